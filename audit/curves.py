@@ -1,0 +1,186 @@
+"""Claims given as curves: a privacy profile δ(ε), or a trade-off curve.
+
+Such a claim has no parameter of its own to put a bound on, so its strength is an excess: by how much every δ of the
+profile, or every power of the curve, has to be raised before the counts no longer contradict it. The claim itself has
+excess 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .claims import Array, Claim, _excess_delta, _pure_lines, check_number
+from .errors import ClaimError
+
+_LINES_AT_ONCE = 64  # lines of a profile evaluated together, so that memory stays small for profiles of thousands
+
+
+def _curve(name: str, values: Sequence[float], low: float, high: float) -> tuple[float, ...]:
+    """`values` as a non-empty tuple of numbers in [low, high]; else a `ClaimError`."""
+    points = tuple(float(v) for v in values)
+    if not points or not all(low <= v <= high for v in points):  # NaN fails
+        raise ClaimError(
+            f"{name} must be a non-empty sequence of numbers from {low:g} to {high:g}; got {len(points)} values"
+            + (f" from {min(points):g} to {max(points):g}." if points else "."),
+            name=name,
+            values=points,
+        )
+    return points
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyProfile(Claim):
+    """(ε_i, δ_i)-DP for every i at once: the boundary is the least of all the lines, in both directions.
+
+    Parameters
+    ----------
+    epsilons, deltas : sequence of float, same length
+        Points of the profile; epsilon in nats and ≥ 0, delta in [0, 1].
+    excess : float
+        Added to every delta; 0 for the claim itself.
+
+    References
+    ----------
+    Balle, Barthe & Gaboardi (2018), Privacy amplification by subsampling, Section 2 (privacy profiles).
+    """
+
+    epsilons: tuple[float, ...]
+    deltas: tuple[float, ...]
+    excess: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilons", _curve("epsilons", self.epsilons, 0.0, 1e6))
+        object.__setattr__(self, "deltas", _curve("deltas", self.deltas, 0.0, 1.0))
+        object.__setattr__(self, "excess", check_number("excess", self.excess, 0, 1, "0 is the claim itself"))
+        if len(self.epsilons) != len(self.deltas):
+            raise ClaimError(
+                f"a profile of {len(self.epsilons)} epsilons and {len(self.deltas)} deltas does not pair up; give one "
+                "delta for each epsilon.",
+                epsilons=len(self.epsilons),
+                deltas=len(self.deltas),
+            )
+
+    @classmethod
+    def from_pld(cls, pld: Any, *, points: int = 401, max_epsilon: float = 50.0) -> PrivacyProfile:
+        """The profile of a `dp_accounting` privacy loss distribution on a grid of `points` epsilons from 0.
+
+        A grid can only enlarge the boundary: the claim is never stronger than what the distribution says.
+        """
+        epsilons = np.concatenate(
+            [np.linspace(0.0, 4.0, points - points // 4), np.linspace(4.0, max_epsilon, points // 4 + 1)[1:]]
+        )
+        deltas = np.clip([float(pld.get_delta_for_epsilon(float(e))) for e in epsilons], 0.0, 1.0)
+        return cls(tuple(epsilons.tolist()), tuple(deltas.tolist()))
+
+    def __str__(self) -> str:
+        return f"privacy profile of {len(self.epsilons)} points"
+
+    strength_name = "excess delta"
+
+    @property
+    def strength(self) -> float:
+        return self.excess
+
+    @property
+    def max_strength(self) -> float:
+        return 1.0
+
+    def with_strength(self, strength: float) -> PrivacyProfile:
+        return replace(self, excess=strength)
+
+    def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
+        epsilons = np.array(self.epsilons)
+        deltas = np.minimum(np.array(self.deltas) + self.excess, 1.0)
+        value, rest = np.ones_like(q), np.zeros_like(q)
+        for start in range(0, len(epsilons), _LINES_AT_ONCE):
+            part = slice(start, start + _LINES_AT_ONCE)
+            shape = (-1, *([1] * q.ndim))
+            lines, rests = _pure_lines(epsilons[part].reshape(shape), deltas[part].reshape(shape), q, q_complement)
+            value, rest = np.minimum(value, lines.min(axis=0)), np.maximum(rest, rests.max(axis=0))
+        return value, rest
+
+    def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
+        found = np.zeros(np.broadcast_shapes(p.shape, q.shape))
+        for epsilon, delta in zip(self.epsilons, self.deltas, strict=True):
+            found = np.maximum(found, _excess_delta(epsilon, p, p_complement, q, q_complement) - delta)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class TradeOffCurve(Claim):
+    """A trade-off curve: no test of false-positive rate a_i has a false-negative rate below b_i.
+
+    The claim is the piecewise-linear curve through the points (and (0, 1), (1, 0)), as stated; where the points
+    sample a curved function, straight pieces between them claim a little more than the function does, so sample it
+    finely or state the privacy profile instead, whose grid errs to the safe side.
+
+    Parameters
+    ----------
+    false_positive, false_negative : sequence of float, same length, in [0, 1]
+        False-positive rates in increasing order; false-negative rates decreasing and convex.
+    excess : float
+        Added to the power at every rate; 0 for the claim itself.
+
+    References
+    ----------
+    Dong, Roth & Su (2022), Gaussian differential privacy, Definition 2.1 and Proposition 2.2.
+    """
+
+    false_positive: tuple[float, ...]
+    false_negative: tuple[float, ...]
+    excess: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "false_positive", _curve("false_positive", self.false_positive, 0.0, 1.0))
+        object.__setattr__(self, "false_negative", _curve("false_negative", self.false_negative, 0.0, 1.0))
+        object.__setattr__(self, "excess", check_number("excess", self.excess, 0, 1, "0 is the claim itself"))
+        a, b = (np.array(v) for v in (self.false_positive, self.false_negative))
+        if len(a) != len(b) or np.any(np.diff(a) <= 0) or np.any(np.diff(b) > 0) or np.any(a + b > 1 + 1e-12):
+            raise ClaimError(
+                "the trade-off curve is not one; false_positive must increase strictly, false_negative decrease, "
+                "equally many of both, with false_positive + false_negative <= 1.",
+                points=len(a),
+            )
+        grid, power = self._knots()
+        slopes = np.diff(power) / np.diff(grid)
+        if np.any(np.diff(slopes) > 1e-9 * (1 + np.abs(slopes[:-1]))):
+            raise ClaimError("the trade-off curve is not convex; take its convex hull first.", slopes=slopes.tolist())
+
+    def _knots(self) -> tuple[Array, Array]:
+        """False-positive rates from 0 to 1 and the power at each; a jump at rate 0 stays a jump."""
+        a, b = np.array(self.false_positive), np.array(self.false_negative)
+        if a[0] > 0:
+            a, b = np.concatenate([[0.0], a]), np.concatenate([[1.0], b])
+        if a[-1] < 1:
+            a, b = np.concatenate([a, [1.0]]), np.concatenate([b, [0.0]])
+        return a, 1.0 - b
+
+    def __str__(self) -> str:
+        return f"trade-off curve of {len(self.false_positive)} points"
+
+    strength_name = "excess power"
+
+    @property
+    def strength(self) -> float:
+        return self.excess
+
+    @property
+    def max_strength(self) -> float:
+        return 1.0
+
+    def with_strength(self, strength: float) -> TradeOffCurve:
+        return replace(self, excess=strength)
+
+    def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
+        grid, power = self._knots()
+        value = np.interp(q, grid, power) + self.excess
+        rest = np.interp(q_complement, (1.0 - grid)[::-1], (1.0 - power)[::-1]) - self.excess
+        return np.minimum(value, 1.0), np.maximum(rest, 0.0)
+
+    def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
+        value, rest = replace(self, excess=0.0)._boundary(q, q_complement)
+        return np.where(value < 0.5, p - value, rest - p_complement)

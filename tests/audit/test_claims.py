@@ -1,0 +1,264 @@
+"""Boundaries against closed forms, high precision, another accountant, and the laws every boundary obeys."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+
+from dpaudit import (
+    ApproxDP,
+    Claim,
+    GaussianDP,
+    PrivacyProfile,
+    PureDP,
+    RenyiDP,
+    TradeOffCurve,
+    ZeroConcentratedDP,
+)
+from dpaudit.audit.claims import claim_at
+from dpaudit.audit.errors import ClaimError
+
+CLAIMS: list[Claim] = [
+    PureDP(0.0),
+    PureDP(1.0),
+    PureDP(30.0),
+    ApproxDP(1.0, 1e-5),
+    ApproxDP(0.0, 0.2, bound_on="delta"),
+    GaussianDP(1.0),
+    GaussianDP(5.0),
+    RenyiDP(2.0, 0.1),
+    RenyiDP(1.5, 3.0),
+    RenyiDP(50.0, 1.0),
+    ZeroConcentratedDP(0.0),
+    ZeroConcentratedDP(0.5),
+    PrivacyProfile((0.0, 0.5, 1.0), (0.4, 0.2, 0.1)),
+    TradeOffCurve((0.1, 0.4), (0.6, 0.2)),
+    PureDP(0.5).group(3),
+    ApproxDP(0.5, 0.01).group(2),
+    GaussianDP(0.4).group(4),
+]
+
+TINY = np.geomspace(1e-300, 1e-3, 40)
+Q = np.concatenate([TINY, np.linspace(0.001, 0.999, 200), 1 - TINY[TINY > 1e-16][::-1]])
+Q_REST = np.concatenate([1 - TINY, 1 - np.linspace(0.001, 0.999, 200), TINY[TINY > 1e-16][::-1]])
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+class TestEveryBoundary:
+    """What a boundary is: above the diagonal, nondecreasing, concave, and with its own mirror image."""
+
+    def test_value_and_complement_are_probabilities_that_add_up(self, claim):
+        value, rest = claim.max_power(Q, Q_REST)
+        assert np.all((value >= 0) & (value <= 1) & (rest >= 0) & (rest <= 1))
+        np.testing.assert_allclose(value + rest, 1.0, rtol=0, atol=1e-7)
+
+    def test_allows_equality_and_grows(self, claim):
+        value, rest = claim.max_power(Q, Q_REST)
+        assert np.all(value >= Q * (1 - 1e-12))
+        assert np.all(rest <= Q_REST * (1 + 1e-12))
+        assert np.all(np.diff(value) >= -1e-12)
+
+    def test_is_concave(self, claim):
+        grid = np.linspace(0.0, 1.0, 401)
+        value, _ = claim.max_power(grid)
+        assert np.all(np.diff(value, 2) <= 1e-6)
+
+    def test_mirror_image(self, claim):
+        """S on (x, y) and its complement on (y, x) say the same: B(1 − B(q)) = 1 − q, up to where B is flat."""
+        q = np.linspace(0.01, 0.99, 99)
+        if isinstance(claim, TradeOffCurve):
+            return  # points state one direction; the mirror image is another curve
+        value, rest = claim.max_power(q)
+        back, _ = claim.max_power(rest, value)
+        inside = value < 1 - 1e-9
+        # The order of zCDP is searched on a grid, which may leave the boundary a little large, but never small.
+        slack = 2e-3 if isinstance(claim, ZeroConcentratedDP) else 1e-6
+        assert np.all(back[inside] <= 1 - q[inside] + slack)
+
+    def test_grows_with_the_strength(self, claim):
+        stronger = claim.with_strength(min(claim.strength * 1.5 + 0.05, 0.99 * claim.max_strength))
+        assert np.all(stronger.max_power(Q, Q_REST)[0] >= claim.max_power(Q, Q_REST)[0] * (1 - 1e-9))
+
+    def test_strength_of_inverts_the_boundary(self, claim):
+        q = np.array([1e-9, 1e-3, 0.05, 0.3, 0.6])
+        value, rest = claim.max_power(q)
+        inside = (value < 1 - 1e-6) & (value > q * (1 + 1e-9))
+        found = claim.strength_of(value, q, rest)[inside]
+        tolerance = 5e-3 if isinstance(claim, ZeroConcentratedDP) else 1e-6
+        np.testing.assert_allclose(found, claim.strength, rtol=tolerance, atol=1e-7)
+
+    def test_scalars_and_shapes(self, claim):
+        assert claim.max_power(0.25)[0].shape == ()
+        assert claim.max_power(np.full((2, 3), 0.25))[0].shape == (2, 3)
+
+    def test_ends(self, claim):
+        value, rest = claim.max_power([0.0, 1.0])
+        assert value[1] == 1.0
+        assert rest[1] == 0.0
+        assert value[0] <= 0.5
+
+
+@pytest.mark.parametrize("q", ["1e-300", "1e-30", "1e-5", "0.2", "0.9"])
+def test_boundaries_at_high_precision(q):
+    with mpmath.workdps(60):
+        exact = mpmath.mpf(q)
+        e = mpmath.e
+        expected = {
+            PureDP(1.0): min(e * exact, 1 - (1 - exact) / e),
+            ApproxDP(1.0, 0.125): min(1, e * exact + 0.125, 1 - (1 - 0.125 - exact) / e),
+            GaussianDP(1.0): mpmath.ncdf(-mpmath.sqrt(2) * mpmath.erfinv(1 - 2 * exact) + 1)
+            if exact > 1e-20
+            else mpmath.ncdf(
+                mpmath.findroot(lambda z: mpmath.log(mpmath.ncdf(z)) - mpmath.log(exact), (-40, -5), solver="anderson")
+                + 1
+            ),
+        }
+        for claim, value in expected.items():
+            found, rest = (float(v) for v in claim.max_power(float(q)))
+            assert found == pytest.approx(float(value), rel=1e-11), claim
+            assert rest == pytest.approx(float(1 - value), rel=1e-11), claim
+
+
+@pytest.mark.parametrize("rest", [1e-16, 1e-10, 1e-3])
+def test_complement_is_accurate_near_one(rest):
+    assert float(PureDP(2.0).max_power(1 - rest, rest)[1]) == pytest.approx(math.exp(-2) * rest, rel=1e-13)
+    assert float(GaussianDP(1.0).max_power(1 - rest, rest)[1]) == pytest.approx(
+        float(GaussianDP(1.0).max_power(rest)[0] * 0 + mpmath.ncdf(_quantile(rest) - 1)), rel=1e-10
+    )
+
+
+def _quantile(p: float) -> float:
+    return float(mpmath.findroot(lambda z: mpmath.log(mpmath.ncdf(z)) - mpmath.log(p), (-9.5, 0), solver="anderson"))
+
+
+@pytest.mark.parametrize(("order", "divergence"), [(2.0, 0.1), (1.2, 0.5), (8.0, 2.0)])
+@pytest.mark.parametrize("q", [1e-8, 1e-4, 0.3, 0.95])
+def test_renyi_boundary_solves_its_equation(order, divergence, q):
+    """The definition: the larger of the two divergences of the coins is the claim's, to 1e-9."""
+    value, rest = (float(v) for v in RenyiDP(order, divergence).max_power(q))
+
+    def coin(p, p_rest, r, r_rest):
+        return math.log(p**order * r ** (1 - order) + p_rest**order * r_rest ** (1 - order)) / (order - 1)
+
+    assert max(coin(value, rest, q, 1 - q), coin(q, 1 - q, value, rest)) == pytest.approx(divergence, rel=1e-7)
+
+
+def test_renyi_boundary_is_below_proposition_ten_and_at_the_stated_value():
+    value, _ = RenyiDP(2.0, 0.1).max_power(1e-4)
+    assert float(value) == pytest.approx(0.0033, rel=0.02)
+    assert float(value) < math.sqrt(math.exp(0.1) * 1e-4)
+
+
+@pytest.mark.parametrize("rho", [0.01, 0.5, 5.0])
+@pytest.mark.parametrize("q", [1e-10, 1e-4, 0.1, 0.6])
+def test_zcdp_boundary_is_the_least_over_orders(rho, q):
+    """Against a bounded scalar minimisation over the order; ours may be larger (valid), by very little."""
+    best = minimize_scalar(
+        lambda u: float(RenyiDP(1 + math.exp(u), rho * (1 + math.exp(u))).max_power(q)[0]),
+        bounds=(-4.6, 8.0),
+        method="bounded",
+        options={"xatol": 1e-6},
+    ).fun
+    value = float(ZeroConcentratedDP(rho).max_power(q)[0])
+    assert best * (1 - 1e-6) <= value <= best * (1 + 2e-3)
+
+
+def test_gaussian_mechanism_is_below_its_zcdp_boundary():
+    """μ-GDP implies μ²/2-zCDP, so the boundary of the Gaussian lies under that of the zCDP."""
+    assert np.all(
+        GaussianDP(1.0).max_power(Q, Q_REST)[0] <= ZeroConcentratedDP(0.5).max_power(Q, Q_REST)[0] * (1 + 1e-9)
+    )
+
+
+def test_profile_of_a_privacy_loss_distribution():
+    """The Gaussian mechanism by an independent accountant: its profile gives the boundary of GDP."""
+    from dp_accounting.pld import privacy_loss_distribution
+
+    pld = privacy_loss_distribution.from_gaussian_mechanism(1.0, value_discretization_interval=1e-3)
+    claim = PrivacyProfile.from_pld(pld)
+    q = np.linspace(0.001, 0.9, 50)
+    ours, other = GaussianDP(1.0).max_power(q)[0], claim.max_power(q)[0]
+    assert np.all(other >= ours - 1e-12)  # a grid of epsilons and a pessimistic accountant only enlarge
+    np.testing.assert_allclose(other, ours, rtol=2e-3)
+
+
+def test_group_claims():
+    assert PureDP(1.0).group(1) == PureDP(1.0)
+    small = np.array([1e-9, 1e-4])
+    np.testing.assert_allclose(PureDP(1.0).group(3).max_power(small)[0], math.exp(3) * small, rtol=1e-12)
+    assert np.all(PureDP(1.0).group(3).max_power(Q)[0] <= PureDP(3.0).max_power(Q)[0] * (1 + 1e-12))
+    np.testing.assert_allclose(
+        GaussianDP(0.5).group(4).max_power(Q[20:-20])[0], GaussianDP(2.0).max_power(Q[20:-20])[0], rtol=1e-9
+    )
+    # Vadhan's sum: delta(1 + e^ε + … ) at distance k, for an event that is impossible on y.
+    assert float(ApproxDP(0.5, 0.01).group(3).max_power(0.0)[0]) == pytest.approx(
+        0.01 * (1 + math.exp(0.5) + math.exp(1.0)), rel=1e-9
+    )
+    composed, direct = ZeroConcentratedDP(0.1).group(2), ZeroConcentratedDP(0.4)
+    assert np.all(composed.max_power(Q)[0] <= direct.max_power(Q)[0] * (1 + 1e-12))
+
+
+def test_claim_at_a_distance():
+    assert claim_at(PureDP(0.5), 1) == PureDP(0.5)
+    assert claim_at(PureDP(0.5), 2) == PureDP(0.5).group(2)
+    assert claim_at(lambda d: PureDP(0.25 * d), 4) == PureDP(1.0)
+    with pytest.raises(ClaimError, match="returned 3"):
+        claim_at(lambda d: 3, 1)  # type: ignore[arg-type, return-value]
+    with pytest.raises(ClaimError, match="not a claim"):
+        claim_at(1.0, 1)  # type: ignore[arg-type]
+    with pytest.raises(ClaimError, match=r"distance=1\.5"):
+        claim_at(PureDP(1.0), 1.5)
+
+
+@pytest.mark.parametrize("bad", [-1.0, math.nan, math.inf])
+def test_every_strength_is_checked(bad):
+    for make in (
+        PureDP,
+        GaussianDP,
+        ZeroConcentratedDP,
+        lambda v: ApproxDP(v, 1e-5),
+        lambda v: RenyiDP(2.0, v),
+        lambda v: RenyiDP(v, 1.0),
+    ):
+        with pytest.raises(ClaimError, match="is not allowed; use"):
+            make(bad)
+
+
+@pytest.mark.parametrize("delta", [-0.1, 1.0, 1.5, math.nan])
+def test_delta_is_checked(delta):
+    with pytest.raises(ClaimError, match="use 0 <= delta < 1"):
+        ApproxDP(1.0, delta)
+
+
+def test_curves_are_checked():
+    with pytest.raises(ClaimError, match="pair up"):
+        PrivacyProfile((0.0, 1.0), (0.5,))
+    with pytest.raises(ClaimError, match="non-empty"):
+        PrivacyProfile((), ())
+    with pytest.raises(ClaimError, match="from 0 to 1"):
+        PrivacyProfile((0.0,), (math.nan,))
+    with pytest.raises(ClaimError, match="not one"):
+        TradeOffCurve((0.1, 0.1), (0.5, 0.4))
+    with pytest.raises(ClaimError, match="not one"):
+        TradeOffCurve((0.1, 0.5), (0.5, 0.6))
+    with pytest.raises(ClaimError, match="convex"):
+        TradeOffCurve((0.1, 0.2, 0.3), (0.8, 0.75, 0.2))
+    with pytest.raises(ClaimError, match="not a probability"):
+        PureDP(1.0).max_power([0.5, 1.5])
+
+
+@given(st.floats(0, 20), st.floats(0, 0.9), st.floats(1e-200, 1 - 1e-9))
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_approximate_dp_is_the_largest_that_keeps_both_inequalities(epsilon, delta, q):
+    value, rest = (float(v) for v in ApproxDP(epsilon, delta).max_power(q))
+    assert value <= math.exp(epsilon) * q + delta + 1e-12
+    assert 1 - q <= math.exp(epsilon) * rest + delta + 1e-9
+    larger = min(1.0, value * (1 + 1e-6) + 1e-300)
+    if value < 1 - 1e-6 and rest > 1e-9:
+        assert larger > math.exp(epsilon) * q + delta or 1 - q > math.exp(epsilon) * (1 - larger) + delta
