@@ -1,0 +1,159 @@
+"""The joint test: exact size by enumerating every outcome, laws, and how much of the counts it uses."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, TradeOffCurve, ZeroConcentratedDP
+from dpaudit.audit.errors import OptionError
+from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.joint import p_value, strength_estimate, strength_lower
+
+CLAIMS = [
+    PureDP(0.0),
+    PureDP(1.0),
+    PureDP(3.0),
+    ApproxDP(1.0, 0.05),
+    ApproxDP(0.5, 0.2, bound_on="delta"),
+    GaussianDP(1.0),
+    RenyiDP(2.0, 0.3),
+    PrivacyProfile((0.0, 0.5, 1.0), (0.4, 0.2, 0.1)),
+    TradeOffCurve((0.1, 0.4), (0.6, 0.2)),
+]
+
+
+def p_values(n: int, m: int, claim, alpha: float) -> np.ndarray:
+    """Every p-value, shape (n + 1, m + 1)."""
+    return np.array(
+        [
+            [p_value(Counts(hits_x=x, runs_x=n, hits_y=y, runs_y=m), claim, alpha=alpha) for y in range(m + 1)]
+            for x in range(n + 1)
+        ]
+    )
+
+
+def largest_size(rejected: np.ndarray, claim) -> float:
+    """Largest probability of a rejected outcome on the boundary, over a fine grid of q that reaches into both ends."""
+    n, m = rejected.shape[0] - 1, rejected.shape[1] - 1
+    inner = np.linspace(1e-4, 1 - 1e-4, 801)
+    ends = np.geomspace(1e-12, 1e-4, 60)
+    q = np.concatenate([ends, inner, 1 - ends])
+    rest = np.concatenate([1 - ends, 1 - inner, ends])
+    p, _ = claim.max_power(q, rest)
+    on_x = binom.pmf(np.arange(n + 1)[:, None], n, p)  # shape (n + 1, grid)
+    on_y = binom.pmf(np.arange(m + 1)[:, None], m, q)
+    return float(np.einsum("ig,ij,jg->g", on_x, rejected.astype(float), on_y).max())
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+@pytest.mark.parametrize(("n", "m"), [(5, 5), (20, 20), (5, 20), (20, 5)])
+def test_size_never_exceeds_alpha(n, m, claim):
+    found = p_values(n, m, claim, 0.05)
+    for alpha in (0.05, 0.01, 0.2):  # tuned to .05, valid for any
+        assert largest_size(found <= alpha, claim) <= alpha
+
+
+def test_size_comes_near_alpha():
+    """A test that never speaks would pass the one above."""
+    assert largest_size(p_values(40, 40, PureDP(1.0), 0.05) <= 0.05, PureDP(1.0)) > 0.03
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0)], ids=str)
+def test_bound_exceeds_the_truth_with_probability_at_most_alpha(claim):
+    n = m = 12
+    bounds = np.array(
+        [
+            [strength_lower(Counts(hits_x=x, runs_x=n, hits_y=y, runs_y=m), claim, alpha=0.1) for y in range(m + 1)]
+            for x in range(n + 1)
+        ]
+    )
+    for truth in (claim.strength, 0.3, 2.0):
+        assert largest_size(bounds > truth, claim.with_strength(truth)) <= 0.1
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+@pytest.mark.parametrize("runs", [1, 7, 100])
+def test_equal_hits_refute_nothing_at_any_count(claim, runs):
+    for hits in range(runs + 1):
+        counts = Counts(hits_x=hits, runs_x=runs, hits_y=hits, runs_y=runs)
+        assert p_value(counts, claim) == 1.0
+        assert strength_lower(counts, claim, alpha=0.05) == 0.0
+
+
+@pytest.mark.parametrize("claim", [*CLAIMS, ZeroConcentratedDP(0.5)], ids=str)
+@pytest.mark.parametrize("counts", [(60, 100, 10, 100), (900, 1000, 5, 400), (7, 10**6, 0, 10**6), (30, 30, 1, 3000)])
+def test_p_value_grows_with_the_strength_and_crosses_alpha_at_the_bound(claim, counts):
+    observed = Counts(hits_x=counts[0], runs_x=counts[1], hits_y=counts[2], runs_y=counts[3])
+    bound = strength_lower(observed, claim, alpha=0.05)
+    top = min(2 * bound + 0.5, claim.max_strength * 0.999)
+    found = [p_value(observed, claim.with_strength(s)) for s in np.linspace(0.0, top, 9)]
+    assert all(a <= b + 1e-12 for a, b in pairwise(found))
+    if bound > 0:
+        assert p_value(observed, claim.with_strength(bound)) <= 0.05
+        estimate = min(strength_estimate(observed, claim), bound + 10)
+        assert p_value(
+            observed, claim.with_strength(bound + 0.02 * max(estimate - bound, 1e-3) + 1e-6)
+        ) > 0.05 or math.isinf(strength_estimate(observed, claim))
+
+
+@pytest.mark.parametrize("n", [10**4, 10**6, 10**10])
+def test_gap_is_within_three_percent_of_the_asymptotic_one(n):
+    p, q = 0.5, 0.5 * math.exp(-1)
+    counts = Counts(hits_x=round(n * p), runs_x=n, hits_y=round(n * q), runs_y=n)
+    gap = 1.6449 * math.sqrt((1 - p) / (p * n) + (1 - q) / (q * n))
+    assert strength_estimate(counts, PureDP(1.0)) - strength_lower(counts, PureDP(1.0), alpha=0.05) < 1.03 * gap
+
+
+def test_twenty_hits_against_none_show_more_than_two_limits_do():
+    """Two Clopper-Pearson limits give 1.20; the best test of ε on these counts gives about 2.1."""
+    counts = Counts(hits_x=20, runs_x=10**6, hits_y=0, runs_y=10**6)
+    assert 2.0 < strength_lower(counts, PureDP(1.0), alpha=0.05) < 2.15
+
+
+def test_bound_is_monotone_in_alpha_and_in_the_hits():
+    counts = [Counts(hits_x=x, runs_x=1000, hits_y=50, runs_y=1000) for x in (60, 120, 200, 400)]
+    by_hits = [strength_lower(c, PureDP(1.0), alpha=0.05) for c in counts]
+    assert by_hits == sorted(by_hits)
+    assert by_hits[-1] > 1.5
+    by_alpha = [strength_lower(counts[2], PureDP(1.0), alpha=a) for a in (1e-8, 1e-4, 0.05, 0.3, 0.6)]
+    assert by_alpha == sorted(by_alpha)
+
+
+def test_misses_count_as_well_as_hits():
+    """Under pure DP the complement of an event, in the other direction, is the same evidence."""
+    hits = strength_lower(Counts(hits_x=300, runs_x=1000, hits_y=50, runs_y=900), PureDP(1.0), alpha=0.05)
+    misses = strength_lower(Counts(hits_x=850, runs_x=900, hits_y=700, runs_y=1000), PureDP(1.0), alpha=0.05)
+    assert misses == pytest.approx(hits, rel=0.02)
+
+
+@pytest.mark.parametrize("corner", [(0, 9, 0, 9), (9, 9, 0, 9), (0, 9, 9, 9), (9, 9, 9, 9), (1, 1, 0, 1)])
+@pytest.mark.parametrize("claim", [*CLAIMS, ZeroConcentratedDP(0.5)], ids=str)
+def test_corners_are_defined(corner, claim):
+    counts = Counts(hits_x=corner[0], runs_x=corner[1], hits_y=corner[2], runs_y=corner[3])
+    assert 0.0 < p_value(counts, claim) <= 1.0
+    assert 0.0 <= strength_lower(counts, claim, alpha=0.05) < claim.max_strength
+
+
+def test_ten_billion_runs():
+    n = 10**10
+    for hits_x, hits_y in ((0, 0), (n, 0), (n, n), (30, 2), (n // 2, n // 4), (n, n - 40)):
+        counts = Counts(hits_x=hits_x, runs_x=n, hits_y=hits_y, runs_y=n)
+        bound = strength_lower(counts, PureDP(1.0), alpha=0.05)
+        assert bound <= strength_estimate(counts, PureDP(1.0))
+
+
+@pytest.mark.parametrize("bad", [(-1, 5, 0, 5), (6, 5, 0, 5), (0, 0, 0, 5), (1, 5, 2.5, 5)])
+def test_impossible_counts_are_refused(bad):
+    with pytest.raises(OptionError):
+        Counts(hits_x=bad[0], runs_x=bad[1], hits_y=bad[2], runs_y=bad[3])
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, -0.1, math.nan, 1e-12])
+def test_alpha_outside_its_range_is_refused(alpha):
+    with pytest.raises(OptionError, match="alpha="):
+        strength_lower(Counts(hits_x=3, runs_x=5, hits_y=0, runs_y=5), PureDP(1.0), alpha=alpha)
