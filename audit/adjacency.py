@@ -1,0 +1,166 @@
+"""Which datasets are neighbours, and how far apart two datasets are."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from .datasets import difference, is_frame, rows_of, shorten
+from .errors import AdjacencyError
+
+
+class Adjacency(ABC):
+    """A relation between datasets, given by a distance; neighbours are at distance 1."""
+
+    @abstractmethod
+    def distance(self, x: Any, y: Any) -> float:
+        """The distance between two datasets, infinite where no number of steps leads from one to the other."""
+
+    def holds(self, measured: float, distance: float) -> bool:
+        """Whether a measured distance is the stated one."""
+        return measured == distance
+
+    def check(self, x: Any, y: Any, distance: float) -> float:
+        """The measured distance of the pair, once it is the stated one.
+
+        Raises
+        ------
+        AdjacencyError
+            With the difference, where it is not.
+        """
+        measured = self.distance(x, y)
+        if not self.holds(measured, distance):
+            found = "at no finite distance" if math.isinf(measured) else f"at distance {measured:.6g}"
+            raise AdjacencyError(
+                f"the pair is {found} under {self}, not at {distance:g}: {difference(x, y)}; pass another pair, or "
+                "distance= to audit the claim at that distance.",
+                measured=measured,
+                distance=distance,
+            )
+        return measured
+
+
+@dataclass(frozen=True, slots=True)
+class AddRemove(Adjacency):
+    """Datasets that differ by one row added or removed; the distance is the size of the symmetric difference.
+
+    Rows are compared as a multiset: their order does not matter.
+
+    References
+    ----------
+    Dwork & Roth (2014), Section 2.3: ‖x − y‖₁ of the histograms.
+    """
+
+    def __str__(self) -> str:
+        return "add/remove one row"
+
+    def distance(self, x: Any, y: Any) -> float:
+        a, b = rows_of(x), rows_of(y)
+        return float((a - b).total() + (b - a).total())
+
+
+@dataclass(frozen=True, slots=True)
+class Replace(Adjacency):
+    """Datasets of equal size that differ in one row; the distance is the number of rows to replace."""
+
+    def __str__(self) -> str:
+        return "replace one row"
+
+    def distance(self, x: Any, y: Any) -> float:
+        a, b = rows_of(x), rows_of(y)
+        return float((a - b).total()) if a.total() == b.total() else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class UserLevel(Adjacency):
+    """Datasets that differ in all the rows of one user, added or removed.
+
+    Parameters
+    ----------
+    user : str or int
+        The column (of a data frame), key (of dict rows) or position (of tuple rows and arrays) that names the user.
+    """
+
+    user: str | int
+
+    def __str__(self) -> str:
+        return f"add/remove all rows of one user ({self.user})"
+
+    def distance(self, x: Any, y: Any) -> float:
+        a, b = self._users(x), self._users(y)
+        return float(sum(rows_of(a.get(user, [])) != rows_of(b.get(user, [])) for user in a.keys() | b.keys()))
+
+    def _users(self, dataset: Any) -> dict[Hashable, list[Any]]:
+        rows = dataset.to_dict("records") if is_frame(dataset) else list(dataset)
+        groups: dict[Hashable, list[Any]] = {}
+        for row in rows:
+            try:
+                user = row[self.user]
+            except (KeyError, IndexError, TypeError) as error:
+                raise AdjacencyError(
+                    f"user={self.user!r} is not in the row {shorten(row)}; name the column or position of the user.",
+                    user=self.user,
+                ) from error
+            groups.setdefault(user.item() if isinstance(user, np.generic) else user, []).append(row)
+        return groups
+
+
+@dataclass(frozen=True, slots=True)
+class Local(Adjacency):
+    """The local model: a dataset is one person's value, and any two values are neighbours."""
+
+    def __str__(self) -> str:
+        return "any two values (local model)"
+
+    def distance(self, x: Any, y: Any) -> float:
+        return 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Within(Adjacency):
+    """Query answers (numbers or vectors) that may move by `radius` in a norm; the distance is the norm over the radius.
+
+    A pair closer than stated is a pair at that distance too.
+
+    Parameters
+    ----------
+    norm : {"l1", "l2", "linf"}
+    radius : float
+        Positive and finite.
+    """
+
+    norm: Literal["l1", "l2", "linf"]
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.norm not in ("l1", "l2", "linf"):
+            raise AdjacencyError(f'norm={self.norm!r} is unknown; use "l1", "l2" or "linf".', norm=self.norm)
+        if not 0 < self.radius < math.inf:
+            raise AdjacencyError(f"radius={self.radius!r} is no distance; use a positive number.", radius=self.radius)
+
+    def __str__(self) -> str:
+        return f"answers within {self.radius:g} in {self.norm.replace('l', 'L').replace('Linf', 'L∞')}"
+
+    def holds(self, measured: float, distance: float) -> bool:
+        return measured <= distance * (1 + 1e-9)
+
+    def distance(self, x: Any, y: Any) -> float:
+        try:
+            a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise AdjacencyError(
+                f"a dataset of type {type(x).__name__} is not a vector of answers; {self} compares numbers.",
+                type=type(x).__name__,
+            ) from error
+        if a.shape != b.shape:
+            return math.inf
+        order = {"l1": 1, "l2": 2, "linf": np.inf}[self.norm]
+        moved = np.linalg.norm((a - b).ravel(), ord=order) if a.size else 0.0
+        if np.isnan(moved):
+            raise AdjacencyError("a dataset holds NaN, so the pair has no distance; remove it.", norm=self.norm)
+        return float(moved) / self.radius

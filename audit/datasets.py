@@ -1,0 +1,106 @@
+"""What a result says of a dataset: its type, its size, and what differs between the two, but not its contents."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .errors import DatasetError
+
+_SHOWN = 80  # characters of a value in a message or summary
+
+
+def summarise(dataset: Any) -> str:
+    """One line with the type and size of a dataset, without its contents; scalars are shown.
+
+    Examples
+    --------
+    >>> summarise(np.ones((3, 2)))
+    'array of shape (3, 2), float64'
+    >>> summarise([1, 2, 3]), summarise(2.5)
+    ('list of 3', 'float 2.5')
+    """
+    if isinstance(dataset, np.ndarray):
+        return f"array of shape {dataset.shape}, {dataset.dtype}"
+    if dataset is None or isinstance(dataset, (bool, int, float, str, np.generic)):
+        return f"{type(dataset).__name__} {shorten(dataset)}"
+    if is_frame(dataset):
+        return f"data frame of {len(dataset)} rows, {len(dataset.columns)} columns"
+    if is_graph(dataset):
+        return f"graph of {dataset.number_of_nodes()} nodes, {dataset.number_of_edges()} edges"
+    name = type(dataset).__name__
+    return f"{name} of {len(dataset)}" if hasattr(dataset, "__len__") else name
+
+
+def shorten(value: Any) -> str:
+    """The repr of a value, cut to one short line."""
+    text = repr(value.item() if isinstance(value, np.generic) else value).replace("\n", " ")
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def is_frame(dataset: Any) -> bool:
+    """Whether the dataset is a pandas (or alike) data frame, without importing pandas."""
+    return hasattr(dataset, "columns") and hasattr(dataset, "itertuples")
+
+
+def is_graph(dataset: Any) -> bool:
+    """Whether the dataset is a networkx (or alike) graph, without importing networkx."""
+    return hasattr(dataset, "number_of_nodes") and hasattr(dataset, "number_of_edges")
+
+
+def rows_of(dataset: Any) -> Counter[Any]:
+    """The dataset as a multiset of hashable rows.
+
+    Raises
+    ------
+    DatasetError
+        For a dataset that is not a collection of rows, such as a scalar.
+    """
+    if isinstance(dataset, np.ndarray) and dataset.ndim >= 1:
+        return Counter(_row_key(row) for row in dataset.tolist())
+    if is_frame(dataset):
+        return Counter(_row_key(row) for row in dataset.itertuples(index=False, name=None))
+    if isinstance(dataset, (str, bytes, dict)) or not isinstance(dataset, (Sequence, set, frozenset)):
+        raise DatasetError(
+            f"a dataset of type {type(dataset).__name__} has no rows to compare; use a list, an array or a data frame, "
+            "or an adjacency of values such as Within or Local.",
+            type=type(dataset).__name__,
+        )
+    return Counter(_row_key(row) for row in dataset)
+
+
+def _row_key(row: Any) -> Any:
+    if isinstance(row, np.ndarray):
+        row = row.tolist()
+    elif isinstance(row, np.generic):
+        row = row.item()
+    if isinstance(row, (list, tuple)):
+        return tuple(_row_key(part) for part in row)
+    if isinstance(row, dict):
+        return frozenset((key, _row_key(value)) for key, value in row.items())
+    if isinstance(row, float) and row != row:
+        return "NaN", "row"
+    try:
+        hash(row)
+    except TypeError:
+        return shorten(row)
+    return row
+
+
+def difference(x: Any, y: Any) -> str:
+    """In words, what differs between two datasets: how many rows or entries, not which values."""
+    try:
+        only_x, only_y = rows_of(x) - rows_of(y), rows_of(y) - rows_of(x)
+    except DatasetError:
+        if is_graph(x) and is_graph(y):
+            nodes, edges = set(x.nodes) ^ set(y.nodes), _edges(x) ^ _edges(y)
+            return f"{len(nodes)} nodes and {len(edges)} edges differ"
+        return "the values differ" if type(x) is type(y) else "the types differ"
+    return f"{only_x.total()} rows only in x, {only_y.total()} only in y"
+
+
+def _edges(graph: Any) -> set[Any]:
+    return set(graph.edges) if graph.is_directed() else {frozenset(edge) for edge in graph.edges}

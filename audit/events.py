@@ -1,0 +1,193 @@
+"""Events: sets of outputs that can be counted fast, said in words and stored.
+
+Counting is the only work the main phase does beside drawing, so half-lines and unions of intervals are counted by
+comparisons alone.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+import numbers
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .mechanism import Outputs, Raised
+
+Mask = npt.NDArray[np.bool_]
+
+
+class Event(ABC):
+    """A set of outputs; `str` says it in words."""
+
+    @abstractmethod
+    def contains(self, outputs: Outputs) -> Mask:
+        """Which of the outputs lie in the event, shape (runs,)."""
+
+    def count(self, outputs: Outputs) -> int:
+        """How many of the outputs lie in the event."""
+        return int(np.count_nonzero(self.contains(outputs)))
+
+
+def number_of(output: Any) -> float:
+    """A single output as a float, NaN where it is not a real number."""
+    return float(output) if isinstance(output, numbers.Real) else math.nan
+
+
+def as_numbers(outputs: Outputs) -> npt.NDArray[Any]:
+    """One-dimensional outputs as numbers, NaN where an output is not one; numeric arrays as they are."""
+    if outputs.dtype != object:
+        return outputs
+    return np.fromiter((number_of(output) for output in outputs), dtype=np.float64, count=len(outputs))
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals(Event):
+    """Numbers inside one of the closed, disjoint intervals; with `others`, also NaN and whatever is no number."""
+
+    intervals: tuple[tuple[float, float], ...]
+    others: bool = False
+
+    def contains(self, outputs: Outputs) -> Mask:
+        if outputs.ndim != 1:
+            return np.full(len(outputs), self.others)
+        values = as_numbers(outputs)
+        inside = np.zeros(len(values), dtype=np.bool_)
+        for low, high in self.intervals:
+            inside |= (values >= low) & (values <= high)
+        if self.others:
+            inside |= values != values
+        return inside
+
+    def count(self, outputs: Outputs) -> int:
+        if self.others or outputs.ndim != 1 or outputs.dtype == object:
+            return int(np.count_nonzero(self.contains(outputs)))
+        hits = 0
+        for low, high in self.intervals:
+            if low == high:
+                hits += np.count_nonzero(outputs == low)
+            elif high == math.inf:
+                hits += np.count_nonzero(outputs >= low)
+            else:
+                hits += np.count_nonzero(outputs <= high)
+                if low > -math.inf:
+                    hits -= np.count_nonzero(outputs < low)
+        return int(hits)
+
+    def __str__(self) -> str:
+        parts = [_interval_words(low, high) for low, high in self.intervals]
+        return " or ".join(parts + ["output is not a number"] * self.others) or "no output"
+
+
+def _interval_words(low: float, high: float) -> str:
+    if low == high:
+        return f"output = {low:.6g}"
+    below, from_ = _edge_words(low, -math.inf)
+    above, to = _edge_words(high, math.inf)
+    if low == -math.inf:
+        return f"output {above} {to}" if high < math.inf else "output is a number"
+    if high == math.inf:
+        return f"output {'>' if below == '<' else '≥'} {from_}"
+    return f"{from_} {below} output {above} {to}"
+
+
+def _edge_words(edge: float, away: float) -> tuple[str, str]:
+    """An edge with its comparison: strict, with the double next to it, where that one is the rounder number."""
+    beside = math.nextafter(edge, away)
+    strict = math.isfinite(edge) and len(repr(beside)) < len(repr(edge))
+    return ("<", f"{beside:.6g}") if strict else ("≤", f"{edge:.6g}")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes(Event):
+    """Outputs equal to one of the listed values; with `others`, to none of them."""
+
+    values: tuple[Any, ...]
+    others: bool = False
+
+    def contains(self, outputs: Outputs) -> Mask:
+        if outputs.dtype == object:
+            wanted = {outcome_key(value) for value in self.values}
+            listed = np.fromiter((outcome_key(o) in wanted for o in outputs), dtype=np.bool_, count=len(outputs))
+        elif outputs.ndim == 2:
+            listed = np.zeros(len(outputs), dtype=np.bool_)
+            for value in self.values:
+                if isinstance(value, tuple) and len(value) == outputs.shape[1]:
+                    listed |= (outputs == np.asarray(value)).all(axis=1)
+        else:
+            known = [value for value in self.values if isinstance(value, numbers.Real)]
+            if len(known) <= 8:
+                listed = np.zeros(len(outputs), dtype=np.bool_)
+                for value in known:
+                    listed |= outputs == value if value == value else outputs != outputs
+            else:
+                listed = np.isin(outputs, np.array(known))
+                if any(value != value for value in known):
+                    listed |= outputs != outputs
+        return ~listed if self.others else listed
+
+    def __str__(self) -> str:
+        shown = [outcome_words(value) for value in self.values[:6]]
+        if len(self.values) > 6:
+            shown.append(f"… ({len(self.values)} values)")
+        if len(shown) == 1:
+            return f"output {'≠' if self.others else '='} {shown[0]}"
+        return f"output {'not in' if self.others else 'in'} {{{', '.join(shown)}}}"
+
+
+@dataclass(frozen=True, slots=True)
+class Projected(Event):
+    """Vector outputs whose weighted sum of coordinates lies in an event of numbers."""
+
+    weights: tuple[float, ...]
+    event: Intervals
+
+    def contains(self, outputs: Outputs) -> Mask:
+        if outputs.ndim != 2 or outputs.shape[1] != len(self.weights):
+            return np.full(len(outputs), self.event.others)
+        return self.event.contains(project(outputs, self.weights))
+
+    def __str__(self) -> str:
+        used = [(i, w) for i, w in enumerate(self.weights) if w != 0.0]
+        if len(used) == 1 and used[0][1] == 1.0:
+            name = f"coordinate {used[0][0]}"
+        elif len(used) <= 6:
+            name = " + ".join(f"{w:.3g}·coordinate {i}" for i, w in used)
+        else:
+            name = f"a weighted sum of {len(used)} coordinates"
+        return str(self.event).replace("output", name)
+
+
+def project(outputs: Outputs, weights: tuple[float, ...]) -> npt.NDArray[np.float64]:
+    """The weighted sum of coordinates of each output, shape (runs,)."""
+    used = [i for i, w in enumerate(weights) if w != 0.0]
+    if len(used) == 1 and weights[used[0]] == 1.0:
+        return np.asarray(outputs[:, used[0]], dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(outputs @ np.asarray(weights), dtype=np.float64)
+
+
+def outcome_key(output: Any) -> Any:
+    """A key equal for equal outputs, NaN included."""
+    if isinstance(output, np.generic):
+        output = output.item()
+    if isinstance(output, float) and output != output:
+        return "NaN", "key"
+    return tuple(outcome_key(part) for part in output) if type(output) is tuple else output
+
+
+def outcome_words(output: Any) -> str:
+    """An outcome as a reader would write it, at most 60 characters."""
+    if isinstance(output, enum.Enum):
+        text = f"{type(output).__name__}.{output.name}"
+    elif isinstance(output, Raised):
+        text = str(output)
+    elif isinstance(output, float):
+        text = f"{output:.6g}"
+    else:
+        text = repr(output)
+    return text if len(text) <= 60 else text[:57] + "…"

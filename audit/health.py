@@ -1,0 +1,145 @@
+"""Checks that protect an audit from runs that are not independent draws.
+
+Each failed check says what was seen, why it weakens the audit, and how to silence exactly that check. Together they
+raise a false alarm in fewer than one audit in a million.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import chdtr, chdtrc, ndtr
+
+from .errors import OptionError
+from .events import as_numbers, outcome_key
+from .mechanism import Outputs
+from .sampling import BlockCounts
+
+_FALSE_ALARM = 1e-8  # of each single check
+
+
+class HealthCheck(enum.Enum):
+    """What is looked for; the values are the names by which a check is silenced."""
+
+    REPEATED_BLOCKS = "repeated-blocks"
+    UNSTEADY_HITS = "unsteady-hits"
+    SERIAL_DEPENDENCE = "serial-dependence"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A failed health check: the audit is inconclusive."""
+
+    check: HealthCheck
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.message} Silence this check with ignore={self.check.value!r}."
+
+
+def checks_to_ignore(names: str | Iterable[str]) -> frozenset[HealthCheck]:
+    """The health checks with these names; an `OptionError` for a name that is none."""
+    wanted = [names] if isinstance(names, str) else list(names)
+    known = {check.value: check for check in HealthCheck}
+    for name in wanted:
+        if name not in known:
+            raise OptionError(f"ignore={name!r} is no health check; use one of {', '.join(known)}.", name=name)
+    return frozenset(known[name] for name in wanted)
+
+
+def examine(
+    pilot: tuple[list[Outputs], list[Outputs]], main: tuple[BlockCounts, BlockCounts], ignore: frozenset[HealthCheck]
+) -> tuple[Finding, ...]:
+    """Every health check that fails on the pilot outputs (blocks of x and of y) or on the blocks of the main phase."""
+    found: list[Finding] = []
+    for side, blocks, counts in zip(("x", "y"), pilot, main, strict=True):
+        found += _repeated_blocks(side, blocks[0], counts) or _unsteady_hits(side, counts)
+        found += _serial_dependence(side, blocks)
+    return tuple(finding for finding in found if finding.check not in ignore)
+
+
+def _repeated_blocks(side: str, sample: Outputs, counts: BlockCounts) -> list[Finding]:
+    """Two equal blocks: a seed fixed inside the mechanism, or one stream shared between workers."""
+    values = counts.fingerprints[counts.sizes == counts.sizes[0]]
+    repeats = len(values) - len(np.unique(values))
+    if repeats == 0:
+        return []
+    # Two independent blocks agree by chance with probability (Σ pᵢ²)^length; a constant output always agrees.
+    length = min(int(counts.sizes[0]), 1024)
+    agreement = _collision_rate(sample[:4096])
+    chance = math.comb(len(values), 2) * math.exp(length * math.log(agreement)) if agreement > 0 else 0.0
+    if chance > _FALSE_ALARM:
+        return []
+    return [
+        Finding(
+            HealthCheck.REPEATED_BLOCKS,
+            f"{repeats + 1:,} of {len(values):,} blocks of runs on {side} begin with the same outputs: a seed is fixed "
+            "inside the mechanism, or workers share one random stream, so the runs are not independent.",
+        )
+    ]
+
+
+def _collision_rate(outputs: Outputs) -> float:
+    """Estimate from above of the probability that two runs agree."""
+    values = outputs.tolist()
+    tally = Counter(outcome_key(tuple(v) if isinstance(v, list) else v) for v in values)
+    n = len(values)
+    pairs = sum(c * (c - 1) for c in tally.values())
+    return min(1.0, (pairs + 3.0 * math.sqrt(pairs + 1.0)) / max(n * (n - 1), 1))
+
+
+def _unsteady_hits(side: str, counts: BlockCounts) -> list[Finding]:
+    """Hits spread over the blocks more, or less, than independent runs can."""
+    full = counts.sizes == counts.sizes[0]
+    hits, size = counts.hits[full].astype(np.float64), int(counts.sizes[0])
+    rate = hits.mean() / size
+    variance = size * rate * (1 - rate)
+    if len(hits) < 8 or variance < 25:  # too few hits in a block for the chi-square law to hold far out
+        return []
+    spread = float(((hits - hits.mean()) ** 2).sum() / variance)
+    degrees = len(hits) - 1
+    chance = min(float(chdtrc(degrees, spread)), float(chdtr(degrees, spread)))
+    if chance > _FALSE_ALARM:
+        return []
+    return [
+        Finding(
+            HealthCheck.UNSTEADY_HITS,
+            f"the hits on {side} vary {spread / degrees:.2f} times as much between the {len(hits):,} blocks as they "
+            f"would in independent runs (chance {chance:.1g}): the mechanism keeps state, or blocks share randomness.",
+        )
+    ]
+
+
+def _serial_dependence(side: str, blocks: list[Outputs]) -> list[Finding]:
+    """Neighbouring runs of a block whose outputs are correlated."""
+    numbers = [_centred(block) for block in blocks if len(block) >= 64]
+    products = [np.mean(v[:-1] * v[1:]) * math.sqrt(len(v) - 1) for v in numbers if len(v)]
+    if not products:
+        return []
+    z = float(np.sum(products) / math.sqrt(len(products)))
+    chance = 2 * float(ndtr(-abs(z)))
+    if chance > _FALSE_ALARM:
+        return []
+    return [
+        Finding(
+            HealthCheck.SERIAL_DEPENDENCE,
+            f"successive runs on {side} are correlated ({z:+.1f} standard errors): the mechanism keeps state or reuses "
+            "noise from run to run, so the runs are not independent.",
+        )
+    ]
+
+
+def _centred(outputs: Outputs) -> npt.NDArray[np.float64]:
+    """±1 for outputs above and below the median, standardised; empty where either half holds under a tenth."""
+    values = as_numbers(outputs[:, 0] if outputs.ndim == 2 else outputs).astype(np.float64)
+    above = (values > np.nanmedian(values) if not np.isnan(values).all() else np.zeros(len(values))).astype(np.float64)
+    share = float(above.mean())
+    if not 0.1 <= share <= 0.9:
+        return np.empty(0)
+    return (above - share) / math.sqrt(share * (1 - share))

@@ -1,0 +1,222 @@
+"""Results as JSON and back, without loss. Files are data: nothing in one is ever executed or imported."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import json
+import math
+import os
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from .claims import ApproxDP, GaussianDP, GroupClaim, PureDP
+from .curves import PrivacyProfile, TradeOffCurve
+from .errors import AuditError, RecordError
+from .events import Intervals, Outcomes, Projected
+from .health import Finding, HealthCheck
+from .inference.counts import Counts
+from .mechanism import Raised
+from .renyi import RenyiDP, ZeroConcentratedDP
+from .sketches import Sketch
+from .verdicts import AuditResult, Pair, Verdict
+
+SCHEMA = 1
+"""Version of the file format; a reader refuses a newer one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """An audit in a suite, with what was expected of it.
+
+    Attributes
+    ----------
+    name : str
+    result : AuditResult
+    expected : Verdict, optional
+        What the audit has to say for the suite to pass; None where nothing is expected.
+    exact : float, optional
+        The exact strength on this pair, where the mechanism's law is known; may be infinite.
+    note : str
+        Why, in a sentence.
+    """
+
+    name: str
+    result: AuditResult
+    expected: Verdict | None = None
+    exact: float | None = None
+    note: str = ""
+
+    @property
+    def is_met(self) -> bool:
+        return self.expected is None or self.result.verdict is self.expected
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite:
+    """Audits that were run together; what is written to ``results.json``.
+
+    Attributes
+    ----------
+    title : str
+    entries : tuple of Entry
+    environment : dict
+        Timings, paths, machine and command line: all that may differ between two runs with the same seed.
+    """
+
+    title: str
+    entries: tuple[Entry, ...]
+    environment: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def is_met(self) -> bool:
+        """Whether every audit said what was expected of it."""
+        return all(entry.is_met for entry in self.entries)
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """An outcome of a type that JSON cannot hold, known by its text only."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+_TYPES: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (
+        PureDP, ApproxDP, GaussianDP, GroupClaim, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOffCurve,
+        Intervals, Outcomes, Projected, Counts, Pair, Finding, Sketch, AuditResult, Entry, Suite, Raised, Opaque,
+    )
+}  # fmt: skip
+_ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck}
+
+
+def to_json(suite: Suite) -> str:
+    """The suite as JSON text; `from_json` gives an equal suite."""
+    derived = {
+        "verdicts": {entry.name: entry.result.verdict.value for entry in suite.entries},
+        "is_met": suite.is_met,
+    }
+    body = {"schema": SCHEMA, "summary": derived, "suite": _encode(dataclasses.replace(suite, environment={}))}
+    for entry, encoded in zip(suite.entries, body["suite"]["entries"], strict=True):
+        encoded["result"].pop("environment")
+        encoded["summary"] = str(entry.result)
+    body["environment"] = {
+        "suite": suite.environment,
+        "audits": [entry.result.environment for entry in suite.entries],
+    }
+    body["suite"].pop("environment")
+    return json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def from_json(text: str) -> Suite:
+    """The suite that `to_json` wrote.
+
+    Raises
+    ------
+    RecordError
+        For text that is not JSON, not such a file, of a newer schema, or that states something impossible.
+    """
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise RecordError(
+            f"the results are not JSON ({error}); the file may be cut off, so run the audit again."
+        ) from error
+    if not isinstance(body, dict) or not isinstance(body.get("schema"), int) or not isinstance(body.get("suite"), dict):
+        raise RecordError('these are not audit results; expected an object with "schema" and "suite".')
+    if body["schema"] != SCHEMA:
+        raise RecordError(
+            f"schema={body['schema']} is not understood by this version, which reads schema {SCHEMA}; use the version "
+            "that wrote the file.",
+            schema=body["schema"],
+        )
+    try:
+        environment = body.get("environment", {})
+        suite = _decode(body["suite"])
+        if not isinstance(suite, Suite):
+            raise TypeError(f"expected a Suite, found {type(suite).__name__}")
+        entries = []
+        for entry, own in zip(suite.entries, environment.get("audits", []), strict=True):
+            entries.append(dataclasses.replace(entry, result=dataclasses.replace(entry.result, environment=own)))
+        return dataclasses.replace(suite, entries=tuple(entries), environment=environment.get("suite", {}))
+    except AuditError as error:
+        raise RecordError(f"the results state something impossible: {error}") from error
+    except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
+        raise RecordError(f"the results are damaged ({type(error).__name__}: {error}); run the audit again.") from error
+
+
+def save(suite: Suite, path: str | Path) -> None:
+    """Writes `to_json(suite)` to a file, whole or not at all."""
+    write_whole(Path(path), to_json(suite))
+
+
+def load(path: str | Path) -> Suite:
+    """Reads a file that `save` wrote; a `RecordError` names the path."""
+    try:
+        return from_json(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecordError(f"{path} cannot be read: {error}", path=str(path)) from error
+    except RecordError as error:
+        raise RecordError(f"{path}: {error}", path=str(path)) from error
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes a text file atomically: a reader sees the old content or the new one, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _encode(value: Any) -> Any:
+    """JSON for a value: numbers, text and None as they are; anything else as an object with one tag."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, enum.Enum):
+        name = type(value).__name__
+        return (
+            {"enum": name, "value": value.value}
+            if name in _ENUMS
+            else {"type": "Opaque", "text": f"{name}.{value.name}"}
+        )
+    if isinstance(value, int):
+        return value if abs(value) < 2**53 else {"int": str(value)}
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"float": repr(value)}
+    if isinstance(value, tuple):
+        return [_encode(part) for part in value]
+    if isinstance(value, dict):
+        return {"dict": [[_encode(key), _encode(part)] for key, part in value.items()]}
+    if type(value) in _TYPES.values():
+        names = [f.name for f in dataclasses.fields(value)]
+        return {"type": type(value).__name__, **{name: _encode(getattr(value, name)) for name in names}}
+    return {"type": "Opaque", "text": repr(value)}
+
+
+def _decode(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_decode(part) for part in value)
+    if not isinstance(value, dict):
+        return value
+    if "type" in value:
+        kind = _TYPES[value["type"]]
+        known = {f.name for f in dataclasses.fields(kind)}
+        return kind(**{name: _decode(part) for name, part in value.items() if name in known})
+    if "enum" in value:
+        return _ENUMS[value["enum"]](value["value"])
+    if "int" in value:
+        return int(value["int"])
+    if "float" in value:
+        return float(value["float"])
+    return {_decode(key): _decode(part) for key, part in cast(list[Any], value["dict"])}

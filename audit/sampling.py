@@ -1,0 +1,194 @@
+"""Drawing runs in parallel: seeded blocks that leave their worker as counts.
+
+Every block has a seed sequence of its own, named by phase, side and number, and a size that depends on nothing but the
+shape of the outputs. So a seed fixes every number, whatever the number of workers and the backend.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import joblib
+import numpy as np
+
+from .errors import MechanismError
+from .events import Event
+from .mechanism import Outputs, Sampler
+
+Phase = Literal["pilot", "main"]
+Side = Literal["x", "y"]
+Shapes = dict[str, tuple[int, ...]] | None
+_PHASES: tuple[Phase, ...] = ("pilot", "main")
+_SIDES: tuple[Side, ...] = ("x", "y")
+
+_BLOCK_NUMBERS = 1 << 16  # numbers in a block of a block sampler: half a megabyte, which stays in the cache
+_LOOPED_BLOCK = 1 << 10  # runs in a block of a looped function
+_FINGERPRINTED = 1024  # outputs at the head of a block that are hashed, to recognise a repeated block
+_TASKS = 256  # tasks that a phase is cut into at most: enough for progress and balance, few enough to be cheap
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How the runs of one audit are cut into blocks and spread; equal plans give equal counts.
+
+    Attributes
+    ----------
+    sampler : Sampler
+    x, y : Any
+        The two datasets.
+    seed : int
+        Root of all seeds.
+    block : int
+        Runs in a block.
+    jobs : int or None
+        Workers for joblib; None takes the active `joblib.parallel_config`, or else all cores.
+    """
+
+    sampler: Sampler
+    x: Any
+    y: Any
+    seed: int
+    block: int
+    jobs: int | None
+
+    def generator(self, phase: Phase, side: Side, number: int) -> np.random.Generator:
+        """The generator of one block; SFC64 because it is the fastest that numpy has."""
+        key = (_PHASES.index(phase), _SIDES.index(side), number)
+        return np.random.Generator(np.random.SFC64(np.random.SeedSequence(self.seed, spawn_key=key)))
+
+    def draw(self, phase: Phase, side: Side, number: int, size: int) -> Outputs:
+        """The outputs of one block.
+
+        Raises
+        ------
+        MechanismError
+            From the mechanism or its outputs, naming the block.
+        """
+        dataset = self.x if side == "x" else self.y
+        try:
+            return self.sampler.draw(dataset, size, self.generator(phase, side, number))
+        except MechanismError as error:
+            where = f"block {number} of the {phase} runs on {side}, seed {self.seed}"
+            raise MechanismError(f"{error} (in {where})", **error.facts, block=number, side=side) from error.__cause__
+
+
+def plan_blocks(sampler: Sampler, x: Any, y: Any, seed: int, jobs: int | None) -> Plan:
+    """The plan for a sampler: its block size follows from the shape of one output, drawn here, and nothing else."""
+    first = Plan(sampler, x, y, seed, 1, jobs).draw("pilot", "x", 0, 1)
+    width = max(first.shape[1], 1) if first.ndim == 2 else 1
+    block = max(256, _BLOCK_NUMBERS // width) if sampler.is_block else _LOOPED_BLOCK
+    return Plan(sampler, x, y, seed, block, jobs)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockCounts:
+    """What is kept of the blocks of one side: hits and a fingerprint of each.
+
+    Attributes
+    ----------
+    hits : ndarray of int, shape (blocks,)
+    sizes : ndarray of int, shape (blocks,)
+    fingerprints : ndarray of uint64, shape (blocks,)
+        Hash of the first outputs of each block.
+    """
+
+    hits: np.ndarray[tuple[int], np.dtype[np.int64]]
+    sizes: np.ndarray[tuple[int], np.dtype[np.int64]]
+    fingerprints: np.ndarray[tuple[int], np.dtype[np.uint64]]
+
+
+def count_hits(
+    plan: Plan, event: Event, shapes: Shapes, runs: int, *, progress: Callable[[int], None] | None = None
+) -> tuple[BlockCounts, BlockCounts]:
+    """Draws `runs` main-phase outputs on each dataset and counts those in the event.
+
+    Parameters
+    ----------
+    shapes : dict, optional
+        Shape of a single output on x and on y in the pilot, () or (n_coords,); another one in any block is an error.
+        None where outputs may vary in length.
+    progress : callable, optional
+        Called with the number of runs (both sides together) that have just been finished.
+    """
+    sizes = _sizes(runs, plan.block)
+    per_task = max(1, -(-2 * len(sizes) // _TASKS))
+    tasks = [
+        (side, first, sizes[first : first + per_task]) for first in range(0, len(sizes), per_task) for side in _SIDES
+    ]
+    kept = {
+        side: BlockCounts(np.zeros(len(sizes), np.int64), np.array(sizes, np.int64), np.zeros(len(sizes), np.uint64))
+        for side in _SIDES
+    }
+    for index, hits, fingerprints in _run(
+        plan, [(_count, plan, event, shapes, i, *task) for i, task in enumerate(tasks)]
+    ):
+        side, first, part = tasks[index]
+        kept[side].hits[first : first + len(part)] = hits
+        kept[side].fingerprints[first : first + len(part)] = fingerprints
+        if progress is not None:
+            progress(sum(part))
+    return kept["x"], kept["y"]
+
+
+def draw_pilot(plan: Plan, runs: int, *, first_block: int = 0) -> tuple[list[Outputs], list[Outputs]]:
+    """The pilot outputs on x and on y, a list of blocks each, in order; numbered from `first_block`."""
+    sizes = _sizes(runs, plan.block)
+    tasks = [(side, number, size) for side in _SIDES for number, size in enumerate(sizes, start=first_block)]
+    blocks: list[Any] = [None] * len(tasks)
+    for index, outputs in _run(plan, [(_draw, plan, i, *task) for i, task in enumerate(tasks)]):
+        blocks[index] = outputs
+    return blocks[: len(sizes)], blocks[len(sizes) :]
+
+
+def _sizes(runs: int, block: int) -> list[int]:
+    return [block] * (runs // block) + ([runs % block] if runs % block else [])
+
+
+def _run(plan: Plan, calls: list[tuple[Any, ...]]) -> Iterator[Any]:
+    """Results of the calls as they come, in any order; each carries its index."""
+    jobs = plan.jobs
+    if jobs is None:  # what joblib.parallel_config says, or else every core
+        jobs = joblib.parallel.get_active_backend()[1]
+        jobs = -1 if jobs is None else jobs
+    parallel = joblib.Parallel(
+        n_jobs=jobs, prefer="threads" if plan.sampler.is_block else "processes", return_as="generator_unordered"
+    )
+    return iter(parallel(joblib.delayed(call[0])(*call[1:]) for call in calls))
+
+
+def _draw(plan: Plan, index: int, side: Side, number: int, size: int) -> tuple[int, Outputs]:
+    return index, plan.draw("pilot", side, number, size)
+
+
+def _count(
+    plan: Plan, event: Event, shapes: Shapes, index: int, side: Side, first: int, sizes: list[int]
+) -> tuple[int, list[int], list[int]]:
+    hits, fingerprints = [], []
+    for number, size in enumerate(sizes, start=first):
+        outputs = plan.draw("main", side, number, size)
+        if shapes is not None:
+            check_shape(outputs, shapes[side], plan.sampler.name, f"block {number} of the main runs on {side}")
+        hits.append(event.count(outputs))
+        fingerprints.append(fingerprint(outputs))
+    return index, hits, fingerprints
+
+
+def check_shape(outputs: Outputs, shape: tuple[int, ...], name: str, where: str) -> None:
+    """A `MechanismError` if numeric outputs have another shape than the pilot's."""
+    if outputs.dtype != object and outputs.shape[1:] != shape:
+        raise MechanismError(
+            f"{name} returned outputs of shape {outputs.shape[1:]} in {where} but of shape {shape} before; return the "
+            "same shape in every block (or tuples, where the length is part of the output).",
+            shape=outputs.shape[1:],
+            expected=shape,
+        )
+
+
+def fingerprint(outputs: Outputs) -> int:
+    """A 64-bit hash of the first outputs of a block, the same in every process."""
+    head = outputs[:_FINGERPRINTED]
+    content = repr(head.tolist()).encode() if head.dtype == object else np.ascontiguousarray(head).tobytes()
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")

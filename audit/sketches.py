@@ -1,0 +1,61 @@
+"""A small table of the pilot outputs, kept for the figures of a report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from .events import as_numbers, outcome_key, outcome_words
+from .mechanism import Outputs
+
+_BINS = 40
+_OUTCOMES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """How the pilot outputs on x and y fall into bins or on single outcomes.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        Names of the outcomes; empty for numbers in bins.
+    edges : tuple of float
+        Inner edges of the bins, one fewer than there are counts (the outer bins are open); empty for outcomes.
+    counts_x, counts_y : tuple of int
+        Pilot runs in each.
+    """
+
+    labels: tuple[str, ...]
+    edges: tuple[float, ...]
+    counts_x: tuple[int, ...]
+    counts_y: tuple[int, ...]
+
+
+def sketch(x: Outputs, y: Outputs) -> Sketch | None:
+    """The table for these outputs: by outcome where few are distinct, in bins where they are numbers, else None."""
+    if x.ndim == 2:
+        return None
+    head = {outcome_key(value) for value in [*x[:1000].tolist(), *y[:1000].tolist()]}
+    if len(head) <= _OUTCOMES:
+        tallies = [Counter(map(outcome_key, part.tolist())) for part in (x, y)]
+        keys = [key for key, _ in (tallies[0] + tallies[1]).most_common(_OUTCOMES)]
+        if all(isinstance(key, (int, float)) for key in keys):
+            keys.sort()
+        counts = [tuple(tally[key] for key in keys) for tally in tallies]
+        return Sketch(tuple(outcome_words(key) for key in keys), (), counts[0], counts[1])
+    numbers = [as_numbers(part).astype(np.float64) for part in (x, y)]
+    pooled = np.concatenate(numbers)
+    pooled = pooled[np.isfinite(pooled)]
+    if len(pooled) < len(x):  # mostly not numbers
+        return None
+    low, high = np.quantile(pooled, [0.002, 0.998])
+    edges = np.linspace(low, high, _BINS - 1)
+    if not low < high:
+        return None
+    counts = [
+        tuple(np.bincount(np.searchsorted(edges, part[~np.isnan(part)]), minlength=_BINS).tolist()) for part in numbers
+    ]
+    return Sketch((), tuple(edges.tolist()), counts[0], counts[1])

@@ -1,0 +1,190 @@
+"""The result of an audit: counts and what was decided from them, in numbers and in words."""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from .claims import Claim
+from .distinguishers import Direction
+from .events import Event
+from .health import Finding
+from .inference.counts import Counts
+from .inference.joint import strength_estimate
+from .sketches import Sketch
+
+
+class Verdict(enum.Enum):
+    """What an audit can say; never that a claim is verified."""
+
+    REFUTED = "refuted"
+    NOT_REFUTED = "not refuted"
+    INCONCLUSIVE = "inconclusive"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """The two datasets, summarised.
+
+    Attributes
+    ----------
+    x, y : str
+        Type and size of each.
+    difference : str
+        What differs, in words.
+    adjacency : str
+        The neighbour relation, or that the caller declared the pair neighbours.
+    distance : float
+        The distance for which the claim was tested.
+    contents : tuple of str, optional
+        The datasets themselves as text, only where the caller asked to keep them.
+    """
+
+    x: str
+    y: str
+    difference: str
+    adjacency: str
+    distance: float
+    contents: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditResult:
+    """One audited claim on one pair of datasets.
+
+    Attributes
+    ----------
+    mechanism : str
+        Its name.
+    claim : Claim
+        The claim at the pair's distance.
+    pair : Pair
+    event : Event
+        The event tested, chosen on the pilot runs.
+    likelier_on : {"x", "y"}
+        The dataset whose probability of the event is tested against the boundary.
+    counts : Counts
+        Hits and runs of the main phase, which alone enter the bound.
+    alpha : float
+        Probability that a correct mechanism is refuted: one event and one direction were chosen on other runs, so all
+        of it goes to a single test.
+    p_value, bound : float
+        Exact p-value of the claim, and lower bound on the strength of the claim's family at confidence 1 − alpha.
+    resolution : float
+        Smallest excess over the claim that this audit finds with probability `power`; may be infinite.
+    power : float
+    requested_resolution : float, optional
+        The resolution that the caller asked for.
+    runs, pilot_runs : int
+        Runs on each dataset, and how many of them were spent on choosing the event.
+    seed : int or None
+        Repeats every number; None where the outputs were made elsewhere.
+    is_replayable : bool
+        False where the mechanism has randomness of its own, which the seed does not fix.
+    findings : tuple of Finding
+        Failed health checks.
+    sketch : Sketch, optional
+    versions : tuple of (str, str)
+    environment : dict
+        Timings and machine: all that may differ between two runs with the same seed. Not compared.
+    """
+
+    mechanism: str
+    claim: Claim
+    pair: Pair
+    event: Event
+    likelier_on: Direction
+    counts: Counts
+    alpha: float
+    p_value: float
+    bound: float
+    resolution: float
+    power: float
+    requested_resolution: float | None = None
+    runs: int
+    pilot_runs: int
+    seed: int | None
+    is_replayable: bool = True
+    findings: tuple[Finding, ...] = ()
+    sketch: Sketch | None = None
+    versions: tuple[tuple[str, str], ...] = ()
+    environment: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def verdict(self) -> Verdict:
+        """REFUTED if and only if the bound exceeds the claim and no health check failed."""
+        if self.findings:
+            return Verdict.INCONCLUSIVE
+        if self.bound > self.claim.strength:
+            return Verdict.REFUTED
+        wanted = math.inf if self.requested_resolution is None else self.requested_resolution
+        if math.isinf(self.resolution) or self.resolution > wanted:
+            return Verdict.INCONCLUSIVE
+        return Verdict.NOT_REFUTED
+
+    @property
+    def is_refuted(self) -> bool:
+        return self.verdict is Verdict.REFUTED
+
+    @property
+    def directed_counts(self) -> Counts:
+        """The counts with the likelier dataset first, as they are tested."""
+        return self.counts if self.likelier_on == "x" else self.counts.swapped()
+
+    @property
+    def directed_claim(self) -> Claim:
+        """The claim in the direction that is tested."""
+        return self.claim if self.likelier_on == "x" else self.claim.reversed()
+
+    @property
+    def estimate(self) -> float:
+        """Point estimate of the strength from the same counts; infinite where the event was seen on one side only."""
+        return strength_estimate(self.directed_counts, self.directed_claim)
+
+    @property
+    def ratio(self) -> float:
+        """Observed likelihood ratio of the event, the likelier dataset's frequency over the other's."""
+        counts = self.directed_counts
+        if counts.hits_y == 0:
+            return math.inf if counts.hits_x else math.nan
+        return (counts.hits_x / counts.runs_x) / (counts.hits_y / counts.runs_y)
+
+    @property
+    def event_in_words(self) -> str:
+        """Such as "output ≤ -0.31 is 2.70 times likelier on x"."""
+        counts = self.directed_counts
+        other = "y" if self.likelier_on == "x" else "x"
+        if counts.hits_x == 0:
+            return f"{self.event} never occurred on {self.likelier_on}"
+        if counts.hits_y == 0:
+            return f"{self.event} occurred {counts.hits_x:,} times on {self.likelier_on} and never on {other}"
+        return f"{self.event} is {self.ratio:.3g} times likelier on {self.likelier_on}"
+
+    def __str__(self) -> str:
+        claim, confidence = self.claim, f"{100 * (1 - self.alpha):.6g}% confidence"
+        claimed = f"claimed {claim.strength:.4g}"
+        if self.verdict is Verdict.REFUTED:
+            text = f"REFUTED: {claim.describe_strength(self.bound)}, {claimed} ({confidence})"
+        elif self.verdict is Verdict.NOT_REFUTED:
+            text = (
+                f"NOT REFUTED: {claim.describe_strength(self.bound)}, {claimed} ({confidence}); an excess of "
+                f"{self.resolution:.2g} on this pair and event would have been found with probability {self.power:g}"
+            )
+        elif self.findings:
+            text = "INCONCLUSIVE: " + " ".join(str(finding) for finding in self.findings)
+        else:
+            seen = "no excess at all" if math.isinf(self.resolution) else f"an excess of {self.resolution:.2g}"
+            wanted = "" if self.requested_resolution is None else f", {self.requested_resolution:.2g} was asked for"
+            text = (
+                f"INCONCLUSIVE: too few runs ({self.runs:,} per dataset); {seen} would have been found with "
+                f"probability {self.power:g}{wanted} ({confidence})"
+            )
+        return text if self.is_replayable else text + " [not replayable: the mechanism has randomness of its own]"
+
+    def __repr__(self) -> str:
+        return (
+            f"<AuditResult {self.mechanism}: {self.verdict.value}, {self.claim.strength_name} >= {self.bound:.4g}, "
+            f"claim {self.claim}>"
+        )
