@@ -1,0 +1,247 @@
+"""The exact law of a mechanism's output on one dataset: the oracle for samplers, audits and tables."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import erfcx, log_ndtr, logsumexp, ndtr, ndtri
+
+from .divergences import Floats, Law, check_rule, exact_delta, exact_epsilon, hockey_stick
+
+__all__ = [
+    "LaplaceLaw",
+    "GaussianLaw",
+    "GeometricLaw",
+    "FiniteLaw",
+    "Law",
+    "hockey_stick",
+    "exact_delta",
+    "exact_epsilon",
+    "log_gaussian_delta",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceLaw(Law):
+    """Density e^{−|z − location| / scale} / (2 scale)."""
+
+    location: float
+    scale: float
+
+    def __post_init__(self) -> None:
+        check_rule("scale", self.scale, 0 < self.scale < math.inf, "0 < scale < inf")
+
+    def log_density(self, outputs: npt.ArrayLike) -> Floats:
+        return -np.abs(self._standard(outputs)) - math.log(2 * self.scale)
+
+    def cdf(self, outputs: npt.ArrayLike) -> Floats:
+        z = self._standard(outputs)
+        tail = np.exp(-np.abs(z)) / 2
+        return np.where(z < 0, tail, 1 - tail)
+
+    def sf(self, outputs: npt.ArrayLike) -> Floats:
+        return LaplaceLaw(-self.location, self.scale).cdf(-np.asarray(outputs, dtype=np.float64))
+
+    def _standard(self, outputs: npt.ArrayLike) -> Floats:
+        return (np.asarray(outputs, dtype=np.float64) - self.location) / self.scale
+
+    def is_comparable(self, other: Self) -> bool:
+        return self.scale == other.scale
+
+    def delta_from(self, other: Self, epsilon: float) -> float:
+        """1 − e^{(ε − d)/2} for ε < d, d the shift in scales: the best event is a half-line."""
+        return max(0.0, -math.expm1((epsilon - self._shift(other)) / 2))
+
+    def epsilon_from(self, other: Self, delta: float) -> float:
+        return max(0.0, self._shift(other) + 2 * math.log1p(-delta))
+
+    def _shift(self, other: Self) -> float:
+        return abs(self.location - other.location) / self.scale
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianLaw(Law):
+    """The normal law of mean `location` and standard deviation `scale`."""
+
+    location: float
+    scale: float
+
+    def __post_init__(self) -> None:
+        check_rule("scale", self.scale, 0 < self.scale < math.inf, "0 < scale < inf")
+
+    def log_density(self, outputs: npt.ArrayLike) -> Floats:
+        return -(self._standard(outputs) ** 2) / 2 - math.log(self.scale * math.sqrt(2 * math.pi))
+
+    def cdf(self, outputs: npt.ArrayLike) -> Floats:
+        return np.asarray(ndtr(self._standard(outputs)))
+
+    def sf(self, outputs: npt.ArrayLike) -> Floats:
+        return np.asarray(ndtr(-self._standard(outputs)))
+
+    def _standard(self, outputs: npt.ArrayLike) -> Floats:
+        return (np.asarray(outputs, dtype=np.float64) - self.location) / self.scale
+
+    def is_comparable(self, other: Self) -> bool:
+        return self.scale == other.scale
+
+    def delta_from(self, other: Self, epsilon: float) -> float:
+        return math.exp(log_gaussian_delta(self._shift(other), epsilon))
+
+    def epsilon_from(self, other: Self, delta: float) -> float:
+        mu = self._shift(other)
+        if mu == 0 or delta >= math.exp(log_gaussian_delta(mu, 0.0)):
+            return 0.0
+        if delta == 0:
+            return math.inf
+        from scipy.optimize import brentq
+
+        upper = mu * (mu / 2 - float(ndtri(delta)))  # there the first term Φ(μ/2 − ε/μ) alone is delta
+        target = math.log(delta)
+        return float(brentq(lambda e: log_gaussian_delta(mu, e) - target, 0.0, upper * (1 + 1e-12), xtol=1e-14))
+
+    def _shift(self, other: Self) -> float:
+        return abs(self.location - other.location) / self.scale
+
+
+def log_gaussian_delta(mu: float, epsilon: float) -> float:
+    """ln[Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)]: the exact log-delta of normal laws `mu` standard deviations apart.
+
+    Nothing overflows for any epsilon ≥ 0. With u = ε/μ − μ/2 and v = u + μ, e^ε is φ(u)/φ(v), so the difference is
+    φ(u)(R(u) − R(v)) with the Mills ratio R, which needs no exponential of epsilon.
+
+    References
+    ----------
+    Balle & Wang (2018), Improving the Gaussian mechanism for differential privacy, Theorem 8.
+    """
+    if mu == 0:
+        return -math.inf
+    if epsilon == 0:
+        return math.log(math.erf(mu / math.sqrt(8)))
+    u = epsilon / mu - mu / 2
+    v = u + mu
+    if u < 0:
+        first = float(log_ndtr(-u))
+        return first + math.log(-math.expm1(epsilon + float(log_ndtr(-v)) - first))
+    difference = (float(erfcx(u / math.sqrt(2))) - float(erfcx(v / math.sqrt(2)))) / 2  # √(2π) is in the Mills ratios
+    return -u * u / 2 + math.log(difference) if difference > 0 else -math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class GeometricLaw(Law):
+    """Two-sided geometric law: Pr[k] = (1 − r)/(1 + r) r^|k − location| on the integers, r the `ratio`."""
+
+    location: int
+    ratio: float
+
+    def __post_init__(self) -> None:
+        check_rule("ratio", self.ratio, 0 < self.ratio < 1, "0 < ratio < 1")
+
+    def log_density(self, outputs: npt.ArrayLike) -> Floats:
+        k = np.asarray(outputs, dtype=np.float64)
+        log_mode = math.log1p(-self.ratio) - math.log1p(self.ratio)
+        return np.where(k == np.floor(k), log_mode + np.abs(k - self.location) * math.log(self.ratio), -np.inf)
+
+    def cdf(self, outputs: npt.ArrayLike) -> Floats:
+        k = np.floor(np.asarray(outputs, dtype=np.float64)) - self.location
+        tail = np.exp(np.where(k < 0, -k, k + 1) * math.log(self.ratio)) / (1 + self.ratio)
+        return np.where(k < 0, tail, 1 - tail)
+
+    def sf(self, outputs: npt.ArrayLike) -> Floats:
+        k = np.floor(np.asarray(outputs, dtype=np.float64))
+        return GeometricLaw(-self.location, self.ratio).cdf(-k - 1)
+
+    def is_comparable(self, other: Self) -> bool:
+        return self.ratio == other.ratio
+
+    def delta_from(self, other: Self, epsilon: float) -> float:
+        """1 − r^{t+1}/(1+r) − e^ε r^{d−t}/(1+r), d the shift: P(K ≤ t) − e^ε Q(K ≤ t) at its largest."""
+        shift, log_ratio = abs(self.location - other.location), math.log(self.ratio)
+        if epsilon >= -shift * log_ratio:
+            return 0.0
+        t = max(0, math.ceil((shift + epsilon / log_ratio) / 2) - 1)  # the last k whose loss (d − 2k) ln 1/r exceeds ε
+        upper, lower = math.exp((t + 1) * log_ratio), math.exp(epsilon + (shift - t) * log_ratio)
+        return max(0.0, 1 - (upper + lower) / (1 + self.ratio))
+
+    def epsilon_from(self, other: Self, delta: float) -> float:
+        """Largest root in ε, over the events K ≤ t, of P − e^ε Q = delta: concave in t, so the optimum is rounded."""
+        shift, log_ratio = abs(self.location - other.location), math.log(self.ratio)
+        if shift == 0:
+            return 0.0
+        stationary = math.log((1 - delta) * (1 + self.ratio) / 2) / log_ratio - 1
+        best = 0.0
+        for t in (math.floor(stationary), math.floor(stationary) + 1):
+            t = min(max(t, 0), shift - 1)
+            mass = (1 - delta) * (1 + self.ratio) - math.exp((t + 1) * log_ratio)
+            if mass > 0:
+                best = max(best, math.log(mass) - (shift - t) * log_ratio)
+        return best
+
+
+@dataclass(frozen=True, slots=True)
+class FiniteLaw(Law):
+    """Outcomes 0 … K−1 with these natural log-probabilities (−inf for an impossible one)."""
+
+    log_probabilities: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        total = float(np.exp(self.log_probabilities).sum())
+        check_rule("sum of probabilities", total, abs(total - 1) < 1e-9, "logarithms of probabilities that add to 1")
+
+    @classmethod
+    def from_log_weights(cls, log_weights: npt.ArrayLike) -> FiniteLaw:
+        """The law proportional to the exponentials of these numbers."""
+        weights = np.asarray(log_weights, dtype=np.float64)
+        return cls(tuple((weights - logsumexp(weights)).tolist()))
+
+    @property
+    def probabilities(self) -> Floats:
+        """Shape (K,)."""
+        return np.exp(self.log_probabilities)
+
+    def log_density(self, outputs: npt.ArrayLike) -> Floats:
+        k = np.asarray(outputs, dtype=np.float64)
+        inside = (k == np.floor(k)) & (k >= 0) & (k < len(self.log_probabilities))
+        return np.where(inside, np.asarray(self.log_probabilities)[np.where(inside, k, 0).astype(int)], -np.inf)
+
+    def cdf(self, outputs: npt.ArrayLike) -> Floats:
+        return np.append(0.0, np.minimum(np.cumsum(self.probabilities), 1.0))[self._rank(outputs)]
+
+    def sf(self, outputs: npt.ArrayLike) -> Floats:
+        above = np.minimum(np.cumsum(self.probabilities[::-1]), 1.0)[::-1]
+        return np.append(above, 0.0)[self._rank(outputs)]
+
+    def _rank(self, outputs: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """How many outcomes are at most each output."""
+        k = np.floor(np.asarray(outputs, dtype=np.float64)) + 1
+        rank: npt.NDArray[np.int64] = np.clip(k, 0, len(self.log_probabilities)).astype(np.int64)
+        return rank
+
+    def is_comparable(self, other: Self) -> bool:
+        return len(self.log_probabilities) == len(other.log_probabilities)
+
+    def delta_from(self, other: Self, epsilon: float) -> float:
+        log_p, loss = self._losses(other)
+        gains = loss > epsilon
+        return float(np.sum(np.exp(log_p[gains]) * -np.expm1(epsilon - loss[gains])))
+
+    def epsilon_from(self, other: Self, delta: float) -> float:
+        """Largest root in ε of P(S) − e^ε Q(S) = delta over the events S of the largest losses (Neyman-Pearson)."""
+        log_p, loss = self._losses(other)
+        if delta == 0:
+            return max(0.0, float(loss.max()))
+        order = np.argsort(-loss)
+        excess = np.cumsum(np.exp(log_p[order])) - delta
+        mass = np.cumsum(np.exp((log_p - loss)[order]))
+        with np.errstate(divide="ignore"):
+            roots = np.log(excess[excess > 0]) - np.log(mass[excess > 0])
+        return max(0.0, float(roots.max(initial=0.0)))
+
+    def _losses(self, other: Self) -> tuple[Floats, Floats]:
+        """Log-probability here and privacy loss of each outcome that is possible here."""
+        log_p, log_q = np.asarray(self.log_probabilities), np.asarray(other.log_probabilities)
+        possible = log_p > -np.inf
+        return log_p[possible], log_p[possible] - log_q[possible]

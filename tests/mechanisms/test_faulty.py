@@ -1,0 +1,123 @@
+"""Every faulty twin breaks its claim on a stated pair, exactly, and keeps what is said to be true of it."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpaudit.audit.claims import ApproxDP, PureDP
+from dpaudit.audit.errors import ClaimError
+from dpaudit.mechanisms import exact_delta, exact_epsilon
+from dpaudit.mechanisms.faulty import (
+    BinaryOddsForManyValues,
+    ClassicalBeyondOneGaussian,
+    ExponentialMissingFactorTwo,
+    InvertedScaleLaplace,
+    NoisyMaxMissingFactorTwo,
+    NoisyMaxReleasingValue,
+    PerRowGeometric,
+    SquaredRatioGeometric,
+    TruthAmongTheLies,
+    UnderstatedSensitivityLaplace,
+    VarianceAsScaleGaussian,
+)
+
+ONE_UP = [1.0] + [-1.0] * 49
+# twin, x, y, exact epsilon there, whether the pair attains the truth
+PURE = [
+    (UnderstatedSensitivityLaplace(0.5), 0.0, 2.0, 1.0, True),
+    (UnderstatedSensitivityLaplace(0.5, bound=10.0), 0.0, 10.0, 5.0, True),
+    (InvertedScaleLaplace(0.5), 0, 1, 2.0, True),
+    (PerRowGeometric(0.5, rows_per_user=3), 4, 7, 1.5, True),
+    (SquaredRatioGeometric(0.5), 4, 5, 1.0, True),
+    (TruthAmongTheLies(1.0), 0, 1, math.log(1 + 2 * math.e), True),
+    (TruthAmongTheLies(1.0, k=4), 3, 1, math.log(1 + 4 * math.e / 3), True),
+    (BinaryOddsForManyValues(1.0, k=5), 0, 4, 1 + math.log(4), True),
+    (ExponentialMissingFactorTwo(1.0), [0.0] * 50, ONE_UP, 1.8797479, False),
+    (ExponentialMissingFactorTwo(1.0), [0.0, -3.0], [-1.0, -2.0], 1.7353257, False),
+    (ExponentialMissingFactorTwo(1.0), [0.0, -3.0], [1.0, -4.0], 1.9581280, False),
+]
+
+
+@pytest.mark.parametrize(("twin", "x", "y", "epsilon", "is_tight"), PURE)
+def test_pure_claims_are_broken_and_truths_hold(twin, x, y, epsilon, is_tight):
+    found = exact_epsilon(twin.law(x), twin.law(y))
+    assert found == pytest.approx(epsilon, abs=1e-7)
+    assert found > twin.claim.epsilon
+    assert found <= twin.truth.epsilon + 1e-12
+    assert not is_tight or found == pytest.approx(twin.truth.epsilon, rel=1e-12)
+
+
+@pytest.mark.parametrize("noise", ["laplace", "exponential", "gumbel"])
+def test_noisy_max_missing_the_two(noise):
+    twin = NoisyMaxMissingFactorTwo(1.0, noise=noise)
+    near = exact_epsilon(twin.law([0.0, 3.0]), twin.law([1.0, 2.0]))
+    far = exact_epsilon(twin.law([0.0, 40.0]), twin.law([1.0, 39.0]))
+    assert 1.4 < near <= far <= 2.0 + 1e-12
+    assert far > 1.94
+    assert twin.claim == PureDP(1.0)
+    assert twin.truth == PureDP(2.0)
+
+
+def test_mistakes_that_do_no_harm_in_places():
+    """Where the bug does not show: so a test at the wrong place passes."""
+    assert InvertedScaleLaplace(1.0).truth == PureDP(1.0)
+    assert InvertedScaleLaplace(4.0).truth.epsilon < InvertedScaleLaplace(4.0).claim.epsilon
+    assert VarianceAsScaleGaussian(0.5, 1e-5).truth.delta < 1e-5
+    assert ClassicalBeyondOneGaussian(1.1, 1e-5).truth.delta < 1e-5
+    assert BinaryOddsForManyValues(1.0, k=2).truth == PureDP(1.0)
+    moved = [1.0] + [0.0] * 49
+    twin = ExponentialMissingFactorTwo(1.0)
+    assert exact_epsilon(twin.law([0.0] * 50), twin.law(moved)) < 1.0
+
+
+@pytest.mark.parametrize(
+    ("twin", "delta"),
+    [  # from Balle & Wang's formula in mpmath, 50 digits
+        (ClassicalBeyondOneGaussian(10.0, 0.1), 0.405601575864),
+        (VarianceAsScaleGaussian(8.0, 1e-5), 0.0384082852106),
+        (VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1), 0.0422645050787),
+    ],
+)
+def test_approximate_claims_are_broken_by_the_true_delta(twin, delta):
+    x, y = 0.0, twin.sensitivity
+    assert exact_delta(twin.law(x), twin.law(y), twin.epsilon) == pytest.approx(twin.truth.delta, rel=1e-9)
+    assert twin.truth.delta == pytest.approx(delta, rel=1e-9)
+    assert twin.truth.delta > twin.claim.delta
+    assert exact_epsilon(twin.law(x), twin.law(y), twin.delta) > twin.epsilon
+    assert twin.claim == ApproxDP(twin.epsilon, twin.delta)
+
+
+@pytest.mark.parametrize("n_candidates", [1, 3, 10])
+def test_the_released_maximum_loses_epsilon_for_every_candidate(n_candidates):
+    twin = NoisyMaxReleasingValue(0.5, n_candidates)
+    law_x, law_y = twin.law([0.0] * n_candidates), twin.law([1.0] * n_candidates)
+    assert twin.truth == PureDP(0.5 * n_candidates)
+    # The event "below both" attains the truth …
+    assert math.log(law_x.cdf(0.0) / law_y.cdf(0.0)) == pytest.approx(twin.truth.epsilon, rel=1e-12)
+    # … and no density ratio exceeds it.
+    z = np.linspace(-60, 60, 4801)
+    assert np.abs(law_x.log_density(z) - law_y.log_density(z)).max() == pytest.approx(twin.truth.epsilon, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: InvertedScaleLaplace(0), "epsilon=0 is not allowed; use 0 < epsilon"),
+        (lambda: SquaredRatioGeometric(math.nan), "epsilon=nan is not allowed"),
+        (lambda: ExponentialMissingFactorTwo(1, sensitivity=-1), "sensitivity=-1 is not allowed"),
+        (lambda: NoisyMaxMissingFactorTwo(1, noise="none"), "noise='none' is unknown"),
+        (lambda: NoisyMaxReleasingValue(1, 0), "n_candidates=0 is not allowed; use 1 <= n_candidates"),
+        (lambda: UnderstatedSensitivityLaplace(1, bound=0), "sensitivity=0 is not allowed"),
+        (lambda: PerRowGeometric(1, rows_per_user=0), "sensitivity=0 is not allowed"),
+        (lambda: TruthAmongTheLies(1, k=1), "k=1 is not a number of values"),
+        (lambda: BinaryOddsForManyValues(1, k=1), "k=1 is not a number of values"),
+        (lambda: ClassicalBeyondOneGaussian(0, 0.1), "epsilon=0 is not allowed"),
+        (lambda: ClassicalBeyondOneGaussian(10, 0), "delta=0 is not allowed"),
+        (lambda: VarianceAsScaleGaussian(-1, 0.1), "epsilon=-1 is not allowed"),
+    ],
+)
+def test_errors(call, message):
+    with pytest.raises(ClaimError) as caught:
+        call()
+    assert message in str(caught.value)

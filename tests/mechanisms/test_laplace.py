@@ -1,0 +1,56 @@
+"""The Laplace mechanism."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dpaudit.audit.claims import PureDP
+from dpaudit.audit.errors import ClaimError, DatasetError
+from dpaudit.mechanisms import LaplaceLaw, LaplaceMechanism, exact_epsilon
+from dpaudit.mechanisms.noise import grid_step
+
+
+@pytest.mark.parametrize(("x", "y"), [(0, 3.0), (10.5, 7.5), (1, 1.5), (0, 0)])
+def test_claim_holds_exactly_and_is_attained_at_the_sensitivity(x, y):
+    mechanism = LaplaceMechanism(0.7, sensitivity=3.0)
+    assert mechanism.claim == PureDP(0.7)
+    assert exact_epsilon(mechanism.law(x), mechanism.law(y)) == pytest.approx(0.7 * abs(x - y) / 3, rel=1e-14)
+
+
+def test_law_is_that_of_the_query_answer():
+    assert LaplaceMechanism(0.5, query=len).law("abc") == LaplaceLaw(3.0, 2.0)
+
+
+def test_outputs_for_every_answer_lie_on_one_grid():
+    mechanism = LaplaceMechanism(0.3)
+    for answer in (0, 1, 0.1, -1e6 / 3):
+        steps = mechanism.sample(answer, 5000, np.random.default_rng(1)) / grid_step(mechanism.scale)
+        assert np.array_equal(steps, np.rint(steps))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: LaplaceMechanism(0), "epsilon=0 is not allowed; use 0 < epsilon and finite (the noise has scale"),
+        (lambda: LaplaceMechanism(-1), "epsilon=-1 is not allowed"),
+        (lambda: LaplaceMechanism(math.nan), "epsilon=nan is not allowed"),
+        (lambda: LaplaceMechanism(math.inf), "epsilon=inf is not allowed"),
+        (lambda: LaplaceMechanism(1, sensitivity=0), "sensitivity=0 is not allowed; use 0 < sensitivity and finite"),
+    ],
+)
+def test_errors(call, message):
+    with pytest.raises(ClaimError) as caught:
+        call()
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("answer", [math.nan, "many", [1.0, 2.0]])
+def test_answers_that_are_no_numbers_are_refused(answer):
+    with pytest.raises(DatasetError, match="which is not a finite number; use a query"):
+        LaplaceMechanism(1).law(answer)
+
+
+def test_an_answer_beyond_the_grid_is_refused():
+    with pytest.raises(DatasetError, match=r"answer=1000000000000\.0 cannot be told to"):
+        LaplaceMechanism(1).sample(1e12, 1, np.random.default_rng())
