@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .datasets import difference, is_frame, rows_of, shorten
+from .datasets import difference, entry_difference, is_frame, rows_of, shorten
 from .errors import AdjacencyError
 
 
@@ -25,6 +25,10 @@ class Adjacency(ABC):
         """Whether a measured distance is the stated one."""
         return measured == distance
 
+    def difference(self, x: Any, y: Any) -> str:
+        """What differs, in words."""
+        return difference(x, y)
+
     def check(self, x: Any, y: Any, distance: float) -> float:
         """The measured distance of the pair, once it is the stated one.
 
@@ -37,8 +41,8 @@ class Adjacency(ABC):
         if not self.holds(measured, distance):
             found = "at no finite distance" if math.isinf(measured) else f"at distance {measured:.6g}"
             raise AdjacencyError(
-                f"the pair is {found} under {self}, not at {distance:g}: {difference(x, y)}; pass another pair, or "
-                "distance= to audit the claim at that distance.",
+                f"the pair is {found} under {self}, not at {distance:g}: {self.difference(x, y)}; pass another pair, "
+                "or distance= to audit the claim at that distance.",
                 measured=measured,
                 distance=distance,
             )
@@ -120,6 +124,9 @@ class Local(Adjacency):
     def distance(self, x: Any, y: Any) -> float:
         return 1.0
 
+    def difference(self, x: Any, y: Any) -> str:
+        return entry_difference(x, y)
+
 
 @dataclass(frozen=True, slots=True)
 class Within(Adjacency):
@@ -148,6 +155,9 @@ class Within(Adjacency):
 
     def holds(self, measured: float, distance: float) -> bool:
         return measured <= distance * (1 + 1e-9)
+
+    def difference(self, x: Any, y: Any) -> str:
+        return entry_difference(x, y)
 
     def distance(self, x: Any, y: Any) -> float:
         try:

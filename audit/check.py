@@ -213,7 +213,7 @@ def check_outputs(
         resolution=_check_resolution(resolution),
         name=name,
     )
-    pilot, main_x, main_y = split_pilot(*sides, settings.claim, runs, settings.alpha)
+    pilot, main_x, main_y = split_pilot(sides[0], sides[1], settings.claim, runs, settings.alpha)
     counts = Counts(
         hits_x=pilot.choice.event.count(main_x),
         runs_x=len(main_x),
@@ -312,7 +312,7 @@ def _pair(x: Any, y: Any, adjacency: Adjacency | None, distance: float, keep: bo
     return Pair(
         x=summarise(x),
         y=summarise(y),
-        difference=difference(x, y),
+        difference=difference(x, y) if adjacency is None else adjacency.difference(x, y),
         adjacency="declared neighbours by the caller" if adjacency is None else str(adjacency),
         distance=distance,
         contents=(repr(x), repr(y)) if keep else None,

@@ -91,15 +91,37 @@ def _row_key(row: Any) -> Any:
 
 
 def difference(x: Any, y: Any) -> str:
-    """In words, what differs between two datasets: how many rows or entries, not which values."""
+    """In words, what differs between two datasets: how many rows, entries, nodes or edges, but not which values."""
+    if is_graph(x) and is_graph(y):
+        nodes, edges = set(x.nodes) ^ set(y.nodes), _edges(x) ^ _edges(y)
+        return f"{_number(len(nodes), 'node')} and {_number(len(edges), 'edge')} differ"
     try:
         only_x, only_y = rows_of(x) - rows_of(y), rows_of(y) - rows_of(x)
     except DatasetError:
-        if is_graph(x) and is_graph(y):
-            nodes, edges = set(x.nodes) ^ set(y.nodes), _edges(x) ^ _edges(y)
-            return f"{len(nodes)} nodes and {len(edges)} edges differ"
+        return entry_difference(x, y)
+    return f"{_number(only_x.total(), 'row')} only in x, {only_y.total()} only in y"
+
+
+def entry_difference(x: Any, y: Any) -> str:
+    """In words, how far two numbers or vectors of equal length are apart."""
+    try:
+        a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
         return "the values differ" if type(x) is type(y) else "the types differ"
-    return f"{only_x.total()} rows only in x, {only_y.total()} only in y"
+    if a.shape != b.shape:
+        return f"the shapes differ, {a.shape} and {b.shape}"
+    moved = np.abs(a - b)
+    largest = f"{moved.max():.4g}" if moved.size else "0"
+    return (
+        f"the values differ by {largest}"
+        if a.ndim == 0
+        else (f"{np.count_nonzero(moved)} of {_number(a.size, 'entry')} differ, by {largest} at most")
+    )
+
+
+def _number(count: int, noun: str) -> str:
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{count:,} {noun if count == 1 else plural}"
 
 
 def _edges(graph: Any) -> set[Any]:

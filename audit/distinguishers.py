@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from .claims import Array, Claim
 from .events import Event, Intervals, Outcomes, Projected, as_numbers, outcome_key, project
 from .mechanism import Outputs
 
+E = TypeVar("E", bound=Event)
 Direction = Literal["x", "y"]
 """The dataset on which the event is the likelier one: the p of the boundary is that dataset's probability."""
 
@@ -50,7 +51,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class Family(Generic[E]):
     """Nested events {score ≥ t}, from the smallest to the largest, and how many of `runs` held-out runs lie in each.
 
     `build(i, inside)` makes the event {score ≥ t_i}, or its complement.
@@ -59,7 +60,7 @@ class Family:
     hits_x: Array
     hits_y: Array
     runs: int
-    build: Callable[[int, bool], Event]
+    build: Callable[[int, bool], E]
 
 
 def choose_event(
@@ -124,11 +125,11 @@ def _expected_bound(
     p = np.arcsin(np.sqrt((hits_p + 0.375) / (held + 0.75))) - size * np.sin(_ANGLES)[:, None]
     q = np.arcsin(np.sqrt((hits_q + 0.375) / (held + 0.75))) + size * np.cos(_ANGLES)[:, None]
     p, q = np.maximum(p, 0.0), np.minimum(q, math.pi / 2)
-    found = claim.strength_of(np.sin(p) ** 2, np.sin(q) ** 2, np.cos(p) ** 2, np.cos(q) ** 2).min(axis=0)
+    found = claim.rough_strength_of(np.sin(p) ** 2, np.sin(q) ** 2, np.cos(p) ** 2, np.cos(q) ** 2).min(axis=0)
     return np.asarray(np.nan_to_num(found, nan=-math.inf, posinf=math.inf, neginf=-math.inf))
 
 
-def _families(learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outputs) -> Iterator[Family]:
+def _families(learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outputs) -> Iterator[Family[Any]]:
     """Every family of events worth trying for these outputs, simple ones first."""
     parts = (learn_x, learn_y, held_x, held_y)
     if learn_x.ndim == 2:
@@ -143,7 +144,9 @@ def _families(learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outpu
     yield from _table_families(*parts)
 
 
-def _number_families(learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outputs) -> Iterator[Family]:
+def _number_families(
+    learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outputs
+) -> Iterator[Family[Intervals]]:
     """Half-lines in both directions, and the cells with the largest estimated likelihood ratio."""
     pooled = np.sort(np.concatenate([learn_x, learn_y]).astype(np.float64))
     pooled = pooled[~np.isnan(pooled)]
@@ -284,7 +287,7 @@ def outcome_list(outputs: Outputs) -> list[Any]:
     return [tuple(row) for row in values] if outputs.ndim == 2 else values
 
 
-def _table_families(learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outputs) -> Iterator[Family]:
+def _table_families(learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outputs) -> Iterator[Family[Any]]:
     """Sets of single outcomes by their estimated likelihood ratio, from either end; none if nearly every one is new."""
     if learn_x.dtype != object and learn_x.dtype.kind == "f" and len(np.unique(learn_x[:2000], axis=0)) > 1000:
         return

@@ -69,14 +69,14 @@ class Intervals(Event):
         hits = 0
         for low, high in self.intervals:
             if low == high:
-                hits += np.count_nonzero(outputs == low)
+                hits += int(np.count_nonzero(outputs == low))
             elif high == math.inf:
-                hits += np.count_nonzero(outputs >= low)
+                hits += int(np.count_nonzero(outputs >= low))
             else:
-                hits += np.count_nonzero(outputs <= high)
+                hits += int(np.count_nonzero(outputs <= high))
                 if low > -math.inf:
-                    hits -= np.count_nonzero(outputs < low)
-        return int(hits)
+                    hits -= int(np.count_nonzero(outputs < low))
+        return hits
 
     def __str__(self) -> str:
         parts = [_interval_words(low, high) for low, high in self.intervals]

@@ -19,7 +19,7 @@ from scipy.special import chdtr, chdtrc, ndtr
 from .errors import OptionError
 from .events import as_numbers, outcome_key
 from .mechanism import Outputs
-from .sampling import BlockCounts
+from .sampling import FINGERPRINTED, BlockCounts, fingerprint
 
 _FALSE_ALARM = 1e-8  # of each single check
 
@@ -59,20 +59,22 @@ def examine(
     """Every health check that fails on the pilot outputs (blocks of x and of y) or on the blocks of the main phase."""
     found: list[Finding] = []
     for side, blocks, counts in zip(("x", "y"), pilot, main, strict=True):
-        found += _repeated_blocks(side, blocks[0], counts) or _unsteady_hits(side, counts)
+        found += _repeated_blocks(side, blocks, counts) or _unsteady_hits(side, counts)
         found += _serial_dependence(side, blocks)
     return tuple(finding for finding in found if finding.check not in ignore)
 
 
-def _repeated_blocks(side: str, sample: Outputs, counts: BlockCounts) -> list[Finding]:
-    """Two equal blocks: a seed fixed inside the mechanism, or one stream shared between workers."""
-    values = counts.fingerprints[counts.sizes == counts.sizes[0]]
+def _repeated_blocks(side: str, blocks: list[Outputs], counts: BlockCounts) -> list[Finding]:
+    """Two blocks that begin alike: a seed fixed inside the mechanism, or one stream shared between workers."""
+    length = min(int(counts.sizes[0]), len(blocks[0]), FINGERPRINTED)
+    pilot = [fingerprint(block) for block in blocks if len(block) >= FINGERPRINTED]
+    main = counts.fingerprints[counts.sizes >= min(FINGERPRINTED, counts.sizes[0])]
+    values = np.concatenate([main, np.array(pilot, dtype=np.uint64)])
     repeats = len(values) - len(np.unique(values))
     if repeats == 0:
         return []
     # Two independent blocks agree by chance with probability (Σ pᵢ²)^length; a constant output always agrees.
-    length = min(int(counts.sizes[0]), 1024)
-    agreement = _collision_rate(sample[:4096])
+    agreement = _collision_rate(blocks[0][:4096])
     chance = math.comb(len(values), 2) * math.exp(length * math.log(agreement)) if agreement > 0 else 0.0
     if chance > _FALSE_ALARM:
         return []

@@ -8,7 +8,6 @@ an exception it raises is an output like any other, because an adversary sees it
 from __future__ import annotations
 
 import inspect
-import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -217,26 +216,19 @@ def _plain(output: Any, name: str) -> Any:
 
 
 def _is_number(output: Any) -> bool:
-    return isinstance(output, numbers.Real) and not (isinstance(output, int) and abs(output) >= 2**62)
+    """Whether an array of numbers holds the output without loss: floats, and integers that 64 bits hold."""
+    return isinstance(output, float) or (isinstance(output, int) and abs(output) < 2**62)
 
 
 def _pack(outputs: list[Any]) -> Outputs:
     """Numbers as a numeric vector, equally long tuples of numbers as a matrix, anything else as objects."""
     if all(_is_number(o) for o in outputs):
-        if all(isinstance(o, int) for o in outputs):
-            return np.array(outputs, dtype=np.int64)
-        if all(isinstance(o, (int, float)) for o in outputs):
-            return np.array(outputs, dtype=np.float64)
+        return np.array(outputs, dtype=np.int64 if all(isinstance(o, int) for o in outputs) else np.float64)
     first = outputs[0] if outputs else None
     if (
         isinstance(first, tuple)
         and first
-        and all(
-            isinstance(o, tuple)
-            and len(o) == len(first)
-            and all(_is_number(v) and isinstance(v, (int, float)) for v in o)
-            for o in outputs
-        )
+        and all(isinstance(o, tuple) and len(o) == len(first) and all(_is_number(v) for v in o) for o in outputs)
     ):
         return np.array(outputs)
     return np.fromiter(outputs, dtype=object, count=len(outputs))

@@ -26,7 +26,7 @@ _SIDES: tuple[Side, ...] = ("x", "y")
 
 _BLOCK_NUMBERS = 1 << 16  # numbers in a block of a block sampler: half a megabyte, which stays in the cache
 _LOOPED_BLOCK = 1 << 10  # runs in a block of a looped function
-_FINGERPRINTED = 1024  # outputs at the head of a block that are hashed, to recognise a repeated block
+FINGERPRINTED = 1024  # outputs at the head of a block that are hashed, to recognise a repeated block
 _TASKS = 256  # tasks that a phase is cut into at most: enough for progress and balance, few enough to be cheap
 
 
@@ -166,14 +166,16 @@ def _draw(plan: Plan, index: int, side: Side, number: int, size: int) -> tuple[i
 def _count(
     plan: Plan, event: Event, shapes: Shapes, index: int, side: Side, first: int, sizes: list[int]
 ) -> tuple[int, list[int], list[int]]:
-    hits, fingerprints = [], []
-    for number, size in enumerate(sizes, start=first):
-        outputs = plan.draw("main", side, number, size)
-        if shapes is not None:
-            check_shape(outputs, shapes[side], plan.sampler.name, f"block {number} of the main runs on {side}")
-        hits.append(event.count(outputs))
-        fingerprints.append(fingerprint(outputs))
-    return index, hits, fingerprints
+    counted = [_count_block(plan, event, shapes, side, number, size) for number, size in enumerate(sizes, start=first)]
+    return index, [hits for hits, _ in counted], [mark for _, mark in counted]
+
+
+def _count_block(plan: Plan, event: Event, shapes: Shapes, side: Side, number: int, size: int) -> tuple[int, int]:
+    """Hits and fingerprint of one block, whose outputs are gone when the next is drawn: it finds the cache warm."""
+    outputs = plan.draw("main", side, number, size)
+    if shapes is not None:
+        check_shape(outputs, shapes[side], plan.sampler.name, f"block {number} of the main runs on {side}")
+    return event.count(outputs), fingerprint(outputs)
 
 
 def check_shape(outputs: Outputs, shape: tuple[int, ...], name: str, where: str) -> None:
@@ -189,6 +191,6 @@ def check_shape(outputs: Outputs, shape: tuple[int, ...], name: str, where: str)
 
 def fingerprint(outputs: Outputs) -> int:
     """A 64-bit hash of the first outputs of a block, the same in every process."""
-    head = outputs[:_FINGERPRINTED]
+    head = outputs[:FINGERPRINTED]
     content = repr(head.tolist()).encode() if head.dtype == object else np.ascontiguousarray(head).tobytes()
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")

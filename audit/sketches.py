@@ -41,11 +41,12 @@ def sketch(x: Outputs, y: Outputs) -> Sketch | None:
     head = {outcome_key(value) for value in [*x[:1000].tolist(), *y[:1000].tolist()]}
     if len(head) <= _OUTCOMES:
         tallies = [Counter(map(outcome_key, part.tolist())) for part in (x, y)]
+        names = {outcome_key(value): value for value in [*x.tolist(), *y.tolist()]}
         keys = [key for key, _ in (tallies[0] + tallies[1]).most_common(_OUTCOMES)]
         if all(isinstance(key, (int, float)) for key in keys):
             keys.sort()
         counts = [tuple(tally[key] for key in keys) for tally in tallies]
-        return Sketch(tuple(outcome_words(key) for key in keys), (), counts[0], counts[1])
+        return Sketch(tuple(outcome_words(names[key]) for key in keys), (), counts[0], counts[1])
     numbers = [as_numbers(part).astype(np.float64) for part in (x, y)]
     pooled = np.concatenate(numbers)
     pooled = pooled[np.isfinite(pooled)]

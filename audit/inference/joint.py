@@ -147,14 +147,17 @@ def strength_estimate(counts: Counts, claim: Claim) -> float:
     return float(np.clip(found, 0.0, claim.max_strength))
 
 
-def largest_strength(holds: Callable[[float], bool], limit: float) -> float:
-    """The largest strength below `limit` at which a condition holds that holds below and fails above; 0 if nowhere."""
+def largest_strength(holds: Callable[[float], bool], limit: float, *, tolerance: float = 1e-7) -> float:
+    """The largest number below `limit` at which a condition holds that holds below and fails above; 0 if nowhere.
+
+    From below, and to a relative `tolerance`: where it orders counts, a looser one only enlarges their region.
+    """
     low, high = 0.0, min(1.0, limit)
     while high < limit and holds(high):
         low, high = high, min(2 * high, limit)
         if low > 1e6:
             return math.inf
-    while high - low > 1e-12 * max(high, 1e-12):
+    while high - low > tolerance * max(high, 1e-9):
         middle = 0.5 * (low + high)
         if holds(middle):
             low = middle
@@ -179,7 +182,8 @@ def critical_hits(y: Array, n: int, m: int, claim: Claim, z: float) -> Array:
 
 
 def _clears(counts: Counts, claim: Claim, z: float) -> bool:
-    return counts.hits_x >= critical_hits(np.array([float(counts.hits_y)]), counts.runs_x, counts.runs_y, claim, z)[0]
+    critical = critical_hits(np.array([float(counts.hits_y)]), counts.runs_x, counts.runs_y, claim, z)
+    return counts.hits_x >= float(critical[0])
 
 
 @dataclass(frozen=True, slots=True)

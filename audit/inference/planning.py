@@ -60,7 +60,7 @@ def resolution(claim: Claim, runs_x: int, runs_y: int, q: float, *, alpha: float
         found = upper_tail(critical[None], runs_x, np.atleast_1d(p), np.atleast_1d(rest))[0]
         return float((found * mass).sum()) < power
 
-    return largest_strength(too_weak, claim.max_strength - claim.strength)
+    return largest_strength(too_weak, claim.max_strength - claim.strength, tolerance=1e-4)
 
 
 def _calibrated_z(claim: Claim, runs_x: int, runs_y: int, q: float, alpha: float) -> float | None:
@@ -85,4 +85,4 @@ def _calibrated_z(claim: Claim, runs_x: int, runs_y: int, q: float, alpha: float
             high = middle
         else:
             low = middle
-    return largest_strength(lambda s: critical_hits(here, runs_x, runs_y, claim, s)[0] <= high, 50.0)
+    return largest_strength(lambda s: critical_hits(here, runs_x, runs_y, claim, s)[0] <= high, 50.0, tolerance=1e-4)
