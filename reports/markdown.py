@@ -1,0 +1,101 @@
+"""A suite as Markdown, short enough for a pull request."""
+
+from __future__ import annotations
+
+import re
+
+from ..audit.records import Entry, Suite
+from ..audit.verdicts import Verdict
+from .terminal import (
+    MARKS,
+    expectations,
+    false_alarms,
+    number,
+    percent,
+    prose,
+    symbol,
+    verdict_counts,
+    visible,
+)
+
+_COLUMNS = ("audit", "claim", "verdict", "bound", "exact", "excess findable", "runs", "expected", "met")
+
+
+def markdown(suite: Suite) -> str:
+    """The suite in Markdown: counts, one table, then the event and counts of each refuted or unexpected audit.
+
+    Names and notes come out as the characters they are: no markup, link, mention or HTML in them takes effect.
+    """
+    tally = ", ".join(f"{count:,} {verdict.value}" for verdict, count in verdict_counts(suite).items())
+    n = len(suite.entries)
+    parts = [
+        f"## {escaped(suite.title, 100)}: {n:,} audit{'s' * (n != 1)}, {tally}",
+        f"**{expectations(suite)}**",
+        _table(suite),
+    ]
+    shown = [entry for entry in suite.entries if entry.result.verdict is Verdict.REFUTED or not entry.is_met]
+    if shown:
+        parts += ["### Refuted or unexpected", "\n".join(_detail(entry) for entry in shown)]
+    confidence = " or ".join(percent(1 - alpha) for alpha in sorted({entry.result.alpha for entry in suite.entries}))
+    parts.append(
+        "<sub>Each audit tests one event, chosen on separate runs, on one pair of datasets; a bound holds with "
+        f"probability {confidence or '1 − alpha'}. A claim that is not refuted is not "
+        "shown to hold: only these pairs and events were looked at. *Excess findable* is how far above the claim the "
+        "event would have had to reach to be found with the audit's power. Nothing is corrected across audits: if "
+        f"every claim held, up to {number(false_alarms(suite))} false alarms would be expected among these {n:,}.</sub>"
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def escaped(text: str, limit: int = 500) -> str:
+    """Text whose every character stands for itself in Markdown, in a table cell as well as in a paragraph."""
+    found = visible(text, limit).replace("&", "&amp;").replace("<", "&lt;")
+    found = re.sub(r"([\\`*_{}\[\]|#~$!])", r"\\\1", found)
+    found = re.sub(r"^(\s*)(>|=|[-+](?=[-+\s]|$)|\d+(?=[.)](?:\s|$)))", _guarded, found)
+    # A comment in the middle keeps a forge from making links and mentions of what is left.
+    return re.sub(r"(@|(?<=:)(?=//)|www(?=\.)|\\#(?=\d))", r"\1<!-- -->", found)
+
+
+def _guarded(match: re.Match[str]) -> str:
+    """A start of line that would open a list or a heading, made harmless."""
+    space, start = match.groups()
+    return f"{space}{start}<!-- -->" if start[0].isdigit() else f"{space}\\{start}"
+
+
+def _table(suite: Suite) -> str:
+    rows = [
+        _COLUMNS,
+        tuple("--:" if name in ("bound", "exact", "excess findable", "runs") else "---" for name in _COLUMNS),
+    ]
+    for entry in suite.entries:
+        result = entry.result
+        rows.append(
+            (
+                escaped(entry.name, 80),
+                escaped(str(result.claim), 60),
+                f"{MARKS[result.verdict]} {result.verdict.value}",
+                f"{symbol(result.claim.strength_name)} ≥ {number(result.bound)}",
+                number(entry.exact),
+                number(result.resolution),
+                f"{result.runs:,}",
+                "–" if entry.expected is None else entry.expected.value,
+                "–" if entry.expected is None else "yes" if entry.is_met else "**no**",
+            )
+        )
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _detail(entry: Entry) -> str:
+    result, counts = entry.result, entry.result.counts
+    surprise = (
+        "" if entry.is_met or entry.expected is None else f" **Not as expected, which was: {entry.expected.value}.**"
+    )
+    note = f" {escaped(prose(entry.note), 2_000)}" if entry.note else ""
+    return (
+        f"- **{escaped(entry.name, 80)}**.{surprise} {escaped(prose(str(result)), 2_000)}\n"
+        f"  - event: {escaped(result.event_in_words)}\n"
+        f"  - hits: {counts.hits_x:,} of {counts.runs_x:,} on x ({number(counts.hits_x / counts.runs_x)}), "
+        f"{counts.hits_y:,} of {counts.runs_y:,} on y ({number(counts.hits_y / counts.runs_y)}); "
+        f"p-value {number(result.p_value)}\n"
+        f"  - pair: {escaped(result.pair.difference)} ({escaped(result.pair.adjacency)}).{note}"
+    )

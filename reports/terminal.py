@@ -1,0 +1,159 @@
+"""Results as plain text: how every report writes numbers and names, and a table for a terminal."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from ..audit.records import Entry, Suite
+from ..audit.verdicts import AuditResult, Verdict
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+MARKS = {Verdict.REFUTED: "✖", Verdict.NOT_REFUTED: "■", Verdict.INCONCLUSIVE: "◆"}
+"""A shape for each verdict, so that none is told by its colour alone."""
+
+_COLOURS = {Verdict.REFUTED: "bold red", Verdict.NOT_REFUTED: "blue", Verdict.INCONCLUSIVE: "yellow"}
+_SYMBOLS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ"}
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # controls, bidi overrides, lone surrogates, …
+
+
+def number(value: float | None) -> str:
+    """A number with 4 significant digits, ``1e-05`` where tiny; "–" for None."""
+    if value is None:
+        return "–"
+    if math.isnan(value):
+        return "undefined"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if 9999.5 <= abs(value) < 1e9:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
+
+
+def percent(probability: float) -> str:
+    """A probability as a percentage that keeps its digits near 100%: ``95%``, ``99.999%``."""
+    return f"{100 * probability:.6g}%"
+
+
+def symbol(strength_name: str) -> str:
+    """The Greek letter of a claim's parameter, or its name."""
+    return _SYMBOLS.get(strength_name, strength_name)
+
+
+def visible(text: str, limit: int = 500) -> str:
+    """The text with whatever cannot be seen, or reorders what can, as an escape, cut in the middle beyond `limit`."""
+    if len(text) > limit:
+        tail = limit // 3
+        text = f"{text[: limit - tail - 1]}…{text[-tail:]}"
+    if text.isprintable():
+        return text
+    return "".join(_escaped(char) if unicodedata.category(char) in _UNSEEN else char for char in text)
+
+
+def _escaped(char: str) -> str:
+    known = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
+    code = ord(char)
+    return known.get(char) or (
+        f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
+    )
+
+
+def prose(text: str) -> str:
+    """Visible text of a note or message; line breaks become spaces."""
+    return visible(" ".join(text.split()), 2_000)
+
+
+def verdict_counts(suite: Suite) -> dict[Verdict, int]:
+    """How many audits ended in each verdict, zeros included."""
+    found = Counter(entry.result.verdict for entry in suite.entries)
+    return {verdict: found[verdict] for verdict in Verdict}
+
+
+def expectation(entry: Entry) -> str:
+    """``yes``, ``no: expected refuted``, or ``–`` where nothing was expected."""
+    if entry.expected is None:
+        return "–"
+    return "yes" if entry.is_met else f"no: expected {entry.expected.value}"
+
+
+def expectations(suite: Suite) -> str:
+    """A sentence: whether the audits said what was expected of them."""
+    stated = [entry for entry in suite.entries if entry.expected is not None]
+    unmet = sum(not entry.is_met for entry in stated)
+    if not stated:
+        return "No verdict was expected in advance."
+    those = f"{len(stated):,} audit{'s' * (len(stated) != 1)} with an expected verdict"
+    if unmet:
+        return f"{unmet:,} of the {those} came out otherwise."
+    return f"The {those} came out as expected." if len(stated) == 1 else f"All {those} came out as expected."
+
+
+def false_alarms(suite: Suite) -> float:
+    """Most refutations to be expected if every audited claim held: the sum of the audits' alphas."""
+    return math.fsum(entry.result.alpha for entry in suite.entries)
+
+
+def seconds(result: AuditResult) -> float | None:
+    """Seconds that the audit took, where they were recorded."""
+    found = result.environment.get("seconds")
+    return float(found) if isinstance(found, (int, float)) else None
+
+
+def lines(result: AuditResult) -> str:
+    """One result in a few lines of plain text: verdict, event, counts, pair, runs."""
+    pair, claim = result.pair, result.claim
+    seed = "no seed" if result.seed is None else f"seed {result.seed}"
+    return "\n".join(
+        [
+            f"{visible(result.mechanism, 80)}: {prose(str(result))}",
+            f"  claim  {visible(str(claim), 80)}",
+            f"  event  {visible(result.event_in_words)}",
+            f"  counts {result.counts}; p-value {number(result.p_value)}, estimate {number(result.estimate)}",
+            f"  pair   {visible(pair.x)} and {visible(pair.y)}: {visible(pair.difference)}; {visible(pair.adjacency)}",
+            f"  runs   {result.runs:,} on each dataset, {result.pilot_runs:,} of them to choose the event; {seed}",
+        ]
+    )
+
+
+def table(suite: Suite) -> Table:
+    """The suite as a rich table that fits 100 columns."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text  # cells are Text, in which square brackets are no markup
+
+    counts = verdict_counts(suite)
+    tally = ", ".join(f"{count:,} {verdict.value}" for verdict, count in counts.items())
+    drawn = Table(
+        title=Text(visible(suite.title, 80)),
+        caption=Text(f"{tally}. {expectations(suite)}"),
+        box=box.SIMPLE_HEAD,
+        padding=0,
+        show_edge=False,
+        title_justify="left",
+        caption_justify="left",
+    )
+    drawn.add_column("audit", overflow="fold", min_width=10)
+    drawn.add_column("claim", overflow="fold", min_width=8, max_width=12)
+    drawn.add_column("verdict", min_width=14, no_wrap=True)
+    for heading in ("bound", "exact", "excess\nfindable", "runs", "seconds"):
+        drawn.add_column(heading, justify="right", overflow="fold")
+    drawn.add_column("as expected", overflow="fold", max_width=12)
+    for entry in suite.entries:
+        result = entry.result
+        colour = _COLOURS[result.verdict]
+        drawn.add_row(
+            Text(visible(entry.name, 60)),
+            Text(visible(str(result.claim), 40)),
+            Text(f"{MARKS[result.verdict]} {result.verdict.value}", style=colour),
+            Text(number(result.bound)),
+            Text(number(entry.exact)),
+            Text(number(result.resolution)),
+            Text(f"{result.runs:,}"),
+            Text(number(seconds(result))),
+            Text(expectation(entry), style="" if entry.is_met else "bold red"),
+        )
+    return drawn

@@ -1,0 +1,181 @@
+"""The figures: they say what the results say, whatever the numbers are, and stand in a page without clashing."""
+
+import dataclasses
+import math
+import re
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import pytest
+
+from dpaudit import ApproxDP, GaussianDP, PureDP, Verdict
+from dpaudit.audit.events import Intervals, Outcomes
+from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.records import Entry, Suite
+from dpaudit.audit.sketches import Sketch
+from dpaudit.audit.verdicts import AuditResult, Pair
+from dpaudit.reports.figures import forest, outputs_figure, svg
+
+BINS = Sketch((), (-1.0, 0.0, 1.0), (50, 30, 20, 0), (0, 20, 30, 50))
+COINS = Sketch(("'heads'", "'ta$l$'", "3"), (), (70, 30, 0), (30, 70, 0))
+
+
+def result(**changes):
+    given = {
+        "mechanism": "mechanism",
+        "claim": PureDP(1.0),
+        "pair": Pair(x="1 row", y="2 rows", difference="a row", adjacency="add/remove", distance=1),
+        "event": Intervals(((-math.inf, -0.25),)),
+        "likelier_on": "x",
+        "counts": Counts(hits_x=30, runs_x=100, hits_y=10, runs_y=100),
+        "alpha": 0.05,
+        "p_value": 0.3,
+        "bound": 0.5,
+        "resolution": 0.2,
+        "power": 0.95,
+        "runs": 200,
+        "pilot_runs": 100,
+        "seed": 1,
+    }
+    return AuditResult(**{**given, **changes})
+
+
+def entry(exact=None, **changes):
+    return Entry(name="audit", result=result(**changes), exact=exact)
+
+
+def counts(hits_x, hits_y):
+    return Counts(hits_x=hits_x, runs_x=100, hits_y=hits_y, runs_y=100)
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_forest_draws_every_kind_of_number_without_a_warning(narrow):
+    extremes = [0.0, 5e-324, 1e-5, 1.0, 1e308, math.inf, math.nan]
+    entries = [entry(exact, bound=bound) for exact in [None, *extremes] for bound in extremes]
+    entries += [
+        entry(exact, bound=b, claim=c) for exact in extremes for b in (0.0, 1.0) for c in (PureDP(0), PureDP(1e-300))
+    ]
+    entries += [entry(counts=counts(x, y), resolution=math.inf) for x, y in [(0, 0), (9, 0), (0, 9), (100, 100)]]
+    drawn = svg(forest(Suite(title="", entries=tuple(entries)), narrow=narrow))
+    assert not re.search(r'="[^"]*\b(nan|inf)\b', drawn)
+
+
+def test_forest_draws_estimates_that_are_not_numbers(monkeypatch):
+    for estimate in (math.nan, math.inf, 0.0):
+        monkeypatch.setattr(AuditResult, "estimate", property(lambda self, value=estimate: value))
+        svg(forest(Suite(title="", entries=(entry(),))))
+
+
+def test_forest_of_no_audits():
+    assert "fraction of the claim" in svg(forest(Suite(title="", entries=())))
+
+
+def test_forest_draws_bounds_as_fractions_of_claims():
+    suite = Suite(title="", entries=(entry(bound=0.5), entry(bound=3.0, claim=PureDP(2.0)), entry(bound=9.0)))
+    axes = forest(suite).axes[0]
+    lengths = [patch.get_width() for patch in axes.patches]
+    assert lengths == [0.5, 1.5, axes.get_xlim()[1]]
+    assert [text.get_text() for text in axes.texts if "≥" in text.get_text()] == [
+        "ε ≥ 0.5, claimed 1",
+        "ε ≥ 3, claimed 2",
+        "ε ≥ 9, claimed 1",
+    ]
+
+
+def test_verdicts_differ_in_shape_and_not_only_in_colour():
+    results = [result(), result(bound=2.0), result(resolution=math.inf)]
+    assert {r.verdict for r in results} == set(Verdict)
+    figure = forest(Suite(title="", entries=tuple(Entry(name="a", result=r) for r in results)))
+    markers = [line.get_marker() for line in figure.axes[0].lines if line.get_marker() in ("X", "s", "D")]
+    assert sorted(markers) == ["D", "X", "s"]
+
+
+def test_no_figure_without_a_usable_sketch():
+    assert outputs_figure(result()) is None
+    assert outputs_figure(result(sketch=Sketch((), (0.0, 0.0), (1, 2, 3), (1, 2, 3)))) is None
+    assert outputs_figure(result(sketch=Sketch((), (0.0, math.inf), (1, 2, 3), (1, 2, 3)))) is None
+    assert outputs_figure(result(sketch=Sketch((), (0.0, 1.0), (1, 2), (1, 2)))) is None
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), PureDP(0.0), ApproxDP(0.5, 1e-5), GaussianDP(1.0)])
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        BINS,
+        COINS,
+        Sketch((), (0.0, 1.0), (0, 0, 0), (0, 0, 0)),
+        Sketch((), (1e299, 1.5e299), (1, 2, 3), (3, 2, 1)),
+        Sketch((), (1e16, 1e16 + 2), (1, 2, 3), (3, 2, 1)),
+        Sketch(("0",), (), (9,), (9,)),
+        Sketch(tuple(map(str, range(24))), (), (1,) * 24, tuple(range(24))),
+        Sketch(("日本語 😀", "\u202e\x00" + "w" * 60), (), (9, 1), (1, 9)),
+    ],
+)
+def test_outputs_are_drawn_without_a_warning(claim, drawn):
+    for event in (Intervals(((-math.inf, 0.5), (0.7, 0.7), (2.0, math.inf))), Outcomes(("heads", 3)), Intervals(())):
+        svg(outputs_figure(result(claim=claim, sketch=drawn, event=event)))
+
+
+def test_claimed_epsilon_and_event_are_in_the_outputs_figure():
+    top, bottom = outputs_figure(result(sketch=BINS)).axes
+    levels = {line.get_ydata()[0] for line in bottom.lines if line.get_linestyle() == ":"}
+    assert levels == {1.0, -1.0}
+    shaded = [patch for patch in top.patches if patch.get_label() == "event"]
+    assert shaded[0].get_x() + shaded[0].get_width() == -0.25
+    assert [text.get_text() for text in top.get_legend().get_texts()] == ["event", "on x", "on y", "claimed ±ε"]
+
+
+def test_shares_are_of_the_pilot_runs():
+    figure = outputs_figure(result(sketch=COINS, event=Outcomes(("heads",))))
+    widths = [patch.get_width() for patch in figure.axes[0].patches if patch.get_height() == pytest.approx(0.36)]
+    assert widths == pytest.approx([0.7, 0.3, 0.0, 0.3, 0.7, 0.0])
+
+
+def test_svg_stands_inside_a_page():
+    text = svg(forest(Suite(title="", entries=(entry(),))), label='<b> "quoted" & more', prefix="p-")
+    root = ElementTree.fromstring(text)
+    assert root.tag == "svg"
+    assert root.attrib["role"] == "img"
+    assert root.attrib["width"] == "100%"
+    assert root[0].tag == "title"
+    assert root[0].text == root.attrib["aria-label"] == '<b> "quoted" & more'
+    assert "http" not in text
+    assert "<metadata" not in text
+    assert any(element.tag == "text" for element in root.iter())
+
+
+def test_svgs_on_one_page_do_not_share_ids_and_find_their_own():
+    figures = [forest(Suite(title="", entries=(entry(bound=bound),))) for bound in (0.5, 0.6)]
+    texts = [svg(figure) for figure in figures]
+    ids = [set(re.findall(r'\bid="([^"]+)"', text)) for text in texts]
+    assert not ids[0] & ids[1]
+    for text, known in zip(texts, ids, strict=True):
+        used = re.findall(r'href="#([^"]+)"', text) + re.findall(r"url\(#([^)]+)\)", text)
+        assert used
+        assert set(used) <= known
+
+
+def test_figures_do_not_depend_on_the_users_settings_and_leave_them():
+    import matplotlib
+
+    suite = Suite(title="", entries=(entry(), Entry(name='$x$ and url(#p) id="q"', result=result(sketch=BINS))))
+    plain = svg(forest(suite)), svg(outputs_figure(suite.entries[1].result))
+    assert '$x$ and url(#p) id="q"' in plain[0]
+    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "black", "svg.fonttype": "path"}):
+        before = dict(matplotlib.rcParams)
+        assert (svg(forest(suite)), svg(outputs_figure(suite.entries[1].result))) == plain
+        assert dict(matplotlib.rcParams) == before
+
+
+def test_importing_reports_loads_neither_matplotlib_nor_jinja_nor_rich():
+    code = "import sys, dpaudit.reports; print([m for m in ('matplotlib', 'jinja2', 'rich') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_forest_does_not_change_the_suite():
+    suite = Suite(title="", entries=(entry(),))
+    before = dataclasses.replace(suite)
+    forest(suite)
+    assert suite == before

@@ -1,0 +1,354 @@
+"""HTML, Markdown and the terminal's table: the numbers are the result's, and hostile names are only text."""
+
+import io
+import math
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from dpaudit import GaussianDP, PrivacyProfile, PureDP, Verdict, ZeroConcentratedDP, check
+from dpaudit.audit.events import Intervals, Outcomes
+from dpaudit.audit.health import Finding, HealthCheck
+from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.records import Entry, Suite
+from dpaudit.audit.sketches import Sketch
+from dpaudit.audit.verdicts import AuditResult, Pair
+from dpaudit.reports import html, lines, markdown, table
+from dpaudit.reports.markdown import escaped
+from dpaudit.reports.terminal import number, visible
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "a|b",
+    "two\nlines\r\nand\ttab",
+    "bell\x07 null\x00 escape\x1b[31m",
+    "w" * 10_000,
+    "right\u202eto left",
+    "lone \ud800 surrogate",
+    '"><img src=http://example.org/x onerror=alert(1)>',
+    "`code` *bold* _it_ [link](http://example.org) ![i](x) ~~no~~ \\| end\\",
+    "# heading",
+    "- item",
+    "1. item",
+    "{{ 7 * 7 }} {% raw %}",
+    "[bold red]markup[/bold red] [/]",
+    "@someone #12 www.example.org",
+    "$x$ \\frac{1}{2} %",
+    "日本語 עברית 😀",
+    "",
+]
+
+
+def result(**changes):
+    given = {
+        "mechanism": "noisy count",
+        "claim": PureDP(1.0),
+        "pair": Pair(x="array of 3", y="array of 2", difference="row 2 removed", adjacency="add/remove", distance=1),
+        "event": Intervals(((-math.inf, -0.25),)),
+        "likelier_on": "x",
+        "counts": Counts(hits_x=61_234, runs_x=950_001, hits_y=21_357, runs_y=950_002),
+        "alpha": 0.05,
+        "p_value": 0.31234567,
+        "bound": 0.98765432,
+        "resolution": 0.0123456,
+        "power": 0.95,
+        "runs": 1_000_003,
+        "pilot_runs": 50_021,
+        "seed": 98_765,
+        "sketch": Sketch((), (-1.0, 0.0, 1.0), (50, 30, 20, 0), (0, 20, 30, 50)),
+        "versions": (("dpaudit", "0.1.0"), ("numpy", "2.0.0")),
+        "environment": {"seconds": 1.234},
+    }
+    return AuditResult(**{**given, **changes})
+
+
+FINDING = Finding(HealthCheck.REPEATED_BLOCKS, "2 of 9 blocks are equal.")
+
+
+@pytest.fixture(scope="module")
+def suite():
+    def noisy(value, size, rng):
+        return value + rng.laplace(scale=0.5, size=size)
+
+    def coin(value, size, rng):
+        return np.where(rng.random(size) < 0.75, value, 1 - value)
+
+    audits = [
+        Entry(
+            name="leaky",
+            result=check(noisy, 0.0, 1.0, claim=PureDP(1.0), runs=20_000),
+            expected=Verdict.REFUTED,
+            exact=2.0,
+        ),
+        Entry(name="coin", result=check(coin, 0, 1, claim=PureDP(1.2), runs=20_000), exact=math.log(3)),
+        Entry(name="plain", result=result(), expected=Verdict.NOT_REFUTED, exact=1.0, note="A note."),
+        Entry(name="surprise", result=result(bound=2.5), expected=Verdict.NOT_REFUTED),
+        Entry(name="too few", result=result(resolution=math.inf, bound=0.0), expected=Verdict.INCONCLUSIVE),
+        Entry(name="sick", result=result(findings=(FINDING,), is_replayable=False, seed=None)),
+        Entry(name="curve", result=result(claim=PrivacyProfile([0.5, 1], [1e-3, 1e-5]), bound=0.0), exact=math.inf),
+        Entry(name="normal", result=result(claim=GaussianDP(0.7), bound=math.nan), exact=math.nan),
+        Entry(
+            name="zero",
+            result=result(claim=ZeroConcentratedDP(0.2), counts=Counts(hits_x=0, runs_x=9, hits_y=0, runs_y=9)),
+        ),
+    ]
+    return Suite(
+        title="All sorts", entries=tuple(audits), environment={"command_line": ["dpaudit", "run"], "seconds": 9.8}
+    )
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    entries = tuple(
+        Entry(
+            name=name,
+            result=result(
+                mechanism=name,
+                bound=2.0,
+                pair=Pair(x=name, y=name, difference=name, adjacency=name, distance=2, contents=(name, name)),
+                event=Outcomes((name, None)),
+                sketch=Sketch((name, "b"), (), (30, 20), (20, 30)),
+                findings=(Finding(HealthCheck.UNSTEADY_HITS, name),) * (index % 2),
+                versions=((name, name),),
+                environment={name: name},
+            ),
+            expected=Verdict.NOT_REFUTED,
+            note=name,
+        )
+        for index, name in enumerate(HOSTILE)
+    )
+    return Suite(title=HOSTILE[0], entries=entries, environment={name: [name] for name in HOSTILE})
+
+
+class Page(HTMLParser):
+    """Checks nesting, and collects tags, attributes and text."""
+
+    void = frozenset(["meta", "link", "br", "img", "hr", "input"])
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.parts = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += attributes
+
+    def handle_starttag(self, tag, attributes):
+        self.handle_startendtag(tag, attributes)
+        if tag not in self.void:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.parts.append(data)
+
+    @property
+    def text(self):
+        return " ".join("".join(self.parts).split())
+
+
+@pytest.mark.parametrize("name", ["suite", "hostile"])
+def test_page_is_well_formed_and_fetches_nothing(name, request):
+    text = html(request.getfixturevalue(name))
+    page = Page(text)
+    assert not {"script", "img", "link", "iframe", "object", "image"} & set(page.tags)
+    links = [
+        value for key, value in page.attributes if key in ("src", "href", "xlink:href", "srcset", "action", "data")
+    ]
+    assert links
+    assert all(link.startswith("#") for link in links)
+    assert not [key for key, _ in page.attributes if key.startswith("on")]
+    ids = [value for key, value in page.attributes if key == "id"]
+    assert len(ids) == len(set(ids))
+    assert {link[1:] for link in links} <= set(ids)
+    assert "@import" not in text
+    assert all(target.startswith("#") for target in re.findall(r"url\(([^)]*)\)", "".join(map(str, page.attributes))))
+    text.encode("utf-8")
+
+
+def test_page_of_no_audits():
+    page = Page(html(Suite(title="Nothing", entries=())))
+    assert "0 claims audited" in page.text
+    assert "No verdict was expected in advance." in page.text
+    assert markdown(Suite(title="Nothing", entries=())).startswith("## Nothing: 0 audits, 0 refuted")
+
+
+def test_hostile_names_are_legible_text_in_the_page(hostile):
+    page = Page(html(hostile))
+    for name in HOSTILE:
+        assert " ".join(visible(name, 100).split()) in page.text
+    assert "two\\nlines\\r\\nand\\ttab" in page.text
+    assert "right\\u202eto left" in page.text
+    assert "lone \\ud800 surrogate" in page.text
+    assert max(map(len, page.parts)) < 10_000
+
+
+def test_no_report_contains_invisible_characters(hostile, suite):
+    for one in (hostile, suite):
+        for text in (html(one), markdown(one), *(lines(entry.result) for entry in one.entries)):
+            assert [char for char in set(text) if not char.isprintable()] == ["\n"]
+
+
+def rows(text):
+    """The cells of each row of the only table."""
+    return [
+        [cell.strip() for cell in re.split(r"(?<!\\)(?:\\\\)*\|", line)[1:-1]]
+        for line in text.splitlines()
+        if line.startswith("|")
+    ]
+
+
+@pytest.mark.parametrize("name", ["suite", "hostile"])
+def test_markdown_table_has_the_same_columns_in_each_row(name, request):
+    suite = request.getfixturevalue(name)
+    table_rows = rows(markdown(suite))
+    assert len(table_rows) == len(suite.entries) + 2
+    assert {len(row) for row in table_rows} == {9}
+
+
+def test_markdown_of_hostile_names_is_text(hostile):
+    text = markdown(hostile)
+    assert set(re.findall(r"<[^>]*>", text)) == {"<sub>", "</sub>", "<!-- -->"}
+    assert not re.search(r"(?<!\\)`", text)
+    assert not re.search(r"(?<!\\)\]\(", text)
+    assert "://" not in text.replace("<!-- -->", "\0")
+    assert max(map(len, text.splitlines())) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a|b", r"a\|b"),
+        ("a\\|b", r"a\\\|b"),
+        ("<b>&amp;", "&lt;b>&amp;amp;"),
+        ("- item", r"\- item"),
+        ("-1 is a number", "-1 is a number"),
+        ("1. item", "1<!-- -->. item"),
+        ("1.5-DP", "1.5-DP"),
+        ("# title", r"\# title"),
+        ("> quote", r"\> quote"),
+        ("@user", "@<!-- -->user"),
+        ("snake_case", r"snake\_case"),
+    ],
+)
+def test_markdown_escapes(text, expected):
+    assert escaped(text) == expected
+
+
+@pytest.mark.parametrize("render", [html, markdown])
+def test_two_renders_are_equal(render, suite):
+    assert render(suite) == render(suite)
+
+
+@pytest.mark.parametrize("render", [html, markdown])
+def test_every_verdict_and_the_summary_appear(render, suite):
+    assert {entry.result.verdict for entry in suite.entries} == set(Verdict)
+    text = Page(html(suite)).text if render is html else markdown(suite)
+    for verdict in Verdict:
+        count = sum(entry.result.verdict is verdict for entry in suite.entries)
+        assert re.search(rf"\b{count} ({'✖|■|◆'})? ?{verdict.value}", text)
+    assert "1 of the 4 audits with an expected verdict came out otherwise." in text
+    assert f"up to {number(0.05 * len(suite.entries))} false alarms" in text
+    assert "verified" not in text
+
+
+def test_numbers_in_the_page_are_the_results(suite):
+    page = Page(html(suite)).text
+    for entry in suite.entries:
+        one, counts = entry.result, entry.result.counts
+        for shown in (
+            str(one),
+            f"{counts.hits_x:,}",
+            f"{counts.runs_y:,}",
+            number(counts.hits_y / counts.runs_y),
+            one.claim.describe_strength(one.bound),
+            number(one.estimate),
+            number(one.p_value),
+            number(one.resolution),
+            f"{one.runs:,} on each dataset, {one.pilot_runs:,} of them",
+            one.event_in_words,
+            one.pair.difference,
+        ):
+            assert shown in page, (entry.name, shown)
+    assert "98765" in page
+    assert "not replayable" in page
+    assert "dpaudit run" in page
+    assert "numpy 2.0.0" in page
+    assert str(FINDING) in page
+
+
+def test_numbers_in_markdown_are_the_results(suite):
+    text = markdown(suite)
+    for entry, row in zip(suite.entries, rows(text)[2:], strict=True):
+        one = entry.result
+        assert row[0] == entry.name
+        assert row[3].endswith(f"≥ {number(one.bound)}")
+        assert row[4:7] == [number(entry.exact), number(one.resolution), f"{one.runs:,}"]
+        assert row[8] == {True: "yes", False: "**no**"}[entry.is_met] or entry.expected is None
+        is_detailed = f"- **{entry.name}**" in text
+        assert is_detailed == (one.verdict is Verdict.REFUTED or not entry.is_met)
+        if is_detailed:
+            assert f"{one.counts.hits_x:,} of {one.counts.runs_x:,} on x" in text
+
+
+def printed(suite, width=100):
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    console.print(table(suite))
+    return console.file.getvalue()
+
+
+def test_table_fits_100_columns_whole(suite):
+    text = printed(suite)
+    assert max(len(line) for line in text.splitlines()) <= 100
+    assert "no: expected\n" in re.sub(r" +\n", "\n", text)
+    for entry in suite.entries:
+        assert entry.result.verdict.value in text
+        assert number(entry.result.bound) in text
+        assert f"{entry.result.runs:,}" in text
+
+
+def test_names_are_no_rich_markup(hostile):
+    assert "[bold red]markup[/bold red]" in printed(hostile, 400)
+
+
+def test_lines_say_verdict_event_and_counts(suite):
+    one = suite.entries[0].result
+    text = lines(one)
+    for shown in (str(one), one.event_in_words, str(one.counts), str(one.claim)):
+        assert shown in text
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, "–"),
+        (0.0, "0"),
+        (1.0, "1"),
+        (1e-5, "1e-05"),
+        (1.23456, "1.235"),
+        (0.00012345, "0.0001234"),
+        (9999.4, "9999"),
+        (12345.6, "12,346"),
+        (1e12, "1e+12"),
+        (math.inf, "∞"),
+        (-math.inf, "−∞"),
+        (math.nan, "undefined"),
+    ],
+)
+def test_number(value, expected):
+    assert number(value) == expected
+
+
+def test_visible_keeps_both_ends_of_a_long_text():
+    text = visible("a" * 500 + "z" * 500, 90)
+    assert len(text) == 90
+    assert text.startswith("aaa")
+    assert text.endswith("zzz")
