@@ -1,0 +1,1 @@
+"""What is audited out of the box, the command line, and the benchmarks."""

@@ -1,0 +1,338 @@
+"""The command line: ``dpaudit run | list | audit | report | bench``."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..audit.errors import AuditError, OptionError
+
+app = typer.Typer(
+    name="dpaudit",
+    help="Empirical privacy auditing: does this code have the differential privacy it claims?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+
+Runs = Annotated[int, typer.Option(help="Executions on each dataset.")]
+Seed = Annotated[int, typer.Option(help="Fixes every number, whatever the number of workers.")]
+Jobs = Annotated[int | None, typer.Option(help="Workers; by default every core.", show_default=False)]
+
+
+@app.callback()
+def _options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """Read by `main`, which also accepts it after the command."""
+
+
+@app.command()
+def run(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Experiments; all of them by default.", show_default=False)
+    ] = None,
+    runs: Runs = 4_000_000,
+    alpha: Annotated[float, typer.Option(help="Allowed probability of a false alarm, for each audit.")] = 1e-5,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    out: Annotated[Path, typer.Option(help="Folder for the results and the report.")] = Path("audit-report"),
+) -> None:
+    """Audit the reference mechanisms and their faulty twins.
+
+    Exit status 0 if every audit says what is expected of it, 1 if any does not: a correct mechanism that is refuted,
+    or a faulty one that is not.
+
+    Example: `dpaudit run laplace laplace-half-noise --runs 1000000`
+    """
+    from .reference import reference_cases
+    from .suite import run_cases, select
+
+    cases = select(reference_cases(), names or [])
+    with _progress() as watch:
+        suite = run_cases(
+            cases,
+            runs=runs,
+            alpha=alpha,
+            seed=seed,
+            jobs=jobs,
+            out=out,
+            watch=(lambda case: watch(case.name, 2 * runs)) if watch else None,
+            environment=_environment(),
+        )
+    _show(suite)
+    _write_reports(suite, out)
+    raise typer.Exit(0 if suite.is_met else 1)
+
+
+@app.command("list")
+def list_experiments() -> None:
+    """Show the experiments, what each claims and what the audit has to say.
+
+    Example: `dpaudit list`
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    from .reference import reference_cases
+
+    shown = Table("experiment", "claim", "expected", "what it shows")
+    for case in reference_cases():
+        shown.add_row(*(Text(t) for t in (case.name, str(case.claim), case.expected.value, case.note)))
+    _console().print(shown)
+
+
+@app.command()
+def audit(
+    path: Annotated[str, typer.Argument(metavar="MODULE:OBJECT", help="The mechanism: package.module:object.")],
+    x: Annotated[str, typer.Option(help="A dataset: JSON, or @file.json, @file.npy, @file.csv.")],
+    y: Annotated[str, typer.Option(help="A neighbouring dataset.")],
+    epsilon: Annotated[float | None, typer.Option(help="Claimed epsilon.", show_default=False)] = None,
+    delta: Annotated[float, typer.Option(help="Claimed delta.")] = 0.0,
+    mu: Annotated[float | None, typer.Option(help="Claimed mu, for Gaussian DP.", show_default=False)] = None,
+    rho: Annotated[
+        float | None, typer.Option(help="Claimed rho, for zero-concentrated DP.", show_default=False)
+    ] = None,
+    adjacency: Annotated[
+        str | None,
+        typer.Option(help="add-remove, replace, local, l1, l2 or linf; checks the pair.", show_default=False),
+    ] = None,
+    distance: Annotated[int, typer.Option(help="Distance of the pair; beyond 1, group privacy is audited.")] = 1,
+    runs: Runs = 1_000_000,
+    alpha: Annotated[float, typer.Option(help="Allowed probability of refuting a correct mechanism.")] = 0.05,
+    resolution: Annotated[
+        float | None, typer.Option(help="Excess that has to be findable, else inconclusive.", show_default=False)
+    ] = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    ignore: Annotated[list[str] | None, typer.Option(help="A health check to silence.", show_default=False)] = None,
+    keep_datasets: Annotated[bool, typer.Option(help="Store the datasets in the results.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for results.json and the report; none by default.", show_default=False)
+    ] = None,
+) -> None:
+    """Audit a mechanism of your own on a pair of datasets.
+
+    The mechanism is a function f(dataset, size, rng) that draws `size` outputs, f(dataset, rng) or f(dataset) that
+    draws one, or an object with sample(dataset, size, rng). Exit status 0 if the claim is not refuted, 1 if it is, 3
+    if the audit is inconclusive, 2 for unusable input.
+
+    Example: `dpaudit audit mycode.counts:noisy_count --x '[1, 1, 1]' --y '[1, 1]' --epsilon 1 --adjacency add-remove`
+    """
+    from ..audit.check import check
+    from ..audit.records import Entry, Suite, save
+    from ..audit.verdicts import Verdict
+    from .datasets import import_object, read_dataset
+
+    claim = _claim(epsilon, delta, mu, rho)
+    mechanism, first, second = import_object(path), read_dataset(x), read_dataset(y)
+    with _progress() as watch:
+        result = check(
+            mechanism,
+            first,
+            second,
+            claim=claim,
+            adjacency=_adjacency(adjacency),
+            distance=distance,
+            runs=runs,
+            alpha=alpha,
+            seed=seed,
+            resolution=resolution,
+            jobs=jobs,
+            ignore=ignore or (),
+            keep_datasets=keep_datasets,
+            progress=watch(path, 2 * runs) if watch else None,
+        )
+    typer.echo(str(result))
+    typer.echo(f"  event   {result.event_in_words}\n  counts  {result.counts}\n  seed    {result.seed}")
+    if out is not None:
+        suite = Suite(title=f"Audit of {path}", entries=(Entry(name=path, result=result),), environment=_environment())
+        save(suite, out / "results.json")
+        _write_reports(suite, out)
+    raise typer.Exit({Verdict.NOT_REFUTED: 0, Verdict.REFUTED: 1, Verdict.INCONCLUSIVE: 3}[result.verdict])
+
+
+@app.command()
+def report(
+    results: Annotated[Path, typer.Argument(help="A results.json written by run or audit.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the report; the one of the results by default.", show_default=False)
+    ] = None,
+) -> None:
+    """Write report.html and report.md from saved results.
+
+    Example: `dpaudit report audit-report/results.json`
+    """
+    from ..audit.records import load
+
+    suite = load(results)
+    _show(suite)
+    _write_reports(suite, results.parent if out is None else out)
+
+
+bench = typer.Typer(help="Measure, and print a table in Markdown.", no_args_is_help=True)
+app.add_typer(bench, name="bench")
+Into = Annotated[Path | None, typer.Option("--out", help="File to write the table to as well.", show_default=False)]
+
+
+@bench.command("cost")
+def bench_cost(
+    runs: Runs = 100_000_000,
+    jobs: Annotated[int, typer.Option(help="Workers.")] = 2,
+    repeat: Annotated[int, typer.Option(help="Rounds to take the median of.")] = 5,
+    out: Into = None,
+) -> None:
+    """Time of a Laplace audit against drawing the same noise alone.
+
+    Example: `dpaudit bench cost --runs 10000000`
+    """
+    from .bench import cost
+
+    _print_table(str(cost(runs, jobs, repeat)), out)
+
+
+@bench.command("reference")
+def bench_reference(
+    seeds: Annotated[int, typer.Option(help="Seeds 0, 1, … to run the suite with.")] = 20,
+    runs: Runs = 4_000_000,
+    alpha: Annotated[float, typer.Option(help="Allowed probability of a false alarm, for each audit.")] = 1e-5,
+    jobs: Jobs = None,
+    out: Into = None,
+) -> None:
+    """The reference suite over many seeds. Exit status 1 if any audit did not say what is expected.
+
+    Example: `dpaudit bench reference --seeds 3`
+    """
+    from .bench import reference
+
+    table, all_met = reference(seeds, runs, alpha, jobs)
+    _print_table(str(table), out)
+    raise typer.Exit(0 if all_met else 1)
+
+
+def _print_table(text: str, out: Path | None) -> None:
+    from ..audit.records import write_whole
+
+    typer.echo(text)
+    if out is not None:
+        write_whole(out, text)
+
+
+def main() -> None:
+    """Entry point: an error on purpose is one line on standard error and exit status 2."""
+    arguments = sys.argv[1:]
+    debug = "--debug" in arguments
+    arguments = [argument for argument in arguments if argument != "--debug"]
+    try:
+        app(args=arguments, prog_name="dpaudit")
+    except AuditError as error:
+        if debug:
+            traceback.print_exc()
+        typer.echo(f"{type(error).__name__}: {' '.join(str(error).split())}", err=True)
+        sys.exit(2)
+
+
+def _claim(epsilon: float | None, delta: float, mu: float | None, rho: float | None) -> Any:
+    from ..audit.claims import ApproxDP, GaussianDP, PureDP
+    from ..audit.renyi import ZeroConcentratedDP
+
+    given = {"--epsilon": epsilon, "--mu": mu, "--rho": rho}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        raise OptionError(
+            f"{' and '.join(named) or 'no claim'} given; state one of --epsilon (with --delta), --mu and --rho.",
+            given=named,
+        )
+    if mu is not None:
+        return GaussianDP(mu)
+    if rho is not None:
+        return ZeroConcentratedDP(rho)
+    assert epsilon is not None
+    return ApproxDP(epsilon, delta) if delta != 0 else PureDP(epsilon)
+
+
+def _adjacency(name: str | None) -> Any:
+    from ..audit.adjacency import AddRemove, Local, Replace, Within
+
+    if name is None:
+        return None
+    known = {
+        "add-remove": AddRemove(),
+        "replace": Replace(),
+        "local": Local(),
+        "l1": Within("l1"),
+        "l2": Within("l2"),
+        "linf": Within("linf"),
+    }
+    if name not in known:
+        raise OptionError(f"--adjacency {name!r} is unknown; use one of {', '.join(known)}.", adjacency=name)
+    return known[name]
+
+
+def _environment() -> dict[str, Any]:
+    return {"command": " ".join(["dpaudit", *sys.argv[1:]]), "machine": platform.platform()}
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+
+
+def _show(suite: Any) -> None:
+    from ..reports import table
+
+    console = _console()
+    console.print(table(suite))
+    audits, alphas = len(suite.entries), sum(entry.result.alpha for entry in suite.entries)
+    met = sum(entry.is_met for entry in suite.entries)
+    console.print(f"{met} of {audits} as expected; at most {alphas:.2g} false alarms are to be expected in all.")
+
+
+def _write_reports(suite: Any, out: Path) -> None:
+    from ..audit.records import write_whole
+    from ..reports import html, markdown
+
+    write_whole(out / "report.md", markdown(suite))
+    write_whole(out / "report.html", html(suite))
+    typer.echo(f"report: {out / 'report.html'}")
+
+
+Watch = Callable[[str, int], Callable[[int], None]]
+
+
+@contextmanager
+def _progress() -> Iterator[Watch | None]:
+    """A progress display with runs per second and time left; None where standard error is not a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    class Speed(ProgressColumn):
+        def render(self, task: Any) -> Text:
+            return Text("" if not task.speed else f"{task.speed / 1e6:.3g} million runs/s")
+
+    columns = (TextColumn("{task.description}"), BarColumn(), Speed(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
+
+        def watch(name: str, total: int) -> Callable[[int], None]:
+            task = display.add_task(escape(name), total=total)
+            return lambda finished: display.update(task, advance=finished)
+
+        yield watch
+
+
+if __name__ == "__main__":
+    main()

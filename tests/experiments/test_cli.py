@@ -1,0 +1,200 @@
+"""The command line: exit statuses, files and messages."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from dpaudit.audit.records import load
+from dpaudit.experiments.cli import main
+
+MODULE = """
+import numpy as np
+
+def noisy_count(rows, size, rng):
+    return len(rows) + rng.laplace(scale=1.25, size=size)
+
+def too_little_noise(rows, size, rng):
+    return len(rows) + rng.laplace(scale=0.5, size=size)
+
+def broken(rows, size, rng):
+    raise ValueError("no such column")
+
+class Holder:
+    def __init__(self): self.inner = noisy_count
+
+holder = Holder()
+nothing = 3
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Runs the command line in a folder with a module `mine`: (exit status, standard output, standard error)."""
+    (tmp_path / "mine.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    sys.modules.pop("mine", None)
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["dpaudit", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        captured = capsys.readouterr()
+        return stop.value.code, captured.out, captured.err
+
+    yield call
+    sys.modules.pop("mine", None)
+
+
+OWN = ("--x", "[1, 1]", "--y", "[1]", "--runs", "20000")
+
+
+def test_audit_says_not_refuted_with_status_0(run):
+    status, out, _ = run("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--adjacency", "add-remove")
+    assert status == 0
+    assert out.startswith("NOT REFUTED: epsilon >= 0.")
+
+
+def test_audit_says_refuted_with_status_1(run):
+    status, out, _ = run("audit", "mine:too_little_noise", *OWN, "--epsilon", "1")
+    assert status == 1
+    assert out.startswith("REFUTED: epsilon >= 1.")
+    assert "times likelier on" in out
+
+
+def test_audit_says_inconclusive_with_status_3(run):
+    status, out, _ = run("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--resolution", "0.001")
+    assert status == 3
+    assert out.startswith("INCONCLUSIVE: too few runs")
+
+
+@pytest.mark.parametrize("claim", [("--epsilon", "1", "--delta", "0.1"), ("--mu", "2"), ("--rho", "2")])
+def test_audit_knows_other_claims(run, claim):
+    assert run("audit", "mine:noisy_count", *OWN, *claim)[0] == 0
+
+
+def test_audit_reads_files_and_writes_a_report(run, tmp_path):
+    np.save(tmp_path / "x.npy", np.ones(2))
+    (tmp_path / "y.csv").write_text("income\n1\n")
+    status, _, _ = run(
+        "audit",
+        "mine:holder.inner",
+        "--x",
+        "@x.npy",
+        "--y",
+        "@y.csv",
+        "--epsilon",
+        "1",
+        "--runs",
+        "20000",
+        "--out",
+        "r",
+    )
+    assert status == 0
+    suite = load(tmp_path / "r" / "results.json")
+    assert suite.entries[0].result.pair.x == "array of shape (2,), float64"
+    assert "Audit of mine:holder.inner" in (tmp_path / "r" / "report.html").read_text()
+    assert (tmp_path / "r" / "report.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("audit", "mine", *OWN, "--epsilon", "1"), "UnknownNameError: 'mine' names no object"),
+        (("audit", "mine:absent", *OWN, "--epsilon", "1"), "UnknownNameError: 'mine' has no 'absent'"),
+        (("audit", "nowhere.at_all:f", *OWN, "--epsilon", "1"), "UnknownNameError: module 'nowhere' does not exist"),
+        (("audit", "mine:nothing", *OWN, "--epsilon", "1"), "MechanismError: mechanism=3 cannot be run"),
+        (("audit", "mine:broken", *OWN, "--epsilon", "1"), "MechanismError: broken raised ValueError"),
+        (("audit", "mine:noisy_count", *OWN), "OptionError: no claim given"),
+        (("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--mu", "1"), "OptionError: --epsilon and --mu given"),
+        (("audit", "mine:noisy_count", *OWN, "--epsilon", "nan"), "ClaimError: epsilon=nan is not allowed"),
+        (("audit", "mine:noisy_count", *OWN, "--epsilon", "-1"), "ClaimError: epsilon=-1.0 is not allowed"),
+        (("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--delta", "1.5"), "ClaimError: delta=1.5"),
+        (("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--alpha", "0"), "OptionError: alpha=0.0"),
+        (("audit", "mine:noisy_count", *OWN[:-1], "3", "--epsilon", "1"), "OptionError: runs=3"),
+        (
+            ("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--adjacency", "near"),
+            "OptionError: --adjacency 'near'",
+        ),
+        (
+            ("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--adjacency", "replace"),
+            "AdjacencyError: the pair is",
+        ),
+        (("audit", "mine:noisy_count", "--x", "[1", "--y", "[1]", "--epsilon", "1"), "DatasetError: dataset '[1'"),
+        (
+            ("audit", "mine:noisy_count", "--x", "@no.npy", "--y", "[1]", "--epsilon", "1"),
+            "DatasetError: no.npy cannot",
+        ),
+        (("audit", "mine:noisy_count", "--x", "@a.txt", "--y", "[1]", "--epsilon", "1"), "DatasetError: a.txt has an"),
+        (("run", "no-such-experiment"), "UnknownNameError: 'no-such-experiment' is no experiment"),
+        (("report", "absent.json"), "RecordError: absent.json cannot be read"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(run, arguments, message):
+    status, _, err = run(*arguments)
+    assert status == 2
+    assert err.startswith(message)
+    assert err.count("\n") == 1
+
+
+def test_debug_shows_the_traceback(run):
+    status, _, err = run("audit", "mine:nothing", *OWN, "--epsilon", "1", "--debug")
+    assert status == 2
+    assert "Traceback" in err
+
+
+def test_a_pickle_is_not_loaded(run, tmp_path):
+    np.save(tmp_path / "x.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    status, _, err = run("audit", "mine:noisy_count", "--x", "@x.npy", "--y", "[1]", "--epsilon", "1")
+    assert status == 2
+    assert err.startswith("DatasetError: x.npy is not an array of numbers")
+
+
+def test_run_list_and_report(run, tmp_path):
+    status, out, _ = run("run", "laplace", "laplace-scale-epsilon", "--runs", "100000", "--out", "first")
+    assert status == 0
+    assert "2 of 2 as expected" in out
+    first = (tmp_path / "first" / "report.html").read_text()
+    status, _, _ = run("report", "first/results.json", "--out", "second")
+    assert status == 0
+    assert (tmp_path / "second" / "report.html").read_text() == first
+    assert "laplace-scale-epsilon" in run("list")[1]
+
+
+def test_run_has_status_1_when_an_expectation_is_missed(run):
+    """Too few runs to find a fault that the suite expects to be found."""
+    status, out, _ = run("run", "gaussian-classical-at-10", "--runs", "1000")
+    assert status == 1
+    assert "0 of 1 as expected" in out
+
+
+def test_the_same_seed_gives_the_same_file_outside_environment(run, tmp_path):
+    for folder, jobs in (("a", "1"), ("b", "2")):
+        run("run", "laplace", "randomised-response", "--runs", "50000", "--jobs", jobs, "--out", folder)
+    texts = [json.loads((tmp_path / folder / "results.json").read_text()) for folder in "ab"]
+    environments = [text.pop("environment") for text in texts]
+    assert texts[0] == texts[1]
+    assert environments[0]["suite"]["command"].endswith("--jobs 1 --out a")
+
+
+@pytest.mark.parametrize(
+    "command", [(), ("run",), ("list",), ("audit",), ("report",), ("bench", "cost"), ("bench", "reference")]
+)
+def test_help_shows_an_example(run, command):
+    status, out, _ = run(*command, "--help")
+    assert status == 0
+    assert ("Example:" in out) == (command != ())
+
+
+def test_bench_prints_a_table(run, tmp_path):
+    status, out, _ = run("bench", "cost", "--runs", "200000", "--repeat", "1", "--out", "cost.md")
+    assert status in (None, 0)
+    assert (tmp_path / "cost.md").read_text().strip() in out
+    assert "| same sampler, drawing alone |" in out
+    status, out, _ = run("bench", "reference", "--seeds", "1", "--runs", "1000")
+    assert status == 1  # a thousand runs find few of the faults
+    assert "| laplace | correct | 1-DP, epsilon |" in out
