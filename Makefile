@@ -1,0 +1,40 @@
+# `make audit` and `make test` do everything on a machine with Python 3.11 and make.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := pyproject.toml README.md py.typed __init__.py \
+	$(shell find audit mechanisms experiments reports -name '*.py' -o -name '*.j2')
+
+.PHONY: audit test clean
+
+audit: $(VENV)/installed
+	$(BIN)/dpaudit run
+
+test: $(VENV)/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	MYPYPATH=$(VENV)/source $(BIN)/mypy $(addprefix -p dpaudit.,audit mechanisms experiments reports)
+	$(BIN)/pytest --numprocesses 2
+	$(BIN)/pytest --doctest-modules --pyargs dpaudit
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
+	$(PYTHON) -m venv $(VENV)
+
+# setuptools copies into build/ and would install what a former version left there.
+$(VENV)/installed: $(SOURCES) | $(BIN)/python
+	rm -rf build
+	$(BIN)/pip install --quiet --disable-pip-version-check .
+	touch $@
+
+# The source tree is the package, so the type checker finds it under its name through a link.
+$(VENV)/installed-test: $(SOURCES) | $(BIN)/python
+	rm -rf build
+	$(BIN)/pip install --quiet --disable-pip-version-check '.[test]'
+	mkdir -p $(VENV)/source
+	ln -sfn ../.. $(VENV)/source/dpaudit
+	touch $(VENV)/installed $@
+
+clean:
+	rm -rf $(VENV) build dpaudit.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,27 @@
+"""The README's Python runs, and prints what the README says it prints."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def examples() -> list[tuple[str, str]]:
+    return re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def printed(code: str) -> str:
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        exec(code, {"__name__": "readme"})
+    return output.getvalue()
+
+
+def test_examples_print_what_they_say():
+    assert examples()
+    for code, expected in examples():
+        assert printed(code) == expected
