@@ -36,6 +36,7 @@ _TABLE = 512  # outcomes in a table at most; the rarest are left out, as neutral
 # oracle's (median), 4 gives 1.12. Where the best event is rare even in a long pilot the ratio grows into the tail, and
 # caution costs depth.
 _CAUTION, _DEEP_CAUTION = 4.0, 1.0
+_DIRECTIONS: tuple[Direction, ...] = ("x", "y")
 _ANGLES = np.linspace(0.0, math.pi / 2, 9)
 
 
@@ -87,46 +88,51 @@ def choose_event(
     deep : bool
         Whether the pilot was made long because the best event is rare.
     """
-    best: tuple[float, Choice] | None = None
     z = max(float(-ndtri(alpha)), 0.0)
-    caution = _DEEP_CAUTION if deep else _CAUTION
+    criterion = _Criterion(claim, runs, z, _DEEP_CAUTION if deep else _CAUTION)
+    best: tuple[float, Family[Any], bool, Direction, int] | None = None
     for family in _families(learn_x, learn_y, held_x, held_y):
-        n = family.runs
         for inside in (True, False):
-            hits_x, hits_y = (hits if inside else n - hits for hits in (family.hits_x, family.hits_y))
-            directions: tuple[tuple[Direction, Array, Array, Claim], ...] = (
-                ("x", hits_x, hits_y, claim),
-                ("y", hits_y, hits_x, claim.reversed()),
-            )
-            for direction, hits_p, hits_q, boundary in directions:
-                values = _expected_bound(hits_p, hits_q, n, runs, z, caution, boundary)
-                # An event says the same as its complement in the other direction; keep the one with the larger ratio.
-                # An event that never fails cannot be likelier on the other side.
-                values[(hits_p * (n - hits_p) < hits_q * (n - hits_q)) | (hits_q == n)] = -math.inf
+            for direction in _DIRECTIONS:
+                values = criterion.values(family.hits_x, family.hits_y, family.runs, inside, direction)
                 index = int(np.argmax(values))
                 least = -math.inf if best is None else best[0] + 1e-3 * abs(best[0])
                 if values[index] > least:  # the simpler score, unless clearly worse
-                    event = family.build(index, inside)
-                    best = float(values[index]), Choice(event, direction, int(hits_x[index]), int(hits_y[index]), n)
+                    best = float(values[index]), family, inside, direction, index
     if best is None:  # nothing to tell apart, such as a constant output: any event will do
         return Choice(Outcomes((), others=True), "x", len(held_x), len(held_x), len(held_x))
-    return best[1]
+    _, family, inside, direction, index = best
+    hits_x, hits_y = int(family.hits_x[index]), int(family.hits_y[index])
+    if not inside:
+        hits_x, hits_y = family.runs - hits_x, family.runs - hits_y
+    return Choice(family.build(index, inside), direction, hits_x, hits_y, family.runs)
 
 
-def _expected_bound(
-    hits_p: Array, hits_q: Array, held: int, runs: int, z: float, caution: float, claim: Claim
-) -> Array:
-    """Roughly the lower bound on the claim's strength that each event will give, noise of the pilot taken off.
+@dataclass(frozen=True, slots=True)
+class _Criterion:
+    """Roughly the lower bound on the claim's strength that an event will give, noise of the pilot taken off."""
 
-    Frequencies move on the arcsine scale, where a standard error is 1/(2√n); the ellipse of the joint test in its
-    asymptotic form.
-    """
-    size = 0.5 * (z / math.sqrt(runs) + caution / math.sqrt(held))
-    p = np.arcsin(np.sqrt((hits_p + 0.375) / (held + 0.75))) - size * np.sin(_ANGLES)[:, None]
-    q = np.arcsin(np.sqrt((hits_q + 0.375) / (held + 0.75))) + size * np.cos(_ANGLES)[:, None]
-    p, q = np.maximum(p, 0.0), np.minimum(q, math.pi / 2)
-    found = claim.rough_strength_of(np.sin(p) ** 2, np.sin(q) ** 2, np.cos(p) ** 2, np.cos(q) ** 2).min(axis=0)
-    return np.asarray(np.nan_to_num(found, nan=-math.inf, posinf=math.inf, neginf=-math.inf))
+    claim: Claim
+    runs: int
+    z: float
+    caution: float
+
+    def values(self, hits_x: Array, hits_y: Array, held: int, inside: bool, direction: Direction) -> Array:
+        """The criterion for events with these hits in `held` runs, or for their complements; −∞ where one is no use."""
+        hits_p, hits_q = (hits_x, hits_y) if direction == "x" else (hits_y, hits_x)
+        if not inside:
+            hits_p, hits_q = held - hits_p, held - hits_q
+        # The ellipse of the joint test in its asymptotic form, on the arcsine scale, where a standard error is 1/(2√n).
+        size = 0.5 * (self.z / math.sqrt(self.runs) + self.caution / math.sqrt(held))
+        p = np.arcsin(np.sqrt((hits_p + 0.375) / (held + 0.75))) - size * np.sin(_ANGLES)[:, None]
+        q = np.arcsin(np.sqrt((hits_q + 0.375) / (held + 0.75))) + size * np.cos(_ANGLES)[:, None]
+        p, q = np.maximum(p, 0.0), np.minimum(q, math.pi / 2)
+        claim = self.claim if direction == "x" else self.claim.reversed()
+        found = claim.rough_strength_of(np.sin(p) ** 2, np.sin(q) ** 2, np.cos(p) ** 2, np.cos(q) ** 2).min(axis=0)
+        # An event says the same as its complement in the other direction; keep the one with the larger ratio.
+        # An event that never fails cannot be likelier on the other side.
+        useless = np.isnan(found) | (hits_p * (held - hits_p) < hits_q * (held - hits_q)) | (hits_q == held)
+        return np.where(useless, -math.inf, found)
 
 
 def _families(learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outputs) -> Iterator[Family[Any]]:
