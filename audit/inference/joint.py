@@ -52,7 +52,7 @@ def p_value(counts: Counts, claim: Claim, *, alpha: float = 0.05) -> float:
     Examples
     --------
     >>> from dpaudit import PureDP
-    >>> p_value(Counts(hits_x=40, runs_x=100, hits_y=10, runs_y=100), PureDP(1.0)) < 0.2
+    >>> p_value(Counts(hits_x=60, runs_x=100, hits_y=10, runs_y=100), PureDP(1.0)) < 0.05
     True
     >>> p_value(Counts(hits_x=20, runs_x=100, hits_y=10, runs_y=100), PureDP(1.0))
     1.0
