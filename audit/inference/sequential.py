@@ -1,0 +1,118 @@
+"""The anytime-valid test: bet against the claim, run by run, and stop whenever the evidence is in.
+
+A line (e^{ε₀}, δ₀) that lies above the claim's boundary everywhere gives, for one run on each dataset and any event S,
+W = 1[M(x) ∈ S] − e^{ε₀} 1[M(y) ∈ S] with mean at most δ₀ if the claim holds. So for any share λ in
+[0, 1/(e^{ε₀} + δ₀)] the wealth ∏(1 + λ(W_t − δ₀)) is a nonnegative supermartingale that starts at 1, and the chance
+that it ever reaches 1/alpha is at most alpha (Ville 1939). The same holds for any average of such wealths: over
+shares, over the two directions, over pairs. Event, line and shares of a batch may depend on everything before the
+batch; nothing has to be set aside for learning.
+
+References
+----------
+Waudby-Smith & Ramdas (2024), Estimating means of bounded random variables by betting, Sections 3 and 4 (capital
+processes and their mixtures over a grid of bets).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import OptionError
+from .counts import check_alpha
+from .lines import Line
+
+Array = npt.NDArray[np.float64]
+
+# Shares of the largest bet, small ones for small excesses: the best bet is about the excess over the variance.
+_BETS = np.geomspace(1e-3, 0.95, 14)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointCounts:
+    """Pairs of runs, one on each dataset, by which of the two fell into the event.
+
+    Attributes
+    ----------
+    both, only_p, only_q, neither : int
+        p names the side on which the event is claimed not to be too likely, q the other.
+    """
+
+    both: int
+    only_p: int
+    only_q: int
+    neither: int
+
+    def __post_init__(self) -> None:
+        for name in ("both", "only_p", "only_q", "neither"):
+            value = getattr(self, name)
+            if int(value) != value or value < 0:
+                raise OptionError(f"{name}={value!r} is not a count; use a whole number >= 0.", name=name, value=value)
+
+
+@dataclass(frozen=True, slots=True)
+class Wealth:
+    """What has been won by betting against each of several members of a claim's family.
+
+    Attributes
+    ----------
+    log_wealth : ndarray, shape (members, directions, bets)
+        Logarithms; 0 at the start.
+    log_peak : ndarray, shape (members,)
+        Largest logarithm so far of the average over directions and bets.
+    """
+
+    log_wealth: Array
+    log_peak: Array
+
+    @classmethod
+    def start(cls, members: int, directions: int = 2) -> Wealth:
+        """The wealth before any run."""
+        return cls(np.zeros((members, directions, len(_BETS))), np.zeros(members))
+
+    def after(self, lines: Sequence[Sequence[Line]], counts: Sequence[JointCounts]) -> Wealth:
+        """The wealth after a batch.
+
+        Parameters
+        ----------
+        lines : sequence of sequence of Line
+            For each member and direction; chosen without looking at this batch.
+        counts : sequence of JointCounts
+            The batch, for the event of each direction; the events chosen without looking at it.
+        """
+        slope = np.array([[line.slope for line in row] for row in lines])
+        intercept = np.array([[line.intercept for line in row] for row in lines])
+        if slope.shape != self.log_wealth.shape[:2] or len(counts) != slope.shape[1]:
+            raise OptionError(
+                f"lines of shape {slope.shape} and {len(counts)} counts do not fit wealth of shape "
+                f"{self.log_wealth.shape[:2]}; give a line for each member and direction.",
+                shape=slope.shape,
+            )
+        bet = _BETS / (slope + intercept)[..., None]
+        slope, intercept = slope[..., None], intercept[..., None]
+        gained = np.zeros_like(self.log_wealth)
+        for name, outcome in (("both", 1.0 - slope), ("only_p", 1.0), ("only_q", -slope), ("neither", 0.0)):
+            times = np.array([getattr(c, name) for c in counts], dtype=np.float64)[None, :, None]
+            gained += times * np.log1p(bet * (outcome - intercept))
+        log_wealth = self.log_wealth + gained
+        flat = log_wealth.reshape(len(log_wealth), -1)
+        top = flat.max(axis=1)
+        average = top + np.log(np.exp(flat - top[:, None]).mean(axis=1))
+        return replace(self, log_wealth=log_wealth, log_peak=np.maximum(self.log_peak, average))
+
+    def p_values(self) -> Array:
+        """Anytime-valid p-value of each member: at most a, at any time, with probability at most a if it holds."""
+        return np.exp(-self.log_peak)
+
+    def n_refuted(self, alpha: float) -> int:
+        """How many members, counted from the first, have been refuted without a gap.
+
+        With members in increasing order of strength the last of them is the running lower bound: if the truth lies
+        between two members, it is exceeded with probability at most alpha, over all times together.
+        """
+        refuted = self.log_peak >= -math.log(check_alpha(alpha))
+        return int(np.argmin(refuted)) if not refuted.all() else len(refuted)

@@ -1,0 +1,115 @@
+"""The betting test: fair by enumeration, valid at every time, and quick where the claim is broken."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.audit.errors import OptionError
+from dpaudit.audit.inference.lines import Line, supporting_line
+from dpaudit.audit.inference.sequential import JointCounts, Wealth
+
+CLAIMS = [
+    PureDP(0.0),
+    PureDP(1.0),
+    ApproxDP(1.0, 0.05),
+    GaussianDP(1.0),
+    RenyiDP(2.0, 0.3),
+    ZeroConcentratedDP(0.5),
+    PrivacyProfile((0.0, 0.5, 1.0), (0.4, 0.2, 0.1)),
+    PureDP(0.5).group(2),
+]
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+@pytest.mark.parametrize("q", [1e-9, 1e-3, 0.1, 0.268941421, 0.5, 0.9, 1 - 1e-6])
+def test_a_supporting_line_is_above_the_boundary_and_touches_it(claim, q):
+    line = supporting_line(claim, q)
+    grid = np.concatenate(
+        [np.geomspace(1e-14, 1e-3, 60), np.linspace(1e-3, 1 - 1e-9, 2000), q * np.linspace(0.9, 1, 50)]
+    )
+    value, _ = claim.max_power(grid)
+    assert np.all(line.slope * grid + line.intercept >= value * (1 - 1e-9) - 1e-15)
+    assert line.slope * q + line.intercept == pytest.approx(float(claim.max_power(q)[0]), rel=2e-3)
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+@pytest.mark.parametrize("q", [0.05, 0.4])
+def test_expected_wealth_never_grows_under_the_claim(claim, q):
+    """Exact: every outcome of one batch of five pairs, on the boundary of the claim, in both directions."""
+    line = supporting_line(claim, q)
+    p = float(claim.max_power(q)[0])
+    probabilities = (p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q))
+    expected = 0.0
+    for split in itertools.product(range(6), repeat=4):
+        if sum(split) == 5:
+            ways = math.factorial(5) / math.prod(map(math.factorial, split))
+            chance = ways * math.prod(pr**k for pr, k in zip(probabilities, split, strict=True))
+            counts = JointCounts(both=split[0], only_p=split[1], only_q=split[2], neither=split[3])
+            after = Wealth.start(1, 1).after([[line]], [counts])
+            expected += chance * float(np.exp(after.log_wealth).mean())
+    assert expected <= 1 + 1e-9
+
+
+def batches(p, q, sizes, rng):
+    for size in sizes:
+        both, only_p, only_q, neither = rng.multinomial(size, [p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q)])
+        yield JointCounts(both=both, only_p=only_p, only_q=only_q, neither=neither)
+
+
+def test_false_alarms_at_any_of_forty_looks():
+    """2,000 audits at the boundary, declared rate of a false alarm of this test 1e-6."""
+    rng = np.random.default_rng(1)
+    line = supporting_line(PureDP(1.0), 0.18)
+    alarms = 0
+    for _ in range(2000):
+        wealth = Wealth.start(1, 1)
+        for counts in batches(0.18 * math.e, 0.18, [int(30 * 1.2**k) for k in range(40)], rng):
+            wealth = wealth.after([[line]], [counts])
+        alarms += wealth.n_refuted(0.05)
+    assert alarms <= binom.isf(1e-6, 2000, 0.05)
+
+
+@pytest.mark.parametrize(("true", "most"), [(2.0, 300), (1.05, 40_000)])
+def test_runs_to_refutation(true, most):
+    """Median over 100 audits with a known event; twice as many as the target would be far outside its noise."""
+    rng = np.random.default_rng(2)
+    line = [[Line(math.e, 0.0)]]
+    needed = []
+    for _ in range(100):
+        wealth, runs = Wealth.start(1, 1), 0
+        while not wealth.n_refuted(0.05) and runs < 10**6:
+            size = max(16, runs // 8)
+            (counts,) = batches(0.5, 0.5 * math.exp(-true), [size], rng)
+            wealth, runs = wealth.after(line, [counts]), runs + size
+        needed.append(runs)
+    assert np.median(needed) <= most
+
+
+def test_running_bound_counts_members_without_a_gap():
+    wealth = Wealth(np.zeros((4, 1, 14)), np.array([5.0, 4.0, 1.0, 9.0]))
+    assert wealth.n_refuted(0.05) == 2
+    assert wealth.n_refuted(math.exp(-0.5)) == 4
+    np.testing.assert_allclose(wealth.p_values(), np.exp([-5.0, -4.0, -1.0, -9.0]))
+
+
+def test_the_peak_is_kept_when_wealth_is_lost():
+    lines = [[Line(1.0, 0.0)]]
+    won = Wealth.start(1, 1).after(lines, [JointCounts(both=0, only_p=60, only_q=5, neither=35)])
+    lost = won.after(lines, [JointCounts(both=0, only_p=5, only_q=60, neither=35)])
+    assert won.n_refuted(1e-3) == lost.n_refuted(1e-3) == 1
+    assert np.exp(lost.log_wealth).mean() < np.exp(won.log_wealth).mean()
+
+
+def test_wrong_shapes_and_counts_are_refused():
+    with pytest.raises(OptionError, match="do not fit"):
+        Wealth.start(2, 1).after([[Line(1.0, 0.0)]], [JointCounts(both=0, only_p=1, only_q=0, neither=0)])
+    with pytest.raises(OptionError, match="only_p=-1"):
+        JointCounts(both=0, only_p=-1, only_q=0, neither=0)
+    with pytest.raises(OptionError, match="inside"):
+        supporting_line(PureDP(1.0), 0.0)
