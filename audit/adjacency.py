@@ -12,6 +12,7 @@ import numpy as np
 
 from .datasets import difference, entry_difference, is_frame, rows_of, shorten
 from .errors import AdjacencyError
+from .outputs import outcome_key
 
 
 class Adjacency(ABC):
@@ -82,7 +83,7 @@ class Replace(Adjacency):
 
 @dataclass(frozen=True, slots=True)
 class UserLevel(Adjacency):
-    """Datasets that differ in all the rows of one user, added or removed.
+    """Datasets that differ in all the rows of one user, added or removed; to change a user's rows takes both.
 
     Parameters
     ----------
@@ -97,9 +98,12 @@ class UserLevel(Adjacency):
 
     def distance(self, x: Any, y: Any) -> float:
         a, b = self._users(x), self._users(y)
-        return float(sum(rows_of(a.get(user, [])) != rows_of(b.get(user, [])) for user in a.keys() | b.keys()))
+        one_sided = len(a.keys() ^ b.keys())
+        changed = sum(rows_of(a[user]) != rows_of(b[user]) for user in a.keys() & b.keys())
+        return float(one_sided + 2 * changed)
 
     def _users(self, dataset: Any) -> dict[Hashable, list[Any]]:
+        rows_of(dataset)  # refuses what has no rows
         rows = dataset.to_dict("records") if is_frame(dataset) else list(dataset)
         groups: dict[Hashable, list[Any]] = {}
         for row in rows:
@@ -110,7 +114,13 @@ class UserLevel(Adjacency):
                     f"user={self.user!r} is not in the row {shorten(row)}; name the column or position of the user.",
                     user=self.user,
                 ) from error
-            groups.setdefault(user.item() if isinstance(user, np.generic) else user, []).append(row)
+            try:
+                groups.setdefault(outcome_key(user), []).append(row)
+            except TypeError as error:
+                raise AdjacencyError(
+                    f"user={self.user!r} holds {shorten(user)}, which cannot name a user; use a number or a string.",
+                    user=self.user,
+                ) from error
         return groups
 
 
@@ -169,8 +179,10 @@ class Within(Adjacency):
             ) from error
         if a.shape != b.shape:
             return math.inf
+        if not (np.isfinite(a).all() and np.isfinite(b).all()):
+            raise AdjacencyError(
+                "a dataset holds NaN or an infinite number, so the pair has no distance; remove it.", norm=self.norm
+            )
         order = {"l1": 1, "l2": 2, "linf": np.inf}[self.norm]
         moved = np.linalg.norm((a - b).ravel(), ord=order) if a.size else 0.0
-        if np.isnan(moved):
-            raise AdjacencyError("a dataset holds NaN, so the pair has no distance; remove it.", norm=self.norm)
         return float(moved) / self.radius

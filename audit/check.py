@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import secrets
 import sys
 import time
@@ -17,12 +18,13 @@ import scipy
 from .adjacency import Adjacency
 from .claims import ApproxDP, Claim, ClaimAtDistance, PureDP, claim_at
 from .datasets import difference, summarise
-from .errors import OptionError
+from .errors import ClaimError, MechanismError, OptionError
 from .health import Finding, checks_to_ignore, examine
 from .inference.counts import Counts, check_alpha
-from .inference.joint import joint_test, strength_lower
+from .inference.joint import check_test_alpha, joint_test, strength_lower
 from .inference.planning import resolution as reached_resolution
-from .mechanism import Outputs, as_outputs, as_sampler
+from .mechanism import as_sampler
+from .outputs import Outputs, are_equal, as_outputs
 from .pilot import Pilot, run_pilot, split_pilot
 from .sampling import count_hits, plan_blocks
 from .sketches import sketch
@@ -105,7 +107,7 @@ def check(
 
     Raises
     ------
-    ClaimError, AdjacencyError, OptionError
+    ClaimError, AdjacencyError, DatasetError, OptionError
         For arguments outside their range.
     MechanismError
         If the mechanism cannot be run, or every pilot run raises.
@@ -121,27 +123,27 @@ def check(
     (True, True)
     """
     started = time.perf_counter()
-    sampler = as_sampler(mechanism, name)
+    sampler, distance, jobs = as_sampler(mechanism, name), _check_distance(distance), _check_jobs(jobs)
     if adjacency is not None:
         adjacency.check(x, y, distance)
     settings = _Settings(
         claim=claim_at(claim, distance),
         pair=_pair(x, y, adjacency, distance, keep_datasets),
         runs=_check_runs(runs),
-        alpha=check_alpha(alpha),
+        alpha=check_test_alpha(alpha),
         resolution=_check_resolution(resolution),
         name=sampler.name,
     )
     ignored = checks_to_ignore(ignore)
     root = _check_seed(seed)
     plan = plan_blocks(sampler, x, y, root, jobs)
-    pilot = run_pilot(plan, settings.claim, runs, settings.alpha)
-    is_replayable = _equal(plan.draw("pilot", "x", 0, len(pilot.blocks_x[0])), pilot.blocks_x[0])
+    pilot = run_pilot(plan, settings.claim, settings.runs, settings.alpha)
+    is_replayable = are_equal(plan.draw("pilot", "x", 0, len(pilot.blocks_x[0])), pilot.blocks_x[0])
     if progress is not None:
         progress(2 * pilot.runs)
     sampled = time.perf_counter()
     shapes = {"x": pilot.blocks_x[0].shape[1:], "y": pilot.blocks_y[0].shape[1:]} if sampler.is_block else None
-    main_x, main_y = count_hits(plan, pilot.choice.event, shapes, runs - pilot.runs, progress=progress)
+    main_x, main_y = count_hits(plan, pilot.choice.event, shapes, settings.runs - pilot.runs, progress=progress)
     counted = time.perf_counter()
     counts = Counts(
         hits_x=int(main_x.hits.sum()),
@@ -197,7 +199,8 @@ def check_outputs(
     True
     """
     started = time.perf_counter()
-    sides = [_shuffled(as_outputs(values, len(values), name), side, seed) for side, values in enumerate((xs, ys))]
+    root, distance = _check_seed(seed), _check_distance(distance)
+    sides = [_shuffled(_given(values, name), side, root) for side, values in enumerate((xs, ys))]
     runs = min(len(side) for side in sides)
     settings = _Settings(
         claim=claim_at(claim, distance),
@@ -209,18 +212,18 @@ def check_outputs(
             distance=distance,
         ),
         runs=_check_runs(runs),
-        alpha=check_alpha(alpha),
+        alpha=check_test_alpha(alpha),
         resolution=_check_resolution(resolution),
         name=name,
     )
-    pilot, main_x, main_y = split_pilot(sides[0], sides[1], settings.claim, runs, settings.alpha)
+    pilot, main_x, main_y = split_pilot(sides[0], sides[1], settings.claim, settings.runs, settings.alpha)
     counts = Counts(
         hits_x=pilot.choice.event.count(main_x),
         runs_x=len(main_x),
         hits_y=pilot.choice.event.count(main_y),
         runs_y=len(main_y),
     )
-    result = _conclude(settings, pilot, counts, None, True, ())
+    result = _conclude(settings, pilot, counts, root, True, ())
     result.environment["seconds"] = round(time.perf_counter() - started, 3)
     return result
 
@@ -275,7 +278,7 @@ def _conclude(
     settings: _Settings,
     pilot: Pilot,
     counts: Counts,
-    seed: int | None,
+    seed: int,
     is_replayable: bool,
     findings: tuple[Finding, ...],
 ) -> AuditResult:
@@ -320,7 +323,7 @@ def _pair(x: Any, y: Any, adjacency: Adjacency | None, distance: float, keep: bo
 
 
 def _check_runs(runs: int) -> int:
-    if isinstance(runs, bool) or int(runs) != runs or runs < _LEAST_RUNS:
+    if not _is_whole(runs) or runs < _LEAST_RUNS:
         raise OptionError(f"runs={runs!r} is too few; use a whole number >= {_LEAST_RUNS} for each dataset.", runs=runs)
     return int(runs)
 
@@ -328,9 +331,29 @@ def _check_runs(runs: int) -> int:
 def _check_seed(seed: int | None) -> int:
     if seed is None:
         return secrets.randbits(63)
-    if isinstance(seed, bool) or int(seed) != seed or seed < 0:
+    if not _is_whole(seed) or seed < 0:
         raise OptionError(f"seed={seed!r} is no seed; use a whole number >= 0, or None for a fresh one.", seed=seed)
     return int(seed)
+
+
+def _check_jobs(jobs: int | None) -> int | None:
+    if jobs is not None and (not _is_whole(jobs) or jobs == 0):
+        raise OptionError(f"jobs={jobs!r} is no number of workers; use 1 or more, or -1 for every core.", jobs=jobs)
+    return jobs
+
+
+def _check_distance(distance: float) -> float:
+    number = float(distance)
+    if not 0 < number < math.inf:
+        raise ClaimError(f"distance={distance!r} is no distance; use a positive number.", distance=distance)
+    return int(number) if number == int(number) else number
+
+
+def _is_whole(value: Any) -> bool:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        return False
+    number = float(value)
+    return math.isfinite(number) and number == int(number)
 
 
 def _check_resolution(resolution: float | None) -> float | None:
@@ -342,15 +365,19 @@ def _check_resolution(resolution: float | None) -> float | None:
     return resolution
 
 
-def _equal(a: Outputs, b: Outputs) -> bool:
-    if a.dtype != b.dtype or a.shape != b.shape:
-        return False
-    return bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
+def _given(values: Any, name: str) -> Outputs:
+    """Outputs made elsewhere, as an array."""
+    if not hasattr(values, "__len__"):
+        raise MechanismError(
+            f"{name} of type {type(values).__name__} are no runs; pass an array or a list with one output a run.",
+            mechanism=name,
+        )
+    return as_outputs(values, len(values), name)
 
 
 def _shuffled(outputs: Outputs, side: int, seed: int) -> Outputs:
     """The outputs in random order, so that sorted ones serve as well."""
-    rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence(_check_seed(seed), spawn_key=(side,))))
+    rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(side,))))
     return outputs[rng.permutation(len(outputs))]
 
 

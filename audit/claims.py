@@ -21,10 +21,15 @@ from .errors import ClaimError
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
+_MAX_DISTANCE = 1000  # of a group claim, whose boundary takes as many steps
+
 
 def check_number(name: str, value: float, low: float, high: float, way_out: str, *, closed: bool = True) -> float:
     """`value` as a float, inside [low, high) (or (low, high) when not `closed`); else a `ClaimError`."""
-    number = float(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
     inside = (low <= number if closed else low < number) and number < high
     if not inside:  # NaN fails both comparisons
         bracket = "<=" if closed else "<"
@@ -133,8 +138,12 @@ class Claim(ABC):
         ----------
         Dong, Roth & Su (2022), Gaussian differential privacy, Theorem 2.14.
         """
-        if int(distance) != distance or distance < 1:
-            raise ClaimError(f"distance={distance!r} has no group claim; use a whole distance >= 1.", distance=distance)
+        if distance != int(distance):
+            raise ClaimError(
+                f"distance={distance!r} is not whole, and a group claim takes whole steps; give the claim as a "
+                "function of the distance.",
+                distance=distance,
+            )
         return self if distance == 1 else GroupClaim(self, int(distance))
 
     def reversed(self) -> Claim:
@@ -350,6 +359,14 @@ class GroupClaim(Claim):
 
     base: Claim
     distance: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.base, Claim) or not 1 <= self.distance <= _MAX_DISTANCE:
+            raise ClaimError(
+                f"{self.base!r} at distance {self.distance!r} is no group claim; use a claim and a whole distance "
+                f"from 1 to {_MAX_DISTANCE}.",
+                distance=self.distance,
+            )
 
     def __str__(self) -> str:
         return f"{self.base} at distance {self.distance}"

@@ -14,19 +14,19 @@ _SHOWN = 80  # characters of a value in a message or summary
 
 
 def summarise(dataset: Any) -> str:
-    """One line with the type and size of a dataset, without its contents; scalars are shown.
+    """One line with the type and size of a dataset, without its contents.
 
     Examples
     --------
     >>> summarise(np.ones((3, 2)))
     'array of shape (3, 2), float64'
     >>> summarise([1, 2, 3]), summarise(2.5)
-    ('list of 3', 'float 2.5')
+    ('list of 3', 'a single float')
     """
     if isinstance(dataset, np.ndarray):
         return f"array of shape {dataset.shape}, {dataset.dtype}"
-    if dataset is None or isinstance(dataset, (bool, int, float, str, np.generic)):
-        return f"{type(dataset).__name__} {shorten(dataset)}"
+    if dataset is None or isinstance(dataset, (bool, int, float, np.generic)):
+        return f"a single {type(dataset).__name__}"
     if is_frame(dataset):
         return f"data frame of {len(dataset)} rows, {len(dataset.columns)} columns"
     if is_graph(dataset):
@@ -59,6 +59,10 @@ def rows_of(dataset: Any) -> Counter[Any]:
     DatasetError
         For a dataset that is not a collection of rows, such as a scalar.
     """
+    if isinstance(dataset, Counter):
+        return Counter({_row_key(row): count for row, count in dataset.items()})
+    if hasattr(dataset, "__array__") and not is_frame(dataset):
+        dataset = np.asarray(dataset)
     if isinstance(dataset, np.ndarray) and dataset.ndim >= 1:
         return Counter(_row_key(row) for row in dataset.tolist())
     if is_frame(dataset):
@@ -81,12 +85,17 @@ def _row_key(row: Any) -> Any:
         return tuple(_row_key(part) for part in row)
     if isinstance(row, dict):
         return frozenset((key, _row_key(value)) for key, value in row.items())
+    if isinstance(row, (set, frozenset)):
+        return frozenset(_row_key(part) for part in row)
     if isinstance(row, float) and row != row:
         return "NaN", "row"
     try:
         hash(row)
     except TypeError:
-        return shorten(row)
+        raise DatasetError(
+            f"a row of type {type(row).__name__} cannot be compared by value; use tuples, dicts, sets or scalars.",
+            type=type(row).__name__,
+        ) from None
     return row
 
 
@@ -107,7 +116,9 @@ def entry_difference(x: Any, y: Any) -> str:
     try:
         a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):
-        return "the values differ" if type(x) is type(y) else "the types differ"
+        if type(x) is not type(y):
+            return "the types differ"
+        return "nothing differs" if x == y else "the values differ"
     if a.shape != b.shape:
         return f"the shapes differ, {a.shape} and {b.shape}"
     moved = np.abs(a - b)

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from .claims import Array, Claim
-from .events import Event, Intervals, Outcomes, Projected, as_numbers, outcome_key, project
-from .mechanism import Outputs
+from .events import Event, Intervals, Outcomes, Projected, project
+from .outputs import Outputs, as_numbers, as_vectors, outcome_key, outcome_list, vector_width
 
 E = TypeVar("E", bound=Event)
 Direction = Literal["x", "y"]
@@ -99,8 +99,9 @@ def choose_event(
                 least = -math.inf if best is None else best[0] + 1e-3 * abs(best[0])
                 if values[index] > least:  # the simpler score, unless clearly worse
                     best = float(values[index]), family, inside, direction, index
-    if best is None:  # nothing to tell apart, such as a constant output: any event will do
-        return Choice(Outcomes((), others=True), "x", len(held_x), len(held_x), len(held_x))
+    if best is None:  # nothing to tell apart, such as a constant output: anything else is the event
+        seen = {outcome_key(value): value for value in outcome_list(learn_x[:_TABLE])}
+        return Choice(Outcomes(tuple(seen.values()), others=True), "x", 0, 0, len(held_x))
     _, family, inside, direction, index = best
     hits_x, hits_y = int(family.hits_x[index]), int(family.hits_y[index])
     if not inside:
@@ -138,9 +139,11 @@ class _Criterion:
 def _families(learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outputs) -> Iterator[Family[Any]]:
     """Every family of events worth trying for these outputs, simple ones first."""
     parts = (learn_x, learn_y, held_x, held_y)
-    if learn_x.ndim == 2:
-        for weights in _directions(learn_x, learn_y):
-            values = tuple(project(part, weights) for part in parts)
+    width = vector_width(learn_x)
+    if width is not None:
+        vectors = [as_vectors(part, width) for part in parts]
+        for weights in _directions(vectors[0], vectors[1]):
+            values = tuple(project(part, weights) for part in vectors)
             for family in _number_families(*values):
                 yield Family(family.hits_x, family.hits_y, family.runs, _Project(weights, family.build))
     else:
@@ -278,19 +281,14 @@ def _directions(x: Outputs, y: Outputs) -> Iterator[tuple[float, ...]]:
     width = x.shape[1]
     for i in range(min(width, 64)):
         yield tuple(1.0 if j == i else 0.0 for j in range(width))
-    both = np.concatenate([x, y]).astype(np.float64)
-    if width > 1 and np.isfinite(both).all():
+    x, y = (side[np.isfinite(side).all(axis=1)].astype(np.float64) for side in (x, y))
+    both = np.concatenate([x, y])
+    if width > 1 and min(len(x), len(y)) > width:
         spread = np.cov(both, rowvar=False) + 1e-12 * np.eye(width) * max(float(both.var()), 1e-300)
         weights = np.linalg.lstsq(spread, x.mean(axis=0) - y.mean(axis=0), rcond=None)[0]
         size = float(np.abs(weights).max())
         if size > 0 and math.isfinite(size):
             yield tuple((weights / size).tolist())
-
-
-def outcome_list(outputs: Outputs) -> list[Any]:
-    """The outputs of a block as plain values, rows of a matrix as tuples."""
-    values = outputs.tolist()
-    return [tuple(row) for row in values] if outputs.ndim == 2 else values
 
 
 def _table_families(learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outputs) -> Iterator[Family[Any]]:

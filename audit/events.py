@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .mechanism import Outputs, Raised
+from .outputs import Outputs, Raised, as_numbers, as_vectors, is_vector, outcome_key
 
 Mask = npt.NDArray[np.bool_]
 
@@ -31,18 +31,6 @@ class Event(ABC):
     def count(self, outputs: Outputs) -> int:
         """How many of the outputs lie in the event."""
         return int(np.count_nonzero(self.contains(outputs)))
-
-
-def number_of(output: Any) -> float:
-    """A single output as a float, NaN where it is not a real number."""
-    return float(output) if isinstance(output, numbers.Real) else math.nan
-
-
-def as_numbers(outputs: Outputs) -> npt.NDArray[Any]:
-    """One-dimensional outputs as numbers, NaN where an output is not one; numeric arrays as they are."""
-    if outputs.dtype != object:
-        return outputs
-    return np.fromiter((number_of(output) for output in outputs), dtype=np.float64, count=len(outputs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +54,7 @@ class Intervals(Event):
     def count(self, outputs: Outputs) -> int:
         if self.others or outputs.ndim != 1 or outputs.dtype == object:
             return int(np.count_nonzero(self.contains(outputs)))
+        outputs = as_numbers(outputs)
         hits = 0
         for low, high in self.intervals:
             if low == high:
@@ -111,14 +100,16 @@ class Outcomes(Event):
 
     def contains(self, outputs: Outputs) -> Mask:
         if outputs.dtype == object:
-            wanted = {outcome_key(value) for value in self.values}
-            listed = np.fromiter((outcome_key(o) in wanted for o in outputs), dtype=np.bool_, count=len(outputs))
+            keys = {outcome_key(value) for value in self.values}
+            listed = np.fromiter((outcome_key(o) in keys for o in outputs), dtype=np.bool_, count=len(outputs))
         elif outputs.ndim == 2:
             listed = np.zeros(len(outputs), dtype=np.bool_)
             for value in self.values:
-                if isinstance(value, tuple) and len(value) == outputs.shape[1]:
-                    listed |= (outputs == np.asarray(value)).all(axis=1)
+                if is_vector(value, outputs.shape[1]):
+                    wanted = np.asarray(value)
+                    listed |= ((outputs == wanted) | ((outputs != outputs) & (wanted != wanted))).all(axis=1)
         else:
+            outputs = as_numbers(outputs)
             known = [value for value in self.values if isinstance(value, numbers.Real)]
             if len(known) <= 8:
                 listed = np.zeros(len(outputs), dtype=np.bool_)
@@ -147,9 +138,7 @@ class Projected(Event):
     event: Intervals
 
     def contains(self, outputs: Outputs) -> Mask:
-        if outputs.ndim != 2 or outputs.shape[1] != len(self.weights):
-            return np.full(len(outputs), self.event.others)
-        return self.event.contains(project(outputs, self.weights))
+        return self.event.contains(project(as_vectors(outputs, len(self.weights)), self.weights))
 
     def __str__(self) -> str:
         used = [(i, w) for i, w in enumerate(self.weights) if w != 0.0]
@@ -169,15 +158,6 @@ def project(outputs: Outputs, weights: tuple[float, ...]) -> npt.NDArray[np.floa
         return np.asarray(outputs[:, used[0]], dtype=np.float64)
     with np.errstate(invalid="ignore"):
         return np.asarray(outputs @ np.asarray(weights), dtype=np.float64)
-
-
-def outcome_key(output: Any) -> Any:
-    """A key equal for equal outputs, NaN included."""
-    if isinstance(output, np.generic):
-        output = output.item()
-    if isinstance(output, float) and output != output:
-        return "NaN", "key"
-    return tuple(outcome_key(part) for part in output) if type(output) is tuple else output
 
 
 def outcome_words(output: Any) -> str:

@@ -17,11 +17,13 @@ import numpy.typing as npt
 from scipy.special import chdtr, chdtrc, ndtr
 
 from .errors import OptionError
-from .events import as_numbers, outcome_key
-from .mechanism import Outputs
+from .inference.binomial import clopper_pearson
+from .outputs import Outputs, as_numbers, outcome_key, outcome_list
 from .sampling import FINGERPRINTED, BlockCounts, fingerprint
 
 _FALSE_ALARM = 1e-8  # of each single check
+_TALLIED = 20_000  # pilot runs looked at for the likeliest outcome
+_SERIAL_LEAST = 500  # runs in a block from which the normal law holds for correlations as far out as that
 
 
 class HealthCheck(enum.Enum):
@@ -74,8 +76,8 @@ def _repeated_blocks(side: str, blocks: list[Outputs], counts: BlockCounts) -> l
     if repeats == 0:
         return []
     # Two independent blocks agree by chance with probability (Σ pᵢ²)^length; a constant output always agrees.
-    agreement = _collision_rate(blocks[0][:4096])
-    chance = math.comb(len(values), 2) * math.exp(length * math.log(agreement)) if agreement > 0 else 0.0
+    agreement = _agreement(blocks)
+    chance = math.comb(len(values), 2) * math.exp(length * math.log(agreement))
     if chance > _FALSE_ALARM:
         return []
     return [
@@ -87,13 +89,11 @@ def _repeated_blocks(side: str, blocks: list[Outputs], counts: BlockCounts) -> l
     ]
 
 
-def _collision_rate(outputs: Outputs) -> float:
-    """Estimate from above of the probability that two runs agree."""
-    values = outputs.tolist()
-    tally = Counter(outcome_key(tuple(v) if isinstance(v, list) else v) for v in values)
-    n = len(values)
-    pairs = sum(c * (c - 1) for c in tally.values())
-    return min(1.0, (pairs + 3.0 * math.sqrt(pairs + 1.0)) / max(n * (n - 1), 1))
+def _agreement(blocks: list[Outputs]) -> float:
+    """Upper confidence limit for the probability Σ pᵢ² that two runs agree: it is at most the largest pᵢ."""
+    values = [outcome_key(value) for block in blocks for value in outcome_list(block[:_TALLIED])][:_TALLIED]
+    most = Counter(values).most_common(1)[0][1]
+    return min(1.0, clopper_pearson(most, len(values), alpha=_FALSE_ALARM)[1][0])
 
 
 def _unsteady_hits(side: str, counts: BlockCounts) -> list[Finding]:
@@ -120,7 +120,7 @@ def _unsteady_hits(side: str, counts: BlockCounts) -> list[Finding]:
 
 def _serial_dependence(side: str, blocks: list[Outputs]) -> list[Finding]:
     """Neighbouring runs of a block whose outputs are correlated."""
-    numbers = [_centred(block) for block in blocks if len(block) >= 64]
+    numbers = [_centred(block) for block in blocks if len(block) >= _SERIAL_LEAST]
     products = [np.mean(v[:-1] * v[1:]) * math.sqrt(len(v) - 1) for v in numbers if len(v)]
     if not products:
         return []

@@ -8,17 +8,17 @@ an exception it raises is an output like any other, because an adversary sees it
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from .errors import MechanismError
+from .outputs import Outputs, Raised, as_outputs
 
-Outputs: TypeAlias = npt.NDArray[Any]
-"""The outputs of one block: shape (runs,) numeric or of objects, or (runs, n_coords) numeric."""
+_SIZE = "size"
+_GENERATORS = ("rng", "generator", "random_state", "gen", "prng", "random")
 
 
 @runtime_checkable
@@ -26,16 +26,6 @@ class Mechanism(Protocol):
     """An object that draws blocks of runs; `sample` returns `size` independent outputs on `dataset`."""
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Raised:
-    """The output of a run that raised: the exception's type, which an adversary sees."""
-
-    type: str
-
-    def __str__(self) -> str:
-        return f"raises {self.type}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,20 +95,23 @@ def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # a builtin without a signature: one argument is all that is safe to pass
         return Sampler(_Call(function, None, None), False, label)
-    named = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    is_block = any(p.name == "size" for p in named)
-    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)]
-    others = [p for p in named if p.name != "size" and p is not positional[0]] if positional else []
-    needed = [p.name for p in others if p.default is p.empty]
-    rng_name = "rng" if any(p.name == "rng" for p in others) else needed[0] if needed else None
-    if not positional or positional[0].name == "size" or any(n != rng_name for n in needed):
-        shown = ", ".join(p.name for p in parameters)
+    first, others = parameters[:1], parameters[1:]
+    takes_dataset = any(p.kind is not p.KEYWORD_ONLY and p.name not in (_SIZE, *_GENERATORS) for p in first)
+    names = {p.name for p in others if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    needed = {p.name for p in others if p.default is p.empty and p.kind not in optional}
+    generators = [name for name in _GENERATORS if name in names]
+    known = {_SIZE, *generators[:1]} & names
+    if not takes_dataset or needed - known:
+        shown = ", ".join(map(str, parameters))
         raise MechanismError(
-            f"{label} takes ({shown}); use the parameters (dataset), (dataset, rng) or (dataset, size, rng).",
+            f"{label} takes ({shown}); use the parameters (dataset), (dataset, rng) or (dataset, size, rng), the last "
+            f"two under these names (or {', '.join(_GENERATORS[1:])} for rng); bind others with functools.partial.",
             mechanism=label,
             parameters=shown,
         )
-    return Sampler(_Call(function, "size" if is_block else None, rng_name), is_block, label)
+    is_block = _SIZE in names
+    return Sampler(_Call(function, _SIZE if is_block else None, generators[0] if generators else None), is_block, label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,87 +141,3 @@ def mechanism_name(mechanism: Any) -> str:
         return mechanism_name(function)
     own = str(mechanism)
     return own if len(own) <= 80 and " at 0x" not in own else type(mechanism).__name__
-
-
-def as_outputs(raw: Any, size: int, name: str) -> Outputs:
-    """`raw` as an array of `size` outputs: numeric of one or two dimensions, or one-dimensional of hashable objects.
-
-    Raises
-    ------
-    MechanismError
-        For a wrong number of outputs, or outputs that are neither numbers, vectors of numbers nor hashable.
-    """
-    if isinstance(raw, np.ndarray):
-        if raw.shape[:1] != (size,):
-            raise MechanismError(
-                f"{name} returned an array of shape {raw.shape} when asked for {size} outputs; return one output for "
-                f"each run: shape ({size},) or ({size}, n_coords).",
-                mechanism=name,
-                shape=raw.shape,
-                size=size,
-            )
-        if raw.dtype.kind in "biuf" and raw.ndim in (1, 2):
-            return raw
-        if raw.dtype.kind not in "OUS" or raw.ndim > 2:
-            raise MechanismError(
-                f"{name} returned outputs of dtype {raw.dtype} and shape {raw.shape}; use real numbers, booleans, "
-                "strings or hashable objects, in one or two dimensions.",
-                mechanism=name,
-                dtype=str(raw.dtype),
-            )
-        raw = raw.tolist()
-    elif isinstance(raw, (str, bytes)) or not isinstance(raw, Sequence):
-        raise MechanismError(
-            f"{name} returned {type(raw).__name__} when asked for {size} outputs; return an array or a list with one "
-            "output for each run.",
-            mechanism=name,
-            size=size,
-        )
-    if len(raw) != size:
-        raise MechanismError(
-            f"{name} returned {len(raw)} outputs when asked for {size}; return one output for each run.",
-            mechanism=name,
-            returned=len(raw),
-            size=size,
-        )
-    return _pack([_plain(output, name) for output in raw])
-
-
-def _plain(output: Any, name: str) -> Any:
-    """One output in a form that compares and hashes by value: arrays and lists become tuples."""
-    if isinstance(output, np.ndarray):
-        output = output.tolist()
-    elif isinstance(output, np.generic):
-        output = output.item()
-    if isinstance(output, (list, tuple)) and type(output) in (list, tuple):
-        return tuple(_plain(part, name) for part in output)
-    if isinstance(output, complex):
-        raise MechanismError(f"{name} returned the complex number {output}; use a pair of reals.", mechanism=name)
-    try:
-        hash(output)
-    except TypeError:
-        raise MechanismError(
-            f"{name} returned an output of type {type(output).__name__}, which is not hashable; return a number, a "
-            "string, a tuple, or something else that compares by value.",
-            mechanism=name,
-        ) from None
-    return output
-
-
-def _is_number(output: Any) -> bool:
-    """Whether an array of numbers holds the output without loss: floats, and integers that 64 bits hold."""
-    return isinstance(output, float) or (isinstance(output, int) and abs(output) < 2**62)
-
-
-def _pack(outputs: list[Any]) -> Outputs:
-    """Numbers as a numeric vector, equally long tuples of numbers as a matrix, anything else as objects."""
-    if all(_is_number(o) for o in outputs):
-        return np.array(outputs, dtype=np.int64 if all(isinstance(o, int) for o in outputs) else np.float64)
-    first = outputs[0] if outputs else None
-    if (
-        isinstance(first, tuple)
-        and first
-        and all(isinstance(o, tuple) and len(o) == len(first) and all(_is_number(v) for v in o) for o in outputs)
-    ):
-        return np.array(outputs)
-    return np.fromiter(outputs, dtype=object, count=len(outputs))

@@ -9,15 +9,19 @@ import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from types import UnionType
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
-from .claims import ApproxDP, GaussianDP, GroupClaim, PureDP
+import numpy as np
+
+from .claims import ApproxDP, Claim, GaussianDP, GroupClaim, PureDP
 from .curves import PrivacyProfile, TradeOffCurve
+from .datasets import shorten
 from .errors import AuditError, RecordError
-from .events import Intervals, Outcomes, Projected
+from .events import Event, Intervals, Outcomes, Projected
 from .health import Finding, HealthCheck
 from .inference.counts import Counts
-from .mechanism import Raised
+from .outputs import Raised
 from .renyi import RenyiDP, ZeroConcentratedDP
 from .sketches import Sketch
 from .verdicts import AuditResult, Pair, Verdict
@@ -110,7 +114,14 @@ def to_json(suite: Suite) -> str:
         "audits": [entry.result.environment for entry in suite.entries],
     }
     body["suite"].pop("environment")
-    return json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False)
+    if not text.isascii() and any(map(_is_surrogate, text)):  # no file can hold these as they are
+        text = json.dumps(body, indent=1, allow_nan=False)
+    return text + "\n"
+
+
+def _is_surrogate(character: str) -> bool:
+    return 0xD800 <= ord(character) < 0xE000
 
 
 def from_json(text: str) -> Suite:
@@ -146,7 +157,7 @@ def from_json(text: str) -> Suite:
         return dataclasses.replace(suite, entries=tuple(entries), environment=environment.get("suite", {}))
     except AuditError as error:
         raise RecordError(f"the results state something impossible: {error}") from error
-    except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
+    except (TypeError, ValueError, KeyError, AttributeError, RecursionError, OverflowError) as error:
         raise RecordError(f"the results are damaged ({type(error).__name__}: {error}); run the audit again.") from error
 
 
@@ -178,6 +189,8 @@ def write_whole(path: Path, text: str) -> None:
 
 def _encode(value: Any) -> Any:
     """JSON for a value: numbers, text and None as they are; anything else as an object with one tag."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, enum.Enum):
@@ -198,6 +211,12 @@ def _encode(value: Any) -> Any:
     if type(value) in _TYPES.values():
         names = [f.name for f in dataclasses.fields(value)]
         return {"type": type(value).__name__, **{name: _encode(getattr(value, name)) for name in names}}
+    if isinstance(value, (Claim, Event)):
+        raise RecordError(
+            f"{type(value).__name__} is of this program's own making and cannot be read back from a file; use a claim "
+            "of the library, such as PrivacyProfile or TradeOffCurve.",
+            type=type(value).__name__,
+        )
     return {"type": "Opaque", "text": repr(value)}
 
 
@@ -209,7 +228,11 @@ def _decode(value: Any) -> Any:
     if "type" in value:
         kind = _TYPES[value["type"]]
         known = {f.name for f in dataclasses.fields(kind)}
-        return kind(**{name: _decode(part) for name, part in value.items() if name in known})
+        found = kind(**{name: _decode(part) for name, part in value.items() if name in known})
+        for name, hint in _hints(kind).items():
+            if not _fits(getattr(found, name), hint):
+                raise TypeError(f"{kind.__name__}.{name} holds {shorten(getattr(found, name))}")
+        return found
     if "enum" in value:
         return _ENUMS[value["enum"]](value["value"])
     if "int" in value:
@@ -217,3 +240,29 @@ def _decode(value: Any) -> Any:
     if "float" in value:
         return float(value["float"])
     return {_decode(key): _decode(part) for key, part in cast(list[Any], value["dict"])}
+
+
+def _hints(kind: type[Any]) -> dict[str, Any]:
+    """Declared types of the fields of a dataclass."""
+    names = {f.name for f in dataclasses.fields(kind)}
+    return {name: hint for name, hint in get_type_hints(kind).items() if name in names}
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value read from a file is of a field's declared type."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if origin in (Union, UnionType):
+        return any(_fits(value, option) for option in arguments)
+    if origin is Literal:
+        return value in arguments
+    if origin is tuple:
+        if not isinstance(value, tuple):
+            return False
+        if arguments[-1] is Ellipsis:
+            return all(_fits(part, arguments[0]) for part in value)
+        return len(value) == len(arguments) and all(map(_fits, value, arguments))
+    if hint in (int, float):
+        return isinstance(value, (int, hint)) and not isinstance(value, bool)
+    return isinstance(value, origin or hint)

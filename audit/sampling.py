@@ -16,7 +16,8 @@ import numpy as np
 
 from .errors import MechanismError
 from .events import Event
-from .mechanism import Outputs, Sampler
+from .mechanism import Sampler
+from .outputs import Outputs
 
 Phase = Literal["pilot", "main"]
 Side = Literal["x", "y"]
@@ -59,8 +60,8 @@ class Plan:
         key = (_PHASES.index(phase), _SIDES.index(side), number)
         return np.random.Generator(np.random.SFC64(np.random.SeedSequence(self.seed, spawn_key=key)))
 
-    def draw(self, phase: Phase, side: Side, number: int, size: int) -> Outputs:
-        """The outputs of one block.
+    def draw(self, phase: Phase, side: Side, number: int, size: int, shape: tuple[int, ...] | None = None) -> Outputs:
+        """The outputs of one block; with `shape`, that of a single output, another one is an error.
 
         Raises
         ------
@@ -69,7 +70,10 @@ class Plan:
         """
         dataset = self.x if side == "x" else self.y
         try:
-            return self.sampler.draw(dataset, size, self.generator(phase, side, number))
+            outputs = self.sampler.draw(dataset, size, self.generator(phase, side, number))
+            if shape is not None:
+                check_shape(outputs, shape, self.sampler.name)
+            return outputs
         except MechanismError as error:
             where = f"block {number} of the {phase} runs on {side}, seed {self.seed}"
             raise MechanismError(f"{error} (in {where})", **error.facts, block=number, side=side) from error.__cause__
@@ -172,18 +176,16 @@ def _count(
 
 def _count_block(plan: Plan, event: Event, shapes: Shapes, side: Side, number: int, size: int) -> tuple[int, int]:
     """Hits and fingerprint of one block, whose outputs are gone when the next is drawn: it finds the cache warm."""
-    outputs = plan.draw("main", side, number, size)
-    if shapes is not None:
-        check_shape(outputs, shapes[side], plan.sampler.name, f"block {number} of the main runs on {side}")
+    outputs = plan.draw("main", side, number, size, None if shapes is None else shapes[side])
     return event.count(outputs), fingerprint(outputs)
 
 
-def check_shape(outputs: Outputs, shape: tuple[int, ...], name: str, where: str) -> None:
-    """A `MechanismError` if numeric outputs have another shape than the pilot's."""
+def check_shape(outputs: Outputs, shape: tuple[int, ...], name: str) -> None:
+    """A `MechanismError` if numeric outputs have another shape than the first block's."""
     if outputs.dtype != object and outputs.shape[1:] != shape:
         raise MechanismError(
-            f"{name} returned outputs of shape {outputs.shape[1:]} in {where} but of shape {shape} before; return the "
-            "same shape in every block (or tuples, where the length is part of the output).",
+            f"{name} returned outputs of shape {outputs.shape[1:]} after outputs of shape {shape}; return the same "
+            "shape in every block (or tuples, where the length is part of the output)",
             shape=outputs.shape[1:],
             expected=shape,
         )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .events import as_numbers, outcome_key, outcome_words
-from .mechanism import Outputs
+from .events import outcome_words
+from .outputs import Outputs, as_numbers, outcome_key
 
 _BINS = 40
 _OUTCOMES = 24

@@ -9,6 +9,7 @@ from typing import Any
 
 from .claims import Claim
 from .distinguishers import Direction
+from .errors import OptionError
 from .events import Event
 from .health import Finding
 from .inference.counts import Counts
@@ -79,8 +80,8 @@ class AuditResult:
         The resolution that the caller asked for.
     runs, pilot_runs : int
         Runs on each dataset, and how many of them were spent on choosing the event.
-    seed : int or None
-        Repeats every number; None where the outputs were made elsewhere.
+    seed : int
+        Repeats every number; of outputs made elsewhere, the choice of those that serve as the pilot.
     is_replayable : bool
         False where the mechanism has randomness of its own, which the seed does not fix.
     findings : tuple of Finding
@@ -105,19 +106,34 @@ class AuditResult:
     requested_resolution: float | None = None
     runs: int
     pilot_runs: int
-    seed: int | None
+    seed: int
     is_replayable: bool = True
     findings: tuple[Finding, ...] = ()
     sketch: Sketch | None = None
     versions: tuple[tuple[str, str], ...] = ()
     environment: dict[str, Any] = field(default_factory=dict, compare=False)
 
+    def __post_init__(self) -> None:
+        possible = {
+            "alpha": 0.0 < self.alpha < 1.0,
+            "p_value": 0.0 <= self.p_value <= 1.0,
+            "bound": self.bound >= 0.0,
+            "resolution": self.resolution > 0.0,
+            "power": 0.0 < self.power < 1.0,
+            "runs": self.runs >= 1,
+            "pilot_runs": 0 <= self.pilot_runs <= self.runs,
+        }
+        for name, holds in possible.items():
+            if not holds:
+                value = getattr(self, name)
+                raise OptionError(f"{name}={value!r} is impossible in a result; audit again.", name=name, value=value)
+
     @property
     def verdict(self) -> Verdict:
         """REFUTED if and only if the bound exceeds the claim and no health check failed."""
         if self.findings:
             return Verdict.INCONCLUSIVE
-        if self.bound > self.claim.strength:
+        if self.bound > self.directed_claim.strength:
             return Verdict.REFUTED
         wanted = math.inf if self.requested_resolution is None else self.requested_resolution
         if math.isinf(self.resolution) or self.resolution > wanted:
@@ -163,7 +179,7 @@ class AuditResult:
         return f"{self.event} is {self.ratio:.3g} times likelier on {self.likelier_on}"
 
     def __str__(self) -> str:
-        claim, confidence = self.claim, f"{100 * (1 - self.alpha):.6g}% confidence"
+        claim, confidence = self.directed_claim, f"{100 * (1 - self.alpha):.6g}% confidence"
         claimed = f"claimed {claim.strength:.4g}"
         if self.verdict is Verdict.REFUTED:
             text = f"REFUTED: {claim.describe_strength(self.bound)}, {claimed} ({confidence})"

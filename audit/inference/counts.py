@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..errors import OptionError
 
 
@@ -26,7 +28,7 @@ class Counts:
         for side in ("x", "y"):
             hits, runs = getattr(self, f"hits_{side}"), getattr(self, f"runs_{side}")
             for name, value in ((f"hits_{side}", hits), (f"runs_{side}", runs)):
-                if int(value) != value:  # also refuses NaN, by raising, and fractions
+                if not isinstance(value, (int, float, np.number)) or not float(value).is_integer():
                     raise OptionError(f"{name}={value!r} is not a count; use a whole number.", name=name, value=value)
                 object.__setattr__(self, name, int(value))
             if not (0 <= hits <= runs and runs >= 1):

@@ -95,12 +95,18 @@ def strength_lower(counts: Counts, claim: Claim, *, alpha: float) -> float:
     return joint_test(counts, claim, alpha=alpha)[1]
 
 
-def joint_test(counts: Counts, claim: Claim, *, alpha: float) -> tuple[float, float]:
-    """`p_value` of the claim and `strength_lower` of its family, for the price of little more than one of them."""
+def check_test_alpha(alpha: float) -> float:
+    """`alpha` as a float that the exact test can reach; else an `OptionError`."""
     if check_alpha(alpha) <= 10 * GAMMA:
         raise OptionError(
             f"alpha={alpha:g} is below what the exact test can show; use alpha > {10 * GAMMA:g}.", alpha=alpha
         )
+    return float(alpha)
+
+
+def joint_test(counts: Counts, claim: Claim, *, alpha: float) -> tuple[float, float]:
+    """`p_value` of the claim and `strength_lower` of its family, for the price of little more than one of them."""
+    check_test_alpha(alpha)
     evidence = _Evidence.of(counts, claim, alpha)
     p = evidence.p_value(claim)
     if evidence.p_value(claim.with_strength(0.0)) > alpha:

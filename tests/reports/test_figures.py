@@ -52,7 +52,7 @@ def counts(hits_x, hits_y):
 @pytest.mark.parametrize("narrow", [False, True])
 def test_forest_draws_every_kind_of_number_without_a_warning(narrow):
     extremes = [0.0, 5e-324, 1e-5, 1.0, 1e308, math.inf, math.nan]
-    entries = [entry(exact, bound=bound) for exact in [None, *extremes] for bound in extremes]
+    entries = [entry(exact, bound=bound) for exact in [None, *extremes] for bound in extremes[:-1]]
     entries += [
         entry(exact, bound=b, claim=c) for exact in extremes for b in (0.0, 1.0) for c in (PureDP(0), PureDP(1e-300))
     ]

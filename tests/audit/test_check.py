@@ -1,0 +1,298 @@
+"""Audits from end to end, at small size: verdicts, refusals, and the rate of false alarms."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpaudit import AddRemove, ApproxDP, GaussianDP, PureDP, Verdict, Within, check, check_outputs, epsilon_lower
+from dpaudit.audit.errors import AdjacencyError, AuditError, ClaimError, MechanismError, OptionError
+from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.joint import strength_lower
+
+X, Y = [1, 1, 1], [1, 1]
+RARE = 1e-6  # alpha where a mechanism that only just keeps its claim has to pass
+
+
+def laplace(scale=1.0):
+    """A count with Laplace noise: 1/scale-DP under adding or removing a row, and no less."""
+    return lambda rows, size, rng: len(rows) + rng.laplace(scale=scale, size=size)
+
+
+def flip(epsilon):
+    """Randomised response on a bit: epsilon-DP exactly."""
+    keep = math.exp(epsilon) / (1 + math.exp(epsilon))
+    return lambda bit, size, rng: (rng.random(size) < keep) == bit
+
+
+def refused(*arguments, **changes):
+    """Asserts that nothing was drawn before a bad argument was refused; the error."""
+    drawn = []
+
+    def mechanism(rows, size, rng):
+        drawn.append(size)
+        return rng.random(size)
+
+    settings = {"claim": PureDP(1.0), "runs": 400, "jobs": 1, **changes}
+    with pytest.raises(AuditError) as caught:
+        check(mechanism, *(arguments or (X, Y)), **settings)
+    assert drawn == []
+    return caught.value
+
+
+def test_refuted():
+    result = check(laplace(0.5), X, Y, claim=PureDP(1.0), adjacency=AddRemove(), runs=100_000)
+    assert result.verdict is Verdict.REFUTED
+    assert 1.9 < result.bound <= 2.0
+    assert result.p_value < 1e-8
+    assert result.counts.runs_x == result.counts.runs_y == 100_000 - result.pilot_runs
+    assert str(result).startswith(f"REFUTED: epsilon >= {result.bound:.4g}, ")
+    assert "claimed 1 (95% confidence)" in str(result)
+    assert "times likelier on" in result.event_in_words
+
+
+def test_not_refuted_says_what_would_have_been_found():
+    result = check(laplace(), X, Y, claim=PureDP(1.0), runs=100_000, resolution=0.1, alpha=RARE)
+    assert result.verdict is Verdict.NOT_REFUTED
+    assert 0.9 < result.bound <= 1.0
+    assert result.p_value > RARE
+    assert 0 < result.resolution < 0.1
+    assert f"an excess of {result.resolution:.2g}" in str(result)
+    assert result.pair.adjacency == "declared neighbours by the caller"
+
+
+def test_the_resolution_reached_is_one_that_is_found():
+    reached = check(laplace(), X, Y, claim=PureDP(1.0), runs=50_000).resolution
+    broken = laplace(1 / (1 + 2 * reached))
+    assert all(check(broken, X, Y, claim=PureDP(1.0), runs=50_000, seed=s).is_refuted for s in range(5))
+
+
+@pytest.mark.parametrize(("runs", "resolution"), [(5_000, 0.001), (40, None)])
+def test_too_few_runs_are_inconclusive(runs, resolution):
+    claim = PureDP(1.0) if resolution else PureDP(5.0)
+    result = check(laplace(), X, Y, claim=claim, runs=runs, resolution=resolution)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert f"too few runs ({runs:,} per dataset)" in str(result)
+    assert ("0.001 was asked for" in str(result)) == (resolution is not None)
+
+
+def test_a_refutation_needs_no_resolution():
+    assert check(laplace(0.2), X, Y, claim=PureDP(1.0), runs=5_000, resolution=1e-6).is_refuted
+
+
+@pytest.mark.parametrize(("scale", "verdict"), [(1.0, Verdict.NOT_REFUTED), (0.6, Verdict.REFUTED)])
+def test_group_privacy_at_distance_two(scale, verdict):
+    result = check(
+        laplace(scale), X, X[:1], claim=PureDP(1.0), adjacency=AddRemove(), distance=2, runs=100_000, alpha=RARE
+    )
+    assert result.verdict is verdict
+    assert result.bound <= 1 / scale
+    assert result.pair.distance == 2
+    assert "per step, at distance 2" in str(result)
+
+
+def test_a_claim_may_be_a_function_of_the_distance():
+    asked = []
+
+    def privacy_map(distance):
+        asked.append(distance)
+        return PureDP(2.0 * distance)
+
+    within = Within("l1", radius=1.0)
+    settings = {"claim": privacy_map, "adjacency": within, "distance": 0.5, "runs": 20_000}
+    result = check(lambda d, size, rng: d + rng.laplace(size=size), 0.0, 0.5, **settings)
+    assert asked == [0.5]
+    assert result.claim == PureDP(1.0)
+    assert not result.is_refuted
+
+
+def test_the_pair_is_checked_before_anything_is_drawn():
+    error = refused(X, [2, 2], adjacency=AddRemove())
+    assert isinstance(error, AdjacencyError)
+    assert "3 rows only in x, 2 only in y" in str(error)
+
+
+BAD = [
+    *(({"alpha": a}, OptionError) for a in (0, 1, -0.1, 1.5, math.nan, 1e-12)),
+    *(({"runs": r}, OptionError) for r in (39, 0, -5, 100.5, True, math.nan, math.inf)),
+    *(({"seed": s}, OptionError) for s in (-1, 1.5, True, math.nan)),
+    *(({"resolution": r}, OptionError) for r in (0, -1.0, math.inf, math.nan)),
+    *(({"distance": d}, ClaimError) for d in (0, 1.5, -1, math.nan, math.inf)),
+    *(({"claim": c}, ClaimError) for c in (1.0, str)), ({"ignore": "x"}, OptionError), ({"jobs": 0}, OptionError),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "kind"), BAD, ids=str)
+def test_bad_settings_are_refused_before_anything_is_drawn(changes, kind):
+    error = refused(**changes)
+    assert isinstance(error, kind)
+    assert next(iter(changes)) in str(error)
+
+
+def test_whole_floats_are_numbers_of_runs():
+    result = check(laplace(), X, Y, claim=PureDP(1.0), runs=1e4)
+    assert result == check(laplace(), X, Y, claim=PureDP(1.0), runs=10_000)
+
+
+def test_seeds():
+    first, again, other = (check(laplace(), X, Y, claim=PureDP(1.0), runs=20_000, seed=s) for s in (1, 1, 2))
+    assert first == again
+    assert first.counts != other.counts
+    fresh = check(laplace(), X, Y, claim=PureDP(1.0), runs=20_000, seed=None)
+    assert fresh.is_replayable
+    assert check(laplace(), X, Y, claim=PureDP(1.0), runs=20_000, seed=fresh.seed, jobs=1) == fresh
+
+
+def test_progress_adds_up():
+    parts = []
+    check(laplace(), X, Y, claim=PureDP(1.0), runs=200_001, progress=parts.append)
+    assert sum(parts) == 2 * 200_001
+
+
+def test_randomness_of_its_own_is_marked():
+    own = np.random.default_rng()
+    result = check(lambda rows, size: len(rows) + own.laplace(size=size), X, Y, claim=PureDP(1.0), runs=20_000, jobs=1)
+    assert not result.is_replayable
+    assert str(result).endswith("[not replayable: the mechanism has randomness of its own]")
+
+
+def test_nan_inside_objects_is_replayable():
+    def mechanism(rows, rng):
+        return float("nan") if rng.random() < 0.5 else (float("nan"), "a")
+
+    assert check(mechanism, X, Y, claim=PureDP(1.0), runs=400, jobs=1).is_replayable
+
+
+def test_a_constant_that_leaks_is_refuted():
+    """Its counts refute it: every run on x, no run on y; a fixed seed inside changes nothing in that."""
+    result = check(lambda rows, size: np.full(size, len(rows)), X, Y, claim=PureDP(5.0), runs=20_000)
+    assert result.is_refuted
+    seeded = check(
+        lambda rows: len(rows) + np.random.default_rng(1).random(), X, Y, claim=PureDP(1.0), runs=400, jobs=1
+    )
+    assert seeded.is_refuted
+    assert not check(lambda rows, size: np.zeros(size), X, Y, claim=PureDP(0.0), runs=20_000).is_refuted
+
+
+def raising(rate_x, rate_y):
+    """Raises at a rate of its own for each dataset, else returns a number that says nothing."""
+
+    def fragile(rows, rng):
+        if rng.random() < (rate_x if len(rows) == 3 else rate_y):
+            raise ValueError("too long")
+        return rng.random()
+
+    return fragile
+
+
+@pytest.mark.parametrize("rate", [0.5, 1.0])
+def test_exceptions_are_outcomes(rate):
+    result = check(raising(rate, 0.0), X, Y, claim=PureDP(1.0), runs=6_000, jobs=1)
+    assert result.is_refuted
+    with pytest.raises(MechanismError, match="fragile raised ValueError in every one of 4,000 pilot runs"):
+        check(raising(1.0, 1.0), X, Y, claim=PureDP(1.0), runs=6_000, jobs=1)
+
+
+def test_outputs_made_elsewhere():
+    rng = np.random.default_rng(0)
+    xs, ys = rng.laplace(1, 1, 30_000), rng.laplace(0, 1, 50_000)
+    result = check_outputs(xs, ys, claim=PureDP(0.5))
+    assert result.is_refuted
+    assert result.counts.runs_x == 30_000 - result.pilot_runs
+    assert result.counts.runs_y == 50_000 - result.pilot_runs
+    assert check_outputs(np.sort(xs), np.sort(ys)[::-1], claim=PureDP(0.5)).bound == pytest.approx(
+        result.bound, abs=0.1
+    )
+    assert not check_outputs(xs, ys, claim=PureDP(1.0), alpha=RARE).is_refuted
+    assert check_outputs(xs.tolist(), list(ys), claim=PureDP(0.5)) == result
+    assert check_outputs(["a"] * 500 + [None] * 500, ["a"] * 900 + [None] * 100, claim=PureDP(1.0)).is_refuted
+    vectors = rng.normal(size=(4_000, 2))
+    assert check_outputs(vectors + 1, vectors[::-1], claim=PureDP(0.5)).is_refuted
+
+
+@pytest.mark.parametrize("values", [[1.0] * 39, [], [{}] * 50, 5, None, [1j] * 50])
+def test_outputs_that_cannot_be_used_are_refused(values):
+    with pytest.raises(AuditError):
+        check_outputs(values, values, claim=PureDP(1.0))
+
+
+def test_outputs_may_be_a_column_of_a_frame():
+    pandas = pytest.importorskip("pandas")
+    values = pandas.Series(np.random.default_rng(0).laplace(size=1_000))
+    assert not check_outputs(values, values + 0.1, claim=PureDP(1.0)).is_refuted
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.01])
+@pytest.mark.parametrize("counts", [(670, 1000, 180, 1000), (20, 10**6, 0, 10**6), (0, 10, 5, 10), (10, 10, 10, 10)])
+def test_epsilon_lower(counts, delta):
+    p, n, q, m = counts
+    exact = epsilon_lower(*counts, alpha=0.05, delta=delta)
+    claim = ApproxDP(0.0, delta) if delta else PureDP(0.0)
+    assert exact == strength_lower(Counts(hits_x=p, runs_x=n, hits_y=q, runs_y=m), claim, alpha=0.05)
+    peer = epsilon_lower(*counts, alpha=0.05, delta=delta, method="clopper-pearson")
+    low = stats.beta.ppf(0.025, p, n - p + 1) if p else 0.0
+    high = stats.beta.ppf(0.975, q + 1, m - q) if q < m else 1.0
+    lines = [math.log((a - delta) / b) for a, b in ((low, high), (1 - high, 1 - low)) if a > delta and b > 0]
+    assert peer == pytest.approx(max([0.0, *lines]), rel=1e-9)
+    assert exact >= peer
+    assert epsilon_lower(*counts, alpha=0.2, delta=delta) >= exact
+
+
+@pytest.mark.parametrize("method", ["joint", "clopper-pearson"])
+@pytest.mark.parametrize(
+    ("name", "values"), [("alpha", (0.0, math.nan)), ("delta", (-0.1, 1.0, math.nan)), ("method", "w")]
+)
+def test_epsilon_lower_refuses(name, values, method):
+    for value in values:
+        with pytest.raises((OptionError, ClaimError), match=name):
+            epsilon_lower(6, 10, 2, 10, **{"alpha": 0.05, "method": method, name: value})
+
+
+@dataclass(frozen=True, slots=True)
+class OneWay(PureDP):
+    """Pr[M(x) ∈ S] ≤ e^ε Pr[M(y) ∈ S] one way, and with ε + more the other way."""
+
+    more: float = 1.0
+    is_reversed: bool = False
+
+    def with_strength(self, strength):
+        return OneWay(strength, self.more, self.is_reversed)
+
+    def reversed(self):
+        """ε belongs to the family in either direction; the other one allows `more`."""
+        return OneWay(self.epsilon + (-self.more if self.is_reversed else self.more), self.more, not self.is_reversed)
+
+
+def one_sided(data, size, rng):
+    """True has probability .05 on y and .05·e^1.5 on x, False hardly differs: 1.5 from x to y, .2 back."""
+    return rng.random(size) < (0.05 * math.exp(1.5) if data == "x" else 0.05)
+
+
+def test_each_direction_is_held_to_its_own_boundary():
+    tight = OneWay(1.0)  # 1 from x to y, 2 from y to x
+    assert tight.reversed() == OneWay(2.0, is_reversed=True)
+    assert tight.reversed().reversed() == tight
+    assert check(one_sided, "x", "y", claim=tight, runs=60_000).is_refuted
+    assert not check(one_sided, "y", "x", claim=tight, runs=60_000).is_refuted  # its 1.5 now stands against 2
+    assert not check(one_sided, "x", "y", claim=tight.reversed(), runs=60_000).is_refuted
+
+
+def test_gaussian_claims_end_to_end():
+    def noise(d, size, rng):
+        return d + rng.normal(size=size)
+
+    assert not check(noise, 0.0, 1.0, claim=GaussianDP(1.0), runs=60_000, alpha=RARE).is_refuted
+    assert check(noise, 0.0, 1.0, claim=GaussianDP(0.8), runs=60_000).is_refuted
+    assert check(noise, 0.0, 1.0, claim=ApproxDP(1.0, 0.01), runs=60_000).is_refuted
+    assert not check(noise, 0.0, 1.0, claim=ApproxDP(1.0, 0.13), runs=60_000).is_refuted  # delta(1) = .1269
+
+
+def test_false_alarms_are_as_rare_as_promised():
+    """A mechanism that only just keeps its claim: more than 36 of 300 have a chance of 1e-6; 12 are refuted here."""
+    settings = {"claim": PureDP(1.0), "runs": 2_000, "jobs": 1}
+    refuted = sum(check(flip(1.0), True, False, seed=s, **settings).is_refuted for s in range(300))
+    assert refuted <= stats.binom.isf(1e-6, 300, 0.05), f"{refuted} of 300 refuted"

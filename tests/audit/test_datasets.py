@@ -1,0 +1,141 @@
+"""Summaries say type and size; what the datasets hold stays out of results and messages."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpaudit import AddRemove, PureDP, check
+from dpaudit.audit.datasets import difference, rows_of, shorten, summarise
+from dpaudit.audit.errors import AdjacencyError, DatasetError
+
+SECRET = 8675309
+
+
+def graph(*edges, kind=nx.Graph):
+    made = kind()
+    made.add_edges_from(edges)
+    return made
+
+
+COLLECTIONS = {
+    "list of 2": [SECRET, 1],
+    "tuple of 1": (SECRET,),
+    "set of 1": {SECRET},
+    "frozenset of 2": frozenset({SECRET, 1}),
+    "dict of 1": {SECRET: SECRET},
+    "Counter of 1": Counter([SECRET]),
+    "deque of 1": deque([SECRET]),
+    "array of shape (1, 2), int64": np.array([[SECRET, 1]]),
+    "array of shape (), int64": np.array(SECRET),
+    "data frame of 1 rows, 2 columns": pd.DataFrame({"a": [SECRET], "b": [1]}),
+    "Series of 1": pd.Series([SECRET]),
+    "graph of 2 nodes, 1 edges": graph((SECRET, 1)),
+    "bytes of 7": b"8675309",
+}
+
+
+@pytest.mark.parametrize("words", COLLECTIONS)
+def test_collections_are_summarised_without_contents(words):
+    assert summarise(COLLECTIONS[words]) == words
+
+
+@pytest.mark.parametrize("words", COLLECTIONS)
+@pytest.mark.parametrize("other", [[1], np.array([2.0]), pd.DataFrame({"a": [3]}), graph((3, 4)), 5])
+def test_differences_are_said_without_contents(words, other):
+    for said in (difference(COLLECTIONS[words], other), difference(other, COLLECTIONS[words])):
+        assert str(SECRET) not in said
+
+
+def test_refusals_do_not_show_contents_either():
+    with pytest.raises(AdjacencyError) as caught:
+        AddRemove().check([SECRET, SECRET + 1], [1], 1)
+    assert "867530" not in str(caught.value)
+    with pytest.raises(DatasetError) as refused:
+        rows_of({"secret": SECRET})
+    assert "dict" in str(refused.value)
+    assert str(SECRET) not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("scalar", "words"),
+    [(2.5, "float"), (3, "int"), (None, "NoneType"), (True, "bool"), (np.float64(0.5), "float64")],
+)
+def test_scalars_are_not_shown(scalar, words):
+    """In the local model a scalar is one person's value."""
+    assert summarise(scalar) == f"a single {words}"
+
+
+def test_long_scalars_are_cut_to_one_line():
+    assert len(shorten("x\ny" * 100)) == 80
+    assert "\n" not in shorten(np.ones((40, 40)))
+    assert len(summarise("a" * 1000)) < 100
+
+
+def test_objects_without_a_size_are_their_type():
+    class Database:
+        def __repr__(self):
+            return f"Database({SECRET})"
+
+    assert summarise(Database()) == "Database"
+
+
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph])
+def test_graphs_differ_in_nodes_and_edges(kind):
+    x, y = graph((1, 2), (2, 3), kind=kind), graph((1, 2), kind=kind)
+    assert difference(x, y) == difference(y, x) == "1 node and 1 edge differ"
+    turned = graph((2, 1), (2, 3), kind=kind)
+    assert difference(x, turned) == f"0 nodes and {0 if kind is nx.Graph else 2} edges differ"
+
+
+def test_frames_and_arrays_differ_in_rows():
+    frame = pd.DataFrame({"a": [1, 2, 3], "b": ["x", "y", "z"]})
+    assert difference(frame, frame.iloc[:2]) == "1 row only in x, 0 only in y"
+    assert difference(frame, frame.iloc[::-1]) == "0 rows only in x, 0 only in y"
+    assert difference(np.eye(2), np.array([[1.0, 0.0], [5.0, 5.0]])) == "1 row only in x, 1 only in y"
+
+
+@pytest.mark.parametrize(("x", "y"), [(2.5, 2.5), ("a", "a"), (np.array(1.0), np.array(1.0)), ({"a": 1}, {"a": 1})])
+def test_equal_values_are_not_said_to_differ(x, y):
+    assert difference(x, y) != "the values differ"
+
+
+def test_different_values_and_types_are_said_to_differ():
+    assert difference(1.0, 2.0).startswith("the values differ")
+    assert difference("a", "b") == "the values differ"
+    assert difference(1.0, "a") == "the types differ"
+
+
+def test_rows_compare_by_value_whatever_holds_them():
+    rows = [[1, 2.5], [3, float("nan")]]
+    forms = [rows, tuple(map(tuple, rows)), np.array(rows), pd.DataFrame(rows), [np.array(row) for row in rows]]
+    assert all(rows_of(form) == rows_of(rows) for form in forms)
+    assert rows_of([{"a": 1, "b": [2]}]) == rows_of([{"b": [2], "a": 1}])
+    assert rows_of([np.float64(1.0), 1]) == Counter({1: 2})
+
+
+@pytest.mark.parametrize("dataset", [3, 2.5, "text", b"bytes", {"a": 1}, None, np.array(3.0), object()])
+def test_what_has_no_rows_is_refused(dataset):
+    with pytest.raises(DatasetError, match="has no rows to compare"):
+        rows_of(dataset)
+
+
+def test_rows_that_are_sets_compare_by_value_and_not_by_their_text():
+    """Baskets of goods: a set prints in insertion order, and a long one is cut in messages."""
+    assert rows_of([{8, 0}]) == rows_of([{0, 8}])
+    assert rows_of([set(range(100))]) != rows_of([{*range(99), 1000}])
+
+
+def test_a_result_keeps_datasets_only_when_asked():
+    def noise(rows, size, rng):
+        return rng.random(size)
+
+    settings = {"claim": PureDP(1.0), "adjacency": AddRemove(), "runs": 500, "jobs": 1}
+    plain, kept = (check(noise, [SECRET, 1], [1], **settings, keep_datasets=keep) for keep in (False, True))
+    assert str(SECRET) not in f"{plain.pair} {plain} {plain!r}"
+    assert plain.pair.contents is None
+    assert kept.pair.contents == (f"[{SECRET}, 1]", "[1]")

@@ -1,0 +1,249 @@
+"""Each health check finds a planted violation and keeps quiet otherwise; its rate of false alarms is computed."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import gammaln
+
+from dpaudit import PureDP, Verdict, check
+from dpaudit.audit.errors import OptionError
+from dpaudit.audit.health import HealthCheck, checks_to_ignore, examine
+from dpaudit.audit.sampling import BlockCounts
+
+PROMISED = 1e-6  # of one audit, all checks on both sides together
+NONE = frozenset()
+
+
+def audit(mechanism, runs=200_000, **settings):
+    return check(mechanism, 0.0, 0.1, claim=PureDP(1.0), runs=runs, jobs=1, **settings)
+
+
+def fixed_seed(dataset, size, rng):
+    return dataset + np.random.default_rng(1).laplace(size=size)
+
+
+def reused_noise(dataset, size, rng):
+    return dataset + np.repeat(rng.laplace(size=size), 2)[:size]
+
+
+def one_draw_for_a_block(dataset, size, rng):
+    return rng.random(size) < rng.uniform(0.3, 0.7)
+
+
+def few_streams(dataset, size, rng):
+    return dataset + np.random.default_rng(int(rng.integers(2))).laplace(size=size)
+
+
+class Walk:
+    """State kept from run to run."""
+
+    def __init__(self):
+        self.noise = 0.0
+
+    def __call__(self, dataset, rng):
+        self.noise = 0.9 * self.noise + rng.normal()
+        return dataset + self.noise
+
+
+VIOLATIONS = [
+    (fixed_seed, 500_000, HealthCheck.REPEATED_BLOCKS),
+    (few_streams, 900_000, HealthCheck.REPEATED_BLOCKS),
+    (one_draw_for_a_block, 900_000, HealthCheck.UNSTEADY_HITS),
+    (reused_noise, 200_000, HealthCheck.SERIAL_DEPENDENCE),
+    (Walk(), 12_000, HealthCheck.SERIAL_DEPENDENCE),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "runs", "expected"), VIOLATIONS)
+def test_planted_violations_are_found(mechanism, runs, expected):
+    result = audit(mechanism, runs)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert not result.is_refuted
+    assert expected in {finding.check for finding in result.findings}
+    finding = next(f for f in result.findings if f.check is expected)
+    assert str(finding).endswith(f"Silence this check with ignore={expected.value!r}.")
+    assert str(finding) in str(result)
+
+
+@pytest.mark.parametrize(("mechanism", "runs", "expected"), VIOLATIONS)
+def test_ignoring_silences_exactly_one_check(mechanism, runs, expected):
+    before = {f.check for f in audit(mechanism, runs).findings} if not isinstance(mechanism, Walk) else {expected}
+    after = {f.check for f in audit(mechanism, runs, ignore=expected.value).findings}
+    assert expected not in after
+    assert before - {expected} <= after
+    others = [c.value for c in HealthCheck if c is not expected]
+    assert expected in {f.check for f in audit(mechanism, runs, ignore=others).findings}
+
+
+def test_a_repeated_stream_does_not_refute_by_one_lucky_block():
+    """With a fixed seed a million runs are one block over and over; what they seem to show is worth nothing."""
+    result = audit(fixed_seed, 500_000)
+    assert "6 of 8 blocks" in str(result) or "blocks of runs on x begin with the same outputs" in str(result)
+
+
+def test_names():
+    assert checks_to_ignore(()) == NONE
+    assert checks_to_ignore("serial-dependence") == {HealthCheck.SERIAL_DEPENDENCE}
+    assert checks_to_ignore([c.value for c in HealthCheck]) == set(HealthCheck)
+    with pytest.raises(
+        OptionError, match="ignore='seed' is no health check; use one of repeated-blocks, unsteady-hits"
+    ):
+        checks_to_ignore(["repeated-blocks", "seed"])
+    with pytest.raises(OptionError):
+        audit(fixed_seed, ignore="REPEATED_BLOCKS")
+
+
+def bernoulli(rate):
+    return lambda dataset, size, rng: rng.random(size) < rate
+
+
+HONEST = {
+    "laplace": lambda d, size, rng: d + rng.laplace(size=size),
+    "vectors": lambda d, size, rng: rng.normal(size=(size, 3)),
+    "constant": lambda d, size, rng: np.zeros(size),
+    "rare": bernoulli(1e-4),
+    "uncommon": bernoulli(0.005),
+    "tenth": bernoulli(0.11),
+    "half": bernoulli(0.5),
+    "integers": lambda d, size, rng: rng.geometric(0.5, size),
+    "not numbers": lambda d, size, rng: [None if v < 0.3 else "a" for v in rng.random(size)],
+    "mostly nan": lambda d, size, rng: np.where(rng.random(size) < 0.9, np.nan, rng.random(size)),
+}
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_mechanisms_pass(name):
+    for seed in range(8 if name != "not numbers" else 2):
+        assert audit(HONEST[name], 140_000 if name != "not numbers" else 40_000, seed=seed).findings == ()
+
+
+def test_rare_exceptions_among_vectors_do_not_disturb_the_others():
+    """Equal laws on x and y, vectors but for one exception in 500 runs: nothing to refute and nothing unsteady."""
+
+    def mechanism(dataset, rng):
+        if rng.random() < 0.002:
+            raise ValueError
+        return dataset + rng.normal(), rng.normal()
+
+    for seed in range(3):
+        result = check(mechanism, 0.0, 0.0, claim=PureDP(0.0), runs=12_000, jobs=1, seed=seed)
+        assert result.findings == ()
+    leaking = check(mechanism, 0.0, 3.0, claim=PureDP(1.0), runs=12_000, jobs=1)
+    assert leaking.is_refuted  # the vectors are still looked at
+
+
+def blocks(hits, size, fingerprints=None):
+    marks = np.arange(len(hits)) if fingerprints is None else fingerprints
+    return BlockCounts(np.array(hits), np.full(len(hits), size), np.array(marks, dtype=np.uint64))
+
+
+def alarms(pilot, main, kind):
+    """Whether a check fails on side x; side y is one short block that none looks at."""
+    quiet = ([np.zeros(8)], blocks([0], 8))
+    return kind in {f.check for f in examine((pilot, quiet[0]), (main, quiet[1]), NONE)}
+
+
+def test_false_alarms_of_repeated_blocks():
+    """Coins of probability p: two blocks agree by chance, and the estimate of that chance is too low.
+
+    Looped runs in blocks of 1,024, a pilot of two blocks. The chance is estimated from the first pilot block alone,
+    so the alarm needs at most h₀ successes there, independently of a repeat among the other blocks.
+    """
+    size, n_blocks = 1024, 40
+    pairs = math.comb(n_blocks, 2)
+    repeated = blocks([0] * n_blocks, size, [1, 1, *range(2, n_blocks)])
+
+    def pilot_with(successes):
+        block = np.zeros(size)
+        block[:successes] = 1.0
+        return [block, block.copy()[::-1]]
+
+    alarmed = [alarms(pilot_with(h), repeated, HealthCheck.REPEATED_BLOCKS) for h in range(60)]
+    least = alarmed.index(True)
+    assert all(alarmed[least:])
+    worst = 0.0
+    for p in np.geomspace(1e-4, 0.1, 200):
+        agreement = (1 - 2 * p * (1 - p)) ** size
+        repeat = pairs * agreement
+        if repeat < 0.1:  # then a repeat has nearly this probability: Bonferroni's second term is below half of it
+            worst = max(worst, 0.5 * repeat * float(stats.binom.sf(least - 1, size, p)))
+    assert 2 * worst <= PROMISED  # two sides
+
+
+def unsteady_tail(n_blocks, total, limit):
+    """Pr[Σ h² > limit] where `total` hits fall on the blocks uniformly (many runs in a block): exact, by recursion.
+
+    The hits of a block are Poisson once the total is set free, and conditioned on the total at the end.
+    """
+    most, top = 90, int(limit) + 1
+    mass = stats.poisson.pmf(np.arange(most + 1), total / n_blocks)
+    table = np.zeros((total + 1, top))
+    table[0, 0] = 1.0
+    for _ in range(n_blocks):
+        following = np.zeros_like(table)
+        for h in range(math.isqrt(top - 1) + 1 if top - 1 < most**2 else most + 1):
+            following[h:, h * h :] += mass[h] * table[: total + 1 - h, : top - h * h]
+        table = following
+    return 1.0 - float(table[total].sum() / stats.poisson.pmf(total, total))
+
+
+def test_false_alarms_of_unsteady_hits():
+    """Eight blocks with the fewest hits that are looked at: the exact law of Σ(h − mean)² against the threshold."""
+    n_blocks, size, mean = 8, 65_536, 26
+    total = n_blocks * mean
+    pilot = [np.zeros(4096)]
+
+    def alarmed(spread):
+        """Two blocks moved by `spread`, the others at the mean."""
+        hits = [mean + spread, mean - spread, *[mean] * (n_blocks - 2)]
+        return alarms(pilot, blocks(hits, size), HealthCheck.UNSTEADY_HITS)
+
+    least = next(s for s in range(1, mean + 1) if alarmed(s))
+    # Every table with this sum of squares or a larger one raises the alarm.
+    limit = n_blocks * mean**2 + 2 * least**2 - 1
+    rate = unsteady_tail(n_blocks, total, limit)
+    assert 2 * rate <= PROMISED
+
+
+def serial_tail(n, p):
+    """Exact probability of an alarm for n coins of probability p < ½: by successes and how many runs they form."""
+    successes = np.arange(1, n // 2)
+    found = 0.0
+    for k in successes:
+        probability = float(stats.binom.pmf(k, n, p))
+        if probability < 1e-12:
+            continue
+        for runs in range(1, k + 1):
+            ways = _log_choose(k - 1, runs - 1) + _log_choose(n - k + 1, runs) - _log_choose(n, k)
+            if ways > -35 and _serial_alarm(n, k, runs):
+                found += probability * math.exp(ways)
+    return found
+
+
+def _log_choose(n, k):
+    return -math.inf if k < 0 or k > n else float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+
+
+def _serial_alarm(n, k, runs):
+    """Builds one block with k successes in `runs` runs, away from the ends, and asks the check."""
+    block = np.zeros(n)
+    lengths = [k - runs + 1] + [1] * (runs - 1)
+    at = 1
+    for length in lengths:
+        if at + length > n - 1:
+            return False
+        block[at : at + length] = 1.0
+        at += length + 1
+    assert sum(a != b for a, b in pairwise(block)) == 2 * runs
+    return alarms([block], blocks([0], 8), HealthCheck.SERIAL_DEPENDENCE)
+
+
+@pytest.mark.parametrize("n", [64, 100])
+@pytest.mark.parametrize("p", [0.1, 0.13, 0.2, 0.4])
+def test_false_alarms_of_serial_dependence(n, p):
+    assert 2 * serial_tail(n, p) <= PROMISED

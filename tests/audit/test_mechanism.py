@@ -1,0 +1,298 @@
+"""Which callables are understood, and what becomes of whatever they return."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+from dpaudit.audit import errors
+from dpaudit.audit.errors import AuditError, MechanismError
+from dpaudit.audit.mechanism import Mechanism, as_sampler, mechanism_name
+from dpaudit.audit.outputs import Raised, as_outputs
+
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    HIGH = 2
+
+
+class Adder:
+    def sample(self, dataset, size, rng):
+        return dataset + rng.random(size)
+
+
+class CallableOnly:
+    def __call__(self, dataset, rng):
+        return dataset + rng.random()
+
+
+def block(dataset, size, rng):
+    return dataset + rng.random(size)
+
+
+def block_without_generator(dataset, size):
+    return np.full(size, dataset)
+
+
+def block_with_another_name(dataset, size, generator):
+    return dataset + generator.random(size)
+
+
+def block_keywords(dataset, *, rng, size):
+    return dataset + rng.random(size)
+
+
+def block_in_another_order(dataset, rng, size):
+    return dataset + rng.random(size)
+
+
+def block_with_options(dataset, scale=2.0, *, size, rng=None):
+    return dataset + scale * rng.random(size)
+
+
+def single(dataset, rng):
+    return dataset + rng.random()
+
+
+def single_with_another_name(dataset, random_state):
+    return dataset + random_state.random()
+
+
+def single_keyword(dataset, *, rng):
+    return dataset + rng.random()
+
+
+def single_with_rng_among_options(dataset, scale=1.0, rng=None, **options):
+    return dataset + scale * rng.random()
+
+
+def scaled(dataset, scale, size, rng):
+    return dataset + scale * rng.random(size)
+
+
+def draw(function, size=5, dataset=1.0, seed=3):
+    return as_sampler(function).draw(dataset, size, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        block,
+        block_with_another_name,
+        block_keywords,
+        block_in_another_order,
+        Adder(),
+        Adder().sample,
+        functools.partial(scaled, scale=1.0),
+        lambda d, size, rng: d + rng.random(size),
+    ],
+)
+def test_block_samplers_get_all_three(function):
+    assert as_sampler(function).is_block
+    np.testing.assert_array_equal(draw(function), 1.0 + np.random.default_rng(3).random(5))
+
+
+def test_block_samplers_may_leave_the_generator_and_have_options():
+    assert as_sampler(block_without_generator).is_block
+    assert draw(block_without_generator).tolist() == [1.0] * 5
+    np.testing.assert_array_equal(draw(block_with_options), 1.0 + 2.0 * np.random.default_rng(3).random(5))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        single,
+        single_with_another_name,
+        single_keyword,
+        single_with_rng_among_options,
+        CallableOnly(),
+        functools.partial(single),
+        lambda d, rng: d + rng.random(),
+    ],
+)
+def test_single_runs_are_looped_with_one_generator(function):
+    assert not as_sampler(function).is_block
+    np.testing.assert_array_equal(draw(function), 1.0 + np.random.default_rng(3).random(5))
+
+
+@pytest.mark.parametrize(("function", "dataset", "output"), [(len, [1, 2], 2), (max, [4, 2], 4), (abs, -3.0, 3.0)])
+def test_builtins_get_the_dataset_alone(function, dataset, output):
+    assert draw(function, 3, dataset).tolist() == [output] * 3
+
+
+def test_variadic_functions_get_the_dataset_alone():
+    assert draw(lambda *data: data[0], 2, 7).tolist() == [7, 7]
+    assert draw(lambda d, **options: len(options), 2).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (3, r"mechanism=3 cannot be run; use a function f\(dataset, rng\)"),
+        (None, "mechanism=None cannot be run"),
+        (Adder, "cannot be run"),
+        (str, "cannot be run"),
+        (lambda: 1, r"takes \(\); use the parameters"),
+        (lambda size, rng: 1, r"takes \(size, rng\)"),
+        (lambda d, scale, rng: 1, r"takes \(d, scale, rng\)"),
+        (lambda d, scale, size, rng: 1, r"takes \(d, scale, size, rng\)"),
+        (lambda *, dataset, rng: 1, r"takes \(dataset, rng\)"),
+        (lambda d, a, b: 1, r"takes \(d, a, b\)"),
+    ],
+)
+def test_what_cannot_be_called_is_refused(function, message):
+    with pytest.raises(MechanismError, match=message) as caught:
+        as_sampler(function)
+    assert "mechanism" in caught.value.facts
+
+
+def positional_only(d, size, rng, /):
+    return d + rng.random(size)
+
+
+def test_positional_only_parameters_are_served_or_refused():
+    """They cannot be passed by name, but leaving them out makes every run raise a TypeError that is no output."""
+    try:
+        sampler = as_sampler(positional_only)
+    except MechanismError:
+        return
+    np.testing.assert_array_equal(
+        sampler.draw(1.0, 5, np.random.default_rng(3)), 1.0 + np.random.default_rng(3).random(5)
+    )
+
+
+def test_protocol_and_names():
+    assert isinstance(Adder(), Mechanism)
+    assert not isinstance(block, Mechanism)
+    assert mechanism_name(functools.partial(functools.partial(scaled), scale=1)) == "scaled"
+    assert mechanism_name(Adder()) == "Adder"
+    assert mechanism_name(lambda d: d) == "<lambda>"
+    assert as_sampler(block, "mine").name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("raw", "dtype", "shape"),
+    [
+        (np.zeros(3), "f", (3,)),
+        (np.zeros((3, 2)), "f", (3, 2)),
+        (np.zeros(3, np.float32), "f", (3,)),
+        (np.array([True, False, True]), "b", (3,)),
+        (np.zeros(3, np.uint8), "u", (3,)),
+        ([1, 2, 3], "i", (3,)),
+        ((1, 2.5, np.float32(3)), "f", (3,)),
+        ([np.int8(1), np.bool_(True), False], "i", (3,)),
+        ([1.0, math.nan, math.inf], "f", (3,)),
+        ([(1, 2), (3, 4), (5, 6.5)], "f", (3, 2)),
+        ([[1, 2], [3, 4], np.array([5, 6])], "i", (3, 2)),
+        (range(3), "i", (3,)),
+        ([Level.LOW, Level.HIGH, Level.LOW], "i", (3,)),
+        (np.array(["a", "bb", "c"]), "O", (3,)),
+        (np.array([b"a", b"b", b"c"]), "O", (3,)),
+        (np.array([["a", "b"], ["c", "d"], ["a", "b"]]), "O", (3,)),
+        (np.array([None, 1, "x"], dtype=object), "O", (3,)),
+        (np.array([1, 2.5, True], dtype=object), "f", (3,)),
+        (["a", None, 3], "O", (3,)),
+        ([Colour.RED, Colour.BLUE, Colour.RED], "O", (3,)),
+        ([(1,), (1, 2), ()], "O", (3,)),
+        ([(1, (2, 3)), (1, (2, 3)), (1, (4,))], "O", (3,)),
+        ([(1, "a"), (2, "b"), (3, "c")], "O", (3,)),
+        ([2**70, -(2**70), 0], "O", (3,)),
+        ([Raised("E"), 1, 2], "O", (3,)),
+        ([(), (), ()], "O", (3,)),
+    ],
+)
+def test_outputs_are_numbers_vectors_or_objects(raw, dtype, shape):
+    outputs = as_outputs(raw, 3, "m")
+    assert (outputs.dtype.kind, outputs.shape) == (dtype, shape)
+    values = [tuple(v) if isinstance(v, list) else v for v in outputs.tolist()]
+    assert len({hash(v) for v in values}) >= 1  # every output can be counted in a table
+    for kept, given in zip(values, raw, strict=True):
+        plain = given.tolist() if isinstance(given, np.ndarray) else given
+        plain = tuple(plain) if isinstance(plain, list) else plain
+        assert kept == plain or (kept != kept and plain != plain)
+
+
+def test_integers_beyond_double_precision_stay_distinct_beside_floats():
+    outputs = as_outputs([2**53, 2**53 + 1, 0.5], 3, "m")
+    assert len(set(outputs.tolist())) == 3
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        (np.zeros(2), r"m returned an array of shape \(2,\) when asked for 3 outputs"),
+        (np.zeros((2, 3)), r"shape \(2, 3\)"),
+        (np.float64(1.0), "m returned float64 when asked for 3 outputs"),
+        (np.array(1.0), r"shape \(\)"),
+        ([1, 2], "m returned 2 outputs when asked for 3"),
+        ([1, 2, 3, 4], "m returned 4 outputs"),
+        ("abc", "m returned str"),
+        (b"abc", "m returned bytes"),
+        ({1, 2, 3}, "m returned set"),
+        (None, "m returned NoneType"),
+        (np.zeros(3, complex), "m returned outputs of dtype complex128"),
+        (np.zeros(3, "datetime64[s]"), r"dtype datetime64\[s\]"),
+        (np.zeros((3, 2, 2)), r"shape \(3, 2, 2\)"),
+        ([1, 2, 1j], "m returned the complex number 1j"),
+        ([1, 2, (1, np.complex64(2))], "complex number"),
+        ([{1: 2}, 1, 2], "m returned an output of type dict, which is not hashable"),
+        ([1, 2, (3, {4})], "output of type set"),
+    ],
+)
+def test_other_outputs_are_refused_by_name(raw, message):
+    with pytest.raises(MechanismError, match=message) as caught:
+        as_outputs(raw, 3, "m")
+    assert caught.value.facts["mechanism"] == "m"
+
+
+def fails_at_times(dataset, rng):
+    if rng.random() < 0.5:
+        raise KeyError("no")
+    return dataset
+
+
+def test_an_exception_in_a_single_run_is_its_output():
+    outputs = draw(fails_at_times, 40)
+    assert set(outputs.tolist()) == {1.0, Raised("KeyError")}
+    assert str(Raised("KeyError")) == "raises KeyError"
+
+
+def test_an_exception_in_a_block_names_the_mechanism_and_its_cause():
+    def broken(dataset, size, rng):
+        raise ZeroDivisionError("oops")
+
+    with pytest.raises(
+        MechanismError, match="broken raised ZeroDivisionError while drawing a block of 5 runs: oops"
+    ) as e:
+        draw(broken)
+    assert isinstance(e.value.__cause__, ZeroDivisionError)
+    assert e.value.facts == {"mechanism": "broken", "size": 5}
+
+
+@pytest.mark.parametrize("single_run", [True, False])
+def test_an_interrupt_is_not_an_output(single_run):
+    def stopped(dataset, rng):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        draw(stopped if single_run else lambda d, size, rng: stopped(d, rng))
+
+
+@pytest.mark.parametrize(
+    "kind", [k for k in vars(errors).values() if isinstance(k, type) and issubclass(k, AuditError)]
+)
+def test_errors_survive_pickling_with_their_facts(kind):
+    again = pickle.loads(pickle.dumps(kind("epsilon=-1 is wrong", epsilon=-1, shape=(2, 3))))
+    assert type(again) is kind
+    assert str(again) == "epsilon=-1 is wrong"
+    assert again.facts == {"epsilon": -1, "shape": (2, 3)}

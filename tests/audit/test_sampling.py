@@ -1,0 +1,210 @@
+"""A seed fixes every count, however the work is spread; no two streams are the same."""
+
+from __future__ import annotations
+
+import threading
+
+import joblib
+import numpy as np
+import pytest
+
+from dpaudit.audit.errors import MechanismError
+from dpaudit.audit.events import Intervals, Outcomes
+from dpaudit.audit.mechanism import as_sampler
+from dpaudit.audit.sampling import count_hits, draw_pilot, fingerprint, plan_blocks
+
+POSITIVE = Intervals(((0.0, np.inf),))
+SHAPES = {"x": (), "y": ()}
+
+
+def made_here():
+    """Mechanisms defined in a function, so that they cross to other processes by value; this module is not there."""
+
+    def noisy(dataset, size, rng):
+        return dataset + rng.normal(size=size)
+
+    def one_noisy(dataset, rng):
+        if rng.random() < 0.1:
+            raise ValueError("at times")
+        return dataset + rng.normal()
+
+    return noisy, one_noisy
+
+
+noisy, one_noisy = made_here()
+
+
+def vectors(dataset, size, rng):
+    return dataset + rng.normal(size=(size, 100))
+
+
+def plan(mechanism=noisy, seed=5, jobs=1):
+    return plan_blocks(as_sampler(mechanism), 0.0, 0.5, seed, jobs)
+
+
+def counted(mechanism=noisy, runs=150_000, seed=5, jobs=1, event=POSITIVE):
+    """Everything that is kept of a main phase, as plain lists."""
+    sampler = as_sampler(mechanism)
+    shapes = SHAPES if sampler.is_block else None
+    sides = count_hits(plan(mechanism, seed, jobs), event, shapes, runs)
+    return [(side.hits.tolist(), side.sizes.tolist(), side.fingerprints.tolist()) for side in sides]
+
+
+@pytest.mark.parametrize(("mechanism", "runs"), [(noisy, 150_000), (one_noisy, 5_000)])
+@pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_workers_and_backends_change_nothing(mechanism, runs, backend, jobs):
+    with joblib.parallel_config(backend=backend, n_jobs=jobs):
+        assert counted(mechanism, runs, jobs=jobs) == counted(mechanism, runs, jobs=1)
+        assert counted(mechanism, runs, jobs=None) == counted(mechanism, runs, jobs=1)
+
+
+def test_functions_made_on_the_spot_cross_to_other_processes():
+    shift = 2.0
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        assert counted(lambda d, rng: d + shift + rng.normal(), 3_000, jobs=2) == counted(
+            lambda d, rng: d + shift + rng.normal(), 3_000
+        )
+
+
+def test_counts_are_those_of_the_blocks_drawn_one_by_one():
+    work = plan()
+    x, y = count_hits(work, POSITIVE, SHAPES, 150_000)
+    for side, name in ((x, "x"), (y, "y")):
+        blocks = [work.draw("main", name, i, size) for i, size in enumerate(side.sizes.tolist())]
+        assert side.hits.tolist() == [int((block >= 0).sum()) for block in blocks]
+        assert side.fingerprints.tolist() == [fingerprint(block) for block in blocks]
+    assert abs(x.hits.sum() / 150_000 - 0.5) < 6 * 0.5 / np.sqrt(150_000)
+
+
+@pytest.mark.parametrize("runs", [1, 255, 65_536, 65_537, 200_000])
+def test_runs_need_not_be_a_multiple_of_the_block(runs):
+    for hits, sizes, fingerprints in counted(runs=runs):
+        assert sum(sizes) == runs
+        assert len(hits) == len(fingerprints) == len(sizes) == -(-runs // 65_536)
+    assert [block.size for block in draw_pilot(plan(), runs)[1]] == counted(runs=runs)[1][1]
+
+
+def test_a_longer_run_begins_like_a_shorter_one():
+    short, long = counted(runs=65_536), counted(runs=200_000)
+    for a, b in zip(short, long, strict=True):
+        assert a[2] == b[2][:1]
+
+
+def test_blocks_of_vectors_are_shorter_and_do_not_depend_on_the_workers():
+    assert plan(noisy).block == 65_536
+    assert plan(vectors).block == plan(vectors, jobs=2).block == 655
+    assert plan(lambda d, size, rng: np.zeros((size, 10_000))).block == 256
+    assert plan(one_noisy).block == 1024
+
+
+def test_all_streams_differ():
+    """Seeds, phases, sides and numbers each give another stream; x and y are drawn on the same dataset here."""
+    first = [
+        plan_blocks(as_sampler(noisy), 0.0, 0.0, seed, 1).draw(phase, side, number, 16).tobytes()
+        for seed in (0, 1, 2**70)
+        for phase in ("pilot", "main")
+        for side in ("x", "y")
+        for number in (0, 1, 2, 1000)
+    ]
+    assert len(set(first)) == len(first) == 48
+
+
+def test_seeds_differ_and_repeat():
+    assert counted(seed=1) == counted(seed=1)
+    assert counted(seed=1) != counted(seed=2)
+
+
+def test_a_pilot_continues_where_it_stopped():
+    work = plan(one_noisy)
+    whole = draw_pilot(work, 3 * 1024)
+    head, tail = draw_pilot(work, 1024), draw_pilot(work, 2 * 1024, first_block=1)
+    for side in (0, 1):
+        for a, b in zip(whole[side], head[side] + tail[side], strict=True):
+            assert a.tolist() == b.tolist()
+
+
+@pytest.mark.parametrize(("mechanism", "runs"), [(noisy, 1), (noisy, 700_001), (one_noisy, 3_000)])
+def test_progress_adds_up(mechanism, runs):
+    parts = []
+    shapes = SHAPES if mechanism is noisy else None
+    count_hits(plan(mechanism, jobs=2), POSITIVE, shapes, runs, progress=parts.append)
+    assert sum(parts) == 2 * runs
+    assert min(parts) > 0
+
+
+def test_the_workers_of_parallel_config_are_used():
+    threads = set()
+
+    def noting(dataset, size, rng):
+        threads.add(threading.get_ident())
+        return rng.normal(size=size)
+
+    with joblib.parallel_config(n_jobs=1):
+        count_hits(plan(noting, jobs=None), POSITIVE, SHAPES, 500_000)
+    assert threads == {threading.get_ident()}
+
+
+def test_an_explicit_number_of_workers_wins():
+    threads = set()
+
+    def noting(dataset, size, rng):
+        threads.add(threading.get_ident())
+        return rng.normal(size=size)
+
+    with joblib.parallel_config(n_jobs=2):
+        count_hits(plan(noting, jobs=1), POSITIVE, SHAPES, 500_000)
+    assert threads == {threading.get_ident()}
+
+
+def grows(dataset, size, rng):
+    """Vectors in every block of y but the first, which is known by its stream."""
+    values = rng.normal(size=size)
+    return np.stack([values, values], axis=1) if values[0] > 0 else values
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_shape_that_changes_names_block_and_seed(jobs):
+    work = plan(grows, seed=11, jobs=jobs)
+    with pytest.raises(
+        MechanismError, match=r"grows returned outputs of shape \(2,\) .*block \d+ of the main runs on"
+    ) as e:
+        count_hits(work, POSITIVE, SHAPES, 2_000_000)
+    assert e.value.facts["shape"] == (2,)
+    assert "seed 11" in str(e.value)
+
+
+@pytest.mark.parametrize(("jobs", "backend"), [(1, "sequential"), (2, "threading"), (2, "loky")])
+def test_a_failing_block_names_itself_from_any_worker(jobs, backend):
+    def fails(dataset, size, rng):
+        if dataset > 0:
+            raise ZeroDivisionError("at y")
+        return rng.normal(size=size)
+
+    work = plan(fails, seed=11, jobs=jobs)
+    with (
+        joblib.parallel_config(backend=backend, n_jobs=jobs),
+        pytest.raises(MechanismError, match=r"at y.*seed 11") as e,
+    ):
+        count_hits(work, POSITIVE, SHAPES, 1_000)
+    assert (e.value.facts["block"], e.value.facts["side"]) == (0, "y")
+    assert "block 0 of the main runs on y" in str(e.value)
+
+
+def test_objects_of_any_length_are_counted():
+    def words(dataset, rng):
+        return ("a",) * rng.integers(0, 3) if rng.random() < 0.9 else None
+
+    x, y = count_hits(plan(words), Outcomes((None, ("a",))), None, 2_000)
+    assert 0 < x.hits.sum() < 2_000
+    assert 0 < y.hits.sum() < 2_000
+    assert x.hits.tolist() != y.hits.tolist()
+
+
+def test_fingerprints_tell_blocks_apart():
+    rng = np.random.default_rng(0)
+    block = rng.normal(size=2_000)
+    assert fingerprint(block) == fingerprint(block.copy()) == fingerprint(block[:1024])
+    assert fingerprint(block) != fingerprint(block[1:])
+    objects = np.array([None, ("a", 1), "b"], dtype=object)
+    assert fingerprint(objects) == fingerprint(objects.copy()) != fingerprint(objects[::-1])
