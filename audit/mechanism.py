@@ -42,9 +42,14 @@ class Sampler:
         For messages and results.
     """
 
-    call: Callable[..., Any]
+    call: _Call
     is_block: bool
     name: str
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """What the user passed, or its `sample` method."""
+        return self.call.function
 
     def draw(self, dataset: Any, size: int, rng: np.random.Generator) -> Outputs:
         """`size` outputs on `dataset`, as an array.

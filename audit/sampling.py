@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ from .errors import MechanismError
 from .events import Event
 from .mechanism import Sampler
 from .outputs import Outputs
+from .shipping import Parcel, pack
 
 Phase = Literal["pilot", "main"]
 Side = Literal["x", "y"]
@@ -126,9 +128,8 @@ def count_hits(
         side: BlockCounts(np.zeros(len(sizes), np.int64), np.array(sizes, np.int64), np.zeros(len(sizes), np.uint64))
         for side in _SIDES
     }
-    for index, hits, fingerprints in _run(
-        plan, [(_count, plan, event, shapes, i, *task) for i, task in enumerate(tasks)]
-    ):
+    calls = [(i, event, shapes, *task) for i, task in enumerate(tasks)]
+    for index, hits, fingerprints in _run(plan, _count, calls, tuple(getattr(event, "values", ()))):
         side, first, part = tasks[index]
         kept[side].hits[first : first + len(part)] = hits
         kept[side].fingerprints[first : first + len(part)] = fingerprints
@@ -142,7 +143,7 @@ def draw_pilot(plan: Plan, runs: int, *, first_block: int = 0) -> tuple[list[Out
     sizes = _sizes(runs, plan.block)
     tasks = [(side, number, size) for side in _SIDES for number, size in enumerate(sizes, start=first_block)]
     blocks: list[Any] = [None] * len(tasks)
-    for index, outputs in _run(plan, [(_draw, plan, i, *task) for i, task in enumerate(tasks)]):
+    for index, outputs in _run(plan, _draw, [(i, *task) for i, task in enumerate(tasks)]):
         blocks[index] = outputs
     return blocks[: len(sizes)], blocks[len(sizes) :]
 
@@ -151,16 +152,39 @@ def _sizes(runs: int, block: int) -> list[int]:
     return [block] * (runs // block) + ([runs % block] if runs % block else [])
 
 
-def _run(plan: Plan, calls: list[tuple[Any, ...]]) -> Iterator[Any]:
-    """Results of the calls as they come, in any order; each carries its index."""
-    jobs = plan.jobs
-    if jobs is None:  # what joblib.parallel_config says, or else every core
-        jobs = joblib.parallel.get_active_backend()[1]
-        jobs = -1 if jobs is None else jobs
-    parallel = joblib.Parallel(
-        n_jobs=jobs, prefer="threads" if plan.sampler.is_block else "processes", return_as="generator_unordered"
-    )
-    return iter(parallel(joblib.delayed(call[0])(*call[1:]) for call in calls))
+def _run(
+    plan: Plan, function: Callable[..., Any], calls: list[tuple[Any, ...]], parts: tuple[Any, ...] = ()
+) -> Iterator[Any]:
+    """`function(plan, *call)` for every call, as the results come, in any order.
+
+    `parts` are objects in the calls whose types are the user's own, and may be unknown to a worker process.
+    """
+    prefer = "threads" if plan.sampler.is_block else "processes"
+    backend, jobs = joblib.parallel.get_active_backend(prefer=prefer)
+    if plan.jobs is not None:
+        jobs = plan.jobs
+    elif jobs is None:  # joblib.parallel_config says nothing
+        jobs = -1
+    parallel = joblib.Parallel(n_jobs=jobs, prefer=prefer, return_as="generator_unordered")
+    if jobs == 1 or getattr(backend, "supports_sharedmem", False):
+        yield from parallel(joblib.delayed(function)(plan, *call) for call in calls)
+        return
+    name, owners = plan.sampler.name, [plan.sampler.function, plan.x, plan.y, *parts]
+    parcel = pack((function, plan), owners, name)
+    try:
+        for result in parallel(joblib.delayed(_in_worker)(parcel, pack(call, owners, name)) for call in calls):
+            yield result.open()
+    except BrokenExecutor as error:
+        raise MechanismError(
+            f"a worker process that ran {name} died ({error}); it may have run out of memory, or the mechanism "
+            "ended it. Use jobs=1 to see more.",
+            mechanism=name,
+        ) from error
+
+
+def _in_worker(parcel: Parcel, call: Parcel) -> Parcel:
+    function, plan = parcel.open()
+    return pack(function(plan, *call.open()), [], plan.sampler.name)
 
 
 def _draw(plan: Plan, index: int, side: Side, number: int, size: int) -> tuple[int, Outputs]:
@@ -168,7 +192,7 @@ def _draw(plan: Plan, index: int, side: Side, number: int, size: int) -> tuple[i
 
 
 def _count(
-    plan: Plan, event: Event, shapes: Shapes, index: int, side: Side, first: int, sizes: list[int]
+    plan: Plan, index: int, event: Event, shapes: Shapes, side: Side, first: int, sizes: list[int]
 ) -> tuple[int, list[int], list[int]]:
     counted = [_count_block(plan, event, shapes, side, number, size) for number, size in enumerate(sizes, start=first)]
     return index, [hits for hits, _ in counted], [mark for _, mark in counted]
