@@ -5,6 +5,7 @@ from .audit.check import check, check_outputs, epsilon_lower
 from .audit.claims import ApproxDP, Claim, GaussianDP, PureDP
 from .audit.curves import PrivacyProfile, TradeOffCurve
 from .audit.errors import AuditError
+from .audit.records import Entry, Suite, load, save
 from .audit.renyi import RenyiDP, ZeroConcentratedDP
 from .audit.verdicts import AuditResult, Verdict
 
@@ -14,6 +15,10 @@ __all__ = [
     "epsilon_lower",
     "AuditResult",
     "Verdict",
+    "Entry",
+    "Suite",
+    "save",
+    "load",
     "Claim",
     "PureDP",
     "ApproxDP",

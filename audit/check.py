@@ -19,13 +19,13 @@ from .adjacency import Adjacency
 from .claims import ApproxDP, Claim, ClaimAtDistance, PureDP, claim_at
 from .datasets import difference, summarise
 from .errors import ClaimError, MechanismError, OptionError
-from .health import Finding, checks_to_ignore, examine
+from .health import Finding, checks_to_ignore, examine, examine_order
 from .inference.counts import Counts, check_alpha
 from .inference.joint import check_test_alpha, joint_test, strength_lower
 from .inference.planning import resolution as reached_resolution
 from .mechanism import as_sampler
 from .outputs import Outputs, are_equal, as_outputs
-from .pilot import Pilot, run_pilot, split_pilot
+from .pilot import Pilot, pilot_notes, run_pilot, split_pilot
 from .sampling import count_hits, plan_blocks
 from .sketches import sketch
 from .verdicts import AuditResult, Pair
@@ -83,7 +83,8 @@ def check(
     distance : float
         Distance of the pair. Beyond 1 the claim's group version is audited.
     runs : int
-        Runs on each dataset, those that choose the event (one in twenty) included.
+        Runs on each dataset, those that choose the event included: one in twenty, at least 2,000 (half of a small
+        number), and a third where the best event is rare.
     alpha : float
         Allowed probability of refuting a correct mechanism, in (0, 1).
     seed : int or None
@@ -125,6 +126,11 @@ def check(
     started = time.perf_counter()
     sampler, distance, jobs = as_sampler(mechanism, name), _check_distance(distance), _check_jobs(jobs)
     if adjacency is not None:
+        if not isinstance(adjacency, Adjacency):
+            raise OptionError(
+                f"adjacency={adjacency!r} is no neighbour relation; use an instance such as AddRemove() or Replace().",
+                adjacency=adjacency,
+            )
         adjacency.check(x, y, distance)
     settings = _Settings(
         claim=claim_at(claim, distance),
@@ -175,11 +181,13 @@ def check_outputs(
     seed: int = 0,
     resolution: float | None = None,
     name: str = "outputs",
+    ignore: str | Iterable[str] = (),
 ) -> AuditResult:
     """Audits a claim on outputs that were drawn elsewhere: `xs` on one dataset, `ys` on a neighbour.
 
-    The outputs must be independent runs. A random twentieth of them, fixed by `seed`, chooses the event; the rest is
-    counted. A mechanism that keeps its claim is refuted with probability at most `alpha`.
+    The outputs must be independent runs, which is checked as far as their order tells (sorted ones are taken as
+    sorted later). A random part of them, fixed by `seed`, chooses the event; the rest is counted. A mechanism that
+    keeps its claim is refuted with probability at most `alpha`.
 
     Parameters
     ----------
@@ -200,7 +208,9 @@ def check_outputs(
     """
     started = time.perf_counter()
     root, distance = _check_seed(seed), _check_distance(distance)
-    sides = [_shuffled(_given(values, name), side, root) for side, values in enumerate((xs, ys))]
+    given = [_given(values, name) for values in (xs, ys)]
+    findings = examine_order(given[0], given[1], checks_to_ignore(ignore))
+    sides = [_shuffled(outputs, side, root) for side, outputs in enumerate(given)]
     runs = min(len(side) for side in sides)
     settings = _Settings(
         claim=claim_at(claim, distance),
@@ -223,7 +233,7 @@ def check_outputs(
         hits_y=pilot.choice.event.count(main_y),
         runs_y=len(main_y),
     )
-    result = _conclude(settings, pilot, counts, root, True, ())
+    result = _conclude(settings, pilot, counts, root, True, findings)
     result.environment["seconds"] = round(time.perf_counter() - started, 3)
     return result
 
@@ -306,6 +316,7 @@ def _conclude(
         seed=seed,
         is_replayable=is_replayable,
         findings=findings,
+        notes=pilot_notes(pilot.x, pilot.y),
         sketch=sketch(pilot.x, pilot.y),
         versions=_versions(),
     )

@@ -146,6 +146,10 @@ class Claim(ABC):
             )
         return self if distance == 1 else GroupClaim(self, int(distance))
 
+    def direct_at_distance(self, distance: int) -> Claim | None:
+        """A further claim that holds at a distance, where the family has a group theorem of its own."""
+        return None
+
     def reversed(self) -> Claim:
         """The boundary for Pr[M(y) ∈ S] given Pr[M(x) ∈ S]: the same unless the claim depends on the direction."""
         return self
@@ -163,7 +167,7 @@ def claim_at(claim: Claim | ClaimAtDistance, distance: float) -> Claim:
     """The claim for datasets `distance` apart: a function of the distance is called, a claim is taken as `group`."""
     if isinstance(claim, Claim):
         return claim.group(cast(int, distance))
-    if not callable(claim):
+    if not callable(claim) or isinstance(claim, type):
         raise ClaimError(
             f"claim={claim!r} is not a claim; use PureDP(epsilon), ApproxDP(epsilon, delta), … or a function of the "
             "distance that returns one.",
@@ -399,24 +403,32 @@ class GroupClaim(Claim):
         value, rest = q, q_complement
         for _ in range(self.distance):
             value, rest = self.base.max_power(value, rest)
-        direct = getattr(self.base, "direct_at_distance", None)
+        direct = self.base.direct_at_distance(self.distance)
         if direct is not None:
-            other_value, other_rest = direct(self.distance).max_power(q, q_complement)
+            other_value, other_rest = direct.max_power(q, q_complement)
             value, rest = np.minimum(value, other_value), np.maximum(rest, other_rest)
         return value, rest
 
     def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
         p, p_rest, q, q_rest = np.broadcast_arrays(p, p_complement, q, q_complement)
-        found = np.asarray(self.base._strength_of(p, p_rest, q, q_rest))  # k steps need at most the strength of one
-        found = np.where(np.isnan(found), self.max_strength, np.maximum(found, 0.0))
-        for index in np.ndindex(found.shape):
-            low, high = 0.0, float(found[index])
-            while math.isfinite(high) and high - low > 1e-10 * max(high, 1e-10):
-                middle = 0.5 * (low + high)
-                value, rest = self.with_strength(middle).max_power(q[index], q_rest[index])
-                if value < p[index] and rest > p_rest[index]:
-                    low = middle
-                else:
-                    high = middle
-            found[index] = high
+        found = np.empty(p.shape)
+        for index in np.ndindex(p.shape):
+            found[index] = self._scalar_strength(*(float(side[index]) for side in (p, p_rest, q, q_rest)))
         return found
+
+    def _scalar_strength(self, p: float, p_rest: float, q: float, q_rest: float) -> float:
+        """Bisection: the boundary grows with the strength."""
+
+        def is_short(strength: float) -> bool:
+            value, rest = self.with_strength(strength).max_power(q, q_rest)
+            return bool(value < p) and bool(rest > p_rest)
+
+        low, high = 0.0, min(1.0, self.max_strength / 2)
+        while is_short(high):
+            low, high = high, 0.5 * (high + self.max_strength) if math.isfinite(self.max_strength) else 2 * high
+            if high > 1e4 or self.max_strength - high < 1e-12:
+                return self.max_strength
+        while high - low > 1e-10 * max(high, 1e-10):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if is_short(middle) else (low, middle)
+        return high

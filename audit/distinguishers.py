@@ -30,12 +30,16 @@ _CELLS = 128  # quantile cells of the likelihood-ratio histogram, fewer where th
 _CELL_RUNS = 100  # pilot runs a cell should hold
 _INTERVALS = 8  # intervals in an event at most: each costs two passes over the outputs
 _LEVELS = 129  # thresholds tried for a half-line on the logistic scale (dense in both tails), and four times evenly
+_ATOM_RUNS = 5  # times a value has to come in the pilot of a continuous output to be looked at by itself
 _TABLE = 512  # outcomes in a table at most; the rarest are left out, as neutral
 # Standard errors of the pilot taken off, because the best of many noisy events looks better than it is. For Laplace,
 # where every half-line in the tail has the same ratio and only the largest is wanted, 1.5 gives gaps 1.9 times the
 # oracle's (median), 4 gives 1.12. Where the best event is rare even in a long pilot the ratio grows into the tail, and
 # caution costs depth.
 _CAUTION, _DEEP_CAUTION = 4.0, 1.0
+# An event that contradicts the claim by this many standard errors in the pilot is taken before one that does not: it
+# may be rare, and the most cautious choice would never see it.
+_SUSPICION = 3.0
 _DIRECTIONS: tuple[Direction, ...] = ("x", "y")
 _ANGLES = np.linspace(0.0, math.pi / 2, 9)
 
@@ -88,17 +92,13 @@ def choose_event(
     deep : bool
         Whether the pilot was made long because the best event is rare.
     """
+    families = list(_families(learn_x, learn_y, held_x, held_y))
     z = max(float(-ndtri(alpha)), 0.0)
-    criterion = _Criterion(claim, runs, z, _DEEP_CAUTION if deep else _CAUTION)
-    best: tuple[float, Family[Any], bool, Direction, int] | None = None
-    for family in _families(learn_x, learn_y, held_x, held_y):
-        for inside in (True, False):
-            for direction in _DIRECTIONS:
-                values = criterion.values(family.hits_x, family.hits_y, family.runs, inside, direction)
-                index = int(np.argmax(values))
-                least = -math.inf if best is None else best[0] + 1e-3 * abs(best[0])
-                if values[index] > least:  # the simpler score, unless clearly worse
-                    best = float(values[index]), family, inside, direction, index
+    best = _best(families, _Criterion(claim, runs, z, _DEEP_CAUTION if deep else _CAUTION))
+    if not deep and best is not None and best[0] <= 0:
+        suspect = _best(families, _Criterion(claim, runs, z, _SUSPICION))
+        if suspect is not None and suspect[0] > 0:
+            best = suspect
     if best is None:  # nothing to tell apart, such as a constant output: anything else is the event
         seen = {outcome_key(value): value for value in outcome_list(learn_x[:_TABLE])}
         return Choice(Outcomes(tuple(seen.values()), others=True), "x", 0, 0, len(held_x))
@@ -109,9 +109,24 @@ def choose_event(
     return Choice(family.build(index, inside), direction, hits_x, hits_y, family.runs)
 
 
+def _best(families: list[Family[Any]], criterion: _Criterion) -> tuple[float, Family[Any], bool, Direction, int] | None:
+    """The best event of all families by a criterion, with its value; None where every event is useless."""
+    best: tuple[float, Family[Any], bool, Direction, int] | None = None
+    for family in families:
+        for inside in (True, False):
+            for direction in _DIRECTIONS:
+                values = criterion.values(family.hits_x, family.hits_y, family.runs, inside, direction)
+                index = int(np.argmax(values))
+                # The simpler score comes first and stays unless it is clearly worse.
+                least = -math.inf if best is None else best[0] + 1e-3 * criterion.claim.strength
+                if values[index] > least:
+                    best = float(values[index]), family, inside, direction, index
+    return best
+
+
 @dataclass(frozen=True, slots=True)
 class _Criterion:
-    """Roughly the lower bound on the claim's strength that an event will give, noise of the pilot taken off."""
+    """Roughly by how much the lower bound that an event gives will exceed the claim, noise of the pilot taken off."""
 
     claim: Claim
     runs: int
@@ -133,7 +148,7 @@ class _Criterion:
         # An event says the same as its complement in the other direction; keep the one with the larger ratio.
         # An event that never fails cannot be likelier on the other side.
         useless = np.isnan(found) | (hits_p * (held - hits_p) < hits_q * (held - hits_q)) | (hits_q == held)
-        return np.where(useless, -math.inf, found)
+        return np.where(useless, -math.inf, found - claim.strength)
 
 
 def _families(learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outputs) -> Iterator[Family[Any]]:
@@ -157,7 +172,9 @@ def _number_families(
     learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outputs
 ) -> Iterator[Family[Intervals]]:
     """Half-lines in both directions, and the cells with the largest estimated likelihood ratio."""
-    pooled = np.sort(np.concatenate([learn_x, learn_y]).astype(np.float64))
+    # As doubles, as events compare them: integers beyond 2⁵³ may fall together, in the choice as in the counting.
+    learn_x, learn_y, held_x, held_y = (part.astype(np.float64) for part in (learn_x, learn_y, held_x, held_y))
+    pooled = np.sort(np.concatenate([learn_x, learn_y]))
     pooled = pooled[~np.isnan(pooled)]
     if len(pooled) == 0:
         return
@@ -237,6 +254,8 @@ class _HalfLines:
         cut = float(self.cuts[index])
         if inside:
             return Intervals(((-math.inf, cut) if self.below else (cut, math.inf),))
+        if math.isinf(cut) and (cut > 0) == self.below:  # nothing lies beyond
+            return Intervals((), self.others)
         if self.discrete and index + 1 < len(self.cuts):
             edge = float(self.cuts[index + 1])
         else:
@@ -293,8 +312,16 @@ def _directions(x: Outputs, y: Outputs) -> Iterator[tuple[float, ...]]:
 
 def _table_families(learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outputs) -> Iterator[Family[Any]]:
     """Sets of single outcomes by their estimated likelihood ratio, from either end; none if nearly every one is new."""
-    if learn_x.dtype != object and learn_x.dtype.kind == "f" and len(np.unique(learn_x[:2000], axis=0)) > 1000:
-        return
+    runs = len(held_x)
+    if learn_x.dtype.kind == "f" and len(np.unique(learn_x[:2000], axis=0)) > 1000:
+        if learn_x.ndim == 2:
+            return
+        # Continuous, but for values that come again and again, if there are any.
+        values, counts = np.unique(np.concatenate([learn_x, learn_y]), return_counts=True)
+        atoms = values[counts >= _ATOM_RUNS]
+        if not 0 < len(atoms) <= _TABLE:
+            return
+        learn_x, learn_y, held_x, held_y = (part[np.isin(part, atoms)] for part in (learn_x, learn_y, held_x, held_y))
     names: dict[Any, Any] = {}
     tallies = []
     for part in (learn_x, learn_y, held_x, held_y):
@@ -306,10 +333,10 @@ def _table_families(learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y:
         tallies.append(tally)
     seen = tallies[0] + tallies[1]
     keys = [key for key, count in seen.most_common(_TABLE) if count >= 3]
-    if len(keys) < 1 or len(seen) < 2:
+    if not keys:
         return
     ratio = {key: math.log((tallies[0][key] + 0.5) / (tallies[1][key] + 0.5)) for key in keys}
     for sign in (-1, 1):
         keys.sort(key=lambda key: sign * ratio[key])
         hits_x, hits_y = (np.cumsum([float(tally[key]) for key in keys]) for tally in tallies[2:])
-        yield Family(hits_x, hits_y, len(held_x), _Table([names[key] for key in keys]))
+        yield Family(hits_x, hits_y, runs, _Table([names[key] for key in keys]))

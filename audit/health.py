@@ -23,6 +23,7 @@ from .sampling import FINGERPRINTED, BlockCounts, fingerprint
 
 _FALSE_ALARM = 1e-8  # of each single check
 _TALLIED = 20_000  # pilot runs looked at for the likeliest outcome
+_NORMAL_VARIANCE = 400
 _SERIAL_LEAST = 500  # runs in a block from which the normal law holds for correlations as far out as that
 
 
@@ -61,9 +62,27 @@ def examine(
     """Every health check that fails on the pilot outputs (blocks of x and of y) or on the blocks of the main phase."""
     found: list[Finding] = []
     for side, blocks, counts in zip(("x", "y"), pilot, main, strict=True):
-        found += _repeated_blocks(side, blocks, counts) or _unsteady_hits(side, counts)
+        repeated = [] if HealthCheck.REPEATED_BLOCKS in ignore else _repeated_blocks(side, blocks, counts)
+        found += repeated or _unsteady_hits(side, counts)  # which repeated blocks bring about
         found += _serial_dependence(side, blocks)
     return tuple(finding for finding in found if finding.check not in ignore)
+
+
+def examine_order(x: Outputs, y: Outputs, ignore: frozenset[HealthCheck]) -> tuple[Finding, ...]:
+    """Health checks that outputs made elsewhere allow, in the order in which they came, unless that was sorted."""
+    found = [
+        finding
+        for side, outputs in (("x", x), ("y", y))
+        if not _is_sorted(outputs)
+        for finding in _serial_dependence(side, [outputs])
+    ]
+    return tuple(finding for finding in found if finding.check not in ignore)
+
+
+def _is_sorted(outputs: Outputs) -> bool:
+    if outputs.ndim != 1 or outputs.dtype == object:
+        return False
+    return bool(np.all(outputs[1:] >= outputs[:-1]) or np.all(outputs[1:] <= outputs[:-1]))
 
 
 def _repeated_blocks(side: str, blocks: list[Outputs], counts: BlockCounts) -> list[Finding]:
@@ -98,12 +117,17 @@ def _agreement(blocks: list[Outputs]) -> float:
 
 def _unsteady_hits(side: str, counts: BlockCounts) -> list[Finding]:
     """Hits spread over the blocks more, or less, than independent runs can."""
-    full = counts.sizes == counts.sizes[0]
-    hits, size = counts.hits[full].astype(np.float64), int(counts.sizes[0])
-    rate = hits.mean() / size
-    variance = size * rate * (1 - rate)
-    if len(hits) < 8 or variance < 25:  # too few hits in a block for the chi-square law to hold far out
+    full = counts.hits[counts.sizes == counts.sizes[0]].astype(np.float64)
+    rate = float(full.mean()) / int(counts.sizes[0])
+    alone = int(counts.sizes[0]) * rate * (1 - rate)
+    if alone == 0.0:
         return []
+    # Neighbouring blocks are put together until their hits are near enough to normal for the chi-square law far out.
+    together = math.ceil(_NORMAL_VARIANCE / alone)
+    hits = full[: len(full) // together * together].reshape(-1, together).sum(axis=1)
+    if len(hits) < 8:
+        return []
+    variance = together * alone
     spread = float(((hits - hits.mean()) ** 2).sum() / variance)
     degrees = len(hits) - 1
     chance = min(float(chdtrc(degrees, spread)), float(chdtr(degrees, spread)))
@@ -121,7 +145,8 @@ def _unsteady_hits(side: str, counts: BlockCounts) -> list[Finding]:
 def _serial_dependence(side: str, blocks: list[Outputs]) -> list[Finding]:
     """Neighbouring runs of a block whose outputs are correlated."""
     numbers = [_centred(block) for block in blocks if len(block) >= _SERIAL_LEAST]
-    products = [np.mean(v[:-1] * v[1:]) * math.sqrt(len(v) - 1) for v in numbers if len(v)]
+    # Centring by the block's own mean leaves successive products of independent runs a mean of −1/(n − 1).
+    products = [(np.mean(v[:-1] * v[1:]) + 1 / (len(v) - 1)) * math.sqrt(len(v) - 1) for v in numbers if len(v)]
     if not products:
         return []
     z = float(np.sum(products) / math.sqrt(len(products)))
@@ -138,10 +163,10 @@ def _serial_dependence(side: str, blocks: list[Outputs]) -> list[Finding]:
 
 
 def _centred(outputs: Outputs) -> npt.NDArray[np.float64]:
-    """±1 for outputs above and below the median, standardised; empty where either half holds under a tenth."""
+    """±1 for outputs above and below the median, standardised; empty where either half holds under 30%."""
     values = as_numbers(outputs[:, 0] if outputs.ndim == 2 else outputs).astype(np.float64)
     above = (values > np.nanmedian(values) if not np.isnan(values).all() else np.zeros(len(values))).astype(np.float64)
     share = float(above.mean())
-    if not 0.1 <= share <= 0.9:
+    if not 0.3 <= share <= 0.7:
         return np.empty(0)
     return (above - share) / math.sqrt(share * (1 - share))

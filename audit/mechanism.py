@@ -63,7 +63,7 @@ class Sampler:
             return as_outputs([self._run(dataset, rng) for _ in range(size)], size, self.name)
         try:
             raw = self.call(dataset, size, rng)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise MechanismError(
                 f"{self.name} raised {type(error).__name__} while drawing a block of {size} runs: {error}; "
                 "a block sampler must not raise (as a function of one run its exceptions are counted as outputs).",
@@ -75,6 +75,11 @@ class Sampler:
     def _run(self, dataset: Any, rng: np.random.Generator) -> Any:
         try:
             return self.call(dataset, rng)
+        except SystemExit as error:
+            raise MechanismError(
+                f"{self.name} called exit({error.code!r}) and would end the audit; raise another exception.",
+                mechanism=self.name,
+            ) from error
         except Exception as error:
             return Raised(type(error).__qualname__)
 
@@ -93,7 +98,7 @@ def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
     if not callable(function) or inspect.isclass(mechanism):
         raise MechanismError(
             f"mechanism={mechanism!r} cannot be run; use a function f(dataset, rng), a block sampler "
-            "f(dataset, size, rng) or an object with sample(dataset, size, rng).",
+            "f(dataset, size, rng) or an object (an instance, not a class) with sample(dataset, size, rng).",
             mechanism=label,
         )
     try:

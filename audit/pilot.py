@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from .claims import Claim
 from .distinguishers import Choice, choose_event
 from .errors import MechanismError
-from .outputs import Outputs, Raised, merge
+from .outputs import Outputs, Raised, merge, outcome_key, outcome_list
 from .sampling import Plan, check_shape, draw_pilot
 
 _SHARE = 20  # one run in twenty chooses the event: costs 2.6% of the gap and finds nearly the best event
 _LEAST, _MOST = 2_000, 500_000
 # An event with few hits on one side is as rare as the pilot can see; a third of the runs then look for a rarer one.
+_SAME = 100  # outputs looked at first for one that differs
+_PROBED = 20  # runs on each dataset, all of which may not raise
 _FEW_HITS, _DEEP_SHARE, _DEEP_MOST = 50, 3, 2_000_000
 
 
@@ -46,8 +49,9 @@ def run_pilot(plan: Plan, claim: Claim, runs: int, alpha: float) -> Pilot:
     Raises
     ------
     MechanismError
-        If every run raises, or blocks of one side differ in shape.
+        If the first runs all raise, or blocks of one side differ in shape.
     """
+    _probe(plan)
     size = _pilot_runs(runs)
     blocks_x, blocks_y = draw_pilot(plan, size)
     pilot = _pilot(plan, blocks_x, blocks_y, claim, runs, alpha, deep=False)
@@ -56,6 +60,24 @@ def run_pilot(plan: Plan, claim: Claim, runs: int, alpha: float) -> Pilot:
         more_x, more_y = draw_pilot(plan, deeper - size, first_block=len(blocks_x))
         pilot = _pilot(plan, blocks_x + more_x, blocks_y + more_y, claim, runs, alpha, deep=True)
     return pilot
+
+
+def _probe(plan: Plan) -> None:
+    """Refuses a mechanism that raises in each of its first runs on both datasets, with the exception."""
+    if plan.sampler.is_block:
+        return
+    for side in ("x", "y"):
+        if not all(isinstance(output, Raised) for output in plan.draw("pilot", side, 0, _PROBED)):
+            return
+    try:
+        plan.sampler.call(plan.x, plan.generator("pilot", "x", 0))
+    except Exception as error:
+        raise MechanismError(
+            f"{plan.sampler.name} raised in each of its first {_PROBED} runs on x and on y, "
+            f"{type(error).__name__}: {error}; run it once by hand.",
+            mechanism=plan.sampler.name,
+            type=type(error).__qualname__,
+        ) from error
 
 
 def split_pilot(xs: Outputs, ys: Outputs, claim: Claim, runs: int, alpha: float) -> tuple[Pilot, Outputs, Outputs]:
@@ -89,7 +111,8 @@ def _pilot_runs(runs: int) -> int:
 
 def _deep_pilot_runs(choice: Choice, runs: int, width: int) -> int:
     """How long the pilot has to be after a first choice; 0 where it was long enough."""
-    if min(choice.pilot_hits_x, choice.pilot_hits_y) >= _FEW_HITS:
+    fewer, more = sorted((choice.pilot_hits_x, choice.pilot_hits_y))
+    if fewer >= _FEW_HITS or more == 0:
         return 0
     return min(runs // _DEEP_SHARE, _DEEP_MOST // width)
 
@@ -99,17 +122,26 @@ def _width(outputs: Outputs) -> int:
 
 
 def _check_blocks(blocks_x: list[Outputs], blocks_y: list[Outputs], is_block: bool, name: str) -> None:
-    """Refuses a pilot in which every run raised, or blocks of different shapes."""
-    outputs = [output for block in blocks_x + blocks_y if block.dtype == object for output in block]
-    if len(outputs) == sum(map(len, blocks_x + blocks_y)) and all(isinstance(output, Raised) for output in outputs):
-        kinds = sorted({output.exception for output in outputs})
-        raise MechanismError(
-            f"{name} raised {', '.join(kinds)} in every one of {len(outputs):,} pilot runs; run it once by hand on "
-            "both datasets.",
-            mechanism=name,
-            types=kinds,
-        )
+    """Refuses blocks of different shapes on one side."""
     if is_block:
         for side, blocks in (("x", blocks_x), ("y", blocks_y)):
             for block in blocks:
                 check_shape(block, blocks[0].shape[1:], f"{name} (in the pilot on {side})")
+
+
+def pilot_notes(x: Outputs, y: Outputs) -> tuple[str, ...]:
+    """What a reader should know of the pilot outputs beside the event: exceptions, and outputs that never vary."""
+    notes = []
+    for side, outputs in (("x", x), ("y", y)):
+        runs = f"{len(outputs):,} pilot runs on {side}"
+        raised: Counter[str] = Counter()
+        if outputs.dtype == object:
+            raised.update(output.exception for output in outputs if isinstance(output, Raised))
+        notes += [f"{exception} was raised in {times:,} of {runs}" for exception, times in raised.items()]
+        if not raised and all(_are_same(part) for part in (outputs[:_SAME], outputs)):
+            notes.append(f"all {runs} gave the same output; is its noise drawn anew in each run?")
+    return tuple(notes)
+
+
+def _are_same(outputs: Outputs) -> bool:
+    return len({outcome_key(output) for output in outcome_list(outputs)}) == 1

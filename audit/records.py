@@ -161,13 +161,15 @@ def from_json(text: str) -> Suite:
         raise RecordError(f"the results are damaged ({type(error).__name__}: {error}); run the audit again.") from error
 
 
-def save(suite: Suite, path: str | Path) -> None:
-    """Writes `to_json(suite)` to a file, whole or not at all."""
-    write_whole(Path(path), to_json(suite))
+def save(results: Suite | AuditResult, path: str | Path) -> None:
+    """Writes a suite, or a single result as a suite of one, to a JSON file, whole or not at all."""
+    if isinstance(results, AuditResult):
+        results = Suite(title=f"Audit of {results.mechanism}", entries=(Entry(name=results.mechanism, result=results),))
+    write_whole(Path(path), to_json(results))
 
 
 def load(path: str | Path) -> Suite:
-    """Reads a file that `save` wrote; a `RecordError` names the path."""
+    """Reads the suite in a file that `save` wrote; a `RecordError` names the path."""
     try:
         return from_json(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:

@@ -89,7 +89,7 @@ class RenyiDP(Claim):
     Parameters
     ----------
     order : float
-        In (1, 1e6]; the limit of infinite order is `PureDP`.
+        From 1 + 1e-6 to 1e6; the limit of infinite order is `PureDP`.
     divergence : float
         In nats, ≥ 0.
 
@@ -102,7 +102,7 @@ class RenyiDP(Claim):
     divergence: float
 
     def __post_init__(self) -> None:
-        order = check_number("order", self.order, 1, 1e6, "use PureDP(epsilon) for order infinity", closed=False)
+        order = check_number("order", self.order, 1 + 1e-6, 1e6, "use PureDP(epsilon) for order infinity")
         object.__setattr__(self, "order", order)
         divergence = check_number("divergence", self.divergence, 0, math.inf, "0 claims equal distributions")
         object.__setattr__(self, "divergence", divergence)

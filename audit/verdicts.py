@@ -74,7 +74,8 @@ class AuditResult:
     p_value, bound : float
         Exact p-value of the claim, and lower bound on the strength of the claim's family at confidence 1 − alpha.
     resolution : float
-        Smallest excess over the claim that this audit finds with probability `power`; may be infinite.
+        Smallest excess over the claim that this audit finds with probability `power`, for an event as frequent as this
+        one was seen to be; may be infinite.
     power : float
     requested_resolution : float, optional
         The resolution that the caller asked for.
@@ -86,6 +87,8 @@ class AuditResult:
         False where the mechanism has randomness of its own, which the seed does not fix.
     findings : tuple of Finding
         Failed health checks.
+    notes : tuple of str
+        What else a reader should know: exceptions, outputs that never vary.
     sketch : Sketch, optional
     versions : tuple of (str, str)
     environment : dict
@@ -109,6 +112,7 @@ class AuditResult:
     seed: int
     is_replayable: bool = True
     findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
     sketch: Sketch | None = None
     versions: tuple[tuple[str, str], ...] = ()
     environment: dict[str, Any] = field(default_factory=dict, compare=False)
@@ -130,7 +134,11 @@ class AuditResult:
 
     @property
     def verdict(self) -> Verdict:
-        """REFUTED if and only if the bound exceeds the claim and no health check failed."""
+        """REFUTED if and only if the bound exceeds the claim and no health check failed.
+
+        The bound is found from below to .2% of its gap, so a p-value within rounding of alpha may go with a bound that
+        does not exceed the claim.
+        """
         if self.findings:
             return Verdict.INCONCLUSIVE
         if self.bound > self.directed_claim.strength:
@@ -185,19 +193,21 @@ class AuditResult:
             text = f"REFUTED: {claim.describe_strength(self.bound)}, {claimed} ({confidence})"
         elif self.verdict is Verdict.NOT_REFUTED:
             text = (
-                f"NOT REFUTED: {claim.describe_strength(self.bound)}, {claimed} ({confidence}); an excess of "
+                f"NOT REFUTED: {claim.describe_strength(self.bound)}, {claimed} ({confidence}); an excess of about "
                 f"{self.resolution:.2g} on this pair and event would have been found with probability {self.power:g}"
             )
         elif self.findings:
-            text = "INCONCLUSIVE: " + " ".join(str(finding) for finding in self.findings)
+            text = "INCONCLUSIVE: " + "\n  ".join(str(finding) for finding in self.findings)
         else:
-            seen = "no excess at all" if math.isinf(self.resolution) else f"an excess of {self.resolution:.2g}"
+            seen = "no excess at all" if math.isinf(self.resolution) else f"an excess of about {self.resolution:.2g}"
             wanted = "" if self.requested_resolution is None else f", {self.requested_resolution:.2g} was asked for"
             text = (
                 f"INCONCLUSIVE: too few runs ({self.runs:,} per dataset); {seen} would have been found with "
                 f"probability {self.power:g}{wanted} ({confidence})"
             )
-        return text if self.is_replayable else text + " [not replayable: the mechanism has randomness of its own]"
+        if not self.is_replayable:
+            text += " [not replayable: the mechanism has randomness of its own]"
+        return "\n  note: ".join([text, *self.notes])
 
     def __repr__(self) -> str:
         return (

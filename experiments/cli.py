@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -18,6 +18,7 @@ app = typer.Typer(
     name="dpaudit",
     help="Empirical privacy auditing: does this code have the differential privacy it claims?",
     no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
@@ -31,8 +32,14 @@ Jobs = Annotated[int | None, typer.Option(help="Workers; by default every core."
 @app.callback()
 def _options(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
-    """Read by `main`, which also accepts it after the command."""
+    """`debug` is read by `main`, which also accepts it after the command."""
+    if version:
+        from importlib.metadata import version as installed
+
+        typer.echo(f"dpaudit {installed('dpaudit')}")
+        raise typer.Exit
 
 
 @app.command()
@@ -152,7 +159,10 @@ def audit(
             progress=watch(path, 2 * runs) if watch else None,
         )
     typer.echo(str(result))
-    typer.echo(f"  event   {result.event_in_words}\n  counts  {result.counts}\n  seed    {result.seed}")
+    pair = f"{result.pair.difference} ({result.pair.adjacency})"
+    typer.echo(
+        f"  event   {result.event_in_words}\n  counts  {result.counts}\n  pair    {pair}\n  seed    {result.seed}"
+    )
     if out is not None:
         suite = Suite(title=f"Audit of {path}", entries=(Entry(name=path, result=result),), environment=_environment())
         save(suite, out / "results.json")
@@ -236,8 +246,16 @@ def main() -> None:
     except AuditError as error:
         if debug:
             traceback.print_exc()
-        typer.echo(f"{type(error).__name__}: {' '.join(str(error).split())}", err=True)
-        sys.exit(2)
+        _fail(error)
+    except OSError as error:
+        if debug:
+            traceback.print_exc()
+        _fail(error)
+
+
+def _fail(error: Exception) -> NoReturn:
+    typer.echo(f"{type(error).__name__}: {' '.join(str(error).split())}", err=True)
+    sys.exit(2)
 
 
 def _claim(epsilon: float | None, delta: float, mu: float | None, rho: float | None) -> Any:
@@ -251,6 +269,8 @@ def _claim(epsilon: float | None, delta: float, mu: float | None, rho: float | N
             f"{' and '.join(named) or 'no claim'} given; state one of --epsilon (with --delta), --mu and --rho.",
             given=named,
         )
+    if epsilon is None and delta != 0:
+        raise OptionError(f"--delta {delta:g} goes with --epsilon, not with {named[0]}; leave it out.", delta=delta)
     if mu is not None:
         return GaussianDP(mu)
     if rho is not None:
@@ -278,7 +298,17 @@ def _adjacency(name: str | None) -> Any:
 
 
 def _environment() -> dict[str, Any]:
-    return {"command": " ".join(["dpaudit", *sys.argv[1:]]), "machine": platform.platform()}
+    """The command line, without datasets given in it, and the machine."""
+    words, shown = sys.argv[1:], ["dpaudit"]
+    for before, word in zip(["", *words], words, strict=False):
+        option, equals, value = word.partition("=")
+        if before in ("--x", "--y") and not word.startswith("@") and "--keep-datasets" not in words:
+            shown.append("…")
+        elif option in ("--x", "--y") and equals and not value.startswith("@") and "--keep-datasets" not in words:
+            shown.append(f"{option}=…")
+        else:
+            shown.append(word)
+    return {"command": " ".join(shown), "machine": platform.platform()}
 
 
 def _console() -> Any:
@@ -293,8 +323,9 @@ def _show(suite: Any) -> None:
     console = _console()
     console.print(table(suite))
     audits, alphas = len(suite.entries), sum(entry.result.alpha for entry in suite.entries)
-    met = sum(entry.is_met for entry in suite.entries)
-    console.print(f"{met} of {audits} as expected; at most {alphas:.2g} false alarms are to be expected in all.")
+    if any(entry.expected is not None for entry in suite.entries):
+        met = sum(entry.is_met for entry in suite.entries)
+        console.print(f"{met} of {audits} as expected; at most {alphas:.2g} false alarms are to be expected in all.")
 
 
 def _write_reports(suite: Any, out: Path) -> None:

@@ -18,7 +18,7 @@ def read_dataset(text: str) -> Any:
     """A dataset from JSON text, or from ``@file.json``, ``@file.npy`` or ``@file.csv``.
 
     JSON gives Python lists and numbers, ``.npy`` an array (never a pickle). A ``.csv`` of numbers gives an array, with
-    the first line skipped if it holds names; any other ``.csv`` a list of tuples of strings.
+    the first line skipped if it holds names; any other ``.csv`` a list of dicts of strings, keyed by its first line.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def _from_json(text: str, name: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise DatasetError(
-            f"{name} is not JSON ({error}); use JSON such as [1, 0, 2], or @file.json.", name=name
+            f"{name} is not JSON ({error}); use JSON such as [1, 0, 2], or @file.json with the @.", name=name
         ) from error
 
 
@@ -59,7 +59,9 @@ def _read_npy(path: Path) -> Any:
 
 def _read_csv(path: Path) -> Any:
     with path.open(newline="", encoding="utf-8") as file:
-        rows = [tuple(row) for row in csv.reader(file) if row]
+        rows = [row for row in csv.reader(file) if row]
+    if not rows:
+        raise DatasetError(f"{path} is empty; a dataset needs a line.", path=str(path))
     for body in (rows, rows[1:]):
         try:
             table = np.array([[float(cell) for cell in row] for row in body])
@@ -67,7 +69,12 @@ def _read_csv(path: Path) -> Any:
             continue
         if body and table.ndim == 2:
             return table[:, 0] if table.shape[1] == 1 else table
-    return rows
+    header, body = rows[0], rows[1:]
+    if any(len(row) != len(header) for row in body):
+        raise DatasetError(
+            f"{path} has lines of different lengths; give each as many cells as the first.", path=str(path)
+        )
+    return [dict(zip(header, row, strict=True)) for row in body]
 
 
 def import_object(path: str) -> Any:
@@ -81,6 +88,8 @@ def import_object(path: str) -> Any:
     module_name, colon, attribute = path.partition(":")
     if not (module_name and colon and attribute):
         raise UnknownNameError(f"{path!r} names no object; use package.module:object.", path=path)
+    if module_name.endswith(".py"):
+        raise UnknownNameError(f"{path!r} names a file; leave out the .py, as in an import.", path=path)
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:

@@ -145,7 +145,7 @@ def _result_facts(entry: Entry) -> list[tuple[str, str]]:
         ("Lower bound", visible(f"{claim.describe_strength(result.bound)} at {percent(1 - result.alpha)} confidence")),
         ("Estimate", f"{number(result.estimate)} (from the same counts, without a guarantee)"),
         ("Exact value", "not known" if entry.exact is None else f"{number(entry.exact)} on this pair"),
-        ("p-value of the claim", number(result.p_value)),
+        ("p-value of the claim", f"{number(result.p_value)} (the test states none below 1e-10)"),
         ("Resolution and power", reached),
         ("Runs", f"{result.runs:,} on each dataset, {result.pilot_runs:,} of them to choose the event"),
         ("Seed", seed + replay),

@@ -48,18 +48,15 @@ def upper_tail(hits: Array, runs: int, p: Array, p_complement: Array) -> Array:
 
 def _normal_tail(hits: Array, runs: int, p: Array, p_complement: Array) -> Array:
     mean, rest = (runs * p)[:, None], (runs * p_complement)[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        away = np.clip(hits - 1.0 - mean, -mean, rest)  # hits − 1 is the k of the theorem
-        divergence = _entropy_gain(away / mean) * mean + _entropy_gain(-away / rest) * rest
-        tail: Array = ndtr(-np.sign(away) * np.sqrt(2.0 * np.maximum(divergence, 0.0)))
-    # p of 0 or 1 leaves 0/0 above; there the tail is all or nothing.
-    tail = np.where(mean == 0.0, 0.0, tail)
-    return np.where(rest == 0.0, 1.0, tail)
+    away = np.clip(hits - 1.0 - mean, -mean, rest)  # hits − 1 is the k of the theorem
+    divergence = _entropy_gain(away / mean) * mean + _entropy_gain(-away / rest) * rest
+    tail: Array = ndtr(-np.sign(away) * np.sqrt(2.0 * np.maximum(divergence, 0.0)))
+    return tail
 
 
 def _entropy_gain(u: Array) -> Array:
     """(1 + u) log(1 + u) − u, with its limit 1 at u = −1."""
-    gain: Array = (1.0 + u) * np.log1p(np.maximum(u, -1.0 + 1e-300)) - u
+    gain: Array = (1.0 + u) * np.log1p(np.where(u > -1.0, u, 0.0)) - u
     return np.where(u <= -1.0, 1.0, gain)
 
 

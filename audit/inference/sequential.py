@@ -50,7 +50,7 @@ class JointCounts:
     def __post_init__(self) -> None:
         for name in ("both", "only_p", "only_q", "neither"):
             value = getattr(self, name)
-            if int(value) != value or value < 0:
+            if not isinstance(value, (int, np.integer)) or value < 0:
                 raise OptionError(f"{name}={value!r} is not a count; use a whole number >= 0.", name=name, value=value)
 
 

@@ -61,7 +61,7 @@ def test_not_refuted_says_what_would_have_been_found():
     assert 0.9 < result.bound <= 1.0
     assert result.p_value > RARE
     assert 0 < result.resolution < 0.1
-    assert f"an excess of {result.resolution:.2g}" in str(result)
+    assert f"an excess of about {result.resolution:.2g}" in str(result)
     assert result.pair.adjacency == "declared neighbours by the caller"
 
 
@@ -193,7 +193,7 @@ def raising(rate_x, rate_y):
 def test_exceptions_are_outcomes(rate):
     result = check(raising(rate, 0.0), X, Y, claim=PureDP(1.0), runs=6_000, jobs=1)
     assert result.is_refuted
-    with pytest.raises(MechanismError, match="fragile raised ValueError in every one of 4,000 pilot runs"):
+    with pytest.raises(MechanismError, match=r"fragile raised in each of its first 20 runs .*, ValueError: too long"):
         check(raising(1.0, 1.0), X, Y, claim=PureDP(1.0), runs=6_000, jobs=1)
 
 

@@ -8,8 +8,10 @@ import sys
 import numpy as np
 import pytest
 
+from dpaudit.audit.errors import DatasetError
 from dpaudit.audit.records import load
 from dpaudit.experiments.cli import main
+from dpaudit.experiments.datasets import read_dataset
 
 MODULE = """
 import numpy as np
@@ -130,6 +132,13 @@ def test_audit_reads_files_and_writes_a_report(run, tmp_path):
             "DatasetError: no.npy cannot",
         ),
         (("audit", "mine:noisy_count", "--x", "@a.txt", "--y", "[1]", "--epsilon", "1"), "DatasetError: a.txt has an"),
+        (("audit", "mine:noisy_count", *OWN, "--mu", "1", "--delta", "0.1"), "OptionError: --delta 0.1 goes with"),
+        (
+            ("audit", "mine.py:noisy_count", *OWN, "--epsilon", "1"),
+            "UnknownNameError: 'mine.py:noisy_count' names",
+        ),
+        (("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--jobs", "0"), "OptionError: jobs=0"),
+        (("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--out", "mine.py/x"), "NotADirectoryError"),
         (("run", "no-such-experiment"), "UnknownNameError: 'no-such-experiment' is no experiment"),
         (("report", "absent.json"), "RecordError: absent.json cannot be read"),
     ],
@@ -152,6 +161,31 @@ def test_a_pickle_is_not_loaded(run, tmp_path):
     status, _, err = run("audit", "mine:noisy_count", "--x", "@x.npy", "--y", "[1]", "--epsilon", "1")
     assert status == 2
     assert err.startswith("DatasetError: x.npy is not an array of numbers")
+
+
+def test_a_command_line_in_a_report_shows_no_dataset(run, tmp_path):
+    run("audit", "mine:noisy_count", "--x", "[41, 42]", "--y=[41]", "--epsilon", "1", "--runs", "2000", "--out", "r")
+    assert "--x … --y=… --epsilon 1" in (tmp_path / "r" / "results.json").read_text()
+    assert "[41" not in (tmp_path / "r" / "report.html").read_text()
+
+
+def test_a_csv_of_words_is_rows_by_name(tmp_path):
+    (tmp_path / "people.csv").write_text("name,age\nann,3\nbob,4\n")
+    assert read_dataset(f"@{tmp_path}/people.csv") == [{"name": "ann", "age": "3"}, {"name": "bob", "age": "4"}]
+    (tmp_path / "empty.csv").write_text("")
+    with pytest.raises(DatasetError, match="is empty"):
+        read_dataset(f"@{tmp_path}/empty.csv")
+
+
+def test_version(run):
+    status, out, _ = run("--version")
+    assert status == 0
+    assert out.startswith("dpaudit ")
+
+
+def test_an_own_audit_is_not_measured_against_expectations(run):
+    run("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--out", "r")
+    assert "1 of 1 as expected" not in run("report", "r/results.json")[1]
 
 
 def test_run_list_and_report(run, tmp_path):

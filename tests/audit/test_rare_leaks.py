@@ -1,0 +1,88 @@
+"""What a reader has to be told, and what is rare: leaks, repeated values, exceptions, outputs that never vary."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpaudit import PureDP, Verdict, check, check_outputs
+from dpaudit.audit.errors import MechanismError
+
+RARE = 1e-6  # alpha where a correct mechanism has to pass
+
+
+def leaking(share, at):
+    """Laplace noise well within epsilon 1, which with probability `share` gives `at(d)` instead."""
+
+    def mechanism(d, size, rng):
+        values = d + rng.laplace(scale=1 / 0.9, size=size)
+        values[rng.random(size) < share] = at(d)
+        return values
+
+    return mechanism
+
+
+def test_a_leak_in_the_far_tail_is_found():
+    """About 50 of 50,000 pilot runs: rare, but against none on the other side."""
+    result = check(leaking(1e-3, lambda d: 1000 + d), 0, 1, claim=PureDP(1.0), runs=1_000_000)
+    assert result.is_refuted
+    assert result.bound > 2
+
+
+def test_a_value_that_comes_again_inside_continuous_noise_is_found():
+    result = check(leaking(5e-3, float), 0, 1, claim=PureDP(1.0), runs=1_000_000)
+    assert result.is_refuted
+    assert "output = " in result.event_in_words
+
+
+def test_the_same_value_on_both_sides_is_no_leak():
+    result = check(leaking(5e-3, lambda d: 0.5), 0, 1, claim=PureDP(1.0), runs=400_000, alpha=RARE)
+    assert not result.is_refuted
+
+
+def test_exceptions_are_noted():
+    def fragile(d, rng):
+        if d and rng.random() < 0.02:
+            raise KeyError
+        return d + rng.laplace()
+
+    result = check(fragile, 0, 1, claim=PureDP(1.0), runs=20_000, jobs=1)
+    assert result.is_refuted
+    assert any(note.startswith("KeyError was raised in ") and note.endswith("on y") for note in result.notes)
+    assert "note: KeyError was raised" in str(result)
+
+
+def test_outputs_that_never_vary_are_noted():
+    result = check(lambda d: None, 0, 1, claim=PureDP(1.0), runs=10_000, jobs=1)
+    assert result.verdict is Verdict.NOT_REFUTED
+    assert len(result.notes) == 2
+    assert "gave the same output" in result.notes[0]
+    assert check(lambda d, rng: rng.random(), 0, 1, claim=PureDP(1.0), runs=10_000, jobs=1).notes == ()
+
+
+def test_outputs_made_elsewhere_have_to_be_independent():
+    rng = np.random.default_rng(1)
+    xs, ys = rng.laplace(0, 1, 20_000), rng.laplace(1, 1, 20_000)
+    result = check_outputs(np.repeat(xs, 10), np.repeat(ys, 10), claim=PureDP(1.5))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "successive runs on x are correlated" in str(result)
+    assert check_outputs(np.repeat(xs, 10), ys, claim=PureDP(1.5), ignore="serial-dependence").findings == ()
+    assert check_outputs(np.sort(xs), np.sort(ys), claim=PureDP(1.5), alpha=RARE).verdict is Verdict.NOT_REFUTED
+
+
+def test_large_integers_are_counted_as_they_were_chosen():
+    """Beyond 2**53 neighbouring integers fall together as doubles; single outcomes still tell x from y."""
+
+    def ring(d, size, rng):
+        return 2**60 + d + rng.geometric(0.9, size) - rng.geometric(0.9, size)
+
+    assert check(ring, 0, 1, claim=PureDP(1.0), runs=200_000).bound > 2
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_mechanism_that_exits_does_not_end_the_audit(code):
+    def leaves(d, rng):
+        raise SystemExit(code)
+
+    with pytest.raises(MechanismError, match="called exit"):
+        check(leaves, 0, 1, claim=PureDP(1.0), runs=1_000, jobs=1)
