@@ -44,4 +44,4 @@ def supporting_line(claim: Claim, q: float) -> Line:
     error = 8 * np.finfo(float).eps * abs(float(small[1])) / h
     slope = max(0.5 * (before + after), 0.0)
     intercept = float(values[1]) - slope * q + max(before - after, 0.0) * h + error * q
-    return Line(slope + error, min(max(intercept, 0.0), 1.0))
+    return Line(float(slope + error), float(min(max(intercept, 0.0), 1.0)))
