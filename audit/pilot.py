@@ -12,7 +12,7 @@ from .outputs import Outputs, Raised, merge, outcome_key, outcome_list
 from .sampling import Plan, check_shape, draw_pilot
 
 _SHARE = 20  # one run in twenty chooses the event: costs 2.6% of the gap and finds nearly the best event
-_LEAST, _MOST = 2_000, 500_000
+_LEAST, _MOST = 2_000, 250_000
 # An event with few hits on one side is as rare as the pilot can see; a third of the runs then look for a rarer one.
 _SAME = 100  # outputs looked at first for one that differs
 _PROBED = 20  # runs on each dataset, all of which may not raise

@@ -29,7 +29,7 @@ _SIDES: tuple[Side, ...] = ("x", "y")
 
 _BLOCK_NUMBERS = 1 << 16  # numbers in a block of a block sampler: half a megabyte, which stays in the cache
 _LOOPED_BLOCK = 1 << 10  # runs in a block of a looped function
-FINGERPRINTED = 1024  # outputs at the head of a block that are hashed, to recognise a repeated block
+FINGERPRINTED = 256  # outputs at the head of a block that are hashed, to recognise a repeated block
 _TASKS = 256  # tasks that a phase is cut into at most: enough for progress and balance, few enough to be cheap
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from .events import outcome_words
 from .outputs import Outputs, as_numbers, outcome_key
 
+_RUNS = 100_000  # of a longer pilot the first ones
 _BINS = 40
 _OUTCOMES = 24
 
@@ -38,6 +39,7 @@ def sketch(x: Outputs, y: Outputs) -> Sketch | None:
     """The table for these outputs: by outcome where few are distinct, in bins where they are numbers, else None."""
     if x.ndim == 2:
         return None
+    x, y = x[:_RUNS], y[:_RUNS]
     head = {outcome_key(value) for value in [*x[:1000].tolist(), *y[:1000].tolist()]}
     if len(head) <= _OUTCOMES:
         tallies = [Counter(map(outcome_key, part.tolist())) for part in (x, y)]

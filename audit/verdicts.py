@@ -136,7 +136,7 @@ class AuditResult:
     def verdict(self) -> Verdict:
         """REFUTED if and only if the bound exceeds the claim and no health check failed.
 
-        The bound is found from below to .2% of its gap, so a p-value within rounding of alpha may go with a bound that
+        The bound is found from below to .4% of its gap, so a p-value within rounding of alpha may go with a bound that
         does not exceed the claim.
         """
         if self.findings:

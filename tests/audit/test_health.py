@@ -13,7 +13,7 @@ from scipy.special import gammaln
 from dpaudit import PureDP, Verdict, check
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.health import HealthCheck, checks_to_ignore, examine
-from dpaudit.audit.sampling import BlockCounts
+from dpaudit.audit.sampling import FINGERPRINTED, BlockCounts
 
 PROMISED = 1e-6  # of one audit, all checks on both sides together
 NONE = frozenset()
@@ -149,10 +149,10 @@ def alarms(pilot, main, kind):
 
 
 def test_false_alarms_of_repeated_blocks():
-    """Coins of probability p: two blocks agree by chance, and the estimate of that chance is too low.
+    """Coins of probability p: the heads of two blocks agree by chance, and the limit for that chance may be too low.
 
-    Looped runs in blocks of 1,024, a pilot of two blocks. The chance is estimated from the first pilot block alone,
-    so the alarm needs at most h₀ successes there, independently of a repeat among the other blocks.
+    Looped runs in blocks of 1,024, a pilot of two blocks. The alarm needs at least h₀ successes in each half of the
+    pilot, independently of a repeat among the other blocks.
     """
     size, n_blocks = 1024, 40
     pairs = math.comb(n_blocks, 2)
@@ -163,15 +163,14 @@ def test_false_alarms_of_repeated_blocks():
         block[:successes] = 1.0
         return [block, block.copy()[::-1]]
 
-    alarmed = [alarms(pilot_with(h), repeated, HealthCheck.REPEATED_BLOCKS) for h in range(60)]
+    alarmed = [alarms(pilot_with(h), repeated, HealthCheck.REPEATED_BLOCKS) for h in range(0, 512)]
     least = alarmed.index(True)
     assert all(alarmed[least:])
     worst = 0.0
-    for p in np.geomspace(1e-4, 0.1, 200):
-        agreement = (1 - 2 * p * (1 - p)) ** size
-        repeat = pairs * agreement
-        if repeat < 0.1:  # then a repeat has nearly this probability: Bonferroni's second term is below half of it
-            worst = max(worst, 0.5 * repeat * float(stats.binom.sf(least - 1, size, p)))
+    for p in np.geomspace(1e-4, 0.5, 400):
+        agreement = (1 - 2 * p * (1 - p)) ** FINGERPRINTED
+        repeat = min(1.0, pairs * agreement)
+        worst = max(worst, repeat * float(stats.binom.sf(2 * least - 1, 2 * size, p)))
     assert 2 * worst <= PROMISED  # two sides
 
 
