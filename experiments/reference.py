@@ -106,11 +106,11 @@ def reference_cases() -> list[Case]:
         ),
         _faulty(
             "gaussian-variance",
-            VarianceAsScaleGaussian(8.0, 1e-5),
+            VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1),
             0.0,
-            1.0,
-            Within("l2"),
-            "variance for standard deviation",
+            0.1,
+            Within("l2", 0.1),
+            "variance for standard deviation, which is .37",
         ),
         _faulty(
             "gaussian-classical-at-10",
