@@ -27,7 +27,7 @@ Shapes = dict[str, tuple[int, ...]] | None
 _PHASES: tuple[Phase, ...] = ("pilot", "main")
 _SIDES: tuple[Side, ...] = ("x", "y")
 
-_BLOCK_NUMBERS = 1 << 16  # numbers in a block of a block sampler: half a megabyte, which stays in the cache
+_BLOCK_NUMBERS = 1 << 17  # numbers in a block of a block sampler: a megabyte, measured best of 2¹⁵ … 2¹⁷
 _LOOPED_BLOCK = 1 << 10  # runs in a block of a looped function
 FINGERPRINTED = 256  # outputs at the head of a block that are hashed, to recognise a repeated block
 _TASKS = 256  # tasks that a phase is cut into at most: enough for progress and balance, few enough to be cheap

@@ -53,7 +53,7 @@ class Walk:
 VIOLATIONS = [
     (fixed_seed, 500_000, HealthCheck.REPEATED_BLOCKS),
     (few_streams, 900_000, HealthCheck.REPEATED_BLOCKS),
-    (one_draw_for_a_block, 900_000, HealthCheck.UNSTEADY_HITS),
+    (one_draw_for_a_block, 2_000_000, HealthCheck.UNSTEADY_HITS),
     (reused_noise, 200_000, HealthCheck.SERIAL_DEPENDENCE),
     (Walk(), 12_000, HealthCheck.SERIAL_DEPENDENCE),
 ]

@@ -77,23 +77,23 @@ def test_counts_are_those_of_the_blocks_drawn_one_by_one():
     assert abs(x.hits.sum() / 150_000 - 0.5) < 6 * 0.5 / np.sqrt(150_000)
 
 
-@pytest.mark.parametrize("runs", [1, 255, 65_536, 65_537, 200_000])
+@pytest.mark.parametrize("runs", [1, 255, 131_072, 131_073, 400_000])
 def test_runs_need_not_be_a_multiple_of_the_block(runs):
     for hits, sizes, fingerprints in counted(runs=runs):
         assert sum(sizes) == runs
-        assert len(hits) == len(fingerprints) == len(sizes) == -(-runs // 65_536)
+        assert len(hits) == len(fingerprints) == len(sizes) == -(-runs // 131_072)
     assert [block.size for block in draw_pilot(plan(), runs)[1]] == counted(runs=runs)[1][1]
 
 
 def test_a_longer_run_begins_like_a_shorter_one():
-    short, long = counted(runs=65_536), counted(runs=200_000)
+    short, long = counted(runs=131_072), counted(runs=400_000)
     for a, b in zip(short, long, strict=True):
         assert a[2] == b[2][:1]
 
 
 def test_blocks_of_vectors_are_shorter_and_do_not_depend_on_the_workers():
-    assert plan(noisy).block == 65_536
-    assert plan(vectors).block == plan(vectors, jobs=2).block == 655
+    assert plan(noisy).block == 131_072
+    assert plan(vectors).block == plan(vectors, jobs=2).block == 1_310
     assert plan(lambda d, size, rng: np.zeros((size, 10_000))).block == 256
     assert plan(one_noisy).block == 1024
 
