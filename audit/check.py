@@ -17,8 +17,8 @@ import scipy
 
 from .adjacency import Adjacency
 from .claims import ApproxDP, Claim, ClaimAtDistance, PureDP, claim_at
-from .datasets import difference, summarise
-from .errors import ClaimError, MechanismError, OptionError
+from .datasets import difference, is_empty, summarise
+from .errors import ClaimError, DatasetError, MechanismError, OptionError
 from .health import Finding, checks_to_ignore, examine, examine_order
 from .inference.counts import Counts, check_alpha
 from .inference.joint import check_test_alpha, joint_test, strength_lower
@@ -125,6 +125,8 @@ def check(
     """
     started = time.perf_counter()
     sampler, distance, jobs = as_sampler(mechanism, name), _check_distance(distance), _check_jobs(jobs)
+    if is_empty(x) and is_empty(y):
+        raise DatasetError("both datasets are empty; pass one that holds the row in which neighbours differ.")
     if adjacency is not None:
         if not isinstance(adjacency, Adjacency):
             raise OptionError(

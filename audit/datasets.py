@@ -41,6 +41,14 @@ def shorten(value: Any) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
+def is_empty(dataset: Any) -> bool:
+    """Whether the dataset is a collection without a row; a scalar is none."""
+    try:
+        return len(dataset) == 0
+    except TypeError:
+        return False
+
+
 def is_frame(dataset: Any) -> bool:
     """Whether the dataset is a pandas (or alike) data frame, without importing pandas."""
     return hasattr(dataset, "columns") and hasattr(dataset, "itertuples")

@@ -20,7 +20,7 @@ from ..audit.sampling import Plan, plan_blocks
 from ..audit.verdicts import Verdict
 from ..mechanisms import LaplaceMechanism
 from .reference import reference_cases
-from .suite import Case
+from .suite import Case, run_cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,21 +102,8 @@ def reference(seeds: int, runs: int, alpha: float, jobs: int | None) -> tuple[Ta
 
 
 def _over_seeds(case: Case, seeds: int, runs: int, alpha: float, jobs: int | None) -> tuple[list[float], int]:
-    results = [
-        check(
-            case.mechanism,
-            case.x,
-            case.y,
-            claim=case.claim,
-            adjacency=case.adjacency,
-            runs=runs,
-            alpha=alpha,
-            seed=seed,
-            jobs=jobs,
-        )
-        for seed in range(seeds)
-    ]
-    return [result.bound for result in results], sum(result.verdict is case.expected for result in results)
+    suites = [run_cases([case], runs=runs, alpha=alpha, seed=seed, jobs=jobs) for seed in range(seeds)]
+    return [suite.entries[0].result.bound for suite in suites], sum(suite.is_met for suite in suites)
 
 
 def _audit(mechanism: LaplaceMechanism, runs: int, jobs: int) -> None:

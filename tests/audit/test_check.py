@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from dpaudit import AddRemove, ApproxDP, GaussianDP, PureDP, Verdict, Within, check, check_outputs, epsilon_lower
-from dpaudit.audit.errors import AdjacencyError, AuditError, ClaimError, MechanismError, OptionError
+from dpaudit.audit.errors import AdjacencyError, AuditError, ClaimError, DatasetError, MechanismError, OptionError
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.inference.joint import strength_lower
 
@@ -296,3 +296,12 @@ def test_false_alarms_are_as_rare_as_promised():
     settings = {"claim": PureDP(1.0), "runs": 2_000, "jobs": 1}
     refuted = sum(check(flip(1.0), True, False, seed=s, **settings).is_refuted for s in range(300))
     assert refuted <= stats.binom.isf(1e-6, 300, 0.05), f"{refuted} of 300 refuted"
+
+
+def test_two_empty_datasets_are_refused_and_one_is_not():
+    def count(rows, size, rng):
+        return len(rows) + rng.laplace(size=size)
+
+    with pytest.raises(DatasetError, match="both datasets are empty"):
+        check(count, [], np.empty(0), claim=PureDP(1.0))
+    assert not check(count, [1], [], claim=PureDP(1.0), adjacency=AddRemove(), runs=20_000, alpha=RARE).is_refuted
