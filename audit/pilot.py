@@ -11,11 +11,10 @@ from .errors import MechanismError
 from .outputs import Outputs, Raised, merge, outcome_key, outcome_list
 from .sampling import Plan, check_shape, draw_pilot
 
-_SHARE = 20  # one run in twenty chooses the event: costs 2.6% of the gap and finds nearly the best event
+_SHARE = 20  # one run in twenty chooses the event, which costs 2.6% of the gap
 _LEAST, _MOST = 2_000, 250_000
-# An event with few hits on one side is as rare as the pilot can see; a third of the runs then look for a rarer one.
 _SAME = 100  # outputs looked at first for one that differs
-_PROBED = 20  # runs on each dataset, all of which may not raise
+# An event with few hits on one side is as rare as the pilot can see; a third of the runs then look for a rarer one.
 _FEW_HITS, _DEEP_SHARE, _DEEP_MOST = 50, 3, 2_000_000
 
 
@@ -49,9 +48,8 @@ def run_pilot(plan: Plan, claim: Claim, runs: int, alpha: float) -> Pilot:
     Raises
     ------
     MechanismError
-        If the first runs all raise, or blocks of one side differ in shape.
+        If every pilot run raises, or blocks of one side differ in shape.
     """
-    _probe(plan)
     size = _pilot_runs(runs)
     blocks_x, blocks_y = draw_pilot(plan, size)
     pilot = _pilot(plan, blocks_x, blocks_y, claim, runs, alpha, deep=False)
@@ -62,22 +60,21 @@ def run_pilot(plan: Plan, claim: Claim, runs: int, alpha: float) -> Pilot:
     return pilot
 
 
-def _probe(plan: Plan) -> None:
-    """Refuses a mechanism that raises in each of its first runs on both datasets, with the exception."""
-    if plan.sampler.is_block:
+def _refuse_if_all_raised(plan: Plan, x: Outputs, y: Outputs) -> None:
+    """Refuses a mechanism that raised in every pilot run on both datasets, with the exception of one more run."""
+    if not all(isinstance(output, Raised) for outputs in (x, y) for output in outputs):
         return
-    for side in ("x", "y"):
-        if not all(isinstance(output, Raised) for output in plan.draw("pilot", side, 0, _PROBED)):
-            return
+    reason: Exception | None = None
     try:
         plan.sampler.call(plan.x, plan.generator("pilot", "x", 0))
     except Exception as error:
-        raise MechanismError(
-            f"{plan.sampler.name} raised in each of its first {_PROBED} runs on x and on y, "
-            f"{type(error).__name__}: {error}; run it once by hand.",
-            mechanism=plan.sampler.name,
-            type=type(error).__qualname__,
-        ) from error
+        reason = error
+    raise MechanismError(
+        f"{plan.sampler.name} raised in every one of {len(x):,} pilot runs on x and on y, "
+        f"{type(reason).__name__}: {reason}; run it once by hand.",
+        mechanism=plan.sampler.name,
+        type=type(reason).__qualname__,
+    ) from reason
 
 
 def split_pilot(xs: Outputs, ys: Outputs, claim: Claim, runs: int, alpha: float) -> tuple[Pilot, Outputs, Outputs]:
@@ -97,6 +94,7 @@ def _pilot(
 ) -> Pilot:
     _check_blocks(blocks_x, blocks_y, plan.sampler.is_block, plan.sampler.name)
     x, y = merge(blocks_x, blocks_y)
+    _refuse_if_all_raised(plan, x, y)
     return Pilot(_choose(x, y, claim, runs, alpha, deep=deep), blocks_x, blocks_y, x, y)
 
 

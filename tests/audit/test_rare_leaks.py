@@ -86,3 +86,14 @@ def test_a_mechanism_that_exits_does_not_end_the_audit(code):
 
     with pytest.raises(MechanismError, match="called exit"):
         check(leaves, 0, 1, claim=PureDP(1.0), runs=1_000, jobs=1)
+
+
+def test_a_mechanism_that_nearly_always_raises_is_audited():
+    """Exceptions are outputs: only a mechanism that never returns cannot be run."""
+
+    def mostly(d, rng):
+        if rng.random() < 0.995:
+            raise ValueError
+        return d
+
+    assert check(mostly, 0, 1, claim=PureDP(1.0), runs=100_000, jobs=1).is_refuted
