@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainccinv, betaincinv, ndtr
+from scipy.special import betainc, betaincc, betainccinv, betaincinv, ndtr
 
 Array = npt.NDArray[np.float64]
 
 _NORMAL_FROM = 1e4  # variance from which the normal bound is used
 _REACH = 7.5  # standard deviations summed on each side; with 30 hits more, Bernstein's inequality leaves out < 1e-12
 _REST = 1e-12
+_WIDE = 1e-9  # over the error of the inverse beta functions
 _SAFETY = 1.0 + 1e-9  # over the rounding error of the sums and of ndtr (below 1e-11)
 
 
@@ -99,13 +100,40 @@ def clopper_pearson(hits: int, runs: int, *, alpha: float) -> tuple[tuple[float,
     ----------
     Clopper & Pearson (1934).
     """
-    low, low_rest = 0.0, 1.0
-    if hits > 0:
-        low = float(betaincinv(hits, runs - hits + 1, alpha / 2))
-        low_rest = float(betainccinv(runs - hits + 1, hits, alpha / 2))
-    high, high_rest = 1.0, 0.0
-    if hits < runs:
-        high = float(betainccinv(hits + 1, runs - hits, alpha / 2))
-        high_rest = float(betaincinv(runs - hits, hits + 1, alpha / 2))
-    wide = 1e-9  # over the error of the inverse beta functions
-    return (low * (1 - wide), low_rest * (1 + wide)), (high * (1 + wide), high_rest * (1 - wide))
+    hit, miss = np.array([float(hits)]), np.array([float(runs - hits)])
+    low, high = _lower_limit(hit, runs, alpha / 2), _upper_limit(hit, runs, alpha / 2)
+    low_rest, high_rest = _upper_limit(miss, runs, alpha / 2), _lower_limit(miss, runs, alpha / 2)
+    return (float(low[0]), float(low_rest[0])), (float(high[0]), float(high_rest[0]))
+
+
+def limits(hits: Array, runs: float, *, alpha: float) -> tuple[Array, Array]:
+    """Exact lower and upper limits for probabilities, each wrong with probability at most `alpha` (Clopper-Pearson).
+
+    `hits` and the limits have shape (K,). Above a half a limit is one less that of the misses, which is the more exact.
+    """
+    low, high = _lower_limit(hits, runs, alpha), _upper_limit(hits, runs, alpha)
+    above = low > 0.5
+    low[above] = np.nextafter(1.0 - _upper_limit(runs - hits[above], runs, alpha), 0.0)
+    above = high > 0.5
+    high[above] = np.minimum(np.nextafter(1.0 - _lower_limit(runs - hits[above], runs, alpha), 2.0), 1.0)
+    return low, high
+
+
+# SciPy's inverse (1.17) is far off, to the wrong side, where a shape is exactly 1000 and the runs are 3·10⁸ or more;
+# the tails are not. Where the tail at a limit is too large, the limit of one hit less, or more, serves: it is wider.
+
+
+def _lower_limit(hits: Array, runs: float, alpha: float) -> Array:
+    k = np.maximum(hits, 1.0)
+    limit = betaincinv(k, runs - k + 1, alpha)
+    is_wrong = betainc(k, runs - k + 1, limit) > alpha * (1 + 1e-6)
+    limit = np.where(is_wrong, betaincinv(np.maximum(k - 1, 1.0), runs - k + 2, alpha), limit)
+    return np.where(hits > 0, limit * (1 - _WIDE), 0.0)
+
+
+def _upper_limit(hits: Array, runs: float, alpha: float) -> Array:
+    k = np.minimum(hits, runs - 1)
+    limit = betainccinv(k + 1, runs - k, alpha)
+    is_wrong = betaincc(k + 1, runs - k, limit) > alpha * (1 + 1e-6)
+    limit = np.where(is_wrong, betainccinv(k + 2, np.maximum(runs - k - 1, 1.0), alpha), limit)
+    return np.where(hits < runs, np.minimum(limit * (1 + _WIDE), 1.0), 1.0)
