@@ -1,10 +1,14 @@
 """Empirical privacy auditing: does this code have the differential privacy it claims?"""
 
 from .audit.adjacency import AddRemove, Adjacency, Local, Replace, UserLevel, Within
-from .audit.check import check, check_outputs, epsilon_lower
+from .audit.bounds import epsilon_lower
+from .audit.cell_counts import CellCounts
+from .audit.check import check, check_outputs
 from .audit.claims import ApproxDP, Claim, GaussianDP, PureDP
 from .audit.curves import PrivacyProfile, TradeOffCurve
 from .audit.errors import AuditError
+from .audit.measure import count_cells
+from .audit.propositions import NFoldComposition, ProbabilityPreservation
 from .audit.records import Entry, Suite, load, save
 from .audit.renyi import RenyiDP, ZeroConcentratedDP
 from .audit.verdicts import AuditResult, Verdict
@@ -13,6 +17,8 @@ __all__ = [
     "check",
     "check_outputs",
     "epsilon_lower",
+    "count_cells",
+    "CellCounts",
     "AuditResult",
     "Verdict",
     "Entry",
@@ -25,6 +31,8 @@ __all__ = [
     "GaussianDP",
     "RenyiDP",
     "ZeroConcentratedDP",
+    "ProbabilityPreservation",
+    "NFoldComposition",
     "PrivacyProfile",
     "TradeOffCurve",
     "Adjacency",

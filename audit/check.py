@@ -2,36 +2,48 @@
 
 from __future__ import annotations
 
-import math
-import numbers
-import secrets
 import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import scipy
 
 from .adjacency import Adjacency
-from .claims import ApproxDP, Claim, ClaimAtDistance, PureDP, claim_at
+from .cell_counts import CellCounts
+from .cells import learn_cells
+from .claims import Claim, ClaimAtDistance, claim_at
 from .datasets import difference, is_empty, summarise
-from .errors import ClaimError, DatasetError, MechanismError, OptionError
-from .health import Finding, checks_to_ignore, examine, examine_order
-from .inference.counts import Counts, check_alpha
-from .inference.joint import check_test_alpha, joint_test, strength_lower
+from .errors import DatasetError, MechanismError, OptionError
+from .health import Finding, HealthCheck, checks_to_ignore, examine, examine_order
+from .inference.counts import Counts
+from .inference.joint import check_test_alpha, joint_test
 from .inference.planning import resolution as reached_resolution
+from .inference.sequential import sequential_resolution
+from .measure import as_cell_counts
 from .mechanism import as_sampler
-from .outputs import Outputs, are_equal, as_outputs
+from .options import (
+    check_cells,
+    check_distance,
+    check_jobs,
+    check_power,
+    check_resolution,
+    check_runs,
+    check_seconds,
+    check_seed,
+)
+from .outputs import Outputs, are_equal, as_outputs, merge
 from .pilot import Pilot, pilot_notes, run_pilot, split_pilot
-from .sampling import count_hits, plan_blocks
+from .sampling import Plan, count_hits, plan_blocks
+from .sequential import late_batches, run_sequentially
+from .sizing import runs_for
 from .sketches import sketch
-from .verdicts import AuditResult, Pair
+from .verdicts import CELL_SHARE, AuditResult, Pair
 
-_LEAST_RUNS = 40
-_POWER = 0.95
+_RUNS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,10 +52,11 @@ class _Settings:
 
     claim: Claim
     pair: Pair
-    runs: int
     alpha: float
     resolution: float | None
+    power: float
     name: str
+    seed: int
 
 
 def check(
@@ -54,10 +67,14 @@ def check(
     claim: Claim | ClaimAtDistance,
     adjacency: Adjacency | None = None,
     distance: float = 1,
-    runs: int = 1_000_000,
+    runs: int | None = None,
     alpha: float = 0.05,
     seed: int | None = 0,
     resolution: float | None = None,
+    power: float = 0.95,
+    sequential: bool = False,
+    seconds: float | None = None,
+    cells: int = 0,
     jobs: int | None = None,
     name: str | None = None,
     ignore: str | Iterable[str] = (),
@@ -82,15 +99,26 @@ def check(
         Checks the pair; without one the caller has declared the pair to be `distance` apart, and the result says so.
     distance : float
         Distance of the pair. Beyond 1 the claim's group version is audited.
-    runs : int
+    runs : int, optional
         Runs on each dataset, those that choose the event included: one in twenty, at least 2,000 (half of a small
-        number), and a third where the best event is rare.
+        number), and a third where the best event is rare. Of a sequential audit, the most that it may take. By
+        default what the `resolution` needs, or a million where none is given.
     alpha : float
         Allowed probability of refuting a correct mechanism, in (0, 1).
     seed : int or None
         Fixes every number, whatever the workers; None draws one, which the result records.
     resolution : float, optional
         Excess of the claim's strength that the audit has to be able to find; too few runs for it are INCONCLUSIVE.
+    power : float
+        Probability with which it has to be found, in (0, 1).
+    sequential : bool
+        Whether to stop as soon as the claim is refuted. Nothing is lost in validity and little in power: where the
+        claim holds, the smallest excess found is about 1.4 times that of a fixed number of runs.
+    seconds : float, optional
+        Time after which a sequential audit stops, at the end of the batch in hand.
+    cells : int
+        Number of cells of outputs to count besides, 0 for none, such as 32: the result then has the ratio of each cell,
+        the privacy profile and the trade-off curve with a band. They take a tenth of alpha. Not for sequential audits.
     jobs : int, optional
         Workers; by default what `joblib.parallel_config` says, or every core.
     name : str, optional
@@ -124,7 +152,7 @@ def check(
     (True, True)
     """
     started = time.perf_counter()
-    sampler, distance, jobs = as_sampler(mechanism, name), _check_distance(distance), _check_jobs(jobs)
+    sampler, distance, jobs = as_sampler(mechanism, name), check_distance(distance), check_jobs(jobs)
     if is_empty(x) and is_empty(y):
         raise DatasetError("both datasets are empty; pass one that holds the row in which neighbours differ.")
     if adjacency is not None:
@@ -137,21 +165,54 @@ def check(
     settings = _Settings(
         claim=claim_at(claim, distance),
         pair=_pair(x, y, adjacency, distance, keep_datasets),
-        runs=_check_runs(runs),
         alpha=check_test_alpha(alpha),
-        resolution=_check_resolution(resolution),
+        resolution=check_resolution(resolution),
+        power=check_power(power),
         name=sampler.name,
+        seed=check_seed(seed),
     )
-    ignored = checks_to_ignore(ignore)
-    root = _check_seed(seed)
-    plan = plan_blocks(sampler, x, y, root, jobs)
-    pilot = run_pilot(plan, settings.claim, settings.runs, settings.alpha)
-    is_replayable = are_equal(plan.draw("pilot", "x", 0, len(pilot.blocks_x[0])), pilot.blocks_x[0])
+    seconds, cells, ignored = check_seconds(seconds, sequential), check_cells(cells), checks_to_ignore(ignore)
+    if cells and sequential:
+        raise OptionError("cells are counted in a fixed number of runs; use sequential=False.", cells=cells)
+    runs = None if runs is None else check_runs(runs)
+    plan = plan_blocks(sampler, x, y, settings.seed, jobs)
+    if runs is None:
+        runs = _runs(plan, settings, sequential)
+    if sequential:
+        result = _check_sequentially(plan, settings, runs, seconds, ignored, progress)
+    else:
+        result = _check_fixed(plan, settings, runs, cells, ignored, progress)
+    result.environment["seconds"] = round(time.perf_counter() - started, 3)
+    return result
+
+
+def _runs(plan: Plan, settings: _Settings, sequential: bool) -> int:
+    """The runs of an audit that was given none."""
+    if settings.resolution is None:
+        return _RUNS
+    return runs_for(plan, settings.claim, settings.resolution, settings.power, settings.alpha, sequential=sequential)
+
+
+def _check_fixed(
+    plan: Plan,
+    settings: _Settings,
+    runs: int,
+    n_cells: int,
+    ignored: frozenset[HealthCheck],
+    progress: Callable[[int], None] | None,
+) -> AuditResult:
+    """The audit of a fixed number of runs: the pilot chooses an event, the rest is counted and tested once."""
+    started = time.perf_counter()
+    pilot = run_pilot(plan, settings.claim, runs, settings.alpha)
+    is_replayable = _repeats(plan, pilot.blocks_x[0])
     if progress is not None:
         progress(2 * pilot.runs)
     sampled = time.perf_counter()
-    shapes = {"x": pilot.blocks_x[0].shape[1:], "y": pilot.blocks_y[0].shape[1:]} if sampler.is_block else None
-    main_x, main_y = count_hits(plan, pilot.choice.event, shapes, settings.runs - pilot.runs, progress=progress)
+    shapes = {"x": pilot.blocks_x[0].shape[1:], "y": pilot.blocks_y[0].shape[1:]} if plan.sampler.is_block else None
+    partition = learn_cells(pilot.x, pilot.y, n_cells) if n_cells else None
+    main_x, main_y = count_hits(
+        plan, pilot.choice.event, shapes, runs - pilot.runs, partition=partition, progress=progress
+    )
     counted = time.perf_counter()
     counts = Counts(
         hits_x=int(main_x.hits.sum()),
@@ -160,17 +221,62 @@ def check(
         runs_y=int(main_y.sizes.sum()),
     )
     findings = examine((pilot.blocks_x, pilot.blocks_y), (main_x, main_y), ignored)
-    result = _conclude(settings, pilot, counts, root, is_replayable, findings)
+    cells = None if partition is None else as_cell_counts(partition, main_x, main_y, CELL_SHARE * settings.alpha)
+    result = _conclude(settings, runs, pilot, counts, is_replayable, findings, cells)
     finished = time.perf_counter()
     result.environment.update(
-        {
-            "seconds": round(finished - started, 3),
-            "seconds_pilot": round(sampled - started, 3),
-            "seconds_main": round(counted - sampled, 3),
-            "seconds_test": round(finished - counted, 3),
-        }
+        seconds_pilot=round(sampled - started, 3),
+        seconds_main=round(counted - sampled, 3),
+        seconds_test=round(finished - counted, 3),
     )
     return result
+
+
+def _check_sequentially(
+    plan: Plan,
+    settings: _Settings,
+    runs: int,
+    seconds: float | None,
+    ignored: frozenset[HealthCheck],
+    progress: Callable[[int], None] | None,
+) -> AuditResult:
+    """The audit that bets batch by batch and stops when the claim is refuted."""
+    course = run_sequentially(plan, settings.claim, runs, settings.alpha, seconds, progress)
+    claim, directed, done = settings.claim, course.counts, course.looks[-1]
+    if course.likelier_on == "y":
+        claim, directed = claim.reversed(), directed.swapped()
+    sizes = late_batches(done.runs)
+    rate = (directed.hits_y + 0.5) / (directed.runs_y + 1.0)
+    x, y = merge(course.blocks_x, course.blocks_y)
+    return AuditResult(
+        mechanism=settings.name,
+        claim=settings.claim,
+        pair=settings.pair,
+        event=course.event,
+        likelier_on=course.likelier_on,
+        counts=course.counts,
+        alpha=settings.alpha,
+        p_value=done.p_value,
+        bound=done.bound,
+        resolution=sequential_resolution(claim, sizes, rate, alpha=settings.alpha, power=settings.power),
+        power=settings.power,
+        requested_resolution=settings.resolution,
+        runs=done.runs,
+        pilot_runs=course.learned_from,
+        seed=settings.seed,
+        is_replayable=_repeats(plan, course.blocks_x[0]),
+        findings=examine((course.blocks_x, course.blocks_y), (course.main_x, course.main_y), ignored),
+        notes=pilot_notes(x, y, runs="runs"),
+        sketch=sketch(x, y),
+        versions=_versions(),
+        looks=course.looks,
+        stopped=course.stopped,
+    )
+
+
+def _repeats(plan: Plan, block: Outputs) -> bool:
+    """Whether drawing the first block again gives the same outputs: a seed then fixes the audit."""
+    return are_equal(plan.draw("pilot", "x", 0, len(block)), block)
 
 
 def check_outputs(
@@ -182,6 +288,7 @@ def check_outputs(
     alpha: float = 0.05,
     seed: int = 0,
     resolution: float | None = None,
+    power: float = 0.95,
     name: str = "outputs",
     ignore: str | Iterable[str] = (),
 ) -> AuditResult:
@@ -209,11 +316,11 @@ def check_outputs(
     True
     """
     started = time.perf_counter()
-    root, distance = _check_seed(seed), _check_distance(distance)
+    root, distance = check_seed(seed), check_distance(distance)
     given = [_given(values, name) for values in (xs, ys)]
     findings = examine_order(given[0], given[1], checks_to_ignore(ignore))
     sides = [_shuffled(outputs, side, root) for side, outputs in enumerate(given)]
-    runs = min(len(side) for side in sides)
+    runs = check_runs(min(len(side) for side in sides))
     settings = _Settings(
         claim=claim_at(claim, distance),
         pair=Pair(
@@ -223,82 +330,39 @@ def check_outputs(
             adjacency="declared neighbours by the caller",
             distance=distance,
         ),
-        runs=_check_runs(runs),
         alpha=check_test_alpha(alpha),
-        resolution=_check_resolution(resolution),
+        resolution=check_resolution(resolution),
+        power=check_power(power),
         name=name,
+        seed=root,
     )
-    pilot, main_x, main_y = split_pilot(sides[0], sides[1], settings.claim, settings.runs, settings.alpha)
+    pilot, main_x, main_y = split_pilot(sides[0], sides[1], settings.claim, runs, settings.alpha)
     counts = Counts(
         hits_x=pilot.choice.event.count(main_x),
         runs_x=len(main_x),
         hits_y=pilot.choice.event.count(main_y),
         runs_y=len(main_y),
     )
-    result = _conclude(settings, pilot, counts, root, True, findings)
+    result = _conclude(settings, runs, pilot, counts, True, findings)
     result.environment["seconds"] = round(time.perf_counter() - started, 3)
     return result
 
 
-def epsilon_lower(
-    hits_x: int,
-    runs_x: int,
-    hits_y: int,
-    runs_y: int,
-    *,
-    alpha: float,
-    delta: float = 0.0,
-    method: Literal["joint", "clopper-pearson"] = "joint",
-) -> float:
-    """Lower confidence bound on epsilon from bare counts of one event, at the given delta.
-
-    If the mechanism is (ε, delta)-DP, the returned value exceeds ε with probability at most `alpha`, provided that the
-    event and the direction (likelier on x) were chosen without looking at these runs.
-
-    Parameters
-    ----------
-    hits_x, runs_x, hits_y, runs_y : int
-        Runs inside the event and runs in all, on each dataset.
-    alpha : float
-        In (0, 1).
-    delta : float
-        In [0, 1).
-    method : {"joint", "clopper-pearson"}
-        The exact joint test, or for comparison two Clopper-Pearson limits at alpha/2 each, as other tools do.
-
-    Examples
-    --------
-    >>> round(epsilon_lower(20, 10**6, 0, 10**6, alpha=0.05), 1)
-    2.1
-    >>> round(epsilon_lower(20, 10**6, 0, 10**6, alpha=0.05, method="clopper-pearson"), 1)
-    1.2
-    """
-    counts = Counts(hits_x=hits_x, runs_x=runs_x, hits_y=hits_y, runs_y=runs_y)
-    claim = ApproxDP(0.0, delta) if delta else PureDP(0.0)
-    if method == "joint":
-        return strength_lower(counts, claim, alpha=alpha)
-    if method != "clopper-pearson":
-        raise OptionError(f'method={method!r} is unknown; use "joint" or "clopper-pearson".', method=method)
-    from statsmodels.stats.proportion import proportion_confint  # slow to import, and only for comparison
-
-    low = proportion_confint(counts.hits_x, counts.runs_x, alpha=check_alpha(alpha), method="beta")[0]
-    high = proportion_confint(counts.hits_y, counts.runs_y, alpha=alpha, method="beta")[1]
-    return max(0.0, float(claim.strength_of(low, high)))
-
-
 def _conclude(
     settings: _Settings,
+    runs: int,
     pilot: Pilot,
     counts: Counts,
-    seed: int,
     is_replayable: bool,
     findings: tuple[Finding, ...],
+    cells: CellCounts | None = None,
 ) -> AuditResult:
     """The result of testing the counts of the chosen event."""
     choice, directed, claim = pilot.choice, counts, settings.claim
     if choice.likelier_on == "y":
         directed, claim = counts.swapped(), settings.claim.reversed()
-    p_value, bound = joint_test(directed, claim, alpha=settings.alpha)
+    alpha = settings.alpha * (1 - CELL_SHARE) if cells else settings.alpha
+    p_value, bound = joint_test(directed, claim, alpha=alpha)
     q = (directed.hits_y + 0.5) / (directed.runs_y + 1.0)
     return AuditResult(
         mechanism=settings.name,
@@ -310,13 +374,14 @@ def _conclude(
         alpha=settings.alpha,
         p_value=p_value,
         bound=bound,
-        resolution=reached_resolution(claim, directed.runs_x, directed.runs_y, q, alpha=settings.alpha, power=_POWER),
-        power=_POWER,
+        resolution=reached_resolution(claim, directed.runs_x, directed.runs_y, q, alpha=alpha, power=settings.power),
+        power=settings.power,
         requested_resolution=settings.resolution,
-        runs=settings.runs,
+        runs=runs,
         pilot_runs=pilot.runs,
-        seed=seed,
+        seed=settings.seed,
         is_replayable=is_replayable,
+        cells=cells,
         findings=findings,
         notes=pilot_notes(pilot.x, pilot.y),
         sketch=sketch(pilot.x, pilot.y),
@@ -333,49 +398,6 @@ def _pair(x: Any, y: Any, adjacency: Adjacency | None, distance: float, keep: bo
         distance=distance,
         contents=(repr(x), repr(y)) if keep else None,
     )
-
-
-def _check_runs(runs: int) -> int:
-    if not _is_whole(runs) or runs < _LEAST_RUNS:
-        raise OptionError(f"runs={runs!r} is too few; use a whole number >= {_LEAST_RUNS} for each dataset.", runs=runs)
-    return int(runs)
-
-
-def _check_seed(seed: int | None) -> int:
-    if seed is None:
-        return secrets.randbits(63)
-    if not _is_whole(seed) or seed < 0:
-        raise OptionError(f"seed={seed!r} is no seed; use a whole number >= 0, or None for a fresh one.", seed=seed)
-    return int(seed)
-
-
-def _check_jobs(jobs: int | None) -> int | None:
-    if jobs is not None and (not _is_whole(jobs) or jobs == 0):
-        raise OptionError(f"jobs={jobs!r} is no number of workers; use 1 or more, or -1 for every core.", jobs=jobs)
-    return jobs
-
-
-def _check_distance(distance: float) -> float:
-    number = float(distance)
-    if not 0 < number < math.inf:
-        raise ClaimError(f"distance={distance!r} is no distance; use a positive number.", distance=distance)
-    return int(number) if number == int(number) else number
-
-
-def _is_whole(value: Any) -> bool:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        return False
-    number = float(value)
-    return math.isfinite(number) and number == int(number)
-
-
-def _check_resolution(resolution: float | None) -> float | None:
-    if resolution is not None and not 0 < float(resolution) < math.inf:
-        raise OptionError(
-            f"resolution={resolution!r} is no excess; use a positive number in the units of the claim.",
-            resolution=resolution,
-        )
-    return resolution
 
 
 def _given(values: Any, name: str) -> Outputs:

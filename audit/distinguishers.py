@@ -57,7 +57,7 @@ def choose_event(
     *,
     deep: bool = False,
 ) -> Choice:
-    """The event with the largest lower bound to be expected from `runs` runs on each side.
+    """The event with the largest lower bound to be expected from `runs` runs on each side, in either direction.
 
     Parameters
     ----------
@@ -71,15 +71,45 @@ def choose_event(
         Whether the pilot was made long because the best event is rare.
     """
     families = list(event_families(learn_x, learn_y, held_x, held_y))
-    z = max(float(-ndtri(alpha)), 0.0)
-    best = _best(families, _Criterion(claim, runs, z, _DEEP_CAUTION if deep else _CAUTION))
-    if not deep and best is not None and best[0] <= 0:
-        suspect = _best(families, _Criterion(claim, runs, z, _SUSPICION))
+    choice = _choose(families, _Criterion(claim, runs, _z(alpha), _DEEP_CAUTION if deep else _CAUTION), _DIRECTIONS)
+    return _anything_else(learn_x, held_x) if choice is None else choice
+
+
+def choose_event_each_way(
+    learn_x: Outputs,
+    learn_y: Outputs,
+    held_x: Outputs,
+    held_y: Outputs,
+    claim: Claim,
+    runs: int,
+    alpha: float,
+) -> tuple[Choice | None, Choice | None]:
+    """As `choose_event`, the best event for either direction; None for one in which no event is of use."""
+    families = list(event_families(learn_x, learn_y, held_x, held_y))
+    criterion = _Criterion(claim, runs, _z(alpha), _CAUTION)
+    on_x, on_y = _choose(families, criterion, ("x",)), _choose(families, criterion, ("y",))
+    return (_anything_else(learn_x, held_x) if on_x is None and on_y is None else on_x), on_y
+
+
+def _anything_else(learn_x: Outputs, held_x: Outputs) -> Choice:
+    """Where there is nothing to tell apart, such as a constant output: any output that was not seen."""
+    seen = {outcome_key(value): value for value in outcome_list(learn_x[:TABLE])}
+    return Choice(Outcomes(tuple(seen.values()), others=True), "x", 0, 0, len(held_x))
+
+
+def _z(alpha: float) -> float:
+    return max(float(-ndtri(alpha)), 0.0)
+
+
+def _choose(families: list[Family[Any]], criterion: _Criterion, directions: tuple[Direction, ...]) -> Choice | None:
+    """The best event of all families; None where every event is useless."""
+    best = _best(families, criterion, directions)
+    if best is None:
+        return None
+    if criterion.caution > _SUSPICION and best[0] <= 0:
+        suspect = _best(families, replace(criterion, caution=_SUSPICION), directions)
         if suspect is not None and suspect[0] > 0:
             best = suspect
-    if best is None:  # nothing to tell apart, such as a constant output: anything else is the event
-        seen = {outcome_key(value): value for value in outcome_list(learn_x[:TABLE])}
-        return Choice(Outcomes(tuple(seen.values()), others=True), "x", 0, 0, len(held_x))
     _, family, inside, direction, index = best
     hits_x, hits_y = int(family.hits_x[index]), int(family.hits_y[index])
     if not inside:
@@ -87,12 +117,14 @@ def choose_event(
     return Choice(family.build(index, inside), direction, hits_x, hits_y, family.runs)
 
 
-def _best(families: list[Family[Any]], criterion: _Criterion) -> tuple[float, Family[Any], bool, Direction, int] | None:
-    """The best event of all families by a criterion, with its value; None where every event is useless."""
+def _best(
+    families: list[Family[Any]], criterion: _Criterion, directions: tuple[Direction, ...]
+) -> tuple[float, Family[Any], bool, Direction, int] | None:
+    """The best event by a criterion: its value, family, whether it is the complement, its direction and index."""
     best: tuple[float, Family[Any], bool, Direction, int] | None = None
     for family in families:
         for inside in (True, False):
-            for direction in _DIRECTIONS:
+            for direction in directions:
                 index, value = _best_of(family, criterion, inside, direction)
                 # What comes first stays unless it is clearly worse.
                 least = -math.inf if best is None else best[0] + 1e-3 * criterion.claim.strength

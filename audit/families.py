@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -67,7 +67,8 @@ def event_families(learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: 
             values = tuple(project(part, weights) for part in vectors)
             is_coordinate = sum(weight != 0.0 for weight in weights) == 1
             for family in _number_families(*values, fit=not is_coordinate or width <= _FITTED_COORDINATES):
-                yield replace(family, build=_Project(weights, family.build))
+                build = _Project(weights, family.build)
+                yield Family(family.hits_x, family.hits_y, family.runs, build, family.fitted)
     else:
         numbers = tuple(as_numbers(part) for part in parts)
         if np.isfinite(np.concatenate(numbers[:2]).astype(np.float64)).any():
@@ -100,7 +101,8 @@ def _number_families(
     cuts = values if discrete else np.unique(spread)
     others = bool(np.isnan(all_x[-1]) or np.isnan(all_y[-1]))
     if fit:
-        yield from _fitted_family(all_x, all_y, cuts if discrete else None, others)
+        repeats = discrete and len(values) * _TAIL_RUNS <= len(pooled)
+        yield from _fitted_family(all_x, all_y, values if repeats else None, others)
     below = [np.searchsorted(part, cuts, side="right").astype(np.float64) for part in (all_x, all_y)]
     yield Family(below[0], below[1], n, _HalfLines(cuts, True, discrete, others))
     above = [
@@ -121,25 +123,11 @@ def _number_families(
 
 
 def _fitted_family(all_x: Array, all_y: Array, values: Array | None, others: bool) -> Iterator[Family[Intervals]]:
-    """Unions of cells by a fitted log-likelihood ratio; sorted outputs, and their values if those are few."""
-    pooled = np.sort(np.concatenate([all_x, all_y]))
-    pooled = pooled[~np.isnan(pooled)]
-    if values is None:
-        tails = expit(np.linspace(-1, 1, _TAIL_CELLS + 1) * math.log(max(len(pooled) / _TAIL_RUNS, 2.0)))
-        cells = _cells(pooled, np.union1d(np.linspace(0.0, 1.0, _CELLS + 1)[1:-1], tails))
-    else:
-        edges = [-math.inf, *values[1:-1].tolist(), math.inf] if len(values) > 1 else []
-        cells = list(zip(edges, edges, strict=True))
-        if cells:
-            cells[0], cells[-1] = (-math.inf, float(values[0])), (float(values[-1]), math.inf)
-    if len(cells) < 2:
+    """Unions of cells by a fitted log-likelihood ratio."""
+    found = ratio_by_cell(all_x, all_y, values)
+    if found is None:
         return
-    hits_x, hits_y = _cell_counts(cells, all_x), _cell_counts(cells, all_y)
-    middles = np.searchsorted(pooled, np.array([low for low, _ in cells])) + (hits_x + hits_y).astype(np.int64) // 2
-    at = pooled[np.minimum(middles, len(pooled) - 1)]
-    if not (np.isfinite(at).all() and (hits_x + hits_y > 0).all()):
-        return
-    ratio = fit_log_ratio(at, hits_x, hits_y).round(9)
+    cells, ratio, hits_x, hits_y = found
     order = np.argsort(-ratio, kind="stable")
     share, hits = expit(ratio), hits_x + hits_y
     ends = np.flatnonzero(np.diff(ratio[order]) < 0)  # a plateau is taken whole
@@ -154,6 +142,34 @@ def _fitted_family(all_x: Array, all_y: Array, values: Array | None, others: boo
             _Cells(cells, order, tuple(ends.tolist()), others),
             (fitted[0], fitted[1]),
         )
+
+
+def ratio_by_cell(
+    all_x: Array, all_y: Array, values: Array | None = None
+) -> tuple[list[tuple[float, float]], Array, Array, Array] | None:
+    """Cells that hold all numbers, their fitted log ratio of counts, and the outputs on x and on y in each.
+
+    Takes sorted outputs, and the values among them if those are few; None where there are not two cells.
+    """
+    pooled = np.sort(np.concatenate([all_x, all_y]))
+    pooled = pooled[~np.isnan(pooled)]
+    if values is None:
+        wanted = int(np.clip(len(pooled) // _TAIL_RUNS, 2, _CELLS))
+        tails = expit(np.linspace(-1, 1, _TAIL_CELLS + 1) * math.log(max(len(pooled) / _TAIL_RUNS, 2.0)))
+        cells = _cells(pooled, np.union1d(np.linspace(0.0, 1.0, wanted + 1)[1:-1], tails))
+    else:
+        edges = [-math.inf, *values[1:-1].tolist(), math.inf] if len(values) > 1 else []
+        cells = list(zip(edges, edges, strict=True))
+        if cells:
+            cells[0], cells[-1] = (-math.inf, float(values[0])), (float(values[-1]), math.inf)
+    if len(cells) < 2:
+        return None
+    hits_x, hits_y = _cell_counts(cells, all_x), _cell_counts(cells, all_y)
+    middles = np.searchsorted(pooled, np.array([low for low, _ in cells])) + (hits_x + hits_y).astype(np.int64) // 2
+    at = pooled[np.minimum(middles, len(pooled) - 1)]
+    if not (np.isfinite(at).all() and (hits_x + hits_y > 0).all()):
+        return None
+    return cells, fit_log_ratio(at, hits_x, hits_y).round(9), hits_x, hits_y
 
 
 def _cells(pooled: Array, levels: Array) -> list[tuple[float, float]]:
@@ -246,6 +262,14 @@ def _directions(x: Outputs, y: Outputs) -> Iterator[tuple[float, ...]]:
     width = x.shape[1]
     for i in range(min(width, 64)):
         yield tuple(1.0 if j == i else 0.0 for j in range(width))
+    weights = fisher_direction(x, y)
+    if weights is not None:
+        yield weights
+
+
+def fisher_direction(x: Outputs, y: Outputs) -> tuple[float, ...] | None:
+    """Weights of Fisher's linear discriminant of x and y, the largest ±1; None where there is none."""
+    width = x.shape[1]
     x, y = (side[np.isfinite(side).all(axis=1)].astype(np.float64) for side in (x, y))
     both = np.concatenate([x, y])
     if width > 1 and min(len(x), len(y)) > width:
@@ -253,7 +277,8 @@ def _directions(x: Outputs, y: Outputs) -> Iterator[tuple[float, ...]]:
         weights = np.linalg.lstsq(spread, x.mean(axis=0) - y.mean(axis=0), rcond=None)[0]
         size = float(np.abs(weights).max())
         if size > 0 and math.isfinite(size):
-            yield tuple((weights / size).tolist())
+            return tuple((weights / size).tolist())
+    return None
 
 
 def _table_families(learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outputs) -> Iterator[Family[Any]]:

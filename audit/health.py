@@ -87,22 +87,25 @@ def _is_sorted(outputs: Outputs) -> bool:
 
 def _repeated_blocks(side: str, blocks: list[Outputs], counts: BlockCounts) -> list[Finding]:
     """Two blocks that begin alike: a seed fixed inside the mechanism, or one stream shared between workers."""
-    length = min(int(counts.sizes[0]), len(blocks[0]), FINGERPRINTED)
-    pilot = [fingerprint(block) for block in blocks if len(block) >= FINGERPRINTED]
-    main = counts.fingerprints[counts.sizes >= min(FINGERPRINTED, counts.sizes[0])]
-    values = np.concatenate([main, np.array(pilot, dtype=np.uint64)])
-    repeats = len(values) - len(np.unique(values))
+    if len(counts.sizes):
+        length = min(int(counts.sizes[0]), len(blocks[0]), FINGERPRINTED)
+        marks = [int(mark) for mark in counts.fingerprints[counts.sizes >= min(FINGERPRINTED, counts.sizes[0])]]
+        marks += [fingerprint(block) for block in blocks if len(block) >= FINGERPRINTED]
+    else:  # a short sequential audit: blocks as small as its batches
+        length = min(min(map(len, blocks[:-1] or blocks)), FINGERPRINTED)
+        marks = [fingerprint(block[:length]) for block in blocks if len(block) >= length]
+    repeats = len(marks) - len(set(marks))
     if repeats == 0:
         return []
     # Two independent blocks agree by chance with probability (Σ pᵢ²)^length; a constant output always agrees.
     agreement = _agreement(blocks)
-    chance = math.comb(len(values), 2) * math.exp(length * math.log(agreement))
+    chance = math.comb(len(marks), 2) * math.exp(length * math.log(agreement))
     if chance > _FALSE_ALARM:
         return []
     return [
         Finding(
             HealthCheck.REPEATED_BLOCKS,
-            f"{repeats + 1:,} of {len(values):,} blocks of runs on {side} begin with the same outputs: a seed is fixed "
+            f"{repeats + 1:,} of {len(marks):,} blocks of runs on {side} begin with the same outputs: a seed is fixed "
             "inside the mechanism, or workers share one random stream, so the runs are not independent.",
         )
     ]
@@ -117,6 +120,8 @@ def _agreement(blocks: list[Outputs]) -> float:
 
 def _unsteady_hits(side: str, counts: BlockCounts) -> list[Finding]:
     """Hits spread over the blocks more, or less, than independent runs can."""
+    if len(counts.sizes) == 0:
+        return []
     full = counts.hits[counts.sizes == counts.sizes[0]].astype(np.float64)
     rate = float(full.mean()) / int(counts.sizes[0])
     alone = int(counts.sizes[0]) * rate * (1 - rate)

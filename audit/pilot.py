@@ -50,7 +50,7 @@ def run_pilot(plan: Plan, claim: Claim, runs: int, alpha: float) -> Pilot:
     MechanismError
         If every pilot run raises, or blocks of one side differ in shape.
     """
-    size = _pilot_runs(runs)
+    size = pilot_runs(runs)
     blocks_x, blocks_y = draw_pilot(plan, size)
     pilot = _pilot(plan, blocks_x, blocks_y, claim, runs, alpha, deep=False)
     deeper = _deep_pilot_runs(pilot.choice, runs, _width(pilot.x))
@@ -60,7 +60,7 @@ def run_pilot(plan: Plan, claim: Claim, runs: int, alpha: float) -> Pilot:
     return pilot
 
 
-def _refuse_if_all_raised(plan: Plan, x: Outputs, y: Outputs) -> None:
+def refuse_if_all_raised(plan: Plan, x: Outputs, y: Outputs) -> None:
     """Refuses a mechanism that raised in every pilot run on both datasets, with the exception of one more run."""
     if not all(isinstance(output, Raised) for outputs in (x, y) for output in outputs):
         return
@@ -80,7 +80,7 @@ def _refuse_if_all_raised(plan: Plan, x: Outputs, y: Outputs) -> None:
 def split_pilot(xs: Outputs, ys: Outputs, claim: Claim, runs: int, alpha: float) -> tuple[Pilot, Outputs, Outputs]:
     """The pilot of outputs drawn elsewhere, taken from their beginning, and the outputs that are left to count."""
     x, y = merge([xs], [ys])
-    size = _pilot_runs(runs)
+    size = pilot_runs(runs)
     choice = _choose(x[:size], y[:size], claim, runs, alpha, deep=False)
     deeper = _deep_pilot_runs(choice, runs, _width(x))
     if deeper > size:
@@ -92,9 +92,9 @@ def split_pilot(xs: Outputs, ys: Outputs, claim: Claim, runs: int, alpha: float)
 def _pilot(
     plan: Plan, blocks_x: list[Outputs], blocks_y: list[Outputs], claim: Claim, runs: int, alpha: float, *, deep: bool
 ) -> Pilot:
-    _check_blocks(blocks_x, blocks_y, plan.sampler.is_block, plan.sampler.name)
+    check_blocks(blocks_x, blocks_y, plan.sampler.is_block, plan.sampler.name)
     x, y = merge(blocks_x, blocks_y)
-    _refuse_if_all_raised(plan, x, y)
+    refuse_if_all_raised(plan, x, y)
     return Pilot(_choose(x, y, claim, runs, alpha, deep=deep), blocks_x, blocks_y, x, y)
 
 
@@ -103,7 +103,23 @@ def _choose(x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, *, de
     return choose_event(x[:half], y[:half], x[half:], y[half:], claim, runs - len(x), alpha, deep=deep)
 
 
-def _pilot_runs(runs: int) -> int:
+def with_pilot(main: int) -> int:
+    """The fewest runs of an audit that leaves `main` of them to count, where the pilot need not be deep.
+
+    Examples
+    --------
+    >>> with_pilot(950_000), with_pilot(100), with_pilot(100_000_000)
+    (1000000, 200, 100250000)
+    """
+    return min(
+        runs
+        for runs in (2 * main, main + _LEAST, -(-main * _SHARE // (_SHARE - 1)), main + _MOST)
+        if runs - pilot_runs(runs) >= main
+    )
+
+
+def pilot_runs(runs: int) -> int:
+    """How many of an audit's runs choose the event, unless it is rare."""
     return min(max(runs // _SHARE, _LEAST), _MOST, runs // 2)
 
 
@@ -119,7 +135,7 @@ def _width(outputs: Outputs) -> int:
     return outputs.shape[1] if outputs.ndim == 2 else 1
 
 
-def _check_blocks(blocks_x: list[Outputs], blocks_y: list[Outputs], is_block: bool, name: str) -> None:
+def check_blocks(blocks_x: list[Outputs], blocks_y: list[Outputs], is_block: bool, name: str) -> None:
     """Refuses blocks of different shapes on one side."""
     if is_block:
         for side, blocks in (("x", blocks_x), ("y", blocks_y)):
@@ -127,17 +143,17 @@ def _check_blocks(blocks_x: list[Outputs], blocks_y: list[Outputs], is_block: bo
                 check_shape(block, blocks[0].shape[1:], f"{name} (in the pilot on {side})")
 
 
-def pilot_notes(x: Outputs, y: Outputs) -> tuple[str, ...]:
+def pilot_notes(x: Outputs, y: Outputs, *, runs: str = "pilot runs") -> tuple[str, ...]:
     """What a reader should know of the pilot outputs beside the event: exceptions, and outputs that never vary."""
     notes = []
     for side, outputs in (("x", x), ("y", y)):
-        runs = f"{len(outputs):,} pilot runs on {side}"
+        seen = f"{len(outputs):,} {runs} on {side}"
         raised: Counter[str] = Counter()
         if outputs.dtype == object:
             raised.update(output.exception for output in outputs if isinstance(output, Raised))
-        notes += [f"{exception} was raised in {times:,} of {runs}" for exception, times in raised.items()]
+        notes += [f"{exception} was raised in {times:,} of {seen}" for exception, times in raised.items()]
         if not raised and all(_are_same(part) for part in (outputs[:_SAME], outputs)):
-            notes.append(f"all {runs} gave the same output; is its noise drawn anew in each run?")
+            notes.append(f"all {seen} gave the same output; is its noise drawn anew in each run?")
     return tuple(notes)
 
 

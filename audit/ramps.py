@@ -78,11 +78,19 @@ class _Data:
 
     @classmethod
     def of(cls, at: Array, hits_x: Array, hits_y: Array) -> _Data:
+        # One more output on each side, spread like all, keeps the ratio finite where a cell has none of one side.
         hits = hits_x + hits_y
-        return cls(np.maximum(at[:, None] - at, 0.0), hits_x, hits, math.log(max(float(hits.sum()), 2.0)))
+        total = float(hits.sum())
+        return cls(
+            np.maximum(at[:, None] - at, 0.0), hits_x + hits / total, hits * (1 + 2 / total), math.log(max(total, 2.0))
+        )
 
     def columns(self, ramps: tuple[Ramp, ...]) -> Array:
         return np.column_stack([np.ones(len(self.hits))] + [self.hinges[:, a] - self.hinges[:, b] for a, b in ramps])
+
+    def likelihood(self, log_ratio: Array) -> float:
+        """Its logarithm, but for a constant."""
+        return float((self.hits_x * log_ratio - self.hits * np.logaddexp(0.0, log_ratio)).sum())
 
     def cost(self, ramps: tuple[Ramp, ...]) -> float:
         """A slope, and each knot that is not at an end."""
@@ -99,18 +107,24 @@ class _Fit:
 
 
 def _fitted(data: _Data, ramps: tuple[Ramp, ...], weights: Array) -> _Fit:
-    """The most likely weights, by Newton's method with steps of at most 2 in the log ratio."""
+    """The most likely weights, by Newton's method, with shorter steps where a whole one would overshoot."""
     columns = data.columns(ramps)
-    for _ in range(30):
-        share = expit(columns @ weights)
-        information = columns.T @ ((data.hits * share * (1 - share))[:, None] * columns)
-        step = np.linalg.lstsq(information, columns.T @ (data.hits_x - data.hits * share), rcond=1e-12)[0]
-        size = float(np.abs(columns @ step).max())
-        weights = weights + step * min(1.0, 2.0 / max(size, 1e-12))
-        if size < 1e-4:
-            break
     log_ratio = columns @ weights
-    likelihood = float((data.hits_x * log_ratio - data.hits * np.logaddexp(0.0, log_ratio)).sum())
+    likelihood = data.likelihood(log_ratio)
+    for _ in range(30):
+        share = expit(log_ratio)
+        information = columns.T @ ((data.hits * share * (1 - share))[:, None] * columns)
+        information[np.diag_indices_from(information)] += 1e-9 * np.trace(information)
+        step = np.linalg.solve(information, columns.T @ (data.hits_x - data.hits * share))
+        size = float(np.abs(columns @ step).max())
+        step *= min(1.0, 2.0 / max(size, 1e-12))
+        while data.likelihood(columns @ (weights + step)) < likelihood and size > 1e-4:
+            step, size = 0.25 * step, 0.25 * size
+        if size <= 1e-4:
+            break
+        weights = weights + step
+        log_ratio = columns @ weights
+        likelihood = data.likelihood(log_ratio)
     return _Fit(ramps, weights, log_ratio, data.cost(ramps) - 2 * likelihood)
 
 
@@ -154,9 +168,8 @@ def _moved_one(data: _Data, fit: _Fit, index: int) -> _Fit:
     elsewhere = _best_ramp(data, _fitted(data, rest, np.delete(fit.weights, index + 1)))
     places = {elsewhere} if elsewhere is not None else set()
     for step in _STEPS:
-        for left in (-step, 0, step):
-            for right in (-step, 0, step):
-                places.add((max(ramp[0] + left, 0), min(ramp[1] + right, last)))
+        places |= {(max(ramp[0] - step, 0), ramp[1]), (ramp[0] + step, ramp[1])}
+        places |= {(ramp[0], ramp[1] - step), (ramp[0], min(ramp[1] + step, last))}
     best = fit
     for place in sorted(places - {ramp}):
         if place[0] < place[1]:

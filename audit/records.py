@@ -14,6 +14,7 @@ from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hin
 
 import numpy as np
 
+from .cell_counts import CellCounts
 from .claims import ApproxDP, Claim, GaussianDP, GroupClaim, PureDP
 from .curves import PrivacyProfile, TradeOffCurve
 from .datasets import shorten
@@ -22,7 +23,9 @@ from .events import Event, Intervals, Outcomes, Projected
 from .health import Finding, HealthCheck
 from .inference.counts import Counts
 from .outputs import Raised
+from .propositions import NFoldComposition, ProbabilityPreservation
 from .renyi import RenyiDP, ZeroConcentratedDP
+from .sequential import Look
 from .sketches import Sketch
 from .verdicts import AuditResult, Pair, Verdict
 
@@ -93,7 +96,9 @@ _TYPES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         PureDP, ApproxDP, GaussianDP, GroupClaim, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOffCurve,
-        Intervals, Outcomes, Projected, Counts, Pair, Finding, Sketch, AuditResult, Entry, Suite, Raised, Opaque,
+        ProbabilityPreservation, NFoldComposition,
+        Intervals, Outcomes, Projected, Counts, Pair, Finding, Look, CellCounts, Sketch, AuditResult, Entry, Suite,
+        Raised, Opaque,
     )
 }  # fmt: skip
 _ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck}

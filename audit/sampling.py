@@ -9,14 +9,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import joblib
 import numpy as np
 
+from .cells import Labels, Partition
 from .errors import MechanismError
 from .events import Event
+from .inference.sequential import JointCounts
 from .mechanism import Sampler
 from .outputs import Outputs
 from .shipping import Parcel, pack
@@ -24,6 +26,7 @@ from .shipping import Parcel, pack
 Phase = Literal["pilot", "main"]
 Side = Literal["x", "y"]
 Shapes = dict[str, tuple[int, ...]] | None
+Events = tuple[Event | None, Event | None]
 _PHASES: tuple[Phase, ...] = ("pilot", "main")
 _SIDES: tuple[Side, ...] = ("x", "y")
 
@@ -99,17 +102,38 @@ class BlockCounts:
     sizes : ndarray of int, shape (blocks,)
     fingerprints : ndarray of uint64, shape (blocks,)
         Hash of the first outputs of each block.
+    cells : ndarray of int, shape (cells,)
+        Outputs in each cell of a partition, all blocks together; empty where there is none.
     """
 
     hits: np.ndarray[tuple[int], np.dtype[np.int64]]
     sizes: np.ndarray[tuple[int], np.dtype[np.int64]]
     fingerprints: np.ndarray[tuple[int], np.dtype[np.uint64]]
+    cells: Labels = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def followed_by(self, other: BlockCounts) -> BlockCounts:
+        """The blocks of both."""
+        return BlockCounts(
+            np.concatenate([self.hits, other.hits]),
+            np.concatenate([self.sizes, other.sizes]),
+            np.concatenate([self.fingerprints, other.fingerprints]),
+        )
+
+
+def no_blocks() -> BlockCounts:
+    return BlockCounts(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint64))
 
 
 def count_hits(
-    plan: Plan, event: Event, shapes: Shapes, runs: int, *, progress: Callable[[int], None] | None = None
+    plan: Plan,
+    event: Event | None,
+    shapes: Shapes,
+    runs: int,
+    *,
+    partition: Partition | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> tuple[BlockCounts, BlockCounts]:
-    """Draws `runs` main-phase outputs on each dataset and counts those in the event.
+    """Draws `runs` main-phase outputs on each dataset and counts those in the event, and in the cells of a partition.
 
     Parameters
     ----------
@@ -124,18 +148,73 @@ def count_hits(
     tasks = [
         (side, first, sizes[first : first + per_task]) for first in range(0, len(sizes), per_task) for side in _SIDES
     ]
+    n_cells = 0 if partition is None else len(partition.names)
     kept = {
-        side: BlockCounts(np.zeros(len(sizes), np.int64), np.array(sizes, np.int64), np.zeros(len(sizes), np.uint64))
+        side: BlockCounts(
+            np.zeros(len(sizes), np.int64),
+            np.array(sizes, np.int64),
+            np.zeros(len(sizes), np.uint64),
+            np.zeros(n_cells, np.int64),
+        )
         for side in _SIDES
     }
-    calls = [(i, event, shapes, *task) for i, task in enumerate(tasks)]
-    for index, hits, fingerprints in _run(plan, _count, calls, tuple(getattr(event, "values", ()))):
+    calls = [(i, event, partition, shapes, *task) for i, task in enumerate(tasks)]
+    owners = (*getattr(event, "values", ()), *getattr(partition, "values", ()))
+    for index, hits, fingerprints, cells in _run(plan, _count, calls, owners):
         side, first, part = tasks[index]
+        kept[side].cells[:] += cells
         kept[side].hits[first : first + len(part)] = hits
         kept[side].fingerprints[first : first + len(part)] = fingerprints
         if progress is not None:
             progress(sum(part))
     return kept["x"], kept["y"]
+
+
+def count_pairs(
+    plan: Plan, events: Events, shapes: Shapes, runs: int, *, first_block: int
+) -> tuple[tuple[JointCounts, JointCounts], BlockCounts, BlockCounts]:
+    """Draws `runs` pairs of main-phase outputs, one on each dataset, and counts what became of each pair.
+
+    Parameters
+    ----------
+    events : tuple of Event or None
+        The event for p on x, and the one for p on y; None is never hit.
+
+    Returns
+    -------
+    pairs : tuple of JointCounts
+        For each event.
+    blocks_x, blocks_y : BlockCounts
+        With the hits of the first event, or of the second where there is no first.
+    """
+    sizes = _sizes(runs, plan.block)
+    calls = [(i, events, shapes, first_block + i, size) for i, size in enumerate(sizes)]
+    found: list[Any] = [None] * len(sizes)
+    parts = [value for event in events for value in getattr(event, "values", ())]
+    for index, *counted in _run(plan, _count_pair, calls, tuple(parts)):
+        found[index] = counted
+    first = second = JointCounts(both=0, only_p=0, only_q=0, neither=0)
+    hits_x, hits_y = np.zeros(len(sizes), np.int64), np.zeros(len(sizes), np.int64)
+    marks = np.zeros((2, len(sizes)), np.uint64)
+    for index, (of_first, of_second, own_marks) in enumerate(found):
+        first, second = first.followed_by(of_first), second.followed_by(of_second)
+        shown = of_first if events[0] is not None else of_second
+        hits_p, hits_q = shown.both + shown.only_p, shown.both + shown.only_q
+        hits_x[index], hits_y[index] = (hits_p, hits_q) if events[0] is not None else (hits_q, hits_p)
+        marks[:, index] = own_marks
+    every = np.array(sizes, np.int64)
+    return (first, second), BlockCounts(hits_x, every, marks[0]), BlockCounts(hits_y, every, marks[1])
+
+
+def joint_counts(event: Event | None, p_outputs: Outputs, q_outputs: Outputs) -> JointCounts:
+    """What became of each pair of outputs; an event that is None is never hit."""
+    if event is None:
+        return JointCounts(both=0, only_p=0, only_q=0, neither=len(p_outputs))
+    on_p, on_q = event.contains(p_outputs), event.contains(q_outputs)
+    both, hits_p, hits_q = (int(np.count_nonzero(mask)) for mask in (on_p & on_q, on_p, on_q))
+    return JointCounts(
+        both=both, only_p=hits_p - both, only_q=hits_q - both, neither=len(p_outputs) - hits_p - hits_q + both
+    )
 
 
 def draw_pilot(plan: Plan, runs: int, *, first_block: int = 0) -> tuple[list[Outputs], list[Outputs]]:
@@ -192,16 +271,37 @@ def _draw(plan: Plan, index: int, side: Side, number: int, size: int) -> tuple[i
 
 
 def _count(
-    plan: Plan, index: int, event: Event, shapes: Shapes, side: Side, first: int, sizes: list[int]
-) -> tuple[int, list[int], list[int]]:
-    counted = [_count_block(plan, event, shapes, side, number, size) for number, size in enumerate(sizes, start=first)]
-    return index, [hits for hits, _ in counted], [mark for _, mark in counted]
+    plan: Plan,
+    index: int,
+    event: Event | None,
+    partition: Partition | None,
+    shapes: Shapes,
+    side: Side,
+    first: int,
+    sizes: list[int],
+) -> tuple[int, list[int], list[int], Labels]:
+    counted = [
+        _count_block(plan, event, partition, shapes, side, number, size)
+        for number, size in enumerate(sizes, start=first)
+    ]
+    hits, marks, cells = zip(*counted, strict=True)
+    return index, list(hits), list(marks), np.sum(cells, axis=0)
 
 
-def _count_block(plan: Plan, event: Event, shapes: Shapes, side: Side, number: int, size: int) -> tuple[int, int]:
-    """Hits and fingerprint of one block, whose outputs are gone when the next is drawn: it finds the cache warm."""
+def _count_block(
+    plan: Plan, event: Event | None, partition: Partition | None, shapes: Shapes, side: Side, number: int, size: int
+) -> tuple[int, int, Labels]:
+    """Hits, fingerprint and cells of one block, whose outputs are gone when the next is drawn: the cache stays warm."""
     outputs = plan.draw("main", side, number, size, None if shapes is None else shapes[side])
-    return event.count(outputs), fingerprint(outputs)
+    cells = np.zeros(0, np.int64) if partition is None else partition.count(outputs)
+    return 0 if event is None else event.count(outputs), fingerprint(outputs), cells
+
+
+def _count_pair(
+    plan: Plan, index: int, events: Events, shapes: Shapes, number: int, size: int
+) -> tuple[int, JointCounts, JointCounts, tuple[int, int]]:
+    x, y = (plan.draw("main", side, number, size, None if shapes is None else shapes[side]) for side in _SIDES)
+    return index, joint_counts(events[0], x, y), joint_counts(events[1], y, x), (fingerprint(x), fingerprint(y))
 
 
 def check_shape(outputs: Outputs, shape: tuple[int, ...], name: str) -> None:

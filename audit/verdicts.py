@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from .cell_counts import CellCounts
 from .claims import Claim
 from .distinguishers import Direction
 from .errors import OptionError
@@ -14,7 +15,11 @@ from .events import Event
 from .health import Finding
 from .inference.counts import Counts
 from .inference.joint import strength_estimate
+from .sequential import Look, Stop
 from .sketches import Sketch
+
+CELL_SHARE = 0.1
+"""Part of an audit's alpha that goes to its cells, where they are counted; the verdict has the rest."""
 
 
 class Verdict(enum.Enum):
@@ -91,6 +96,12 @@ class AuditResult:
         What else a reader should know: exceptions, outputs that never vary.
     sketch : Sketch, optional
     versions : tuple of (str, str)
+    looks : tuple of Look
+        Of a sequential audit: where it stood after each batch.
+    stopped : {"refuted", "runs", "time"}, optional
+        Of a sequential audit: why it ended.
+    cells : CellCounts, optional
+        Runs in cells of outputs, with what they say beyond the event.
     environment : dict
         Timings and machine: all that may differ between two runs with the same seed. Not compared.
     """
@@ -115,6 +126,9 @@ class AuditResult:
     notes: tuple[str, ...] = ()
     sketch: Sketch | None = None
     versions: tuple[tuple[str, str], ...] = ()
+    looks: tuple[Look, ...] = ()
+    stopped: Stop | None = None
+    cells: CellCounts | None = None
     environment: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
@@ -191,6 +205,9 @@ class AuditResult:
         claimed = f"claimed {claim.strength:.4g}"
         if self.verdict is Verdict.REFUTED:
             text = f"REFUTED: {claim.describe_strength(self.bound)}, {claimed} ({confidence})"
+            if self.stopped == "refuted":
+                suggested = "no finite value" if math.isinf(self.estimate) else f"{self.estimate:.3g}"
+                text += f"; stopped after {self.runs:,} runs on each dataset, which suggest {suggested}"
         elif self.verdict is Verdict.NOT_REFUTED:
             text = (
                 f"NOT REFUTED: {claim.describe_strength(self.bound)}, {claimed} ({confidence}); an excess of about "
@@ -205,6 +222,8 @@ class AuditResult:
                 f"INCONCLUSIVE: too few runs ({self.runs:,} per dataset); {seen} would have been found with "
                 f"probability {self.power:g}{wanted} ({confidence})"
             )
+        if self.stopped == "time":
+            text += f"; the time was up after {self.runs:,} runs on each dataset"
         if not self.is_replayable:
             text += " [not replayable: the mechanism has randomness of its own]"
         return "\n  note: ".join([text, *self.notes])

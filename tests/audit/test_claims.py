@@ -15,7 +15,9 @@ from dpaudit import (
     ApproxDP,
     Claim,
     GaussianDP,
+    NFoldComposition,
     PrivacyProfile,
+    ProbabilityPreservation,
     PureDP,
     RenyiDP,
     TradeOffCurve,
@@ -39,6 +41,10 @@ CLAIMS: list[Claim] = [
     ZeroConcentratedDP(0.5),
     PrivacyProfile((0.0, 0.5, 1.0), (0.4, 0.2, 0.1)),
     TradeOffCurve((0.1, 0.4), (0.6, 0.2)),
+    ProbabilityPreservation(2.0, 0.1),
+    ProbabilityPreservation(20.0, 1.0),
+    NFoldComposition(0.1, 4),
+    NFoldComposition(1.0, 1),
     PureDP(0.5).group(3),
     ApproxDP(0.5, 0.01).group(2),
     GaussianDP(0.4).group(4),
@@ -72,8 +78,8 @@ class TestEveryBoundary:
     def test_mirror_image(self, claim):
         """S on (x, y) and its complement on (y, x) say the same: B(1 − B(q)) = 1 − q, up to where B is flat."""
         q = np.linspace(0.01, 0.99, 99)
-        if isinstance(claim, TradeOffCurve):
-            return  # points state one direction; the mirror image is another curve
+        if isinstance(claim, (TradeOffCurve, NFoldComposition)):
+            return  # stated for one direction; the mirror image is another curve
         value, rest = claim.max_power(q)
         back, _ = claim.max_power(rest, value)
         inside = value < 1 - 1e-9
@@ -225,6 +231,10 @@ def test_every_strength_is_checked(bad):
         lambda v: ApproxDP(v, 1e-5),
         lambda v: RenyiDP(2.0, v),
         lambda v: RenyiDP(v, 1.0),
+        lambda v: ProbabilityPreservation(2.0, v),
+        lambda v: ProbabilityPreservation(v, 1.0),
+        lambda v: NFoldComposition(v, 3),
+        lambda v: NFoldComposition(1.0, v),
     ):
         with pytest.raises(ClaimError, match="is not allowed; use"):
             make(bad)

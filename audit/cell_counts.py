@@ -1,0 +1,86 @@
+"""What the counts in cells say beyond one event: ratios, the privacy profile, the trade-off curve, divergences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from .errors import OptionError
+from .inference.bands import Band, confidence_band
+from .inference.divergence import renyi_lower
+from .inference.simultaneous import MaximumInterval, RatioIntervals, maximum_interval, ratio_intervals
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellCounts:
+    """Runs on x and on y in each cell of a partition that was chosen on other runs.
+
+    Each method makes a statement that fails with probability at most `alpha`, over all cells together. Whoever uses
+    several of them at once divides alpha among them.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The cells in words, from the likeliest on x to the likeliest on y, as the pilot saw them; and a last one for
+        all that it did not see.
+    hits_x, hits_y : tuple of int
+    alpha : float
+    is_complete : bool
+        Whether every outcome that the pilot saw has a cell of its own. Otherwise what is said of ratios, and every
+        upper end, holds for these cells only: no number of runs bounds the ratio of a continuous output from above
+        (Gilbert & McMillan 2018, Property testing for differential privacy).
+    """
+
+    names: tuple[str, ...]
+    hits_x: tuple[int, ...]
+    hits_y: tuple[int, ...]
+    alpha: float
+    is_complete: bool
+
+    def __post_init__(self) -> None:
+        if not len(self.names) == len(self.hits_x) == len(self.hits_y) >= 2:
+            raise OptionError(
+                f"{len(self.names)} cells with {len(self.hits_x)} and {len(self.hits_y)} counts; give one count on "
+                "each side for each of two cells or more.",
+                cells=len(self.names),
+            )
+
+    @property
+    def runs_x(self) -> int:
+        return sum(self.hits_x)
+
+    @property
+    def runs_y(self) -> int:
+        return sum(self.hits_y)
+
+    def ratios(self) -> RatioIntervals:
+        """Simultaneous intervals for the log likelihood ratio of x against y of every cell but the last, in nats."""
+        return ratio_intervals(self.hits_x[:-1], self.runs_x, self.hits_y[:-1], self.runs_y, alpha=self.alpha)
+
+    def maximum(self, direction: Literal["x", "y", "both"] = "both") -> MaximumInterval:
+        """Interval for the largest log ratio of a cell but the last: of x against y, of y against x, or of both."""
+        return maximum_interval(
+            self.hits_x[:-1], self.runs_x, self.hits_y[:-1], self.runs_y, alpha=self.alpha, direction=direction
+        )
+
+    def band(self) -> Band:
+        """Privacy profile and trade-off curve of x against y with a simultaneous band."""
+        return confidence_band(self.hits_x, self.hits_y, alpha=self.alpha)
+
+    def renyi_lower(self, order: float) -> float:
+        """Lower bound on the Rényi divergence of x from y of this order, in nats."""
+        return float(renyi_lower(self.hits_x, self.hits_y, order, alpha=self.alpha))
+
+    @property
+    def scope(self) -> str:
+        """For what the upper ends hold."""
+        if self.is_complete:
+            return f"the {len(self.names) - 1} outcomes that the pilot saw; of others nothing is known"
+        return f"these {len(self.names) - 1} cells only; finer events may have larger ratios"
+
+    def __str__(self) -> str:
+        largest = self.maximum()
+        return (
+            f"largest log ratio of a cell in [{largest.lower:.4g}, {largest.upper:.4g}] "
+            f"({100 * (1 - self.alpha):.6g}% confidence; {self.scope})"
+        )

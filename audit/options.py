@@ -1,0 +1,89 @@
+"""What an audit may be asked for: every option checked once, with an error that says what to pass instead."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import secrets
+from typing import Any
+
+import numpy as np
+
+from .errors import ClaimError, OptionError
+
+LEAST_RUNS = 40
+"""Fewest runs on each dataset that an audit can split into learning and testing."""
+_MOST_CELLS = 128
+
+
+def check_runs(runs: int) -> int:
+    if not _is_whole(runs) or runs < LEAST_RUNS:
+        raise OptionError(f"runs={runs!r} is too few; use a whole number >= {LEAST_RUNS} for each dataset.", runs=runs)
+    return int(runs)
+
+
+def check_seed(seed: int | None) -> int:
+    """The seed, drawn where it is None."""
+    if seed is None:
+        return secrets.randbits(63)
+    if not _is_whole(seed) or seed < 0:
+        raise OptionError(f"seed={seed!r} is no seed; use a whole number >= 0, or None for a fresh one.", seed=seed)
+    return int(seed)
+
+
+def check_jobs(jobs: int | None) -> int | None:
+    if jobs is not None and (not _is_whole(jobs) or jobs == 0):
+        raise OptionError(f"jobs={jobs!r} is no number of workers; use 1 or more, or -1 for every core.", jobs=jobs)
+    return jobs
+
+
+def check_distance(distance: float) -> float:
+    number = float(distance)
+    if not 0 < number < math.inf:
+        raise ClaimError(f"distance={distance!r} is no distance; use a positive number.", distance=distance)
+    return int(number) if number == int(number) else number
+
+
+def check_resolution(resolution: float | None) -> float | None:
+    if resolution is not None and not 0 < float(resolution) < math.inf:
+        raise OptionError(
+            f"resolution={resolution!r} is no excess; use a positive number in the units of the claim.",
+            resolution=resolution,
+        )
+    return resolution
+
+
+def check_cells(cells: int) -> int:
+    """The number of cells; 0 asks for none."""
+    if not _is_whole(cells) or cells < 0 or cells == 1 or cells > _MOST_CELLS:
+        raise OptionError(
+            f"cells={cells!r} is no number of cells; use a whole number from 2 to {_MOST_CELLS}, such as 32, or 0.",
+            cells=cells,
+        )
+    return int(cells)
+
+
+def check_power(power: float) -> float:
+    if not 0.0 < float(power) < 1.0:
+        raise OptionError(f"power={power!r} is no probability to aim at; use 0 < power < 1, such as 0.95.", power=power)
+    return float(power)
+
+
+def check_seconds(seconds: float | None, sequential: bool) -> float | None:
+    if seconds is None:
+        return None
+    if not sequential:
+        raise OptionError(
+            f"seconds={seconds!r} needs sequential=True: an audit of fixed size that stops early has no valid bound.",
+            seconds=seconds,
+        )
+    if not 0.0 < float(seconds) < math.inf:
+        raise OptionError(f"seconds={seconds!r} is no time limit; use a positive number.", seconds=seconds)
+    return float(seconds)
+
+
+def _is_whole(value: Any) -> bool:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        return False
+    number = float(value)
+    return math.isfinite(number) and number == int(number)

@@ -1,0 +1,266 @@
+"""An audit that may stop at any time: batches that grow, each betting on events learned from the batches before it.
+
+Nothing is set aside: the first batch is only learned from, every later one is bet on with the events, lines and bets
+that the earlier ones suggest. Against each member of a fixed grid of the claim's family wealth is kept; the claim is
+refuted when its wealth, averaged over both directions, reaches 1/alpha, at whatever look that happens.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from .claims import Claim
+from .distinguishers import Choice, Direction, choose_event_each_way
+from .events import Event
+from .inference.counts import Counts
+from .inference.lines import Line, supporting_line
+from .inference.sequential import JointCounts, Wealth
+from .outputs import Outputs, merge
+from .pilot import check_blocks, refuse_if_all_raised
+from .sampling import BlockCounts, Events, Plan, count_pairs, draw_pilot, joint_counts, no_blocks
+
+_FIRST, _GROWTH = 32, 1.2  # runs of the first batch, and by how much the total grows from look to look
+_KEPT = 200_000  # runs on each side that are kept to learn events from
+_RELEARNED = 1.4  # growth of the total after which the events are learned anew
+_RAISING = 2_000  # runs after which a mechanism that has only raised is refused
+_FEWEST_BLOCKS = 16  # blocks that a batch of a looped mechanism is cut into, for the workers
+_WORKERS_FROM = 0.3  # seconds that a batch should last to be worth spreading
+_FINEST, _COARSEST = 2e-3, 2.0  # distances of the members of the grid from the claim, in units of its strength
+_ABOVE, _BELOW = 10, 20
+
+Stop = Literal["refuted", "runs", "time"]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Where an audit stood after a batch.
+
+    Attributes
+    ----------
+    runs : int
+        Runs on each dataset so far.
+    bound : float
+        Running lower bound: valid at all looks together.
+    p_value : float
+        Anytime-valid p-value of the claim.
+    """
+
+    runs: int
+    bound: float
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What a sequential audit did.
+
+    Attributes
+    ----------
+    looks : tuple of Look
+    stopped : {"refuted", "runs", "time"}
+        Because the claim was refuted, at the planned number of runs, or at the end of the time allowed.
+    event, likelier_on : Event, {"x", "y"}
+        The last event bet on, in the direction that won more.
+    counts : Counts
+        Hits of the events bet on in that direction, each in its own batches.
+    learned_from : int
+        Runs on each dataset before the first bet.
+    blocks_x, blocks_y : list of ndarray
+        Outputs that were kept.
+    main_x, main_y : BlockCounts
+        Blocks that were only counted.
+    """
+
+    looks: tuple[Look, ...]
+    stopped: Stop
+    event: Event
+    likelier_on: Direction
+    counts: Counts
+    learned_from: int
+    blocks_x: list[Outputs]
+    blocks_y: list[Outputs]
+    main_x: BlockCounts
+    main_y: BlockCounts
+
+
+def batch_sizes(runs: int) -> list[int]:
+    """Runs of each batch of an audit of at most `runs`: 32, then a fifth of all before, the last one cut.
+
+    Examples
+    --------
+    >>> batch_sizes(100)
+    [32, 16, 16, 16, 16, 4]
+    """
+    sizes, total = [], 0
+    while total < runs:
+        size = min(max(int((_GROWTH - 1) * total), _FIRST if total == 0 else _FIRST // 2), runs - total)
+        sizes.append(size)
+        total += size
+    return sizes
+
+
+def late_batches(runs: int) -> list[int]:
+    """Batches that count for the power: all but those in the first twentieth, when the event is still being learned."""
+    totals = np.cumsum(batch_sizes(runs))
+    return [size for size, total in zip(batch_sizes(runs), totals, strict=True) if total > runs / 20]
+
+
+def grid_of_members(claim: Claim) -> list[float]:
+    """Strengths against which wealth is kept, increasing: fixed by the claim alone, densest around it.
+
+    The one that decides about the claim lies a millionth above it, so that a bound that reaches it exceeds the claim.
+    """
+    strength, unit = claim.strength, max(claim.strength, 0.1)
+    if np.isfinite(claim.max_strength):
+        unit = min(unit, claim.max_strength - strength)
+    below = strength - unit * np.geomspace(1.0, _FINEST, _BELOW)
+    above = strength + unit * np.append(1e-6, np.geomspace(_FINEST, _COARSEST, _ABOVE))
+    members = np.concatenate([below[below > 0], above[above < claim.max_strength]])
+    return [float(member) for member in members]
+
+
+def run_sequentially(
+    plan: Plan,
+    claim: Claim,
+    runs: int,
+    alpha: float,
+    seconds: float | None,
+    progress: Callable[[int], None] | None = None,
+) -> Course:
+    """Draws batches until the claim is refuted, `runs` are done or the time is up; the batch in hand is finished.
+
+    Raises
+    ------
+    MechanismError
+        If every one of the first 2,000 runs on both datasets raises, or blocks differ in shape.
+    """
+    started = time.perf_counter()
+    members = grid_of_members(claim)
+    decisive = next(i for i, member in enumerate(members) if member > claim.strength)
+    state = _Bets.start(claim, members, alpha)
+    kept_x: list[Outputs] = []
+    kept_y: list[Outputs] = []
+    main_x, main_y = no_blocks(), no_blocks()
+    looks: list[Look] = []
+    done = n_blocks = learned = 0
+    pace, has_checked = 0.0, False
+    stopped: Stop = "runs"
+    for size in batch_sizes(runs):
+        batch_started = time.perf_counter()
+        batch = _spread(plan, size, pace)
+        if done < _KEPT:
+            new_x, new_y = draw_pilot(batch, size, first_block=n_blocks)
+            kept_x, kept_y = kept_x + new_x, kept_y + new_y
+            check_blocks(kept_x, kept_y, plan.sampler.is_block, plan.sampler.name)
+            if done > 0:
+                state = state.after(_pairs(new_x, new_y, state.events))
+        else:
+            shapes = {"x": kept_x[0].shape[1:], "y": kept_y[0].shape[1:]} if plan.sampler.is_block else None
+            pairs, more_x, more_y = count_pairs(batch, state.events, shapes, size, first_block=n_blocks)
+            main_x, main_y = main_x.followed_by(more_x), main_y.followed_by(more_y)
+            state = state.after(pairs)
+        done += size
+        n_blocks += -(-size // batch.block)
+        pace = (time.perf_counter() - batch_started) / size
+        if progress is not None:
+            progress(2 * size)
+        looks.append(Look(done, state.bound, float(state.wealth.p_values()[decisive])))
+        is_last = done == runs
+        if not has_checked and (done >= _RAISING or is_last):
+            refuse_if_all_raised(plan, *merge(kept_x, kept_y))
+            has_checked = True
+        if state.bound > claim.strength:
+            stopped = "refuted"
+            break
+        if seconds is not None and time.perf_counter() - started >= seconds:
+            stopped = "time"
+            break
+        if not is_last and learned < _KEPT and done >= min(_RELEARNED * learned, _KEPT):
+            learned = sum(map(len, kept_x))
+            state = state.learned(*merge(kept_x, kept_y))
+    event, direction, counts = state.leading()
+    return Course(tuple(looks), stopped, event, direction, counts, min(_FIRST, done), kept_x, kept_y, main_x, main_y)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bets:
+    """The wealth so far, and what the next batch is bet on: for each direction an event and a line for each member."""
+
+    claim: Claim
+    members: list[float]
+    alpha: float
+    wealth: Wealth
+    choices: tuple[Choice | None, Choice | None]
+    first: int  # members before it are refuted, and no longer bet against
+    lines: list[list[Line]]
+    won: tuple[JointCounts, JointCounts]  # all batches together, p the side that the direction names
+
+    @classmethod
+    def start(cls, claim: Claim, members: list[float], alpha: float) -> _Bets:
+        none = JointCounts(both=0, only_p=0, only_q=0, neither=0)
+        return cls(claim, members, alpha, Wealth.start(len(members)), (None, None), 0, [], (none, none))
+
+    @property
+    def events(self) -> Events:
+        first, second = self.choices
+        return (first.event if first else None), (second.event if second else None)
+
+    @property
+    def bound(self) -> float:
+        """The largest member refuted together with all smaller ones; 0 if none."""
+        n_refuted = self.wealth.n_refuted(self.alpha)
+        return self.members[n_refuted - 1] if n_refuted else 0.0
+
+    def learned(self, x: Outputs, y: Outputs) -> _Bets:
+        """The bets to be placed after seeing these outputs."""
+        half = len(x) // 2
+        choices = choose_event_each_way(x[:half], y[:half], x[half:], y[half:], self.claim, len(x), self.alpha)
+        tested = (self.claim, self.claim.reversed())
+        rates = []
+        for choice in choices:
+            hits = 0 if choice is None else choice.pilot_hits_y if choice.likelier_on == "x" else choice.pilot_hits_x
+            rates.append((hits + 0.5) / ((0 if choice is None else choice.pilot_runs) + 1.0))
+        first = self.wealth.n_refuted(self.alpha)
+        lines = [
+            [supporting_line(side.with_strength(member), rate) for side, rate in zip(tested, rates, strict=True)]
+            for member in self.members[first:]
+        ]
+        return replace(self, choices=choices, first=first, lines=lines)
+
+    def after(self, pairs: tuple[JointCounts, JointCounts]) -> _Bets:
+        """The wealth after a batch."""
+        return replace(
+            self,
+            wealth=self.wealth.after(self.lines, pairs, first=self.first),
+            won=(self.won[0].followed_by(pairs[0]), self.won[1].followed_by(pairs[1])),
+        )
+
+    def leading(self) -> tuple[Event, Direction, Counts]:
+        """The event in play in the direction that has won more against the claim, and the hits of that direction."""
+        middle = next(i for i, member in enumerate(self.members) if member > self.claim.strength)
+        best = self.wealth.log_wealth[middle].max(axis=1)
+        leads = int(best[1] > best[0]) if all(self.choices) else int(self.choices[0] is None)
+        choice, won = self.choices[leads], self.won[leads]
+        hits_p, hits_q, runs = won.both + won.only_p, won.both + won.only_q, won.runs
+        assert choice is not None
+        counts = Counts(hits_x=hits_p, runs_x=runs, hits_y=hits_q, runs_y=runs)
+        direction: Direction = "y" if leads else "x"
+        return choice.event, direction, counts.swapped() if leads else counts
+
+
+def _pairs(blocks_x: list[Outputs], blocks_y: list[Outputs], events: Events) -> tuple[JointCounts, JointCounts]:
+    """What became of each pair of runs in a batch, for the event of each direction."""
+    x, y = merge(blocks_x, blocks_y)
+    first, second = events
+    return joint_counts(first, x, y), joint_counts(second, y, x)
+
+
+def _spread(plan: Plan, size: int, pace: float) -> Plan:
+    """The plan for a batch; small ones stay in this process, and neither choice changes an output."""
+    block = plan.block if plan.sampler.is_block else min(max(size // _FEWEST_BLOCKS, _FEWEST_BLOCKS), plan.block)
+    return replace(plan, block=block, jobs=1 if size * pace < _WORKERS_FROM else plan.jobs)

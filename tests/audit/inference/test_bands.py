@@ -1,0 +1,198 @@
+"""Bands for nested events: coverage by enumeration, a known law, and the two curves drawn from them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom, multinomial, norm
+
+from dpaudit.audit.errors import OptionError
+from dpaudit.audit.inference.bands import concave_hull, confidence_band
+from dpaudit.audit.inference.binomial import clopper_pearson, limits
+
+EPSILONS = np.linspace(-3, 6, 91)
+RATES = np.concatenate([[0.0], np.geomspace(1e-8, 0.01, 20), np.linspace(0.02, 1.0, 50)])
+EDGES = np.linspace(5.0, -4.0, 31)  # of outputs, N(1, 1) on x and N(0, 1) on y: 32 cells by decreasing score
+
+
+def cells(mean: float, edges: np.ndarray = EDGES) -> np.ndarray:
+    """Probabilities of the cells of a normal output."""
+    return np.diff(np.concatenate([[0.0], norm.sf(edges, mean), [1.0]]))
+
+
+def gaussian_profile(epsilon: np.ndarray) -> np.ndarray:
+    return norm.cdf(0.5 - epsilon) - np.exp(epsilon) * norm.cdf(-0.5 - epsilon)
+
+
+def gaussian_power(q: np.ndarray) -> np.ndarray:
+    return norm.cdf(norm.ppf(q) + 1.0)
+
+
+def slow_power(q: float, rates: np.ndarray, powers: np.ndarray) -> float:
+    """The best mixture of two tests, over all pairs of them."""
+    best = 0.0
+    points = [(0.0, 0.0), (1.0, 1.0), *zip(rates, powers, strict=True)]
+    for (a, low), (b, high) in itertools.combinations_with_replacement(points, 2):
+        if a <= q:
+            best = max(best, low)
+        if b <= q:
+            best = max(best, high)
+        if min(a, b) < q < max(a, b):
+            best = max(best, low + (high - low) * (q - a) / (b - a))
+    return best
+
+
+@pytest.mark.parametrize("runs", [1, 7, 10**4, 10**7, 10**10])
+@pytest.mark.parametrize("alpha", [1e-12, 0.01])
+def test_limits_of_a_probability_are_exact(runs, alpha):
+    hits = np.unique([h for h in (0, 1, 7, 999, 1000, runs // 3, runs - 1000, runs - 1, runs) if 0 <= h <= runs])
+    lower, upper = limits(hits.astype(float), runs, alpha=alpha)
+    assert np.all(binom.sf(hits - 1, runs, lower)[hits > 0] <= alpha * (1 + 1e-6))
+    assert np.all(binom.cdf(hits, runs, upper)[hits < runs] <= alpha * (1 + 1e-6))
+    assert lower[0] == 0.0
+    assert upper[-1] == 1.0
+    # At most one hit wider than need be.
+    assert np.all(binom.sf(hits - 2, runs, lower)[hits > 1] >= alpha * (1 - 1e-3))
+    assert np.all(binom.cdf(hits + 1, runs, upper)[hits < runs - 1] >= alpha * (1 - 1e-3))
+
+
+def test_limits_are_those_of_clopper_and_pearson():
+    hits = np.array([0, 3, 50, 97, 100])
+    one_by_one = [clopper_pearson(int(h), 100, alpha=0.05) for h in hits]
+    lower, upper = limits(hits, 100, alpha=0.025)
+    np.testing.assert_allclose(lower, [low for (low, _), _ in one_by_one], rtol=1e-8)
+    np.testing.assert_allclose(upper, [high for _, (high, _) in one_by_one], rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [((0.2, 0.3, 0.5), (0.2, 0.3, 0.5)), ((0.6, 0.3, 0.1), (0.1, 0.2, 0.7)), ((0.9, 0.1, 0.0), (0, 0.5, 0.5))],
+)
+def test_limits_hold_together(p, q):
+    """Every outcome of three cells: the probability that any of the eight limits is wrong is at most alpha."""
+    n, m, alpha = 12, 9, 0.3
+    on_x = np.array([c for c in itertools.product(range(n + 1), repeat=3) if sum(c) == n])
+    on_y = np.array([c for c in itertools.product(range(m + 1), repeat=3) if sum(c) == m])
+    # Limits on x do not depend on the counts on y: the probabilities of no miss multiply.
+    right = 1.0
+    for counts, runs, law in ((on_x, n, p), (on_y, m, q)):
+        bands = [confidence_band(c, c, alpha=alpha) for c in counts]
+        truth = np.cumsum(law)[:2]
+        wrong = [bool(((b.lower_x > truth + 1e-12) | (b.upper_x < truth - 1e-12)).any()) for b in bands]
+        right *= 1.0 - multinomial.pmf(counts, runs, law)[wrong].sum()
+    assert 1.0 - right <= alpha
+    assert 1.0 - right > 0.02 or min(p) == 0.0
+
+
+def test_both_curves_are_held_on_a_known_law():
+    """Lower curves below the truth of all events, upper ones above that of the cells, at every point at once."""
+    rng, repeats, runs, alpha = np.random.default_rng(5), 200, 20_000, 0.5
+    on_x, on_y = cells(1.0), cells(0.0)
+    nested_x, nested_y = np.cumsum(on_x)[:-1], np.cumsum(on_y)[:-1]
+    best = np.max(nested_x - np.exp(EPSILONS)[:, None] * nested_y, axis=1)
+    of_cells = np.maximum(np.maximum(best, 0.0), 1.0 - np.exp(EPSILONS))
+    power_of_cells = np.interp(RATES, *concave_hull(nested_y, nested_x))
+    misses = 0
+    for _ in range(repeats):
+        band = confidence_band(rng.multinomial(runs, on_x), rng.multinomial(runs, on_y), alpha=alpha)
+        low, _, high = band.profile(EPSILONS)
+        weak, _, strong = band.trade_off(RATES)
+        misses += bool(
+            np.any(low > gaussian_profile(EPSILONS) + 1e-12)
+            or np.any(weak > gaussian_power(RATES) + 1e-12)
+            or np.any(high < of_cells - 1e-12)
+            or np.any(strong < power_of_cells - 1e-12)
+        )
+    assert misses <= binom.isf(1e-7, repeats, alpha)  # false alarm: below 1e-7
+
+
+def test_too_narrow_a_band_is_caught():
+    """The wrong twin: limits at all of alpha each."""
+    rng, repeats, runs, alpha = np.random.default_rng(5), 200, 20_000, 0.3
+    nested = np.cumsum(cells(0.0))[:-1]
+    misses = 0
+    for _ in range(repeats):
+        low, high = limits(np.cumsum(rng.multinomial(runs, cells(0.0)))[:-1], runs, alpha=alpha)
+        misses += bool(((low > nested) | (high < nested)).any())
+    assert misses > binom.isf(1e-7, repeats, alpha)
+
+
+@pytest.mark.parametrize("runs", [10**4, 10**6, 10**9])
+def test_curves_from_expected_counts_enclose_the_truth_and_close_in(runs):
+    band = confidence_band(np.round(runs * cells(1.0)), np.round(runs * cells(0.0)), alpha=0.05)
+    epsilons = np.linspace(0, 3, 31)
+    low, estimate, high = band.profile(epsilons)
+    truth = gaussian_profile(epsilons)
+    assert np.all(low <= truth)
+    assert np.all(truth <= high + 2e-3)  # what 32 cells leave out
+    assert np.all(high - low <= 8 * (1 + np.exp(epsilons)) / math.sqrt(runs))
+    assert np.all((low <= estimate) & (estimate <= high))
+    weak, middle, strong = band.trade_off(RATES)
+    assert np.all(weak <= gaussian_power(RATES) + 1e-12)
+    assert np.all((weak <= middle) & (middle <= strong))
+
+
+def test_curves_are_monotone_within_their_range_and_dual():
+    band = confidence_band([50, 0, 400, 300, 200, 50], [0, 9, 91, 300, 500, 100], alpha=0.05)
+    epsilons, rates = np.linspace(-4, 800, 500), np.linspace(0, 1, 400)
+    for delta in band.profile(epsilons):
+        assert np.all(np.diff(delta) <= 1e-15)
+        assert 0.0 <= delta.min() <= delta.max() <= 1.0
+    for power in band.trade_off(rates):
+        assert np.all(np.diff(power) >= 0)
+        assert np.all(np.diff(power, 2) <= 1e-12)
+        assert 0.0 <= power.min() <= power.max() <= 1.0
+        assert np.all(power >= rates - 1e-12)
+    # δ(ε) = sup over q of B(q) − e^ε q, attained at a vertex.
+    vertices, _ = concave_hull(band.upper_y, band.lower_x)
+    for epsilon in (-1.0, 0.0, 0.7, 2.0):
+        least = band.trade_off(vertices)[0] - math.exp(epsilon) * vertices
+        assert band.profile(epsilon)[0] == pytest.approx(max(least.max(), 0.0), abs=1e-12)
+
+
+def test_the_other_direction_is_the_same_band_read_backwards():
+    x, y = [30, 50, 20], [10, 30, 60]
+    band, back = confidence_band(x, y, alpha=0.1), confidence_band(y[::-1], x[::-1], alpha=0.1)
+    np.testing.assert_allclose(back.lower_x, (1 - band.upper_y)[::-1], atol=1e-8)
+    np.testing.assert_allclose(back.upper_y, (1 - band.lower_x)[::-1], atol=1e-8)
+
+
+def test_curves_take_any_shape():
+    band = confidence_band([3, 4], [4, 3], alpha=0.1)
+    assert all(curve.shape == () for curve in band.profile(0.5))
+    assert all(curve.shape == (2, 3) for curve in band.trade_off(np.full((2, 3), 0.5)))
+
+
+def test_hull_against_all_mixtures_of_two_tests():
+    rng = np.random.default_rng(2)
+    for n in (0, 1, 2, 5, 12):
+        rates, powers = rng.random(n).round(1), rng.random(n)
+        hull = concave_hull(rates, powers)
+        assert np.all(np.diff(hull[0]) > 0)
+        assert np.all(np.diff(np.diff(hull[1]) / np.diff(hull[0])) < 1e-12)
+        for q in np.linspace(0, 1, 21):
+            assert np.interp(q, *hull) == pytest.approx(slow_power(q, rates, powers), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [([1], [1]), ([1, 2], [1, 2, 3]), ([1, -1], [1, 1]), ([0, 0], [1, 1]), ([1.5, 1], [1, 1]), ([[1, 2]], [[1, 2]])],
+)
+def test_counts_that_are_no_partition_are_refused(x, y):
+    with pytest.raises(OptionError, match="cells_"):
+        confidence_band(x, y, alpha=0.05)
+
+
+def test_other_options_are_refused():
+    with pytest.raises(OptionError, match="alpha="):
+        confidence_band([1, 2], [1, 2], alpha=1.0)
+    band = confidence_band([1, 2], [1, 2], alpha=0.05)
+    with pytest.raises(OptionError, match="q="):
+        band.trade_off(1.1)
+    with pytest.raises(OptionError, match="q="):
+        band.trade_off([0.5, math.nan])
+    with pytest.raises(OptionError, match="epsilon="):
+        band.profile(math.nan)

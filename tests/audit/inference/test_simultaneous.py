@@ -1,0 +1,290 @@
+"""Intervals for log ratios: coverage by enumerating every outcome, a slow oracle, tightness, and the maximum."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+from scipy.stats import binom, multinomial
+
+from dpaudit.audit.errors import OptionError
+from dpaudit.audit.inference import simultaneous
+from dpaudit.audit.inference.simultaneous import maximum_interval, ratio_intervals, ratio_lower
+
+SIZES = [(5, 5), (20, 20), (40, 40), (5, 40), (40, 5), (1, 20)]
+ENDS = np.geomspace(1e-9, 0.02, 12)
+GRID = np.concatenate([ENDS, np.linspace(0.03, 0.97, 30), 1 - ENDS[::-1], [1.0]])
+
+
+@cache
+def every_limit(n: int, m: int, alpha: float) -> np.ndarray:
+    """The lower limit of every pair of counts, shape (n + 1, m + 1)."""
+    x, y = np.divmod(np.arange((n + 1) * (m + 1)), m + 1)
+    return ratio_lower(x, n, y, m, alpha=alpha).reshape(n + 1, m + 1)
+
+
+def chance(wrong: np.ndarray, p: np.ndarray, q: np.ndarray) -> float:
+    """Largest probability over pairs (p, q) of the counts marked wrong."""
+    n, m = wrong.shape[0] - 1, wrong.shape[1] - 1
+    on_x = binom.pmf(np.arange(n + 1)[:, None], n, p)
+    on_y = binom.pmf(np.arange(m + 1)[:, None], m, q)
+    return float(np.einsum("ig,ij,jg->g", on_x, wrong.astype(float), on_y).max())
+
+
+def largest_miss(limit: np.ndarray) -> float:
+    worst = 0.0
+    # A truth just below one of the limits is missed by all that reach it: nothing lies between these.
+    values = np.unique(limit[np.isfinite(limit)])
+    for value in values[:: max(1, len(values) // 60)]:
+        p = np.exp(value) * (1 - 1e-9) * GRID
+        worst = max(worst, chance(limit >= value, p[p <= 1], GRID[p <= 1]))
+    return worst
+
+
+@pytest.mark.parametrize(("n", "m"), SIZES)
+@pytest.mark.parametrize("alpha", [0.001, 0.025, 0.3])
+def test_a_limit_exceeds_the_truth_with_probability_at_most_alpha(n, m, alpha):
+    assert largest_miss(every_limit(n, m, alpha)) <= alpha
+
+
+def test_the_probability_comes_near_alpha():
+    """Limits that never speak would pass the one above."""
+    assert largest_miss(every_limit(40, 40, 0.025)) > 0.015
+    assert largest_miss(every_limit(1, 20, 0.025)) > 0.02
+
+
+def test_the_asymptotic_limit_would_not_do():
+    """The wrong twin: estimate less quantile times standard error, half a hit added on both sides."""
+    hits = np.arange(41) + 0.5
+    limit = np.log(hits[:, None] / hits) + ndtri(0.025) * np.sqrt(1 / hits[:, None] + 1 / hits - 2 / 41)
+    assert largest_miss(limit) > 0.05
+
+
+def slow_lower(hits_x: int, n: int, hits_y: int, m: int, alpha: float) -> float:
+    """The same test on a dense grid, with the best t at every point and no box beyond the grid's."""
+    unit_x, unit_y = math.sqrt(1 / hits_x), math.sqrt(1 / max(hits_y, 1))
+    p = np.minimum(hits_x / n * np.exp(unit_x * np.linspace(-6, 6, 900)), 1 - 1e-12)
+    q = np.minimum(max(hits_y, 1) / m * np.exp(unit_y * np.linspace(-6, 6, 1100)), 1 - 1e-12)
+    share = alpha * simultaneous._SPENT
+    at_least, at_most = binom.sf(hits_x - 1, n, p), binom.cdf(hits_y, m, q)
+    in_p = (at_least > share) & (binom.cdf(hits_x, n, p) > share)
+    in_q = (at_most > share) & (binom.sf(hits_y - 1, m, q) > share)
+    p, q, u, v = p[in_p], q[in_q], -ndtri(at_least[in_p]), -ndtri(at_most[in_q])
+    sd_x, sd_y = np.sqrt((1 - p) / (n * p))[:, None], np.sqrt((1 - q) / (m * q))[None]
+    statistic = (sd_x * u[:, None] + sd_y * v[None]) / np.hypot(sd_x, sd_y)
+    refuted = statistic >= -ndtri(alpha * (1 - 4 * simultaneous._SPENT))
+    return float(np.where(refuted, np.inf, np.log(p)[:, None] - np.log(q)[None]).min())
+
+
+@pytest.mark.parametrize(
+    ("hits_x", "n", "hits_y", "m"),
+    [
+        (10, 100, 10, 100),
+        (60, 100, 10, 100),
+        (95, 100, 40, 100),
+        (3, 10**6, 30, 10**6),
+        (400, 10**4, 15, 500),
+        (10**4, 10**6, 100, 10**6),
+        (700, 1000, 10**5, 10**6),
+        (99_990, 10**5, 99_990, 10**7),
+        (10**5, 10**7, 99_990, 10**5),
+    ],
+)
+@pytest.mark.parametrize("alpha", [0.05, 5e-4])
+def test_against_a_dense_grid(hits_x, n, hits_y, m, alpha):
+    slow = slow_lower(hits_x, n, hits_y, m, alpha)
+    gap = math.log(hits_x / n * m / hits_y) - slow
+    assert slow - 0.06 * gap <= ratio_lower([hits_x], n, [hits_y], m, alpha=alpha)[0] <= slow + 0.02 * gap
+
+
+@pytest.mark.parametrize("runs", [10**7, 10**10])
+@pytest.mark.parametrize("alpha", [0.025, 5e-4])
+@pytest.mark.parametrize(("hits", "most"), [(100, 1.10), (10**3, 1.04), (10**4, 1.02), (10**5, 1.015), (10**6, 1.015)])
+def test_gap_is_near_the_asymptotic_one(runs, alpha, hits, most):
+    for other in (hits, hits // 2, 3 * hits):
+        sd = math.sqrt((1 - hits / runs) / hits + (1 - other / runs) / other)
+        gap = math.log(hits / other) - ratio_lower([hits], runs, [other], runs, alpha=alpha)[0]
+        assert 0.95 < gap / (-ndtri(alpha) * sd) < most
+
+
+@pytest.mark.parametrize("runs", [3, 100, 10**6, 10**10])
+def test_roots_are_concave_in_the_logarithm(runs):
+    for hits in {1, 2, runs // 100 + 1, runs // 2 + 1, runs - 1, runs}:
+        low, high = np.exp(simultaneous._log_limits(np.array([float(hits)]), runs, 1e-6)[0])
+        log_p = np.linspace(math.log(low), math.log(high) - 1e-4 / runs, 40)
+        root = simultaneous._root(float(hits), runs, np.exp(log_p), -np.expm1(log_p))
+        assert np.all(np.diff(root) < 0)
+        assert np.all(np.diff(root, 2) < 1e-6)
+
+
+def test_roots_are_where_zubkov_and_serov_put_them():
+    """Φ(z_k) ≤ Pr[X ≤ k] ≤ Φ(z_{k+1}), at sizes where no exact sum can be had."""
+    for runs, hits in [(10**7, 10**4), (10**10, 10**4), (10**10, 10**9), (10**10, 7 * 10**9)]:
+        sd = math.sqrt(hits * (1 - hits / runs))
+        p = (hits + sd * np.linspace(-5, 5, 11)) / runs
+        bounds = []
+        for k in (hits - 1, hits):
+            away = k - runs * p
+            # n KL(k/n ‖ p) by its series in away/(np), up to the fifth power.
+            terms = [
+                (-1) ** j * away**j / (j * (j - 1)) * ((runs * p) ** (1 - j) + (-1) ** j * (runs * (1 - p)) ** (1 - j))
+                for j in range(2, 6)
+            ]
+            bounds.append(np.sign(away) * np.sqrt(2 * np.sum(terms, axis=0)))
+        root = simultaneous._root(float(hits), runs, p, 1 - p)
+        assert np.all(bounds[0] - 1e-4 / sd < root)
+        assert np.all(root < bounds[1] + 1e-4 / sd)
+
+
+def test_intervals_hold_together():
+    """Every outcome of two multinomials: three cells, all six limits, probability of any miss at most alpha."""
+    n = 6
+    cells = np.array([c for c in itertools.product(range(n + 1), repeat=3) if sum(c) == n])
+    found = {
+        (i, j): ratio_intervals(cells[i], n, cells[j], n, alpha=0.2)
+        for i, j in itertools.product(range(len(cells)), repeat=2)
+    }
+    most = 0.0
+    for p, q in [((0.4, 0.35, 0.25), (0.4, 0.35, 0.25)), ((0.7, 0.2, 0.1), (0.3, 0.3, 0.4)), ((0.5, 0.5, 0.0),) * 2]:
+        on_x, on_y = multinomial.pmf(cells, n, p), multinomial.pmf(cells, n, q)
+        with np.errstate(invalid="ignore"):
+            truth = np.log(p) - np.log(q) if min(p) > 0 else np.array([0.0, 0.0, np.nan])
+        missed = 0.0
+        for (i, j), one in found.items():
+            if np.any((one.lower > truth) | (one.upper < truth)):
+                missed += on_x[i] * on_y[j]
+        most = max(most, missed)
+        assert missed <= 0.2
+    assert most > 0.005
+
+
+@pytest.mark.parametrize("direction", ["x", "y", "both"])
+@pytest.mark.parametrize("alpha", [0.05, 0.3])
+def test_the_maximum_is_held_with_probability_one_less_alpha(direction, alpha):
+    """Binary outputs, every pair of counts, a grid of laws."""
+    n = 15
+    hits = np.arange(n + 1)
+    found = [
+        [maximum_interval([x, n - x], n, [y, n - y], n, alpha=alpha, direction=direction) for y in hits] for x in hits
+    ]
+    lower = np.array([[one.lower for one in row] for row in found])
+    upper = np.array([[one.upper for one in row] for row in found])
+    for p, q in itertools.product([0.02, 0.3, 0.5, 0.75, 0.99], repeat=2):
+        ratios = np.log([p / q, (1 - p) / (1 - q)])
+        truth = {"x": ratios.max(), "y": (-ratios).max(), "both": np.abs(ratios).max()}[direction]
+        one_p, one_q = np.array([p]), np.array([q])
+        assert chance(lower > truth + 1e-9, one_p, one_q) <= alpha / 2
+        assert chance(upper < truth - 1e-9, one_p, one_q) <= alpha / 2
+
+
+def maximum_of(k: int, repeats: int) -> tuple[int, int, int]:
+    """Wrong lower ends, wrong upper ends, and wrong lower ends without the division by K, for K equal outcomes."""
+    rng, runs = np.random.default_rng(11), 2000
+    wrong_lower = wrong_upper = wrong_twin = 0
+    for _ in range(repeats):
+        x, y = rng.multinomial(runs, np.full(k, 1 / k)), rng.multinomial(runs, np.full(k, 1 / k))
+        one = maximum_interval(x, runs, y, runs, alpha=0.1, direction="x")
+        wrong_lower += one.lower > 0.0
+        wrong_upper += one.upper < 0.0
+        wrong_twin += float(ratio_lower(x, runs, y, runs, alpha=0.05).max()) > 0.0
+    return wrong_lower, wrong_upper, wrong_twin
+
+
+def test_the_lower_end_needs_the_division_by_the_outcomes_and_the_upper_one_does_not():
+    lower, upper, twin = maximum_of(12, 150)
+    limit = binom.isf(1e-7, 150, 0.05)  # false alarm: 1e-7 for each of the two, were each missed with all of alpha/2
+    assert lower <= limit
+    assert upper <= limit
+    assert twin > limit
+
+
+def test_ends_are_the_limits_that_the_proof_names():
+    x, y = np.array([400, 350, 250]), np.array([200, 350, 450])
+    one_sided = [ratio_lower(x, 1000, y, 1000, alpha=a) for a in (0.05 / 6, 0.05 / 12)]
+    others = [ratio_lower(y, 1000, x, 1000, alpha=a) for a in (0.025, 0.05 / 6, 0.05 / 12)]
+    intervals = ratio_intervals(x, 1000, y, 1000, alpha=0.05)
+    np.testing.assert_array_equal(intervals.lower, one_sided[0])
+    np.testing.assert_array_equal(intervals.upper, -others[1])
+    for direction, lower, upper in [
+        ("x", one_sided[0].max(), (-others[0]).max()),
+        ("y", others[1].max(), (-ratio_lower(x, 1000, y, 1000, alpha=0.025)).max()),
+        ("both", max(one_sided[1].max(), others[2].max()), None),
+    ]:
+        found = maximum_interval(x, 1000, y, 1000, alpha=0.05, direction=direction)
+        assert found.lower == lower
+        assert upper is None or found.upper == upper
+        assert found.lower < found.observed < found.upper
+        assert (found.direction, found.alpha) == (direction, 0.05)
+
+
+def test_no_hits_have_no_limit():
+    found = ratio_intervals([0, 30, 0], 100, [30, 0, 0], 100, alpha=0.05)
+    assert np.isneginf(found.lower).tolist() == [True, False, True]
+    assert np.isposinf(found.upper).tolist() == [False, True, True]
+    assert found.lower[1] > 1.0
+    assert found.upper[0] == -found.lower[1]
+    np.testing.assert_array_equal(found.observed, [-np.inf, np.inf, np.nan])
+    assert maximum_interval([0, 50, 0], 100, [50, 50, 0], 100, alpha=0.05).upper == math.inf
+    assert maximum_interval([0], 9, [0], 9, alpha=0.05).observed == 0.0
+
+
+@pytest.mark.parametrize(
+    "corner", [(0, 9, 0, 9), (9, 9, 0, 9), (0, 9, 9, 9), (9, 9, 9, 9), (1, 1, 0, 1), (1, 1, 1, 10**10)]
+)
+@pytest.mark.parametrize("alpha", [1e-30, 0.05, 0.999])
+def test_corners_are_defined(corner, alpha):
+    x, n, y, m = corner
+    found = ratio_intervals([x], n, [y], m, alpha=alpha)
+    assert found.lower[0] <= found.upper[0]
+    assert not np.isnan(found.lower).any()
+    assert np.isneginf(found.lower[0]) == (x == 0)
+    assert np.isposinf(found.upper[0]) == (y == 0)
+
+
+def test_ten_billion_runs():
+    n = 10**10
+    hits_x = [1, 999, 1000, 1001, 10**5, n // 2, n - 1000, n - 1]
+    hits_y = [1, 1000, 999, 1000, 10**4, n // 4, n - 999, n - 2]
+    found = ratio_intervals(hits_x, n, hits_y, n, alpha=0.05)
+    sd = np.sqrt(1 / np.array(hits_x) + 1 / np.array(hits_y) - 2 / n)
+    assert np.all(found.lower < found.observed - 1.5 * sd)
+    assert np.all(found.upper > found.observed + 1.5 * sd)
+    assert np.all((found.upper - found.lower)[1:7] < 8 * sd[1:7])
+
+
+def test_limits_move_with_alpha_and_the_hits():
+    by_alpha = [ratio_lower([300], 1000, [100], 1000, alpha=a)[0] for a in (1e-9, 1e-5, 1e-3, 0.05, 0.3)]
+    assert by_alpha == sorted(by_alpha)
+    assert np.all(np.diff(ratio_lower([200, 230, 260, 400], 1000, [100] * 4, 1000, alpha=0.01)) > 0)
+    assert np.all(np.diff(ratio_lower([200] * 4, 1000, [20, 50, 100, 120], 1000, alpha=0.01)) < 0)
+
+
+@pytest.mark.parametrize(
+    ("hits_x", "runs_x", "hits_y", "runs_y"),
+    [
+        ([1, 2], 5, [1], 5),
+        ([], 5, [], 5),
+        ([6], 5, [1], 5),
+        ([1], 5, [-1], 5),
+        ([1.5], 5, [1], 5),
+        ([math.nan], 5, [1], 5),
+        ([0], 0, [1], 5),
+        ([1], 5, [1], math.inf),
+    ],
+)
+def test_impossible_counts_are_refused(hits_x, runs_x, hits_y, runs_y):
+    for function in (ratio_intervals, maximum_interval, ratio_lower):
+        with pytest.raises(OptionError):
+            function(hits_x, runs_x, hits_y, runs_y, alpha=0.05)
+
+
+def test_other_options_are_refused():
+    with pytest.raises(OptionError, match="direction='z'"):
+        maximum_interval([1], 2, [1], 2, alpha=0.05, direction="z")
+    for alpha in (0.0, 1.0, math.nan):
+        with pytest.raises(OptionError, match="alpha="):
+            ratio_intervals([1], 2, [1], 2, alpha=alpha)

@@ -1,0 +1,140 @@
+"""Cells hold every output once, and what is said of them holds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dpaudit import CellCounts, PureDP, check, count_cells, load, save
+from dpaudit.audit.cells import NumberCells, OutcomeCells, learn_cells
+from dpaudit.audit.errors import OptionError
+
+RNG = np.random.default_rng(5)
+ALPHA = 1e-8  # probability that a statement below is false
+
+
+def objects(*values):
+    made = np.empty(len(values), dtype=object)
+    made[:] = values
+    return made
+
+
+OUTPUTS = {
+    "continuous": (RNG.laplace(size=5000), RNG.laplace(1, size=5000)),
+    "heavy": (RNG.standard_cauchy(5000), RNG.standard_cauchy(5000) * 1e300),
+    "with-nan": (np.where(RNG.random(3000) < 0.1, np.nan, RNG.normal(size=3000)), RNG.normal(size=3000)),
+    "integers": (RNG.integers(0, 5, 2000), RNG.integers(1, 6, 2000)),
+    "many-integers": (RNG.integers(0, 5000, 6000), RNG.integers(0, 6000, 6000)),
+    "constant": (np.zeros(100), np.zeros(100)),
+    "clamped": (np.clip(RNG.normal(size=4000), -1, 1), np.clip(RNG.normal(1, size=4000), -1, 1)),
+    "vectors": (RNG.normal(size=(3000, 3)), RNG.normal((1, 0, 0), size=(3000, 3))),
+    "words": (objects("a", "b", None, math.nan).repeat(50), objects("a", "b", (1, 2), True).repeat(50)),
+}
+
+
+@pytest.mark.parametrize("kind", OUTPUTS)
+def test_every_output_lies_in_one_cell(kind):
+    x, y = OUTPUTS[kind]
+    partition = learn_cells(x, y, 16)
+    for side in (x, y):
+        labels = partition.labels(side)
+        assert labels.shape == (len(side),)
+        assert labels.min() >= 0
+        assert labels.max() < len(partition.names)
+        assert partition.count(side).sum() == len(side)
+
+
+def test_cells_are_ordered_by_ratio():
+    x, y = OUTPUTS["continuous"]
+    partition = learn_cells(x, y, 8)
+    fresh = np.random.default_rng(6)
+    counts_x = partition.count(fresh.laplace(size=200_000))[:-1]
+    counts_y = partition.count(fresh.laplace(1, size=200_000))[:-1]
+    ratios = np.log(counts_x / counts_y)
+    assert np.all(np.diff(ratios) < 0.1)
+    assert ratios[0] > 0.9
+    assert ratios[-1] < -0.9
+
+
+def test_few_outcomes_have_a_cell_each():
+    partition = learn_cells(*OUTPUTS["integers"], 4)
+    assert isinstance(partition, OutcomeCells)
+    assert sorted(partition.values) == list(range(6))
+    assert isinstance(learn_cells(*OUTPUTS["many-integers"], 4), NumberCells)
+
+
+def test_edges_belong_to_the_cell_below():
+    partition = NumberCells((0.0, 1.0), (1, 0, 1))
+    assert partition.labels(np.array([-1.0, 0.0, 0.5, 1.0, 2.0, np.nan])).tolist() == [1, 1, 0, 0, 1, 2]
+    assert partition.names == ("output in (0, 1]", "output in (-inf, 0] ∪ (1, inf]", "output is not a number")
+
+
+def coin(answer, size, rng):
+    """Randomised response with log ratio ln 3."""
+    return (rng.random(size) < 0.25) ^ answer
+
+
+def laplace(value, size, rng):
+    return rng.laplace(value, size=size)
+
+
+def test_the_largest_ratio_of_a_finite_mechanism():
+    counts = count_cells(coin, False, True, runs=200_000, alpha=ALPHA)
+    assert counts.is_complete
+    assert "of others nothing is known" in counts.scope
+    for direction in ("x", "y", "both"):
+        interval = counts.maximum(direction)
+        assert interval.lower < math.log(3) < interval.upper
+        assert interval.upper - interval.lower < 0.1
+    ratios = counts.ratios()
+    assert np.all(ratios.lower < [math.log(3), -math.log(3)])
+    assert np.all(ratios.upper > [math.log(3), -math.log(3)])
+
+
+def test_profile_and_divergence_of_laplace():
+    counts = count_cells(laplace, 0.0, 1.0, runs=400_000, alpha=ALPHA)
+    assert not counts.is_complete
+    epsilon = np.array([0.0, 0.25, 0.5, 0.9])
+    lower, _, upper = counts.band().profile(epsilon)
+    exact = -np.expm1((epsilon - 1) / 2)
+    assert np.all(lower < exact)
+    assert np.all(exact[:3] < upper[:3])  # near 1 the cells may miss some
+    assert np.all(upper - lower < 0.05)
+    # Mironov (2017), Proposition 6, order 2.
+    divergence = math.log(2 / 3 * math.e + 1 / 3 * math.exp(-2))
+    assert 0.8 * divergence < counts.renyi_lower(2.0) < divergence
+
+
+def test_an_audit_can_count_cells_and_splits_alpha():
+    results = [check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=100_000, cells=16, jobs=jobs) for jobs in (1, 2)]
+    assert results[0] == results[1]
+    plain = check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=100_000)
+    assert results[0].counts == plain.counts
+    assert results[0].bound < plain.bound
+    assert results[0].cells.alpha == pytest.approx(0.1 * plain.alpha)
+    assert results[0].cells.runs_x == plain.counts.runs_x
+    assert plain.cells is None
+
+
+def test_cells_are_written_and_read(tmp_path):
+    result = check(coin, False, True, claim=PureDP(2.0), runs=10_000, cells=8)
+    save(result, tmp_path / "one.json")
+    assert load(tmp_path / "one.json").entries[0].result == result
+
+
+@pytest.mark.parametrize("cells", [1, -1, 2.5, 1000])
+def test_impossible_numbers_of_cells(cells):
+    with pytest.raises(OptionError, match="cells"):
+        check(coin, False, True, claim=PureDP(2.0), runs=10_000, cells=cells)
+
+
+def test_cells_need_a_fixed_number_of_runs():
+    with pytest.raises(OptionError, match="sequential=False"):
+        check(coin, False, True, claim=PureDP(2.0), cells=8, sequential=True)
+
+
+def test_counts_must_match():
+    with pytest.raises(OptionError, match="each of two cells"):
+        CellCounts(names=("a",), hits_x=(1,), hits_y=(1,), alpha=0.05, is_complete=True)

@@ -1,0 +1,181 @@
+"""Sequential audits: valid at every look, the same on any number of workers, quick where the claim is broken."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from dpaudit import ApproxDP, GaussianDP, PureDP, Verdict, ZeroConcentratedDP, check, load, save
+from dpaudit.audit.errors import MechanismError, OptionError
+from dpaudit.audit.sequential import batch_sizes, grid_of_members, late_batches
+
+
+def laplace(dataset, size, rng, *, epsilon=1.0):
+    return dataset + rng.laplace(scale=1 / epsilon, size=size)
+
+
+def doubled(dataset, size, rng):
+    return dataset + rng.laplace(scale=0.5, size=size)
+
+
+def one_noisy_value(dataset, rng):
+    return dataset + rng.laplace(scale=0.5)
+
+
+def bit(dataset, size, rng):
+    """Randomised response with epsilon 1."""
+    return (rng.random(size) < 1 / (1 + np.e)) ^ bool(dataset)
+
+
+@pytest.mark.parametrize("runs", [40, 41, 1000, 123_456, 10**9])
+def test_batches_add_up_and_are_few(runs):
+    sizes = batch_sizes(runs)
+    assert sum(sizes) == runs
+    assert min(sizes) >= 1
+    assert len(sizes) < 110
+    assert 0 < sum(late_batches(runs)) <= runs
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        PureDP(0.0),
+        PureDP(1.0),
+        PureDP(50.0),
+        ApproxDP(1.0, 1e-5),
+        ApproxDP(1.0, 0.9, bound_on="delta"),
+        GaussianDP(1.0),
+    ],
+    ids=str,
+)
+def test_the_grid_increases_and_decides_just_above_the_claim(claim):
+    members = grid_of_members(claim)
+    assert np.all(np.diff(members) > 0)
+    assert members[0] > 0
+    assert members[-1] < claim.max_strength
+    above = min(member for member in members if member > claim.strength)
+    assert above - claim.strength <= 1e-6 * max(claim.strength, 0.1) * 1.01
+
+
+def test_false_alarms_over_all_looks():
+    """150 audits of a mechanism on its boundary at alpha .3, 18 looks each; this test fails with probability 1e-7."""
+    alarms = 0
+    for seed in range(150):
+        result = check(bit, 0, 1, claim=PureDP(1.0), alpha=0.3, runs=400, sequential=True, seed=seed, jobs=1)
+        alarms += result.is_refuted
+    assert alarms <= binom.isf(1e-7, 150, 0.3)
+
+
+def test_a_broken_claim_is_refuted_early():
+    """Measured over 100 seeds: median 137 runs, and 196 for nine in ten."""
+    runs = []
+    for seed in range(20):
+        result = check(doubled, 0.0, 1.0, claim=PureDP(1.0), sequential=True, seed=seed, jobs=1)
+        assert result.is_refuted
+        assert result.stopped == "refuted"
+        assert result.p_value <= result.alpha
+        assert result.bound > 1.0
+        runs.append(result.runs)
+    assert np.median(runs) <= 300
+
+
+@pytest.mark.parametrize(("mechanism", "claim"), [(laplace, PureDP(1.0)), (one_noisy_value, PureDP(1.9))])
+def test_workers_do_not_change_a_number(mechanism, claim):
+    results = [
+        check(mechanism, 0.0, 1.0, claim=claim, runs=30_000, sequential=True, jobs=jobs, seed=3) for jobs in (1, 2, 3)
+    ]
+    assert results[0] == results[1] == results[2]
+
+
+def test_batches_beyond_what_is_kept_are_counted_alike(monkeypatch):
+    """With little kept, most batches are counted in the workers, and hits still agree with the law."""
+    monkeypatch.setattr("dpaudit.audit.sequential._KEPT", 2_000)
+    one, two = (
+        check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=200_000, sequential=True, jobs=jobs, seed=4) for jobs in (1, 2)
+    )
+    assert one == two
+    assert one.verdict is Verdict.NOT_REFUTED
+    counts = one.directed_counts
+    assert counts.runs_x == 200_000 - 32
+    assert 0.9 < one.estimate < 1.05
+    assert 0.9 < one.bound < 1.0
+
+
+def test_looks_tell_the_course():
+    result = check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=5_000, sequential=True)
+    runs = [look.runs for look in result.looks]
+    bounds = [look.bound for look in result.looks]
+    assert runs == np.cumsum(batch_sizes(5_000)).tolist()
+    assert bounds == sorted(bounds)
+    assert result.stopped == "runs"
+    assert result.runs == 5_000
+    assert result.bound == bounds[-1]
+
+
+def test_the_time_allowed_ends_it():
+    result = check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=10**9, sequential=True, seconds=0.05)
+    assert result.stopped == "time"
+    assert result.runs < 10**9
+    assert "the time was up" in str(result)
+    again = check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=result.runs, sequential=True)
+    assert (again.counts.runs_x, again.likelier_on) == (result.counts.runs_x, result.likelier_on)
+
+
+def test_seconds_need_a_sequential_audit():
+    with pytest.raises(OptionError, match="sequential=True"):
+        check(laplace, 0.0, 1.0, claim=PureDP(1.0), seconds=1.0)
+
+
+def test_a_result_is_written_and_read(tmp_path):
+    result = check(doubled, 0.0, 1.0, claim=PureDP(1.0), sequential=True)
+    save(result, tmp_path / "one.json")
+    assert load(tmp_path / "one.json").entries[0].result == result
+
+
+def vector(dataset, size, rng):
+    return rng.normal(loc=[dataset, 0.0], size=(size, 2))
+
+
+def sometimes_words(dataset, rng):
+    if rng.random() < 0.3:
+        raise ValueError
+    return "high" if dataset + rng.laplace() > 0.5 else None
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim"),
+    [
+        (vector, ZeroConcentratedDP(0.05)),
+        (sometimes_words, PureDP(0.2)),
+        (vector, ApproxDP(0.5, 0.01, bound_on="delta")),
+    ],
+)
+def test_any_outputs_and_claims(mechanism, claim):
+    result = check(mechanism, 0.0, 1.0, claim=claim, runs=20_000, sequential=True, jobs=1)
+    assert result.is_refuted
+
+
+def test_a_mechanism_that_only_raises_is_refused():
+    def broken(dataset, rng):
+        raise ValueError("no")
+
+    with pytest.raises(MechanismError, match="every one"):
+        check(broken, 0.0, 1.0, claim=PureDP(1.0), runs=100, sequential=True, jobs=1)
+
+
+def test_a_seed_fixed_inside_is_found():
+    def replayed(dataset, size, rng):
+        return dataset + np.random.default_rng(0).laplace(size=size)
+
+    result = check(replayed, 0.0, 1.0, claim=PureDP(1.0), runs=100_000, sequential=True)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert result.findings[0].check.value == "repeated-blocks"
+
+
+def test_an_audit_sizes_itself_for_stopping():
+    fixed = check(laplace, 0.0, 1.0, claim=PureDP(1.0), resolution=0.1, power=0.9)
+    early = check(laplace, 0.0, 1.0, claim=PureDP(1.0), resolution=0.1, power=0.9, sequential=True)
+    assert fixed.verdict is early.verdict is Verdict.NOT_REFUTED
+    assert fixed.runs < early.runs < 4 * fixed.runs
+    assert fixed.resolution == pytest.approx(0.1, rel=0.1)
