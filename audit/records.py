@@ -22,6 +22,7 @@ from .errors import AuditError, RecordError
 from .events import Event, Intervals, Outcomes, Projected
 from .health import Finding, HealthCheck
 from .inference.counts import Counts
+from .inference.multiplicity import holm
 from .outputs import Raised
 from .propositions import NFoldComposition, ProbabilityPreservation
 from .renyi import RenyiDP, ZeroConcentratedDP
@@ -75,6 +76,11 @@ class Suite:
     title: str
     entries: tuple[Entry, ...]
     environment: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    def adjusted_p_values(self) -> dict[str, float]:
+        """The audits' p-values by name, adjusted for their number (Holm): at most a with family-wise error a."""
+        adjusted = holm([entry.result.p_value for entry in self.entries])
+        return {entry.name: float(p) for entry, p in zip(self.entries, adjusted, strict=True)}
 
     @property
     def is_met(self) -> bool:

@@ -15,6 +15,7 @@ from .events import Event
 from .health import Finding
 from .inference.counts import Counts
 from .inference.joint import strength_estimate
+from .inference.multiplicity import Ledger
 from .sequential import Look, Stop
 from .sketches import Sketch
 
@@ -165,6 +166,17 @@ class AuditResult:
     @property
     def is_refuted(self) -> bool:
         return self.verdict is Verdict.REFUTED
+
+    @property
+    def ledger(self) -> Ledger:
+        """How alpha is spent: on the verdict, and on the cells if they were counted."""
+        if self.stopped is not None:
+            test = "betting in both directions, at every look"
+        else:
+            test = "one event in one direction, chosen on other runs"
+        if self.cells is None:
+            return Ledger(self.alpha, ((test, self.alpha),))
+        return Ledger(self.alpha, ((test, self.alpha - self.cells.alpha), ("a statement on cells", self.cells.alpha)))
 
     @property
     def directed_counts(self) -> Counts:

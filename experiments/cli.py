@@ -1,18 +1,17 @@
-"""The command line: ``dpaudit run | list | audit | report | bench``."""
+"""The command line: ``dpaudit run | list | audit | plan | report | bench``."""
 
 from __future__ import annotations
 
 import platform
 import sys
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 
-from ..audit.errors import AuditError, OptionError
+from ..audit.errors import AuditError
+from .display import console, progress
 
 app = typer.Typer(
     name="dpaudit",
@@ -26,6 +25,7 @@ app = typer.Typer(
 
 Runs = Annotated[int, typer.Option(help="Executions on each dataset.")]
 Seed = Annotated[int, typer.Option(help="Fixes every number, whatever the number of workers.")]
+Power = Annotated[float, typer.Option(help="Probability with which an excess has to be found.")]
 Jobs = Annotated[int | None, typer.Option(help="Workers; by default every core.", show_default=False)]
 
 
@@ -49,6 +49,12 @@ def run(
     ] = None,
     runs: Runs = 4_000_000,
     alpha: Annotated[float, typer.Option(help="Allowed probability of a false alarm, for each audit.")] = 1e-5,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            help="Allowed probability of any false alarm, shared equally; replaces --alpha.", show_default=False
+        ),
+    ] = None,
     seed: Seed = 0,
     jobs: Jobs = None,
     out: Annotated[Path, typer.Option(help="Folder for the results and the report.")] = Path("audit-report"),
@@ -60,11 +66,14 @@ def run(
 
     Example: `dpaudit run laplace laplace-half-noise --runs 1000000`
     """
+    from ..audit.inference.multiplicity import split_budget
     from .reference import reference_cases
     from .suite import run_cases, select
 
     cases = select(reference_cases(), names or [])
-    with _progress() as watch:
+    if budget is not None:
+        alpha = split_budget(budget, [case.name for case in cases]).shares[0][1]
+    with progress() as watch:
         suite = run_cases(
             cases,
             runs=runs,
@@ -94,7 +103,7 @@ def list_experiments() -> None:
     shown = Table("experiment", "claim", "expected", "what it shows")
     for case in reference_cases():
         shown.add_row(*(Text(t) for t in (case.name, str(case.claim), case.expected.value, case.note)))
-    _console().print(shown)
+    console().print(shown)
 
 
 @app.command()
@@ -113,11 +122,22 @@ def audit(
         typer.Option(help="add-remove, replace, local, l1, l2 or linf; checks the pair.", show_default=False),
     ] = None,
     distance: Annotated[int, typer.Option(help="Distance of the pair; beyond 1, group privacy is audited.")] = 1,
-    runs: Runs = 1_000_000,
+    runs: Annotated[
+        int | None,
+        typer.Option(
+            help="Executions on each dataset; by default what --resolution needs, or 1,000,000.", show_default=False
+        ),
+    ] = None,
     alpha: Annotated[float, typer.Option(help="Allowed probability of refuting a correct mechanism.")] = 0.05,
     resolution: Annotated[
         float | None, typer.Option(help="Excess that has to be findable, else inconclusive.", show_default=False)
     ] = None,
+    power: Power = 0.95,
+    sequential: Annotated[bool, typer.Option(help="Stop as soon as the claim is refuted.")] = False,
+    seconds: Annotated[
+        float | None, typer.Option(help="Time that a sequential audit may take.", show_default=False)
+    ] = None,
+    cells: Annotated[int, typer.Option(help="Cells to count for ratios and curves; 0 for none.")] = 0,
     seed: Seed = 0,
     jobs: Jobs = None,
     ignore: Annotated[list[str] | None, typer.Option(help="A health check to silence.", show_default=False)] = None,
@@ -137,37 +157,80 @@ def audit(
     from ..audit.check import check
     from ..audit.records import Entry, Suite, save
     from ..audit.verdicts import Verdict
+    from .arguments import adjacency_from_option, claim_from_options
     from .datasets import import_object, read_dataset
 
-    claim = _claim(epsilon, delta, mu, rho)
+    claim = claim_from_options(epsilon, delta, mu, rho)
     mechanism, first, second = import_object(path), read_dataset(x), read_dataset(y)
-    with _progress() as watch:
+    with progress() as watch:
         result = check(
             mechanism,
             first,
             second,
             claim=claim,
-            adjacency=_adjacency(adjacency),
+            adjacency=adjacency_from_option(adjacency),
             distance=distance,
             runs=runs,
             alpha=alpha,
             seed=seed,
             resolution=resolution,
+            power=power,
+            sequential=sequential,
+            seconds=seconds,
+            cells=cells,
             jobs=jobs,
             ignore=ignore or (),
             keep_datasets=keep_datasets,
-            progress=watch(path, 2 * runs) if watch else None,
+            progress=watch(path, None if runs is None else 2 * runs) if watch else None,
         )
     typer.echo(str(result))
     pair = f"{result.pair.difference} ({result.pair.adjacency})"
     typer.echo(
         f"  event   {result.event_in_words}\n  counts  {result.counts}\n  pair    {pair}\n  seed    {result.seed}"
+        f"\n  error   {result.ledger}"
     )
+    if result.cells is not None:
+        typer.echo(f"  cells   {result.cells}")
     if out is not None:
         suite = Suite(title=f"Audit of {path}", entries=(Entry(name=path, result=result),), environment=_environment())
         save(suite, out / "results.json")
         _write_reports(suite, out)
     raise typer.Exit({Verdict.NOT_REFUTED: 0, Verdict.REFUTED: 1, Verdict.INCONCLUSIVE: 3}[result.verdict])
+
+
+@app.command()
+def plan(
+    epsilon: Annotated[float | None, typer.Option(help="Claimed epsilon.", show_default=False)] = None,
+    delta: Annotated[float, typer.Option(help="Claimed delta.")] = 0.0,
+    mu: Annotated[float | None, typer.Option(help="Claimed mu, for Gaussian DP.", show_default=False)] = None,
+    rho: Annotated[
+        float | None, typer.Option(help="Claimed rho, for zero-concentrated DP.", show_default=False)
+    ] = None,
+    resolution: Annotated[
+        list[float] | None, typer.Option(help="An excess to be found; several may be given.", show_default=False)
+    ] = None,
+    runs: Annotated[
+        list[int] | None, typer.Option(help="Runs on each dataset; several may be given.", show_default=False)
+    ] = None,
+    power: Power = 0.95,
+    alpha: Annotated[float, typer.Option(help="Allowed probability of refuting a correct mechanism.")] = 0.05,
+    q: Annotated[
+        float | None,
+        typer.Option(
+            help="Probability of the event on the less likely side; by default the best that any event can have.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Runs needed to find an excess over a claim, and the excess that a number of runs finds.
+
+    Example: `dpaudit plan --epsilon 1 --resolution 0.02 --runs 1000000`
+    """
+    from .arguments import claim_from_options
+    from .plan import plan_table
+
+    claim = claim_from_options(epsilon, delta, mu, rho)
+    console().print(plan_table(claim, resolution or [], runs or [], power=power, alpha=alpha, q=q))
 
 
 @app.command()
@@ -258,45 +321,6 @@ def _fail(error: Exception) -> NoReturn:
     sys.exit(2)
 
 
-def _claim(epsilon: float | None, delta: float, mu: float | None, rho: float | None) -> Any:
-    from ..audit.claims import ApproxDP, GaussianDP, PureDP
-    from ..audit.renyi import ZeroConcentratedDP
-
-    given = {"--epsilon": epsilon, "--mu": mu, "--rho": rho}
-    named = [name for name, value in given.items() if value is not None]
-    if len(named) != 1:
-        raise OptionError(
-            f"{' and '.join(named) or 'no claim'} given; state one of --epsilon (with --delta), --mu and --rho.",
-            given=named,
-        )
-    if epsilon is None and delta != 0:
-        raise OptionError(f"--delta {delta:g} goes with --epsilon, not with {named[0]}; leave it out.", delta=delta)
-    if mu is not None:
-        return GaussianDP(mu)
-    if rho is not None:
-        return ZeroConcentratedDP(rho)
-    assert epsilon is not None
-    return ApproxDP(epsilon, delta) if delta != 0 else PureDP(epsilon)
-
-
-def _adjacency(name: str | None) -> Any:
-    from ..audit.adjacency import AddRemove, Local, Replace, Within
-
-    if name is None:
-        return None
-    known = {
-        "add-remove": AddRemove(),
-        "replace": Replace(),
-        "local": Local(),
-        "l1": Within("l1"),
-        "l2": Within("l2"),
-        "linf": Within("linf"),
-    }
-    if name not in known:
-        raise OptionError(f"--adjacency {name!r} is unknown; use one of {', '.join(known)}.", adjacency=name)
-    return known[name]
-
-
 def _environment() -> dict[str, Any]:
     """The command line, without datasets given in it, and the machine."""
     words, shown = sys.argv[1:], ["dpaudit"]
@@ -311,21 +335,15 @@ def _environment() -> dict[str, Any]:
     return {"command": " ".join(shown), "machine": platform.platform()}
 
 
-def _console() -> Any:
-    from rich.console import Console
-
-    return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
-
-
 def _show(suite: Any) -> None:
     from ..reports import table
 
-    console = _console()
-    console.print(table(suite))
+    shown = console()
+    shown.print(table(suite))
     audits, alphas = len(suite.entries), sum(entry.result.alpha for entry in suite.entries)
     if any(entry.expected is not None for entry in suite.entries):
         met = sum(entry.is_met for entry in suite.entries)
-        console.print(f"{met} of {audits} as expected; at most {alphas:.2g} false alarms are to be expected in all.")
+        shown.print(f"{met} of {audits} as expected; at most {alphas:.2g} false alarms are to be expected in all.")
 
 
 def _write_reports(suite: Any, out: Path) -> None:
@@ -335,34 +353,6 @@ def _write_reports(suite: Any, out: Path) -> None:
     write_whole(out / "report.md", markdown(suite))
     write_whole(out / "report.html", html(suite))
     typer.echo(f"report: {out / 'report.html'}")
-
-
-Watch = Callable[[str, int], Callable[[int], None]]
-
-
-@contextmanager
-def _progress() -> Iterator[Watch | None]:
-    """A progress display with runs per second and time left; None where standard error is not a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
-    from rich.text import Text
-
-    class Speed(ProgressColumn):
-        def render(self, task: Any) -> Text:
-            return Text("" if not task.speed else f"{task.speed / 1e6:.3g} million runs/s")
-
-    columns = (TextColumn("{task.description}"), BarColumn(), Speed(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
-
-        def watch(name: str, total: int) -> Callable[[int], None]:
-            task = display.add_task(escape(name), total=total)
-            return lambda finished: display.update(task, advance=finished)
-
-        yield watch
 
 
 if __name__ == "__main__":

@@ -97,6 +97,12 @@ def false_alarms(suite: Suite) -> float:
     return math.fsum(entry.result.alpha for entry in suite.entries)
 
 
+def held_together(suite: Suite) -> str:
+    """A sentence: what is refuted when all audits together may raise one false alarm with probability .05."""
+    refuted = sum(p <= 0.05 for p in suite.adjusted_p_values().values())
+    return f"With a family-wise error of 0.05 (Holm), {refuted:,} claims are refuted."
+
+
 def seconds(result: AuditResult) -> float | None:
     """Seconds that the audit took, where they were recorded."""
     found = result.environment.get("seconds")
@@ -115,6 +121,7 @@ def lines(result: AuditResult) -> str:
             f"  counts {result.counts}; p-value {number(result.p_value)}, estimate {number(result.estimate)}",
             f"  pair   {visible(pair.x)} and {visible(pair.y)}: {visible(pair.difference)}; {visible(pair.adjacency)}",
             f"  runs   {result.runs:,} on each dataset, {result.pilot_runs:,} of them to choose the event; {seed}",
+            f"  error  {result.ledger}",
         ]
     )
 
@@ -129,7 +136,7 @@ def table(suite: Suite) -> Table:
     tally = ", ".join(f"{count:,} {verdict.value}" for verdict, count in counts.items())
     drawn = Table(
         title=Text(visible(suite.title, 80)),
-        caption=Text(f"{tally}. {expectations(suite)}"),
+        caption=Text(f"{tally}. {expectations(suite)} {held_together(suite)}"),
         box=box.SIMPLE_HEAD,
         padding=0,
         show_edge=False,

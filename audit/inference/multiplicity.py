@@ -1,0 +1,116 @@
+"""Many tests, one stated error probability: shares that add up, or Holm's adjustment."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import OptionError
+from .counts import check_alpha
+
+Array = npt.NDArray[np.float64]
+
+_ROUNDING = 1e-9  # relative, in a sum of shares
+
+
+def holm(p_values: Sequence[float]) -> Array:
+    """p-values adjusted for their number: those at most a are refuted with family-wise error at most a.
+
+    Sorted as p₁ ≤ … ≤ p_m, the adjusted p_i is the largest of (m − j + 1)·p_j over j ≤ i, at most 1. Proof that it is
+    valid: of m₀ true nulls, the first in this order stands at a place j ≤ m − m₀ + 1, so its factor is at least m₀; an
+    error is made only if its p-value is at most a/m₀, and by Bonferroni that happens with probability at most a. It
+    needs no independence, and a p-value that never falls below a floor stays valid.
+
+    Parameters
+    ----------
+    p_values : sequence of float, shape (m,)
+        In [0, 1], such as `AuditResult.p_value`; the tests may be tuned to any alpha.
+
+    Raises
+    ------
+    OptionError
+        For a number that is no probability.
+
+    References
+    ----------
+    Holm (1979), A simple sequentially rejective multiple test procedure.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03]).round(3).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    if p.ndim != 1 or not np.all((p >= 0.0) & (p <= 1.0)):
+        raise OptionError(f"p_values={p_values!r} are no p-values; use numbers from 0 to 1.", p_values=p_values)
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
+    return adjusted
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """An error probability and what it is spent on.
+
+    Attributes
+    ----------
+    total : float
+        Allowed probability that anything stated is wrong.
+    shares : tuple of (str, float)
+        Each statement with its part; together at most the total.
+
+    Raises
+    ------
+    OptionError
+        If the shares add up to more than the total, or one is not positive.
+
+    Examples
+    --------
+    >>> print(Ledger(0.05, (("the verdict", 0.045), ("the cells", 0.005))))
+    alpha 0.05: the verdict 0.045, the cells 0.005
+    """
+
+    total: float
+    shares: tuple[tuple[str, float], ...]
+
+    def __post_init__(self) -> None:
+        check_alpha(self.total)
+        spent = math.fsum(alpha for _, alpha in self.shares)
+        if not all(alpha > 0.0 for _, alpha in self.shares) or spent > self.total * (1 + _ROUNDING):
+            raise OptionError(
+                f"shares that add up to {spent:g} do not fit into alpha {self.total:g}; use smaller positive ones.",
+                spent=spent,
+                total=self.total,
+            )
+
+    def __str__(self) -> str:
+        return f"alpha {self.total:g}: " + ", ".join(f"{what} {alpha:g}" for what, alpha in self.shares)
+
+
+def split_budget(total: float, weights: Mapping[str, float] | Sequence[str]) -> Ledger:
+    """A budget divided among audits before they run, so that any false alarm among them has probability `total`.
+
+    Parameters
+    ----------
+    total : float
+        In (0, 1).
+    weights : mapping from name to positive weight, or sequence of names
+        Names alone share equally.
+
+    Examples
+    --------
+    >>> split_budget(0.01, {"laplace": 3.0, "gaussian": 1.0}).shares
+    (('laplace', 0.0075), ('gaussian', 0.0025))
+    """
+    named = dict(weights) if isinstance(weights, Mapping) else dict.fromkeys(weights, 1.0)
+    if len(named) != len(weights) or not named or not all(0 < weight < math.inf for weight in named.values()):
+        raise OptionError(
+            f"weights={weights!r} divide nothing; use different names and positive weights.", weights=weights
+        )
+    whole = math.fsum(named.values())
+    return Ledger(total, tuple((name, total * weight / whole) for name, weight in named.items()))

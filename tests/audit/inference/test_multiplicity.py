@@ -1,0 +1,60 @@
+"""Holm's adjustment and shares of an error probability."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from statsmodels.stats.multitest import multipletests
+
+from dpaudit import PureDP, check
+from dpaudit.audit.errors import OptionError
+from dpaudit.audit.inference.multiplicity import Ledger, holm, split_budget
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_holm_agrees_with_statsmodels(seed):
+    p = np.random.default_rng(seed).random(1 + seed) ** 3
+    assert holm(p) == pytest.approx(multipletests(p, method="holm")[1])
+
+
+def test_holm_of_none_and_of_ties():
+    assert holm([]).tolist() == []
+    assert holm([0.5, 0.5]).tolist() == [1.0, 1.0]
+    assert holm([1e-10] * 3) == pytest.approx([3e-10] * 3)
+
+
+@pytest.mark.parametrize("bad", [[-0.1], [1.1], [math.nan], [[0.5]]])
+def test_holm_refuses_what_is_no_p_value(bad):
+    with pytest.raises(OptionError, match="no p-values"):
+        holm(bad)
+
+
+def test_a_budget_is_spent_exactly():
+    ledger = split_budget(0.01, [f"audit {i}" for i in range(7)])
+    assert math.fsum(alpha for _, alpha in ledger.shares) == pytest.approx(0.01)
+    assert len({alpha for _, alpha in ledger.shares}) == 1
+
+
+@pytest.mark.parametrize("weights", [[], ["a", "a"], {"a": 0.0}, {"a": -1.0, "b": 2.0}, {"a": math.inf}])
+def test_impossible_budgets(weights):
+    with pytest.raises(OptionError, match="divide nothing"):
+        split_budget(0.01, weights)
+
+
+@pytest.mark.parametrize("shares", [(("a", 0.04), ("b", 0.02)), (("a", 0.0),), (("a", -0.01), ("b", 0.02))])
+def test_shares_that_do_not_fit(shares):
+    with pytest.raises(OptionError, match="do not fit"):
+        Ledger(0.05, shares)
+
+
+@pytest.mark.parametrize("options", [{}, {"cells": 8}, {"sequential": True}])
+def test_every_audit_says_how_its_alpha_is_spent(options):
+    def laplace(dataset, size, rng):
+        return dataset + rng.laplace(size=size)
+
+    result = check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=4_000, alpha=0.02, **options)
+    assert result.ledger.total == 0.02
+    assert math.fsum(alpha for _, alpha in result.ledger.shares) == pytest.approx(0.02)
+    assert len(result.ledger.shares) == 1 + ("cells" in options)
