@@ -190,24 +190,37 @@ def _check_probability(name: str, value: float) -> None:
 
 def _calibrated_z(claim: Claim, runs_x: int, runs_y: int, q: float, alpha: float) -> float | None:
     """The ellipse size at which the exact p-value reaches alpha near the expected counts; None if no count does."""
-    hits_y = round(runs_y * q)
+    hits_y, target = round(runs_y * q), float(ndtri(alpha))
 
-    def refuted(hits_x: int) -> bool:
+    def excess(hits_x: int) -> float:
+        """Normal quantile of the p-value less that of alpha: nearly linear, at most 0 where refuted."""
         counts = Counts(hits_x=hits_x, runs_x=runs_x, hits_y=hits_y, runs_y=runs_y)
-        return rough_p_value(counts, claim, alpha=alpha) <= alpha
+        return float(ndtri(min(rough_p_value(counts, claim, alpha=alpha), 1 - 1e-12))) - target
 
-    if not refuted(runs_x):
-        return None
-    z = max(float(-ndtri(alpha)), 0.5)
     here = np.array([float(hits_y)])
-    low = int(critical_hits(here, runs_x, runs_y, claim, 0.0)[0]) - 1
-    high = min(runs_x, int(critical_hits(here, runs_x, runs_y, claim, 1.2 * z)[0]) + 3)
-    if not refuted(high):
-        low, high = high, runs_x
+
+    def hits_at(z: float) -> float:
+        return float(critical_hits(here, runs_x, runs_y, claim, z)[0])
+
+    z = max(-target, 0.5)
+    low, high = int(hits_at(0.0)) - 1, runs_x
+    if excess(high) > 0:
+        return None
+    at, step = min(int(hits_at(1.05 * z)), runs_x), 1 + int(0.1 * (hits_at(1.05 * z) - low))
+    low_value = high_value = math.nan
     while high - low > max(1.0, 0.01 * math.sqrt(high)):
-        middle = (low + high) // 2
-        if refuted(middle):
-            high = middle
+        value = excess(at)
+        if value <= 0:
+            high, high_value = at, value
         else:
-            low = middle
-    return largest_strength(lambda s: critical_hits(here, runs_x, runs_y, claim, s)[0] <= high, 50.0, tolerance=1e-4)
+            low, low_value = at, value
+        if math.isnan(low_value):
+            at, step = high - step, 3 * step
+        elif math.isnan(high_value):
+            at, step = low + step, 3 * step
+        else:  # interpolate, and a little over to land on the other side
+            share = low_value / (low_value - high_value)
+            at = low + round(share * (high - low) + (0.003 if value > 0 else -0.003) * math.sqrt(high))
+        if not low < at < high:
+            at = (low + high) // 2
+    return largest_strength(lambda size: hits_at(size) <= high, 50.0, tolerance=1e-4)
