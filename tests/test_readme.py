@@ -14,14 +14,15 @@ def examples() -> list[tuple[str, str]]:
     return re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
 
 
-def printed(code: str) -> str:
+def printed(code: str, names: dict[str, object]) -> str:
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
-        exec(code, {"__name__": "readme"})
+        exec(code, names)
     return output.getvalue()
 
 
 def test_examples_print_what_they_say():
+    names: dict[str, object] = {"__name__": "readme"}  # a later example goes on from an earlier one
     assert examples()
     for code, expected in examples():
-        assert printed(code) == expected
+        assert printed(code, names) == expected
