@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +17,7 @@ import numpy.typing as npt
 
 from .events import outcome_words, project
 from .families import fisher_direction, ratio_by_cell
-from .outputs import Outputs, as_numbers, as_vectors, outcome_key, outcome_list, vector_width
+from .outputs import Outputs, as_numbers, as_vectors, outcome_key, outcome_list, tally, vector_width
 
 Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
@@ -134,7 +133,7 @@ def learn_cells(x: Outputs, y: Outputs, n_cells: int) -> Partition:
     """
     width = vector_width(x)
     if width is None:
-        seen = Counter(map(outcome_key, outcome_list(x[:2000]))) + Counter(map(outcome_key, outcome_list(y[:2000])))
+        seen = tally(x[:2000])[0] + tally(y[:2000])[0]
         if len(seen) <= max(n_cells, _FEW) or not np.isfinite(as_numbers(x).astype(np.float64)).any():
             return _outcome_cells(x, y, max(n_cells, _FEW))
         return _number_cells(as_numbers(x).astype(np.float64), as_numbers(y).astype(np.float64), n_cells, None)
@@ -144,21 +143,11 @@ def learn_cells(x: Outputs, y: Outputs, n_cells: int) -> Partition:
 
 
 def _outcome_cells(x: Outputs, y: Outputs, most: int) -> OutcomeCells:
-    names: dict[Any, Any] = {}
-    tallies = []
-    for side in (x, y):
-        tally: Counter[Any] = Counter()
-        for value in outcome_list(side):
-            key = outcome_key(value)
-            names.setdefault(key, value)
-            tally[key] += 1
-        tallies.append(tally)
-    kept = [
-        key
-        for place, (key, hits) in enumerate((tallies[0] + tallies[1]).most_common(most))
-        if hits >= _LEAST_HITS or place == 0
-    ]
-    kept.sort(key=lambda key: -math.log((tallies[0][key] + 0.5) / (tallies[1][key] + 0.5)))
+    (on_x, names_x), (on_y, names_y) = tally(x), tally(y)
+    names = names_y | names_x
+    common = (on_x + on_y).most_common(most)
+    kept = [key for place, (key, hits) in enumerate(common) if hits >= _LEAST_HITS or place == 0]
+    kept.sort(key=lambda key: -math.log((on_x[key] + 0.5) / (on_y[key] + 0.5)))
     return OutcomeCells(tuple(names[key] for key in kept))
 
 

@@ -8,7 +8,6 @@ are learned on one half of the pilot and counted on the other.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -18,7 +17,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from .events import Event, Intervals, Outcomes, Projected, project
-from .outputs import Outputs, as_numbers, as_vectors, outcome_key, outcome_list, vector_width
+from .outputs import Outputs, as_numbers, as_vectors, tally, vector_width
 from .ramps import fit_log_ratio
 
 Array = npt.NDArray[np.float64]
@@ -134,7 +133,8 @@ def _fitted_family(all_x: Array, all_y: Array, values: Array | None, others: boo
     ends = np.array([end for end in ends if len(_runs(order[: end + 1])) <= _INTERVALS], dtype=np.int64)
     if len(ends):
         counted = [part[order].cumsum()[ends] for part in (hits_x, hits_y)]
-        fitted = [(part * hits)[order].cumsum()[ends] for part in (share, 1.0 - share)]
+        sums = [(part * hits)[order].cumsum()[ends] for part in (share, 1.0 - share)]
+        fitted = [np.minimum(part, float(len(all_x))) for part in sums]  # a fit is not exact
         yield Family(
             counted[0],
             counted[1],
@@ -293,21 +293,13 @@ def _table_families(learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y:
         if not 0 < len(atoms) <= TABLE:
             return
         learn_x, learn_y, held_x, held_y = (part[np.isin(part, atoms)] for part in (learn_x, learn_y, held_x, held_y))
-    names: dict[Any, Any] = {}
-    tallies = []
-    for part in (learn_x, learn_y, held_x, held_y):
-        tally: Counter[Any] = Counter()
-        for value in outcome_list(part):
-            key = outcome_key(value)
-            names.setdefault(key, value)
-            tally[key] += 1
-        tallies.append(tally)
-    seen = tallies[0] + tallies[1]
+    tallies, found = zip(*map(tally, (learn_x, learn_y, held_x, held_y)), strict=True)
+    names, seen = found[1] | found[0], tallies[0] + tallies[1]
     keys = [key for key, count in seen.most_common(TABLE) if count >= 3]
     if not keys:
         return
     ratio = {key: math.log((tallies[0][key] + 0.5) / (tallies[1][key] + 0.5)) for key in keys}
     for sign in (-1, 1):
         keys.sort(key=lambda key: sign * ratio[key])
-        hits_x, hits_y = (np.cumsum([float(tally[key]) for key in keys]) for tally in tallies[2:])
+        hits_x, hits_y = (np.cumsum([float(counts[key]) for key in keys]) for counts in tallies[2:])
         yield Family(hits_x, hits_y, runs, _Table([names[key] for key in keys]))

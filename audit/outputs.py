@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -183,6 +184,23 @@ def outcome_key(output: Any) -> Any:
     if isinstance(output, float) and output != output:
         return _NAN
     return tuple(outcome_key(part) for part in output) if type(output) is tuple else output
+
+
+def tally(outputs: Outputs) -> tuple[Counter[Any], dict[Any, Any]]:
+    """How often each outcome came, by its key, and an output for each key."""
+    counts: Counter[Any] = Counter()
+    names: dict[Any, Any] = {}
+    if outputs.dtype != object and outputs.ndim == 1:
+        found, times = np.unique(outputs, return_counts=True)
+        values, hits = found.tolist(), times.tolist()
+    else:
+        values = outcome_list(outputs)
+        hits = [1] * len(values)
+    for value, number in zip(values, hits, strict=True):
+        key = outcome_key(value)
+        names.setdefault(key, value)
+        counts[key] += number
+    return counts, names
 
 
 class _NaN:

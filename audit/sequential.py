@@ -26,7 +26,8 @@ from .sampling import BlockCounts, Events, Plan, count_pairs, draw_pilot, joint_
 
 _FIRST, _GROWTH = 32, 1.2  # runs of the first batch, and by how much the total grows from look to look
 _KEPT = 200_000  # runs on each side that are kept to learn events from
-_RELEARNED = 1.4  # growth of the total after which the events are learned anew
+# Growth of the total after which events are learned anew: while they are few, and from many on.
+_OFTEN, _RARELY, _MANY = 1.4, 2.0, 10_000
 _RAISING = 2_000  # runs after which a mechanism that has only raised is refused
 _FEWEST_BLOCKS = 16  # blocks that a batch of a looped mechanism is cut into, for the workers
 _WORKERS_FROM = 0.3  # seconds that a batch should last to be worth spreading
@@ -180,7 +181,8 @@ def run_sequentially(
         if seconds is not None and time.perf_counter() - started >= seconds:
             stopped = "time"
             break
-        if not is_last and learned < _KEPT and done >= min(_RELEARNED * learned, _KEPT):
+        growth = _RARELY if learned > _MANY else _OFTEN
+        if not is_last and learned < _KEPT and done >= min(growth * learned, _KEPT):
             learned = sum(map(len, kept_x))
             state = state.learned(*merge(kept_x, kept_y))
     event, direction, counts = state.leading()

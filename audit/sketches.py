@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 
 from .events import outcome_words
-from .outputs import Outputs, as_numbers, outcome_key
+from .outputs import Outputs, as_numbers, outcome_key, tally
 
 _RUNS = 100_000  # of a longer pilot the first ones
 _BINS = 40
@@ -42,12 +41,12 @@ def sketch(x: Outputs, y: Outputs) -> Sketch | None:
     x, y = x[:_RUNS], y[:_RUNS]
     head = {outcome_key(value) for value in [*x[:1000].tolist(), *y[:1000].tolist()]}
     if len(head) <= _OUTCOMES:
-        tallies = [Counter(map(outcome_key, part.tolist())) for part in (x, y)]
-        names = {outcome_key(value): value for value in [*x.tolist(), *y.tolist()]}
-        keys = [key for key, _ in (tallies[0] + tallies[1]).most_common(_OUTCOMES)]
+        (on_x, names_x), (on_y, names_y) = tally(x), tally(y)
+        names = names_x | names_y
+        keys = [key for key, _ in (on_x + on_y).most_common(_OUTCOMES)]
         if all(isinstance(key, (int, float)) for key in keys):
             keys.sort()
-        counts = [tuple(tally[key] for key in keys) for tally in tallies]
+        counts = [tuple(found[key] for key in keys) for found in (on_x, on_y)]
         return Sketch(tuple(outcome_words(names[key]) for key in keys), (), counts[0], counts[1])
     numbers = [as_numbers(part).astype(np.float64) for part in (x, y)]
     pooled = np.concatenate(numbers)
