@@ -63,7 +63,7 @@ def cost(runs: int, jobs: int, repeat: int) -> Table:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform != "darwin" else 2**20)
     method = (
         f"Laplace, epsilon 1, {runs:,} runs on each of two datasets, {jobs} workers (threads), median of {repeat} "
-        f"rounds in which the three take turns. Peak memory of the one process: {memory:.0f} MiB. {_machine()}"
+        f"rounds in which the three take turns. Peak memory of the one process: {memory:.0f} MiB. {machine()}"
     )
     return Table(
         "The cost of an audit beside the noise it draws",
@@ -95,7 +95,7 @@ def reference(seeds: int, runs: int, alpha: float, jobs: int | None) -> tuple[Ta
         )
     method = (
         f"Each mechanism on its pair, {runs:,} runs per dataset, alpha {alpha:g} for each audit, seeds 0 to "
-        f"{seeds - 1}. A correct mechanism is to be not refuted, a faulty one refuted. {_machine()}"
+        f"{seeds - 1}. A correct mechanism is to be not refuted, a faulty one refuted. {machine()}"
     )
     header = ("mechanism", "", "claim, bounded", "claimed", "exact", "least bound", "median", "largest", "as expected")
     return Table("The reference suite over many seeds", method, header, tuple(rows)), all_met
@@ -135,7 +135,7 @@ def _spread_of(values: list[float]) -> str:
     return f"{min(values):.3f} to {max(values):.3f}"
 
 
-def _machine() -> str:
+def machine() -> str:
     return (
         f"Machine: {joblib.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, "
         f"numpy {np.__version__}."

@@ -291,6 +291,53 @@ def bench_reference(
     raise typer.Exit(0 if all_met else 1)
 
 
+@bench.command("inference")
+def bench_inference(
+    table: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="false-alarms, sizes, tightness, refutation, coverage or timing; all by default.", show_default=False
+        ),
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="A row by name, such as a mechanism; all by default.", show_default=False)
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small numbers, to see that everything works.")] = False,
+    audits: Annotated[
+        int | None, typer.Option(help="Audits of each mechanism for the false alarms.", show_default="10000, quick 100")
+    ] = None,
+    sequential_audits: Annotated[
+        int | None, typer.Option(help="The same for sequential audits.", show_default="10000, quick 30")
+    ] = None,
+    jobs: Jobs = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue what --out holds instead of replacing it.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for inference.md and inference.json.", show_default=False)
+    ] = None,
+) -> None:
+    """The statistics: false alarms, exact sizes, tightness, runs to refutation, coverage, time and memory.
+
+    Rows are written as they are finished, and replace those of the same name in the folder. Exit status 1 if a target
+    is missed.
+
+    Example: `dpaudit bench inference --table false-alarms --only laplace --audits 1000 --out docs/benchmarks`
+    """
+    from .inference_bench import run_benches, select_benches
+    from .inference_effort import effort_for
+
+    all_met = run_benches(
+        select_benches(table or [], only or []),
+        effort_for(quick=quick, audits=audits, sequential_audits=sequential_audits, jobs=jobs, only=only or []),
+        out=out,
+        resume=resume,
+        show=typer.echo,
+        watch=lambda line: typer.echo(line, err=True),
+    )
+    raise typer.Exit(0 if all_met else 1)
+
+
 def _print_table(text: str, out: Path | None) -> None:
     from ..audit.records import write_whole
 

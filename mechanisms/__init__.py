@@ -1,5 +1,6 @@
 """Reference mechanisms, one family a file, each with its claim and its exact law."""
 
+from .discrete_gaussian import DiscreteGaussianLaw, DiscreteGaussianMechanism
 from .exponential import ExponentialMechanism
 from .gaussian import GaussianMechanism, analytic_gaussian_scale, classical_gaussian_scale, gaussian_delta
 from .geometric import GeometricMechanism
@@ -21,6 +22,7 @@ __all__ = [
     "LaplaceMechanism",
     "GeometricMechanism",
     "GaussianMechanism",
+    "DiscreteGaussianMechanism",
     "analytic_gaussian_scale",
     "classical_gaussian_scale",
     "gaussian_delta",
@@ -31,6 +33,7 @@ __all__ = [
     "LaplaceLaw",
     "GaussianLaw",
     "GeometricLaw",
+    "DiscreteGaussianLaw",
     "FiniteLaw",
     "hockey_stick",
     "exact_delta",

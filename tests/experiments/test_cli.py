@@ -216,7 +216,17 @@ def test_the_same_seed_gives_the_same_file_outside_environment(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "command", [(), ("run",), ("list",), ("audit",), ("report",), ("bench", "cost"), ("bench", "reference")]
+    "command",
+    [
+        (),
+        ("run",),
+        ("list",),
+        ("audit",),
+        ("report",),
+        ("bench", "cost"),
+        ("bench", "reference"),
+        ("bench", "inference"),
+    ],
 )
 def test_help_shows_an_example(run, command):
     status, out, _ = run(*command, "--help")

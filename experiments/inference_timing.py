@@ -1,0 +1,205 @@
+"""Time and memory of every public function of the inference."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import itertools
+import math
+import pkgutil
+import statistics
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from ..audit import inference
+from ..audit.claims import PureDP
+from ..audit.inference import (
+    bands,
+    binomial,
+    divergence,
+    joint,
+    lines,
+    multiplicity,
+    planning,
+    sequential,
+    simultaneous,
+)
+from ..audit.inference.binomial import Array
+from ..audit.inference.counts import Counts
+from .bench_record import Column, Target, Value
+from .inference_effort import ALPHA, Bench, Effort, Task, once
+
+_RUNS, _JUDGED_RUNS = (10_000_000, 10_000_000_000), 10_000_000
+_MOST_SECONDS = {"joint.p_value": 0.050, "joint.strength_lower": 0.300}
+_REPEATS, _LONG = 9, 2.0  # calls, fewer where they take longer than this many seconds together
+_CELLS = 50
+_CLAIM = PureDP(1.0)
+_Q = 0.5 * math.exp(-1)  # of an event that attains the claim with p = ½, as the best one of Laplace noise
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Arguments at a number of runs: expected hits of an event, and of fifty outcomes with log ratios from −1 to 1."""
+
+    runs: int
+    counts: Counts
+    x: Array
+    y: Array
+
+    @classmethod
+    def at(cls, runs: int) -> Given:
+        weights = np.exp(np.linspace(-1.0, 1.0, _CELLS))
+        x = np.floor(runs * weights / weights.sum())
+        x[0] += runs - x.sum()
+        counts = Counts(hits_x=round(0.5 * runs), runs_x=runs, hits_y=round(_Q * runs), runs_y=runs)
+        return cls(runs, counts, x, x[::-1].copy())
+
+    @property
+    def near(self) -> Array:
+        """Four hundred numbers of hits on y around the expected one."""
+        return np.round(self.runs * _Q + np.linspace(-4.0, 4.0, 400) * math.sqrt(self.runs * _Q * (1.0 - _Q)))
+
+    @property
+    def sizes(self) -> list[int]:
+        """Fifty batches."""
+        return [self.runs // 50] * 50
+
+    @property
+    def excess(self) -> float:
+        """One that is found with a power near .9."""
+        return 6.0 / math.sqrt(self.runs)
+
+    @property
+    def pairs(self) -> sequential.JointCounts:
+        p, n = 0.5, self.runs
+        parts = (p * _Q, p * (1 - _Q), (1 - p) * _Q, (1 - p) * (1 - _Q))
+        return sequential.JointCounts(
+            **{name: round(part * n) for name, part in zip(("both", "only_p", "only_q", "neither"), parts, strict=True)}
+        )
+
+
+def _after(given: Given) -> object:
+    line = lines.supporting_line(_CLAIM, _Q)
+    return sequential.Wealth.start(30).after([[line, line]] * 30, [given.pairs, given.pairs])
+
+
+CALLS: dict[str, Callable[[Given], object]] = {
+    "binomial.clopper_pearson": lambda g: binomial.clopper_pearson(g.counts.hits_x, g.runs, alpha=ALPHA),
+    "binomial.limits": lambda g: binomial.limits(g.x, g.runs, alpha=ALPHA),
+    "binomial.upper_tail": lambda g: binomial.upper_tail(
+        np.tile(g.near, (200, 1)), g.runs, np.linspace(0.1, 0.3, 200), np.linspace(0.9, 0.7, 200)
+    ),
+    "joint.p_value": lambda g: joint.p_value(g.counts, _CLAIM, alpha=ALPHA),
+    "joint.rough_p_value": lambda g: joint.rough_p_value(g.counts, _CLAIM, alpha=ALPHA),
+    "joint.strength_lower": lambda g: joint.strength_lower(g.counts, _CLAIM, alpha=ALPHA),
+    "joint.joint_test": lambda g: joint.joint_test(g.counts, _CLAIM, alpha=ALPHA),
+    "joint.strength_estimate": lambda g: joint.strength_estimate(g.counts, _CLAIM),
+    "joint.largest_strength": lambda g: joint.largest_strength(lambda strength: strength < 1.0, math.inf),
+    "joint.critical_hits": lambda g: joint.critical_hits(g.near, g.runs, g.runs, _CLAIM, 1.645),
+    "lines.supporting_line": lambda g: lines.supporting_line(_CLAIM, _Q),
+    "planning.power_of_test": lambda g: planning.power_of_test(_CLAIM, g.runs, g.runs, _Q, g.excess, alpha=ALPHA),
+    "planning.resolution": lambda g: planning.resolution(_CLAIM, g.runs, g.runs, _Q, alpha=ALPHA),
+    "planning.runs_needed": lambda g: planning.runs_needed(_CLAIM, _Q, resolution=g.excess, alpha=ALPHA),
+    "planning.best_q": lambda g: planning.best_q(_CLAIM, resolution=g.excess),
+    "sequential.Wealth.after": _after,
+    "sequential.found_share": lambda g: sequential.found_share(_CLAIM, g.excess, g.sizes, _Q, alpha=ALPHA),
+    "sequential.sequential_resolution": lambda g: sequential.sequential_resolution(
+        _CLAIM, g.sizes, _Q, alpha=ALPHA, power=0.95
+    ),
+    "simultaneous.ratio_intervals": lambda g: simultaneous.ratio_intervals(g.x, g.runs, g.y, g.runs, alpha=ALPHA),
+    "simultaneous.maximum_interval": lambda g: simultaneous.maximum_interval(g.x, g.runs, g.y, g.runs, alpha=ALPHA),
+    "simultaneous.ratio_lower": lambda g: simultaneous.ratio_lower(g.x, g.runs, g.y, g.runs, alpha=ALPHA),
+    "bands.confidence_band": lambda g: bands.confidence_band(g.x, g.y, alpha=ALPHA),
+    "bands.Band.profile": lambda g: bands.confidence_band(g.x, g.y, alpha=ALPHA).profile(np.linspace(0, 1, 101)),
+    "bands.Band.trade_off": lambda g: bands.confidence_band(g.x, g.y, alpha=ALPHA).trade_off(np.linspace(0, 1, 101)),
+    "bands.concave_hull": lambda g: bands.concave_hull(np.cumsum(g.x) / g.runs, np.cumsum(g.y) / g.runs),
+    "divergence.renyi_lower": lambda g: divergence.renyi_lower(g.x, g.y, 2.0, alpha=ALPHA),
+    "divergence.moment_lower": lambda g: divergence.moment_lower(g.x, g.y, 2.0, alpha=ALPHA),
+    "multiplicity.holm": lambda g: multiplicity.holm(np.linspace(0.0, 1.0, 100).tolist()),
+    "multiplicity.split_budget": lambda g: multiplicity.split_budget(ALPHA, [str(k) for k in range(100)]),
+}
+
+
+def untimed() -> list[str]:
+    """Public functions of the inference that are not called here; those that only check their arguments left out."""
+    found = []
+    for module in pkgutil.iter_modules(inference.__path__):
+        loaded = importlib.import_module(f"{inference.__name__}.{module.name}")
+        for name, function in inspect.getmembers(loaded, inspect.isfunction):
+            is_own = function.__module__ == loaded.__name__ and not name.startswith(("_", "check"))
+            if is_own and f"{module.name}.{name}" not in CALLS:
+                found.append(f"{module.name}.{name}")
+    return sorted(found)
+
+
+def seconds_of(call: Callable[[], object], repeats: int) -> list[float]:
+    """Times of several calls, fewer if they are long."""
+    taken: list[float] = []
+    while len(taken) < repeats and (not taken or sum(taken) < _LONG):
+        started = time.perf_counter()
+        call()
+        taken.append(time.perf_counter() - started)
+    return taken
+
+
+def peak_of(call: Callable[[], object]) -> float:
+    """Most memory that a call holds at once, in MiB, as Python's allocator and numpy's report it."""
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1] / 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def _timing(effort: Effort, name: str, runs: int) -> tuple[dict[str, Value], list[Target]]:
+    call = partial(CALLS[name], Given.at(runs))
+    if not effort.is_quick:
+        call()
+    taken = [1e3 * seconds for seconds in seconds_of(call, effort.either(1, _REPEATS))]
+    median = statistics.median(taken)
+    cells: dict[str, Value] = {
+        "function": name,
+        "runs": runs,
+        "calls": len(taken),
+        "milliseconds": median,
+        "least": min(taken),
+        "most": max(taken),
+        "mebibytes": peak_of(call),
+    }
+    if effort.is_quick or runs != _JUDGED_RUNS or name not in _MOST_SECONDS:
+        return cells, []
+    return cells, [Target(what="median ms", value=median, sense="<=", limit=1e3 * _MOST_SECONDS[name])]
+
+
+def _timing_tasks(effort: Effort) -> Iterator[Task]:
+    for runs, name in itertools.product(effort.either(_RUNS[:1], _RUNS), CALLS):
+        if effort.wants(name):
+            yield once(f"{name}, {runs}", _timing, effort, name, runs)
+
+
+TIMING = Bench(
+    name="timing",
+    title="Time and memory of the inference",
+    method=(
+        f"Every public function: {_CLAIM}, p = ½ and q = {_Q:.3f}, or {_CELLS} outcomes with log ratios from −1 to 1, "
+        "or arrays of some hundred counts. Median of several calls in one process, of full runs after a first one; "
+        "memory traced in a further call."
+    ),
+    columns=(
+        Column("function", "function"),
+        Column("runs", "runs", ","),
+        Column("calls", "calls"),
+        Column("median ms", "milliseconds", ".3g"),
+        Column("least", "least", ".3g"),
+        Column("most", "most", ".3g"),
+        Column("peak MiB", "mebibytes", ".2f"),
+    ),
+    names=tuple(CALLS),
+    tasks=_timing_tasks,
+)
