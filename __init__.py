@@ -3,7 +3,8 @@
 from .audit.adjacency import AddRemove, Adjacency, Local, Replace, UserLevel, Within
 from .audit.bounds import epsilon_lower
 from .audit.cell_counts import CellCounts
-from .audit.check import check, check_outputs
+from .audit.check import check
+from .audit.check_outputs import check_outputs
 from .audit.claims import ApproxDP, Claim, GaussianDP, PureDP
 from .audit.curves import PrivacyProfile, TradeOffCurve
 from .audit.errors import AuditError

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-import numpy as np
-import scipy
-
 from .adjacency import Adjacency
-from .cell_counts import CellCounts
 from .cells import learn_cells
 from .claims import Claim, ClaimAtDistance, claim_at
+from .conclusion import Settings, conclude, versions
 from .datasets import difference, is_empty, summarise
-from .errors import DatasetError, MechanismError, OptionError
-from .health import Finding, HealthCheck, checks_to_ignore, examine, examine_order
+from .errors import DatasetError, OptionError
+from .health import HealthCheck, checks_to_ignore, examine
 from .inference.counts import Counts
-from .inference.joint import check_test_alpha, joint_test
-from .inference.planning import resolution as reached_resolution
+from .inference.joint import check_test_alpha
 from .inference.sequential import sequential_resolution
 from .measure import as_cell_counts
 from .mechanism import as_sampler
@@ -35,8 +28,8 @@ from .options import (
     check_seconds,
     check_seed,
 )
-from .outputs import Outputs, are_equal, as_outputs, merge
-from .pilot import Pilot, pilot_notes, run_pilot, split_pilot
+from .outputs import Outputs, are_equal, merge
+from .pilot import pilot_notes, run_pilot
 from .sampling import Plan, count_hits, plan_blocks
 from .sequential import late_batches, run_sequentially
 from .sizing import runs_for
@@ -44,19 +37,6 @@ from .sketches import sketch
 from .verdicts import CELL_SHARE, AuditResult, Pair
 
 _RUNS = 1_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Settings:
-    """What does not depend on where the outputs come from."""
-
-    claim: Claim
-    pair: Pair
-    alpha: float
-    resolution: float | None
-    power: float
-    name: str
-    seed: int
 
 
 def check(
@@ -162,7 +142,7 @@ def check(
                 adjacency=adjacency,
             )
         adjacency.check(x, y, distance)
-    settings = _Settings(
+    settings = Settings(
         claim=claim_at(claim, distance),
         pair=_pair(x, y, adjacency, distance, keep_datasets),
         alpha=check_test_alpha(alpha),
@@ -186,7 +166,7 @@ def check(
     return result
 
 
-def _runs(plan: Plan, settings: _Settings, sequential: bool) -> int:
+def _runs(plan: Plan, settings: Settings, sequential: bool) -> int:
     """The runs of an audit that was given none."""
     if settings.resolution is None:
         return _RUNS
@@ -195,7 +175,7 @@ def _runs(plan: Plan, settings: _Settings, sequential: bool) -> int:
 
 def _check_fixed(
     plan: Plan,
-    settings: _Settings,
+    settings: Settings,
     runs: int,
     n_cells: int,
     ignored: frozenset[HealthCheck],
@@ -222,7 +202,7 @@ def _check_fixed(
     )
     findings = examine((pilot.blocks_x, pilot.blocks_y), (main_x, main_y), ignored)
     cells = None if partition is None else as_cell_counts(partition, main_x, main_y, CELL_SHARE * settings.alpha)
-    result = _conclude(settings, runs, pilot, counts, is_replayable, findings, cells)
+    result = conclude(settings, runs, pilot, counts, is_replayable, findings, cells)
     finished = time.perf_counter()
     result.environment.update(
         seconds_pilot=round(sampled - started, 3),
@@ -234,7 +214,7 @@ def _check_fixed(
 
 def _check_sequentially(
     plan: Plan,
-    settings: _Settings,
+    settings: Settings,
     runs: int,
     seconds: float | None,
     ignored: frozenset[HealthCheck],
@@ -268,7 +248,7 @@ def _check_sequentially(
         findings=examine((course.blocks_x, course.blocks_y), (course.main_x, course.main_y), ignored),
         notes=pilot_notes(x, y, runs="runs"),
         sketch=sketch(x, y),
-        versions=_versions(),
+        versions=versions(),
         looks=course.looks,
         stopped=course.stopped,
     )
@@ -277,116 +257,6 @@ def _check_sequentially(
 def _repeats(plan: Plan, block: Outputs) -> bool:
     """Whether drawing the first block again gives the same outputs: a seed then fixes the audit."""
     return are_equal(plan.draw("pilot", "x", 0, len(block)), block)
-
-
-def check_outputs(
-    xs: Any,
-    ys: Any,
-    *,
-    claim: Claim | ClaimAtDistance,
-    distance: float = 1,
-    alpha: float = 0.05,
-    seed: int = 0,
-    resolution: float | None = None,
-    power: float = 0.95,
-    name: str = "outputs",
-    ignore: str | Iterable[str] = (),
-) -> AuditResult:
-    """Audits a claim on outputs that were drawn elsewhere: `xs` on one dataset, `ys` on a neighbour.
-
-    The outputs must be independent runs, which is checked as far as their order tells (sorted ones are taken as
-    sorted later). A random part of them, fixed by `seed`, chooses the event; the rest is counted. A mechanism that
-    keeps its claim is refuted with probability at most `alpha`.
-
-    Parameters
-    ----------
-    xs, ys : array_like or sequence
-        One output for each run: shape (runs,), (runs, n_coords), or a sequence of anything hashable. At least 40 each.
-
-    Raises
-    ------
-    MechanismError
-        For outputs of an unsupported type.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> result = check_outputs(rng.laplace(0, 1, 20_000), rng.laplace(1, 1, 20_000), claim=PureDP(0.5))
-    >>> result.is_refuted
-    True
-    """
-    started = time.perf_counter()
-    root, distance = check_seed(seed), check_distance(distance)
-    given = [_given(values, name) for values in (xs, ys)]
-    findings = examine_order(given[0], given[1], checks_to_ignore(ignore))
-    sides = [_shuffled(outputs, side, root) for side, outputs in enumerate(given)]
-    runs = check_runs(min(len(side) for side in sides))
-    settings = _Settings(
-        claim=claim_at(claim, distance),
-        pair=Pair(
-            x=f"{len(sides[0]):,} outputs",
-            y=f"{len(sides[1]):,} outputs",
-            difference="not seen",
-            adjacency="declared neighbours by the caller",
-            distance=distance,
-        ),
-        alpha=check_test_alpha(alpha),
-        resolution=check_resolution(resolution),
-        power=check_power(power),
-        name=name,
-        seed=root,
-    )
-    pilot, main_x, main_y = split_pilot(sides[0], sides[1], settings.claim, runs, settings.alpha)
-    counts = Counts(
-        hits_x=pilot.choice.event.count(main_x),
-        runs_x=len(main_x),
-        hits_y=pilot.choice.event.count(main_y),
-        runs_y=len(main_y),
-    )
-    result = _conclude(settings, runs, pilot, counts, True, findings)
-    result.environment["seconds"] = round(time.perf_counter() - started, 3)
-    return result
-
-
-def _conclude(
-    settings: _Settings,
-    runs: int,
-    pilot: Pilot,
-    counts: Counts,
-    is_replayable: bool,
-    findings: tuple[Finding, ...],
-    cells: CellCounts | None = None,
-) -> AuditResult:
-    """The result of testing the counts of the chosen event."""
-    choice, directed, claim = pilot.choice, counts, settings.claim
-    if choice.likelier_on == "y":
-        directed, claim = counts.swapped(), settings.claim.reversed()
-    alpha = settings.alpha * (1 - CELL_SHARE) if cells else settings.alpha
-    p_value, bound = joint_test(directed, claim, alpha=alpha)
-    q = (directed.hits_y + 0.5) / (directed.runs_y + 1.0)
-    return AuditResult(
-        mechanism=settings.name,
-        claim=settings.claim,
-        pair=settings.pair,
-        event=choice.event,
-        likelier_on=choice.likelier_on,
-        counts=counts,
-        alpha=settings.alpha,
-        p_value=p_value,
-        bound=bound,
-        resolution=reached_resolution(claim, directed.runs_x, directed.runs_y, q, alpha=alpha, power=settings.power),
-        power=settings.power,
-        requested_resolution=settings.resolution,
-        runs=runs,
-        pilot_runs=pilot.runs,
-        seed=settings.seed,
-        is_replayable=is_replayable,
-        cells=cells,
-        findings=findings,
-        notes=pilot_notes(pilot.x, pilot.y),
-        sketch=sketch(pilot.x, pilot.y),
-        versions=_versions(),
-    )
 
 
 def _pair(x: Any, y: Any, adjacency: Adjacency | None, distance: float, keep: bool) -> Pair:
@@ -398,28 +268,3 @@ def _pair(x: Any, y: Any, adjacency: Adjacency | None, distance: float, keep: bo
         distance=distance,
         contents=(repr(x), repr(y)) if keep else None,
     )
-
-
-def _given(values: Any, name: str) -> Outputs:
-    """Outputs made elsewhere, as an array."""
-    if not hasattr(values, "__len__"):
-        raise MechanismError(
-            f"{name} of type {type(values).__name__} are no runs; pass an array or a list with one output a run.",
-            mechanism=name,
-        )
-    return as_outputs(values, len(values), name)
-
-
-def _shuffled(outputs: Outputs, side: int, seed: int) -> Outputs:
-    """The outputs in random order, so that sorted ones serve as well."""
-    rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(side,))))
-    return outputs[rng.permutation(len(outputs))]
-
-
-def _versions() -> tuple[tuple[str, str], ...]:
-    try:
-        own = version("dpaudit")
-    except PackageNotFoundError:  # run from a source tree that is not installed
-        own = "not installed"
-    python = ".".join(map(str, sys.version_info[:3]))
-    return (("dpaudit", own), ("python", python), ("numpy", np.__version__), ("scipy", scipy.__version__))

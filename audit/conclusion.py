@@ -1,0 +1,83 @@
+"""From the counts of the chosen event to the result of an audit of fixed size."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+import scipy
+
+from .cell_counts import CellCounts
+from .claims import Claim
+from .health import Finding
+from .inference.counts import Counts
+from .inference.joint import joint_test
+from .inference.planning import resolution as reached_resolution
+from .pilot import Pilot, pilot_notes
+from .sketches import sketch
+from .verdicts import CELL_SHARE, AuditResult, Pair
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What does not depend on where the outputs come from."""
+
+    claim: Claim
+    pair: Pair
+    alpha: float
+    resolution: float | None
+    power: float
+    name: str
+    seed: int
+
+
+def conclude(
+    settings: Settings,
+    runs: int,
+    pilot: Pilot,
+    counts: Counts,
+    is_replayable: bool,
+    findings: tuple[Finding, ...],
+    cells: CellCounts | None = None,
+) -> AuditResult:
+    """The result of testing the counts of the chosen event."""
+    choice, directed, claim = pilot.choice, counts, settings.claim
+    if choice.likelier_on == "y":
+        directed, claim = counts.swapped(), settings.claim.reversed()
+    alpha = settings.alpha * (1 - CELL_SHARE) if cells else settings.alpha
+    p_value, bound = joint_test(directed, claim, alpha=alpha)
+    q = (directed.hits_y + 0.5) / (directed.runs_y + 1.0)
+    return AuditResult(
+        mechanism=settings.name,
+        claim=settings.claim,
+        pair=settings.pair,
+        event=choice.event,
+        likelier_on=choice.likelier_on,
+        counts=counts,
+        alpha=settings.alpha,
+        p_value=p_value,
+        bound=bound,
+        resolution=reached_resolution(claim, directed.runs_x, directed.runs_y, q, alpha=alpha, power=settings.power),
+        power=settings.power,
+        requested_resolution=settings.resolution,
+        runs=runs,
+        pilot_runs=pilot.runs,
+        seed=settings.seed,
+        is_replayable=is_replayable,
+        cells=cells,
+        findings=findings,
+        notes=pilot_notes(pilot.x, pilot.y),
+        sketch=sketch(pilot.x, pilot.y),
+        versions=versions(),
+    )
+
+
+def versions() -> tuple[tuple[str, str], ...]:
+    try:
+        own = version("dpaudit")
+    except PackageNotFoundError:  # run from a source tree that is not installed
+        own = "not installed"
+    python = ".".join(map(str, sys.version_info[:3]))
+    return (("dpaudit", own), ("python", python), ("numpy", np.__version__), ("scipy", scipy.__version__))
