@@ -4,10 +4,10 @@ from .audit.adjacency import AddRemove, Adjacency, Local, Replace, UserLevel, Wi
 from .audit.bounds import epsilon_lower
 from .audit.cell_counts import CellCounts
 from .audit.check import check
-from .audit.check_outputs import check_outputs
 from .audit.claims import ApproxDP, Claim, GaussianDP, PureDP
 from .audit.curves import PrivacyProfile, TradeOffCurve
 from .audit.errors import AuditError
+from .audit.given_outputs import check_outputs
 from .audit.measure import count_cells
 from .audit.propositions import NFoldComposition, ProbabilityPreservation
 from .audit.records import Entry, Suite, load, save
