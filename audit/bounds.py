@@ -81,7 +81,8 @@ def _ratio_limit(counts: Counts, alpha: float, method: str) -> float:
     """Lower end of the two-sided interval at 2·alpha for p/q; 0 where it is not defined."""
     from statsmodels.stats.proportion import confint_proportions_2indep
 
-    if counts.hits_x == 0 or (method == "log" and counts.hits_y == 0):
+    is_certain = counts.hits_x == counts.runs_x and counts.hits_y == counts.runs_y
+    if counts.hits_x == 0 or is_certain or (method == "log" and counts.hits_y == 0):
         return 0.0
     if alpha >= 0.5:
         raise OptionError(f"alpha={alpha:g} is too large for this interval; use alpha < 0.5.", alpha=alpha)

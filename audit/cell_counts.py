@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from .errors import OptionError
@@ -25,17 +25,20 @@ class CellCounts:
         all that it did not see.
     hits_x, hits_y : tuple of int
     alpha : float
-    is_complete : bool
-        Whether every outcome that the pilot saw has a cell of its own. Otherwise what is said of ratios, and every
-        upper end, holds for these cells only: no number of runs bounds the ratio of a continuous output from above
-        (Gilbert & McMillan 2018, Property testing for differential privacy).
+    n_known : int
+        How many cells, the first ones, the pilot saw; at most the last was never seen.
+    scope : str
+        For what upper ends hold: for these cells, in no case for outputs that were never seen. No number of runs bounds
+        the ratio of a continuous output from above (Gilbert & McMillan 2018, Property testing for differential
+        privacy). Lower ends hold for the mechanism.
     """
 
     names: tuple[str, ...]
     hits_x: tuple[int, ...]
     hits_y: tuple[int, ...]
     alpha: float
-    is_complete: bool
+    n_known: int
+    scope: str
 
     def __post_init__(self) -> None:
         if not len(self.names) == len(self.hits_x) == len(self.hits_y) >= 2:
@@ -54,29 +57,33 @@ class CellCounts:
         return sum(self.hits_y)
 
     def ratios(self) -> RatioIntervals:
-        """Simultaneous intervals for the log likelihood ratio of x against y of every cell but the last, in nats."""
-        return ratio_intervals(self.hits_x[:-1], self.runs_x, self.hits_y[:-1], self.runs_y, alpha=self.alpha)
+        """Simultaneous intervals for the log likelihood ratio of x against y of every cell, in nats."""
+        return ratio_intervals(self.hits_x, self.runs_x, self.hits_y, self.runs_y, alpha=self.alpha)
 
     def maximum(self, direction: Literal["x", "y", "both"] = "both") -> MaximumInterval:
-        """Interval for the largest log ratio of a cell but the last: of x against y, of y against x, or of both."""
-        return maximum_interval(
-            self.hits_x[:-1], self.runs_x, self.hits_y[:-1], self.runs_y, alpha=self.alpha, direction=direction
+        """Interval for the largest log ratio of a cell: of x against y, of y against x, or of both.
+
+        The lower end is over all cells, the upper one over those that the pilot saw: each has half of alpha.
+        """
+        n, sides = self.n_known, (self.runs_x, self.runs_y)
+        every = maximum_interval(self.hits_x, sides[0], self.hits_y, sides[1], alpha=self.alpha, direction=direction)
+        if n == len(self.names):
+            return every
+        known = maximum_interval(
+            self.hits_x[:n], sides[0], self.hits_y[:n], sides[1], alpha=self.alpha, direction=direction
         )
+        return replace(every, upper=known.upper)
 
     def band(self) -> Band:
-        """Privacy profile and trade-off curve of x against y with a simultaneous band."""
+        """Privacy profile and trade-off curve of x against y with a simultaneous band.
+
+        The lower ends hold for all events; the upper ends for unions of these cells in their order only, see `scope`.
+        """
         return confidence_band(self.hits_x, self.hits_y, alpha=self.alpha)
 
     def renyi_lower(self, order: float) -> float:
         """Lower bound on the Rényi divergence of x from y of this order, in nats."""
         return float(renyi_lower(self.hits_x, self.hits_y, order, alpha=self.alpha))
-
-    @property
-    def scope(self) -> str:
-        """For what the upper ends hold."""
-        if self.is_complete:
-            return f"the {len(self.names) - 1} outcomes that the pilot saw; of others nothing is known"
-        return f"these {len(self.names) - 1} cells only; finer events may have larger ratios"
 
     def __str__(self) -> str:
         largest = self.maximum()

@@ -36,8 +36,13 @@ class Partition(ABC):
 
     @property
     @abstractmethod
-    def is_complete(self) -> bool:
-        """Whether each cell but the last is a single outcome, so that ratios of cells are those of all outcomes."""
+    def scope(self) -> str:
+        """For what an upper limit for these cells holds."""
+
+    @property
+    @abstractmethod
+    def n_known(self) -> int:
+        """How many of the cells, the first ones, the pilot saw; all, or all but the last."""
 
     @abstractmethod
     def labels(self, outputs: Outputs) -> Labels:
@@ -53,14 +58,22 @@ class OutcomeCells(Partition):
     """A cell for each listed outcome, and a last one for all others."""
 
     values: tuple[Any, ...]
+    n_seen: int  # different outcomes in the pilot, listed or not
 
     @property
     def names(self) -> tuple[str, ...]:
         return (*map(outcome_words, self.values), "any other outcome")
 
     @property
-    def is_complete(self) -> bool:
-        return True
+    def scope(self) -> str:
+        listed = len(self.values)
+        if listed < self.n_seen:
+            return f"{listed:,} of the {self.n_seen:,} outcomes that the pilot saw, and all others together"
+        return f"the outcomes that the pilot saw, {listed:,} in number; of others nothing is known"
+
+    @property
+    def n_known(self) -> int:
+        return len(self.values) + (len(self.values) < self.n_seen)
 
     def labels(self, outputs: Outputs) -> Labels:
         place = {outcome_key(value): index for index, value in enumerate(self.values)}
@@ -91,6 +104,7 @@ class NumberCells(Partition):
     edges: tuple[float, ...]
     group: tuple[int, ...]
     weights: tuple[float, ...] | None = None
+    has_others: bool = False  # whether the pilot saw outputs that are no numbers
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -106,8 +120,12 @@ class NumberCells(Partition):
         return (*(f"{what} in {' ∪ '.join(parts)}" for parts in words), "output is not a number")
 
     @property
-    def is_complete(self) -> bool:
-        return False
+    def scope(self) -> str:
+        return f"these {self.n_known} cells only; finer events may have larger ratios"
+
+    @property
+    def n_known(self) -> int:
+        return max(self.group) + 1 + self.has_others
 
     def labels(self, outputs: Outputs) -> Labels:
         if self.weights is not None:
@@ -134,7 +152,8 @@ def learn_cells(x: Outputs, y: Outputs, n_cells: int) -> Partition:
     width = vector_width(x)
     if width is None:
         seen = tally(x[:2000])[0] + tally(y[:2000])[0]
-        if len(seen) <= max(n_cells, _FEW) or not np.isfinite(as_numbers(x).astype(np.float64)).any():
+        is_finite = len(seen) <= max(n_cells, _FEW) and 4 * len(seen) <= seen.total()
+        if is_finite or not np.isfinite(as_numbers(x).astype(np.float64)).any():
             return _outcome_cells(x, y, max(n_cells, _FEW))
         return _number_cells(as_numbers(x).astype(np.float64), as_numbers(y).astype(np.float64), n_cells, None)
     x, y = as_vectors(x, width), as_vectors(y, width)
@@ -148,14 +167,15 @@ def _outcome_cells(x: Outputs, y: Outputs, most: int) -> OutcomeCells:
     common = (on_x + on_y).most_common(most)
     kept = [key for place, (key, hits) in enumerate(common) if hits >= _LEAST_HITS or place == 0]
     kept.sort(key=lambda key: -math.log((on_x[key] + 0.5) / (on_y[key] + 0.5)))
-    return OutcomeCells(tuple(names[key] for key in kept))
+    return OutcomeCells(tuple(names[key] for key in kept), len(on_x | on_y))
 
 
 def _number_cells(x: Array, y: Array, n_cells: int, weights: tuple[float, ...] | None) -> NumberCells:
     """Fine intervals, put together in the order of their fitted ratio into cells of equal mass on the likelier side."""
+    has_others = bool(np.isnan(x).any() or np.isnan(y).any())
     found = ratio_by_cell(np.sort(x[~np.isnan(x)]), np.sort(y[~np.isnan(y)]))
     if found is None:
-        return NumberCells((), (0,), weights)
+        return NumberCells((), (0,), weights, has_others)
     cells, ratio, hits_x, hits_y = found
     order = np.argsort(-ratio, kind="stable")
     position = np.maximum(hits_x / len(x), hits_y / len(y))[order].cumsum()
@@ -163,4 +183,4 @@ def _number_cells(x: Array, y: Array, n_cells: int, weights: tuple[float, ...] |
     _, rank = np.unique(rank, return_inverse=True)
     group = np.empty(len(cells), dtype=np.int64)
     group[order] = rank
-    return NumberCells(tuple(high for _, high in cells[:-1]), tuple(group.tolist()), weights)
+    return NumberCells(tuple(high for _, high in cells[:-1]), tuple(group.tolist()), weights, has_others)

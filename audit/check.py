@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from .adjacency import Adjacency
@@ -88,7 +89,8 @@ def check(
     seed : int or None
         Fixes every number, whatever the workers; None draws one, which the result records.
     resolution : float, optional
-        Excess of the claim's strength that the audit has to be able to find; too few runs for it are INCONCLUSIVE.
+        Excess of the claim's strength that the audit has to be able to find; too few `runs` for it are INCONCLUSIVE.
+        Without `runs` the audit takes as many as it needs, and states the resolution that it then reached.
     power : float
         Probability with which it has to be found, in (0, 1).
     sequential : bool
@@ -157,7 +159,8 @@ def check(
     runs = None if runs is None else check_runs(runs)
     plan = plan_blocks(sampler, x, y, settings.seed, jobs)
     if runs is None:
-        runs = _runs(plan, settings, sequential)
+        # The audit is sized for the resolution, so it states the one that it reached and never calls itself too small.
+        runs, settings = _runs(plan, settings, sequential), replace(settings, resolution=None)
     if sequential:
         result = _check_sequentially(plan, settings, runs, seconds, ignored, progress)
     else:

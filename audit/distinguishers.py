@@ -86,7 +86,7 @@ def choose_event_each_way(
 ) -> tuple[Choice | None, Choice | None]:
     """As `choose_event`, the best event for either direction; None for one in which no event is of use."""
     families = list(event_families(learn_x, learn_y, held_x, held_y))
-    criterion = _Criterion(claim, runs, _z(alpha), _CAUTION)
+    criterion = _Criterion(claim, runs, _z(alpha), _CAUTION, is_one_way=True)
     on_x, on_y = _choose(families, criterion, ("x",)), _choose(families, criterion, ("y",))
     return (_anything_else(learn_x, held_x) if on_x is None and on_y is None else on_x), on_y
 
@@ -154,6 +154,7 @@ class _Criterion:
     runs: int
     z: float
     caution: float
+    is_one_way: bool = False  # whether the direction is given, and not to be chosen with the event
 
     def values(self, hits_x: Array, hits_y: Array, held: int, inside: bool, direction: Direction) -> Array:
         """The criterion for events with these hits in `held` runs, or for their complements; −∞ where one is no use."""
@@ -169,5 +170,7 @@ class _Criterion:
         found = claim.rough_strength_of(np.sin(p) ** 2, np.sin(q) ** 2, np.cos(p) ** 2, np.cos(q) ** 2).min(axis=0)
         # An event says the same as its complement in the other direction; keep the one with the larger ratio.
         # An event that never fails cannot be likelier on the other side.
-        useless = np.isnan(found) | (hits_p * (held - hits_p) < hits_q * (held - hits_q)) | (hits_q == held)
+        useless = np.isnan(found) | (hits_q == held)
+        if not self.is_one_way:
+            useless |= hits_p * (held - hits_p) < hits_q * (held - hits_q)
         return np.where(useless, -math.inf, found - claim.strength)

@@ -272,7 +272,7 @@ def fisher_direction(x: Outputs, y: Outputs) -> tuple[float, ...] | None:
     width = x.shape[1]
     x, y = (side[np.isfinite(side).all(axis=1)].astype(np.float64) for side in (x, y))
     both = np.concatenate([x, y])
-    if width > 1 and min(len(x), len(y)) > width:
+    if width > 1 and min(len(x), len(y)) > width and np.abs(both).max() < 1e100:  # squares are taken
         spread = np.cov(both, rowvar=False) + 1e-12 * np.eye(width) * max(float(both.var()), 1e-300)
         weights = np.linalg.lstsq(spread, x.mean(axis=0) - y.mean(axis=0), rcond=None)[0]
         size = float(np.abs(weights).max())

@@ -79,5 +79,6 @@ def as_cell_counts(partition: Partition, main_x: BlockCounts, main_y: BlockCount
         hits_x=tuple(main_x.cells.tolist()),
         hits_y=tuple(main_y.cells.tolist()),
         alpha=alpha,
-        is_complete=partition.is_complete,
+        n_known=partition.n_known,
+        scope=partition.scope,
     )

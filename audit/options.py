@@ -38,19 +38,21 @@ def check_jobs(jobs: int | None) -> int | None:
 
 
 def check_distance(distance: float) -> float:
-    number = float(distance)
+    number = _number(distance)
     if not 0 < number < math.inf:
         raise ClaimError(f"distance={distance!r} is no distance; use a positive number.", distance=distance)
     return int(number) if number == int(number) else number
 
 
 def check_resolution(resolution: float | None) -> float | None:
-    if resolution is not None and not 0 < float(resolution) < math.inf:
+    if resolution is None:
+        return None
+    if not 0 < _number(resolution) < math.inf:
         raise OptionError(
             f"resolution={resolution!r} is no excess; use a positive number in the units of the claim.",
             resolution=resolution,
         )
-    return resolution
+    return float(resolution)
 
 
 def check_cells(cells: int) -> int:
@@ -64,7 +66,7 @@ def check_cells(cells: int) -> int:
 
 
 def check_power(power: float) -> float:
-    if not 0.0 < float(power) < 1.0:
+    if not 0.0 < _number(power) < 1.0:
         raise OptionError(f"power={power!r} is no probability to aim at; use 0 < power < 1, such as 0.95.", power=power)
     return float(power)
 
@@ -77,9 +79,14 @@ def check_seconds(seconds: float | None, sequential: bool) -> float | None:
             f"seconds={seconds!r} needs sequential=True: an audit of fixed size that stops early has no valid bound.",
             seconds=seconds,
         )
-    if not 0.0 < float(seconds) < math.inf:
+    if not 0.0 < _number(seconds) < math.inf:
         raise OptionError(f"seconds={seconds!r} is no time limit; use a positive number.", seconds=seconds)
     return float(seconds)
+
+
+def _number(value: Any) -> float:
+    """The value as a float; NaN, which fails every rule, where it is no number."""
+    return float(value) if isinstance(value, numbers.Real) else math.nan
 
 
 def _is_whole(value: Any) -> bool:

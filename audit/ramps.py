@@ -54,6 +54,7 @@ def fit_log_ratio(at: Array, hits_x: Array, hits_y: Array) -> Array:
     >>> fit_log_ratio(at, np.array([2e4, 2e4, 1e4, 1e4, 1e4]), np.full(5, 1e4)).round(2).tolist()
     [0.69, 0.69, -0.0, -0.0, -0.0]
     """
+    at = at / (float(np.abs(at).max()) or 1.0)
     middle = float(np.median(at))
     spread = float(np.abs(at - middle).mean()) or 1.0
     data = _Data.of((at - middle) / spread, hits_x, hits_y)
@@ -88,6 +89,10 @@ class _Data:
     def columns(self, ramps: tuple[Ramp, ...]) -> Array:
         return np.column_stack([np.ones(len(self.hits))] + [self.hinges[:, a] - self.hinges[:, b] for a, b in ramps])
 
+    def width(self, ramp: Ramp) -> float:
+        """The distance between its knots."""
+        return float(self.hinges[-1, ramp[0]] - self.hinges[-1, ramp[1]])
+
     def likelihood(self, log_ratio: Array) -> float:
         """Its logarithm, but for a constant."""
         return float((self.hits_x * log_ratio - self.hits * np.logaddexp(0.0, log_ratio)).sum())
@@ -114,7 +119,10 @@ def _fitted(data: _Data, ramps: tuple[Ramp, ...], weights: Array) -> _Fit:
     for _ in range(30):
         share = expit(log_ratio)
         information = columns.T @ ((data.hits * share * (1 - share))[:, None] * columns)
-        information[np.diag_indices_from(information)] += 1e-9 * np.trace(information)
+        scale = np.diag(information).copy()
+        if not (scale > 0.0).all():  # every output is certain already: nothing is left to learn
+            break
+        information[np.diag_indices_from(information)] += 1e-9 * scale
         step = np.linalg.solve(information, columns.T @ (data.hits_x - data.hits * share))
         size = float(np.abs(columns @ step).max())
         step *= min(1.0, 2.0 / max(size, 1e-12))
@@ -172,7 +180,9 @@ def _moved_one(data: _Data, fit: _Fit, index: int) -> _Fit:
         places |= {(ramp[0], ramp[1] - step), (ramp[0], min(ramp[1] + step, last))}
     best = fit
     for place in sorted(places - {ramp}):
-        if place[0] < place[1]:
-            moved = _fitted(data, (*fit.ramps[:index], place, *fit.ramps[index + 1 :]), fit.weights)
+        if place[0] < place[1] and data.width(place) > 0.0:
+            weights = fit.weights.copy()
+            weights[index + 1] *= data.width(ramp) / data.width(place)  # the same rise to start with
+            moved = _fitted(data, (*fit.ramps[:index], place, *fit.ramps[index + 1 :]), weights)
             best = min(best, moved, key=lambda other: other.criterion)
     return best

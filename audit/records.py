@@ -77,10 +77,9 @@ class Suite:
     entries: tuple[Entry, ...]
     environment: dict[str, Any] = field(default_factory=dict, compare=False)
 
-    def adjusted_p_values(self) -> dict[str, float]:
-        """The audits' p-values by name, adjusted for their number (Holm): at most a with family-wise error a."""
-        adjusted = holm([entry.result.p_value for entry in self.entries])
-        return {entry.name: float(p) for entry, p in zip(self.entries, adjusted, strict=True)}
+    def adjusted_p_values(self) -> tuple[float, ...]:
+        """The p-value of each audit adjusted for their number (Holm): at most a with family-wise error a."""
+        return tuple(holm([entry.result.p_value for entry in self.entries]).tolist())
 
     @property
     def is_met(self) -> bool:
@@ -176,6 +175,8 @@ def save(results: Suite | AuditResult, path: str | Path) -> None:
     """Writes a suite, or a single result as a suite of one, to a JSON file, whole or not at all."""
     if isinstance(results, AuditResult):
         results = Suite(title=f"Audit of {results.mechanism}", entries=(Entry(name=results.mechanism, result=results),))
+    if not isinstance(results, Suite):
+        raise RecordError(f"a {type(results).__name__} cannot be saved; pass an AuditResult or a Suite of entries.")
     write_whole(Path(path), to_json(results))
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from .cells import Labels, Partition
 from .errors import MechanismError
 from .events import Event
-from .inference.sequential import JointCounts
+from .inference.sequential import NO_PAIRS, JointCounts
 from .mechanism import Sampler
 from .outputs import Outputs
 from .shipping import Parcel, pack
@@ -117,6 +117,7 @@ class BlockCounts:
             np.concatenate([self.hits, other.hits]),
             np.concatenate([self.sizes, other.sizes]),
             np.concatenate([self.fingerprints, other.fingerprints]),
+            self.cells + other.cells,
         )
 
 
@@ -193,7 +194,7 @@ def count_pairs(
     parts = [value for event in events for value in getattr(event, "values", ())]
     for index, *counted in _run(plan, _count_pair, calls, tuple(parts)):
         found[index] = counted
-    first = second = JointCounts(both=0, only_p=0, only_q=0, neither=0)
+    first = second = NO_PAIRS
     hits_x, hits_y = np.zeros(len(sizes), np.int64), np.zeros(len(sizes), np.int64)
     marks = np.zeros((2, len(sizes)), np.uint64)
     for index, (of_first, of_second, own_marks) in enumerate(found):

@@ -18,8 +18,8 @@ from .claims import Claim
 from .distinguishers import Choice, Direction, choose_event_each_way
 from .events import Event
 from .inference.counts import Counts
-from .inference.lines import Line, supporting_line
-from .inference.sequential import JointCounts, Wealth
+from .inference.lines import Line, best_line
+from .inference.sequential import NO_PAIRS, JointCounts, Wealth
 from .outputs import Outputs, merge
 from .pilot import check_blocks, refuse_if_all_raised
 from .sampling import BlockCounts, Events, Plan, count_pairs, draw_pilot, joint_counts, no_blocks
@@ -68,7 +68,7 @@ class Course:
     event, likelier_on : Event, {"x", "y"}
         The last event bet on, in the direction that won more.
     counts : Counts
-        Hits of the events bet on in that direction, each in its own batches.
+        Hits of that event in all runs, those included that it was learned from: for the reader, not for the test.
     learned_from : int
         Runs on each dataset before the first bet.
     blocks_x, blocks_y : list of ndarray
@@ -147,6 +147,7 @@ def run_sequentially(
     kept_x: list[Outputs] = []
     kept_y: list[Outputs] = []
     main_x, main_y = no_blocks(), no_blocks()
+    main = (NO_PAIRS, NO_PAIRS)
     looks: list[Look] = []
     done = n_blocks = learned = 0
     pace, has_checked = 0.0, False
@@ -165,6 +166,7 @@ def run_sequentially(
             pairs, more_x, more_y = count_pairs(batch, state.events, shapes, size, first_block=n_blocks)
             main_x, main_y = main_x.followed_by(more_x), main_y.followed_by(more_y)
             state = state.after(pairs)
+            main = (main[0].followed_by(pairs[0]), main[1].followed_by(pairs[1]))
         done += size
         n_blocks += -(-size // batch.block)
         pace = (time.perf_counter() - batch_started) / size
@@ -178,15 +180,27 @@ def run_sequentially(
         if state.bound > claim.strength:
             stopped = "refuted"
             break
-        if seconds is not None and time.perf_counter() - started >= seconds:
+        if seconds is not None and done > _FIRST and time.perf_counter() - started >= seconds:
             stopped = "time"
             break
         growth = _RARELY if learned > _MANY else _OFTEN
         if not is_last and learned < _KEPT and done >= min(growth * learned, _KEPT):
             learned = sum(map(len, kept_x))
             state = state.learned(*merge(kept_x, kept_y))
-    event, direction, counts = state.leading()
-    return Course(tuple(looks), stopped, event, direction, counts, min(_FIRST, done), kept_x, kept_y, main_x, main_y)
+    choice = state.leading()
+    counts = _recounted(choice.event, kept_x, kept_y, main[int(choice.likelier_on == "y")], choice.likelier_on)
+    return Course(
+        looks=tuple(looks),
+        stopped=stopped,
+        event=choice.event,
+        likelier_on=choice.likelier_on,
+        counts=counts,
+        learned_from=min(_FIRST, done),
+        blocks_x=kept_x,
+        blocks_y=kept_y,
+        main_x=main_x,
+        main_y=main_y,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +214,10 @@ class _Bets:
     choices: tuple[Choice | None, Choice | None]
     first: int  # members before it are refuted, and no longer bet against
     lines: list[list[Line]]
-    won: tuple[JointCounts, JointCounts]  # all batches together, p the side that the direction names
 
     @classmethod
     def start(cls, claim: Claim, members: list[float], alpha: float) -> _Bets:
-        none = JointCounts(both=0, only_p=0, only_q=0, neither=0)
-        return cls(claim, members, alpha, Wealth.start(len(members)), (None, None), 0, [], (none, none))
+        return cls(claim, members, alpha, Wealth.start(len(members)), (None, None), 0, [])
 
     @property
     def events(self) -> Events:
@@ -222,37 +234,33 @@ class _Bets:
         """The bets to be placed after seeing these outputs."""
         half = len(x) // 2
         choices = choose_event_each_way(x[:half], y[:half], x[half:], y[half:], self.claim, len(x), self.alpha)
-        tested = (self.claim, self.claim.reversed())
-        rates = []
-        for choice in choices:
-            hits = 0 if choice is None else choice.pilot_hits_y if choice.likelier_on == "x" else choice.pilot_hits_x
-            rates.append((hits + 0.5) / ((0 if choice is None else choice.pilot_runs) + 1.0))
+        seen = [_frequencies(choice) for choice in choices]
         first = self.wealth.n_refuted(self.alpha)
-        lines = [
-            [supporting_line(side.with_strength(member), rate) for side, rate in zip(tested, rates, strict=True)]
-            for member in self.members[first:]
-        ]
+        tested = [(self.claim.with_strength(m), self.claim.reversed().with_strength(m)) for m in self.members[first:]]
+        lines = [[best_line(side, *at) for side, at in zip(sides, seen, strict=True)] for sides in tested]
         return replace(self, choices=choices, first=first, lines=lines)
 
     def after(self, pairs: tuple[JointCounts, JointCounts]) -> _Bets:
         """The wealth after a batch."""
-        return replace(
-            self,
-            wealth=self.wealth.after(self.lines, pairs, first=self.first),
-            won=(self.won[0].followed_by(pairs[0]), self.won[1].followed_by(pairs[1])),
-        )
+        return replace(self, wealth=self.wealth.after(self.lines, pairs, first=self.first))
 
-    def leading(self) -> tuple[Event, Direction, Counts]:
-        """The event in play in the direction that has won more against the claim, and the hits of that direction."""
+    def leading(self) -> Choice:
+        """The event in play in the direction that has won more against the claim."""
         middle = next(i for i, member in enumerate(self.members) if member > self.claim.strength)
         best = self.wealth.log_wealth[middle].max(axis=1)
         leads = int(best[1] > best[0]) if all(self.choices) else int(self.choices[0] is None)
-        choice, won = self.choices[leads], self.won[leads]
-        hits_p, hits_q, runs = won.both + won.only_p, won.both + won.only_q, won.runs
-        assert choice is not None
-        counts = Counts(hits_x=hits_p, runs_x=runs, hits_y=hits_q, runs_y=runs)
-        direction: Direction = "y" if leads else "x"
-        return choice.event, direction, counts.swapped() if leads else counts
+        choice = self.choices[leads]
+        assert choice is not None  # where nothing tells x from y, one event is made up
+        return choice
+
+
+def _frequencies(choice: Choice | None) -> tuple[float, float, float]:
+    """Smoothed frequencies of an event, the likelier side first, and the runs that they come from."""
+    if choice is None:
+        return 0.5, 0.5, 1.0
+    hits = (choice.pilot_hits_x, choice.pilot_hits_y)
+    p, q = hits if choice.likelier_on == "x" else hits[::-1]
+    return (p + 0.5) / (choice.pilot_runs + 1.0), (q + 0.5) / (choice.pilot_runs + 1.0), float(choice.pilot_runs)
 
 
 def _pairs(blocks_x: list[Outputs], blocks_y: list[Outputs], events: Events) -> tuple[JointCounts, JointCounts]:
@@ -260,6 +268,22 @@ def _pairs(blocks_x: list[Outputs], blocks_y: list[Outputs], events: Events) -> 
     x, y = merge(blocks_x, blocks_y)
     first, second = events
     return joint_counts(first, x, y), joint_counts(second, y, x)
+
+
+def _recounted(
+    event: Event, kept_x: list[Outputs], kept_y: list[Outputs], main: JointCounts, likelier_on: Direction
+) -> Counts:
+    """The event's hits in the outputs kept and in those only counted, all of which were counted for this event."""
+    x, y = merge(kept_x, kept_y)
+    hits_p, hits_q = main.both + main.only_p, main.both + main.only_q
+    if likelier_on == "y":
+        hits_p, hits_q = hits_q, hits_p
+    return Counts(
+        hits_x=event.count(x) + hits_p,
+        runs_x=len(x) + main.runs,
+        hits_y=event.count(y) + hits_q,
+        runs_y=len(y) + main.runs,
+    )
 
 
 def _spread(plan: Plan, size: int, pace: float) -> Plan:

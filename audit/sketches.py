@@ -54,9 +54,9 @@ def sketch(x: Outputs, y: Outputs) -> Sketch | None:
     if len(pooled) < len(x):  # mostly not numbers
         return None
     low, high = np.quantile(pooled, [0.002, 0.998])
-    edges = np.linspace(low, high, _BINS - 1)
-    if not low < high:
+    if not 0.0 < high / 2 - low / 2 < 1e300:
         return None
+    edges = np.linspace(low, high, _BINS - 1)
     counts = [
         tuple(np.bincount(np.searchsorted(edges, part[~np.isnan(part)]), minlength=_BINS).tolist()) for part in numbers
     ]

@@ -73,12 +73,15 @@ class AuditResult:
     likelier_on : {"x", "y"}
         The dataset whose probability of the event is tested against the boundary.
     counts : Counts
-        Hits and runs of the main phase, which alone enter the bound.
+        Hits and runs of the main phase, which alone enter the bound. Of a sequential audit, whose events change: hits
+        of the last event in all its runs, for the reader.
     alpha : float
         Probability that a correct mechanism is refuted: one event and one direction were chosen on other runs, so all
         of it goes to a single test.
     p_value, bound : float
-        Exact p-value of the claim, and lower bound on the strength of the claim's family at confidence 1 − alpha.
+        Exact p-value of the claim, never below 1e-10, and lower bound on the strength of the claim's family at
+        confidence 1 − alpha. Of a sequential audit both are valid at every look, and the bound is one of a fixed grid
+        of strengths, densest just above the claim.
     resolution : float
         Smallest excess over the claim that this audit finds with probability `power`, for an event as frequent as this
         one was seen to be; may be infinite.
@@ -213,13 +216,17 @@ class AuditResult:
         return f"{self.event} is {self.ratio:.3g} times likelier on {self.likelier_on}"
 
     def __str__(self) -> str:
-        claim, confidence = self.directed_claim, f"{100 * (1 - self.alpha):.6g}% confidence"
+        claim, confidence = self.directed_claim, f"{100 * (1 - self.alpha):.12g}% confidence"
         claimed = f"claimed {claim.strength:.4g}"
         if self.verdict is Verdict.REFUTED:
-            text = f"REFUTED: {claim.describe_strength(self.bound)}, {claimed} ({confidence})"
+            found = claim.describe_strength(self.bound)
+            if f"{self.bound:.4g}" == f"{claim.strength:.4g}":  # above it, if only in a later digit
+                found = found.replace(" >= ", " > ", 1)
+            text = f"REFUTED: {found}, {claimed} ({confidence})"
             if self.stopped == "refuted":
-                suggested = "no finite value" if math.isinf(self.estimate) else f"{self.estimate:.3g}"
-                text += f"; stopped after {self.runs:,} runs on each dataset, which suggest {suggested}"
+                text += f"; stopped after {self.runs:,} runs on each dataset"
+                if self.bound < self.estimate < math.inf:
+                    text += f", which suggest {self.estimate:.3g}"
         elif self.verdict is Verdict.NOT_REFUTED:
             text = (
                 f"NOT REFUTED: {claim.describe_strength(self.bound)}, {claimed} ({confidence}); an excess of about "

@@ -59,13 +59,19 @@ def _row_for(claim: Claim, excess: float, power: float, alpha: float, q: float |
 def _row_of(claim: Claim, number: int, power: float, alpha: float, q: float | None) -> Row:
     """The excess that a number of runs finds."""
     main = number - pilot_runs(number)
-    rate = best_q(claim, resolution=1e-2 * (claim.strength or 1.0)) if q is None else q
-    found = resolution(claim, main, main, rate, alpha=alpha, power=power)
+    room = claim.max_strength - claim.strength
+    found = 1e-2 * min(claim.strength or 1.0, room)
+    for _ in range(1 if q is not None else 3):  # the best event depends on the excess, and the excess on the event
+        rate = best_q(claim, resolution=min(found, 0.99 * room)) if q is None else q
+        found = resolution(claim, main, main, rate, alpha=alpha, power=power)
     return found, number, pilot_runs(number), _early(claim, number, found, power, alpha, q), rate
 
 
 def _early(claim: Claim, number: int, excess: float, power: float, alpha: float, q: float | None) -> float:
-    """What an audit that may stop early finds; about 1.4 times as much, so its best event is another."""
+    """What an audit that may stop early finds: up to twice as much, so its best event is another.
+
+    That of too small an excess lies beyond the corner of what is found, where little is to be seen.
+    """
     room = claim.max_strength - claim.strength
-    rate = best_q(claim, resolution=min(1.4 * excess, 0.99 * room)) if q is None else q
+    rate = best_q(claim, resolution=min(2.0 * excess, 0.99 * room)) if q is None else q
     return sequential_resolution(claim, late_batches(number), rate, alpha=alpha, power=power)

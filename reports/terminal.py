@@ -99,8 +99,8 @@ def false_alarms(suite: Suite) -> float:
 
 def held_together(suite: Suite) -> str:
     """A sentence: what is refuted when all audits together may raise one false alarm with probability .05."""
-    refuted = sum(p <= 0.05 for p in suite.adjusted_p_values().values())
-    return f"With a family-wise error of 0.05 (Holm), {refuted:,} claims are refuted."
+    refuted = sum(p <= 0.05 for p in suite.adjusted_p_values())
+    return f"Refuted with a family-wise error of 0.05 (Holm): {refuted:,}."
 
 
 def seconds(result: AuditResult) -> float | None:

@@ -26,7 +26,7 @@ from ..claims import Claim
 from ..errors import OptionError
 from .counts import check_alpha
 from .joint import largest_strength
-from .lines import Line, supporting_line
+from .lines import Line, best_line
 
 Array = npt.NDArray[np.float64]
 
@@ -67,6 +67,9 @@ class JointCounts:
             only_q=self.only_q + other.only_q,
             neither=self.neither + other.neither,
         )
+
+
+NO_PAIRS = JointCounts(both=0, only_p=0, only_q=0, neither=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +149,7 @@ def found_share(
     """
     rng = np.random.default_rng(seed)
     p = float(claim.with_strength(claim.strength + excess).max_power(q)[0])
-    line = supporting_line(claim, q)
+    line = best_line(claim, p, q, float(sum(sizes)))
     bets = _BETS / (line.slope + line.intercept)
     gains = np.array([np.log1p(bets * (value - line.intercept)) for value in (1.0 - line.slope, 1.0, -line.slope, 0.0)])
     log_wealth = np.zeros((repetitions, len(bets)))

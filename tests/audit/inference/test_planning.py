@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import math
+
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpaudit import ApproxDP, GaussianDP, PureDP
+from dpaudit import ApproxDP, GaussianDP, PureDP, RenyiDP
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.inference.joint import p_value
@@ -18,6 +21,7 @@ CASES = [
     (ApproxDP(1.0, 0.05), 0.05, 0.05),
     (ApproxDP(1.0, 0.05, bound_on="delta"), 0.05, 0.01),
     (GaussianDP(1.0), 0.3, 0.05),
+    (RenyiDP(2.0, 0.1), 0.3, 0.01),
 ]
 
 
@@ -31,44 +35,109 @@ def test_runs_needed_reach_the_power_and_hardly_more(claim, q, excess, power):
     assert resolution(claim, runs, runs, q, alpha=0.05, power=power) == pytest.approx(excess, rel=0.02)
 
 
+@functools.cache
+def fewest_refuted(claim, n, m, y):
+    """The fewest hits on x that the exact test refutes at .05; n + 1 if none are."""
+    low, high = 0, n + 1
+    while low < high:
+        x = (low + high) // 2
+        counts = Counts(hits_x=x, runs_x=n, hits_y=y, runs_y=m)
+        low, high = (low, x) if p_value(counts, claim) <= 0.05 else (x + 1, high)
+    return low
+
+
+def exact_power(claim, n, m, q, excess):
+    """By the exact p-value of every count, but for those of y that have a probability of 1e-6 together."""
+    p = float(claim.with_strength(claim.strength + excess).max_power(q)[0])
+    likely = range(int(binom.ppf(5e-7, m, q)), int(binom.isf(5e-7, m, q)) + 1)
+    return math.fsum(binom.pmf(y, m, q) * binom.sf(fewest_refuted(claim, n, m, y) - 1, n, p) for y in likely)
+
+
 @pytest.mark.parametrize(("n", "m"), [(20, 20), (20, 100), (100, 20), (100, 100)])
 @pytest.mark.parametrize("q", [0.02, 0.2, 0.6])
-@pytest.mark.parametrize("excess", [0.5, 2.0])
-def test_stated_power_against_enumeration(n, m, q, excess):
-    """Exact power from the exact p-value of every count: stated power may be below it, hardly above."""
-    claim = PureDP(0.5)
-    p = float(claim.with_strength(0.5 + excess).max_power(q)[0])
-    exact = 0.0
-    for y in range(m + 1):
-        low, high = 0, n + 1  # the fewest refuted hits on x
-        while low < high:
-            x = (low + high) // 2
-            counts = Counts(hits_x=x, runs_x=n, hits_y=y, runs_y=m)
-            low, high = (low, x) if p_value(counts, claim) <= 0.05 else (x + 1, high)
-        exact += binom.pmf(y, m, q) * binom.sf(low - 1, n, p)
-    stated = power_of_test(claim, n, m, q, excess, alpha=0.05)
-    assert stated <= exact + 0.03
-    assert stated >= exact - 0.16
+def test_stated_power_against_enumeration(n, m, q):
+    for excess in (0.3, 0.6, 1.0, 2.0):
+        stated = power_of_test(PureDP(0.5), n, m, q, excess, alpha=0.05)
+        assert stated == pytest.approx(exact_power(PureDP(0.5), n, m, q, excess), abs=0.02)
 
 
-def test_stated_power_against_simulation():
-    """600 tests at a stated power of .95: at least .93 refuted in truth, else this fails with probability 1e-7."""
-    claim, q, excess, runs = PureDP(1.0), 0.18, 0.02, 164_545
-    stated = power_of_test(claim, runs, runs, q, excess, alpha=0.05)
-    assert stated == pytest.approx(0.95, abs=0.01)
+@pytest.mark.parametrize(
+    ("claim", "runs", "q", "excess"),
+    [
+        (PureDP(1.0), 1_000_000, 1e-6, 1.5),
+        (PureDP(1.0), 1_000_000, 1e-6, 2.2),
+        (ApproxDP(1.0, 1e-5, bound_on="delta"), 1_000_000, 1e-7, 2e-5),
+        (GaussianDP(1.0), 300, 0.02, 0.6),
+        (PureDP(0.0), 100, 0.1, 0.9),
+        (PureDP(3.0), 300, 0.01, 1.0),
+        (RenyiDP(2.0, 0.1), 30, 0.1, 0.8),
+    ],
+    ids=str,
+)
+def test_stated_power_where_hits_are_few(claim, runs, q, excess):
+    truth = exact_power(claim, runs, runs, q, excess)
+    assert 0.2 < truth < 0.99
+    assert power_of_test(claim, runs, runs, q, excess, alpha=0.05) == pytest.approx(truth, abs=0.03)
+
+
+@pytest.mark.parametrize(("claim", "q"), [(PureDP(1.0), 0.268), (GaussianDP(1.0), 0.3)], ids=str)
+def test_stated_power_against_simulation(claim, q):
+    """100 exact tests refute as often as stated, within .02, else this fails with probability 2e-8."""
+    runs = 100_000
+    excess = resolution(claim, runs, runs, q, alpha=0.05, power=0.8)
     rng = np.random.default_rng(1)
-    p = float(claim.with_strength(1.0 + excess).max_power(q)[0])
-    pairs = zip(rng.binomial(runs, p, 200).tolist(), rng.binomial(runs, q, 200).tolist(), strict=True)
+    p = float(claim.with_strength(claim.strength + excess).max_power(q)[0])
+    pairs = zip(rng.binomial(runs, p, 100).tolist(), rng.binomial(runs, q, 100).tolist(), strict=True)
     refuted = sum(p_value(Counts(hits_x=x, runs_x=runs, hits_y=y, runs_y=runs), claim) <= 0.05 for x, y in pairs)
-    assert binom.ppf(1e-7, 200, stated - 0.02) <= refuted
+    assert binom.ppf(1e-8, 100, 0.78) <= refuted <= binom.isf(1e-8, 100, 0.82)
 
 
-def test_the_best_event_needs_the_fewest_runs():
-    claim, excess = PureDP(1.0), 0.05
+@pytest.mark.parametrize(
+    ("claim", "runs", "q", "excess"),
+    [
+        (PureDP(1.0), 10_000, 0.18, 0.05838),
+        (PureDP(1.0), 100_000, 0.268, 0.015152),
+        (ApproxDP(1.0, 0.05), 10_000, 0.1, 0.084576),
+        (ApproxDP(1.0, 0.05, bound_on="delta"), 10_000, 0.05, 0.018287),
+        (GaussianDP(1.0), 1_000_000, 1e-5, 0.178551),
+        (PureDP(4.0), 1_000_000, 0.01785, 0.019137),
+    ],
+    ids=str,
+)
+def test_stated_power_against_tables(claim, runs, q, excess):
+    """Excesses of power .8, found once from exact p-values.
+
+    For 70 counts y within 4 standard deviations the fewest x with p_value <= .05 by bisection; between them linear in
+    y, over the fewest of an ellipse of 1.645; summed over binomial laws; solved for the excess.
+    """
+    assert power_of_test(claim, runs, runs, q, excess, alpha=0.05) == pytest.approx(0.8, abs=0.02)
+
+
+def test_power_grows_with_excess_runs_and_alpha():
+    claim = PureDP(1.0)
+    for powers in (
+        [power_of_test(claim, 10_000, 10_000, 0.2, excess, alpha=0.05) for excess in (0.0, 0.02, 0.05, 0.2)],
+        [power_of_test(claim, runs, runs, 0.2, 0.05, alpha=0.05) for runs in (100, 1_000, 10_000, 100_000)],
+        [power_of_test(claim, 10_000, 10_000, 0.2, 0.05, alpha=alpha) for alpha in (1e-8, 1e-4, 0.05, 0.5)],
+    ):
+        assert powers == sorted(powers)
+    assert power_of_test(claim, 10_000, 10_000, 0.2, 0.0, alpha=0.05) < 0.055
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0)], ids=str)
+def test_the_best_event_needs_the_fewest_runs(claim):
+    excess = 0.1
     best = best_q(claim, resolution=excess)
     needed = runs_needed(claim, best, resolution=excess, alpha=0.05)
-    for q in (0.1, 0.18, 0.35, 0.6):
-        assert runs_needed(claim, q, resolution=excess, alpha=0.05) > 0.98 * needed
+    for factor in (0.9, 0.99, 1.01, 1.1):
+        assert runs_needed(claim, factor * best, resolution=excess, alpha=0.05) > 0.97 * needed
+
+
+def test_where_nothing_or_anything_is_found():
+    assert resolution(PureDP(1.0), 1, 1, 0.5, alpha=0.05) == math.inf
+    assert resolution(ApproxDP(1.0, 0.05, bound_on="delta"), 100, 100, 0.99, alpha=0.05) == math.inf
+    assert power_of_test(PureDP(1.0), 1, 1, 0.5, 3.0, alpha=0.05) < 1e-9
+    assert 0.0 < resolution(PureDP(1.0), 1_000, 1_000, 0.2, alpha=0.05, power=0.01) < 1e-9
 
 
 def test_impossible_plans():
