@@ -48,7 +48,7 @@ def n_fold(epsilon, n, q, rest):
         (NFoldComposition(epsilon, n), lambda *q, e=epsilon, n=n: n_fold(e, n, *q))
         for epsilon, n in ((0.01, 1), (0.1, 4), (0.5, 10), (3.0, 100))
     ],
-    ids=str,
+    ids=lambda value: "oracle" if callable(value) else str(value),
 )
 @pytest.mark.parametrize("end", [1e-300, 1e-30, 1e-9, 0.015625, 0.25, 0.5])
 def test_value_and_complement_are_accurate_in_the_relative_sense(claim, oracle, end):
