@@ -102,6 +102,7 @@ CALLS: dict[str, Callable[[Given], object]] = {
     "joint.largest_strength": lambda g: joint.largest_strength(lambda strength: strength < 1.0, math.inf),
     "joint.critical_hits": lambda g: joint.critical_hits(g.near, g.runs, g.runs, _CLAIM, 1.645),
     "lines.supporting_line": lambda g: lines.supporting_line(_CLAIM, _Q),
+    "lines.best_line": lambda g: lines.best_line(_CLAIM, 1.2 * math.e * _Q, _Q, g.runs),
     "planning.power_of_test": lambda g: planning.power_of_test(_CLAIM, g.runs, g.runs, _Q, g.excess, alpha=ALPHA),
     "planning.resolution": lambda g: planning.resolution(_CLAIM, g.runs, g.runs, _Q, alpha=ALPHA),
     "planning.runs_needed": lambda g: planning.runs_needed(_CLAIM, _Q, resolution=g.excess, alpha=ALPHA),
