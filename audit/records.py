@@ -28,6 +28,7 @@ from .propositions import NFoldComposition, ProbabilityPreservation
 from .renyi import RenyiDP, ZeroConcentratedDP
 from .sequential import Look
 from .sketches import Sketch
+from .statements import Point, StatementResult
 from .verdicts import AuditResult, Pair, Verdict
 
 SCHEMA = 1
@@ -36,25 +37,28 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """An audit in a suite, with what was expected of it.
+    """An audit or a checked statement in a suite, with what was expected of it.
 
     Attributes
     ----------
     name : str
-    result : AuditResult
+    result : AuditResult or StatementResult
     expected : Verdict, optional
         What the audit has to say for the suite to pass; None where nothing is expected.
     exact : float, optional
         The exact strength on this pair, where the mechanism's law is known; may be infinite.
     note : str
         Why, in a sentence.
+    experiment : str
+        Id of the experiment that it belongs to; empty where there is none.
     """
 
     name: str
-    result: AuditResult
+    result: AuditResult | StatementResult
     expected: Verdict | None = None
     exact: float | None = None
     note: str = ""
+    experiment: str = ""
 
     @property
     def is_met(self) -> bool:
@@ -102,7 +106,8 @@ _TYPES: dict[str, type[Any]] = {
     for kind in (
         PureDP, ApproxDP, GaussianDP, GroupClaim, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOffCurve,
         ProbabilityPreservation, NFoldComposition,
-        Intervals, Outcomes, Projected, Counts, Pair, Finding, Look, CellCounts, Sketch, AuditResult, Entry, Suite,
+        Intervals, Outcomes, Projected, Counts, Pair, Finding, Look, CellCounts, Sketch, AuditResult, Point,
+        StatementResult, Entry, Suite,
         Raised, Opaque,
     )
 }  # fmt: skip
@@ -171,10 +176,12 @@ def from_json(text: str) -> Suite:
         raise RecordError(f"the results are damaged ({type(error).__name__}: {error}); run the audit again.") from error
 
 
-def save(results: Suite | AuditResult, path: str | Path) -> None:
+def save(results: Suite | AuditResult | StatementResult, path: str | Path) -> None:
     """Writes a suite, or a single result as a suite of one, to a JSON file, whole or not at all."""
     if isinstance(results, AuditResult):
         results = Suite(title=f"Audit of {results.mechanism}", entries=(Entry(name=results.mechanism, result=results),))
+    elif isinstance(results, StatementResult):
+        results = Suite(title=results.statement, entries=(Entry(name=results.quantity, result=results),))
     if not isinstance(results, Suite):
         raise RecordError(f"a {type(results).__name__} cannot be saved; pass an AuditResult or a Suite of entries.")
     write_whole(Path(path), to_json(results))

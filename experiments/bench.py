@@ -1,4 +1,4 @@
-"""Benchmarks: what an audit costs beside drawing its noise, and the reference suite over many seeds."""
+"""The benchmark of cost: an audit beside drawing its noise alone."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ from ..audit.check import check
 from ..audit.claims import PureDP
 from ..audit.mechanism import as_sampler
 from ..audit.sampling import Plan, plan_blocks
-from ..audit.verdicts import Verdict
 from ..mechanisms import LaplaceMechanism
-from .reference import reference_cases
-from .suite import Case, run_cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,39 +68,6 @@ def cost(runs: int, jobs: int, repeat: int) -> Table:
         ("what", "median seconds", "least to most", "audit over this"),
         tuple(rows),
     )
-
-
-def reference(seeds: int, runs: int, alpha: float, jobs: int | None) -> tuple[Table, bool]:
-    """Every case of the reference suite over seeds 0, 1, …; and whether every verdict was the expected one."""
-    rows, all_met = [], True
-    for case in reference_cases():
-        bounds, met = _over_seeds(case, seeds, runs, alpha, jobs)
-        all_met = all_met and met == seeds
-        kind = "faulty" if case.expected is Verdict.REFUTED else "correct"
-        rows.append(
-            (
-                case.name,
-                kind,
-                f"{case.claim}, {case.claim.strength_name}",
-                f"{case.claim.strength:.4g}",
-                f"{case.exact:.4g}",
-                f"{min(bounds):.4g}",
-                f"{statistics.median(bounds):.4g}",
-                f"{max(bounds):.4g}",
-                f"{met} of {seeds}",
-            )
-        )
-    method = (
-        f"Each mechanism on its pair, {runs:,} runs per dataset, alpha {alpha:g} for each audit, seeds 0 to "
-        f"{seeds - 1}. A correct mechanism is to be not refuted, a faulty one refuted. {machine()}"
-    )
-    header = ("mechanism", "", "claim, bounded", "claimed", "exact", "least bound", "median", "largest", "as expected")
-    return Table("The reference suite over many seeds", method, header, tuple(rows)), all_met
-
-
-def _over_seeds(case: Case, seeds: int, runs: int, alpha: float, jobs: int | None) -> tuple[list[float], int]:
-    suites = [run_cases([case], runs=runs, alpha=alpha, seed=seed, jobs=jobs) for seed in range(seeds)]
-    return [suite.entries[0].result.bound for suite in suites], sum(suite.is_met for suite in suites)
 
 
 def _audit(mechanism: LaplaceMechanism, runs: int, jobs: int) -> None:

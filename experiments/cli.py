@@ -11,6 +11,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from ..audit.errors import AuditError
+from .cli_bench import bench
+from .cli_options import Documents, Jobs, Names, Power, Seed, chosen_experiments
 from .display import console, progress
 
 app = typer.Typer(
@@ -22,11 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-
-Runs = Annotated[int, typer.Option(help="Executions on each dataset.")]
-Seed = Annotated[int, typer.Option(help="Fixes every number, whatever the number of workers.")]
-Power = Annotated[float, typer.Option(help="Probability with which an excess has to be found.")]
-Jobs = Annotated[int | None, typer.Option(help="Workers; by default every core.", show_default=False)]
+app.add_typer(bench, name="bench")
 
 
 @app.callback()
@@ -44,11 +42,13 @@ def _options(
 
 @app.command()
 def run(
-    names: Annotated[
-        list[str] | None, typer.Argument(help="Experiments; all of them by default.", show_default=False)
+    names: Names = None,
+    document: Documents = None,
+    runs: Annotated[
+        int | None,
+        typer.Option(help="Executions on each dataset; by default what each case needs.", show_default=False),
     ] = None,
-    runs: Runs = 4_000_000,
-    alpha: Annotated[float, typer.Option(help="Allowed probability of a false alarm, for each audit.")] = 1e-5,
+    alpha: Annotated[float, typer.Option(help="Allowed probability of a false alarm, for each case.")] = 1e-5,
     budget: Annotated[
         float | None,
         typer.Option(
@@ -59,29 +59,28 @@ def run(
     jobs: Jobs = None,
     out: Annotated[Path, typer.Option(help="Folder for the results and the report.")] = Path("audit-report"),
 ) -> None:
-    """Audit the reference mechanisms and their faulty twins.
+    """Run experiments: by default the reference mechanisms and their faulty twins, `all` for all there are.
 
-    Exit status 0 if every audit says what is expected of it, 1 if any does not: a correct mechanism that is refuted,
-    or a faulty one that is not.
+    Exit status 0 if every case says what is expected of it, 1 if any does not: a true version that is refuted, or a
+    false one that is not.
 
-    Example: `dpaudit run laplace laplace-half-noise --runs 1000000`
+    Example: `dpaudit run E2 D7`
     """
     from ..audit.inference.multiplicity import split_budget
-    from .reference import reference_cases
-    from .suite import run_cases, select
+    from .suite import run_experiments
 
-    cases = select(reference_cases(), names or [])
+    chosen = chosen_experiments(names, document)
     if budget is not None:
-        alpha = split_budget(budget, [case.name for case in cases]).shares[0][1]
+        alpha = split_budget(budget, [case.name for each in chosen for case in each.cases]).shares[0][1]
     with progress() as watch:
-        suite = run_cases(
-            cases,
-            runs=runs,
+        suite = run_experiments(
+            chosen,
             alpha=alpha,
             seed=seed,
+            runs=runs,
             jobs=jobs,
             out=out,
-            watch=(lambda case: watch(case.name, 2 * runs)) if watch else None,
+            watch=(lambda case, size: watch(case.name, 2 * size)) if watch else None,
             environment=_environment(),
         )
     _show(suite)
@@ -91,18 +90,23 @@ def run(
 
 @app.command("list")
 def list_experiments() -> None:
-    """Show the experiments, what each claims and what the audit has to say.
+    """Show the experiments, what each states and the cases that test it.
 
     Example: `dpaudit list`
     """
     from rich.table import Table
     from rich.text import Text
 
-    from .reference import reference_cases
+    from .registry import all_experiments
 
-    shown = Table("experiment", "claim", "expected", "what it shows")
-    for case in reference_cases():
-        shown.add_row(*(Text(t) for t in (case.name, str(case.claim), case.expected.value, case.note)))
+    shown = Table("id", "statement and source", "case", "claim", "expected", show_lines=False)
+    for experiment in all_experiments():
+        shown.add_section()
+        about = f"{experiment.statement}\n[{experiment.document}] {experiment.source}"
+        cases = "\n".join(case.name for case in experiment.cases)
+        claims = "\n".join(case.claimed for case in experiment.cases)
+        expected = "\n".join(case.expected.value for case in experiment.cases)
+        shown.add_row(*(Text(text) for text in (experiment.id, about, cases, claims, expected)))
     console().print(shown)
 
 
@@ -251,101 +255,6 @@ def report(
     _write_reports(suite, results.parent if out is None else out)
 
 
-bench = typer.Typer(help="Measure, and print a table in Markdown.", no_args_is_help=True)
-app.add_typer(bench, name="bench")
-Into = Annotated[Path | None, typer.Option("--out", help="File to write the table to as well.", show_default=False)]
-
-
-@bench.command("cost")
-def bench_cost(
-    runs: Runs = 100_000_000,
-    jobs: Annotated[int, typer.Option(help="Workers.")] = 2,
-    repeat: Annotated[int, typer.Option(help="Rounds to take the median of.")] = 5,
-    out: Into = None,
-) -> None:
-    """Time of a Laplace audit against drawing the same noise alone.
-
-    Example: `dpaudit bench cost --runs 10000000`
-    """
-    from .bench import cost
-
-    _print_table(str(cost(runs, jobs, repeat)), out)
-
-
-@bench.command("reference")
-def bench_reference(
-    seeds: Annotated[int, typer.Option(help="Seeds 0, 1, … to run the suite with.")] = 20,
-    runs: Runs = 4_000_000,
-    alpha: Annotated[float, typer.Option(help="Allowed probability of a false alarm, for each audit.")] = 1e-5,
-    jobs: Jobs = None,
-    out: Into = None,
-) -> None:
-    """The reference suite over many seeds. Exit status 1 if any audit did not say what is expected.
-
-    Example: `dpaudit bench reference --seeds 3`
-    """
-    from .bench import reference
-
-    table, all_met = reference(seeds, runs, alpha, jobs)
-    _print_table(str(table), out)
-    raise typer.Exit(0 if all_met else 1)
-
-
-@bench.command("inference")
-def bench_inference(
-    table: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="false-alarms, sizes, tightness, refutation, coverage or timing; all by default.", show_default=False
-        ),
-    ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option(help="A row by name, such as a mechanism; all by default.", show_default=False)
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Small numbers, to see that everything works.")] = False,
-    audits: Annotated[
-        int | None, typer.Option(help="Audits of each mechanism for the false alarms.", show_default="10000, quick 100")
-    ] = None,
-    sequential_audits: Annotated[
-        int | None, typer.Option(help="The same for sequential audits.", show_default="10000, quick 30")
-    ] = None,
-    jobs: Jobs = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue what --out holds instead of replacing it.")
-    ] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for inference.md and inference.json.", show_default=False)
-    ] = None,
-) -> None:
-    """The statistics: false alarms, exact sizes, tightness, runs to refutation, coverage, time and memory.
-
-    Rows are written as they are finished, and replace those of the same name in the folder. Exit status 1 if a target
-    is missed.
-
-    Example: `dpaudit bench inference --table false-alarms --only laplace --audits 1000 --out docs/benchmarks`
-    """
-    from .inference_bench import run_benches, select_benches
-    from .inference_effort import effort_for
-
-    all_met = run_benches(
-        select_benches(table or [], only or []),
-        effort_for(quick=quick, audits=audits, sequential_audits=sequential_audits, jobs=jobs, only=only or []),
-        out=out,
-        resume=resume,
-        show=typer.echo,
-        watch=lambda line: typer.echo(line, err=True),
-    )
-    raise typer.Exit(0 if all_met else 1)
-
-
-def _print_table(text: str, out: Path | None) -> None:
-    from ..audit.records import write_whole
-
-    typer.echo(text)
-    if out is not None:
-        write_whole(out, text)
-
-
 def main() -> None:
     """Entry point: an error on purpose is one line on standard error and exit status 2."""
     arguments = sys.argv[1:]
@@ -396,9 +305,10 @@ def _show(suite: Any) -> None:
 def _write_reports(suite: Any, out: Path) -> None:
     from ..audit.records import write_whole
     from ..reports import html, markdown
+    from .drawings import drawings
 
     write_whole(out / "report.md", markdown(suite))
-    write_whole(out / "report.html", html(suite))
+    write_whole(out / "report.html", html(suite, drawings(suite)))
     typer.echo(f"report: {out / 'report.html'}")
 
 

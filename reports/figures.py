@@ -61,19 +61,20 @@ def forest(suite: Suite, *, narrow: bool = False) -> Figure:
 
     The bar from 0 to the lower bound is what the counts prove to leak; one that passes the line refutes the claim.
     A claim of 0 has no fractions: whatever is above 0 lies off the right edge. `narrow` is for a phone, with the
-    names above the bars instead of beside them.
+    names above the bars instead of beside them. Other statements are left out.
     """
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
-    n = max(len(suite.entries), 1)
+    rows = [(entry, entry.result) for entry in suite.entries if isinstance(entry.result, AuditResult)]
+    n = max(len(rows), 1)
     width, row = (4.3, 0.46) if narrow else (10.0, 0.29)
     left, right, above, below = (0.15, 0.2, 0.1, 1.3) if narrow else (3.05, 2.75, 0.15, 0.78)
     height = n * row + above + below
     figure = Figure(figsize=(width, height))
     box = (left / width, below / height, (width - left - right) / width, n * row / height)
     axes = figure.add_axes(box)
-    limit = _limit(suite)
+    limit = _limit(rows)
     axes.set_xlim(0, limit)
     axes.set_ylim(n - 0.5, -0.5 - 0.15 * narrow)
     axes.set_yticks([])
@@ -81,8 +82,8 @@ def forest(suite: Suite, *, narrow: bool = False) -> Figure:
     axes.axvline(0, color=_GREY, linewidth=0.6)
     axes.axvline(1, color=_BLACK, linewidth=1.3)
     axes.set_xlabel("fraction of the claim; a bar past the line at 1 refutes it", labelpad=2)
-    for position, entry in enumerate(suite.entries):
-        _forest_row(axes, position, entry, limit, narrow)
+    for position, (entry, result) in enumerate(rows):
+        _forest_row(axes, position, entry, result, limit, narrow)
     marks: list[Patch | Line2D] = [Patch(facecolor="#DDDDDD", edgecolor=_GREY, label="0 to the lower bound")]
     for verdict in Verdict:
         marks.append(_key(_MARKER[verdict], _COLOUR[verdict], verdict.value, 6))
@@ -96,11 +97,10 @@ def forest(suite: Suite, *, narrow: bool = False) -> Figure:
     return figure
 
 
-def _limit(suite: Suite) -> float:
+def _limit(rows: list[tuple[Entry, AuditResult]]) -> float:
     """Right end of the axis, in claims."""
     values = [1.2]
-    for entry in suite.entries:
-        result = entry.result
+    for entry, result in rows:
         for value in (result.bound, result.estimate, entry.exact, result.claim.strength + result.resolution):
             fraction = _fraction(value, result.claim.strength)
             if math.isfinite(fraction):
@@ -118,8 +118,7 @@ def _fraction(value: float | None, claimed: float) -> float:
     return math.inf if value > 0 else 0.0
 
 
-def _forest_row(axes: Axes, y: int, entry: Entry, limit: float, narrow: bool) -> None:
-    result = entry.result
+def _forest_row(axes: Axes, y: int, entry: Entry, result: AuditResult, limit: float, narrow: bool) -> None:
     verdict, claimed = result.verdict, result.claim.strength
     at = y + 0.14 * narrow
     height = 0.34 if narrow else 0.56

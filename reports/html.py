@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..audit.records import Entry, Suite
+from ..audit.statements import StatementResult
 from ..audit.verdicts import AuditResult, Verdict
 from .figures import forest, outputs_figure, svg
 from .terminal import (
@@ -15,21 +16,27 @@ from .terminal import (
     expectation,
     expectations,
     false_alarms,
+    findable,
+    found,
     number,
     percent,
     prose,
     seconds,
-    symbol,
+    stated,
     verdict_counts,
     visible,
 )
 
 if TYPE_CHECKING:
     from jinja2 import Template
+    from matplotlib.figure import Figure
 
 
-def html(suite: Suite) -> str:
-    """The suite as a self-contained page: summary, table, a section for each audit, methods, environment."""
+def html(suite: Suite, drawings: Sequence[tuple[str, str, Figure]] = ()) -> str:
+    """The suite as a self-contained page: summary, table, a section for each audit, methods, environment.
+
+    `drawings` are figures over several audits, each with a title and a caption.
+    """
     from markupsafe import Markup
 
     counts = verdict_counts(suite)
@@ -37,6 +44,10 @@ def html(suite: Suite) -> str:
     label = (
         f"Bound, estimate and exact value of each audit as fractions of its claim: {tally}. The table has the numbers."
     )
+    drawn = [
+        (visible(title, 100), prose(caption), Markup(svg(figure, label=f"{title}: {caption}", prefix=f"d{index}-")))
+        for index, (title, caption, figure) in enumerate(drawings)
+    ]
     versions = {part for entry in suite.entries for part in entry.result.versions}
     alphas = sorted({entry.result.alpha for entry in suite.entries})
     return _template().render(
@@ -47,6 +58,8 @@ def html(suite: Suite) -> str:
         is_met=suite.is_met,
         forest=Markup(svg(forest(suite), label=label, prefix="all-")),
         forest_narrow=Markup(svg(forest(suite, narrow=True), label=label, prefix="all-narrow-")),
+        has_forest=any(isinstance(entry.result, AuditResult) for entry in suite.entries),
+        drawings=drawn,
         audits=[_audit(entry, index) for index, entry in enumerate(suite.entries, 1)],
         alphas=" or ".join(number(alpha) for alpha in alphas),
         confidences=" or ".join(percent(1 - alpha) for alpha in alphas),
@@ -76,39 +89,69 @@ def _style(verdict: Verdict) -> str:
 
 
 def _audit(entry: Entry, index: int) -> dict[str, Any]:
-    """What the template prints of one audit, all of it text that is safe to look at."""
-    from markupsafe import Markup
-
+    """What the template prints of one audit or statement, all of it text that is safe to look at."""
     result = entry.result
-    letter = symbol(result.claim.strength_name)
-    figure = outputs_figure(result)
     name = visible(entry.name, 100)
-    return {
+    shown: dict[str, Any] = {
         "id": f"audit-{index}",
         "name": name,
         "style": _style(result.verdict),
         "mark": MARKS[result.verdict],
         "verdict": result.verdict.value,
         "sentence": prose(str(result)),
-        "claim": visible(str(result.claim), 100),
-        "short_bound": f"{letter} ≥ {number(result.bound)}",
+        "claim": visible(stated(result), 100),
+        "short_bound": visible(found(result)),
         "exact": number(entry.exact),
-        "resolution": number(result.resolution),
+        "resolution": number(findable(result)),
         "runs": f"{result.runs:,}",
         "seconds": number(seconds(result)),
         "expectation": expectation(entry),
         "expected": entry.expected.value if entry.expected else "",
         "is_met": entry.is_met,
         "note": prose(entry.note),
+        "sides": [],
+        "points": [],
+        "findings": [],
+        "contents": [],
+        "figure": None,
+    }
+    if isinstance(result, StatementResult):
+        return {**shown, "facts": _statement_facts(entry, result), "points": _points(result)}
+    from markupsafe import Markup
+
+    figure = outputs_figure(result)
+    label = f"Pilot outputs of {name} on x and y, with the event tested."
+    return {
+        **shown,
+        "facts": _result_facts(entry, result),
         "sides": _sides(result),
-        "facts": _result_facts(entry),
         "findings": [prose(str(finding)) for finding in result.findings],
         "contents": [visible(text, 2_000) for text in result.pair.contents or ()],
-        "figure": figure
-        and Markup(
-            svg(figure, label=f"Pilot outputs of {name} on x and y, with the event tested.", prefix=f"a{index}-")
-        ),
+        "figure": figure and Markup(svg(figure, label=label, prefix=f"a{index}-")),
     }
+
+
+def _points(result: StatementResult) -> list[tuple[str, str, str, str]]:
+    """Which number, its estimate, its interval, what is stated."""
+    return [
+        (visible(point.at or result.quantity), number(point.estimate), point.interval, point.allowed)
+        for point in result.points
+    ]
+
+
+def _statement_facts(entry: Entry, result: StatementResult) -> list[tuple[str, str]]:
+    """Names and values of the list that a statement's section has."""
+    facts = [
+        ("Statement", visible(result.statement)),
+        ("Intervals", f"{visible(result.method)}; all hold together at {percent(1 - result.alpha)} confidence"),
+        ("Exact value", "not known" if entry.exact is None else number(entry.exact)),
+        ("Runs", f"{result.runs:,} on each dataset"),
+        ("Seed", str(result.seed)),
+        ("As expected", expectation(entry)),
+    ]
+    if result.environment:
+        facts.append(("Environment", "; ".join(f"{name} {value}" for name, value in _facts(result.environment))))
+    return facts
 
 
 def _sides(result: AuditResult) -> list[tuple[str, str, str, str]]:
@@ -120,9 +163,9 @@ def _sides(result: AuditResult) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def _result_facts(entry: Entry) -> list[tuple[str, str]]:
-    """Names and values of the list that every section has."""
-    result, pair, claim = entry.result, entry.result.pair, entry.result.claim
+def _result_facts(entry: Entry, result: AuditResult) -> list[tuple[str, str]]:
+    """Names and values of the list that an audit's section has."""
+    pair, claim = result.pair, result.claim
     asked = "" if result.requested_resolution is None else f"; {number(result.requested_resolution)} was asked for"
     if math.isinf(result.resolution):
         reached = f"no excess, however large, would have been found with probability {result.power:g}{asked}"

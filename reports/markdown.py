@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 
 from ..audit.records import Entry, Suite
+from ..audit.statements import StatementResult
 from ..audit.verdicts import Verdict
 from .terminal import (
     MARKS,
     expectations,
     false_alarms,
+    findable,
+    found,
     number,
     percent,
     prose,
-    symbol,
+    stated,
     verdict_counts,
     visible,
 )
@@ -49,11 +52,11 @@ def markdown(suite: Suite) -> str:
 
 def escaped(text: str, limit: int = 500) -> str:
     """Text whose every character stands for itself in Markdown, in a table cell as well as in a paragraph."""
-    found = visible(text, limit).replace("&", "&amp;").replace("<", "&lt;")
-    found = re.sub(r"([\\`*_{}\[\]|#~$!])", r"\\\1", found)
-    found = re.sub(r"^(\s*)(>|=|[-+](?=[-+\s]|$)|\d+(?=[.)](?:\s|$)))", _guarded, found)
+    safe = visible(text, limit).replace("&", "&amp;").replace("<", "&lt;")
+    safe = re.sub(r"([\\`*_{}\[\]|#~$!])", r"\\\1", safe)
+    safe = re.sub(r"^(\s*)(>|=|[-+](?=[-+\s]|$)|\d+(?=[.)](?:\s|$)))", _guarded, safe)
     # A comment in the middle keeps a forge from making links and mentions of what is left.
-    return re.sub(r"(@|(?<=:)(?=//)|www(?=\.)|\\#(?=\d))", r"\1<!-- -->", found)
+    return re.sub(r"(@|(?<=:)(?=//)|www(?=\.)|\\#(?=\d))", r"\1<!-- -->", safe)
 
 
 def _guarded(match: re.Match[str]) -> str:
@@ -72,11 +75,11 @@ def _table(suite: Suite) -> str:
         rows.append(
             (
                 escaped(entry.name, 80),
-                escaped(str(result.claim), 60),
+                escaped(stated(result), 60),
                 f"{MARKS[result.verdict]} {result.verdict.value}",
-                f"{symbol(result.claim.strength_name)} ≥ {number(result.bound)}",
+                escaped(found(result), 60),
                 number(entry.exact),
-                number(result.resolution),
+                number(findable(result)),
                 f"{result.runs:,}",
                 "–" if entry.expected is None else entry.expected.value,
                 "–" if entry.expected is None else "yes" if entry.is_met else "**no**",
@@ -86,13 +89,17 @@ def _table(suite: Suite) -> str:
 
 
 def _detail(entry: Entry) -> str:
-    result, counts = entry.result, entry.result.counts
+    result = entry.result
     surprise = (
         "" if entry.is_met or entry.expected is None else f" **Not as expected, which was: {entry.expected.value}.**"
     )
     note = f" {escaped(prose(entry.note), 2_000)}" if entry.note else ""
+    headline = f"- **{escaped(entry.name, 80)}**.{surprise} {escaped(prose(str(result)), 2_000)}\n"
+    if isinstance(result, StatementResult):
+        return f"{headline}  - statement: {escaped(prose(result.statement), 2_000)}{note}"
+    counts = result.counts
     return (
-        f"- **{escaped(entry.name, 80)}**.{surprise} {escaped(prose(str(result)), 2_000)}\n"
+        f"{headline}"
         f"  - event: {escaped(result.event_in_words)}\n"
         f"  - hits: {counts.hits_x:,} of {counts.runs_x:,} on x ({number(counts.hits_x / counts.runs_x)}), "
         f"{counts.hits_y:,} of {counts.runs_y:,} on y ({number(counts.hits_y / counts.runs_y)}); "

@@ -8,6 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from ..audit.records import Entry, Suite
+from ..audit.statements import StatementResult
 from ..audit.verdicts import AuditResult, Verdict
 
 if TYPE_CHECKING:
@@ -69,8 +70,8 @@ def prose(text: str) -> str:
 
 def verdict_counts(suite: Suite) -> dict[Verdict, int]:
     """How many audits ended in each verdict, zeros included."""
-    found = Counter(entry.result.verdict for entry in suite.entries)
-    return {verdict: found[verdict] for verdict in Verdict}
+    tally = Counter(entry.result.verdict for entry in suite.entries)
+    return {verdict: tally[verdict] for verdict in Verdict}
 
 
 def expectation(entry: Entry) -> str:
@@ -103,10 +104,29 @@ def held_together(suite: Suite) -> str:
     return f"Refuted with a family-wise error of 0.05 (Holm): {refuted:,}."
 
 
-def seconds(result: AuditResult) -> float | None:
+def stated(result: AuditResult | StatementResult) -> str:
+    """The claim, or what a statement allows its worst number to be."""
+    if isinstance(result, AuditResult):
+        return str(result.claim)
+    return f"{result.quantity}: {result.worst.allowed}"
+
+
+def found(result: AuditResult | StatementResult) -> str:
+    """``ε ≥ 1.2``, or the interval of a statement's worst number."""
+    if isinstance(result, AuditResult):
+        return f"{symbol(result.claim.strength_name)} ≥ {number(result.bound)}"
+    return result.worst.interval
+
+
+def findable(result: AuditResult | StatementResult) -> float | None:
+    """The smallest excess that would have been found; a statement has its interval instead."""
+    return result.resolution if isinstance(result, AuditResult) else None
+
+
+def seconds(result: AuditResult | StatementResult) -> float | None:
     """Seconds that the audit took, where they were recorded."""
-    found = result.environment.get("seconds")
-    return float(found) if isinstance(found, (int, float)) else None
+    spent = result.environment.get("seconds")
+    return float(spent) if isinstance(spent, (int, float)) else None
 
 
 def lines(result: AuditResult) -> str:
@@ -154,11 +174,11 @@ def table(suite: Suite) -> Table:
         colour = _COLOURS[result.verdict]
         drawn.add_row(
             Text(visible(entry.name, 60)),
-            Text(visible(str(result.claim), 40)),
+            Text(visible(stated(result), 40)),
             Text(f"{MARKS[result.verdict]} {result.verdict.value}", style=colour),
-            Text(number(result.bound)),
+            Text(number(result.bound) if isinstance(result, AuditResult) else result.worst.interval),
             Text(number(entry.exact)),
-            Text(number(result.resolution)),
+            Text(number(findable(result))),
             Text(f"{result.runs:,}"),
             Text(number(seconds(result))),
             Text(expectation(entry), style="" if entry.is_met else "bold red"),

@@ -224,7 +224,7 @@ def test_the_same_seed_gives_the_same_file_outside_environment(run, tmp_path):
         ("audit",),
         ("report",),
         ("bench", "cost"),
-        ("bench", "reference"),
+        ("bench", "experiments"),
         ("bench", "inference"),
     ],
 )
@@ -239,6 +239,6 @@ def test_bench_prints_a_table(run, tmp_path):
     assert status in (None, 0)
     assert (tmp_path / "cost.md").read_text().strip() in out
     assert "| same sampler, drawing alone |" in out
-    status, out, _ = run("bench", "reference", "--seeds", "1", "--runs", "1000")
+    status, out, _ = run("bench", "experiments", "--seeds", "1", "--runs", "1000")
     assert status == 1  # a thousand runs find few of the faults
-    assert "| laplace | correct | 1-DP, epsilon |" in out
+    assert "| reference | laplace | true | 1-DP, epsilon |" in out

@@ -1,0 +1,165 @@
+"""The result of checking a statement that is no boundary: a slope, a tail, a posterior ratio, a law's scale.
+
+Each number of the statement gets an interval, and all intervals hold together with probability 1 − alpha. The statement
+is refuted where an interval lies outside what the statement allows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from .errors import OptionError
+from .verdicts import Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One number of a statement.
+
+    Attributes
+    ----------
+    at : str
+        Which one, such as "t = 2"; empty where there is only one.
+    estimate, lower, upper : float
+        What was measured, with its interval.
+    low, high : float
+        What the statement allows, ends included; infinite for no limit.
+    """
+
+    at: str = ""
+    estimate: float
+    lower: float
+    upper: float
+    low: float = -math.inf
+    high: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not self.lower <= self.upper:  # NaN fails
+            raise OptionError(
+                f"the interval [{self.lower!r}, {self.upper!r}] is empty; give its lower end first.",
+                lower=self.lower,
+                upper=self.upper,
+            )
+        if not self.low <= self.high:
+            raise OptionError(
+                f"the statement allows [{self.low!r}, {self.high!r}], which is empty; give the smaller end first.",
+                low=self.low,
+                high=self.high,
+            )
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether no number in the interval is allowed."""
+        return self.lower > self.high or self.upper < self.low
+
+    @property
+    def excess(self) -> float:
+        """By how many interval widths the estimate is beyond what is allowed; negative inside."""
+        beyond = max(self.estimate - self.high, self.low - self.estimate)
+        width = self.upper - self.lower
+        if beyond in (-math.inf, math.inf) or width == 0:
+            return math.copysign(math.inf, beyond) if beyond else 0.0
+        return beyond / width
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed, in words."""
+        if self.low == self.high:
+            return f"stated {self.low:.4g}"
+        if math.isinf(self.low):
+            return "nothing stated" if math.isinf(self.high) else f"stated at most {self.high:.4g}"
+        if math.isinf(self.high):
+            return f"stated at least {self.low:.4g}"
+        return f"stated {self.low:.4g} to {self.high:.4g}"
+
+    @property
+    def interval(self) -> str:
+        """The interval, with digits enough to tell its ends apart."""
+        digits = 4
+        while digits < 8 and self.lower < self.upper and f"{self.lower:.{digits}g}" == f"{self.upper:.{digits}g}":
+            digits += 1
+        return f"[{self.lower:.{digits}g}, {self.upper:.{digits}g}]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementResult:
+    """A statement checked by simulation.
+
+    A statement that is true is refuted with probability at most `alpha`.
+
+    Attributes
+    ----------
+    statement : str
+        In a sentence.
+    quantity : str
+        What is estimated, such as "slope".
+    points : tuple of Point
+        Its numbers; all intervals hold together with probability 1 − alpha.
+    alpha : float
+    method : str
+        Where the intervals come from.
+    runs : int
+        Executions of the mechanism on each dataset.
+    seed : int
+        Fixes every number.
+    largest_width : float
+        Width of an interval above which the check says too little and is inconclusive.
+    versions : tuple of (str, str)
+    environment : dict
+        Timings: all that may differ between two runs with the same seed. Not compared.
+    """
+
+    statement: str
+    quantity: str
+    points: tuple[Point, ...]
+    alpha: float
+    method: str
+    runs: int
+    seed: int
+    largest_width: float = math.inf
+    versions: tuple[tuple[str, str], ...] = ()
+    environment: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.points:
+            raise OptionError("a statement without numbers says nothing; give at least one point.")
+        if not 0.0 < self.alpha < 1.0:
+            raise OptionError(f"alpha={self.alpha!r} is no error probability; use 0 < alpha < 1.", alpha=self.alpha)
+
+    @property
+    def verdict(self) -> Verdict:
+        """REFUTED if any interval lies outside what is allowed."""
+        if any(point.is_outside for point in self.points):
+            return Verdict.REFUTED
+        if any(not point.upper - point.lower <= self.largest_width for point in self.points):
+            return Verdict.INCONCLUSIVE
+        return Verdict.NOT_REFUTED
+
+    @property
+    def is_refuted(self) -> bool:
+        return self.verdict is Verdict.REFUTED
+
+    @property
+    def worst(self) -> Point:
+        """The point farthest outside what is allowed, or nearest to its end; of those refuted if there are any."""
+        return max(self.points, key=lambda point: (point.is_outside, point.excess))
+
+    @property
+    def p_value(self) -> float:
+        """alpha where the statement is refuted and 1 elsewhere: valid, if coarse, and so fit for Holm's correction."""
+        return self.alpha if self.is_refuted else 1.0
+
+    def __str__(self) -> str:
+        worst, confidence = self.worst, f"{100 * (1 - self.alpha):.12g}% confidence"
+        quantity = f"{self.quantity} at {worst.at}" if worst.at else self.quantity
+        text = f"{self.verdict.name.replace('_', ' ')}: {quantity} in {worst.interval}, {worst.allowed} ({confidence})"
+        if self.verdict is Verdict.INCONCLUSIVE:
+            text += f"; intervals at most {self.largest_width:.2g} wide are needed, so use more runs"
+        if len(self.points) > 1:
+            text += f"; {len(self.points)} numbers were looked at"
+        return text
+
+    def __repr__(self) -> str:
+        return f"<StatementResult {self.quantity}: {self.verdict.value}, {self.worst.interval}, {self.worst.allowed}>"

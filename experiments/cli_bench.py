@@ -1,0 +1,108 @@
+"""The command line's benchmarks: ``dpaudit bench cost | experiments | inference``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .cli_options import Documents, Jobs, Names, Runs, chosen_experiments
+
+bench = typer.Typer(help="Measure, and print a table in Markdown.", no_args_is_help=True)
+Into = Annotated[Path | None, typer.Option("--out", help="File to write the table to as well.", show_default=False)]
+
+
+@bench.command("cost")
+def bench_cost(
+    runs: Runs = 100_000_000,
+    jobs: Annotated[int, typer.Option(help="Workers.")] = 2,
+    repeat: Annotated[int, typer.Option(help="Rounds to take the median of.")] = 5,
+    out: Into = None,
+) -> None:
+    """Time of a Laplace audit against drawing the same noise alone.
+
+    Example: `dpaudit bench cost --runs 10000000`
+    """
+    from .bench import cost
+
+    _print_table(str(cost(runs, jobs, repeat)), out)
+
+
+@bench.command("experiments")
+def bench_experiments(
+    names: Names = None,
+    document: Documents = None,
+    seeds: Annotated[int, typer.Option(help="Seeds 0, 1, … to run each case with.")] = 10,
+    runs: Annotated[
+        int | None,
+        typer.Option(help="Executions on each dataset; by default what each case needs.", show_default=False),
+    ] = None,
+    alpha: Annotated[float, typer.Option(help="Allowed probability of a false alarm, for each case.")] = 1e-5,
+    jobs: Jobs = None,
+    out: Into = None,
+) -> None:
+    """Experiments over many seeds. Exit status 1 if any case did not say what is expected.
+
+    Example: `dpaudit bench experiments all --seeds 3`
+    """
+    from .seeds_bench import over_seeds
+
+    table, all_met = over_seeds(chosen_experiments(names, document), seeds, runs, alpha, jobs)
+    _print_table(str(table), out)
+    raise typer.Exit(0 if all_met else 1)
+
+
+@bench.command("inference")
+def bench_inference(
+    table: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="false-alarms, sizes, tightness, refutation, coverage or timing; all by default.", show_default=False
+        ),
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="A row by name, such as a mechanism; all by default.", show_default=False)
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Small numbers, to see that everything works.")] = False,
+    audits: Annotated[
+        int | None, typer.Option(help="Audits of each mechanism for the false alarms.", show_default="10000, quick 100")
+    ] = None,
+    sequential_audits: Annotated[
+        int | None, typer.Option(help="The same for sequential audits.", show_default="10000, quick 30")
+    ] = None,
+    jobs: Jobs = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue what --out holds instead of replacing it.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for inference.md and inference.json.", show_default=False)
+    ] = None,
+) -> None:
+    """The statistics: false alarms, exact sizes, tightness, runs to refutation, coverage, time and memory.
+
+    Rows are written as they are finished, and replace those of the same name in the folder. Exit status 1 if a target
+    is missed.
+
+    Example: `dpaudit bench inference --table false-alarms --only laplace --audits 1000 --out docs/benchmarks`
+    """
+    from .inference_bench import run_benches, select_benches
+    from .inference_effort import effort_for
+
+    all_met = run_benches(
+        select_benches(table or [], only or []),
+        effort_for(quick=quick, audits=audits, sequential_audits=sequential_audits, jobs=jobs, only=only or []),
+        out=out,
+        resume=resume,
+        show=typer.echo,
+        watch=lambda line: typer.echo(line, err=True),
+    )
+    raise typer.Exit(0 if all_met else 1)
+
+
+def _print_table(text: str, out: Path | None) -> None:
+    from ..audit.records import write_whole
+
+    typer.echo(text)
+    if out is not None:
+        write_whole(out, text)

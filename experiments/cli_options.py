@@ -1,0 +1,32 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from .experiment import Experiment
+
+Runs = Annotated[int, typer.Option(help="Executions on each dataset.")]
+Seed = Annotated[int, typer.Option(help="Fixes every number, whatever the number of workers.")]
+Power = Annotated[float, typer.Option(help="Probability with which an excess has to be found.")]
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(help="Ids, such as E2, names of cases, or all; the reference suite by default.", show_default=False),
+]
+Documents = Annotated[
+    list[str] | None, typer.Option("--document", help="All experiments of a document.", show_default=False)
+]
+Jobs = Annotated[int | None, typer.Option(help="Workers; by default every core.", show_default=False)]
+
+
+def chosen_experiments(names: list[str] | None, documents: list[str] | None) -> list[Experiment]:
+    """The experiments asked for; the reference suite where nothing is."""
+    from .experiment import select
+    from .registry import all_experiments
+
+    if not names and not documents:
+        documents = ["reference"]
+    return select(all_experiments(), names or [], documents or [])

@@ -1,0 +1,206 @@
+"""Experiments: a statement from the literature, its source, and the cases that put it to the test."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..audit.adjacency import Adjacency
+from ..audit.check import check
+from ..audit.claims import Claim, ClaimAtDistance
+from ..audit.errors import UnknownNameError
+from ..audit.records import Entry
+from ..audit.statements import StatementResult
+from ..audit.verdicts import AuditResult, Verdict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditCase:
+    """A mechanism on a pair of datasets, with what the audit has to say.
+
+    Attributes
+    ----------
+    name : str
+        As on the command line.
+    mechanism, x, y : Any
+    claim : Claim or callable
+        What the mechanism claims at distance 1, or a function from the distance to a claim.
+    adjacency : Adjacency
+    distance : float
+        Of the pair.
+    expected : Verdict
+        NOT_REFUTED for a true version, REFUTED for a false one.
+    exact : float, optional
+        Exact strength on this pair, from the mechanism's law; infinite where no finite one holds.
+    runs : int
+        Executions on each dataset, enough for the expected verdict at alpha 1e-5 with every seed.
+    note : str
+        What the case shows.
+    """
+
+    name: str
+    mechanism: Any
+    x: Any
+    y: Any
+    claim: Claim | ClaimAtDistance
+    adjacency: Adjacency
+    distance: float = 1
+    expected: Verdict
+    exact: float | None = None
+    runs: int = 1_000_000
+    note: str = ""
+
+    @property
+    def claimed(self) -> str:
+        """The claim at distance 1, in words."""
+        return str(self.claim if isinstance(self.claim, Claim) else self.claim(1))
+
+    def run(
+        self, *, runs: int, alpha: float, seed: int, jobs: int | None, progress: Callable[[int], None] | None
+    ) -> AuditResult:
+        return check(
+            self.mechanism,
+            self.x,
+            self.y,
+            claim=self.claim,
+            adjacency=self.adjacency,
+            distance=self.distance,
+            runs=runs,
+            alpha=alpha,
+            seed=seed,
+            jobs=jobs,
+            progress=progress,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementCase:
+    """A statement about numbers that are estimated, with what the check has to say.
+
+    Attributes
+    ----------
+    name, expected, exact, note
+        As of an `AuditCase`; `exact` is the number estimated, where one is known.
+    claimed : str
+        What is stated, in a few words.
+    measure : callable
+        ``measure(runs=, alpha=, seed=)`` simulates and gives the `StatementResult`.
+    runs : int
+        Executions on each dataset, enough for the expected verdict at alpha 1e-5 with every seed.
+    """
+
+    name: str
+    claimed: str
+    measure: Callable[..., StatementResult]
+    expected: Verdict
+    exact: float | None = None
+    runs: int = 1_000_000
+    note: str = ""
+
+    def run(
+        self, *, runs: int, alpha: float, seed: int, jobs: int | None, progress: Callable[[int], None] | None
+    ) -> StatementResult:
+        started = time.perf_counter()
+        result = self.measure(runs=runs, alpha=alpha, seed=seed)
+        result.environment["seconds"] = round(time.perf_counter() - started, 3)
+        if progress is not None:
+            progress(2 * runs)
+        return result
+
+
+Case: TypeAlias = AuditCase | StatementCase
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """A statement and the cases that test it: true versions must not be refuted, false ones must.
+
+    Attributes
+    ----------
+    id : str
+        Such as "E2".
+    document : str
+        The text that it is from, by the name used on the command line.
+    statement : str
+        In a sentence.
+    source : str
+        Theorem, definition or example.
+    cases : tuple of Case
+    draw : callable, optional
+        From the entries of the cases to a figure of the experiment.
+    """
+
+    id: str
+    document: str
+    statement: str
+    source: str
+    cases: tuple[Case, ...]
+    draw: Callable[[Sequence[Entry]], Figure] | None = None
+
+
+def true_version(name: str, mechanism: Any, x: Any, y: Any, claim: Any, adjacency: Adjacency, **rest: Any) -> AuditCase:
+    """An audit that must not refute its claim."""
+    given = {"name": name, "mechanism": mechanism, "x": x, "y": y, "claim": claim, "adjacency": adjacency}
+    return AuditCase(**given, expected=Verdict.NOT_REFUTED, **rest)
+
+
+def false_version(
+    name: str, mechanism: Any, x: Any, y: Any, claim: Any, adjacency: Adjacency, **rest: Any
+) -> AuditCase:
+    """An audit that must refute its claim."""
+    given = {"name": name, "mechanism": mechanism, "x": x, "y": y, "claim": claim, "adjacency": adjacency}
+    return AuditCase(**given, expected=Verdict.REFUTED, **rest)
+
+
+def true_statement(name: str, claimed: str, measure: Callable[..., StatementResult], **rest: Any) -> StatementCase:
+    """A check that must not refute its statement."""
+    return StatementCase(name=name, claimed=claimed, measure=measure, expected=Verdict.NOT_REFUTED, **rest)
+
+
+def false_statement(name: str, claimed: str, measure: Callable[..., StatementResult], **rest: Any) -> StatementCase:
+    """A check that must refute its statement."""
+    return StatementCase(name=name, claimed=claimed, measure=measure, expected=Verdict.REFUTED, **rest)
+
+
+def select(experiments: Sequence[Experiment], names: Sequence[str], documents: Sequence[str]) -> list[Experiment]:
+    """The experiments with these ids, of these documents or with cases of these names, which alone are kept.
+
+    Names are ids, names of cases, or "all"; letters' case does not matter in ids.
+
+    Raises
+    ------
+    UnknownNameError
+        For a name or document that does not exist.
+    """
+    known = {case.name for experiment in experiments for case in experiment.cases}
+    ids = {experiment.id.lower() for experiment in experiments}
+    for name in names:
+        if name not in known and name.lower() not in ids and name != "all":
+            raise UnknownNameError(f"{name!r} is no experiment; `dpaudit list` shows their names.", name=name)
+    for document in documents:
+        if document not in {experiment.document for experiment in experiments}:
+            found = ", ".join(dict.fromkeys(experiment.document for experiment in experiments))
+            raise UnknownNameError(f"{document!r} is no document; use one of {found}.", name=document)
+    wanted = {name.lower() for name in names}
+    chosen = []
+    for experiment in experiments:
+        if "all" in names or experiment.id.lower() in wanted or experiment.document in documents:
+            chosen.append(experiment)
+        elif cases := tuple(case for case in experiment.cases if case.name in names):
+            chosen.append(_only(experiment, cases))
+    return chosen
+
+
+def _only(experiment: Experiment, cases: tuple[Case, ...]) -> Experiment:
+    return Experiment(
+        id=experiment.id,
+        document=experiment.document,
+        statement=experiment.statement,
+        source=experiment.source,
+        cases=cases,
+    )
