@@ -35,7 +35,7 @@ class Table:
 
 
 def _row(cells: tuple[str, ...] | list[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def cost(runs: int, jobs: int, repeat: int) -> Table:

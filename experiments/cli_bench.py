@@ -1,4 +1,4 @@
-"""The command line's benchmarks: ``dpaudit bench cost | experiments | inference``."""
+"""The command line's benchmarks: ``dpaudit bench cost | experiments | errata | inference``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .cli_options import Documents, Jobs, Names, Runs, chosen_experiments
+from .cli_options import Documents, Jobs, Names, Runs, Seed, chosen_experiments
 
 bench = typer.Typer(help="Measure, and print a table in Markdown.", no_args_is_help=True)
 Into = Annotated[Path | None, typer.Option("--out", help="File to write the table to as well.", show_default=False)]
@@ -48,9 +48,29 @@ def bench_experiments(
     """
     from .seeds_bench import over_seeds
 
-    table, all_met = over_seeds(chosen_experiments(names, document), seeds, runs, alpha, jobs)
-    _print_table(str(table), out)
+    tables, all_met = over_seeds(chosen_experiments(names, document), seeds, runs, alpha, jobs)
+    _print_table("\n".join(map(str, tables)), out)
     raise typer.Exit(0 if all_met else 1)
+
+
+@bench.command("errata")
+def bench_errata(
+    seed: Seed = 0,
+    alpha: Annotated[float, typer.Option(help="Allowed probability of a false alarm, for each case.")] = 1e-5,
+    jobs: Jobs = None,
+    out: Into = None,
+) -> None:
+    """The errors in the source documents, with what running them gives. Exit status 1 if any case is unexpected.
+
+    Example: `dpaudit bench errata --out docs/sources-errata.md`
+    """
+    from .errata import cases_of, errata_page
+    from .suite import run_experiments
+
+    chosen = chosen_experiments(cases_of(), None)
+    suite = run_experiments(chosen, alpha=alpha, seed=seed, jobs=jobs)
+    _print_table(errata_page(suite), out)
+    raise typer.Exit(0 if suite.is_met else 1)
 
 
 @bench.command("inference")

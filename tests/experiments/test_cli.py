@@ -241,4 +241,4 @@ def test_bench_prints_a_table(run, tmp_path):
     assert "| same sampler, drawing alone |" in out
     status, out, _ = run("bench", "experiments", "--seeds", "1", "--runs", "1000")
     assert status == 1  # a thousand runs find few of the faults
-    assert "| reference | laplace | true | 1-DP, epsilon |" in out
+    assert "| laplace | true | 1-DP, epsilon |" in out
