@@ -25,8 +25,8 @@ Direction = Literal["x", "y"]
 # Standard errors of the pilot taken off, because the best of many noisy events looks better than it is. For Laplace,
 # where every half-line in the tail has the same ratio and only the largest is wanted, 1.5 gives gaps 1.9 times the
 # oracle's (median), 4 gives 1.12. Where the best event is rare even in a long pilot the ratio grows into the tail, and
-# caution costs depth.
-_CAUTION, _DEEP_CAUTION = 4.0, 1.0
+# caution costs depth; for an event that is not rare the reason does not hold.
+_CAUTION, _RARE_CAUTION, _RARE_HITS = 4.0, 1.0, 1000
 _FITTED_SHARE = 0.25  # of the caution, for the one event that a fitted curve proposes
 # An event that contradicts the claim by this many standard errors in the pilot is taken before one that does not: it
 # may be rare, and the most cautious choice would never see it.
@@ -71,7 +71,12 @@ def choose_event(
         Whether the pilot was made long because the best event is rare.
     """
     families = list(event_families(learn_x, learn_y, held_x, held_y))
-    choice = _choose(families, _Criterion(claim, runs, _z(alpha), _DEEP_CAUTION if deep else _CAUTION), _DIRECTIONS)
+    criterion = _Criterion(claim, runs, _z(alpha), _CAUTION)
+    choice = None
+    if deep:
+        choice = _choose(families, replace(criterion, caution=_RARE_CAUTION), _DIRECTIONS)
+    if choice is None or min(choice.pilot_hits_x, choice.pilot_hits_y) > _RARE_HITS:
+        choice = _choose(families, criterion, _DIRECTIONS)
     return _anything_else(learn_x, held_x) if choice is None else choice
 
 
