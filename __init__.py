@@ -8,6 +8,7 @@ from .audit.claims import ApproxDP, Claim, GaussianDP, PureDP
 from .audit.curves import PrivacyProfile, TradeOffCurve
 from .audit.errors import AuditError
 from .audit.given_outputs import check_outputs
+from .audit.graphs import EdgeNeighbours, NodeNeighbours
 from .audit.measure import count_cells
 from .audit.propositions import NFoldComposition, ProbabilityPreservation
 from .audit.records import Entry, Suite, load, save
@@ -42,5 +43,7 @@ __all__ = [
     "Local",
     "UserLevel",
     "Within",
+    "EdgeNeighbours",
+    "NodeNeighbours",
     "AuditError",
 ]

@@ -110,8 +110,7 @@ def _row_key(row: Any) -> Any:
 def difference(x: Any, y: Any) -> str:
     """In words, what differs between two datasets: how many rows, entries, nodes or edges, but not which values."""
     if is_graph(x) and is_graph(y):
-        nodes, edges = set(x.nodes) ^ set(y.nodes), _edges(x) ^ _edges(y)
-        return f"{_number(len(nodes), 'node')} and {_number(len(edges), 'edge')} differ"
+        return _graph_difference(x, y)
     try:
         only_x, only_y = rows_of(x) - rows_of(y), rows_of(y) - rows_of(x)
     except DatasetError:
@@ -143,5 +142,26 @@ def _number(count: int, noun: str) -> str:
     return f"{count:,} {noun if count == 1 else plural}"
 
 
-def _edges(graph: Any) -> set[Any]:
-    return set(graph.edges) if graph.is_directed() else {frozenset(edge) for edge in graph.edges}
+def _graph_difference(x: Any, y: Any) -> str:
+    try:
+        nodes = symmetric_difference(nodes_of(x), nodes_of(y)).total()
+        edges = symmetric_difference(edges_of(x), edges_of(y)).total()
+    except DatasetError:
+        return "what is stored in the graphs cannot be compared"
+    return f"{_number(nodes, 'node')} and {_number(edges, 'edge')} differ"
+
+
+def nodes_of(graph: Any) -> Counter[Any]:
+    """The nodes of a graph with what is stored at them."""
+    return rows_of(list(graph.nodes(data=True)))
+
+
+def edges_of(graph: Any) -> Counter[Any]:
+    """The edges of a graph as a multiset of (ends, what is stored at the edge); the ends are a set if undirected."""
+    ends = tuple if graph.is_directed() else frozenset
+    return rows_of([(ends((u, v)), data) for u, v, data in graph.edges(data=True)])
+
+
+def symmetric_difference(a: Counter[Any], b: Counter[Any]) -> Counter[Any]:
+    """What is in one of two multisets and not in the other."""
+    return (a - b) + (b - a)
