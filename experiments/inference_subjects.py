@@ -26,8 +26,8 @@ from ..mechanisms import (
     GeometricMechanism,
     LaplaceLaw,
     LaplaceMechanism,
-    Law,
     RandomisedResponse,
+    ScalarLaw,
     exact_epsilon,
 )
 
@@ -48,7 +48,7 @@ class Subject:
     y: Any
     claim: Claim
 
-    def laws(self) -> tuple[Law, Law]:
+    def laws(self) -> tuple[ScalarLaw, ScalarLaw]:
         return self.mechanism.law(self.x), self.mechanism.law(self.y)
 
 
@@ -69,7 +69,7 @@ def subjects() -> list[Subject]:
     ]
 
 
-def probability(event: Event, law: Law) -> float:
+def probability(event: Event, law: ScalarLaw) -> float:
     """Probability of an event that an audit chose.
 
     The rounding of outputs to a grid is left out: it moves an edge by half a step, 5e-7 scales.
@@ -85,7 +85,7 @@ def probability(event: Event, law: Law) -> float:
             raise TypeError(f"no exact probability for {event!r}")
 
 
-def _between(law: Law, low: float, high: float) -> float:
+def _between(law: ScalarLaw, low: float, high: float) -> float:
     """Pr[low ≤ output ≤ high], from the tails on whichever side they are small."""
     edges = np.array([math.nextafter(low, -math.inf), high])
     tails = law.cdf(edges) if law.cdf(edges[0]) < 0.5 else -law.sf(edges)
@@ -102,7 +102,7 @@ class Rates:
     q_rest: Array
 
 
-def best_events(law_p: Law, law_q: Law) -> Rates:
+def best_events(law_p: ScalarLaw, law_q: ScalarLaw) -> Rates:
     """All events {likelihood ratio ≥ t}, by Neyman and Pearson the best ones: half-lines, or sets of outcomes."""
     if isinstance(law_p, FiniteLaw):
         p, q = np.exp(law_p.log_probabilities), np.exp(law_q.log_density(np.arange(len(law_p.log_probabilities))))
@@ -117,7 +117,7 @@ def best_events(law_p: Law, law_q: Law) -> Rates:
     return Rates(*(np.concatenate(sides) for sides in zip(below, above, strict=True)))
 
 
-def _points(law_p: Law, law_q: Law) -> Array:
+def _points(law_p: ScalarLaw, law_q: ScalarLaw) -> Array:
     """Where half-lines end: every integer, or a fine grid with the two locations on it."""
     match law_p, law_q:
         case (LaplaceLaw(a, scale), LaplaceLaw(b, _)) | (GaussianLaw(a, scale), GaussianLaw(b, _)):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..audit.claims import ApproxDP, check_number
 from ..audit.errors import ClaimError
-from .divergences import Law, check_rule, exact_delta
+from .divergences import ScalarLaw, check_rule, exact_delta
 from .noise import Floats, Integers, pieces, two_sided_geometric
 from .queries import Query, identity, whole_answer
 
@@ -46,7 +46,7 @@ def _total(sigma: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class DiscreteGaussianLaw(Law):
+class DiscreteGaussianLaw(ScalarLaw):
     """Pr[k] ∝ exp(−(k − location)²/(2σ²)) on the integers; probabilities below 1e-300 are taken as 0 in sums.
 
     References

@@ -24,13 +24,31 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 class Law(ABC):
-    """A probability law on the real line or the integers."""
+    """A probability law of numbers or, one in each row, vectors."""
 
     __slots__ = ()
 
     @abstractmethod
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Natural logarithm of the density (of the probability, for a discrete law), shape of `outputs`."""
+        """Natural logarithm of the density (of the probability, for a discrete law) of each output."""
+
+    def is_comparable(self, other: Self) -> bool:
+        """Whether the next two methods have a closed form for this other law of the same type."""
+        return False
+
+    def delta_from(self, other: Self, epsilon: float) -> float:
+        """sup_S P(S) − e^ε Q(S), P this law and Q the other."""
+        raise no_closed_form(self, other)
+
+    def epsilon_from(self, other: Self, delta: float) -> float:
+        """The smallest ε ≥ 0 with P(S) ≤ e^ε Q(S) + delta for every event S, P this law and Q the other."""
+        raise no_closed_form(self, other)
+
+
+class ScalarLaw(Law):
+    """A probability law on the real line or the integers."""
+
+    __slots__ = ()
 
     @abstractmethod
     def cdf(self, outputs: npt.ArrayLike) -> Floats:
@@ -40,17 +58,42 @@ class Law(ABC):
     def sf(self, outputs: npt.ArrayLike) -> Floats:
         """Pr[output > each of `outputs`], accurate in the relative sense in the upper tail."""
 
-    def is_comparable(self, other: Self) -> bool:
-        """Whether the next two methods have a closed form for this other law of the same type."""
-        return False
 
-    def delta_from(self, other: Self, epsilon: float) -> float:
-        """sup_S P(S) − e^ε Q(S), P this law and Q the other."""
-        raise _no_closed_form(self, other)
+def table_delta(log_p: Floats, log_q: Floats, epsilon: float) -> float:
+    """sup_S P(S) − e^ε Q(S) of two laws on the same outcomes, as a sum of positive terms: nothing cancels.
 
-    def epsilon_from(self, other: Self, delta: float) -> float:
-        """The smallest ε ≥ 0 with P(S) ≤ e^ε Q(S) + delta for every event S, P this law and Q the other."""
-        raise _no_closed_form(self, other)
+    Parameters
+    ----------
+    log_p, log_q : ndarray, shape (K,)
+        Natural logarithms of the outcomes' probabilities, −inf for an impossible one.
+    epsilon : float
+        In nats, ≥ 0.
+    """
+    log_p, loss = _losses(log_p, log_q)
+    gains = loss > epsilon
+    return float(np.sum(np.exp(log_p[gains]) * -np.expm1(epsilon - loss[gains])))
+
+
+def table_epsilon(log_p: Floats, log_q: Floats, delta: float) -> float:
+    """The smallest ε ≥ 0 with P(S) ≤ e^ε Q(S) + delta for every set S of outcomes; arguments as of `table_delta`.
+
+    The largest root in ε of P(S) − e^ε Q(S) = delta over the sets S of the largest losses (Neyman-Pearson).
+    """
+    log_p, loss = _losses(log_p, log_q)
+    if delta == 0:
+        return max(0.0, float(loss.max()))
+    order = np.argsort(-loss)
+    excess = np.cumsum(np.exp(log_p[order])) - delta
+    mass = np.cumsum(np.exp((log_p - loss)[order]))
+    with np.errstate(divide="ignore"):
+        roots = np.log(excess[excess > 0]) - np.log(mass[excess > 0])
+    return max(0.0, float(roots.max(initial=0.0)))
+
+
+def _losses(log_p: Floats, log_q: Floats) -> tuple[Floats, Floats]:
+    """Log-probability under P and privacy loss of each outcome that is possible there."""
+    possible = log_p > -np.inf
+    return log_p[possible], log_p[possible] - log_q[possible]
 
 
 def hockey_stick(law_x: Law, law_y: Law, epsilon: float) -> float:
@@ -98,7 +141,7 @@ def exact_epsilon(law_x: Law, law_y: Law, delta: float = 0.0) -> float:
     return max(law_x.epsilon_from(law_y, delta), law_y.epsilon_from(law_x, delta))
 
 
-def check_rule(name: str, value: float, holds: bool, rule: str) -> None:
+def check_rule(name: str, value: object, holds: bool, rule: str) -> None:
     """Raise an `OptionError` that names the value and the rule unless the rule holds."""
     if not holds:  # NaN fails every rule
         raise OptionError(f"{name}={value!r} is not allowed; use {rule}.", name=name, value=value)
@@ -106,10 +149,11 @@ def check_rule(name: str, value: float, holds: bool, rule: str) -> None:
 
 def _check_comparable(law_x: Law, law_y: Law) -> None:
     if type(law_x) is not type(law_y) or not law_x.is_comparable(law_y):
-        raise _no_closed_form(law_x, law_y)
+        raise no_closed_form(law_x, law_y)
 
 
-def _no_closed_form(law_x: Law, law_y: Law) -> OptionError:
+def no_closed_form(law_x: Law, law_y: Law) -> OptionError:
+    """What to raise for two laws whose divergence is not known in closed form."""
     return OptionError(
         f"the laws {law_x!r:.80} and {law_y!r:.80} have no closed form for their divergence; use two laws of "
         "one kind with the same scale (ratio, or number of outcomes).",

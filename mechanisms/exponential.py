@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 
 from ..audit.claims import PureDP, check_number
+from ..audit.errors import DatasetError
 from .laws import FiniteLaw
-from .noise import Integers, draw_indices
-from .queries import Query, candidate_scores, identity
+from .noise import Floats, Integers, draw_indices
+from .queries import Query, candidate_scores, identity, places_below_leader
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class ExponentialMechanism:
         no utility: the normaliser then moves the same way as every utility. Under replace it does not hold.
     utilities : callable
         From the dataset to the candidates' utilities, shape (n_candidates,); by default the dataset is that vector.
+        `EachCandidate(utility, candidates)` makes one of a function of the dataset and a candidate.
 
     Raises
     ------
@@ -53,7 +56,8 @@ class ExponentialMechanism:
 
     def __post_init__(self) -> None:
         check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
-        check_number("sensitivity", self.sensitivity, 0, math.inf, "a utility's largest change", closed=False)
+        way_out = "a utility's largest change; if none ever changes, publish the best candidate"
+        check_number("sensitivity", self.sensitivity, 0, math.inf, way_out, closed=False)
 
     def __str__(self) -> str:
         ending = ", monotone" if self.monotone else ""
@@ -63,10 +67,44 @@ class ExponentialMechanism:
     def claim(self) -> PureDP:
         return PureDP(self.epsilon)
 
+    @property
+    def scale(self) -> float:
+        """The difference in utility that makes a candidate e times as likely."""
+        return (1 if self.monotone else 2) * self.sensitivity / self.epsilon
+
     def law(self, dataset: Any) -> FiniteLaw:
-        """The output's exact law."""
-        rate = self.epsilon / (self.sensitivity if self.monotone else 2 * self.sensitivity)
-        return FiniteLaw.from_log_weights(rate * candidate_scores(self.utilities, dataset))
+        """The output's law, with log-probabilities right to some 1e-15 in the relative sense, whatever their size."""
+        return FiniteLaw.from_log_weights(places_below_leader(self.utilities, dataset, self.scale))
+
+    def loss_parts(self, x: Any, y: Any) -> tuple[Floats, float]:
+        """The privacy loss ln Pr_x[r] − ln Pr_y[r] as a sum: of each candidate's own part, and of the normaliser's.
+
+        Between neighbours each of the two is within ±ε/2 (monotone: own parts within ±ε, and the normaliser's has the
+        opposite sign).
+
+        Returns
+        -------
+        own : ndarray, shape (n_candidates,)
+            (u(x, r) − u(y, r)) / scale.
+        normaliser : float
+            ln Σ exp(u(y, r)/scale) − ln Σ exp(u(x, r)/scale).
+
+        Examples
+        --------
+        >>> own, normaliser = ExponentialMechanism(epsilon=1.0).loss_parts([1.0, -1.0, -1.0], [0.0, 0.0, 0.0])
+        >>> own.tolist(), round(normaliser, 3)
+        ([0.5, -0.5, -0.5], 0.047)
+        """
+        scores_x, scores_y = candidate_scores(self.utilities, x), candidate_scores(self.utilities, y)
+        if len(scores_x) != len(scores_y):
+            raise DatasetError(
+                f"x has {len(scores_x)} candidates and y {len(scores_y)}; a range must not depend on the dataset.",
+                x=len(scores_x),
+                y=len(scores_y),
+            )
+        log_x, log_y = (logsumexp(places_below_leader(identity, scores, self.scale)) for scores in (scores_x, scores_y))
+        normaliser = (scores_y.max() - scores_x.max()) / self.scale + log_y - log_x
+        return (scores_x - scores_y) / self.scale, float(normaliser)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         """`size` independent indices in range(n_candidates), shape (size,), int64."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+from scipy.special import ndtr
 
 from ..audit.claims import ApproxDP, check_number
 from ..audit.errors import ClaimError
@@ -34,6 +35,28 @@ def gaussian_delta(epsilon: float, scale: float, sensitivity: float = 1.0) -> fl
     return math.exp(log_gaussian_delta(sensitivity / scale, epsilon))
 
 
+def gaussian_loss_tail(epsilon: float, scale: float, sensitivity: float = 1.0) -> float:
+    """Pr[privacy loss > epsilon] for answers `sensitivity` apart under normal noise; exact.
+
+    The loss is normal with mean μ²/2 and variance μ², μ = sensitivity/scale. The probability is larger than the delta
+    at epsilon, which charges a loss only for its excess: (ε, δ)-DP does not keep the loss below ε but for δ.
+
+    References
+    ----------
+    Balle & Wang (2018), Improving the Gaussian mechanism for differential privacy (the law of the privacy loss).
+
+    Examples
+    --------
+    >>> scale = analytic_gaussian_scale(epsilon=1, delta=1e-5)
+    >>> round(gaussian_loss_tail(epsilon=1, scale=scale), 6)
+    0.000161
+    """
+    check_number("epsilon", epsilon, 0, math.inf, "in nats")
+    _check_positive(scale=scale, sensitivity=sensitivity)
+    mu = sensitivity / scale
+    return float(ndtr(mu / 2 - epsilon / mu))
+
+
 def classical_gaussian_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
     """A standard deviation S √(2 ln(1.25/δ))/ε that is enough for (epsilon, delta)-DP when epsilon ≤ 1.
 
@@ -59,8 +82,7 @@ def classical_gaussian_scale(epsilon: float, delta: float, sensitivity: float = 
 def analytic_gaussian_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
     """The smallest standard deviation with which normal noise is (epsilon, delta)-DP, to a relative 1e-9.
 
-    The root of ln δ(σ) = ln delta in ln σ: δ(σ) falls strictly, so the bracket is grown from a guess until it holds
-    the one root.
+    The root of ln δ(σ) = ln delta in ln σ: δ(σ) falls strictly, so the bracket is grown until it holds the one root.
 
     Parameters
     ----------
@@ -70,6 +92,11 @@ def analytic_gaussian_scale(epsilon: float, delta: float, sensitivity: float = 1
         In (0, 1).
     sensitivity : float
         Largest Euclidean change of the answer, positive.
+
+    Raises
+    ------
+    ClaimError
+        For parameters outside these ranges, or a standard deviation above 1e308.
 
     References
     ----------
@@ -89,14 +116,20 @@ def analytic_gaussian_scale(epsilon: float, delta: float, sensitivity: float = 1
     def excess(log_scale: float) -> float:
         return max(log_gaussian_delta(math.exp(-log_scale), epsilon), -1e6) - target
 
-    low = high = math.log(math.sqrt(2 * math.log(1.25 / delta)) / epsilon) if epsilon > 0 else -target
+    low, high, step = 0.0, 0.0, 1.0
     while excess(low) < 0:
-        low -= 1.0
+        high, low, step = low, low - step, 2 * step
     while excess(high) > 0:
-        high += 1.0
-    if low == high:
-        return sensitivity * math.exp(low)
-    return sensitivity * math.exp(float(brentq(excess, low, high, xtol=1e-14)))
+        low, high, step = high, high + step, 2 * step
+    log_scale = float(brentq(excess, low, high, xtol=1e-14)) if low < high else low
+    if log_scale + math.log(sensitivity) > 709:
+        raise ClaimError(
+            f"epsilon={epsilon!r}, delta={delta!r} and sensitivity={sensitivity!r} need a standard deviation beyond "
+            "1e308; use a larger epsilon or delta.",
+            epsilon=epsilon,
+            delta=delta,
+        )
+    return sensitivity * math.exp(log_scale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +198,7 @@ class GaussianMechanism:
 
 def _check_claim(epsilon: float, delta: float) -> None:
     check_number("epsilon", epsilon, 0, math.inf, "in nats")
-    check_number("delta", delta, 0, 1, "normal noise has no pure guarantee", closed=False)
+    check_number("delta", delta, 0, 1, "normal noise has no pure guarantee, and delta=1 promises nothing", closed=False)
 
 
 def _check_positive(**values: float) -> None:

@@ -14,7 +14,7 @@ from ..audit.claims import PureDP, check_number
 from ..audit.errors import ClaimError, DatasetError
 from .laws import FiniteLaw
 from .noise import PIECE, Floats, Integers, fill_exponential, fill_laplace, pieces
-from .queries import Query, candidate_scores, identity
+from .queries import Query, identity, places_below_leader
 
 _FILLS: Final = {"laplace": fill_laplace, "exponential": fill_exponential, "gumbel": fill_exponential}
 
@@ -86,7 +86,7 @@ class ReportNoisyMax:
         DatasetError
             With Laplace noise, for counts so many and so many scales apart that the integration would be too long.
         """
-        places = self._places(dataset)
+        places = places_below_leader(self.counts, dataset, self.scale)
         match self.noise:
             case "laplace":
                 return FiniteLaw(tuple(_laplace_winners(places).tolist()))
@@ -100,7 +100,7 @@ class ReportNoisyMax:
 
         Memory does not grow with the number of candidates: the leader is kept and challenged by one at a time.
         """
-        places = self._places(dataset)
+        places = places_below_leader(self.counts, dataset, self.scale)
         # Gumbel noise is −ln E with E exponential, and −E e^{−place} orders the candidates as place − ln E does.
         factors = -np.exp(np.minimum(-places, 700.0))
         fill = _FILLS[self.noise]
@@ -127,11 +127,6 @@ class ReportNoisyMax:
                 np.maximum(lead, trial, out=lead)
             winners[piece] = winner
         return winners
-
-    def _places(self, dataset: Any) -> Floats:
-        """The counts in scales below the largest: zero for the leader, shape (n_candidates,)."""
-        counts = candidate_scores(self.counts, dataset)
-        return (counts - float(counts.max())) / self.scale
 
 
 def _race_winners(places: Floats, share: float = 1.0) -> Floats:

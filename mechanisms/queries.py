@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ..audit.errors import DatasetError
+from ..audit.datasets import rows_of
+from ..audit.errors import ClaimError, DatasetError
 
 Query: TypeAlias = Callable[[Any], Any]
 
@@ -53,11 +55,131 @@ def candidate_scores(query: Query, dataset: Any) -> npt.NDArray[np.float64]:
     try:
         scores = np.asarray(answer, dtype=np.float64)
     except (TypeError, ValueError):
-        scores = np.full(1, np.nan)
-    if scores.ndim != 1 or scores.size == 0 or not np.all(np.isfinite(scores)):
+        scores = np.empty(())
+    if scores.ndim != 1:
         raise DatasetError(
-            f"the query answered {answer!r:.60}, which is not a vector of finite scores; return one number for each "
+            f"the query answered {answer!r:.60}, which is not a vector of scores; return one number for each "
             "candidate.",
             answer=answer,
         )
+    if scores.size == 0:
+        raise DatasetError(
+            "the query answered an empty vector, so there is nothing to choose from; return the score of at least one "
+            "candidate.",
+            answer=answer,
+        )
+    if not np.isfinite(scores).all():
+        worst = int(np.argmin(np.isfinite(scores)))
+        raise DatasetError(
+            f"the score of candidate {worst} is {scores[worst]:g}; use finite scores, and leave out a candidate that "
+            "must never win.",
+            candidate=worst,
+            score=float(scores[worst]),
+        )
     return scores
+
+
+def places_below_leader(query: Query, dataset: Any, scale: float) -> npt.NDArray[np.float64]:
+    """How many scales each score is above the largest: zero for the leader, else negative, shape (n_candidates,).
+
+    Taken from the largest before the division, so nothing cancels, however large the scores are in scales.
+
+    Raises
+    ------
+    DatasetError
+        For scores that are not finite, or further apart than a double can say in scales.
+    """
+    scores = candidate_scores(query, dataset)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        places: npt.NDArray[np.float64] = (scores - scores.max()) / scale
+    if not np.isfinite(places).all():  # NaN for a scale that is rounded to zero
+        raise DatasetError(
+            f"the scores reach from {scores.min():g} to {scores.max():g}, which a double cannot hold in scales of "
+            f"{scale:g}; bring the scores nearer to each other, or use a larger sensitivity/epsilon.",
+            scale=scale,
+        )
+    return places
+
+
+@dataclass(frozen=True, slots=True)
+class EachCandidate:
+    """The query that scores a dataset for each of some candidates: utility(dataset, candidate), in their order.
+
+    It turns a utility function over any finite range into what `ExponentialMechanism`, `ReportNoisyMax` and
+    `PermuteAndFlip` take; their outputs are indices of the candidates. The range must not depend on the dataset.
+
+    Parameters
+    ----------
+    utility : callable
+        From a dataset and a candidate to a number.
+    candidates : sequence
+        Any objects, at least one.
+
+    Raises
+    ------
+    ClaimError
+        For no candidate.
+
+    Examples
+    --------
+    >>> from dpaudit.mechanisms import ExponentialMechanism
+    >>> rows = ["flu", "cold", "flu"]
+    >>> most_common = ExponentialMechanism(epsilon=2.0, utilities=EachCandidate(list.count, ["flu", "cold"]))
+    >>> most_common.law(rows).probabilities.round(3).tolist()
+    [0.731, 0.269]
+    """
+
+    utility: Callable[[Any, Any], float]
+    candidates: Sequence[Any]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "candidates", tuple(self.candidates))
+        _check_some("candidates", self.candidates)
+
+    def __call__(self, dataset: Any) -> list[float]:
+        return [self.utility(dataset, candidate) for candidate in self.candidates]
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryCounts:
+    """The query that counts the rows of each category, in the order of the categories: shape (n_categories,).
+
+    Adding a row raises one count by 1 at most and lowers none: sensitivity 1, and monotone. Replacing one may lower
+    another count by 1. Rows outside the categories, which must not depend on the dataset, count nowhere.
+
+    Parameters
+    ----------
+    categories : sequence
+        Different rows, at least one.
+
+    Raises
+    ------
+    ClaimError
+        For no category, or one named twice.
+
+    Examples
+    --------
+    >>> CategoryCounts(["Ann", "Bob", "Eve"])(["Bob", "Ann", "Bob", "Zoe"]).tolist()
+    [1, 2, 0]
+    """
+
+    categories: Sequence[Any]
+
+    def __post_init__(self) -> None:
+        counts = rows_of(list(self.categories))
+        _check_some("categories", tuple(counts))
+        if counts.total() > len(counts):
+            raise ClaimError(
+                f"categories={self.categories!r:.60} names one twice, so a row would count twice; name each once.",
+                categories=self.categories,
+            )
+        object.__setattr__(self, "categories", tuple(counts))
+
+    def __call__(self, dataset: Any) -> npt.NDArray[np.int64]:
+        rows = rows_of(dataset)
+        return np.array([rows[category] for category in self.categories], dtype=np.int64)
+
+
+def _check_some(name: str, values: Sequence[Any]) -> None:
+    if not values:
+        raise ClaimError(f"{name}=() is an empty range; name at least one to choose from.", **{name: values})

@@ -1,4 +1,4 @@
-"""The exponential mechanism with the wrong factor in the exponent."""
+"""The exponential mechanism with the wrong factor in the exponent, or too small a sensitivity."""
 
 from __future__ import annotations
 
@@ -26,6 +26,34 @@ class ExponentialMissingFactorTwo(Twin):
     @property
     def runs_as(self) -> ExponentialMechanism:
         return ExponentialMechanism(self.epsilon, self.sensitivity, monotone=True, utilities=self.utilities)
+
+    @property
+    def claim(self) -> PureDP:
+        return PureDP(self.epsilon)
+
+    @property
+    def truth(self) -> PureDP:
+        return PureDP(2 * self.epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class HalfSensitivityExponential(Twin):
+    """The exponential mechanism given half of the utilities' sensitivity: 2·epsilon instead of epsilon.
+
+    In practice the sensitivity is read off one candidate, or one kind of neighbour, and not taken as the maximum over
+    all (`utility_sensitivity`). Shows where one utility rises while the others fall by as much. Where utilities are
+    monotone the 2 in the exponent makes up for the half, and the claim holds; `monotone` leaves the 2 out, and then a
+    single utility that rises among many shows it.
+    """
+
+    epsilon: float
+    sensitivity: float = 1.0
+    monotone: bool = False
+    utilities: Query = identity
+
+    @property
+    def runs_as(self) -> ExponentialMechanism:
+        return ExponentialMechanism(self.epsilon, self.sensitivity / 2, self.monotone, self.utilities)
 
     @property
     def claim(self) -> PureDP:

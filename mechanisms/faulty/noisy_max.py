@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...audit.claims import PureDP, check_number
-from ..divergences import Law
+from ..divergences import ScalarLaw
 from ..laws import LaplaceLaw
 from ..noise import Floats, fill_laplace, pieces, round_to_grid
 from ..noisy_max import ReportNoisyMax
@@ -45,7 +45,7 @@ class NoisyMaxMissingFactorTwo(Twin):
 
 
 @dataclass(frozen=True, slots=True)
-class MaximumLaplaceLaw(Law):
+class MaximumLaplaceLaw(ScalarLaw):
     """The largest of independent Laplace variables with these locations and one scale."""
 
     locations: tuple[float, ...]

@@ -5,40 +5,69 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from dp_accounting import get_sigma_gaussian
 from dp_accounting.pld import privacy_loss_mechanism
 
 from dpaudit.audit.claims import ApproxDP
 from dpaudit.audit.errors import ClaimError, DatasetError
 from dpaudit.mechanisms import (
+    GaussianLaw,
     GaussianMechanism,
     analytic_gaussian_scale,
     classical_gaussian_scale,
     exact_delta,
     exact_epsilon,
     gaussian_delta,
+    gaussian_loss_tail,
 )
 
-EPSILONS = [1e-4, 0.01, 0.5, 1.0, 4.0, 50.0]
-DELTAS = [1e-30, 1e-10, 1e-5, 0.1, 0.9]
+EPSILONS = [1e-6, 1e-4, 0.01, 0.5, 1.0, 1.1, 4.0, 20.0, 100.0]
+DELTAS = [1e-300, 1e-100, 1e-30, 1e-10, 1e-6, 1e-5, 0.1, 0.5, 0.9, 1 - 1e-6]
 
 
-def delta_in_sixty_digits(epsilon, scale):
-    with mpmath.workdps(60):
+def normal_tail(z):
+    return mpmath.erfc(z / mpmath.sqrt(2)) / 2
+
+
+def exact_gaussian_delta(epsilon, scale, digits):
+    """Balle & Wang's formula as it stands, at sensitivity 1."""
+    with mpmath.workdps(digits):
         s, e = mpmath.mpf(scale), mpmath.mpf(epsilon)
-
-        def phi(z):
-            return mpmath.erfc(-z / mpmath.sqrt(2)) / 2
-
-        return phi(1 / (2 * s) - e * s) - mpmath.exp(e) * phi(-1 / (2 * s) - e * s)
+        return normal_tail(e * s - 1 / (2 * s)) - mpmath.exp(e) * normal_tail(e * s + 1 / (2 * s))
 
 
 @pytest.mark.parametrize("delta", DELTAS)
 @pytest.mark.parametrize("epsilon", [0.0, *EPSILONS])
 def test_analytic_scale_is_the_root_to_a_relative_1e_9(epsilon, delta):
     scale = analytic_gaussian_scale(epsilon, delta)
-    assert (
-        delta_in_sixty_digits(epsilon, scale * (1 + 1e-9)) < delta < delta_in_sixty_digits(epsilon, scale * (1 - 1e-9))
-    )
+    digits = 60 - 2 * int(math.log10(delta))
+    above, below = (exact_gaussian_delta(epsilon, scale * (1 + by), digits) for by in (1e-9, -1e-9))
+    assert above < delta < below
+
+
+@pytest.mark.parametrize("delta", [1e-30, 1e-5, 0.1, 0.9])
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 4.0])
+def test_the_formulation_of_bao_et_al_has_the_same_solution(epsilon, delta):
+    """χ solves erfc(χ) − e^ε erfc(√(χ²+ε)) = 2δ, and σ = S/(√2 (√(χ²+ε) − χ)); here S = √2 as in their program."""
+    with mpmath.workdps(80):
+        e = mpmath.mpf(epsilon)
+
+        def excess(chi):
+            return mpmath.erfc(chi) - mpmath.exp(e) * mpmath.erfc(mpmath.sqrt(chi**2 + e)) - 2 * mpmath.mpf(delta)
+
+        low, high = mpmath.mpf(-20), mpmath.mpf(20)
+        assert excess(low) > 0 > excess(high)
+        for _ in range(80):
+            middle = (low + high) / 2
+            low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+        scale = float(1 / (mpmath.sqrt(low**2 + e) - low))
+    assert analytic_gaussian_scale(epsilon, delta, sensitivity=math.sqrt(2)) == pytest.approx(scale, rel=1e-9)
+
+
+@pytest.mark.parametrize("delta", [1e-100, 1e-10, 1e-5, 0.1])
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 4.0, 50.0])
+def test_another_calibration_of_the_same_theorem_agrees(epsilon, delta):
+    assert analytic_gaussian_scale(epsilon, delta) == pytest.approx(get_sigma_gaussian(epsilon, delta), rel=1e-9)
 
 
 @pytest.mark.parametrize("delta", [1e-10, 1e-5, 0.1])
@@ -47,6 +76,22 @@ def test_an_independent_accountant_finds_the_same_delta(epsilon, delta):
     scale = analytic_gaussian_scale(epsilon, delta, sensitivity=3.0)
     accountant = privacy_loss_mechanism.GaussianPrivacyLoss(scale, sensitivity=3.0)
     assert accountant.get_delta_for_epsilon(epsilon) == pytest.approx(delta, rel=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 5.0])
+@pytest.mark.parametrize("scale", [0.2, 1.0, 8.0])
+def test_loss_tail_is_the_normal_one(epsilon, scale):
+    """The loss at an output z = answer + noise is (z²)/(2σ²) − (z − S)²/(2σ²), a half-line in z."""
+    sensitivity = 1.5
+    edge = sensitivity / 2 + epsilon * scale**2 / sensitivity  # the loss of N(S, σ²) against N(0, σ²) exceeds ε above
+    x, y = GaussianLaw(sensitivity, scale), GaussianLaw(0.0, scale)
+    assert x.log_density(edge) - y.log_density(edge) == pytest.approx(epsilon, abs=1e-10)
+    assert gaussian_loss_tail(epsilon, scale, sensitivity) == pytest.approx(float(x.sf(edge)), rel=1e-10)
+    assert gaussian_loss_tail(epsilon, scale, sensitivity) >= gaussian_delta(epsilon, scale, sensitivity)
+
+
+def test_loss_exceeds_epsilon_sixteen_times_as_often_as_delta():
+    assert gaussian_loss_tail(1, analytic_gaussian_scale(1, 1e-5)) == pytest.approx(1.61e-4, rel=2e-3)
 
 
 def test_scale_is_proportional_to_the_sensitivity_and_falls_with_both_parameters():
@@ -101,6 +146,16 @@ def test_query_is_applied():
         (lambda: GaussianMechanism(1, 0.1, calibration="exact"), "calibration='exact' is unknown; use \"analytic\" or"),
         (lambda: GaussianMechanism(2, 0.1, calibration="classical"), "epsilon=2 is outside the classical theorem; use"),
         (lambda: GaussianMechanism(0, 0.1, calibration="classical"), "epsilon=0 is not allowed; use 0 < epsilon"),
+        (lambda: analytic_gaussian_scale(1, 0), "delta=0 is not allowed; use 0 < delta < 1 (normal noise has no pure"),
+        (lambda: analytic_gaussian_scale(1, 1.5), "delta=1.5 is not allowed; use 0 < delta < 1"),
+        (lambda: analytic_gaussian_scale(1, math.nan), "delta=nan is not allowed"),
+        (lambda: analytic_gaussian_scale(-0.1, 0.1), "epsilon=-0.1 is not allowed; use 0 <= epsilon"),
+        (lambda: analytic_gaussian_scale(math.nan, 0.1), "epsilon=nan is not allowed"),
+        (lambda: analytic_gaussian_scale(1, 0.1, 0.0), "sensitivity=0.0 is not allowed; use 0 < sensitivity"),
+        (lambda: analytic_gaussian_scale(1, 0.1, math.inf), "sensitivity=inf is not allowed"),
+        (lambda: analytic_gaussian_scale(0, 1e-300, 1e9), "need a standard deviation beyond 1e308; use a larger"),
+        (lambda: gaussian_loss_tail(-1, 1), "epsilon=-1 is not allowed"),
+        (lambda: gaussian_loss_tail(1, math.nan), "scale=nan is not allowed"),
         (lambda: gaussian_delta(1, 0), "scale=0 is not allowed; use 0 < scale"),
         (lambda: gaussian_delta(-1, 1), "epsilon=-1 is not allowed; use 0 <= epsilon"),
     ],

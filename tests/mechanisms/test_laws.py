@@ -125,7 +125,7 @@ def test_hockey_stick_of_finite_laws_is_the_best_of_all_events():
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-4, 0.1, 1.0, 10.0, 50.0, 400.0])
-@pytest.mark.parametrize("mu", [1e-3, 0.05, 1.0, 7.0, 30.0])
+@pytest.mark.parametrize("mu", [1e-3, 0.05, 0.49, 0.51, 1.0, 7.0, 30.0])
 def test_gaussian_delta_in_sixty_digits(mu, epsilon):
     with mpmath.workdps(60):
         m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
@@ -134,7 +134,27 @@ def test_gaussian_delta_in_sixty_digits(mu, epsilon):
             return mpmath.erfc(-z / mpmath.sqrt(2)) / 2
 
         expected = float(mpmath.log(phi(m / 2 - e / m) - mpmath.exp(e) * phi(-m / 2 - e / m)))
-    assert log_gaussian_delta(mu, epsilon) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert log_gaussian_delta(mu, epsilon) == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("mu", [1e-12, 1e-7, 1e-3])
+@pytest.mark.parametrize("u", [-1.0, 0.0, 0.7, 5.0, 29.99, 30.0, 37.0, 200.0, 1e5])
+def test_gaussian_delta_of_near_laws_does_not_cancel(mu, u):
+    """δ is of the order of μ (φ(u) − u Φ(−u)), u = ε/μ: the two terms agree in as many digits as μ is small."""
+    epsilon = max(u, 0.0) * mu + (mu * mu / 4 if u < 0 else 0.0)  # u < 0 stands for an ε below μ²/2
+    with mpmath.workdps(80):
+        m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
+        first, second = (mpmath.erfc((e / m + sign * m / 2) / mpmath.sqrt(2)) / 2 for sign in (-1, 1))
+        expected = mpmath.log(first - mpmath.exp(e) * second)
+    assert log_gaussian_delta(mu, epsilon) == pytest.approx(float(expected), rel=1e-13)
+
+
+def test_gaussian_delta_at_the_ends():
+    assert log_gaussian_delta(0.0, 0.0) == -math.inf
+    assert log_gaussian_delta(1e-300, 1.0) == -math.inf
+    assert log_gaussian_delta(1e3, 1.0) == pytest.approx(0.0, abs=1e-300)
+    assert log_gaussian_delta(1e200, 1.0) == 0.0
+    assert log_gaussian_delta(1e-300, 0.0) == pytest.approx(math.log(1e-300 / math.sqrt(2 * math.pi)), rel=1e-14)
 
 
 PAIRS = [
@@ -156,6 +176,17 @@ def test_exact_epsilon_inverts_exact_delta(law_x, law_y, delta):
         assert reached <= delta
     else:
         assert reached == pytest.approx(delta, rel=1e-8, abs=1e-14)
+
+
+@pytest.mark.parametrize("mu", [1e-12, 1e-7, 1e-3, 1.0, 30.0])
+@pytest.mark.parametrize("delta", [1e-300, 1e-80, 1e-20, 1e-14, 0.01, 0.999])
+def test_exact_epsilon_of_normal_laws_is_the_root_to_a_relative_1e_9(mu, delta):
+    epsilon = exact_epsilon(GaussianLaw(0, 1), GaussianLaw(mu, 1), delta)
+    if delta >= math.exp(log_gaussian_delta(mu, 0.0)):
+        assert epsilon == 0.0
+    else:
+        above, below = (log_gaussian_delta(mu, epsilon * (1 + by)) for by in (1e-9, -1e-9))
+        assert above < math.log(delta) < below
 
 
 @pytest.mark.parametrize(("law_x", "law_y"), PAIRS)

@@ -109,7 +109,7 @@ def test_errors(call, message):
 
 
 def test_counts_that_cannot_be_used_are_refused():
-    with pytest.raises(DatasetError, match="which is not a vector of finite scores"):
+    with pytest.raises(DatasetError, match="which is not a vector of scores"):
         ReportNoisyMax(1).law(3)
     with pytest.raises(DatasetError, match="too far to integrate their law"):
         ReportNoisyMax(1).law([0.0, 1e9])
