@@ -1,0 +1,163 @@
+"""The experiments on the analytic Gaussian mechanism.
+
+Every case runs once, with seed 0 and alpha 1e-6: the twenty that must not be refuted raise a false alarm with
+probability 2e-5 at most, together.
+"""
+
+import math
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpaudit import Local, Verdict, Within
+from dpaudit.audit.inference.binomial import clopper_pearson
+from dpaudit.experiments.analytic_gaussian import DOCUMENT, experiments
+from dpaudit.experiments.experiment import AuditCase
+from dpaudit.experiments.gaussian_figures import _SEEN, scales_figure
+from dpaudit.experiments.gaussian_measures import IsBelow, attained_delta, loss_threshold, noise_scale
+from dpaudit.experiments.suite import run_experiments
+from dpaudit.mechanisms import (
+    GaussianLaw,
+    GaussianMechanism,
+    Interval,
+    LocalGaussianMechanism,
+    VectorGaussianMechanism,
+    exact_delta,
+)
+
+ALPHA = 1e-6
+CASES = [case for experiment in experiments() for case in experiment.cases]
+BY_NAME = {case.name: case for case in CASES}
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_verdict_is_the_expected_one(case):
+    result = case.run(runs=case.runs, alpha=ALPHA, seed=0, jobs=None, progress=None)
+    assert result.verdict is case.expected
+    assert str(case.note)
+
+
+def test_false_alarms_stay_within_what_is_declared():
+    assert sum(case.expected is Verdict.NOT_REFUTED for case in CASES) * ALPHA <= 2e-5
+
+
+@pytest.mark.parametrize(
+    ("name", "exact"),
+    [
+        ("G1-number-epsilon-0", 0.1),
+        ("G1-number-epsilon-1", 1.0),
+        ("G1-vector", 1.0),
+        ("G1-local-number", 1.0),
+        ("G1-local-vector", 1.0),
+        ("G1-attained", 0.01),
+        ("G2-at-10", 0.406),
+        ("G3-one-for-epsilon-at-1.1", 3.9e-4),
+        ("G3-newton", 2.1e-4),
+    ],
+)
+def test_exact_numbers(name, exact):
+    assert BY_NAME[name].exact == pytest.approx(exact, rel=0.01)
+
+
+def test_true_versions_keep_their_claims_exactly_and_false_ones_do_not():
+    for case in CASES:
+        if isinstance(case, AuditCase):
+            assert (case.exact > case.claim.strength * (1 + 1e-9)) == (case.expected is Verdict.REFUTED), case.name
+            assert isinstance(case.adjacency, Local | Within)
+
+
+def test_attained_delta_counts_the_best_half_line():
+    """The same outputs, counted beyond the point where the densities have ratio e^ε, found here by hand."""
+    mechanism, runs = GaussianMechanism(0.7, 0.02), 50_000
+    found = attained_delta(mechanism, 0.0, 1.0, runs=runs, alpha=1e-3, seed=4)
+    edge = 0.5 - 0.7 * mechanism.scale**2
+    assert loss_threshold(0.0, 1.0, mechanism.scale, 0.7) == pytest.approx(edge)
+    point = found.points[0]
+    best = GaussianLaw(0, mechanism.scale).cdf(edge) - math.exp(0.7) * GaussianLaw(1, mechanism.scale).cdf(edge)
+    assert float(best) == pytest.approx(0.02, rel=1e-8)
+    assert point.lower < 0.02 < point.upper
+    assert (point.low, point.high) == (0.02, 0.02)
+    # Widths: those of two Clopper-Pearson intervals at the expected counts.
+    shares = [float(GaussianLaw(mean, mechanism.scale).cdf(edge)) for mean in (0, 1)]
+    (p_low, _), (p_high, _) = clopper_pearson(round(shares[0] * runs), runs, alpha=5e-4)
+    (q_low, _), (q_high, _) = clopper_pearson(round(shares[1] * runs), runs, alpha=5e-4)
+    expected = p_high - p_low + math.exp(0.7) * (q_high - q_low)
+    assert point.upper - point.lower == pytest.approx(expected, rel=0.05)
+
+
+def test_attained_delta_says_when_it_cannot_tell():
+    mechanism = GaussianMechanism(1.0, 1e-5)
+    result = attained_delta(mechanism, 0.0, 1.0, runs=10_000, alpha=1e-3, seed=1)
+    assert result.verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "dataset", "n_coordinates"),
+    [
+        (GaussianMechanism(1.0, 0.01), 3.0, 1),
+        (VectorGaussianMechanism(1.0, 0.01), (1.0, -2.0, 1e5), 3),
+        (LocalGaussianMechanism(1.0, 0.01, Interval(0, 1)), 5.0, 1),
+    ],
+    ids=["number", "vector", "local"],
+)
+def test_noise_scale_is_the_chi_square_interval(mechanism, dataset, n_coordinates):
+    """With the width of 5000 normal numbers a coordinate; it covers, and a scale 15% off is refuted."""
+    measure = partial(noise_scale, mechanism, dataset, runs=5000, alpha=1e-3, seed=3)
+    result = measure(mechanism.scale)
+    point = result.points[0]
+    assert result.verdict is Verdict.NOT_REFUTED
+    assert point.lower < point.estimate < point.upper
+    freedom = 5000 * n_coordinates
+    expected = math.sqrt(stats.chi2.isf(5e-4, freedom) / stats.chi2.ppf(5e-4, freedom))
+    assert point.upper / point.lower == pytest.approx(expected, rel=1e-9)
+    assert measure(1.15 * mechanism.scale).verdict is Verdict.REFUTED
+    assert measure(mechanism.scale / 1.15).verdict is Verdict.REFUTED
+
+
+def test_noise_scale_covers_as_often_as_it_says():
+    """Of 400 intervals at alpha .1 some 40 miss: within exact binomial limits (two-sided 1e-8)."""
+    mechanism = GaussianMechanism(1.0, 0.01)
+    missed = sum(
+        noise_scale(mechanism, 0.0, mechanism.scale, runs=50, alpha=0.1, seed=seed).is_refuted for seed in range(400)
+    )
+    assert stats.binom.ppf(5e-9, 400, 0.1) <= missed <= stats.binom.isf(5e-9, 400, 0.1)
+
+
+def test_one_bit_of_the_outputs_is_as_far_apart_as_delta_says():
+    """Post-processing: on the best half-line the bit has the whole delta, on others less."""
+    mechanism = GaussianMechanism(1.0, 0.01)
+    best = loss_threshold(0.0, 1.0, mechanism.scale, 1.0)
+
+    def excess(threshold):
+        p, q = (float(mechanism.law(answer).cdf(threshold)) for answer in (0.0, 1.0))
+        return p - math.e * q
+
+    assert excess(best) == pytest.approx(exact_delta(mechanism.law(0.0), mechanism.law(1.0), 1.0), rel=1e-9)
+    assert max(excess(best - 0.1), excess(best + 0.1)) < excess(best)
+    bits = IsBelow(mechanism, best).sample(0.0, 1000, np.random.default_rng(1))
+    outputs = mechanism.sample(0.0, 1000, np.random.default_rng(1))
+    assert np.array_equal(bits, outputs <= best)
+    assert str(IsBelow(mechanism, best)) == f"{mechanism} <= {best:.4g}"
+
+
+def test_rows_and_document():
+    assert [experiment.id for experiment in experiments()] == ["G1", "G2", "G3"]
+    assert {experiment.document for experiment in experiments()} == {DOCUMENT}
+    assert set(_SEEN) <= set(BY_NAME)
+
+
+def test_figure_shows_every_measured_scale():
+    measured = replace(experiments()[2], cases=tuple(case for case in CASES if case.name in _SEEN))
+    suite = run_experiments([measured], alpha=ALPHA, seed=0, runs=2000)
+    figure = scales_figure(suite.entries)
+    (axes,) = figure.axes
+    assert len(axes.containers) == len(_SEEN)  # one error bar each
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels[-1] == "calibrated"
+    assert len(labels) == 4
+    ratio = dict(zip(*axes.lines[0].get_data(), strict=True))  # the first curve: above 1 for epsilon below 1
+    assert all(value > 1 for epsilon, value in ratio.items() if epsilon < 0.95)
+    assert min(value for epsilon, value in ratio.items() if 1.05 < epsilon <= 1.1) < 0.8
