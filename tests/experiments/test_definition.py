@@ -1,0 +1,163 @@
+"""What the experiments on the definition measure: intervals, exact values, figures."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpaudit import Verdict
+from dpaudit.experiments.definition import DOCUMENT, experiments
+from dpaudit.experiments.definition_delta import exposed_counts, loss_tail, nobody_exposed, number_exposed
+from dpaudit.experiments.definition_group import EACH, EPSILON, SLACK, composed_epsilon
+from dpaudit.experiments.definition_posterior import equal_rows, independent_rows, posterior_ratio
+from dpaudit.experiments.suite import run_experiments
+from dpaudit.mechanisms import GaussianMechanism, NameAndShame, gaussian_loss_tail, group_delta
+from dpaudit.mechanisms.faulty import TwiceExposed
+
+BY_NAME = {case.name: case for experiment in experiments() for case in experiment.cases}
+
+
+def test_rows_and_document():
+    assert [experiment.id for experiment in experiments()] == [f"D{row}" for row in range(1, 9)]
+    assert {experiment.document for experiment in experiments()} == {DOCUMENT}
+
+
+@pytest.mark.parametrize(
+    ("name", "exact"),
+    [
+        ("D2-histogram-half-noise", 2.0),
+        ("D3-edge-noise-for-nodes", 2.0),
+        ("D3-person-of-4", 1.0),
+        ("D3-person-of-8", 2.0),
+        ("D4-rare-leak-pure", math.inf),
+        ("D4-rare-leak-delta", 1.0),
+        ("D5-gaussian", 0.01),
+        ("D5-loss-tail", 1.61e-4),
+        ("D6-exposed-nobody", (1 - 1 / 2000) ** 20),
+        ("D7-laplace-8", 8 * EPSILON),
+        ("D7-local-sensitivity-1", EPSILON),
+        ("D7-local-sensitivity-2", 4 * EPSILON),
+        ("D7-tight-8", 1e-3 * math.expm1(8 * EPSILON) / math.expm1(EPSILON)),
+        ("D8-distance-64", 64 * EACH),
+    ],
+)
+def test_exact_numbers(name, exact):
+    assert BY_NAME[name].exact == pytest.approx(exact, rel=2e-3)
+
+
+class TestPosterior:
+    """Row D1: three worlds of a few states, whose posteriors are sums over all of them."""
+
+    def test_independent_rows_keep_to_epsilon_at_every_event(self):
+        world = independent_rows(0.7)
+        assert np.abs(world.log_ratios()).max() <= 0.7
+
+    def test_independent_rows_by_hand(self):
+        """Pr[1 | output <= 0], with p its geometric tail: the prior odds times a ratio of two averages."""
+        world = independent_rows(1.0)
+
+        def below(count):  # Pr[count + noise <= 0], two-sided geometric noise of ratio e^-1
+            r = math.exp(-1)
+            return 1 - r / (1 + r) if count == 0 else r**count / (1 + r)
+
+        def average(*counts):
+            return sum(weight * below(count) for weight, count in zip((0.25, 0.5, 0.25), counts, strict=True))
+
+        with_row = 0.02 * average(1, 2, 3) / (0.02 * average(1, 2, 3) + 0.98 * average(0, 1, 2))
+        assert world.log_ratios()[0].tolist() == pytest.approx(
+            [math.log((1 - with_row) / 0.98), math.log(with_row / 0.02)]
+        )
+
+    def test_equal_rows_come_near_two_epsilon_as_the_secret_gets_rare(self):
+        assert 1.8 < np.abs(equal_rows(1.0).log_ratios()).max() < 2.0
+
+    @pytest.mark.parametrize("world", [independent_rows(1.0), equal_rows(1.0)], ids=["independent", "equal"])
+    def test_intervals_hold_the_exact_ratios(self, world):
+        """Alpha 1e-9, so a miss is an error and not bad luck."""
+        result = posterior_ratio(world, 2.0, runs=300_000, alpha=1e-9, seed=5)
+        exact = world.log_ratios().ravel()
+        assert len(result.points) == len(exact)
+        for point, value in zip(result.points, exact, strict=True):
+            assert point.lower < value < point.upper
+            assert point.upper - point.lower < 2.0
+
+    def test_intervals_miss_no_more_often_than_they_say(self):
+        """Of 300 at alpha .2 at most 60 miss some ratio, give or take (one-sided 1e-8); they are conservative."""
+        world, missed = equal_rows(1.0), 0
+        for seed in range(300):
+            points = posterior_ratio(world, 2.0, runs=5_000, alpha=0.2, seed=seed).points
+            exact = world.log_ratios().ravel()
+            missed += any(not p.lower <= value <= p.upper for p, value in zip(points, exact, strict=True))
+        assert missed <= stats.binom.isf(1e-8, 300, 0.2)
+
+
+class TestDelta:
+    def test_loss_tail_is_the_normal_tail_that_it_should_be(self):
+        mechanism = GaussianMechanism(0.5, 0.05)
+        shift = 1 / mechanism.scale
+        exact = stats.norm.sf(0.5 / shift - shift / 2)
+        assert gaussian_loss_tail(0.5, mechanism.scale) == pytest.approx(exact, rel=1e-9)
+        point = loss_tail(mechanism, exact, exact, runs=100_000, alpha=1e-9, seed=2).points[0]
+        assert point.lower < exact < point.upper < 1.2 * exact
+        assert loss_tail(mechanism, 1.3 * exact, 1.0, runs=100_000, alpha=1e-9, seed=2).is_refuted
+
+    def test_exposed_people_are_binomial(self):
+        """Counts of 0 to 4 people exposed, against the law, by exact limits of each (1e-8 in all)."""
+        counts = exposed_counts(NameAndShame(0.3), 4, 50_000, seed=3)
+        assert counts.sum() == 50_000
+        for exposed, seen in enumerate(counts):
+            share = stats.binom(4, 0.3).pmf(exposed)
+            low, high = stats.binom.ppf(1e-9, 50_000, share), stats.binom.isf(1e-9, 50_000, share)
+            assert low <= seen <= high
+
+    def test_number_exposed_tells_delta_from_twice_delta(self):
+        for mechanism, expected in ((NameAndShame(0.1), Verdict.NOT_REFUTED), (TwiceExposed(0.1), Verdict.REFUTED)):
+            result = number_exposed(mechanism, 5, 0.1, runs=20_000, alpha=1e-9, seed=1)
+            assert result.verdict is expected
+            assert [point.at for point in result.points] == ["mean", "Pr[0]", "Pr[1]", "Pr[2 or more]"]
+            assert result.points[0].low == pytest.approx(0.5)
+
+    def test_nobody_exposed_is_a_lower_limit(self):
+        exact = 0.9**5
+        assert not nobody_exposed(NameAndShame(0.1), 5, exact, runs=20_000, alpha=1e-9, seed=1).is_refuted
+        assert nobody_exposed(NameAndShame(0.1), 5, exact + 0.05, runs=20_000, alpha=1e-9, seed=1).is_refuted
+
+
+class TestGroups:
+    def test_false_claims_lie_between_one_step_and_the_group(self):
+        """k·delta is more than delta and less than what the group theorem gives: wrong, but not by much."""
+        case = BY_NAME["D7-gaussian-k-delta"]
+        assert case.claim.delta == pytest.approx(8e-3)
+        assert (
+            case.claim.delta
+            < case.exact
+            < group_delta(EPSILON, 1e-3, 8, "sum")
+            < group_delta(EPSILON, 1e-3, 8, "product")
+        )
+
+    def test_composition_grows_slower_than_the_group(self):
+        """By 64 runs the composition has less than a third of the group's epsilon, by theorem and in fact."""
+        exact = BY_NAME["D8-composed-64"].exact
+        assert exact <= composed_epsilon(64) <= 64 * EACH
+        assert 3 * exact < BY_NAME["D8-distance-64"].exact
+        assert BY_NAME["D8-composed-64"].claim.delta == SLACK
+
+    @pytest.mark.parametrize("row", ["D7", "D8"])
+    def test_figure_has_a_point_for_each_measured_bound(self, row):
+        experiment = next(experiment for experiment in experiments() if experiment.id == row)
+        named = tuple(case for case in experiment.cases if case.name.rsplit("-", 1)[1] in ("1", "2", "8"))
+        suite = run_experiments([replace(experiment, cases=named)], alpha=1e-3, seed=0, runs=5_000)
+        figure = experiment.draw(suite.entries)
+        points = [
+            (float(x), float(y))
+            for axes in figure.axes
+            for line in axes.lines
+            if line.get_linestyle() == "None"
+            for x, y in zip(*line.get_data(), strict=True)
+        ]
+        assert len(points) == sum(entry.result.bound > 0 for entry in suite.entries) > 3
+        for entry in suite.entries:
+            steps = float(entry.name.rsplit("-", 1)[1])
+            assert entry.result.bound <= 0 or (steps, pytest.approx(entry.result.bound)) in points
