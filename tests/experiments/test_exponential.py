@@ -1,0 +1,299 @@
+"""The experiments on the exponential mechanism and on noisy max.
+
+Every case runs once, with seed 0 and alpha 1e-6: those that must not be refuted, at most fifty, raise a false alarm
+with probability 5e-5 at most, together. The other random tests say what they allow.
+"""
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpaudit import Local, Verdict
+from dpaudit.audit.errors import DatasetError
+from dpaudit.audit.records import Entry
+from dpaudit.experiments.experiment import AuditCase
+from dpaudit.experiments.exponential_figures import halves_figure, slopes_figure
+from dpaudit.experiments.exponential_measures import (
+    candidate_probability,
+    fitted_slope,
+    loss_halves,
+    more_often,
+    utility_tail,
+)
+from dpaudit.experiments.exponential_mechanism import DOCUMENT, UTILITIES, centrality, experiments, revenue
+from dpaudit.experiments.exponential_noisy_max import NamedMechanism, patients
+from dpaudit.experiments.exponential_utility import levels
+from dpaudit.mechanisms import (
+    PUMPKIN_BIDS,
+    ExponentialMechanism,
+    PostedPriceAuction,
+    ReportNoisyMax,
+    Revenue,
+    exact_epsilon,
+)
+from dpaudit.mechanisms.faulty import ExponentialMissingFactorTwo
+
+ALPHA = 1e-6
+CASES = [case for experiment in experiments() for case in experiment.cases]
+BY_NAME = {case.name: case for case in CASES}
+CHECK = {"runs": 50_000, "alpha": 1e-6, "seed": 5}
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_verdict_is_the_expected_one(case):
+    result = case.run(runs=case.runs, alpha=ALPHA, seed=0, jobs=None, progress=None)
+    assert result.verdict is case.expected
+    assert str(case.note)
+
+
+def test_false_alarms_stay_within_what_is_declared():
+    assert sum(case.expected is Verdict.NOT_REFUTED for case in CASES) * ALPHA <= 5e-5
+
+
+@pytest.mark.parametrize(
+    ("name", "exact"),
+    [
+        ("E2-one-up", 0.966),
+        ("E2-one-up-missing-2", 1.880),
+        ("E2-two", 0.727),
+        ("E2-two-missing-2", 1.735),
+        ("E2-two-opposite", 0.877),
+        ("E2-two-opposite-missing-2", 1.958),
+        ("E2-half-loss", 0.966),
+        ("E3-slope", 0.5),
+        ("E3-slope-missing-2", 1.0),
+        ("E5-prices-from-bids", math.inf),
+        ("E7-exact", 1 / (1 + math.exp(4))),
+        ("E7-noisy-half", math.exp(-3) / 2),
+        ("E8-value-released", 2.5),  # five times the epsilon of one noise
+        ("E9-general", 1.0),  # permute-and-flip is tight on two candidates
+        ("E10-gumbel", 0.0),
+        ("E10-exponential", math.log(2 / (1 + math.exp(-2)))),  # e⁻²/(1 + e⁻²) against e⁻²/2
+    ],
+)
+def test_exact_numbers(name, exact):
+    assert BY_NAME[name].exact == pytest.approx(exact, rel=6e-4, abs=1e-12)
+
+
+def test_true_versions_keep_their_claims_exactly_and_false_ones_do_not():
+    for case in CASES:
+        if isinstance(case, AuditCase):
+            assert (case.exact > case.claim.strength + 1e-9) == (case.expected is Verdict.REFUTED), case.name
+
+
+def test_rows_and_document():
+    found = experiments()
+    assert [experiment.id for experiment in found] == [f"E{row}" for row in range(1, 11)]
+    assert {experiment.document for experiment in found} == {DOCUMENT}
+    for experiment in found:
+        assert all(case.name.startswith(f"{experiment.id}-") for case in experiment.cases)
+        assert {case.expected for case in experiment.cases} == {Verdict.NOT_REFUTED, Verdict.REFUTED}
+
+
+def test_halves_cover_the_parts_of_the_exact_loss():
+    """With the 2 and without: own parts ±1/scale, and the normaliser's part from the sums of the weights."""
+    x, y = (0.0, 0.0, 1.0, 0.0), (1.0, -1.0, 0.0, 0.0)
+    for mechanism in (ExponentialMechanism(1.5), ExponentialMechanism(1.5, monotone=True)):
+        own, normaliser = mechanism.loss_parts(x, y)
+        points = loss_halves(mechanism, x, y, 0.75, **CHECK).points
+        truths = [normaliser, own[1], own[0]]  # the moves in ascending order
+        assert [point.at.split()[-1] for point in points] == ["normaliser", "-1", "+1"]
+        for point, truth in zip(points, truths, strict=True):
+            assert point.lower < truth < point.upper
+            assert point.upper - point.lower < 0.3
+            assert (point.low, point.high) == (-0.75, 0.75)
+
+
+def test_halves_need_a_candidate_in_place():
+    with pytest.raises(DatasetError, match="keep one candidate in place"):
+        loss_halves(ExponentialMechanism(1.0), (0.0, 0.0), (1.0, -1.0), 0.5, **CHECK)
+
+
+def test_halves_of_mechanisms_that_keep_them_are_not_refuted_and_others_are():
+    pair = (0.0, 0.0, 0.0), (1.0, -1.0, 0.0)
+    assert not loss_halves(ExponentialMechanism(1.0), *pair, 0.5, **CHECK).is_refuted
+    assert loss_halves(ExponentialMissingFactorTwo(1.0), *pair, 0.5, **CHECK).is_refuted
+
+
+def test_slope_is_that_of_the_multinomial_likelihood():
+    """Its score Σ n_r (u_r − mean under the fit) is zero, and its curvature gives the interval."""
+    u = np.array([0.0, 0.5, 2.0, 3.5])
+    result = fitted_slope(ExponentialMechanism(0.8), tuple(u), 0.4, **CHECK)
+    fit, *pairs = result.points
+    counts = _counts(result, u)
+    weights = np.exp(fit.estimate * u)
+    mean = weights @ u / weights.sum()
+    assert counts @ u / counts.sum() == pytest.approx(mean, rel=1e-9)
+    sd = 1 / math.sqrt(counts.sum() * (weights @ (u - mean) ** 2 / weights.sum()))
+    assert fit.upper - fit.lower == pytest.approx(2 * stats.norm.isf(5e-7 / 2) * sd, rel=1e-6)
+    assert result.verdict is Verdict.NOT_REFUTED
+    assert [pair.at for pair in pairs] == [f"utilities {low:g} and 3.5" for low in u[:-1]]
+    for pair in result.points:
+        assert pair.lower < 0.4 < pair.upper
+        assert pair.lower < pair.estimate < pair.upper
+
+
+def _counts(result, u):
+    """The counts back from the pairs' slopes: odds against the best candidate."""
+    odds = np.array([math.exp(pair.estimate * (low - u[-1])) for pair, low in zip(result.points[1:], u, strict=False)])
+    return CHECK["runs"] * np.array([*odds, 1.0]) / (odds.sum() + 1)
+
+
+@pytest.mark.parametrize("stated", [0.3, 0.6])
+def test_another_slope_is_refuted_by_the_fit_and_by_a_pair(stated):
+    result = fitted_slope(ExponentialMechanism(0.8), (0.0, 2.0, 4.0), stated, **CHECK)
+    assert result.points[0].is_outside
+    assert any(point.is_outside for point in result.points[1:])
+
+
+def test_a_curve_that_is_no_line_is_refuted_at_its_average_slope():
+    """Exponential noise: the fit alone, at its own slope, would not show it."""
+    u, noisy = (0.0, 1.0, 2.0, 3.0), ReportNoisyMax(2.0, noise="exponential")
+    slope = fitted_slope(noisy, u, 1.0, **CHECK).points[0].estimate
+    result = fitted_slope(noisy, u, slope, **CHECK)
+    assert not result.points[0].is_outside
+    assert result.is_refuted
+
+
+def test_measures_do_without_hits():
+    """Ten runs say little, and no measure breaks: an interval reaches to infinity, or says nothing."""
+    few = {"runs": 10, "alpha": 1e-6, "seed": 1}
+    far = ExponentialMechanism(100.0)
+    assert fitted_slope(ExponentialMechanism(4.0), (0.0, 5.0, 9.0), 2.0, **few).points[0].lower == -math.inf
+    assert fitted_slope(ExponentialMechanism(1.0), (0.0, 1.0), 0.5, **few).verdict is Verdict.INCONCLUSIVE
+    assert more_often(far, (0.0, 0.0, 9.0), 0, 1, **few).verdict is Verdict.INCONCLUSIVE
+    assert loss_halves(far, (0.0, 0.0, 9.0), (1.0, 0.0, 9.0), 50.0, **few).verdict is Verdict.INCONCLUSIVE
+    assert candidate_probability(far, (0.0, 9.0), 0, 0.0, 0.1, **few).verdict is Verdict.INCONCLUSIVE
+    assert utility_tail(far, (0.0, 9.0), 100.0, (1.0,), 1, **few).verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(("n_best", "n_counted"), [(1, 1), (5, 5), (5, 1)])
+def test_tail_counts_what_is_below_the_edge(n_best, n_counted):
+    """Each point covers the exact tail, by the law: above the edge for t there are t of the levels."""
+    mechanism, u, ts = ExponentialMechanism(1.0), levels(n_best, n_counted), (0.0, 2.0, 4.0)
+    result = utility_tail(mechanism, u, 1.0, ts, n_counted, **CHECK)
+    p = mechanism.law(u).probabilities
+    assert len(u) == n_best + 120
+    for point, t in zip(result.points, ts, strict=True):
+        tail = p[n_best + 20 * int(t) :].sum() * math.exp(t)
+        assert tail <= 1
+        assert point.lower < tail < point.upper
+        assert point.high == 1.0
+    assert (utility_tail(mechanism, u, 2.0, ts, n_counted, **CHECK)).is_refuted
+
+
+def test_nearly_reached_tail_is_within_three_percent_of_the_bound():
+    mechanism, u, epsilon, _, n_best = BY_NAME["E6-tail-nearly-reached"].measure.args
+    assert (epsilon, n_best) == (mechanism.epsilon, 1)
+    assert 0.97 < mechanism.law(u).probabilities[1:].sum() * math.exp(4) <= 1
+
+
+def test_probability_and_share_are_clopper_pearsons():
+    """Recounted here: the same outputs, and the limits of SciPy's exact test."""
+    mechanism, u = ExponentialMechanism(1.0), (0.0, 1.0, 2.0)
+    p = mechanism.law(u).probabilities
+    found = candidate_probability(mechanism, u, 1, 0.0, 0.3, **CHECK).points[0]
+    exact = stats.binomtest(round(found.estimate * CHECK["runs"]), CHECK["runs"]).proportion_ci(1 - CHECK["alpha"])
+    assert (found.lower, found.upper) == pytest.approx(exact, rel=1e-6)
+    assert found.lower < p[1] < found.upper
+    share = more_often(mechanism, u, 2, 1, **CHECK)
+    assert share.points[0].lower < p[2] / (p[1] + p[2]) < share.points[0].upper
+    assert share.verdict is Verdict.NOT_REFUTED
+    assert more_often(mechanism, u, 1, 2, **CHECK).is_refuted
+    assert not more_often(mechanism, (1.0, 1.0, 2.0), 0, 1, **CHECK).is_refuted  # a tie is allowed either way
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        partial(candidate_probability, ExponentialMechanism(1.0), (0.0, 1.0), 1, *[1 / (1 + math.exp(-0.5))] * 2),
+        partial(more_often, ExponentialMechanism(1.0), (1.0, 1.0, 2.0), 0, 1),
+        partial(fitted_slope, ExponentialMechanism(1.0), (0.0, 1.0, 3.0), 0.5),
+        partial(loss_halves, ExponentialMechanism(1.0), (0.0, 0.0, 0.0), (1.0, -1.0, 0.0), 0.5),
+    ],
+    ids=["probability", "more-often", "slope", "halves"],
+)
+def test_true_statements_are_refuted_no_more_often_than_allowed(measure):
+    """Of 200 checks at alpha .1 at most so many as are exceeded with probability 1e-8."""
+    refuted = sum(measure(runs=400, alpha=0.1, seed=seed).is_refuted for seed in range(200))
+    assert refuted <= stats.binom.isf(1e-8, 200, 0.1)
+
+
+def test_named_mechanism_runs_what_is_named():
+    first, second = ExponentialMechanism(1.0), ReportNoisyMax(1.0, noise="exponential")
+    either = NamedMechanism((0.0, 4.0), (("one", first), ("other", second)))
+    assert str(either) == "one or other"
+    assert either.claim.epsilon == 0
+    assert either.law("other") == second.law((0.0, 4.0))
+    drawn, expected = (m.sample(d, 100, np.random.default_rng(2)) for m, d in ((either, "one"), (first, (0.0, 4.0))))
+    assert np.array_equal(drawn, expected)
+    assert Local().distance("one", "other") == 1.0
+
+
+def test_utilities_of_the_examples():
+    assert [centrality([0, 0, 1, 5], place) for place in (0, 1, 2, 5)] == [-2.0, -1.0, -2.0, -3.0]
+    assert patients([("gout",), ("asthma", "gout"), ()], "gout") == 2
+    prices = (1.0, 3.0, 3.01, 3.02)
+    assert [revenue(list(PUMPKIN_BIDS), price) for price in prices] == Revenue(prices)(PUMPKIN_BIDS).tolist()
+
+
+def test_the_best_price_is_that_of_four_pumpkins():
+    law = PostedPriceAuction(40.0, [cents / 100 for cents in range(1, 501)]).law(PUMPKIN_BIDS)
+    assert law.values[law.probabilities.argmax()] == 1.0
+    ratio = math.exp(40 * (4.0 - 3.01) / (2 * 5.0))
+    assert BY_NAME["E5-best-is-1.00"].exact == pytest.approx(ratio / (1 + ratio))
+
+
+def test_half_loss_is_refuted_because_of_the_normaliser():
+    """The pair's own part is ε/2 at most; it is with the normaliser's part that the loss is .966."""
+    case = BY_NAME["E2-half-loss"]
+    own, normaliser = case.mechanism.loss_parts(case.x, case.y)
+    assert np.abs(own).max() == case.claim.epsilon
+    assert np.abs(own + normaliser).max() == pytest.approx(exact_epsilon(*map(case.mechanism.law, (case.x, case.y))))
+
+
+def _entries(*names, runs=20_000):
+    return [
+        Entry(
+            name=name,
+            experiment=name.split("-")[0],
+            result=BY_NAME[name].measure(runs=runs, alpha=1e-3, seed=0),
+            expected=BY_NAME[name].expected,
+        )
+        for name in names
+    ]
+
+
+def test_halves_figure_shows_each_part_with_its_interval():
+    entries = _entries("E1-halves", "E1-halves-missing-2")
+    (axes,) = halves_figure(entries).axes
+    assert len(axes.containers) == 2
+    for container, entry in zip(axes.containers, entries, strict=True):
+        assert container[0].get_xdata().tolist() == [point.estimate for point in entry.result.points]
+    assert [text.get_text() for text in axes.get_yticklabels()] == [point.at for point in entries[0].result.points]
+    labels = sorted(text.get_text() for text in axes.get_legend().get_texts())
+    assert labels == ["with the 2", "without it", "± epsilon/2"]
+
+
+def test_slopes_figure_shows_points_on_the_lines_of_the_fits():
+    entries = _entries("E3-slope", "E3-slope-missing-2")
+    (axes,) = slopes_figure(entries).axes
+    assert len(axes.containers) == 2
+    for container, entry in zip(axes.containers, entries, strict=True):
+        x, y = container[0].get_data()
+        assert x.tolist() == [utility - max(UTILITIES) for utility in UTILITIES[:-1]]
+        pairs = [point.estimate for point in entry.result.points[1:]]
+        assert np.asarray(y) == pytest.approx(np.array(pairs) * x)
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels[:2] == ["slope epsilon/2", "slope epsilon"]
+    assert sum("fitted slope" in label for label in labels) == 2
+
+
+@pytest.mark.parametrize("figure", [halves_figure, slopes_figure])
+def test_figures_do_without_results(figure):
+    assert len(figure([]).axes[0].containers) == 0
+    few = _entries("E1-halves", "E3-slope-missing-2", runs=20)
+    assert len(figure(few).axes) == 1
