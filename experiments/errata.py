@@ -16,7 +16,7 @@ from ..audit.verdicts import AuditResult
 from ..reports.terminal import number, percent
 from .errata_texts import ERRATA, Erratum
 
-_CASE = re.compile(r"\{([^{}]+)\}")
+_CASE = re.compile(r"\{([A-Z]\d+-[^{}]+)\}")  # and not the exponents
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ ERRATA: tuple[Erratum, ...] = (
         source=f"{_EXPONENTIAL}, Example 3.6",
         text=(
             "The probability of the worse of two candidates, c apart, is said to be distributed as an exponential of "
-            "rate cε. At the monotone rate ε it is ½e^{−cε}: equality with e^{−cε} is refuted {E7-noisy-twice}, "
+            "rate cε. At the monotone rate ε it is ½e^{−cε}: equality with e^{−cε} is refuted {E7-noisy-equal}, "
             "equality with half of it is not {E7-noisy-half}."
         ),
     ),
@@ -58,9 +58,9 @@ ERRATA: tuple[Erratum, ...] = (
         source=_GAUSSIAN,
         text=(
             "Three bugs. The generator is given the variance σ² where it expects the standard deviation: too little "
-            "noise when σ < 1 {G3-variance-small}, too much when σ > 1 {G3-variance-large}. √(x² + 1) is hard-coded "
+            "noise when σ < 1 {G3-variance-under}, too much when σ > 1 {G3-scale-variance-over}. √(x² + 1) is hard-coded "
             "where √(x² + ε) belongs, and the solver's failure is not looked at: too little noise at ε = 1.1 "
-            "{G3-hard-coded}. The text's Newton iteration has a misprinted derivative, e^{2x²} for e^{−x²}, with which "
+            "{G3-one-for-epsilon-at-1.1}. The text's Newton iteration has a misprinted derivative, e^{2x²} for e^{−x²}, with which "
             "it creeps; stopped near its start it leaves too little noise {G3-newton}. The derivative should be "
             "e^ε e^{−x²−ε} x/√(x² + ε) − e^{−x²}. The remark that the published reference code does not match the "
             "lemma is wrong: both give the same σ, which is attained {G1-attained}."
@@ -118,7 +118,8 @@ ERRATA: tuple[Erratum, ...] = (
         text=(
             "The exponent of the first factor uses the bound variable r' of the sum where it must use r, as the "
             "document itself corrects; and the lower bound follows by symmetry rather than as printed. Measured apart, "
-            "the factor with r, the numerator {E1-numerator}, and the normaliser {E1-normaliser} each keep within ε/2."
+            "the factor with r, the numerator, and the normaliser each keep within ε/2 {E1-halves}; without the 2 they "
+            "do not {E1-halves-missing-2}."
         ),
     ),
     Erratum(
@@ -137,7 +138,7 @@ ERRATA: tuple[Erratum, ...] = (
             "The first supplement takes the normalised ratio of probabilities for its numerator, so that the loss "
             "would be at most ε/2. With 50 candidates, one up and the rest down, it is nearly ε {E2-half-loss}. The "
             "introduction says that weights exp(εu/Δu) lose ε, for the same reason; without the 2 the loss there is "
-            "nearly 2ε {E2-missing-2}, and with it at most ε {E2-right}."
+            "nearly 2ε {E2-one-up-missing-2}, and with it at most ε {E2-one-up}."
         ),
     ),
     Erratum(
@@ -145,7 +146,7 @@ ERRATA: tuple[Erratum, ...] = (
         source=f"{_LAPLACE}, definition",
         text=(
             "Pr[A(D) = O] ≤ e^ε Pr[A(D') = O] for every output O says nothing for continuous noise, where both sides "
-            "are 0. It has to be read over events, as every audit here does {L3-group}."
+            "are 0. It has to be read over events, as every audit here does {L3-group-1}."
         ),
     ),
     Erratum(

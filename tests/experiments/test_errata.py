@@ -1,0 +1,55 @@
+"""The page of the sources' errors: what it names exists, and what it says of a run is what the run found."""
+
+import re
+
+import pytest
+
+from dpaudit import Verdict
+from dpaudit.experiments.errata import cases_of, errata_page
+from dpaudit.experiments.errata_texts import ERRATA
+from dpaudit.experiments.experiment import select
+from dpaudit.experiments.registry import all_experiments
+from dpaudit.experiments.suite import run_experiments
+
+NAMES = cases_of()
+DEDUCED = {"The error function", "Misprints"}
+"""Errors that a run cannot show."""
+
+
+@pytest.fixture(scope="module")
+def suite():
+    """Every case that the page names, at a few runs: the words are looked at and not the verdicts."""
+    return run_experiments(select(all_experiments(), NAMES, []), alpha=1e-3, seed=0, runs=4_000)
+
+
+def test_there_are_fourteen_and_each_names_a_run_that_can_show_it():
+    assert len(ERRATA) == 14
+    for erratum in ERRATA:
+        assert bool(cases_of([erratum])) == (erratum.title not in DEDUCED), erratum.title
+
+
+def test_named_cases_exist_and_statements_as_printed_are_false_ones():
+    cases = {case.name: case for experiment in all_experiments() for case in experiment.cases}
+    assert set(NAMES) <= set(cases)
+    for erratum in ERRATA:
+        verdicts = {cases[name].expected for name in cases_of([erratum])}
+        # A definition by points says nothing, so there is nothing to refute.
+        if verdicts and erratum.title != "A definition by points":
+            assert verdicts == {Verdict.REFUTED, Verdict.NOT_REFUTED}, erratum.title
+
+
+def test_page_has_a_section_for_each_and_no_name_left_open(suite):
+    page = errata_page(suite)
+    assert re.findall(r"^## (\d+)\. ", page, flags=re.M) == [str(place) for place in range(1, 15)]
+    assert not re.search(r"\{[A-Z]\d+-", page)
+    for name in NAMES:
+        assert f"(`{name}` **" in page
+    assert "with seed 0" in page
+    assert "at 99.9% confidence" in page
+
+
+def test_page_says_what_was_found(suite):
+    page = errata_page(suite)
+    for entry in suite.entries:
+        words = page.split(f"(`{entry.name}` ", 1)[1].split(")", 1)[0]
+        assert words.startswith(f"**{entry.result.verdict.value}**")
