@@ -89,25 +89,19 @@ def run(
 
 
 @app.command("list")
-def list_experiments() -> None:
-    """Show the experiments, what each states and the cases that test it.
+def list_experiments(names: Names = None, document: Documents = None) -> None:
+    """Show the experiments and what each states; those named, by id or `all`, with the cases that test them.
 
-    Example: `dpaudit list`
+    Example: `dpaudit list E2`
     """
-    from rich.table import Table
-    from rich.text import Text
-
+    from .listing import details, overview
     from .registry import all_experiments
 
-    shown = Table("id", "statement and source", "case", "claim", "expected", show_lines=False)
-    for experiment in all_experiments():
-        shown.add_section()
-        about = f"{experiment.statement}\n[{experiment.document}] {experiment.source}"
-        cases = "\n".join(case.name for case in experiment.cases)
-        claims = "\n".join(case.claimed for case in experiment.cases)
-        expected = "\n".join(case.expected.value for case in experiment.cases)
-        shown.add_row(*(Text(text) for text in (experiment.id, about, cases, claims, expected)))
-    console().print(shown)
+    if names or document:
+        console().print(*details(chosen_experiments(names, document)), sep="\n")
+    else:
+        console().print(overview(all_experiments()))
+        console().print("`dpaudit list E2` shows the cases of E2, `dpaudit run E2` runs them.")
 
 
 @app.command()

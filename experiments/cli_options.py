@@ -14,7 +14,7 @@ Seed = Annotated[int, typer.Option(help="Fixes every number, whatever the number
 Power = Annotated[float, typer.Option(help="Probability with which an excess has to be found.")]
 Names = Annotated[
     list[str] | None,
-    typer.Argument(help="Ids, such as E2, names of cases, or all; the reference suite by default.", show_default=False),
+    typer.Argument(help="Ids, such as E2, names of cases, or all.", show_default=False),
 ]
 Documents = Annotated[
     list[str] | None, typer.Option("--document", help="All experiments of a document.", show_default=False)

@@ -75,7 +75,7 @@ def _noise() -> list[Case]:
                 replace(claim, delta=attained / 2),
                 adjacency,
                 note="half of its delta is not enough",
-                **kind,
+                exact=attained,
             ),
             false_version(
                 f"D5-{name}-pure",

@@ -58,12 +58,12 @@ ERRATA: tuple[Erratum, ...] = (
         source=_GAUSSIAN,
         text=(
             "Three bugs. The generator is given the variance σ² where it expects the standard deviation: too little "
-            "noise when σ < 1 {G3-variance-under}, too much when σ > 1 {G3-scale-variance-over}. √(x² + 1) is hard-coded "
-            "where √(x² + ε) belongs, and the solver's failure is not looked at: too little noise at ε = 1.1 "
-            "{G3-one-for-epsilon-at-1.1}. The text's Newton iteration has a misprinted derivative, e^{2x²} for e^{−x²}, with which "
-            "it creeps; stopped near its start it leaves too little noise {G3-newton}. The derivative should be "
-            "e^ε e^{−x²−ε} x/√(x² + ε) − e^{−x²}. The remark that the published reference code does not match the "
-            "lemma is wrong: both give the same σ, which is attained {G1-attained}."
+            "noise when σ < 1 {G3-variance-under}, too much when σ > 1 {G3-scale-variance-over}. √(x² + 1) is "
+            "hard-coded where √(x² + ε) belongs, and the solver's failure is not looked at: too little noise at ε = "
+            "1.1 {G3-one-for-epsilon-at-1.1}. The text's Newton iteration has a misprinted derivative, e^{2x²} for "
+            "e^{−x²}, with which it creeps; stopped near its start it leaves too little noise {G3-newton}. The "
+            "derivative should be e^ε e^{−x²−ε} x/√(x² + ε) − e^{−x²}. The remark that the published reference code "
+            "does not match the lemma is wrong: both give the same σ, which is attained {G1-attained}."
         ),
     ),
     Erratum(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..audit.adjacency import Adjacency
 from ..audit.check import check
-from ..audit.claims import Claim, ClaimAtDistance
+from ..audit.claims import Claim, ClaimAtDistance, claim_at
 from ..audit.errors import UnknownNameError
 from ..audit.records import Entry
 from ..audit.statements import StatementResult
@@ -57,8 +57,9 @@ class AuditCase:
 
     @property
     def claimed(self) -> str:
-        """The claim at distance 1, in words."""
-        return str(self.claim if isinstance(self.claim, Claim) else self.claim(1))
+        """The claim at the pair's distance, in words."""
+        claim = str(claim_at(self.claim, self.distance))
+        return claim if self.distance == 1 else f"{claim} at distance {self.distance:g}"
 
     def run(
         self, *, runs: int, alpha: float, seed: int, jobs: int | None, progress: Callable[[int], None] | None

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from . import reference
+from . import (
+    analytic_gaussian,
+    definition,
+    exponential_mechanism,
+    laplace_composition,
+    reference,
+    renyi_proposition,
+)
 from .experiment import Experiment
 
-_MODULES = (reference,)
+_MODULES = (
+    reference,
+    exponential_mechanism,
+    analytic_gaussian,
+    renyi_proposition,
+    definition,
+    laplace_composition,
+)
 
 
 def all_experiments() -> list[Experiment]:

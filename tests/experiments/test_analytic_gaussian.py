@@ -1,8 +1,4 @@
-"""The experiments on the analytic Gaussian mechanism.
-
-Every case runs once, with seed 0 and alpha 1e-6: the twenty that must not be refuted raise a false alarm with
-probability 2e-5 at most, together.
-"""
+"""The experiments on the analytic Gaussian mechanism: exact values, measures and the figure."""
 
 import math
 from dataclasses import replace
@@ -12,10 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit import Local, Verdict, Within
+from dpaudit import Verdict
 from dpaudit.audit.inference.binomial import clopper_pearson
 from dpaudit.experiments.analytic_gaussian import DOCUMENT, experiments
-from dpaudit.experiments.experiment import AuditCase
 from dpaudit.experiments.gaussian_figures import _SEEN, scales_figure
 from dpaudit.experiments.gaussian_measures import IsBelow, attained_delta, loss_threshold, noise_scale
 from dpaudit.experiments.suite import run_experiments
@@ -31,17 +26,6 @@ from dpaudit.mechanisms import (
 ALPHA = 1e-6
 CASES = [case for experiment in experiments() for case in experiment.cases]
 BY_NAME = {case.name: case for case in CASES}
-
-
-@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_verdict_is_the_expected_one(case):
-    result = case.run(runs=case.runs, alpha=ALPHA, seed=0, jobs=None, progress=None)
-    assert result.verdict is case.expected
-    assert str(case.note)
-
-
-def test_false_alarms_stay_within_what_is_declared():
-    assert sum(case.expected is Verdict.NOT_REFUTED for case in CASES) * ALPHA <= 2e-5
 
 
 @pytest.mark.parametrize(
@@ -60,13 +44,6 @@ def test_false_alarms_stay_within_what_is_declared():
 )
 def test_exact_numbers(name, exact):
     assert BY_NAME[name].exact == pytest.approx(exact, rel=0.01)
-
-
-def test_true_versions_keep_their_claims_exactly_and_false_ones_do_not():
-    for case in CASES:
-        if isinstance(case, AuditCase):
-            assert (case.exact > case.claim.strength * (1 + 1e-9)) == (case.expected is Verdict.REFUTED), case.name
-            assert isinstance(case.adjacency, Local | Within)
 
 
 def test_attained_delta_counts_the_best_half_line():

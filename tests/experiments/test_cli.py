@@ -12,6 +12,8 @@ from dpaudit.audit.errors import DatasetError
 from dpaudit.audit.records import load
 from dpaudit.experiments.cli import main
 from dpaudit.experiments.datasets import read_dataset
+from dpaudit.experiments.experiment import select
+from dpaudit.experiments.registry import all_experiments
 
 MODULE = """
 import numpy as np
@@ -196,7 +198,21 @@ def test_run_list_and_report(run, tmp_path):
     status, _, _ = run("report", "first/results.json", "--out", "second")
     assert status == 0
     assert (tmp_path / "second" / "report.html").read_text() == first
-    assert "laplace-scale-epsilon" in run("list")[1]
+
+
+def test_list_shows_every_id_and_for_a_name_its_cases(run):
+    status, out, _ = run("list")
+    assert status == 0
+    for experiment in all_experiments():
+        assert f" {experiment.id} " in out
+    status, out, _ = run("list", "e7", "--document", "analytic-gaussian")
+    assert status == 0
+    for experiment in select(all_experiments(), ["E7"], ["analytic-gaussian"]):
+        assert experiment.id in out
+        assert all(case.name in out for case in experiment.cases)
+    assert "4-DP at distance 8" in run("list", "D7")[1]
+    status, _, err = run("list", "E99")
+    assert (status, "'E99' is no experiment" in err) == (2, True)
 
 
 def test_run_has_status_1_when_an_expectation_is_missed(run):

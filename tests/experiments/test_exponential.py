@@ -1,7 +1,6 @@
-"""The experiments on the exponential mechanism and on noisy max.
+"""The experiments on the exponential mechanism and on noisy max: exact values, measures and figures.
 
-Every case runs once, with seed 0 and alpha 1e-6: those that must not be refuted, at most fifty, raise a false alarm
-with probability 5e-5 at most, together. The other random tests say what they allow.
+The random tests say what they allow.
 """
 
 import math
@@ -14,7 +13,6 @@ from scipy import stats
 from dpaudit import Local, Verdict
 from dpaudit.audit.errors import DatasetError
 from dpaudit.audit.records import Entry
-from dpaudit.experiments.experiment import AuditCase
 from dpaudit.experiments.exponential_figures import halves_figure, slopes_figure
 from dpaudit.experiments.exponential_measures import (
     candidate_probability,
@@ -36,21 +34,9 @@ from dpaudit.mechanisms import (
 )
 from dpaudit.mechanisms.faulty import ExponentialMissingFactorTwo
 
-ALPHA = 1e-6
 CASES = [case for experiment in experiments() for case in experiment.cases]
 BY_NAME = {case.name: case for case in CASES}
 CHECK = {"runs": 50_000, "alpha": 1e-6, "seed": 5}
-
-
-@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_verdict_is_the_expected_one(case):
-    result = case.run(runs=case.runs, alpha=ALPHA, seed=0, jobs=None, progress=None)
-    assert result.verdict is case.expected
-    assert str(case.note)
-
-
-def test_false_alarms_stay_within_what_is_declared():
-    assert sum(case.expected is Verdict.NOT_REFUTED for case in CASES) * ALPHA <= 5e-5
 
 
 @pytest.mark.parametrize(
@@ -76,12 +62,6 @@ def test_false_alarms_stay_within_what_is_declared():
 )
 def test_exact_numbers(name, exact):
     assert BY_NAME[name].exact == pytest.approx(exact, rel=6e-4, abs=1e-12)
-
-
-def test_true_versions_keep_their_claims_exactly_and_false_ones_do_not():
-    for case in CASES:
-        if isinstance(case, AuditCase):
-            assert (case.exact > case.claim.strength + 1e-9) == (case.expected is Verdict.REFUTED), case.name
 
 
 def test_rows_and_document():

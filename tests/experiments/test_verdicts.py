@@ -1,0 +1,38 @@
+"""Every case of every experiment, once: true versions are not refuted and false ones are.
+
+With seed 0 and alpha 1e-7 each: the cases that must not be refuted, at most 300 of them, raise a false alarm with
+probability 3e-5 together.
+"""
+
+import pytest
+
+from dpaudit import Claim, Verdict
+from dpaudit.experiments.experiment import AuditCase
+from dpaudit.experiments.registry import all_experiments
+
+ALPHA = 1e-7
+CASES = [case for experiment in all_experiments() for case in experiment.cases]
+KNOWN = [case for case in CASES if isinstance(case, AuditCase) and case.exact is not None]
+NEARLY_TRUE = {"D4-one-plus-small"}
+"""Claims that fail by less than any audit of this size can show, which is what the case is about."""
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_verdict_is_the_expected_one(case):
+    assert case.run(runs=case.runs, alpha=ALPHA, seed=0, jobs=1, progress=None).verdict is case.expected
+
+
+def test_false_alarms_stay_within_what_is_declared():
+    assert sum(case.expected is Verdict.NOT_REFUTED for case in CASES) <= 300
+
+
+@pytest.mark.parametrize("case", KNOWN, ids=[case.name for case in KNOWN])
+def test_claim_is_kept_exactly_in_true_versions_alone(case):
+    """By the exact strength on the pair, where a law gives one."""
+    claim = case.claim if isinstance(case.claim, Claim) else case.claim(case.distance)
+    exceeds = case.exact > claim.strength * (1 + 1e-9) + 1e-12
+    assert exceeds == (case.expected is Verdict.REFUTED or case.name in NEARLY_TRUE)
+
+
+def test_most_exact_strengths_are_known():
+    assert len(KNOWN) >= 0.9 * sum(isinstance(case, AuditCase) for case in CASES)
