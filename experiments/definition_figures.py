@@ -11,6 +11,7 @@ import numpy as np
 from ..audit.records import Entry
 from ..audit.verdicts import AuditResult
 from ..mechanisms import advanced_composition, group_delta
+from ..mechanisms.group import Form
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _BLUE, _VERMILLION, _GREEN, _GREY, _BLACK = "#0072B2", "#D55E00", "#009E73", "#757575", "#111111"  # Okabe & Ito (2008)
 _DASHED: Final = (0, (4, 1.5))
+_FORMS: Final[tuple[Form, Form]] = ("sum", "product")
 
 
 def group_figure(entries: Sequence[Entry]) -> Figure:
@@ -32,14 +34,18 @@ def group_figure(entries: Sequence[Entry]) -> Figure:
     pure.plot(steps, EPSILON * steps, color=_BLACK, linewidth=1.2, label="kε")
     _points(pure, entries, "D7-laplace", _BLUE, "s", "Laplace")
     _points(pure, entries, "D7-local-sensitivity", _VERMILLION, "X", "sensitivity of one step only")
+    pure.set_ylim(0, 1.4 * EPSILON * 8)  # room for the legend
     pure.set_ylabel("epsilon")
-    for form, label, style in (("sum", "δ(e^{kε} − 1)/(e^ε − 1)", "-"), ("product", "k e^{(k−1)ε} δ", _DASHED)):
-        deltas = [group_delta(EPSILON, DELTA, int(k), "sum" if form == "sum" else "product") for k in steps]
-        approximate.plot(steps, deltas, color=_BLACK, linewidth=1.2, linestyle=style, label=label)
+    sums, products = ([group_delta(EPSILON, DELTA, int(k), form) for k in steps] for form in _FORMS)
+    approximate.plot(steps, sums, color=_BLACK, linewidth=1.2, label=r"$\delta\,(e^{k\epsilon}-1)/(e^{\epsilon}-1)$")
+    approximate.plot(
+        steps, products, color=_BLACK, linewidth=1.2, linestyle=_DASHED, label=r"$k\,e^{(k-1)\epsilon}\,\delta$"
+    )
     approximate.plot(steps, DELTA * steps, color=_GREY, linewidth=1.0, linestyle=":", label="kδ, which is false")
     _points(approximate, entries, "D7-tight", _BLUE, "s", "a tight mechanism")
     _points(approximate, entries, "D7-gaussian", _GREEN, "o", "normal noise")
     approximate.set_yscale("log")
+    approximate.set_ylim(DELTA / 3, 30 * products[-1])
     approximate.set_ylabel("delta at kε")
     for axes in (pure, approximate):
         axes.set_xlabel(f"distance k; ε = {EPSILON:g}" + (f", δ = {DELTA:g}" if axes is approximate else ""))
@@ -63,7 +69,9 @@ def composition_figure(entries: Sequence[Entry]) -> Figure:
     _points(axes, entries, "D8-distance", _VERMILLION, "X", "a group of k (Laplace)")
     _points(axes, entries, "D8-composed", _BLUE, "s", f"k runs at δ = {SLACK:g} (randomised response)")
     axes.set_xscale("log", base=2)
+    axes.set_xticks([1, 2, 4, 8, 16, 32, 64], ["1", "2", "4", "8", "16", "32", "64"])
     axes.set_yscale("log")
+    axes.set_ylim(EACH / 2, 640 * EACH)
     axes.set_xlabel(f"k; ε = {EACH:g} each")
     axes.set_ylabel("epsilon")
     _finish(axes)
