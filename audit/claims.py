@@ -24,10 +24,10 @@ Array: TypeAlias = npt.NDArray[np.float64]
 _MAX_DISTANCE = 1000  # of a group claim, whose boundary takes as many steps
 
 
-def check_number(name: str, value: float, low: float, high: float, way_out: str, *, closed: bool = True) -> float:
+def check_number(name: str, value: object, low: float, high: float, way_out: str, *, closed: bool = True) -> float:
     """`value` as a float, inside [low, high) (or (low, high) when not `closed`); else a `ClaimError`."""
     try:
-        number = float(value)
+        number = math.nan if isinstance(value, (str, bytes)) else float(cast(float, value))
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     inside = (low <= number if closed else low < number) and number < high

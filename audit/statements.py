@@ -23,7 +23,7 @@ class Point:
     at : str
         Which one, such as "t = 2"; empty where there is only one.
     estimate, lower, upper : float
-        What was measured, with its interval.
+        What was measured, with its interval; the estimate is NaN where there is none.
     low, high : float
         What the statement allows, ends included; infinite for no limit.
     """
@@ -42,6 +42,12 @@ class Point:
                 lower=self.lower,
                 upper=self.upper,
             )
+        if not (self.lower <= self.estimate <= self.upper or math.isnan(self.estimate)):
+            raise OptionError(
+                f"the estimate {self.estimate!r} lies outside its interval [{self.lower!r}, {self.upper!r}]; give NaN "
+                "where there is none.",
+                estimate=self.estimate,
+            )
         if not self.low <= self.high:
             raise OptionError(
                 f"the statement allows [{self.low!r}, {self.high!r}], which is empty; give the smaller end first.",
@@ -56,7 +62,9 @@ class Point:
 
     @property
     def excess(self) -> float:
-        """By how many interval widths the estimate is beyond what is allowed; negative inside."""
+        """By how many interval widths the estimate is beyond what is allowed; negative inside, −inf without one."""
+        if math.isnan(self.estimate):
+            return -math.inf
         beyond = max(self.estimate - self.high, self.low - self.estimate)
         width = self.upper - self.lower
         if beyond in (-math.inf, math.inf) or width == 0:
@@ -133,7 +141,9 @@ class StatementResult:
         """REFUTED if any interval lies outside what is allowed."""
         if any(point.is_outside for point in self.points):
             return Verdict.REFUTED
-        if any(not point.upper - point.lower <= self.largest_width for point in self.points):
+        widths = [point.upper - point.lower for point in self.points]
+        empty = any(point.lower == -math.inf and point.upper == math.inf for point in self.points)
+        if empty or any(not width <= self.largest_width for width in widths):
             return Verdict.INCONCLUSIVE
         return Verdict.NOT_REFUTED
 

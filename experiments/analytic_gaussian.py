@@ -95,7 +95,7 @@ def _exact_versions() -> list[AuditCase]:
         ),
         _exact(
             "G1-local-vector",
-            LocalGaussianMechanism(1.0, 0.01, Ball(2.0)),
+            LocalGaussianMechanism(1.0, 0.01, Ball(2.0, 3)),
             (8.0, -4.0, 1.0),
             (-8.0, 4.0, -1.0),
             Local(),
@@ -126,7 +126,7 @@ def _sensitivity_versions() -> list[AuditCase]:
         ),
         _too_little(
             "G1-local-unclipped-vector",
-            UnclippedLocalGaussian(1.0, 0.01, Ball(2.0)),
+            UnclippedLocalGaussian(1.0, 0.01, Ball(2.0, 3)),
             (4.0, -2.0, 0.0),
             (-4.0, 2.0, 0.0),
             Local(),
@@ -155,8 +155,9 @@ def _too_little(name: str, mechanism: Any, x: Any, y: Any, adjacency: Adjacency,
 def _on_a_half_line(name: str, twin: Any, note: str, *, runs: int, loss: float | None = None) -> AuditCase:
     """One bit of each output, whether its loss is above epsilon (or `loss`): a pilot would not always find it."""
     claim: ApproxDP = replace(twin.claim, bound_on="delta")
-    exact = exact_delta(twin.law(0.0), twin.law(1.0), claim.epsilon)
     below = IsBelow(twin, loss_threshold(0.0, 1.0, twin.scale, claim.epsilon if loss is None else loss))
+    exact, whole = (exact_delta(m.law(0.0), m.law(1.0), claim.epsilon) for m in (below, twin))
+    note = f"{note}; delta of the whole output is {whole:.3g}"
     return false_version(name, below, 0.0, 1.0, claim, Within("l2"), exact=exact, runs=runs, note=note)
 
 

@@ -187,7 +187,7 @@ def _graphs() -> list[AuditCase]:
 def _pure() -> list[AuditCase]:
     """`1 + epsilon` as PureDP(ln(1 + epsilon)): p ≤ (1 + ε) q for every event and its complement."""
     answers, leaky = Within("l1"), RareLeakLaplace(1.0, 1e-3)
-    large, small = RandomisedResponse(1.0), RandomisedResponse(0.01)
+    large, small = RandomisedResponse(1.0), RandomisedResponse(math.log1p(0.01))
     pair = (0.0, 1.0)
     laws = leaky.law(0.0), leaky.law(1.0)
     return [
@@ -201,7 +201,7 @@ def _pure() -> list[AuditCase]:
             small,
             (0, 1),
             Local(),
-            "p <= 1.01 q, for e^0.01 q: off by 5e-5 in epsilon, which no such number of runs shows",
+            f"p <= 1.01 q, and so p <= e^0.01 q, which allows {0.01 - math.log1p(0.01):.1g} more in epsilon",
             claim=PureDP(math.log1p(0.01)),
         ),
         pure_version(

@@ -118,6 +118,7 @@ def loss_tail(
         method="exact limits of a probability (Clopper-Pearson)",
         runs=runs,
         seed=seed,
+        largest_width=high,
     )
 
 
@@ -187,6 +188,7 @@ def number_exposed(
         method="exact limits of probabilities (Clopper-Pearson), a quarter of alpha each",
         runs=runs,
         seed=seed,
+        largest_width=n_people * delta,
     )
 
 
@@ -204,6 +206,7 @@ def nobody_exposed(
         method="exact limits of a probability (Clopper-Pearson)",
         runs=runs,
         seed=seed,
+        largest_width=1.0 - least,
     )
 
 

@@ -89,17 +89,16 @@ def posterior_ratio(world: World, limit: float, *, runs: int, alpha: float, seed
     with_row, without = (world.hits(column, runs, seed=seed) for column in (1, 2))
     points = []
     for (low, high), x, y in zip(world.events, with_row, without, strict=True):
-        found = ratio_intervals(x, int(x.sum()), y, int(y.sum()), alpha=alpha / len(world.events))
-        for place, secret in enumerate(world.secrets):
+        seen = int(x.sum()), int(y.sum())
+        if min(seen) > 0:
+            found = ratio_intervals(x, seen[0], y, seen[1], alpha=alpha / len(world.events))
+            rows = list(zip(found.observed, found.lower, found.upper, strict=True))
+        else:  # a posterior without a run to show it
+            rows = [(math.nan, -math.inf, math.inf)] * len(world.secrets)
+        for secret, (estimate, lower, upper) in zip(world.secrets, rows, strict=True):
+            at = f"row = {secret}, {_words(low, high)}"
             points.append(
-                Point(
-                    at=f"row = {secret}, {_words(low, high)}",
-                    estimate=float(found.observed[place]),
-                    lower=float(found.lower[place]),
-                    upper=float(found.upper[place]),
-                    low=-limit,
-                    high=limit,
-                )
+                Point(at=at, estimate=float(estimate), lower=float(lower), upper=float(upper), low=-limit, high=limit)
             )
     return StatementResult(
         statement=f"An output changes the posterior of a row by a factor within e^±{limit:g}.",

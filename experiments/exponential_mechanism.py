@@ -224,7 +224,11 @@ def _slopes() -> tuple[StatementCase, ...]:
 
 
 def _sensitivities() -> tuple[AuditCase, ...]:
-    """The sensitivity of nearness to a median, found by going through the neighbours on a small domain."""
+    """The sensitivity of nearness to a median, found by going through the neighbours on a small domain.
+
+    It is the same on the larger domain of the audits: a row added moves the rows below a place, or above it, by 1, and
+    a row replaced moves both.
+    """
     domain, places = (0, 1, 2), tuple(range(11))
     added, replaced = (
         utility_sensitivity(centrality, domain, domain, 4, adjacency) for adjacency in (AddRemove(), Replace())
@@ -243,7 +247,7 @@ def _sensitivities() -> tuple[AuditCase, ...]:
             ExponentialMechanism(EPSILON, added, utilities=utilities),
             (rows, longer),
             AddRemove(),
-            f"a median: sensitivity {added:g}, found by enumeration",
+            f"a median: sensitivity {added:g}, as going through a small domain finds",
         ),
         pure_version(
             "E4-replace",
@@ -251,7 +255,7 @@ def _sensitivities() -> tuple[AuditCase, ...]:
             ExponentialMechanism(EPSILON, replaced, utilities=utilities),
             (rows, swapped),
             Replace(),
-            f"a median where rows are replaced: sensitivity {replaced:g}, found by enumeration",
+            f"a median where rows are replaced: sensitivity {replaced:g}, found likewise",
         ),
         pure_version(
             "E4-half-sensitivity",

@@ -98,7 +98,7 @@ def _noisy_max(row: str, noise: Literal["laplace", "exponential"]) -> list[Audit
             general,
             (_APART, _CLOSER),
             Within("linf"),
-            "twice the noise; two answers move apart",
+            "twice the noise; one answer falls and the other rises",
         ),
         pure_version(
             f"{row}-names", True, of_names, (names, [*names, "Ann"]), AddRemove(), "most common name, one more Ann"
@@ -125,7 +125,7 @@ def _noisy_max(row: str, noise: Literal["laplace", "exponential"]) -> list[Audit
             NoisyMaxMissingFactorTwo(1.0, noise=noise),
             (_APART, _CLOSER),
             Within("linf"),
-            "the noise for counts that only rise, on answers that move apart",
+            "the noise for counts that only rise, on answers of which one falls",
         ),
         pure_version(
             f"{row}-monotone-replace",

@@ -14,6 +14,7 @@ from ..audit.claims import ApproxDP
 from ..audit.inference.binomial import clopper_pearson
 from ..audit.outputs import Outputs
 from ..audit.statements import Point, StatementResult
+from ..mechanisms import FiniteLaw
 from .simulate import blocks, event_hits
 
 
@@ -26,6 +27,12 @@ class IsBelow:
 
     def __str__(self) -> str:
         return f"{self.mechanism} <= {self.threshold:.4g}"
+
+    def law(self, dataset: Any) -> FiniteLaw:
+        """The exact law of 0, above the threshold, and 1."""
+        law = self.mechanism.law(dataset)
+        with np.errstate(divide="ignore"):
+            return FiniteLaw((float(np.log(law.sf(self.threshold))), float(np.log(law.cdf(self.threshold)))))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
         below: npt.NDArray[np.bool_] = self.mechanism.sample(dataset, size, rng) <= self.threshold

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, Self
@@ -112,7 +113,7 @@ class BinomialMechanism:
     Attributes
     ----------
     delta : float
-        The smallest at this epsilon.
+        The smallest at this epsilon; 2.2e-308 where no double holds it, as it is never 0.
 
     Raises
     ------
@@ -161,7 +162,7 @@ class BinomialMechanism:
                 n_flips=self.n_flips,
                 epsilon=self.epsilon,
             )
-        object.__setattr__(self, "delta", delta)
+        object.__setattr__(self, "delta", max(delta, sys.float_info.min))
 
     def __str__(self) -> str:
         return f"Binomial(n_flips={self.n_flips}, epsilon={self.epsilon:g}, sensitivity={self.sensitivity:g})"

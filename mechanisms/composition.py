@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ..audit.claims import ApproxDP, Claim, PureDP, check_number
 from ..audit.errors import ClaimError, OptionError
 from .chain_law import ChainLaw
+from .checks import check_count
 from .divergences import Law, ScalarLaw
 from .laws import FiniteLaw
 from .product import ProductLaw
@@ -79,17 +80,21 @@ def side_by_side(laws: Iterable[Law]) -> ProductLaw:
     return ProductLaw(tuple(marginals))
 
 
-def check_count(name: str, value: int, what: str) -> None:
-    """Raise a `ClaimError` unless the value is a whole number from 1."""
-    if not isinstance(value, (int, np.integer)) or value < 1:
-        raise ClaimError(
-            f"{name}={value!r} is not a number of {what}; use a whole number {name} >= 1.", **{name: value}
-        )
-
-
 def check_parts(mechanisms: Iterable[ReferenceMechanism]) -> tuple[ReferenceMechanism, ...]:
     """The mechanisms as a tuple of one or more; else a `ClaimError`."""
+    if not isinstance(mechanisms, Iterable):
+        raise ClaimError(
+            f"mechanisms={mechanisms!r:.60} is one mechanism and not several; put them into a list.",
+            mechanisms=mechanisms,
+        )
     parts = tuple(mechanisms)
+    for part in parts:
+        if not (hasattr(part, "claim") and hasattr(part, "sample")):
+            raise ClaimError(
+                f"{part!r:.60} is no mechanism with a claim and a sample method; use one such as "
+                "LaplaceMechanism(0.5).",
+                mechanism=part,
+            )
     if not parts:
         raise ClaimError("mechanisms=() composes nothing; give one mechanism or more.", mechanisms=parts)
     return parts
@@ -295,4 +300,6 @@ def advanced_composition(epsilon: float, delta: float, k: int, slack: float) -> 
     delta = check_number("delta", delta, 0, 1, "of each mechanism")
     slack = check_number("slack", slack, 0, 1, "it is added to k delta", closed=False)
     check_count("k", k, "mechanisms")
-    return epsilon * math.sqrt(2 * k * -math.log(slack)) + k * epsilon * math.expm1(epsilon), k * delta + slack
+    with np.errstate(over="ignore"):
+        growth = float(np.expm1(epsilon))
+    return epsilon * math.sqrt(2 * k * -math.log(slack)) + k * epsilon * growth, k * delta + slack

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import brentq
 
 from ..audit.claims import ApproxDP, check_number
 from ..audit.errors import ClaimError
@@ -97,18 +99,16 @@ class DiscreteGaussianLaw(ScalarLaw):
         return float(np.sum(weights[np.abs(j[gains])] * -np.expm1(epsilon - loss[gains])) / _total(self.sigma))
 
     def epsilon_from(self, other: Self, delta: float) -> float:
-        """Largest root in ε of P(S) − e^ε Q(S) = delta over half-lines S, which are best: the law is log-concave."""
+        """The root in ε of `delta_from`, which falls strictly until it is 0 at the table's largest loss."""
         shift = abs(self.location - other.location)
         if shift == 0:
             return 0.0
         if delta == 0:
             return math.inf
-        reach = len(_weights(self.sigma))
-        start = np.arange(-reach, reach + 1, dtype=np.float64)
-        near, far = DiscreteGaussianLaw(0, self.sigma), DiscreteGaussianLaw(-shift, self.sigma)
-        p, q = near.sf(start), far.sf(start)
-        useful = (p > delta) & (q > 0)
-        return max(0.0, float(np.log((p[useful] - delta) / q[useful]).max(initial=0.0)))
+        if self.delta_from(other, 0.0) <= delta:
+            return 0.0
+        largest = shift * (2.0 * len(_weights(self.sigma)) + shift) / (2.0 * self.sigma**2)
+        return float(brentq(lambda epsilon: self.delta_from(other, epsilon) - delta, 0.0, largest, xtol=1e-13))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class DiscreteGaussianMechanism:
     Attributes
     ----------
     delta : float
-        The smallest at this epsilon.
+        The smallest at this epsilon; 2.2e-308 where no double holds it, as it is never 0.
 
     Raises
     ------
@@ -181,7 +181,7 @@ class DiscreteGaussianMechanism:
                 sigma=self.sigma,
                 epsilon=self.epsilon,
             )
-        object.__setattr__(self, "delta", delta)
+        object.__setattr__(self, "delta", max(delta, sys.float_info.min))
 
     def __str__(self) -> str:
         return f"DiscreteGaussian(sigma={self.sigma:g}, epsilon={self.epsilon:g}, sensitivity={self.sensitivity:g})"

@@ -77,16 +77,18 @@ def table_delta(log_p: Floats, log_q: Floats, epsilon: float) -> float:
 def table_epsilon(log_p: Floats, log_q: Floats, delta: float) -> float:
     """The smallest ε ≥ 0 with P(S) ≤ e^ε Q(S) + delta for every set S of outcomes; arguments as of `table_delta`.
 
-    The largest root in ε of P(S) − e^ε Q(S) = delta over the sets S of the largest losses (Neyman-Pearson).
+    To the rounding of delta: one that a set of outcomes attains exactly covers it. The largest root in ε of
+    P(S) − e^ε Q(S) = delta over the sets S of the largest losses (Neyman-Pearson).
     """
     log_p, loss = _losses(log_p, log_q)
     if delta == 0:
         return max(0.0, float(loss.max()))
     order = np.argsort(-loss)
-    excess = np.cumsum(np.exp(log_p[order])) - delta
-    mass = np.cumsum(np.exp((log_p - loss)[order]))
-    with np.errstate(divide="ignore"):
-        roots = np.log(excess[excess > 0]) - np.log(mass[excess > 0])
+    reached = np.cumsum(np.exp(log_p[order]))
+    excess = reached - delta
+    useful = excess > 16 * np.finfo(np.float64).eps * reached  # less is the rounding of the sum
+    log_mass = np.logaddexp.accumulate((log_p - loss)[order])
+    roots = np.log(excess[useful]) - log_mass[useful]
     return max(0.0, float(roots.max(initial=0.0)))
 
 

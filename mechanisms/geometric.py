@@ -62,6 +62,12 @@ class GeometricMechanism:
                 f"sensitivity / 2**30 = {self.sensitivity / 2**30:.3g}.",
                 epsilon=self.epsilon,
             )
+        if self.epsilon > 700 * self.sensitivity:
+            raise ClaimError(
+                f"epsilon={self.epsilon!r} leaves no noise that a double can tell from none; use epsilon <= 700 * "
+                "sensitivity.",
+                epsilon=self.epsilon,
+            )
 
     def __str__(self) -> str:
         return f"Geometric(epsilon={self.epsilon:g}, sensitivity={self.sensitivity:g})"

@@ -58,7 +58,8 @@ class EdgeCountMechanism:
     Raises
     ------
     ClaimError
-        For an epsilon that is not positive and finite, for nodes a `max_degree` below 1, or another adjacency.
+        For an epsilon that is not positive and finite, for nodes a `max_degree` below 1, for edges any, or another
+        adjacency.
 
     References
     ----------
@@ -80,6 +81,12 @@ class EdgeCountMechanism:
     def __post_init__(self) -> None:
         if _is_for_nodes(self.adjacency):
             _check_degree(self.max_degree)
+        elif self.max_degree is not None:
+            raise ClaimError(
+                f"max_degree={self.max_degree!r} has no part in a claim for edges; leave it out, or use "
+                "NodeNeighbours() to hide nodes of that degree.",
+                max_degree=self.max_degree,
+            )
         self._on_count  # noqa: B018  # refuses the other parameters
 
     def __str__(self) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..audit.claims import PureDP, check_number
+from .checks import check_scale
 from .laws import LaplaceLaw
 from .noise import Floats, laplace_on_grid
 from .queries import Query, identity, real_answer
@@ -33,7 +34,7 @@ class LaplaceMechanism:
     Raises
     ------
     ClaimError
-        For an epsilon or a sensitivity that is not positive and finite.
+        For an epsilon or a sensitivity that is not positive and finite, or whose ratio leaves the range of doubles.
 
     References
     ----------
@@ -54,6 +55,7 @@ class LaplaceMechanism:
     def __post_init__(self) -> None:
         check_number("epsilon", self.epsilon, 0, math.inf, "the noise has scale sensitivity/epsilon", closed=False)
         check_number("sensitivity", self.sensitivity, 0, math.inf, "the answer's largest change", closed=False)
+        check_scale(self.scale)
 
     def __str__(self) -> str:
         return f"Laplace(epsilon={self.epsilon:g}, sensitivity={self.sensitivity:g})"

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..audit.claims import ApproxDP, check_number
-from ..audit.errors import ClaimError
+from ..audit.errors import ClaimError, DatasetError
+from .checks import check_count
 from .gaussian import GaussianMechanism
 from .gaussian_vector import GaussianVectorLaw, Vector, VectorGaussianMechanism, vector_answer
 from .laws import GaussianLaw
@@ -54,22 +55,32 @@ class Interval:
 class Ball:
     """The vectors of Euclidean norm `radius` at most; called, it clips a vector to them, along its own direction.
 
+    Vectors of another length are refused: the length of the output would tell that of the input.
+
     Examples
     --------
-    >>> Ball(1.0)([3.0, 4.0])
+    >>> Ball(1.0, n_coords=2)([3.0, 4.0])
     (0.6, 0.8)
     """
 
     radius: float
+    n_coords: int
 
     def __post_init__(self) -> None:
         check_number("radius", self.radius, 0, math.inf, "longer vectors are scaled down to it", closed=False)
+        check_count("n_coords", self.n_coords, "coordinates")
 
     def __str__(self) -> str:
-        return f"norm <= {self.radius:g}"
+        return f"norm <= {self.radius:g} in {self.n_coords}-d"
 
     def __call__(self, value: Any) -> Vector:
         vector = vector_answer(identity, value)
+        if len(vector) != self.n_coords:
+            raise DatasetError(
+                f"the vector has {len(vector)} coordinates, the domain {self.n_coords}; give every person's vector "
+                "the same length, as it is not hidden.",
+                n_coords=self.n_coords,
+            )
         largest = max(map(abs, vector))
         if largest > self.radius:  # first to a cube around the ball, so that no norm overflows
             vector = tuple(coordinate / largest * self.radius for coordinate in vector)
@@ -126,8 +137,8 @@ class LocalGaussianMechanism:
     def __post_init__(self) -> None:
         if not isinstance(self.domain, Interval | Ball):
             raise ClaimError(
-                f"domain={self.domain!r} is no domain; use Interval(low, high) for numbers or Ball(radius) for "
-                "vectors.",
+                f"domain={self.domain!r} is no domain; use Interval(low, high) for numbers or Ball(radius, n_coords) "
+                "for vectors.",
                 domain=self.domain,
             )
         kind = GaussianMechanism if isinstance(self.domain, Interval) else VectorGaussianMechanism

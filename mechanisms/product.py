@@ -9,7 +9,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from .divergences import Floats, Law, ScalarLaw, check_rule, no_closed_form
+from ..audit.errors import OptionError
+from .divergences import Floats, Law, ScalarLaw, check_rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class ProductLaw(Law):
             return differing[0][0].delta_from(differing[0][1], epsilon)
         if epsilon >= self._largest_loss(other):
             return 0.0
-        raise no_closed_form(self, other)
+        raise self._too_many_places(other)
 
     def epsilon_from(self, other: Self, delta: float) -> float:
         differing = self._differing(other)
@@ -49,7 +50,15 @@ class ProductLaw(Law):
             return differing[0][0].epsilon_from(differing[0][1], delta)
         if delta == 0 or not differing:
             return self._largest_loss(other)
-        raise no_closed_form(self, other)
+        raise self._too_many_places(other)
+
+    def _too_many_places(self, other: Self) -> OptionError:
+        return OptionError(
+            f"two product laws that differ in {len(self._differing(other))} coordinates have no closed form for their "
+            "divergence at delta > 0; ask for epsilon at delta 0, or for laws that differ in one coordinate.",
+            law_x=self,
+            law_y=other,
+        )
 
     def _pairs(self, other: Self) -> list[tuple[ScalarLaw, ScalarLaw]]:
         return list(zip(self.marginals, other.marginals, strict=True))

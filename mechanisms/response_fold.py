@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from ..audit.claims import PureDP, check_number
-from .composition import check_count
+from .checks import check_count
 from .laws import FiniteLaw
 from .noise import Integers, pieces
 from .queries import identity, whole_answer

@@ -54,10 +54,15 @@ class SharedNoiseLaw(Law):
         return self.scale == other.scale and len(self.locations) == len(other.locations)
 
     def delta_from(self, other: Self, epsilon: float) -> float:
-        return self._first.delta_from(other._first, epsilon) if self.line == other.line else 1.0
+        return self._first.delta_from(other._first, epsilon) if self._meets(other) else 1.0
 
     def epsilon_from(self, other: Self, delta: float) -> float:
-        return self._first.epsilon_from(other._first, delta) if self.line == other.line else math.inf
+        return self._first.epsilon_from(other._first, delta) if self._meets(other) else math.inf
+
+    def _meets(self, other: Self) -> bool:
+        """Whether the two lines are the same, to half a step of the noise's grid: less is the rounding of answers."""
+        step = grid_step(self.scale)
+        return all(abs(one - two) <= step / 2 for one, two in zip(self.line, other.line, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,7 @@ class OneForEpsilonGaussian(_MiscalibratedGaussian):
     """Normal noise whose calibration solves for χ with √(χ² + 1) where √(χ² + ε) belongs.
 
     In practice a formula is programmed for the parameter at hand, ε = 1, and the parameter is changed later. At delta
-    1e-5 the noise is up to 1.4 times too large below ε = 1 and a quarter too small at 1.1 (true delta 3.9e-4). Soon
+    1e-5 the noise is too large below ε = 1, 1.4 times at .1, and a quarter too small at 1.1 (true delta 3.9e-4). Soon
     after, the solver gives up where the equation is flat; it says so, nobody looks, and the noise is about twice what
     is needed.
     """
@@ -113,9 +113,9 @@ class OneForEpsilonGaussian(_MiscalibratedGaussian):
 class MisprintedNewtonGaussian(_MiscalibratedGaussian):
     """Normal noise whose calibration runs Newton's iteration for χ, from 2, with a misprinted derivative.
 
-    In practice −e^{−χ²} is copied as −e^{2χ²}. The steps become so short that the iteration only ends because its
-    tolerance is loose, 1e-3 in the equation for δ, or its steps are used up: near where it began. Wherever that is too
-    low a χ the noise is too small: at ε = 1 and delta 1e-5 the true delta is 2.1e-4.
+    In practice −e^{−χ²} is copied as −e^{2χ²}, and √(χ² + ε) as √(χ² + 1). The steps become so short that the
+    iteration only ends because its tolerance is loose, 1e-3 in the equation for δ, or its steps are used up: near where
+    it began. Wherever that is too low a χ the noise is too small: at ε = 1 and delta 1e-5 the true delta is 2.1e-4.
     """
 
     def _wrong_scale(self) -> float:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from ...audit.claims import PureDP
 from ...audit.graphs import NodeNeighbours
-from ..graphs import DegreeHistogramMechanism, EdgeCountMechanism
+from ..graphs import DegreeHistogramMechanism, EdgeCountMechanism, degrees_of
+from ..laws import GeometricLaw
+from ..noise import Integers
 from .twin import Twin
 
 
@@ -27,6 +32,16 @@ class EdgeNoiseForNodes(Twin):
     @property
     def runs_as(self) -> EdgeCountMechanism:
         return EdgeCountMechanism(self.epsilon)
+
+    def law(self, dataset: Any) -> GeometricLaw:
+        """The output's exact law; refuses nodes of a larger degree, for which more than `truth` is lost."""
+        degrees_of(dataset, self.max_degree)
+        return self.runs_as.law(dataset)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
+        """`size` independent outputs; refuses nodes of a larger degree."""
+        degrees_of(dataset, self.max_degree)
+        return self.runs_as.sample(dataset, size, rng)
 
     @property
     def claim(self) -> PureDP:

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...audit.claims import PureDP, check_number
+from ...audit.errors import DatasetError
+from ..checks import check_count
 from ..divergences import ScalarLaw
 from ..laws import LaplaceLaw
 from ..noise import Floats, fill_laplace, pieces, round_to_grid
@@ -94,11 +96,11 @@ class NoisyMaxReleasingValue(Twin):
 
     def __post_init__(self) -> None:
         check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
-        check_number("n_candidates", self.n_candidates, 1, math.inf, "the number of counts")
+        check_count("n_candidates", self.n_candidates, "counts")
 
     @property
     def runs_as(self) -> LargestNoisyCount:
-        return LargestNoisyCount(1.0 / self.epsilon, self.truth, self.counts)
+        return LargestNoisyCount(1.0 / self.epsilon, self.truth, self.counts, self.n_candidates)
 
     @property
     def claim(self) -> PureDP:
@@ -115,13 +117,24 @@ class LargestNoisyCount:
 
     scale: float
     claim: PureDP
-    counts: Query = identity
+    counts: Query
+    n_candidates: int
 
     def law(self, dataset: Any) -> MaximumLaplaceLaw:
-        return MaximumLaplaceLaw(tuple(candidate_scores(self.counts, dataset).tolist()), self.scale)
+        return MaximumLaplaceLaw(tuple(self._scores(dataset).tolist()), self.scale)
+
+    def _scores(self, dataset: Any) -> Floats:
+        scores = candidate_scores(self.counts, dataset)
+        if len(scores) != self.n_candidates:
+            raise DatasetError(
+                f"the query answered {len(scores)} counts, where n_candidates={self.n_candidates}; make them agree, "
+                "as the claim depends on it.",
+                n_candidates=self.n_candidates,
+            )
+        return scores
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        counts = candidate_scores(self.counts, dataset)
+        counts = self._scores(dataset)
         largest = counts.max()
         places = (counts - largest) / self.scale
         out = np.full(size, -np.inf)

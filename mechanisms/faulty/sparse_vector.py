@@ -26,6 +26,10 @@ class _Variant(Twin):
     def __post_init__(self) -> None:
         SparseVector(self.epsilon, getattr(self, "cutoff", 1), self.threshold, self.sensitivity)  # what it should be
 
+    def __str__(self) -> str:
+        counted = f", cutoff={cutoff}" if (cutoff := getattr(self, "cutoff", None)) else ""
+        return f"{type(self).__name__}(epsilon={self.epsilon:g}{counted}, sensitivity={self.sensitivity:g})"
+
     @property
     def claim(self) -> PureDP:
         return PureDP(self.epsilon)
@@ -51,8 +55,8 @@ class SparseVectorReleasingValue(_Variant):
     """Outputs the noisy answers that were found above, NaN for the others: no finite epsilon.
 
     In practice the value lies at hand, and is noisy already. But it bounds the threshold's noise from above, and then
-    each answer below tells something: with m of them the loss passes m/2·epsilon. Shows on answers (0, …, 0, 2) and
-    (1, …, 1, 1) and a threshold of 1, where the last is above and small.
+    each answer below tells something. Shows on answers that are all 0 or all 1: "m below, then a small value" is
+    e^{(m + 1)·epsilon/2} times as likely where they are 0, with a cutoff of 1.
     """
 
     cutoff: int = 1

@@ -60,7 +60,7 @@ class Twin(ABC):
     @property
     @abstractmethod
     def truth(self) -> Claim | None:
-        """The strongest claim of the claimed kind that holds; None where no finite one does."""
+        """A claim of the claimed kind that does hold, the strongest that is known; None where no finite one does."""
 
     def law(self, dataset: Any) -> Law:
         """The output's exact law."""

@@ -66,7 +66,7 @@ def test_it_reads_as_a_sentence():
     assert Point(estimate=0, lower=0, upper=0, low=1).allowed == "stated at least 1"
     assert Point(estimate=0, lower=0, upper=0, low=1, high=2).allowed == "stated 1 to 2"
     assert Point(estimate=0, lower=0, upper=0).allowed == "nothing stated"
-    assert Point(estimate=0.5, lower=0.50001, upper=0.50002).interval == "[0.50001, 0.50002]"
+    assert Point(estimate=0.50001, lower=0.50001, upper=0.50002).interval == "[0.50001, 0.50002]"
     assert "slope: refuted" in repr(result(ABOVE))
 
 

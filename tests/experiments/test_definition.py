@@ -124,6 +124,14 @@ class TestDelta:
         assert not nobody_exposed(NameAndShame(0.1), 5, exact, runs=20_000, alpha=1e-9, seed=1).is_refuted
         assert nobody_exposed(NameAndShame(0.1), 5, exact + 0.05, runs=20_000, alpha=1e-9, seed=1).is_refuted
 
+    def test_too_few_runs_are_inconclusive(self):
+        """Nothing seen is no support."""
+        few = {"runs": 1, "alpha": 0.05, "seed": 1}
+        assert loss_tail(GaussianMechanism(1.0, 1e-5), 0.0, 1e-5, **few).verdict is Verdict.INCONCLUSIVE
+        assert number_exposed(TwiceExposed(5e-4), 20, 5e-4, **few).verdict is Verdict.INCONCLUSIVE
+        assert nobody_exposed(TwiceExposed(5e-4), 20, 0.99, **few).verdict is Verdict.INCONCLUSIVE
+        assert posterior_ratio(independent_rows(1.0), 1.0, **few).verdict is Verdict.INCONCLUSIVE
+
 
 class TestGroups:
     def test_false_claims_lie_between_one_step_and_the_group(self):

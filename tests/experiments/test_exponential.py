@@ -15,6 +15,7 @@ from dpaudit.audit.errors import DatasetError
 from dpaudit.audit.records import Entry
 from dpaudit.experiments.exponential_figures import halves_figure, slopes_figure
 from dpaudit.experiments.exponential_measures import (
+    _fit,
     candidate_probability,
     fitted_slope,
     loss_halves,
@@ -99,7 +100,7 @@ def test_halves_of_mechanisms_that_keep_them_are_not_refuted_and_others_are():
 
 
 def test_slope_is_that_of_the_multinomial_likelihood():
-    """Its score Σ n_r (u_r − mean under the fit) is zero, and its curvature gives the interval."""
+    """Its score Σ n_r (u_r − mean under the fit) is zero, and its curvature gives the interval, nearly."""
     u = np.array([0.0, 0.5, 2.0, 3.5])
     result = fitted_slope(ExponentialMechanism(0.8), tuple(u), 0.4, **CHECK)
     fit, *pairs = result.points
@@ -108,12 +109,24 @@ def test_slope_is_that_of_the_multinomial_likelihood():
     mean = weights @ u / weights.sum()
     assert counts @ u / counts.sum() == pytest.approx(mean, rel=1e-9)
     sd = 1 / math.sqrt(counts.sum() * (weights @ (u - mean) ** 2 / weights.sum()))
-    assert fit.upper - fit.lower == pytest.approx(2 * stats.norm.isf(5e-7 / 2) * sd, rel=1e-6)
+    assert fit.upper - fit.lower == pytest.approx(2 * math.sqrt(2 * math.log(2 / 5e-7)) * sd, rel=0.02)
     assert result.verdict is Verdict.NOT_REFUTED
     assert [pair.at for pair in pairs] == [f"utilities {low:g} and 3.5" for low in u[:-1]]
     for pair in result.points:
         assert pair.lower < 0.4 < pair.upper
         assert pair.lower < pair.estimate < pair.upper
+
+
+@pytest.mark.parametrize("runs", [5, 40])
+@pytest.mark.parametrize("slope", [0.1, 1.0, 3.0])
+def test_slope_interval_misses_no_more_often_than_it_says(runs, slope):
+    """Enumerated over the counts of two candidates."""
+    u, alpha, missed = np.array([0.0, 1.0]), 0.05, 0.0
+    chances = stats.binom(runs, 1 / (1 + math.exp(-slope))).pmf(np.arange(runs + 1))
+    for hits, chance in enumerate(chances):
+        found = _fit(u, np.array([runs - hits, hits]), alpha)
+        missed += chance * (not found["lower"] <= slope <= found["upper"])
+    assert missed <= alpha
 
 
 def _counts(result, u):

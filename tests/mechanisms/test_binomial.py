@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -116,6 +117,12 @@ def test_errors(call, message):
     with pytest.raises(ClaimError) as caught:
         call()
     assert message in str(caught.value)
+
+
+def test_no_delta_rounds_to_a_pure_claim():
+    mechanism = BinomialMechanism(4096, 10.0)
+    assert mechanism.claim.delta == sys.float_info.min
+    assert exact_epsilon(mechanism.law(0), mechanism.law(1)) == math.inf
 
 
 def test_laws_of_different_numbers_of_coins_are_not_compared():

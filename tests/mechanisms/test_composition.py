@@ -53,6 +53,9 @@ class Unusual:
 
     claim: object = GaussianDP(1.0)
 
+    def sample(self, dataset, size, rng):
+        return np.zeros(size)
+
 
 def echo(output):
     """A geometric mechanism around 100 times the number seen, with noise that is zero but for once in 10¹² draws."""
@@ -235,6 +238,13 @@ def test_an_undercounted_composition_loses_every_run(charged, claimed):
     ("call", "kind", "message"),
     [
         (lambda: SequentialComposition(()), ClaimError, "mechanisms=() composes nothing"),
+        (lambda: SequentialComposition(LaplaceMechanism(1.0)), ClaimError, "is one mechanism and not several"),
+        (lambda: SequentialComposition([len]), ClaimError, "is no mechanism with a claim and a sample method"),
+        (
+            lambda: exact_epsilon(*(composed(LaplaceMechanism(1.0), 3).law(place) for place in (0, 1)), 0.1),
+            OptionError,
+            "differ in 3 coordinates have no closed form for their divergence at delta > 0",
+        ),
         (lambda: SequentialComposition([Unusual()]), ClaimError, "a part claims 1-GDP, which does not add up"),
         (lambda: composed(GaussianMechanism(1.0, 0.4), 3), ClaimError, "delta=1.2"),
         (lambda: composed(LaplaceMechanism(1.0), 0), ClaimError, "k=0 is not a number of runs; use a whole number"),
@@ -256,6 +266,9 @@ def test_an_undercounted_composition_loses_every_run(charged, claimed):
         (lambda: advanced_composition(1, 1, 1, 0.1), ClaimError, "delta=1 is not allowed"),
         (lambda: advanced_composition(1, 0, 0, 0.1), ClaimError, "k=0 is not a number of mechanisms"),
         (lambda: advanced_composition(1, 0, 1, 0), ClaimError, "slack=0 is not allowed"),
+        (lambda: LaplaceMechanism("1"), ClaimError, "epsilon='1' is not allowed"),
+        (lambda: LaplaceMechanism(1e10, 1e-310), ClaimError, "leaves the range of doubles"),
+        (lambda: GeometricMechanism(800.0), ClaimError, "leaves no noise that a double can tell"),
         (lambda: SharedNoiseLaplace(0, (len,)), ClaimError, "epsilon_each=0 is not allowed"),
         (lambda: SharedNoiseLaplace(1, ()), ClaimError, "queries=() asks nothing"),
         (lambda: UndercountedComposition(LaplaceMechanism(1.0), 0), ClaimError, "k=0 is not a number of runs"),
@@ -267,3 +280,14 @@ def test_errors(call, kind, message):
     with pytest.raises(kind) as caught:
         call()
     assert message in str(caught.value)
+
+
+def test_advanced_composition_of_large_epsilons_is_no_bound_rather_than_an_error():
+    assert advanced_composition(800.0, 0.0, 3, 1e-6)[0] == math.inf
+
+
+def test_shared_noise_is_seen_by_lines_and_not_by_the_rounding_of_answers():
+    shifted = SharedNoiseLaplace(1.0, [lambda rows: len(rows) + 0.1, lambda rows: len(rows) + 0.3])
+    assert exact_epsilon(shifted.law([1]), shifted.law([1, 2])) == pytest.approx(1.0)
+    twisted = SharedNoiseLaplace(1.0, [len, lambda rows: 2 * len(rows)])
+    assert exact_epsilon(twisted.law([1]), twisted.law([1, 2])) == math.inf

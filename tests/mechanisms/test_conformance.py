@@ -27,20 +27,25 @@ from dpaudit.mechanisms import (
     GaussianMechanism,
     GeometricLaw,
     GeometricMechanism,
+    GroupTightMechanism,
     HistogramMechanism,
     Interval,
     IntervalOf,
     LaplaceByInverseCDF,
     LaplaceMechanism,
     LocalGaussianMechanism,
+    NameAndShame,
     ParallelComposition,
     PermuteAndFlip,
     PostedPriceAuction,
     RandomisedResponse,
     RandomisedResponseFold,
+    RareLeakLaplace,
     ReportNoisyMax,
     ScalarLaw,
     SequentialComposition,
+    SparseVector,
+    TranscriptLaw,
     UpAndDown,
     VectorGaussianMechanism,
 )
@@ -53,6 +58,7 @@ from dpaudit.mechanisms.faulty import (
     HalfNoiseHistogram,
     HalfSensitivityExponential,
     InvertedScaleLaplace,
+    LocalSensitivityLaplace,
     MisprintedNewtonGaussian,
     NoisyMaxMissingFactorTwo,
     NoisyMaxReleasingValue,
@@ -62,18 +68,24 @@ from dpaudit.mechanisms.faulty import (
     PartCountsForReplace,
     PerRowGeometric,
     PricesFromTheBids,
+    SparseVectorUnscaledNoise,
+    SparseVectorWithoutCutoff,
+    SparseVectorWithoutQueryNoise,
     SquaredRatioGeometric,
     TruthAmongTheLies,
+    TwiceExposed,
     Twin,
     UnclippedLocalGaussian,
     UndercountedComposition,
     UnderstatedSensitivityLaplace,
     VarianceAsScaleGaussian,
 )
+from dpaudit.mechanisms.name_and_shame import HIDDEN
 
 RUNS = 100_000
 ALARM = 1e-8
 SCORES = np.array([0.0, 2.0, 1.0, -1.5])
+ANSWERS = (0.5, -1.0, 0.0)
 BIDS = [1.0, 1.0, 3.01, 1.0]
 STAR = nx.star_graph(2)
 STAR.degree()  # networkx keeps this view in the graph from its first use on, which is no change of the data
@@ -89,7 +101,7 @@ CASES = [
     (BinomialMechanism(50, 1.0, sensitivity=2), -3),
     (VectorGaussianMechanism(1.0, 1e-5), (1.0, -2.0, 1e6)),
     (LocalGaussianMechanism(1.0, 1e-5, Interval(-1, 3)), 12.0),
-    (LocalGaussianMechanism(1.0, 1e-5, Ball(2.0)), (3.0, 4.0, 0.0)),
+    (LocalGaussianMechanism(1.0, 1e-5, Ball(2.0, 3)), (3.0, 4.0, 0.0)),
     (HistogramMechanism(1.0, k=3), [0, 2, 2, 2]),
     (HistogramMechanism(1.0, k=3, sensitivity=2, noise="geometric"), [0, 2, 2, 2]),
     (RandomisedResponse(1.0), 1),
@@ -109,6 +121,13 @@ CASES = [
     (ParallelComposition(THREE_PARTS, IntervalOf((1.0, 3.0))), BIDS),
     (RandomisedResponseFold(0.25, 30), 1),
     (UpAndDown(0.25, 30), 3),
+    (SparseVector(1.0), ANSWERS),
+    (SparseVector(2.0, 2, threshold=0.5, refresh=True), ANSWERS),
+    (SparseVector(2.0, 3, monotone=True), ANSWERS),
+    (NameAndShame(0.05), [7, 0, 7]),
+    (RareLeakLaplace(0.5, 0.01), 1.3),
+    (GroupTightMechanism(1.0, 0.01), 3),
+    (GroupTightMechanism(0.5, start=0.1), 4),
     (UnderstatedSensitivityLaplace(0.5), 7.0),
     (InvertedScaleLaplace(0.5), 7.0),
     (ClosedEndLaplace(0.5), 7.0),
@@ -119,7 +138,7 @@ CASES = [
     (OneForEpsilonGaussian(1.1, 1e-5), 1.0),
     (MisprintedNewtonGaussian(1.0, 1e-5), 1.0),
     (UnclippedLocalGaussian(1.0, 1e-5, Interval(-1, 3)), 12.0),
-    (UnclippedLocalGaussian(1.0, 1e-5, Ball(2.0)), (3.0, 4.0, 0.0)),
+    (UnclippedLocalGaussian(1.0, 1e-5, Ball(2.0, 3)), (3.0, 4.0, 0.0)),
     (HalfNoiseHistogram(1.0, k=3), [0, 2, 2, 2]),
     (TruthAmongTheLies(1.0, k=3), 2),
     (BinaryOddsForManyValues(1.0), 2),
@@ -133,14 +152,23 @@ CASES = [
     (PartCountsForReplace(0.5, (1.0, 3.0)), BIDS),
     (EdgeNoiseForNodes(0.5), STAR),
     (OneEndDegreeHistogram(0.5, max_degree=2), STAR),
+    (SparseVectorUnscaledNoise(1.0, cutoff=2), ANSWERS),
+    (SparseVectorWithoutQueryNoise(1.0), ANSWERS),
+    (SparseVectorWithoutCutoff(1.0), ANSWERS),
+    (TwiceExposed(0.05), [7, 0, 7]),
+    (LocalSensitivityLaplace(0.5), [0, 0]),
 ]
 
 
 def cells_of(law, outputs):
     """Counts and probabilities of cells: forty outcomes, or twenty equal parts of the law's CDF.
 
-    Of vectors, for every coordinate, and the quarters into which the medians of neighbouring coordinates cut the plane.
+    Of vectors, for every coordinate, and the quarters into which the medians of neighbouring coordinates cut the plane;
+    of transcripts, each.
     """
+    if isinstance(law, TranscriptLaw):
+        is_row = (outputs[:, None, :] == np.array(law.transcripts)).all(axis=2)
+        return is_row.sum(axis=0), np.exp(law.log_probabilities)
     if outputs.ndim == 2:
         return cells_of_vectors(law.marginals, outputs)
     if isinstance(law, (FiniteLaw, GeometricLaw, DiscreteGaussianLaw, BinomialLaw)):
@@ -153,7 +181,7 @@ def cells_of(law, outputs):
 
 def cells_of_vectors(marginals, outputs):
     cells = [cells_of(law, outputs[:, j]) for j, law in enumerate(marginals)]
-    medians = np.array([law.location for law in marginals])
+    medians = np.array([getattr(law, "location", HIDDEN) for law in marginals])
     is_above = outputs > medians
     above = np.array([float(law.sf(median)) for law, median in zip(marginals, medians, strict=True)])
     for j in range(len(marginals) - 1):
@@ -241,6 +269,9 @@ def test_the_histogram_tells_the_wrong_law():
         (ReportNoisyMax(1.0), ReportNoisyMax(1.0, noise="gumbel"), SCORES),
         (ExponentialMechanism(1.0), PermuteAndFlip(1.0), SCORES),
         (PostedPriceAuction(1.0, [1.0, 3.01]), PostedPriceAuction(1.0, [1.0, 3.01], monotone=True), BIDS),
+        (SparseVector(2.0, 2), SparseVector(2.0, 2, refresh=True), ANSWERS),
+        (NameAndShame(0.05), TwiceExposed(0.05), [7, 0, 7]),
+        (RareLeakLaplace(0.5, 0.01), LaplaceMechanism(0.5), 1.3),
     ]:
         assert is_far(right.law(dataset), wrong.sample(dataset, RUNS, np.random.default_rng(12)))
 

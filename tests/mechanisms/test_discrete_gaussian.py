@@ -6,6 +6,7 @@ Random tests use fixed seeds; each of the eight here raises a false alarm with p
 from __future__ import annotations
 
 import math
+import sys
 
 import mpmath
 import numpy as np
@@ -164,6 +165,19 @@ def test_errors(call, message):
     with pytest.raises(ClaimError) as caught:
         call()
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(("shift", "sigma", "delta"), [(370, 10.0, 0.01), (900, 10.0, 0.01), (380, 10.0, 1e-5)])
+def test_epsilon_of_laws_far_apart_is_nearly_that_of_normal_noise(shift, sigma, delta):
+    """Where the smaller probabilities are below any double."""
+    exact = exact_epsilon(DiscreteGaussianLaw(0, sigma), DiscreteGaussianLaw(shift, sigma), delta)
+    normal = exact_epsilon(GaussianLaw(0, sigma), GaussianLaw(shift, sigma), delta)
+    assert exact == pytest.approx(normal, rel=0.01)
+
+
+def test_no_delta_rounds_to_a_pure_claim():
+    mechanism = DiscreteGaussianMechanism(1.0, 60.0)
+    assert mechanism.claim.delta == sys.float_info.min
 
 
 def test_laws_of_different_sigma_are_not_compared():

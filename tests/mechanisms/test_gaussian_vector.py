@@ -84,16 +84,22 @@ def test_laws_that_have_no_divergence_in_closed_form():
 
 
 def test_local_noise_is_that_of_the_diameter():
-    number, vector = LocalGaussianMechanism(1.0, 1e-5, Interval(-1, 3)), LocalGaussianMechanism(1.0, 1e-5, Ball(2.0))
+    number, vector = LocalGaussianMechanism(1.0, 1e-5, Interval(-1, 3)), LocalGaussianMechanism(1.0, 1e-5, Ball(2.0, 3))
     assert number.scale == vector.scale == analytic_gaussian_scale(1.0, 1e-5, 4.0)
     assert number.claim == vector.claim == ApproxDP(1.0, 1e-5)
     assert number.law(2.5) == GaussianMechanism(1.0, 1e-5, 4.0).law(2.5)
-    assert vector.law([1.0, 0.5]) == VectorGaussianMechanism(1.0, 1e-5, 4.0).law([1.0, 0.5])
+    assert vector.law([1.0, 0.5, 0.0]) == VectorGaussianMechanism(1.0, 1e-5, 4.0).law([1.0, 0.5, 0.0])
+
+
+def test_vectors_of_another_length_are_refused_as_the_output_would_tell_it():
+    mechanism = LocalGaussianMechanism(1.0, 1e-5, Ball(1.0, 2))
+    with pytest.raises(DatasetError, match="the vector has 3 coordinates, the domain 2"):
+        mechanism.sample([1.0, 0.0, 0.0], 1, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(
     ("domain", "x", "y"),
-    [(Interval(-1, 3), -1e9, 40.0), (Ball(2.0), (1e200, 1e200, 0.0), (-5.0, -5.0, 0.0))],
+    [(Interval(-1, 3), -1e9, 40.0), (Ball(2.0, 3), (1e200, 1e200, 0.0), (-5.0, -5.0, 0.0))],
     ids=["numbers", "vectors"],
 )
 def test_clipping_is_what_protects_values_outside_the_domain(domain, x, y):
@@ -110,11 +116,11 @@ def test_unclipped_values_inside_the_domain_are_safe():
 
 
 def test_clipping_keeps_members_and_the_direction_of_others():
-    ball = Ball(2.0)
+    ball = Ball(2.0, 3)
     assert ball([1.0, -1.0, 0.5]) == (1.0, -1.0, 0.5)
-    assert ball([0.0, 0.0]) == (0.0, 0.0)
+    assert Ball(2.0, 2)([0.0, 0.0]) == (0.0, 0.0)
     for vector in ([3.0, -4.0], [1e308, 1e308], [1e-300, 5.0], [1.9, 1.9]):
-        clipped = np.array(ball(vector))
+        clipped = np.array(Ball(2.0, 2)(vector))
         assert math.hypot(*clipped) == pytest.approx(2.0, rel=1e-14)
         np.testing.assert_allclose(clipped / 2.0, np.array(vector) / math.hypot(*np.divide(vector, 1e200)) / 1e200)
     assert [Interval(-1, 3)(value) for value in (-7, 0.5, 8)] == [-1.0, 0.5, 3.0]
@@ -127,14 +133,15 @@ def test_clipping_keeps_members_and_the_direction_of_others():
         (lambda: VectorGaussianMechanism(1, 0), "delta=0 is not allowed; use 0 < delta < 1 (normal noise has no pure"),
         (lambda: VectorGaussianMechanism(-1, 0.1), "epsilon=-1 is not allowed"),
         (lambda: VectorGaussianMechanism(1, 0.1, sensitivity=0), "sensitivity=0 is not allowed"),
-        (lambda: LocalGaussianMechanism(1, 1.0, Ball(1.0)), "delta=1.0 is not allowed"),
+        (lambda: LocalGaussianMechanism(1, 1.0, Ball(1.0, 1)), "delta=1.0 is not allowed"),
         (lambda: LocalGaussianMechanism(1, 0.1, (0, 1)), "domain=(0, 1) is no domain; use Interval(low, high)"),
         (lambda: UnclippedLocalGaussian(1, 0.1, 2.0), "domain=2.0 is no domain"),
         (lambda: Interval(1, 1), "low=1 and high=1 bound no interval; use finite numbers with low < high"),
         (lambda: Interval(0, math.nan), "high=nan bound no interval"),
         (lambda: Interval(-math.inf, 0), "low=-inf and high=0 bound no interval"),
-        (lambda: Ball(0), "radius=0 is not allowed; use 0 < radius"),
-        (lambda: Ball(math.inf), "radius=inf is not allowed"),
+        (lambda: Ball(1.0, 0), "n_coords=0 is not a number of coordinates"),
+        (lambda: Ball(0, 1), "radius=0 is not allowed; use 0 < radius"),
+        (lambda: Ball(math.inf, 1), "radius=inf is not allowed"),
     ],
 )
 def test_errors(call, message):
@@ -143,7 +150,9 @@ def test_errors(call, message):
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize(("domain", "value"), [(Interval(0, 1), math.nan), (Ball(1.0), [math.nan]), (Ball(1.0), 0.5)])
+@pytest.mark.parametrize(
+    ("domain", "value"), [(Interval(0, 1), math.nan), (Ball(1.0, 1), [math.nan]), (Ball(1.0, 1), 0.5)]
+)
 def test_values_that_are_no_numbers_or_vectors_are_refused(domain, value):
     with pytest.raises(DatasetError, match="which is not a"):
         LocalGaussianMechanism(1.0, 0.1, domain).law(value)

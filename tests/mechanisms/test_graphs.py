@@ -61,7 +61,10 @@ def test_sensitivities_are_the_largest_changes_over_all_small_graphs(max_degree)
 @pytest.mark.parametrize("adjacency", [EDGES, NODES], ids=str)
 def test_claims_hold_exactly_on_all_small_graphs_and_are_attained(adjacency):
     pairs = list(edge_neighbours(4) if adjacency == EDGES else node_neighbours(4, 3))
-    for mechanism in (EdgeCountMechanism(0.6, adjacency, 3), DegreeHistogramMechanism(0.6, 3, adjacency)):
+    for mechanism in (
+        EdgeCountMechanism(0.6, adjacency, None if adjacency == EDGES else 3),
+        DegreeHistogramMechanism(0.6, 3, adjacency),
+    ):
         assert mechanism.claim == PureDP(0.6)
         assert all(adjacency.distance(x, y) == 1 for x, y in pairs)
         largest = max(exact_epsilon(mechanism.law(x), mechanism.law(y)) for x, y in pairs)
@@ -197,3 +200,15 @@ def test_lines_and_pickles(mechanism, line):
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_a_largest_degree_has_no_part_in_a_claim_for_edges():
+    with pytest.raises(ClaimError, match="max_degree=3 has no part in a claim for edges"):
+        EdgeCountMechanism(0.5, max_degree=3)
+
+
+def test_twin_refuses_nodes_of_a_larger_degree_than_its_truth_is_for():
+    import networkx as nx
+
+    with pytest.raises(DatasetError):
+        EdgeNoiseForNodes(1.0, 3).law(nx.star_graph(9))

@@ -209,6 +209,19 @@ def test_pure_epsilons():
     assert exact_epsilon(impossible, impossible) == 0.0
 
 
+def test_exact_epsilon_of_tables_where_probabilities_are_below_any_double():
+    """The truthful answer has loss 800 and probability nearly 1: epsilon = ln((1 − delta)/e^−800)."""
+    laws = [FiniteLaw((0.0, -800.0)), FiniteLaw((-800.0, 0.0))]
+    assert exact_epsilon(*laws, 0.1) == pytest.approx(800 + math.log(0.9), rel=1e-12)
+
+
+def test_a_delta_that_a_set_of_outcomes_attains_covers_it():
+    tenth = math.log(0.1)
+    laws = [FiniteLaw((math.log(0.9), tenth, -math.inf)), FiniteLaw((math.log(0.9), -math.inf, tenth))]
+    assert exact_epsilon(*laws, 0.1) == pytest.approx(0.0, abs=1e-12)
+    assert exact_epsilon(*laws, 0.0999) == math.inf
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
