@@ -41,7 +41,7 @@ def experiments() -> list[Experiment]:
             document="definition",
             statement="A mechanism that is (epsilon, delta)-DP is (k epsilon, delta (e^(k epsilon) - 1)/(e^epsilon - "
             "1))-DP for datasets k steps apart, and so (k epsilon, k e^((k-1) epsilon) delta)-DP too.",
-            source="Dwork & Roth (2014), Theorem 2.2; Vadhan (2017), Lemma 2.2",
+            source="Dwork & Roth (2014), Theorem 2.2 and Section 2.3 (the product); compare Vadhan (2017), Lemma 2.2",
             cases=(*_pure_groups(), *_groups_with_delta()),
             draw=group_figure,
         ),

@@ -60,7 +60,7 @@ def errata_page(suite: Suite) -> str:
     for place, erratum in enumerate(ERRATA, start=1):
         rows = list(dict.fromkeys(ids[name] for name in _CASE.findall(erratum.text)))
         heading = f"## {place}. {erratum.title}"
-        about = f"*{erratum.source}" + (f"; rows {', '.join(rows)}*" if rows else "*")
+        about = f"*{erratum.source}" + (f"; row{'s' if len(rows) > 1 else ''} {', '.join(rows)}*" if rows else "*")
         text = _CASE.sub(lambda match: f"(`{match[1]}` {found[match[1]]})", erratum.text)
         parts += [heading, about, text]
     return "\n\n".join(parts) + "\n"

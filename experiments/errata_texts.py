@@ -117,7 +117,7 @@ ERRATA: tuple[Erratum, ...] = (
         source=_EXPONENTIAL,
         text=(
             "The exponent of the first factor uses the bound variable r' of the sum where it must use r, as the "
-            "document itself corrects; and the lower bound follows by symmetry rather than as printed. Measured apart, "
+            "document itself corrects; the lower bound follows by symmetry. Measured apart, "
             "the factor with r, the numerator, and the normaliser each keep within ε/2 {E1-halves}; without the 2 they "
             "do not {E1-halves-missing-2}."
         ),

@@ -45,8 +45,8 @@ def group_delta(epsilon: float, delta: float, k: int, form: Form = "sum") -> flo
 
     References
     ----------
-    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Theorem 2.2 for delta 0; Vadhan (2017),
-    The complexity of differential privacy, Lemma 2.2.
+    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Theorem 2.2 for delta 0 and Section 2.3
+    for the product; Vadhan (2017), The complexity of differential privacy, Lemma 2.2, has a slightly larger delta.
 
     Examples
     --------
@@ -86,18 +86,28 @@ class GroupPrivacy:
     form: Form = "sum"
     bound_on: Literal["epsilon", "delta"] = "epsilon"
 
+    def __post_init__(self) -> None:
+        group_delta(self.epsilon, self.delta, 1, self.form)  # refuses the parameters
+
     def __call__(self, distance: float) -> Claim:
         """What holds at this distance, rounded up to whole steps.
 
         Raises
         ------
         ClaimError
-            Where the delta reaches 1, and nothing is claimed.
+            For a distance that is not positive and finite, or at which delta reaches 1 and nothing is claimed.
         """
+        if not 0 < distance < math.inf:
+            raise ClaimError(f"distance={distance!r} is no size of a group; use 1, 2, ….", distance=distance)
         k = math.ceil(distance)
         if self.delta == 0:
             return PureDP(k * self.epsilon)
-        return ApproxDP(k * self.epsilon, group_delta(self.epsilon, self.delta, k, self.form), self.bound_on)
+        delta = group_delta(self.epsilon, self.delta, k, self.form)
+        if delta >= 1:
+            raise ClaimError(
+                f"at distance {k} delta is {delta:.3g}, so nothing is claimed; use a smaller distance.", distance=k
+            )
+        return ApproxDP(k * self.epsilon, delta, self.bound_on)
 
 
 @dataclass(frozen=True, slots=True)
