@@ -7,6 +7,7 @@ from . import (
     definition,
     exponential_mechanism,
     laplace_composition,
+    named,
     reference,
     renyi_proposition,
 )
@@ -19,6 +20,7 @@ _MODULES = (
     renyi_proposition,
     definition,
     laplace_composition,
+    named,
 )
 
 

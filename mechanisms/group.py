@@ -31,7 +31,7 @@ def group_delta(epsilon: float, delta: float, k: int, form: Form = "sum") -> flo
         At least 1.
     form : {"sum", "product"}
         The sum δ(1 + e^ε + … + e^{(k−1)ε}) = δ(e^{kε} − 1)/(e^ε − 1), which is attained (`GroupTightMechanism`), or k
-        times its largest term, k e^{(k−1)ε} δ, which is what most texts state.
+        times its largest term, k e^{(k−1)ε} δ, a simpler bound.
 
     Returns
     -------

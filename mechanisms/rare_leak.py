@@ -17,7 +17,7 @@ from .noise import pieces
 from .queries import Query, identity, real_answer
 
 OFFSET: Final = 1000.0
-"""What is added to an answer that leaks, so that it is no noisy answer by chance."""
+"""What is added to an answer that leaks: far outside the noise, where that has a scale below about fifty."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class TestGroupDelta:
         for form in ("sum", "product"):
             claim = GroupPrivacy(0.5, 1e-3, form, bound_on="delta")(3)
             assert claim == ApproxDP(1.5, group_delta(0.5, 1e-3, 3, form), "delta")
-        with pytest.raises(ClaimError, match="at distance 2 delta is 2.72, so nothing is claimed"):
+        with pytest.raises(ClaimError, match=r"at distance 2 delta is 2\.72, so nothing is claimed"):
             GroupPrivacy(1.0, 0.5, "product")(2)  # 2 e · 0.5, a delta that claims nothing
 
     def test_boundaries_composed_k_times_are_the_sum_form(self):
