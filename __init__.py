@@ -13,6 +13,7 @@ from .audit.measure import count_cells
 from .audit.propositions import NFoldComposition, ProbabilityPreservation
 from .audit.records import Entry, Suite, load, save
 from .audit.renyi import RenyiDP, ZeroConcentratedDP
+from .audit.statements import Point, StatementResult
 from .audit.verdicts import AuditResult, Verdict
 
 __all__ = [
@@ -22,6 +23,8 @@ __all__ = [
     "count_cells",
     "CellCounts",
     "AuditResult",
+    "StatementResult",
+    "Point",
     "Verdict",
     "Entry",
     "Suite",

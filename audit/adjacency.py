@@ -41,9 +41,10 @@ class Adjacency(ABC):
         measured = self.distance(x, y)
         if not self.holds(measured, distance):
             found = "at no finite distance" if math.isinf(measured) else f"at distance {measured:.6g}"
+            way_out = "" if measured in (0, math.inf) else ", or distance= to audit the claim at that distance"
             raise AdjacencyError(
-                f"the pair is {found} under {self}, not at {distance:g}: {self.difference(x, y)}; pass another pair, "
-                "or distance= to audit the claim at that distance.",
+                f"the pair is {found} under {self}, not at {distance:g}: {self.difference(x, y)}; pass another pair"
+                f"{way_out}.",
                 measured=measured,
                 distance=distance,
             )

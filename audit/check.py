@@ -136,7 +136,7 @@ def check(
     started = time.perf_counter()
     sampler, distance, jobs = as_sampler(mechanism, name), check_distance(distance), check_jobs(jobs)
     if is_empty(x) and is_empty(y):
-        raise DatasetError("both datasets are empty; pass one that holds the row in which neighbours differ.")
+        raise DatasetError("both datasets are empty; pass one that holds what neighbours differ in.")
     if adjacency is not None:
         if not isinstance(adjacency, Adjacency):
             raise OptionError(

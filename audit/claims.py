@@ -165,6 +165,13 @@ ClaimAtDistance: TypeAlias = Callable[[float], Claim]
 
 def claim_at(claim: Claim | ClaimAtDistance, distance: float) -> Claim:
     """The claim for datasets `distance` apart: a function of the distance is called, a claim is taken as `group`."""
+    if isinstance(claim, GroupClaim) and distance != 1:
+        raise ClaimError(
+            f"claim={claim} is for a distance already, and distance={distance:g} would group it again; pass the claim "
+            "for neighbours.",
+            claim=claim,
+            distance=distance,
+        )
     if isinstance(claim, Claim):
         return claim.group(cast(int, distance))
     if not callable(claim) or isinstance(claim, type):

@@ -78,7 +78,7 @@ def rows_of(dataset: Any) -> Counter[Any]:
     if isinstance(dataset, (str, bytes, dict)) or not isinstance(dataset, (Sequence, set, frozenset)):
         raise DatasetError(
             f"a dataset of type {type(dataset).__name__} has no rows to compare; use a list, an array or a data frame, "
-            "or an adjacency of values such as Within or Local.",
+            "or an adjacency of values such as Within or Local (of graphs, EdgeNeighbours or NodeNeighbours).",
             type=type(dataset).__name__,
         )
     return Counter(_row_key(row) for row in dataset)

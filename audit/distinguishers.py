@@ -31,6 +31,9 @@ _FITTED_SHARE = 0.25  # of the caution, for the one event that a fitted curve pr
 # An event that contradicts the claim by this many standard errors in the pilot is taken before one that does not: it
 # may be rare, and the most cautious choice would never see it.
 _SUSPICION = 3.0
+# Where the pilot shows no difference at all, an event that nearly always or hardly ever happens has the best bound and
+# says the least: no excess could be seen on it. Then each outcome has to have this share of the runs.
+_COMMON = 0.05
 _DIRECTIONS: tuple[Direction, ...] = ("x", "y")
 _ANGLES = np.linspace(0.0, math.pi / 2, 9)
 
@@ -115,6 +118,13 @@ def _choose(families: list[Family[Any]], criterion: _Criterion, directions: tupl
         suspect = _best(families, replace(criterion, caution=_SUSPICION), directions)
         if suspect is not None and suspect[0] > 0:
             best = suspect
+    if (
+        best[0] + criterion.claim.strength <= 0
+        and criterion.claim.strength_name != "delta"
+        and not criterion.is_one_way
+    ):
+        common = _best(families, replace(criterion, least_share=_COMMON), directions)
+        best = best if common is None else common
     _, family, inside, direction, index = best
     hits_x, hits_y = int(family.hits_x[index]), int(family.hits_y[index])
     if not inside:
@@ -159,6 +169,7 @@ class _Criterion:
     runs: int
     z: float
     caution: float
+    least_share: float = 0.0  # of the pilot runs, inside an event and outside, that make it worth testing
     is_one_way: bool = False  # whether the direction is given, and not to be chosen with the event
 
     def values(self, hits_x: Array, hits_y: Array, held: int, inside: bool, direction: Direction) -> Array:
@@ -176,6 +187,9 @@ class _Criterion:
         # An event says the same as its complement in the other direction; keep the one with the larger ratio.
         # An event that never fails cannot be likelier on the other side.
         useless = np.isnan(found) | (hits_q == held)
+        useless |= np.minimum(np.minimum(hits_p, held - hits_p), np.minimum(hits_q, held - hits_q)) < (
+            self.least_share * held
+        )
         if not self.is_one_way:
             useless |= hits_p * (held - hits_p) < hits_q * (held - hits_q)
         return np.where(useless, -math.inf, found - claim.strength)

@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from .errors import MechanismError
+from .errors import AuditError, MechanismError
 from .outputs import Outputs, Raised, as_outputs
 
 _SIZE = "size"
@@ -63,6 +63,8 @@ class Sampler:
             return as_outputs([self._run(dataset, rng) for _ in range(size)], size, self.name)
         try:
             raw = self.call(dataset, size, rng)
+        except AuditError:  # a mechanism of this library's that refuses the dataset says so itself
+            raise
         except (Exception, SystemExit) as error:
             raise MechanismError(
                 f"{self.name} raised {type(error).__name__} while drawing a block of {size} runs: {error}; "

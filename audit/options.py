@@ -32,7 +32,7 @@ def check_seed(seed: int | None) -> int:
 
 
 def check_jobs(jobs: int | None) -> int | None:
-    if jobs is not None and (not _is_whole(jobs) or jobs == 0):
+    if jobs is not None and (not _is_whole(jobs) or not (jobs >= 1 or jobs == -1)):
         raise OptionError(f"jobs={jobs!r} is no number of workers; use 1 or more, or -1 for every core.", jobs=jobs)
     return jobs
 

@@ -66,6 +66,15 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """What the entries of an experiment are about: its id, the statement that they test, and who stated it."""
+
+    id: str
+    statement: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
     """Audits that were run together; what is written to ``results.json``.
 
@@ -73,12 +82,15 @@ class Suite:
     ----------
     title : str
     entries : tuple of Entry
+    topics : tuple of Topic
+        Of the experiments that the entries belong to.
     environment : dict
         Timings, paths, machine and command line: all that may differ between two runs with the same seed.
     """
 
     title: str
     entries: tuple[Entry, ...]
+    topics: tuple[Topic, ...] = ()
     environment: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def adjusted_p_values(self) -> tuple[float, ...]:
@@ -107,7 +119,7 @@ _TYPES: dict[str, type[Any]] = {
         PureDP, ApproxDP, GaussianDP, GroupClaim, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOffCurve,
         ProbabilityPreservation, NFoldComposition,
         Intervals, Outcomes, Projected, Counts, Pair, Finding, Look, CellCounts, Sketch, AuditResult, Point,
-        StatementResult, Entry, Suite,
+        StatementResult, Entry, Topic, Suite,
         Raised, Opaque,
     )
 }  # fmt: skip

@@ -131,9 +131,12 @@ class StatementResult:
     environment: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
-        if not self.points:
-            raise OptionError("a statement without numbers says nothing; give at least one point.")
-        if not 0.0 < self.alpha < 1.0:
+        object.__setattr__(self, "points", tuple(self.points))
+        if not self.points or not all(isinstance(point, Point) for point in self.points):
+            raise OptionError("a statement without numbers says nothing; give at least one Point.", points=self.points)
+        if isinstance(self.runs, bool) or not isinstance(self.runs, int) or self.runs < 1:
+            raise OptionError(f"runs={self.runs!r} is no number of runs; use 1 or more.", runs=self.runs)
+        if not isinstance(self.alpha, float) or not 0.0 < self.alpha < 1.0:
             raise OptionError(f"alpha={self.alpha!r} is no error probability; use 0 < alpha < 1.", alpha=self.alpha)
 
     @property
@@ -166,7 +169,8 @@ class StatementResult:
         quantity = f"{self.quantity} at {worst.at}" if worst.at else self.quantity
         text = f"{self.verdict.name.replace('_', ' ')}: {quantity} in {worst.interval}, {worst.allowed} ({confidence})"
         if self.verdict is Verdict.INCONCLUSIVE:
-            text += f"; intervals at most {self.largest_width:.2g} wide are needed, so use more runs"
+            wanted = "" if math.isinf(self.largest_width) else f" at most {self.largest_width:.2g} wide"
+            text += f"; intervals{wanted} are needed for every number, so use more runs"
         if len(self.points) > 1:
             text += f"; {len(self.points)} numbers were looked at"
         return text

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .cell_counts import CellCounts
-from .claims import Claim
+from .claims import Claim, GroupClaim
 from .distinguishers import Direction
 from .errors import OptionError
 from .events import Event
@@ -217,7 +217,7 @@ class AuditResult:
 
     def __str__(self) -> str:
         claim, confidence = self.directed_claim, f"{100 * (1 - self.alpha):.12g}% confidence"
-        claimed = f"claimed {claim.strength:.4g}"
+        claimed = f"claimed {claim.strength:.4g}{' per step' if isinstance(claim, GroupClaim) else ''}"
         if self.verdict is Verdict.REFUTED:
             found = claim.describe_strength(self.bound)
             if f"{self.bound:.4g}" == f"{claim.strength:.4g}":  # above it, if only in a later digit

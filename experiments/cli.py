@@ -61,8 +61,8 @@ def run(
 ) -> None:
     """Run experiments: by default the reference mechanisms and their faulty twins, `all` for all there are.
 
-    Exit status 0 if every case says what is expected of it, 1 if any does not: a true version that is refuted, or a
-    false one that is not.
+    Exit status 0 if every case says what is expected of it, 1 if any does not: a true version that is refuted, a false
+    one that is not, or any that is inconclusive, for which too few `--runs` may be the reason.
 
     Example: `dpaudit run E2 D7`
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..audit.adjacency import Adjacency
@@ -182,7 +183,11 @@ def select(experiments: Sequence[Experiment], names: Sequence[str], documents: S
     ids = {experiment.id.lower() for experiment in experiments}
     for name in names:
         if name not in known and name.lower() not in ids and name != "all":
-            raise UnknownNameError(f"{name!r} is no experiment; `dpaudit list` shows their names.", name=name)
+            near = get_close_matches(name, [*known, *(experiment.id for experiment in experiments)], n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise UnknownNameError(
+                f"{name!r} is no experiment and no case; {hint}`dpaudit list all` shows their names.", name=name
+            )
     for document in documents:
         if document not in {experiment.document for experiment in experiments}:
             found = ", ".join(dict.fromkeys(experiment.document for experiment in experiments))

@@ -24,5 +24,5 @@ def pure_version(
     """An audit of a pure claim, by default the mechanism's own, with the exact epsilon of the pair."""
     version = true_version if is_true else false_version
     given = mechanism.claim if claim is None else claim
-    exact = exact_epsilon(*(mechanism.law(dataset) for dataset in pair))
+    exact = round(exact_epsilon(*(mechanism.law(dataset) for dataset in pair)), 12)  # 4e-16 is the rounding of 0
     return version(name, mechanism, *pair, given, adjacency, exact=exact, runs=runs, note=note)

@@ -186,7 +186,8 @@ def events_of_all_sizes(
     points: list[Point] = []
     for j in range(len(thresholds)):
         points.append(Point(at=f"event {j + 1} on y", estimate=q[j], lower=q_low[j], upper=q_high[j]))
-        points.append(Point(at=f"event {j + 1} on x", estimate=p[j], lower=p_low[j], upper=p_high[j], high=allowed[j]))
+        high = allowed[j] if allowed[j] < 1 else math.inf  # a probability of at most 1 is no statement
+        points.append(Point(at=f"event {j + 1} on x", estimate=p[j], lower=p_low[j], upper=p_high[j], high=high))
     return StatementResult(
         statement=f"no event crosses the boundary of {claim}",
         quantity="probability",

@@ -93,12 +93,13 @@ def _by_case(done: Sequence[tuple[Experiment, list[_Row]]]) -> Table:
 
 def _case_cells(row: _Row) -> tuple[str, ...]:
     case, first = row.case, row.results[0]
+    exact = None if isinstance(first, StatementResult) and len(first.points) > 1 else case.exact
     shown = [result.bound if isinstance(result, AuditResult) else result.worst.estimate for result in row.results]
     return (
         case.name,
         "false" if case.expected is Verdict.REFUTED else "true",
         f"{first.claim}, {first.claim.strength_name}" if isinstance(first, AuditResult) else case.claimed,
-        number(case.exact),
+        number(exact),
         number(min(shown)),
         number(statistics.median(shown)),
         number(max(shown)),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..audit.records import Entry, Suite, save
+from ..audit.records import Entry, Suite, Topic, save
 from .experiment import Case, Experiment
 
 
@@ -16,7 +16,6 @@ def run_experiments(
     *,
     alpha: float,
     seed: int,
-    title: str = "Mechanisms, right and wrong",
     runs: int | None = None,
     jobs: int | None = None,
     out: Path | None = None,
@@ -36,7 +35,9 @@ def run_experiments(
     """
     started = time.perf_counter()
     entries: list[Entry] = []
-    suite = Suite(title=title, entries=())
+    topics = tuple(Topic(id=each.id, statement=each.statement, source=each.source) for each in experiments)
+    title = _title([each.id for each in experiments])
+    suite = Suite(title=title, entries=(), topics=topics)
     for experiment in experiments:
         for case in experiment.cases:
             size = case.runs if runs is None else runs
@@ -55,8 +56,16 @@ def run_experiments(
             suite = Suite(
                 title=title,
                 entries=tuple(entries),
+                topics=topics,
                 environment={**(environment or {}), "seconds": round(time.perf_counter() - started, 3)},
             )
             if out is not None:
                 save(suite, out / "results.json")
     return suite
+
+
+def _title(ids: Sequence[str]) -> str:
+    if list(ids) == ["reference"]:
+        return "Mechanisms, right and wrong"
+    shown = ", ".join(ids[:8])
+    return f"Experiment{'s' * (len(ids) != 1)} {shown}" + (f" and {len(ids) - 8} more" if len(ids) > 8 else "")

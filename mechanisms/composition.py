@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..audit.claims import ApproxDP, Claim, PureDP, check_number
-from ..audit.errors import ClaimError, OptionError
+from ..audit.errors import ClaimError, MechanismError, OptionError
 from .chain_law import ChainLaw
 from .checks import check_count
 from .divergences import Law, ScalarLaw
@@ -54,9 +54,16 @@ def total_budget(claims: Iterable[Claim]) -> Budget:
     return budget(math.fsum(epsilons), math.fsum(deltas))
 
 
-def columns(outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Outputs as one row for each run, shape (size, n_coords)."""
-    return outputs if outputs.ndim == 2 else outputs[:, None]
+def columns(outputs: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Outputs as one row of numbers for each run, shape (size, n_coords); else a `MechanismError`."""
+    numbers = np.asarray(outputs)
+    if numbers.dtype.kind not in "biuf":
+        raise MechanismError(
+            f"a part's outputs are of type {numbers.dtype}, which has no place beside numbers in a row; code them as "
+            "numbers.",
+            dtype=str(numbers.dtype),
+        )
+    return numbers if numbers.ndim == 2 else numbers[:, None]
 
 
 def side_by_side(laws: Iterable[Law]) -> ProductLaw:
@@ -91,8 +98,8 @@ def check_parts(mechanisms: Iterable[ReferenceMechanism]) -> tuple[ReferenceMech
     for part in parts:
         if not (hasattr(part, "claim") and hasattr(part, "sample")):
             raise ClaimError(
-                f"{part!r:.60} is no mechanism with a claim and a sample method; use one such as "
-                "LaplaceMechanism(0.5).",
+                f"{part!r:.60} is no mechanism with a claim and a sample method; use LaplaceMechanism(0.5), say, or an "
+                "object of yours with .claim and .sample(dataset, size, rng).",
                 mechanism=part,
             )
     if not parts:

@@ -75,6 +75,8 @@ def group_delta(epsilon: float, delta: float, k: int, form: Form = "sum") -> flo
 class GroupPrivacy:
     """A claim as a function of the distance k: (k·epsilon, `group_delta`)-DP, or k·epsilon-DP without a delta.
 
+    It goes to `check` as it is, ``claim=GroupPrivacy(0.5, 1e-5), distance=k``, which calls it.
+
     Examples
     --------
     >>> print(GroupPrivacy(0.5)(4), GroupPrivacy(1.0, 1e-5)(2))
@@ -88,6 +90,7 @@ class GroupPrivacy:
 
     def __post_init__(self) -> None:
         group_delta(self.epsilon, self.delta, 1, self.form)  # refuses the parameters
+        ApproxDP(self.epsilon, self.delta, self.bound_on)
 
     def __call__(self, distance: float) -> Claim:
         """What holds at this distance, rounded up to whole steps.

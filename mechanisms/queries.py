@@ -137,7 +137,15 @@ class EachCandidate:
         _check_some("candidates", self.candidates)
 
     def __call__(self, dataset: Any) -> list[float]:
-        return [self.utility(dataset, candidate) for candidate in self.candidates]
+        scores = [self.utility(dataset, candidate) for candidate in self.candidates]
+        for place, score in enumerate(scores):
+            if np.ndim(score) > 0:
+                raise DatasetError(
+                    f"the utility of candidate {place} is {score!r:.60}, which is no number; return one for each "
+                    "candidate.",
+                    candidate=self.candidates[place],
+                )
+        return scores
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,6 +115,8 @@ def query_sensitivity(
         )
     # Neighbours share a core: they are the core with and without a row, or with one of two rows.
     core_sizes = range(min_rows, max_rows) if is_growth else range(max(min_rows, 1) - 1, max_rows)
+    if not is_growth and len(rows) == 1:
+        raise OptionError("a domain of one row has no other to replace it by; give two rows or more.", domain=rows)
     n_pairs = _count(rows, core_sizes) * (len(rows) if is_growth else math.comb(len(rows), 2))
     if not 0 < n_pairs <= _MAX_PAIRS:
         raise OptionError(

@@ -13,6 +13,7 @@ from ..audit.verdicts import AuditResult, Verdict
 from .figures import forest, outputs_figure, svg
 from .terminal import (
     MARKS,
+    exact,
     expectation,
     expectations,
     false_alarms,
@@ -40,9 +41,11 @@ def html(suite: Suite, drawings: Sequence[tuple[str, str, Figure]] = ()) -> str:
     from markupsafe import Markup
 
     counts = verdict_counts(suite)
+    n_audits = sum(isinstance(entry.result, AuditResult) for entry in suite.entries)
     tally = ", ".join(f"{count:,} {verdict.value}" for verdict, count in counts.items())
     label = (
-        f"Bound, estimate and exact value of each audit as fractions of its claim: {tally}. The table has the numbers."
+        f"Bound, estimate and exact value of each of {n_audits:,} audits as fractions of its claim. The table has the "
+        f"numbers, and those of all {len(suite.entries):,} checks: {tally}."
     )
     drawn = [
         (visible(title, 100), prose(caption), Markup(svg(figure, label=f"{title}: {caption}", prefix=f"d{index}-")))
@@ -60,6 +63,7 @@ def html(suite: Suite, drawings: Sequence[tuple[str, str, Figure]] = ()) -> str:
         forest_narrow=Markup(svg(forest(suite, narrow=True), label=label, prefix="all-narrow-")),
         has_forest=any(isinstance(entry.result, AuditResult) for entry in suite.entries),
         drawings=drawn,
+        topics=[(visible(each.id, 100), prose(each.statement), prose(each.source)) for each in suite.topics],
         audits=[_audit(entry, index) for index, entry in enumerate(suite.entries, 1)],
         alphas=" or ".join(number(alpha) for alpha in alphas),
         confidences=" or ".join(percent(1 - alpha) for alpha in alphas),
@@ -101,7 +105,7 @@ def _audit(entry: Entry, index: int) -> dict[str, Any]:
         "sentence": prose(str(result)),
         "claim": visible(stated(result), 100),
         "short_bound": visible(found(result)),
-        "exact": number(entry.exact),
+        "exact": number(exact(entry)),
         "resolution": number(findable(result)),
         "runs": f"{result.runs:,}",
         "seconds": number(seconds(result)),
@@ -144,7 +148,7 @@ def _statement_facts(entry: Entry, result: StatementResult) -> list[tuple[str, s
     facts = [
         ("Statement", visible(result.statement)),
         ("Intervals", f"{visible(result.method)}; all hold together at {percent(1 - result.alpha)} confidence"),
-        ("Exact value", "not known" if entry.exact is None else number(entry.exact)),
+        ("Exact value", "not known" if exact(entry) is None else number(exact(entry))),
         ("Runs", f"{result.runs:,} on each dataset"),
         ("Seed", str(result.seed)),
         ("As expected", expectation(entry)),

@@ -9,6 +9,7 @@ from ..audit.statements import StatementResult
 from ..audit.verdicts import Verdict
 from .terminal import (
     MARKS,
+    exact,
     expectations,
     false_alarms,
     findable,
@@ -39,13 +40,21 @@ def markdown(suite: Suite) -> str:
     shown = [entry for entry in suite.entries if entry.result.verdict is Verdict.REFUTED or not entry.is_met]
     if shown:
         parts += ["### Refuted or unexpected", "\n".join(_detail(entry) for entry in shown)]
+    if suite.topics:
+        topics = (
+            f"- **{escaped(t.id, 80)}**: {escaped(prose(t.statement), 2_000)} ({escaped(prose(t.source))})"
+            for t in suite.topics
+        )
+        parts += ["### What was put to the test", "\n".join(topics)]
     confidence = " or ".join(percent(1 - alpha) for alpha in sorted({entry.result.alpha for entry in suite.entries}))
     parts.append(
         "<sub>Each audit tests one event, chosen on separate runs, on one pair of datasets; a bound holds with "
         f"probability {confidence or '1 − alpha'}. A claim that is not refuted is not "
         "shown to hold: only these pairs and events were looked at. *Excess findable* is how far above the claim the "
-        "event would have had to reach to be found with the audit's power. Nothing is corrected across audits: if "
-        f"every claim held, up to {number(false_alarms(suite))} false alarms would be expected among these {n:,}.</sub>"
+        "event would have had to reach to be found with the audit's power. A statement about numbers is refuted where "
+        "one of its intervals, which hold together, lies outside what is stated. Nothing is corrected across audits: "
+        f"if every claim held, up to {number(false_alarms(suite))} false alarms would be expected among these "
+        f"{n:,}.</sub>"
     )
     return "\n\n".join(parts) + "\n"
 
@@ -78,7 +87,7 @@ def _table(suite: Suite) -> str:
                 escaped(stated(result), 60),
                 f"{MARKS[result.verdict]} {result.verdict.value}",
                 escaped(found(result), 60),
-                number(entry.exact),
+                number(exact(entry)),
                 number(findable(result)),
                 f"{result.runs:,}",
                 "–" if entry.expected is None else entry.expected.value,

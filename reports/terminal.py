@@ -101,14 +101,14 @@ def false_alarms(suite: Suite) -> float:
 def held_together(suite: Suite) -> str:
     """A sentence: what is refuted when all audits together may raise one false alarm with probability .05."""
     refuted = sum(p <= 0.05 for p in suite.adjusted_p_values())
-    return f"Refuted with a family-wise error of 0.05 (Holm): {refuted:,}."
+    return f"With one false alarm among all allowed with probability 0.05 (Holm), {refuted:,} would be refuted."
 
 
 def stated(result: AuditResult | StatementResult) -> str:
     """The claim, or what a statement allows its worst number to be."""
     if isinstance(result, AuditResult):
         return str(result.claim)
-    return f"{result.quantity}: {result.worst.allowed}"
+    return f"{result.worst.at or result.quantity}: {result.worst.allowed}"
 
 
 def found(result: AuditResult | StatementResult) -> str:
@@ -116,6 +116,13 @@ def found(result: AuditResult | StatementResult) -> str:
     if isinstance(result, AuditResult):
         return f"{symbol(result.claim.strength_name)} ≥ {number(result.bound)}"
     return result.worst.interval
+
+
+def exact(entry: Entry) -> float | None:
+    """The exact value of what is bounded, where it is known; a statement of many numbers has none."""
+    if isinstance(entry.result, StatementResult) and len(entry.result.points) > 1:
+        return None
+    return entry.exact
 
 
 def findable(result: AuditResult | StatementResult) -> float | None:
@@ -174,10 +181,10 @@ def table(suite: Suite) -> Table:
         colour = _COLOURS[result.verdict]
         drawn.add_row(
             Text(visible(entry.name, 60)),
-            Text(visible(stated(result), 40)),
+            Text(visible(stated(result), 80)),
             Text(f"{MARKS[result.verdict]} {result.verdict.value}", style=colour),
             Text(number(result.bound) if isinstance(result, AuditResult) else result.worst.interval),
-            Text(number(entry.exact)),
+            Text(number(exact(entry))),
             Text(number(findable(result))),
             Text(f"{result.runs:,}"),
             Text(number(seconds(result))),

@@ -272,3 +272,9 @@ def test_approximate_dp_is_the_largest_that_keeps_both_inequalities(epsilon, del
     larger = min(1.0, value * (1 + 1e-6) + 1e-300)
     if value < 1 - 1e-6 and rest > 1e-9:
         assert larger > math.exp(epsilon) * q + delta or 1 - q > math.exp(epsilon) * (1 - larger) + delta
+
+
+def test_a_claim_for_a_distance_is_not_grouped_again():
+    with pytest.raises(ClaimError, match="is for a distance already, and distance=3 would group it again"):
+        claim_at(PureDP(0.5).group(3), 3)
+    assert claim_at(PureDP(0.5).group(3), 1) == PureDP(0.5).group(3)  # for a pair that was declared so

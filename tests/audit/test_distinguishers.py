@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit import ApproxDP, PureDP
+from dpaudit import ApproxDP, GaussianDP, PureDP
 from dpaudit.audit.distinguishers import choose_event
 from dpaudit.audit.events import Intervals, Projected
 from dpaudit.audit.outputs import Raised, as_outputs
+from dpaudit.mechanisms import RareLeakLaplace
 
 HELD = 10_000
 RUNS = 200_000
@@ -262,3 +263,27 @@ def test_pilot_counts_are_those_of_the_event():
             assert choice.pilot_runs in (HELD, HELD // 2)
             assert choice.event.count(x[part]) == choice.pilot_hits_x
             assert choice.event.count(y[part]) == choice.pilot_hits_y
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 1e-3), GaussianDP(1.0)], ids=str)
+def test_equal_laws_are_compared_on_an_event_that_would_show_an_excess(claim):
+    """Not on one that nearly always happens, whose bound is the nearest to 0 and which nothing could change."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        parts = rng.laplace(size=(4, 5_000))
+        choice = choose_event(*parts, claim, 190_000, 0.05)
+        for hits in (choice.pilot_hits_x, choice.pilot_hits_y):
+            assert 0.05 <= hits / choice.pilot_runs <= 0.95
+
+
+def test_a_deep_pilot_prefers_a_leak_to_a_lucky_union():
+    """Laplace noise around 0 and 1, but once in a thousand runs 1000 and 1001: at epsilon 1 that is all the delta.
+
+    Of the unions of common cells the luckiest looks better, unless caution is kept for what is not rare.
+    """
+    for seed in range(3):
+        mechanism, rng = RareLeakLaplace(1.0, 1e-3), np.random.default_rng(seed)
+        parts = [mechanism.sample(answer, 166_000, rng) for answer in (0.0, 1.0, 0.0, 1.0)]
+        claim = ApproxDP(1.0, 2e-4, bound_on="delta")
+        choice = choose_event(parts[0], parts[1], parts[2], parts[3], claim, 666_000, 1e-5, deep=True)
+        assert min(choice.pilot_hits_x, choice.pilot_hits_y) == 0 < max(choice.pilot_hits_x, choice.pilot_hits_y)

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from dpaudit.audit import errors
-from dpaudit.audit.errors import AuditError, MechanismError
+from dpaudit.audit.errors import AuditError, DatasetError, MechanismError
 from dpaudit.audit.mechanism import Mechanism, as_sampler, mechanism_name
 from dpaudit.audit.outputs import Raised, as_outputs
+from dpaudit.mechanisms import ExponentialMechanism
 
 
 class Colour(enum.Enum):
@@ -277,6 +278,11 @@ def test_an_exception_in_a_block_names_the_mechanism_and_its_cause():
         draw(broken)
     assert isinstance(e.value.__cause__, ZeroDivisionError)
     assert e.value.facts == {"mechanism": "broken", "size": 5}
+
+
+def test_a_mechanism_of_this_library_refuses_a_dataset_in_its_own_words():
+    with pytest.raises(DatasetError, match="the score of candidate 1 is nan"):
+        draw(ExponentialMechanism(1.0), dataset=[0.0, math.nan])
 
 
 @pytest.mark.parametrize("single_run", [True, False])

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.records import Entry, Suite, from_json, to_json
+from dpaudit.audit.records import Entry, Suite, Topic, from_json, to_json
 from dpaudit.audit.statements import Point, StatementResult
 from dpaudit.audit.verdicts import Verdict
 from dpaudit.reports import html, markdown, table
@@ -98,6 +98,7 @@ def test_it_is_kept_in_files_and_shown_in_reports():
             Entry(name="E3-slope", result=result(ABOVE, BELOW), expected=Verdict.REFUTED, exact=1.0, experiment="E3"),
             Entry(name="<i>", result=result(INSIDE), expected=Verdict.REFUTED, note="a|b"),
         ),
+        topics=(Topic(id="E3", statement="ln p is linear in u.", source="Dwork & Roth (2014)"),),
     )
     assert from_json(to_json(suite)) == suite
     assert suite.adjusted_p_values() == (2e-5, 1.0)
@@ -106,6 +107,44 @@ def test_it_is_kept_in_files_and_shown_in_reports():
     assert "t = 3" in page
     assert "<i>" not in page
     text = markdown(suite)
-    assert "slope: stated at most 0.7" in text
+    assert "t = 2: stated at most 0.7" in text
+    assert "**E3**: ln p is linear in u. (Dwork" in text
+    assert "Dwork" in page
+    assert "| 1 |" not in text  # which of the numbers is 1 is not said
     assert "**no**" in text
     assert table(suite).row_count == 2
+
+
+def test_a_statement_without_any_support_is_inconclusive():
+    nothing = Point(estimate=math.nan, lower=-math.inf, upper=math.inf, high=1.0)
+    found = result(nothing)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "intervals are needed for every number" in str(found)
+    assert result(nothing, INSIDE).worst == INSIDE  # the number that there is
+
+
+def test_points_may_be_a_list_and_are_kept_without_loss():
+    found = StatementResult(statement="s", quantity="q", points=[INSIDE], alpha=0.1, method="m", runs=3, seed=1)
+    suite = Suite(title="t", entries=(Entry(name="a", result=found),))
+    assert from_json(to_json(suite)) == suite
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"points": ((0.1, 0.2, 0.3),)}, "give at least one Point"),
+        ({"alpha": "x"}, "alpha='x' is no error probability"),
+        ({"runs": -5}, "runs=-5 is no number of runs"),
+    ],
+    ids=["points", "alpha", "runs"],
+)
+def test_results_of_wrong_types_are_refused(change, message):
+    given = {"statement": "s", "quantity": "q", "points": (INSIDE,), "alpha": 0.1, "method": "m", "runs": 3, "seed": 1}
+    with pytest.raises(OptionError, match=message):
+        StatementResult(**(given | change))
+
+
+@pytest.mark.parametrize("estimate", [0.3, 0.7])
+def test_estimates_outside_their_interval_are_refused(estimate):
+    with pytest.raises(OptionError, match="lies outside its interval"):
+        Point(estimate=estimate, lower=0.4, upper=0.6)

@@ -149,3 +149,8 @@ def test_every_experiment_is_stated_in_full_and_can_fail():
         for case in experiment.cases:
             assert case.claimed
             assert experiment.id == "reference" or case.name.startswith(f"{experiment.id}-")
+
+
+def test_a_name_that_is_nearly_one_is_answered_with_that():
+    with pytest.raises(UnknownNameError, match="did you mean 'E2-two'"):
+        select(all_experiments(), ["E2-tw"], [])

@@ -12,7 +12,7 @@ import pytest
 from scipy import integrate, stats
 
 from dpaudit.audit.claims import ApproxDP, GaussianDP, PureDP
-from dpaudit.audit.errors import ClaimError, OptionError
+from dpaudit.audit.errors import ClaimError, MechanismError, OptionError
 from dpaudit.mechanisms import (
     AdaptiveComposition,
     ChainLaw,
@@ -291,3 +291,18 @@ def test_shared_noise_is_seen_by_lines_and_not_by_the_rounding_of_answers():
     assert exact_epsilon(shifted.law([1]), shifted.law([1, 2])) == pytest.approx(1.0)
     twisted = SharedNoiseLaplace(1.0, [len, lambda rows: 2 * len(rows)])
     assert exact_epsilon(twisted.law([1]), twisted.law([1, 2])) == math.inf
+
+
+class Words:
+    """A mechanism that answers with words."""
+
+    claim = PureDP(0.3)
+
+    def sample(self, dataset, size, rng):
+        return np.array(["a", "b"])[rng.integers(0, 2, size)]
+
+
+def test_words_have_no_place_in_a_row_of_numbers():
+    both = SequentialComposition((Words(), LaplaceMechanism(5.0)))
+    with pytest.raises(MechanismError, match="a part's outputs are of type <U1"):
+        both.sample(0.0, 3, np.random.default_rng(0))

@@ -141,7 +141,7 @@ def test_the_two_in_the_exponent_makes_up_for_half_of_a_monotone_sensitivity():
             "a domain of 100 and datasets of 0 to 10 rows make 426,342,151,127,100 pairs of neighbours; use sizes",
         ),
         (lambda: query_sensitivity(len, [], 3, AddRemove()), "a domain of 0 and datasets of 0 to 3 rows make 0 pairs"),
-        (lambda: query_sensitivity(len, [1], 3, Replace()), "a domain of 1 and datasets of 0 to 3 rows make 0"),
+        (lambda: query_sensitivity(len, [1], 3, Replace()), "a domain of one row has no other to replace it by"),
         (lambda: query_sensitivity(len, [1], 3, AddRemove(), min_rows=3), "and datasets of 3 to 3 rows make 0 pairs"),
         (lambda: query_sensitivity(len, [1], 2.5, AddRemove()), "max_rows=2.5 are no range; use whole numbers 0 <="),
         (lambda: query_sensitivity(len, [1], 2, AddRemove(), min_rows=-1), "min_rows=-1 and max_rows=2 are no range"),
@@ -170,6 +170,11 @@ def test_options_out_of_range(call, message):
 def test_answers_that_cannot_be_compared_are_refused(query, message):
     with pytest.raises(DatasetError, match=message):
         query_sensitivity(query, [1, 2], 3, AddRemove())
+
+
+def test_a_utility_that_answers_several_numbers_is_refused():
+    with pytest.raises(DatasetError, match=r"the utility of candidate 0 is \[1, 2\], which is no number"):
+        utility_sensitivity(lambda rows, candidate: [1, 2], "ab", range(3), 2, AddRemove())
 
 
 def test_a_twin_refuses_what_the_mechanism_refuses():
