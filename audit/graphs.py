@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .adjacency import Adjacency
-from .datasets import edges_of, is_graph, nodes_of, symmetric_difference
+from .datasets import difference, edges_of, is_graph, nodes_of, symmetric_difference
 from .errors import AdjacencyError
 
 _SECONDS = 10.0  # for a vertex cover, hard in the worst case: two seconds at 100 nodes and 500 edges at random
@@ -43,6 +43,12 @@ class EdgeNeighbours(Adjacency):
         if _are_of_different_kinds(x, y) or nodes_of(x) != nodes_of(y):
             return math.inf
         return float(symmetric_difference(edges_of(x), edges_of(y)).total())
+
+    def difference(self, x: Any, y: Any) -> str:
+        words = difference(x, y)
+        if nodes_of(x) == nodes_of(y):
+            return words
+        return f"{words} (here both have to have the same nodes: graph.add_nodes_from, or NodeNeighbours)"
 
 
 @dataclass(frozen=True, slots=True)

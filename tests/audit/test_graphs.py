@@ -129,7 +129,12 @@ def test_what_is_stored_in_a_graph_belongs_to_it():
     [
         (EDGES, nx.path_graph(4), nx.cycle_graph(4), None),
         (EDGES, nx.path_graph(4), nx.empty_graph(4), "at distance 3 under add/remove one edge, .* 0 nodes and 3 edges"),
-        (EDGES, nx.path_graph(4), nx.path_graph(3), "at no finite distance under add/remove one edge, .* 1 node "),
+        (
+            EDGES,
+            nx.path_graph(4),
+            nx.path_graph(3),
+            "at no finite distance under add/remove one edge, .* 1 node .*graph.add_nodes_from",
+        ),
         (NODES, nx.path_graph(4), nx.path_graph(3), None),
         (NODES, nx.path_graph(4), nx.cycle_graph(4), "at distance 2 under add/remove one node with its edges"),
         (NODES, nx.path_graph(4), nx.path_graph(4), "at distance 0"),
@@ -140,7 +145,7 @@ def test_pairs_that_are_no_neighbours_are_refused_in_words(adjacency, x, y, word
     if words is None:
         assert adjacency.check(x, y, 1) == 1
     else:
-        with pytest.raises(AdjacencyError, match=f"the pair is {words}.*distance= to audit"):
+        with pytest.raises(AdjacencyError, match=f"the pair is {words}.*pass another pair"):
             adjacency.check(x, y, 1)
 
 
