@@ -129,12 +129,7 @@ def test_what_is_stored_in_a_graph_belongs_to_it():
     [
         (EDGES, nx.path_graph(4), nx.cycle_graph(4), None),
         (EDGES, nx.path_graph(4), nx.empty_graph(4), "at distance 3 under add/remove one edge, .* 0 nodes and 3 edges"),
-        (
-            EDGES,
-            nx.path_graph(4),
-            nx.path_graph(3),
-            "at no finite distance under add/remove one edge, .* 1 node .*graph.add_nodes_from",
-        ),
+        (EDGES, nx.path_graph(4), nx.path_graph(3), "at no finite distance under .* 1 node .*graph.add_nodes_from"),
         (NODES, nx.path_graph(4), nx.path_graph(3), None),
         (NODES, nx.path_graph(4), nx.cycle_graph(4), "at distance 2 under add/remove one node with its edges"),
         (NODES, nx.path_graph(4), nx.path_graph(4), "at distance 0"),
