@@ -22,57 +22,53 @@ _DASHED: Final = (0, (4, 1.5))
 _FORMS: Final[tuple[Form, Form]] = ("sum", "product")
 
 
-def group_figure(entries: Sequence[Entry]) -> Figure:
+def group_figure(entries: Sequence[Entry], *, epsilon: float, delta: float) -> Figure:
     """Epsilon at delta 0, and delta at k·epsilon, against the distance k: what is claimed and what leaks."""
     from matplotlib.figure import Figure
-
-    from .definition_group import DELTA, EPSILON
 
     figure = Figure(figsize=(7.6, 3.6), layout="constrained")
     pure, approximate = figure.subplots(1, 2)
     steps = np.arange(1, 9)
-    pure.plot(steps, EPSILON * steps, color=_BLACK, linewidth=1.2, label="kε")
+    pure.plot(steps, epsilon * steps, color=_BLACK, linewidth=1.2, label="kε")
     _points(pure, entries, "D7-laplace", _BLUE, "s", "Laplace")
     _points(pure, entries, "D7-local-sensitivity", _VERMILLION, "X", "sensitivity of one step only")
-    pure.set_ylim(0, 1.4 * EPSILON * 8)  # room for the legend
+    pure.set_ylim(0, 1.4 * epsilon * 8)  # room for the legend
     pure.set_ylabel("epsilon")
-    sums, products = ([group_delta(EPSILON, DELTA, int(k), form) for k in steps] for form in _FORMS)
+    sums, products = ([group_delta(epsilon, delta, int(k), form) for k in steps] for form in _FORMS)
     approximate.plot(steps, sums, color=_BLACK, linewidth=1.2, label=r"$\delta\,(e^{k\epsilon}-1)/(e^{\epsilon}-1)$")
     approximate.plot(
         steps, products, color=_BLACK, linewidth=1.2, linestyle=_DASHED, label=r"$k\,e^{(k-1)\epsilon}\,\delta$"
     )
-    approximate.plot(steps, DELTA * steps, color=_GREY, linewidth=1.0, linestyle=":", label="kδ, which is false")
+    approximate.plot(steps, delta * steps, color=_GREY, linewidth=1.0, linestyle=":", label="kδ, which is false")
     _points(approximate, entries, "D7-tight", _BLUE, "s", "a tight mechanism")
     _points(approximate, entries, "D7-gaussian", _GREEN, "o", "normal noise")
     approximate.set_yscale("log")
-    approximate.set_ylim(DELTA / 3, 30 * products[-1])
+    approximate.set_ylim(delta / 3, 30 * products[-1])
     approximate.set_ylabel("delta at kε")
     for axes in (pure, approximate):
-        axes.set_xlabel(f"distance k; ε = {EPSILON:g}" + (f", δ = {DELTA:g}" if axes is approximate else ""))
+        axes.set_xlabel(f"distance k; ε = {epsilon:g}" + (f", δ = {delta:g}" if axes is approximate else ""))
         _finish(axes)
     return figure
 
 
-def composition_figure(entries: Sequence[Entry]) -> Figure:
+def composition_figure(entries: Sequence[Entry], *, epsilon: float, slack: float) -> Figure:
     """Epsilon of k mechanisms together at a small delta, and of a group of k without one, against k."""
     from matplotlib.figure import Figure
-
-    from .definition_group import EACH, SLACK
 
     figure = Figure(figsize=(5.6, 4.0), layout="constrained")
     axes = figure.add_subplot()
     k = np.geomspace(1, 64, 61)
-    axes.plot(k, EACH * k, color=_BLACK, linewidth=1.2, label="kε")
-    advanced = [advanced_composition(EACH, 0.0, int(folds), SLACK)[0] for folds in range(1, 65)]
+    axes.plot(k, epsilon * k, color=_BLACK, linewidth=1.2, label="kε")
+    advanced = [advanced_composition(epsilon, 0.0, int(folds), slack)[0] for folds in range(1, 65)]
     axes.plot(range(1, 65), advanced, color=_BLACK, linewidth=1.0, linestyle=_DASHED, label="advanced composition")
-    axes.plot(k, EACH * np.sqrt(k), color=_GREY, linewidth=1.0, linestyle=":", label="√k ε")
+    axes.plot(k, epsilon * np.sqrt(k), color=_GREY, linewidth=1.0, linestyle=":", label="√k ε")
     _points(axes, entries, "D8-distance", _VERMILLION, "X", "a group of k (Laplace)")
-    _points(axes, entries, "D8-composed", _BLUE, "s", f"k runs at δ = {SLACK:g} (randomised response)")
+    _points(axes, entries, "D8-composed", _BLUE, "s", f"k runs at δ = {slack:g} (randomised response)")
     axes.set_xscale("log", base=2)
     axes.set_xticks([1, 2, 4, 8, 16, 32, 64], ["1", "2", "4", "8", "16", "32", "64"])
     axes.set_yscale("log")
-    axes.set_ylim(EACH / 2, 640 * EACH)
-    axes.set_xlabel(f"k; ε = {EACH:g} each")
+    axes.set_ylim(epsilon / 2, 640 * epsilon)
+    axes.set_xlabel(f"k; ε = {epsilon:g} each")
     axes.set_ylabel("epsilon")
     _finish(axes)
     return figure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, Final
 
 from ..audit.adjacency import AddRemove, Local, Within
@@ -43,7 +44,7 @@ def experiments() -> list[Experiment]:
             "1))-DP for datasets k steps apart, and so (k epsilon, k e^((k-1) epsilon) delta)-DP too.",
             source="Dwork & Roth (2014), Theorem 2.2 and Section 2.3 (the product); compare Vadhan (2017), Lemma 2.2",
             cases=(*_pure_groups(), *_groups_with_delta()),
-            draw=group_figure,
+            draw=partial(group_figure, epsilon=EPSILON, delta=DELTA),
         ),
         Experiment(
             id="D8",
@@ -52,7 +53,7 @@ def experiments() -> list[Experiment]:
             "epsilon, with a delta or without.",
             source="Dwork & Roth (2014), Theorem 3.20 and Theorem 2.2",
             cases=(*_folds(), *_distances()),
-            draw=composition_figure,
+            draw=partial(composition_figure, epsilon=EACH, slack=SLACK),
         ),
     ]
 

@@ -43,18 +43,16 @@ def halves_figure(entries: Sequence[Entry]) -> Figure:
     return figure
 
 
-def slopes_figure(entries: Sequence[Entry]) -> Figure:
+def slopes_figure(entries: Sequence[Entry], *, epsilon: float, utilities: Sequence[float]) -> Figure:
     """ln(p/p_best) against the utility below the best, with intervals, and the lines of stated and fitted slopes."""
     from matplotlib.figure import Figure
 
-    from .exponential_mechanism import EPSILON, UTILITIES
-
     figure = Figure(figsize=(6.0, 4.0), layout="constrained")
     axes = figure.add_subplot()
-    distance = np.asarray(UTILITIES) - max(UTILITIES)
+    distance = np.asarray(utilities) - max(utilities)
     below = distance[distance < 0]
     for factor, style, label in ((0.5, "-", "slope epsilon/2"), (1.0, _DASHED, "slope epsilon")):
-        axes.plot(distance, factor * EPSILON * distance, color=_BLACK, linewidth=1.0, linestyle=style, label=label)
+        axes.plot(distance, factor * epsilon * distance, color=_BLACK, linewidth=1.0, linestyle=style, label=label)
     for ending, colour, marker, label in _LOOKS:
         points = _points(entries, f"E3-slope{ending}")
         if points and np.isfinite([points[0].lower, points[0].upper]).all():

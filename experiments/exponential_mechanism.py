@@ -67,7 +67,7 @@ def experiments() -> list[Experiment]:
             "Log-probabilities are linear in the utility, of slope epsilon/(2 sensitivity).",
             "Dwork & Roth (2014), Definition 3.4",
             _slopes(),
-            draw=slopes_figure,
+            draw=partial(slopes_figure, epsilon=EPSILON, utilities=UTILITIES),
         ),
         _experiment(
             "E4",

@@ -31,21 +31,19 @@ _SEEN: Final = {  # where each measured case belongs, and how it is shown
 }
 
 
-def boundary_figure(entries: Sequence[Entry]) -> Figure:
+def boundary_figure(entries: Sequence[Entry], *, epsilon: float, folds: Sequence[int]) -> Figure:
     """p against q on logarithmic axes for n = 1, 10 and 100: the boundary as a line, measured events with intervals.
 
     The thin line is exact: the best events of n randomised responses, which lose most of all epsilon-DP mechanisms.
     """
     from matplotlib.figure import Figure
 
-    from .renyi_proposition import EPSILON, FOLDS
-
     figure = Figure(figsize=(9.0, 4.0), layout="constrained")
-    panels = dict(zip(FOLDS, figure.subplots(1, len(FOLDS), sharey=True), strict=True))
+    panels = dict(zip(folds, figure.subplots(1, len(folds), sharey=True), strict=True))
     q = np.geomspace(1e-4, 1, 400)
     for n, axes in panels.items():
-        axes.plot(q, NFoldComposition(EPSILON, n).max_power(q)[0], color=_BLACK, linewidth=1.3, label="Proposition 4")
-        laws = [RandomisedResponseFold(EPSILON, n).law(bit) for bit in (1, 0)]
+        axes.plot(q, NFoldComposition(epsilon, n).max_power(q)[0], color=_BLACK, linewidth=1.3, label="Proposition 4")
+        laws = [RandomisedResponseFold(epsilon, n).law(bit) for bit in (1, 0)]
         sums = [np.cumsum(law.probabilities) for law in laws]
         axes.plot(*sums, color=_BLUE, linewidth=0.8, label="best events of randomised response, exact")
         axes.plot(q, q, color=_GREY, linewidth=1.0, linestyle=":", label="p = q")
@@ -59,9 +57,9 @@ def boundary_figure(entries: Sequence[Entry]) -> Figure:
         axes.set_xlim(1e-4, 1.2)
         axes.set_ylim(1e-4, 1.2)
         axes.set_title(f"n = {n}", fontsize=10)
-        axes.set_xlabel(f"q, at ε = {EPSILON:g} each")
+        axes.set_xlabel(f"q, at ε = {epsilon:g} each")
         axes.spines[["right", "top"]].set_visible(False)
-    panels[FOLDS[0]].set_ylabel("p")
+    panels[folds[0]].set_ylabel("p")
     labels = {
         label: handle
         for axes in panels.values()

@@ -56,7 +56,7 @@ def experiments() -> list[Experiment]:
             "most the probability q exp(2 epsilon sqrt(n ln(1/q))) on the other.",
             source="Mironov (2017), Proposition 4",
             cases=(*_folds(), *_more_folds(), *_events()),
-            draw=boundary_figure,
+            draw=partial(boundary_figure, epsilon=EPSILON, folds=FOLDS),
         ),
     ]
 

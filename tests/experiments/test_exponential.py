@@ -22,7 +22,7 @@ from dpaudit.experiments.exponential_measures import (
     more_often,
     utility_tail,
 )
-from dpaudit.experiments.exponential_mechanism import DOCUMENT, UTILITIES, centrality, experiments, revenue
+from dpaudit.experiments.exponential_mechanism import DOCUMENT, EPSILON, UTILITIES, centrality, experiments, revenue
 from dpaudit.experiments.exponential_noisy_max import NamedMechanism, patients
 from dpaudit.experiments.exponential_utility import levels
 from dpaudit.mechanisms import (
@@ -35,6 +35,7 @@ from dpaudit.mechanisms import (
 )
 from dpaudit.mechanisms.faulty import ExponentialMissingFactorTwo
 
+SLOPES_FIGURE = partial(slopes_figure, epsilon=EPSILON, utilities=UTILITIES)
 CASES = [case for experiment in experiments() for case in experiment.cases]
 BY_NAME = {case.name: case for case in CASES}
 CHECK = {"runs": 50_000, "alpha": 1e-6, "seed": 5}
@@ -273,7 +274,7 @@ def test_halves_figure_shows_each_part_with_its_interval():
 
 def test_slopes_figure_shows_points_on_the_lines_of_the_fits():
     entries = _entries("E3-slope", "E3-slope-missing-2")
-    (axes,) = slopes_figure(entries).axes
+    (axes,) = SLOPES_FIGURE(entries).axes
     assert len(axes.containers) == 2
     for container, entry in zip(axes.containers, entries, strict=True):
         x, y = container[0].get_data()
@@ -285,7 +286,7 @@ def test_slopes_figure_shows_points_on_the_lines_of_the_fits():
     assert sum("fitted slope" in label for label in labels) == 2
 
 
-@pytest.mark.parametrize("figure", [halves_figure, slopes_figure])
+@pytest.mark.parametrize("figure", [halves_figure, SLOPES_FIGURE], ids=["halves", "slopes"])
 def test_figures_do_without_results(figure):
     assert len(figure([]).axes[0].containers) == 0
     few = _entries("E1-halves", "E3-slope-missing-2", runs=20)

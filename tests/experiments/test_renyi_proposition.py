@@ -15,7 +15,7 @@ from scipy import stats
 from dpaudit import NFoldComposition, ProbabilityPreservation, PureDP, Verdict
 from dpaudit.audit.errors import ClaimError, OptionError
 from dpaudit.experiments.experiment import StatementCase
-from dpaudit.experiments.renyi_figures import _SEEN, boundary_figure
+from dpaudit.experiments.renyi_figures import _SEEN
 from dpaudit.experiments.renyi_measures import (
     LaplaceFold,
     best_events,
@@ -251,7 +251,7 @@ def test_adaptive_questions_change_with_the_answers():
 def test_figure_shows_every_event():
     row = replace(experiments()[2], cases=tuple(case for case in CASES if case.name in _SEEN))
     suite = run_experiments([row], alpha=ALPHA, seed=0, runs=2000)
-    figure = boundary_figure(suite.entries)
+    figure = experiments()[2].draw(suite.entries)
     assert [axes.get_title() for axes in figure.axes] == [f"n = {n}" for n in FOLDS]
     shown = [bars for axes in figure.axes for bars in axes.containers]
     assert len(shown) == len(_SEEN)
