@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims import ApproxDP, PureDP, check_number
+from ...audit.claims import ApproxDP, Claim, PureDP, check_number
 from ...audit.errors import ClaimError
 from ..composition import Budget, SequentialComposition, budget, budget_of, composed
 from ..divergences import Floats, Law, check_rule
@@ -71,7 +71,7 @@ class SharedNoise:
 
     queries: tuple[Query, ...]
     scale: float
-    claim: PureDP
+    claim: Claim
 
     def law(self, dataset: Any) -> SharedNoiseLaw:
         return SharedNoiseLaw(self._answers(dataset), self.scale)
@@ -123,10 +123,6 @@ class SharedNoiseLaplace(Twin):
     @property
     def runs_as(self) -> SharedNoise:
         return SharedNoise(tuple(self.queries), 1.0 / self.epsilon_each, self.claim)
-
-    @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
 
     @property
     def truth(self) -> None:

@@ -28,10 +28,6 @@ class ExponentialMissingFactorTwo(Twin):
         return ExponentialMechanism(self.epsilon, self.sensitivity, monotone=True, utilities=self.utilities)
 
     @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
-
-    @property
     def truth(self) -> PureDP:
         return PureDP(2 * self.epsilon)
 
@@ -54,10 +50,6 @@ class HalfSensitivityExponential(Twin):
     @property
     def runs_as(self) -> ExponentialMechanism:
         return ExponentialMechanism(self.epsilon, self.sensitivity / 2, self.monotone, self.utilities)
-
-    @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
 
     @property
     def truth(self) -> PureDP:

@@ -30,10 +30,6 @@ class PerRowGeometric(Twin):
         return GeometricMechanism(self.epsilon, query=self.query)
 
     @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
-
-    @property
     def truth(self) -> PureDP:
         return PureDP(self.epsilon * self.rows_per_user)
 
@@ -52,10 +48,6 @@ class SquaredRatioGeometric(Twin):
     @property
     def runs_as(self) -> GeometricMechanism:
         return GeometricMechanism(2 * self.epsilon, query=self.query)
-
-    @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
 
     @property
     def truth(self) -> PureDP:

@@ -44,10 +44,6 @@ class EdgeNoiseForNodes(Twin):
         return self.runs_as.sample(dataset, size, rng)
 
     @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
-
-    @property
     def truth(self) -> PureDP:
         return PureDP(self.epsilon * self.max_degree)
 
@@ -66,10 +62,6 @@ class OneEndDegreeHistogram(Twin):
     @property
     def runs_as(self) -> DegreeHistogramMechanism:
         return DegreeHistogramMechanism(2 * self.epsilon, self.max_degree)
-
-    @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
 
     @property
     def truth(self) -> PureDP:

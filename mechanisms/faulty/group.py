@@ -37,10 +37,6 @@ class LocalSensitivityLaplace(Twin):
         return LaplaceMechanism(self.epsilon, query=self._squared_rows)
 
     @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
-
-    @property
     def truth(self) -> PureDP:
         return PureDP((2 * self.most_rows - 1) * self.epsilon)
 

@@ -27,9 +27,5 @@ class HalfNoiseHistogram(Twin):
         return HistogramMechanism(self.epsilon, self.k, noise=self.noise)
 
     @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
-
-    @property
     def truth(self) -> PureDP:
         return PureDP(2 * self.epsilon)

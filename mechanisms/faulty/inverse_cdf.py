@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims import PureDP
+from ...audit.claims import Claim, PureDP
 from ..divergences import Floats, ScalarLaw
 from ..inverse_cdf import open_uniform
 from ..laplace import LaplaceMechanism
@@ -98,7 +98,7 @@ class LaplaceByFormula:
     noise: Callable[[int, np.random.Generator, float, float], Floats]
     law_of: Callable[[float, float], ScalarLaw]
     scale: float
-    claim: PureDP
+    claim: Claim
     query: Query
 
     def law(self, dataset: Any) -> ScalarLaw:
@@ -135,10 +135,6 @@ class _LaplaceByWrongInverse(Twin):
     @abstractmethod
     def _law_of(answer: float, scale: float) -> ScalarLaw:
         """The law of the output."""
-
-    @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
 
     @property
     def truth(self) -> PureDP | None:
@@ -210,4 +206,4 @@ class ClosedEndLaplace(_LaplaceByWrongInverse):
 
     @property
     def truth(self) -> PureDP:
-        return self.claim
+        return PureDP(self.epsilon)

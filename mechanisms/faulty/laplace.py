@@ -30,10 +30,6 @@ class UnderstatedSensitivityLaplace(Twin):
         return LaplaceMechanism(self.epsilon, sensitivity=1.0, query=self.query)
 
     @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
-
-    @property
     def truth(self) -> PureDP:
         return PureDP(self.epsilon * self.bound)
 
@@ -52,10 +48,6 @@ class InvertedScaleLaplace(Twin):
     @property
     def runs_as(self) -> LaplaceMechanism:
         return LaplaceMechanism(1.0 / self.epsilon, query=self.query)
-
-    @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
 
     @property
     def truth(self) -> PureDP:

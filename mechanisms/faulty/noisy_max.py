@@ -38,10 +38,6 @@ class NoisyMaxMissingFactorTwo(Twin):
         return ReportNoisyMax(self.epsilon, self.sensitivity, monotone=True, noise=self.noise, counts=self.counts)
 
     @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
-
-    @property
     def truth(self) -> PureDP:
         return PureDP(2 * self.epsilon)
 
@@ -101,10 +97,6 @@ class NoisyMaxReleasingValue(Twin):
     @property
     def runs_as(self) -> LargestNoisyCount:
         return LargestNoisyCount(1.0 / self.epsilon, self.truth, self.counts, self.n_candidates)
-
-    @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
 
     @property
     def truth(self) -> PureDP:

@@ -78,10 +78,6 @@ class OverlappingPartCounts(Twin):
         return ClosedIntervals(self.epsilon, tuple(self.edges))
 
     @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
-
-    @property
     def truth(self) -> PureDP:
         return PureDP(2 * self.epsilon)
 
@@ -112,10 +108,6 @@ class PartCountsForReplace(Twin):
     @property
     def runs_as(self) -> ParallelComposition:
         return counts_of_parts(self.epsilon, len(self.edges) + 1, IntervalOf(self.edges))
-
-    @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
 
     @property
     def truth(self) -> PureDP:

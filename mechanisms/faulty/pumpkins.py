@@ -31,10 +31,6 @@ class PricesFromTheBids(Twin):
         return AuctionAmongTheBids(self.epsilon)
 
     @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
-
-    @property
     def truth(self) -> None:
         return None
 

@@ -29,10 +29,6 @@ class TruthAmongTheLies(Twin):
         return RandomisedResponse(self.truth.epsilon, self.k)
 
     @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
-
-    @property
     def truth(self) -> PureDP:
         # (p + (1−p)/k) / ((1−p)/k) = 1 + kp/(1−p), and p/(1−p) = e^ε/(k−1).
         return PureDP(math.log1p(self.k / (self.k - 1) * math.exp(self.epsilon)))
@@ -54,10 +50,6 @@ class BinaryOddsForManyValues(Twin):
     @property
     def runs_as(self) -> RandomisedResponse:
         return RandomisedResponse(self.truth.epsilon, self.k)
-
-    @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
 
     @property
     def truth(self) -> PureDP:

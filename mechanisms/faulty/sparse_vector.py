@@ -30,10 +30,6 @@ class _Variant(Twin):
         counted = f", cutoff={cutoff}" if (cutoff := getattr(self, "cutoff", None)) else ""
         return f"{type(self).__name__}(epsilon={self.epsilon:g}{counted}, sensitivity={self.sensitivity:g})"
 
-    @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
-
     def _with_scales(
         self, threshold: float, query: float, cutoff: int | None = None, *, release_value: bool = False
     ) -> NoisyThreshold:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...audit.claims import Claim, check_number
+from ...audit.claims import Claim, PureDP, check_number
 from ..divergences import Law
 
 
@@ -53,9 +53,9 @@ class Twin(ABC):
         """The mechanism that in truth is run."""
 
     @property
-    @abstractmethod
     def claim(self) -> Claim:
-        """What the mechanism is said to satisfy."""
+        """What the mechanism is said to satisfy: pure epsilon-DP unless a twin says otherwise."""
+        return PureDP(self.epsilon)
 
     @property
     @abstractmethod
