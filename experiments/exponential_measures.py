@@ -86,7 +86,7 @@ def fitted_slope(
     """
     u = np.asarray(utilities, dtype=np.float64)
     counts = outcome_counts(mechanism, utilities, len(u), runs, seed=seed)
-    points = [Point(at="all", **_fit(u, counts, alpha / 2), low=slope, high=slope)]
+    points = [Point(at="the fit", **_fit(u, counts, alpha / 2), low=slope, high=slope)]
     best, below = int(u.argmax()), np.flatnonzero(u < u.max())
     for place in below:
         step = float(u[place] - u[best])

@@ -105,7 +105,7 @@ def _detail(entry: Entry) -> str:
     note = f" {escaped(prose(entry.note), 2_000)}" if entry.note else ""
     headline = f"- **{escaped(entry.name, 80)}**.{surprise} {escaped(prose(str(result)), 2_000)}\n"
     if isinstance(result, StatementResult):
-        return f"{headline}  - statement: {escaped(prose(result.statement), 2_000)}{note}"
+        return f"{headline}  - statement: {escaped(prose(result.statement), 2_000)}{note and ' –'}{note}"
     counts = result.counts
     return (
         f"{headline}"

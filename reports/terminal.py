@@ -101,7 +101,7 @@ def false_alarms(suite: Suite) -> float:
 def held_together(suite: Suite) -> str:
     """A sentence: what is refuted when all audits together may raise one false alarm with probability .05."""
     refuted = sum(p <= 0.05 for p in suite.adjusted_p_values())
-    return f"With one false alarm among all allowed with probability 0.05 (Holm), {refuted:,} would be refuted."
+    return f"If any false alarm among them may have probability 0.05 (Holm), {refuted:,} are refuted."
 
 
 def stated(result: AuditResult | StatementResult) -> str:
