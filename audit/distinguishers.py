@@ -31,10 +31,13 @@ _FITTED_SHARE = 0.25  # of the caution, for the one event that a fitted curve pr
 # An event that contradicts the claim by this many standard errors in the pilot is taken before one that does not: it
 # may be rare, and the most cautious choice would never see it.
 _SUSPICION = 3.0
-# Where the pilot shows no difference at all, an event that nearly always or hardly ever happens has the best bound and
-# says the least: no excess could be seen on it. Then each outcome has to have this share of the runs.
+# Where the pilot shows no difference, an event that nearly always or hardly ever happens has the best bound and says
+# the least: no excess could be seen on it. Then one is taken that has this share of the runs, and its complement too;
+# but a rare one is given a long pilot first.
 _COMMON = 0.05
 _DIRECTIONS: tuple[Direction, ...] = ("x", "y")
+_Best = tuple[float, Family[Any], bool, Direction, int]
+"""An event's value, family, whether it is the complement, its direction and its index in the family."""
 _ANGLES = np.linspace(0.0, math.pi / 2, 9)
 
 
@@ -75,12 +78,14 @@ def choose_event(
     """
     families = list(event_families(learn_x, learn_y, held_x, held_y))
     criterion = _Criterion(claim, runs, _z(alpha), _CAUTION)
-    choice = None
-    if deep:
-        choice = _choose(families, replace(criterion, caution=_RARE_CAUTION), _DIRECTIONS)
-    if choice is None or min(choice.pilot_hits_x, choice.pilot_hits_y) > _RARE_HITS:
-        choice = _choose(families, criterion, _DIRECTIONS)
-    return _anything_else(learn_x, held_x) if choice is None else choice
+    best = _best_or_suspect(families, criterion, _DIRECTIONS)
+    if best is not None and _shows_nothing(best, claim):
+        if deep or _nearly_always_happens(best):
+            best = _best(families, replace(criterion, least_share=_COMMON), _DIRECTIONS) or best
+    elif deep:
+        bold = _best(families, replace(criterion, caution=_RARE_CAUTION), _DIRECTIONS)
+        best = bold if bold is not None and min(_hits(bold)) <= _RARE_HITS else best
+    return _anything_else(learn_x, held_x) if best is None else _choice(best)
 
 
 def choose_event_each_way(
@@ -95,8 +100,10 @@ def choose_event_each_way(
     """As `choose_event`, the best event for either direction; None for one in which no event is of use."""
     families = list(event_families(learn_x, learn_y, held_x, held_y))
     criterion = _Criterion(claim, runs, _z(alpha), _CAUTION, is_one_way=True)
-    on_x, on_y = _choose(families, criterion, ("x",)), _choose(families, criterion, ("y",))
-    return (_anything_else(learn_x, held_x) if on_x is None and on_y is None else on_x), on_y
+    best_x, best_y = (_best_or_suspect(families, criterion, (direction,)) for direction in _DIRECTIONS)
+    if best_x is None and best_y is None:
+        return _anything_else(learn_x, held_x), None
+    return best_x and _choice(best_x), best_y and _choice(best_y)
 
 
 def _anything_else(learn_x: Outputs, held_x: Outputs) -> Choice:
@@ -109,34 +116,42 @@ def _z(alpha: float) -> float:
     return max(float(-ndtri(alpha)), 0.0)
 
 
-def _choose(families: list[Family[Any]], criterion: _Criterion, directions: tuple[Direction, ...]) -> Choice | None:
-    """The best event of all families; None where every event is useless."""
+def _best_or_suspect(
+    families: list[Family[Any]], criterion: _Criterion, directions: tuple[Direction, ...]
+) -> _Best | None:
+    """The best event of all families, or one under suspicion; None where every event is useless."""
     best = _best(families, criterion, directions)
-    if best is None:
-        return None
-    if criterion.caution > _SUSPICION and best[0] <= 0:
+    if best is not None and best[0] <= 0:
         suspect = _best(families, replace(criterion, caution=_SUSPICION), directions)
         if suspect is not None and suspect[0] > 0:
-            best = suspect
-    if (
-        best[0] + criterion.claim.strength <= 0
-        and criterion.claim.strength_name != "delta"
-        and not criterion.is_one_way
-    ):
-        common = _best(families, replace(criterion, least_share=_COMMON), directions)
-        best = best if common is None else common
-    _, family, inside, direction, index = best
+            return suspect
+    return best
+
+
+def _hits(best: _Best) -> tuple[int, int]:
+    """The event's pilot hits on x and on y."""
+    _, family, inside, _, index = best
     hits_x, hits_y = int(family.hits_x[index]), int(family.hits_y[index])
-    if not inside:
-        hits_x, hits_y = family.runs - hits_x, family.runs - hits_y
-    return Choice(family.build(index, inside), direction, hits_x, hits_y, family.runs)
+    return (hits_x, hits_y) if inside else (family.runs - hits_x, family.runs - hits_y)
 
 
-def _best(
-    families: list[Family[Any]], criterion: _Criterion, directions: tuple[Direction, ...]
-) -> tuple[float, Family[Any], bool, Direction, int] | None:
+def _shows_nothing(best: _Best, claim: Claim) -> bool:
+    """Whether even on the best event no difference was seen; a claim's delta is no difference of the laws."""
+    return best[0] + claim.strength <= 0 and claim.strength_name != "delta"
+
+
+def _nearly_always_happens(best: _Best) -> bool:
+    return best[1].runs - min(_hits(best)) <= _RARE_HITS
+
+
+def _choice(best: _Best) -> Choice:
+    _, family, inside, direction, index = best
+    return Choice(family.build(index, inside), direction, *_hits(best), family.runs)
+
+
+def _best(families: list[Family[Any]], criterion: _Criterion, directions: tuple[Direction, ...]) -> _Best | None:
     """The best event by a criterion: its value, family, whether it is the complement, its direction and index."""
-    best: tuple[float, Family[Any], bool, Direction, int] | None = None
+    best: _Best | None = None
     for family in families:
         for inside in (True, False):
             for direction in directions:
