@@ -51,6 +51,8 @@ def check_outputs(
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from dpaudit import PureDP, check_outputs
     >>> rng = np.random.default_rng(0)
     >>> result = check_outputs(rng.laplace(0, 1, 20_000), rng.laplace(1, 1, 20_000), claim=PureDP(0.5))
     >>> result.is_refuted
