@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .events import outcome_words, project
-from .families import fisher_direction, ratio_by_cell
-from .outputs import Outputs, as_numbers, as_vectors, outcome_key, outcome_list, tally, vector_width
+from .families import fisher_direction
+from .number_cells import ratio_by_cell
+from .outputs import Outputs, as_numbers, as_vectors, outcome_key, outcome_list, outcome_words, tally, vector_width
+from .scores import Weighted
 
 Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
@@ -129,7 +130,7 @@ class NumberCells(Partition):
 
     def labels(self, outputs: Outputs) -> Labels:
         if self.weights is not None:
-            values = project(as_vectors(outputs, len(self.weights)), self.weights)
+            values = Weighted(self.weights).values(outputs)
         elif outputs.ndim == 1:
             values = np.asarray(as_numbers(outputs), dtype=np.float64)
         else:
@@ -158,7 +159,8 @@ def learn_cells(x: Outputs, y: Outputs, n_cells: int) -> Partition:
         return _number_cells(as_numbers(x).astype(np.float64), as_numbers(y).astype(np.float64), n_cells, None)
     x, y = as_vectors(x, width), as_vectors(y, width)
     weights = fisher_direction(x, y) or (1.0,) + (0.0,) * (width - 1)
-    return _number_cells(project(x, weights), project(y, weights), n_cells, weights)
+    score = Weighted(weights)
+    return _number_cells(score.values(x), score.values(y), n_cells, weights)
 
 
 def _outcome_cells(x: Outputs, y: Outputs, most: int) -> OutcomeCells:

@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from .adjacency import Adjacency
+from .bit_warning import look_at_bits
+from .bits import Bits
 from .cells import learn_cells
 from .claims import Claim, ClaimAtDistance, claim_at
 from .conclusion import Settings, conclude, versions
@@ -20,6 +22,7 @@ from .inference.sequential import sequential_resolution
 from .measure import as_cell_counts
 from .mechanism import as_sampler
 from .options import (
+    check_bits,
     check_cells,
     check_distance,
     check_jobs,
@@ -56,6 +59,7 @@ def check(
     sequential: bool = False,
     seconds: float | None = None,
     cells: int = 0,
+    bits: Bits = "warn",
     jobs: int | None = None,
     name: str | None = None,
     ignore: str | Iterable[str] = (),
@@ -101,6 +105,9 @@ def check(
     cells : int
         Number of cells of outputs to count besides, 0 for none, such as 32: the result then has the ratio of each cell,
         the privacy profile and the trade-off curve with a band. They take a tenth of alpha. Not for sequential audits.
+    bits : {"warn", True, False}
+        True makes events by the low bits of floating-point outputs part of the search and of the verdict. By default
+        the verdict is about values, and a warning says if the pilot's low bits break the claim; False leaves it out.
     jobs : int, optional
         Workers; by default what `joblib.parallel_config` says, or every core.
     name : str, optional
@@ -152,6 +159,7 @@ def check(
         power=check_power(power),
         name=sampler.name,
         seed=check_seed(seed),
+        bits=check_bits(bits),
     )
     seconds, cells, ignored = check_seconds(seconds, sequential), check_cells(cells), checks_to_ignore(ignore)
     if cells and sequential:
@@ -173,7 +181,15 @@ def _runs(plan: Plan, settings: Settings, sequential: bool) -> int:
     """The runs of an audit that was given none."""
     if settings.resolution is None:
         return _RUNS
-    return runs_for(plan, settings.claim, settings.resolution, settings.power, settings.alpha, sequential=sequential)
+    return runs_for(
+        plan,
+        settings.claim,
+        settings.resolution,
+        settings.power,
+        settings.alpha,
+        sequential=sequential,
+        bits=settings.bits is True,
+    )
 
 
 def _check_fixed(
@@ -186,7 +202,7 @@ def _check_fixed(
 ) -> AuditResult:
     """The audit of a fixed number of runs: the pilot chooses an event, the rest is counted and tested once."""
     started = time.perf_counter()
-    pilot = run_pilot(plan, settings.claim, runs, settings.alpha)
+    pilot = run_pilot(plan, settings.claim, runs, settings.alpha, bits=settings.bits is True)
     is_replayable = _repeats(plan, pilot.blocks_x[0])
     if progress is not None:
         progress(2 * pilot.runs)
@@ -224,9 +240,9 @@ def _check_sequentially(
     progress: Callable[[int], None] | None,
 ) -> AuditResult:
     """The audit that bets batch by batch and stops when the claim is refuted."""
-    course = run_sequentially(plan, settings.claim, runs, settings.alpha, seconds, progress)
+    course = run_sequentially(plan, settings.claim, runs, settings.alpha, seconds, progress, bits=settings.bits is True)
     claim, directed, done = settings.claim, course.counts, course.looks[-1]
-    if course.likelier_on == "y":
+    if course.choice.likelier_on == "y":
         claim, directed = claim.reversed(), directed.swapped()
     sizes = late_batches(done.runs)
     rate = (directed.hits_y + 0.5) / (directed.runs_y + 1.0)
@@ -235,8 +251,8 @@ def _check_sequentially(
         mechanism=settings.name,
         claim=settings.claim,
         pair=settings.pair,
-        event=course.event,
-        likelier_on=course.likelier_on,
+        event=course.choice.event,
+        likelier_on=course.choice.likelier_on,
         counts=course.counts,
         alpha=settings.alpha,
         p_value=done.p_value,
@@ -252,6 +268,8 @@ def _check_sequentially(
         notes=pilot_notes(x, y, runs="runs"),
         sketch=sketch(x, y),
         versions=versions(),
+        bits=settings.bits,
+        low_bits=look_at_bits(x, y, settings.claim, course.choice) if settings.bits == "warn" else None,
         looks=course.looks,
         stopped=course.stopped,
     )

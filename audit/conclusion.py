@@ -9,6 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 import scipy
 
+from .bit_warning import look_at_bits
+from .bits import Bits
 from .cell_counts import CellCounts
 from .claims import Claim
 from .health import Finding
@@ -31,6 +33,7 @@ class Settings:
     power: float
     name: str
     seed: int
+    bits: Bits
 
 
 def conclude(
@@ -67,6 +70,8 @@ def conclude(
         seed=settings.seed,
         is_replayable=is_replayable,
         cells=cells,
+        bits=settings.bits,
+        low_bits=look_at_bits(pilot.x, pilot.y, settings.claim, choice) if settings.bits == "warn" else None,
         findings=findings,
         notes=pilot_notes(pilot.x, pilot.y),
         sketch=sketch(pilot.x, pilot.y),

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import ndtri
 
+from .bits import bit_families
 from .claims import Array, Claim
 from .events import Event, Outcomes
 from .families import TABLE, Family, event_families
@@ -27,14 +28,18 @@ Direction = Literal["x", "y"]
 # oracle's (median), 4 gives 1.12. Where the best event is rare even in a long pilot the ratio grows into the tail, and
 # caution costs depth; for an event that is not rare the reason does not hold.
 _CAUTION, _RARE_CAUTION, _RARE_HITS = 4.0, 1.0, 1000
+# With the families of a long vector, one has such a tail by chance.
+_FEW_FAMILIES, _RARE_AMONG_MANY = 8, 3.5
 _FITTED_SHARE = 0.25  # of the caution, for the one event that a fitted curve proposes
+# Of learned scores there are a dozen, each with a single slope: the best looks better than it is, but not by much.
+_LEARNED_CAUTION, _CURVE_CAUTION = 2.0, 1.0
 # An event that contradicts the claim by this many standard errors in the pilot is taken before one that does not: it
 # may be rare, and the most cautious choice would never see it.
 _SUSPICION = 3.0
 # Where the pilot shows no difference, an event that nearly always or hardly ever happens has the best bound and says
-# the least: no excess could be seen on it. Then one is taken that has this share of the runs, and its complement too;
-# but a rare one is given a long pilot first.
-_COMMON = 0.05
+# the least: no excess could be seen on it. Then one is taken that has this share of the runs, and its complement too,
+# on which less caution, step by step, sees a difference; but first the pilot is made longer.
+_COMMON, _LESS_CAUTION = 0.05, (4.0, 3.0, 2.0, 1.0)
 _DIRECTIONS: tuple[Direction, ...] = ("x", "y")
 _Best = tuple[float, Family[Any], bool, Direction, int]
 """An event's value, family, whether it is the complement, its direction and its index in the family."""
@@ -43,13 +48,24 @@ _ANGLES = np.linspace(0.0, math.pi / 2, 9)
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The event to test and the direction, with the pilot counts that it was chosen on."""
+    """The event to test and the direction, with the pilot counts that it was chosen on.
+
+    `shows_nothing`: no difference between x and y was seen, even on this event.
+    """
 
     event: Event
     likelier_on: Direction
     pilot_hits_x: int
     pilot_hits_y: int
     pilot_runs: int
+    shows_nothing: bool = False
+
+    def rough_strength(self, claim: Claim) -> float:
+        """The strength that the pilot's frequencies suggest, near enough to compare events."""
+        rates = [(hits + 0.375) / (self.pilot_runs + 0.75) for hits in (self.pilot_hits_x, self.pilot_hits_y)]
+        p, q = (np.array([rate]) for rate in (rates if self.likelier_on == "x" else rates[::-1]))
+        directed = claim if self.likelier_on == "x" else claim.reversed()
+        return float(directed.rough_strength_of(p, q, 1.0 - p, 1.0 - q)[0])
 
 
 def choose_event(
@@ -62,6 +78,7 @@ def choose_event(
     alpha: float,
     *,
     deep: bool = False,
+    bits: bool = False,
 ) -> Choice:
     """The event with the largest lower bound to be expected from `runs` runs on each side, in either direction.
 
@@ -74,17 +91,26 @@ def choose_event(
     runs, alpha : int, float
         Size and error probability of the test to come.
     deep : bool
-        Whether the pilot was made long because the best event is rare.
+        Whether the pilot was made long because the best event is rare, or nothing was seen.
+    bits : bool
+        Whether events by the low bits of outputs are among those to choose from.
     """
-    families = list(event_families(learn_x, learn_y, held_x, held_y))
+    families = _families((learn_x, learn_y, held_x, held_y), bits)
     criterion = _Criterion(claim, runs, _z(alpha), _CAUTION)
     best = _best_or_suspect(families, criterion, _DIRECTIONS)
     if best is not None and _shows_nothing(best, claim):
-        if deep or _nearly_always_happens(best):
-            best = _best(families, replace(criterion, least_share=_COMMON), _DIRECTIONS) or best
+        if not deep and not _nearly_always_happens(best):
+            return replace(_choice(best), shows_nothing=True)
+        for caution in _LESS_CAUTION:
+            common = _best(families, replace(criterion, least_share=_COMMON, caution=caution), _DIRECTIONS)
+            best = common or best
+            if common is not None and not _shows_nothing(common, claim):
+                break
     elif deep:
-        bold = _best(families, replace(criterion, caution=_RARE_CAUTION), _DIRECTIONS)
-        best = bold if bold is not None and min(_hits(bold)) <= _RARE_HITS else best
+        rare = _RARE_CAUTION if len(families) <= _FEW_FAMILIES else _RARE_AMONG_MANY
+        bold = _best(families, replace(criterion, caution=rare), _DIRECTIONS)
+        is_enough = best is not None and best[0] > 0 and min(_hits(best)) > _RARE_HITS
+        best = bold if bold is not None and min(_hits(bold)) <= _RARE_HITS and not is_enough else best
     return _anything_else(learn_x, held_x) if best is None else _choice(best)
 
 
@@ -96,14 +122,26 @@ def choose_event_each_way(
     claim: Claim,
     runs: int,
     alpha: float,
+    *,
+    bits: bool = False,
 ) -> tuple[Choice | None, Choice | None]:
     """As `choose_event`, the best event for either direction; None for one in which no event is of use."""
-    families = list(event_families(learn_x, learn_y, held_x, held_y))
+    families = _families((learn_x, learn_y, held_x, held_y), bits)
     criterion = _Criterion(claim, runs, _z(alpha), _CAUTION, is_one_way=True)
     best_x, best_y = (_best_or_suspect(families, criterion, (direction,)) for direction in _DIRECTIONS)
     if best_x is None and best_y is None:
         return _anything_else(learn_x, held_x), None
     return best_x and _choice(best_x), best_y and _choice(best_y)
+
+
+def choose_among(families: list[Family[Any]], claim: Claim, runs: int, alpha: float) -> Choice | None:
+    """The best event of these families in either direction, for a test of `runs` runs; None where all are of no use."""
+    best = _best(families, _Criterion(claim, runs, _z(alpha), _CAUTION), _DIRECTIONS)
+    return best and _choice(best)
+
+
+def _families(parts: tuple[Outputs, Outputs, Outputs, Outputs], bits: bool) -> list[Family[Any]]:
+    return [*event_families(*parts), *(bit_families(parts) if bits else ())]
 
 
 def _anything_else(learn_x: Outputs, held_x: Outputs) -> Choice:
@@ -155,25 +193,47 @@ def _best(families: list[Family[Any]], criterion: _Criterion, directions: tuple[
     for family in families:
         for inside in (True, False):
             for direction in directions:
-                index, value = _best_of(family, criterion, inside, direction)
-                # What comes first stays unless it is clearly worse.
-                least = -math.inf if best is None else best[0] + 1e-3 * criterion.claim.strength
-                if value > least:
+                index, value, doubt = _best_of(family, criterion, inside, direction)
+                # What comes first stays unless it is clearly worse; of learned scores that is the simpler one.
+                margin = family.margin * criterion.claim.strength
+                if best is not None and best[1].is_learned and best[1] is not family:
+                    margin = max(margin, doubt)
+                if best is None or value > best[0] + margin:
                     best = value, family, inside, direction, index
     return best
 
 
-def _best_of(family: Family[Any], criterion: _Criterion, inside: bool, direction: Direction) -> tuple[int, float]:
-    """The best event of a family and its value. A fitted curve names its event without the noise of the counts."""
+def _best_of(
+    family: Family[Any], criterion: _Criterion, inside: bool, direction: Direction
+) -> tuple[int, float, float]:
+    """The best event of a family, its value, and of a learned score the standard error of that."""
+
+    def counted(caution: float) -> Array:
+        cautious = replace(criterion, caution=caution)
+        return cautious.values(family.hits_x, family.hits_y, family.runs, inside, direction)
+
+    def fitted(curve: tuple[Array, Array], caution: float) -> Array:
+        return replace(criterion, caution=caution).values(*curve, family.runs, inside, direction)
+
+    if family.is_learned:
+        caution = _LEARNED_CAUTION if family.fitted else max(criterion.caution, _LEARNED_CAUTION)
+        values = counted(caution)
+        most = int(np.argmax(values))
+        value = float(values[most])
+        doubt = value - float(counted(caution + 1.0)[most]) if value > -math.inf else 0.0
+        if family.fitted is None:
+            return most, value, doubt
+        # Where the best event lies the curve knows; what it is worth has to show in the counts, there or elsewhere.
+        expected = fitted(family.fitted, _CURVE_CAUTION)
+        index = int(np.argmax(expected))
+        return index, min(value, float(expected[index])), doubt
     if family.fitted is None:
-        values = criterion.values(family.hits_x, family.hits_y, family.runs, inside, direction)
+        values = counted(criterion.caution)
         index = int(np.argmax(values))
-        return index, float(values[index])
-    exact = replace(criterion, caution=0.0)
-    index = int(np.argmax(exact.values(*family.fitted, family.runs, inside, direction)))
-    counted = replace(criterion, caution=_FITTED_SHARE * criterion.caution)
-    one = slice(index, index + 1)
-    return index, float(counted.values(family.hits_x[one], family.hits_y[one], family.runs, inside, direction)[0])
+        return index, float(values[index]), 0.0
+    # A fitted curve names its event without the noise of the counts.
+    index = int(np.argmax(fitted(family.fitted, 0.0)))
+    return index, float(counted(_FITTED_SHARE * criterion.caution)[index]), 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ comparisons alone.
 
 from __future__ import annotations
 
-import enum
 import math
 import numbers
 from abc import ABC, abstractmethod
@@ -16,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .outputs import Outputs, Raised, as_numbers, as_vectors, is_vector, outcome_key
+from .outputs import Outputs, as_numbers, is_vector, outcome_key, outcome_words
+from .scores import Score
 
 Mask = npt.NDArray[np.bool_]
 
@@ -131,43 +131,14 @@ class Outcomes(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Projected(Event):
-    """Vector outputs whose weighted sum of coordinates lies in an event of numbers."""
+class Scored(Event):
+    """Outputs whose score lies in an event of numbers."""
 
-    weights: tuple[float, ...]
+    score: Score
     event: Intervals
 
     def contains(self, outputs: Outputs) -> Mask:
-        return self.event.contains(project(as_vectors(outputs, len(self.weights)), self.weights))
+        return self.event.contains(self.score.values(outputs))
 
     def __str__(self) -> str:
-        used = [(i, w) for i, w in enumerate(self.weights) if w != 0.0]
-        if len(used) == 1 and used[0][1] == 1.0:
-            name = f"coordinate {used[0][0]}"
-        elif len(used) <= 6:
-            name = " + ".join(f"{w:.3g}·coordinate {i}" for i, w in used)
-        else:
-            name = f"a weighted sum of {len(used)} coordinates"
-        return str(self.event).replace("output", name)
-
-
-def project(outputs: Outputs, weights: tuple[float, ...]) -> npt.NDArray[np.float64]:
-    """The weighted sum of coordinates of each output, shape (runs,)."""
-    used = [i for i, w in enumerate(weights) if w != 0.0]
-    if len(used) == 1 and weights[used[0]] == 1.0:
-        return np.asarray(outputs[:, used[0]], dtype=np.float64)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(outputs @ np.asarray(weights), dtype=np.float64)
-
-
-def outcome_words(output: Any) -> str:
-    """An outcome as a reader would write it, at most 60 characters."""
-    if isinstance(output, enum.Enum):
-        text = f"{type(output).__name__}.{output.name}"
-    elif isinstance(output, Raised):
-        text = str(output)
-    elif isinstance(output, float):
-        text = f"{output:.6g}"
-    else:
-        text = repr(output)
-    return text if len(text) <= 60 else text[:57] + "…"
+        return str(self.event).replace("output", str(self.score))

@@ -8,25 +8,29 @@ are learned on one half of the pilot and counted on the other.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from .events import Event, Intervals, Outcomes, Projected, project
-from .outputs import Outputs, as_numbers, as_vectors, tally, vector_width
-from .ramps import fit_log_ratio
+from .columns import Columns, Coordinates, learn_leaves
+from .events import Event, Intervals, Outcomes, Scored
+from .learners import MOST_LEARNED, additive_scores, forest
+from .number_cells import CELL_RUNS_LEAST, Cells, count_cells, quantile_cells, ratio_by_cell
+from .outputs import Outputs, as_vectors, tally, vector_width
+from .scores import Column, Number, Score, Weighted
 
 Array = npt.NDArray[np.float64]
 E = TypeVar("E", bound=Event)
 
 _CELLS = 128  # quantile cells of the likelihood-ratio histogram, fewer where the pilot is small
 _CELL_RUNS = 100  # pilot runs a cell should hold
-_TAIL_CELLS, _TAIL_RUNS = 64, 8  # cells of a fitted curve that are dense in the tails, and the fewest runs in one
-_FITTED_COORDINATES = 8  # in longer vectors a curve is fitted to the linear discriminant alone
+_MOST_COORDINATES = 64  # that are looked at by themselves
+_FITTED_COORDINATES = 8  # in longer vectors no curve is fitted to single ones
+_TREES_MARGIN = 0.02  # trees cost twenty times what an additive score does, so they have to be better
 _INTERVALS = 8  # intervals in an event at most: each costs two passes over the outputs
 _LEVELS = 129  # thresholds tried for a half-line on the logistic scale (dense in both tails), and four times evenly
 _ATOM_RUNS = 5  # times a value has to come in the pilot of a continuous output to be looked at by itself
@@ -47,6 +51,10 @@ class Family(Generic[E]):
         ``build(i, inside)`` makes the event {score ≥ t_i}, or its complement.
     fitted : tuple of ndarray, optional
         Hits on x and y that a fitted curve expects: without the noise of the counts, so events are compared on them.
+    margin : float
+        By how much an event has to be better than those of the families before, in units of the claim's strength.
+    is_learned : bool
+        Whether the score was learned from other pilot runs, and is one of many.
     """
 
     hits_x: Array
@@ -54,6 +62,8 @@ class Family(Generic[E]):
     runs: int
     build: Callable[[int, bool], E]
     fitted: tuple[Array, Array] | None = None
+    margin: float = 1e-3
+    is_learned: bool = False
 
 
 def event_families(learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outputs) -> Iterator[Family[Any]]:
@@ -62,23 +72,71 @@ def event_families(learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: 
     width = vector_width(learn_x)
     if width is not None:
         vectors = [as_vectors(part, width) for part in parts]
-        for weights in _directions(vectors[0], vectors[1]):
-            values = tuple(project(part, weights) for part in vectors)
-            is_coordinate = sum(weight != 0.0 for weight in weights) == 1
-            for family in _number_families(*values, fit=not is_coordinate or width <= _FITTED_COORDINATES):
-                build = _Project(weights, family.build)
-                yield Family(family.hits_x, family.hits_y, family.runs, build, family.fitted)
+        for place in range(min(width, _MOST_COORDINATES)):
+            alone = Weighted(tuple(float(place == other) for other in range(width)))
+            yield from score_families(alone, vectors, fit=width <= _FITTED_COORDINATES)
+        if width > 1:
+            yield from _learned_families([Coordinates(width), Coordinates(width, differences=True)], vectors)
+            weights = fisher_direction(vectors[0], vectors[1])
+            if weights is not None:
+                linear = Weighted(weights)
+                yield from _of_learned(linear, linear.values(vectors[2]), linear.values(vectors[3]))
+    elif learn_x.dtype == object:
+        leaves = learn_leaves(learn_x, learn_y)
+        for column, path in enumerate(leaves.paths, start=1):
+            score = Column(leaves, column) if path else Number()
+            yield from score_families(score, parts, fit=len(leaves.paths) <= _FITTED_COORDINATES)
+        if len(leaves.names) > 2:
+            yield from _learned_families([leaves], parts)
     else:
-        numbers = tuple(as_numbers(part) for part in parts)
-        if np.isfinite(np.concatenate(numbers[:2]).astype(np.float64)).any():
-            yield from _number_families(*numbers)
+        yield from score_families(Number(), parts)
     yield from _table_families(*parts)
 
 
+def score_families(score: Score, parts: Sequence[Outputs], *, fit: bool = True) -> Iterator[Family[Any]]:
+    """Events by a score that was not learned, for pilot outputs on x and y to learn from and those held out."""
+    values = [score.values(part) for part in parts]
+    if np.isfinite(np.concatenate(values[:2])).any():
+        for family in _number_families(*values, fit=fit):
+            yield _named(score, family)
+
+
+def _learned_families(every: list[Columns], parts: Sequence[Outputs]) -> Iterator[Family[Any]]:
+    """Events by sums over columns, and by trees over the columns that come first."""
+    trees = None
+    for place, columns in enumerate(every):
+        learn_x, learn_y = (columns.read(part[:MOST_LEARNED]) for part in parts[:2])
+        held_x, held_y = (columns.read(part) for part in parts[2:])
+        for score in additive_scores(columns, learn_x, learn_y):
+            yield from _of_learned(score, score.add_up(held_x), score.add_up(held_y))
+        if place == 0 and (trees := forest(columns, learn_x, learn_y)) is not None:
+            for family in _of_learned(trees, trees.add_up(held_x), trees.add_up(held_y)):
+                yield replace(family, margin=_TREES_MARGIN)
+
+
+def _of_learned(score: Score, held_x: Array, held_y: Array) -> Iterator[Family[Any]]:
+    """Events by a score learned on one half of the pilot, from its values on the other half."""
+    if np.isfinite(held_x).any() and np.isfinite(held_y).any():
+        half = len(held_x) // 2
+        for family in _number_families(held_x[:half], held_y[:half], held_x[half:], held_y[half:], learned=True):
+            yield _named(score, replace(family, is_learned=True))
+
+
+def _named(score: Score, family: Family[Intervals]) -> Family[Any]:
+    """The same events as events of the score; of the output itself they are that already."""
+    if isinstance(score, Number):
+        return family
+    build = _OfScore(score, family.build)
+    return Family(family.hits_x, family.hits_y, family.runs, build, family.fitted, family.margin, family.is_learned)
+
+
 def _number_families(
-    learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outputs, *, fit: bool = True
+    learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outputs, *, fit: bool = True, learned: bool = False
 ) -> Iterator[Family[Intervals]]:
-    """What a fitted curve ranks highest, half-lines in both directions, and the cells with the largest raw ratio."""
+    """What a fitted curve ranks highest, half-lines in both directions, and the cells with the largest raw ratio.
+
+    A learned score is a log-likelihood ratio already, if a rough one: its ratio has a slope, and no cell stands out.
+    """
     # As doubles, as events compare them: integers beyond 2⁵³ may fall together, in the choice as in the counting.
     learn_x, learn_y, held_x, held_y = (part.astype(np.float64) for part in (learn_x, learn_y, held_x, held_y))
     pooled = np.sort(np.concatenate([learn_x, learn_y]))
@@ -100,8 +158,8 @@ def _number_families(
     cuts = values if discrete else np.unique(spread)
     others = bool(np.isnan(all_x[-1]) or np.isnan(all_y[-1]))
     if fit:
-        repeats = discrete and len(values) * _TAIL_RUNS <= len(pooled)
-        yield from _fitted_family(all_x, all_y, values if repeats else None, others)
+        repeats = discrete and len(values) * CELL_RUNS_LEAST <= len(pooled)
+        yield from _fitted_family(all_x, all_y, values if repeats else None, others, sloped=learned)
     below = [np.searchsorted(part, cuts, side="right").astype(np.float64) for part in (all_x, all_y)]
     yield Family(below[0], below[1], n, _HalfLines(cuts, True, discrete, others))
     above = [
@@ -111,19 +169,21 @@ def _number_families(
     yield Family(above[0], above[1], n, _HalfLines(cuts[::-1], False, discrete, others))
     wanted = int(np.clip(len(pooled) // _CELL_RUNS, 1, _CELLS))
     # Few values are looked at one by one, in a table.
-    cells = [] if discrete else _cells(pooled, np.linspace(0.0, 1.0, wanted + 1))
+    cells = [] if discrete or learned else quantile_cells(pooled, np.linspace(0.0, 1.0, wanted + 1))
     if len(cells) > 2:
-        counts = [_cell_counts(cells, np.sort(part)) for part in (learn_x, learn_y)]
+        counts = [count_cells(cells, np.sort(part)) for part in (learn_x, learn_y)]
         order = np.argsort(-np.log((counts[0] + 0.5) / (counts[1] + 0.5)), kind="stable")
-        held = [_cell_counts(cells, part)[order].cumsum() for part in (np.sort(held_x), np.sort(held_y))]
+        held = [count_cells(cells, part)[order].cumsum() for part in (np.sort(held_x), np.sort(held_y))]
         simple = [i for i in range(len(order) - 1) if len(_runs(order[: i + 1])) <= _INTERVALS]
         if simple:
             yield Family(held[0][simple], held[1][simple], len(held_x), _Cells(cells, order, tuple(simple), others))
 
 
-def _fitted_family(all_x: Array, all_y: Array, values: Array | None, others: bool) -> Iterator[Family[Intervals]]:
+def _fitted_family(
+    all_x: Array, all_y: Array, values: Array | None, others: bool, *, sloped: bool
+) -> Iterator[Family[Intervals]]:
     """Unions of cells by a fitted log-likelihood ratio."""
-    found = ratio_by_cell(all_x, all_y, values)
+    found = ratio_by_cell(all_x, all_y, values, sloped=sloped)
     if found is None:
         return
     cells, ratio, hits_x, hits_y = found
@@ -142,60 +202,6 @@ def _fitted_family(all_x: Array, all_y: Array, values: Array | None, others: boo
             _Cells(cells, order, tuple(ends.tolist()), others),
             (fitted[0], fitted[1]),
         )
-
-
-def ratio_by_cell(
-    all_x: Array, all_y: Array, values: Array | None = None
-) -> tuple[list[tuple[float, float]], Array, Array, Array] | None:
-    """Cells that hold all numbers, their fitted log ratio of counts, and the outputs on x and on y in each.
-
-    Takes sorted outputs, and the values among them if those are few; None where there are not two cells.
-    """
-    pooled = np.sort(np.concatenate([all_x, all_y]))
-    pooled = pooled[~np.isnan(pooled)]
-    if values is None:
-        wanted = int(np.clip(len(pooled) // _TAIL_RUNS, 2, _CELLS))
-        tails = expit(np.linspace(-1, 1, _TAIL_CELLS + 1) * math.log(max(len(pooled) / _TAIL_RUNS, 2.0)))
-        cells = _cells(pooled, np.union1d(np.linspace(0.0, 1.0, wanted + 1)[1:-1], tails))
-    else:
-        edges = [-math.inf, *values[1:-1].tolist(), math.inf] if len(values) > 1 else []
-        cells = list(zip(edges, edges, strict=True))
-        if cells:
-            cells[0], cells[-1] = (-math.inf, float(values[0])), (float(values[-1]), math.inf)
-    if len(cells) < 2:
-        return None
-    hits_x, hits_y = _cell_counts(cells, all_x), _cell_counts(cells, all_y)
-    middles = np.searchsorted(pooled, np.array([low for low, _ in cells])) + (hits_x + hits_y).astype(np.int64) // 2
-    at = pooled[np.minimum(middles, len(pooled) - 1)]
-    if not (np.isfinite(at).all() and (hits_x + hits_y > 0).all()):
-        return None
-    return cells, fit_log_ratio(at, hits_x, hits_y).round(9), hits_x, hits_y
-
-
-def _cells(pooled: Array, levels: Array) -> list[tuple[float, float]]:
-    """Closed intervals that hold all numbers, in order, cut at quantiles; a value with a cell's mass is its own."""
-    edges, repeats = np.unique(pooled[((len(pooled) - 1) * levels).astype(np.int64)], return_counts=True)
-    cells: list[tuple[float, float]] = []
-    start = -math.inf
-    for edge, repeat in zip(edges.tolist(), repeats.tolist(), strict=True):
-        if repeat > 1:  # an atom
-            if start < edge:
-                cells.append((start, math.nextafter(edge, -math.inf)))
-            cells.append((edge, edge))
-            start = math.nextafter(edge, math.inf)
-        elif start <= edge:
-            cells.append((start, edge))
-            start = math.nextafter(edge, math.inf)
-    if start < math.inf:
-        cells.append((start, math.inf))
-    return cells
-
-
-def _cell_counts(cells: list[tuple[float, float]], values: Array) -> Array:
-    """Sorted values in each cell, shape (cells,)."""
-    low, high = np.array(cells).T
-    counts = np.searchsorted(values, high, side="right") - np.searchsorted(values, low, side="left")
-    return np.asarray(counts, dtype=np.float64)
 
 
 def _runs(indices: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
@@ -227,7 +233,7 @@ class _HalfLines:
 
 @dataclass(frozen=True, slots=True)
 class _Cells:
-    cells: list[tuple[float, float]]
+    cells: Cells
     order: npt.NDArray[np.int64]
     prefixes: tuple[int, ...]
     others: bool
@@ -241,12 +247,12 @@ class _Cells:
 
 
 @dataclass(frozen=True, slots=True)
-class _Project:
-    weights: tuple[float, ...]
+class _OfScore:
+    score: Score
     build: Callable[[int, bool], Intervals]
 
-    def __call__(self, index: int, inside: bool) -> Projected:
-        return Projected(self.weights, self.build(index, inside))
+    def __call__(self, index: int, inside: bool) -> Scored:
+        return Scored(self.score, self.build(index, inside))
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,16 +261,6 @@ class _Table:
 
     def __call__(self, index: int, inside: bool) -> Outcomes:
         return Outcomes(tuple(self.values[: index + 1]), others=not inside)
-
-
-def _directions(x: Outputs, y: Outputs) -> Iterator[tuple[float, ...]]:
-    """Weights to project vectors on: each coordinate (the first 64), and Fisher's linear discriminant of x and y."""
-    width = x.shape[1]
-    for i in range(min(width, 64)):
-        yield tuple(1.0 if j == i else 0.0 for j in range(width))
-    weights = fisher_direction(x, y)
-    if weights is not None:
-        yield weights
 
 
 def fisher_direction(x: Outputs, y: Outputs) -> tuple[float, ...] | None:

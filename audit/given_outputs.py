@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from .bits import Bits
 from .claims import Claim, ClaimAtDistance, claim_at
 from .conclusion import Settings, conclude
 from .errors import MechanismError
 from .health import checks_to_ignore, examine_order
 from .inference.counts import Counts
 from .inference.joint import check_test_alpha
-from .options import check_distance, check_power, check_resolution, check_runs, check_seed
+from .options import check_bits, check_distance, check_power, check_resolution, check_runs, check_seed
 from .outputs import Outputs, as_outputs
 from .pilot import split_pilot
 from .verdicts import AuditResult, Pair
@@ -30,6 +31,7 @@ def check_outputs(
     seed: int = 0,
     resolution: float | None = None,
     power: float = 0.95,
+    bits: Bits = "warn",
     name: str = "outputs",
     ignore: str | Iterable[str] = (),
 ) -> AuditResult:
@@ -78,8 +80,9 @@ def check_outputs(
         power=check_power(power),
         name=name,
         seed=root,
+        bits=check_bits(bits),
     )
-    pilot, main_x, main_y = split_pilot(sides[0], sides[1], settings.claim, runs, settings.alpha)
+    pilot, main_x, main_y = split_pilot(sides[0], sides[1], settings.claim, runs, settings.alpha, bits=bits is True)
     counts = Counts(
         hits_x=pilot.choice.event.count(main_x),
         runs_x=len(main_x),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .bits import Bits
 from .errors import ClaimError, OptionError
 
 LEAST_RUNS = 40
@@ -63,6 +64,12 @@ def check_cells(cells: int) -> int:
             cells=cells,
         )
     return int(cells)
+
+
+def check_bits(bits: Bits) -> Bits:
+    if not (isinstance(bits, bool) or bits == "warn"):
+        raise OptionError(f'bits={bits!r} is unknown; use "warn", True or False.', bits=bits)
+    return bits
 
 
 def check_power(power: float) -> float:

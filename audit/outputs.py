@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 import numbers
 from collections import Counter
@@ -184,6 +185,19 @@ def outcome_key(output: Any) -> Any:
     if isinstance(output, float) and output != output:
         return _NAN
     return tuple(outcome_key(part) for part in output) if type(output) is tuple else output
+
+
+def outcome_words(output: Any) -> str:
+    """An outcome as a reader would write it, at most 60 characters."""
+    if isinstance(output, enum.Enum):
+        text = f"{type(output).__name__}.{output.name}"
+    elif isinstance(output, Raised):
+        text = str(output)
+    elif isinstance(output, float):
+        text = f"{output:.6g}"
+    else:
+        text = repr(output)
+    return text if len(text) <= 60 else text[:57] + "…"
 
 
 def tally(outputs: Outputs) -> tuple[Counter[Any], dict[Any, Any]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+import numpy as np
+
 from .claims import Claim
 from .distinguishers import Choice, choose_event
 from .errors import MechanismError
@@ -14,8 +16,10 @@ from .sampling import Plan, check_shape, draw_pilot
 _SHARE = 20  # one run in twenty chooses the event, which costs 2.6% of the gap
 _LEAST, _MOST = 2_000, 250_000
 _SAME = 100  # outputs looked at first for one that differs
-# An event with few hits on one side is as rare as the pilot can see; a third of the runs then look for a rarer one.
+# An event with few hits on one side is as rare as the pilot can see; a third of the runs then look for a rarer one, or
+# for a difference where none was seen.
 _FEW_HITS, _DEEP_SHARE, _DEEP_MOST = 50, 3, 2_000_000
+_DEEP_NUMBERS = 6_000_000  # coordinates of vectors on each side: 48 megabytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ class Pilot:
         return len(self.x)
 
 
-def run_pilot(plan: Plan, claim: Claim, runs: int, alpha: float) -> Pilot:
+def run_pilot(plan: Plan, claim: Claim, runs: int, alpha: float, *, bits: bool = False) -> Pilot:
     """Draws the pilot of an audit of `runs` runs on each dataset and chooses the event.
 
     Raises
@@ -52,11 +56,11 @@ def run_pilot(plan: Plan, claim: Claim, runs: int, alpha: float) -> Pilot:
     """
     size = pilot_runs(runs)
     blocks_x, blocks_y = draw_pilot(plan, size)
-    pilot = _pilot(plan, blocks_x, blocks_y, claim, runs, alpha, deep=False)
+    pilot = _pilot(plan, blocks_x, blocks_y, claim, runs, alpha, deep=False, bits=bits)
     deeper = _deep_pilot_runs(pilot.choice, runs, _width(pilot.x))
     if deeper > size:
         more_x, more_y = draw_pilot(plan, deeper - size, first_block=len(blocks_x))
-        pilot = _pilot(plan, blocks_x + more_x, blocks_y + more_y, claim, runs, alpha, deep=True)
+        pilot = _pilot(plan, blocks_x + more_x, blocks_y + more_y, claim, runs, alpha, deep=True, bits=bits)
     return pilot
 
 
@@ -77,30 +81,47 @@ def refuse_if_all_raised(plan: Plan, x: Outputs, y: Outputs) -> None:
     ) from reason
 
 
-def split_pilot(xs: Outputs, ys: Outputs, claim: Claim, runs: int, alpha: float) -> tuple[Pilot, Outputs, Outputs]:
+def split_pilot(
+    xs: Outputs, ys: Outputs, claim: Claim, runs: int, alpha: float, *, bits: bool = False
+) -> tuple[Pilot, Outputs, Outputs]:
     """The pilot of outputs drawn elsewhere, taken from their beginning, and the outputs that are left to count."""
     x, y = merge([xs], [ys])
     size = pilot_runs(runs)
-    choice = _choose(x[:size], y[:size], claim, runs, alpha, deep=False)
+    choice = _choose(x[:size], y[:size], claim, runs, alpha, deep=False, bits=bits)
     deeper = _deep_pilot_runs(choice, runs, _width(x))
     if deeper > size:
         size = deeper
-        choice = _choose(x[:size], y[:size], claim, runs, alpha, deep=True)
+        choice = _choose(x[:size], y[:size], claim, runs, alpha, deep=True, bits=bits)
     return Pilot(choice, [x[:size]], [y[:size]], x[:size], y[:size]), x[size:], y[size:]
 
 
 def _pilot(
-    plan: Plan, blocks_x: list[Outputs], blocks_y: list[Outputs], claim: Claim, runs: int, alpha: float, *, deep: bool
+    plan: Plan,
+    blocks_x: list[Outputs],
+    blocks_y: list[Outputs],
+    claim: Claim,
+    runs: int,
+    alpha: float,
+    *,
+    deep: bool,
+    bits: bool,
 ) -> Pilot:
     check_blocks(blocks_x, blocks_y, plan.sampler.is_block, plan.sampler.name)
     x, y = merge(blocks_x, blocks_y)
     refuse_if_all_raised(plan, x, y)
-    return Pilot(_choose(x, y, claim, runs, alpha, deep=deep), blocks_x, blocks_y, x, y)
+    if x.ndim == 2:  # vectors are long: keep them once
+        blocks_x, blocks_y = (_cut(side, blocks) for side, blocks in ((x, blocks_x), (y, blocks_y)))
+    return Pilot(_choose(x, y, claim, runs, alpha, deep=deep, bits=bits), blocks_x, blocks_y, x, y)
 
 
-def _choose(x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, *, deep: bool) -> Choice:
+def _cut(outputs: Outputs, blocks: list[Outputs]) -> list[Outputs]:
+    """The outputs cut into blocks as long as these."""
+    return np.split(outputs, np.cumsum([len(block) for block in blocks])[:-1])
+
+
+def _choose(x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, *, deep: bool, bits: bool) -> Choice:
     half = len(x) // 2
-    return choose_event(x[:half], y[:half], x[half:], y[half:], claim, runs - len(x), alpha, deep=deep)
+    return choose_event(x[:half], y[:half], x[half:], y[half:], claim, runs - len(x), alpha, deep=deep, bits=bits)
 
 
 def with_pilot(main: int) -> int:
@@ -126,9 +147,9 @@ def pilot_runs(runs: int) -> int:
 def _deep_pilot_runs(choice: Choice, runs: int, width: int) -> int:
     """How long the pilot has to be after a first choice; 0 where it was long enough."""
     fewer, more = sorted((choice.pilot_hits_x, choice.pilot_hits_y))
-    if fewer >= _FEW_HITS or more == 0:
+    if more == 0 or (fewer >= _FEW_HITS and not choice.shows_nothing):
         return 0
-    return min(runs // _DEEP_SHARE, _DEEP_MOST // width)
+    return min(runs // _DEEP_SHARE, _DEEP_MOST, _DEEP_NUMBERS // width)
 
 
 def _width(outputs: Outputs) -> int:

@@ -33,7 +33,7 @@ _MOVES = 4  # rounds in which every ramp may move
 _STEPS = (16, 4, 1)  # cells by which a knot is moved
 
 
-def fit_log_ratio(at: Array, hits_x: Array, hits_y: Array) -> Array:
+def fit_log_ratio(at: Array, hits_x: Array, hits_y: Array, *, sloped: bool = False) -> Array:
     """The log-likelihood ratio of x against y in cells of numbers, smoothed.
 
     Parameters
@@ -42,6 +42,8 @@ def fit_log_ratio(at: Array, hits_x: Array, hits_y: Array) -> Array:
         A number in each cell, increasing.
     hits_x, hits_y : ndarray, shape (cells,)
         Outputs in each cell, not both 0.
+    sloped : bool
+        Whether there is a slope for certain, so that a first ramp needs no evidence.
 
     Returns
     -------
@@ -55,11 +57,25 @@ def fit_log_ratio(at: Array, hits_x: Array, hits_y: Array) -> Array:
     >>> (fitted.round(2) + 0.0).tolist()
     [0.69, 0.69, 0.0, 0.0, 0.0]
     """
+    return _fit(at, hits_x, hits_y, sloped)[0].log_ratio
+
+
+def fit_ramps(at: Array, hits_x: Array, hits_y: Array) -> tuple[float, list[tuple[float, float, float]]]:
+    """The same fit as a formula: its value below all ramps, and low, high and rise of each ramp."""
+    fit, data = _fit(at, hits_x, hits_y)
+    rises = [float(weight) * data.width(ramp) for weight, ramp in zip(fit.weights[1:], fit.ramps, strict=True)]
+    ends = [(float(at[a]), float(at[b])) for a, b in fit.ramps]
+    return float(fit.weights[0]), [(low, high, rise) for (low, high), rise in zip(ends, rises, strict=True)]
+
+
+def _fit(at: Array, hits_x: Array, hits_y: Array, sloped: bool = False) -> tuple[_Fit, _Data]:
     at = at / (float(np.abs(at).max()) or 1.0)
     middle = float(np.median(at))
     spread = float(np.abs(at - middle).mean()) or 1.0
     data = _Data.of((at - middle) / spread, hits_x, hits_y)
     fit = _fitted(data, (), np.zeros(1))
+    if sloped:
+        fit = _fitted(data, ((0, len(at) - 1),), np.zeros(2))
     while len(fit.ramps) < _MOST_RAMPS:
         ramp = _best_ramp(data, fit)
         if ramp is None:
@@ -68,7 +84,7 @@ def fit_log_ratio(at: Array, hits_x: Array, hits_y: Array) -> Array:
         if more.criterion >= fit.criterion:
             break
         fit = more
-    return fit.log_ratio
+    return fit, data
 
 
 @dataclass(frozen=True, slots=True)

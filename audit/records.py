@@ -14,18 +14,21 @@ from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hin
 
 import numpy as np
 
+from .bit_warning import LowBits
 from .cell_counts import CellCounts
 from .claims import ApproxDP, Claim, GaussianDP, GroupClaim, PureDP
+from .columns import Coordinates, Leaves
 from .curves import PrivacyProfile, TradeOffCurve
 from .datasets import shorten
 from .errors import AuditError, RecordError
-from .events import Event, Intervals, Outcomes, Projected
+from .events import Event, Intervals, Outcomes, Scored
 from .health import Finding, HealthCheck
 from .inference.counts import Counts
 from .inference.multiplicity import holm
 from .outputs import Raised
 from .propositions import NFoldComposition, ProbabilityPreservation
 from .renyi import RenyiDP, ZeroConcentratedDP
+from .scores import Additive, Column, Forest, LowestBit, Number, Residue, Tree, Weighted
 from .sequential import Look
 from .sketches import Sketch
 from .statements import Point, StatementResult
@@ -118,7 +121,8 @@ _TYPES: dict[str, type[Any]] = {
     for kind in (
         PureDP, ApproxDP, GaussianDP, GroupClaim, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOffCurve,
         ProbabilityPreservation, NFoldComposition,
-        Intervals, Outcomes, Projected, Counts, Pair, Finding, Look, CellCounts, Sketch, AuditResult, Point,
+        Intervals, Outcomes, Scored, Number, Weighted, Column, LowestBit, Residue, Additive, Forest, Tree, Coordinates,
+        Leaves, Counts, Pair, Finding, Look, CellCounts, LowBits, Sketch, AuditResult, Point,
         StatementResult, Entry, Topic, Suite,
         Raised, Opaque,
     )

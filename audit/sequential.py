@@ -65,7 +65,7 @@ class Course:
     looks : tuple of Look
     stopped : {"refuted", "runs", "time"}
         Because the claim was refuted, at the planned number of runs, or at the end of the time allowed.
-    event, likelier_on : Event, {"x", "y"}
+    choice : Choice
         The last event bet on, in the direction that won more.
     counts : Counts
         Hits of that event in all runs, those included that it was learned from: for the reader, not for the test.
@@ -79,8 +79,7 @@ class Course:
 
     looks: tuple[Look, ...]
     stopped: Stop
-    event: Event
-    likelier_on: Direction
+    choice: Choice
     counts: Counts
     learned_from: int
     blocks_x: list[Outputs]
@@ -132,6 +131,8 @@ def run_sequentially(
     alpha: float,
     seconds: float | None,
     progress: Callable[[int], None] | None = None,
+    *,
+    bits: bool = False,
 ) -> Course:
     """Draws batches until the claim is refuted, `runs` are done or the time is up; the batch in hand is finished.
 
@@ -143,7 +144,7 @@ def run_sequentially(
     started = time.perf_counter()
     members = grid_of_members(claim)
     decisive = next(i for i, member in enumerate(members) if member > claim.strength)
-    state = _Bets.start(claim, members, alpha)
+    state = _Bets.start(claim, members, alpha, bits)
     kept_x: list[Outputs] = []
     kept_y: list[Outputs] = []
     main_x, main_y = no_blocks(), no_blocks()
@@ -192,8 +193,7 @@ def run_sequentially(
     return Course(
         looks=tuple(looks),
         stopped=stopped,
-        event=choice.event,
-        likelier_on=choice.likelier_on,
+        choice=choice,
         counts=counts,
         learned_from=min(_FIRST, done),
         blocks_x=kept_x,
@@ -210,14 +210,15 @@ class _Bets:
     claim: Claim
     members: list[float]
     alpha: float
+    bits: bool  # whether events by low bits are bet on
     wealth: Wealth
     choices: tuple[Choice | None, Choice | None]
     first: int  # members before it are refuted, and no longer bet against
     lines: list[list[Line]]
 
     @classmethod
-    def start(cls, claim: Claim, members: list[float], alpha: float) -> _Bets:
-        return cls(claim, members, alpha, Wealth.start(len(members)), (None, None), 0, [])
+    def start(cls, claim: Claim, members: list[float], alpha: float, bits: bool) -> _Bets:
+        return cls(claim, members, alpha, bits, Wealth.start(len(members)), (None, None), 0, [])
 
     @property
     def events(self) -> Events:
@@ -233,7 +234,8 @@ class _Bets:
     def learned(self, x: Outputs, y: Outputs) -> _Bets:
         """The bets to be placed after seeing these outputs."""
         half = len(x) // 2
-        choices = choose_event_each_way(x[:half], y[:half], x[half:], y[half:], self.claim, len(x), self.alpha)
+        parts = (x[:half], y[:half], x[half:], y[half:])
+        choices = choose_event_each_way(*parts, self.claim, len(x), self.alpha, bits=self.bits)
         seen = [_frequencies(choice) for choice in choices]
         first = self.wealth.n_refuted(self.alpha)
         tested = [(self.claim.with_strength(m), self.claim.reversed().with_strength(m)) for m in self.members[first:]]

@@ -22,7 +22,16 @@ _MARGIN = 0.96  # planned for a little less than asked, as the event's frequency
 _ERRORS = (-2.0, 2.0)  # standard errors of that frequency for which the runs have to do as well
 
 
-def runs_for(plan: Plan, claim: Claim, resolution: float, power: float, alpha: float, *, sequential: bool) -> int:
+def runs_for(
+    plan: Plan,
+    claim: Claim,
+    resolution: float,
+    power: float,
+    alpha: float,
+    *,
+    sequential: bool,
+    bits: bool = False,
+) -> int:
     """Runs on each dataset with which an excess of `resolution` is found with probability `power`.
 
     An event is chosen on a small pilot, and then on the pilot that an audit of the size found would have: what that
@@ -36,7 +45,7 @@ def runs_for(plan: Plan, claim: Claim, resolution: float, power: float, alpha: f
     plan = replace(plan, seed=int(np.random.SeedSequence(plan.seed, spawn_key=(2,)).generate_state(1, np.uint64)[0]))
     needed, excess, q, error, share = _FIRST, _MARGIN * resolution, 0.5, 0.0, 0.0
     for _ in range(2):
-        pilot = run_pilot(plan, claim, needed, alpha)
+        pilot = run_pilot(plan, claim, needed, alpha, bits=bits)
         choice, share = pilot.choice, pilot.runs / needed
         if choice.pilot_hits_x == choice.pilot_hits_y == 0:  # outputs that never vary: nothing to plan for
             return _FIRST

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .events import outcome_words
-from .outputs import Outputs, as_numbers, outcome_key, tally
+from .outputs import Outputs, as_numbers, outcome_key, outcome_words, tally
 
 _RUNS = 100_000  # of a longer pilot the first ones
 _BINS = 40

@@ -7,6 +7,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from .bit_warning import LowBits
+from .bits import Bits
 from .cell_counts import CellCounts
 from .claims import Claim, GroupClaim
 from .distinguishers import Direction
@@ -106,6 +108,10 @@ class AuditResult:
         Of a sequential audit: why it ended.
     cells : CellCounts, optional
         Runs in cells of outputs, with what they say beyond the event.
+    bits : {"warn", True, False}
+        Whether events by the low bits of floating-point outputs belong to the verdict (True), or were looked at.
+    low_bits : LowBits, optional
+        The warning that they break the claim.
     environment : dict
         Timings and machine: all that may differ between two runs with the same seed. Not compared.
     """
@@ -133,6 +139,8 @@ class AuditResult:
     looks: tuple[Look, ...] = ()
     stopped: Stop | None = None
     cells: CellCounts | None = None
+    bits: Bits = "warn"
+    low_bits: LowBits | None = None
     environment: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
@@ -223,6 +231,9 @@ class AuditResult:
             if f"{self.bound:.4g}" == f"{claim.strength:.4g}":  # above it, if only in a later digit
                 found = found.replace(" >= ", " > ", 1)
             text = f"REFUTED: {found}, {claimed} ({confidence})"
+            if math.isinf(self.estimate):
+                other = "y" if self.likelier_on == "x" else "x"
+                text += f"; no finite {claim.strength_name} is in sight, as the event never occurred on {other}"
             if self.stopped == "refuted":
                 text += f"; stopped after {self.runs:,} runs on each dataset"
                 if self.bound < self.estimate < math.inf:
@@ -245,6 +256,8 @@ class AuditResult:
             text += f"; the time was up after {self.runs:,} runs on each dataset"
         if not self.is_replayable:
             text += " [not replayable: the mechanism has randomness of its own]"
+        if self.low_bits is not None:
+            text += f"\n  WARNING: {self.low_bits}"
         return "\n  note: ".join([text, *self.notes])
 
     def __repr__(self) -> str:

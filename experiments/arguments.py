@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..audit.adjacency import AddRemove, Adjacency, Local, Replace, Within
+from ..audit.bits import Bits
 from ..audit.claims import ApproxDP, Claim, GaussianDP, PureDP
 from ..audit.errors import OptionError
 from ..audit.renyi import ZeroConcentratedDP
@@ -25,6 +26,14 @@ def claim_from_options(epsilon: float | None, delta: float, mu: float | None, rh
         return ZeroConcentratedDP(rho)
     assert epsilon is not None
     return ApproxDP(epsilon, delta) if delta != 0 else PureDP(epsilon)
+
+
+def bits_from_option(name: str) -> Bits:
+    """What to do about low bits."""
+    known: dict[str, Bits] = {"warn": "warn", "true": True, "false": False}
+    if name.lower() not in known:
+        raise OptionError(f"--bits {name!r} is unknown; use one of {', '.join(known)}.", bits=name)
+    return known[name.lower()]
 
 
 def adjacency_from_option(name: str | None) -> Adjacency | None:

@@ -136,6 +136,9 @@ def audit(
         float | None, typer.Option(help="Time that a sequential audit may take.", show_default=False)
     ] = None,
     cells: Annotated[int, typer.Option(help="Cells to count for ratios and curves; 0 for none.")] = 0,
+    bits: Annotated[
+        str, typer.Option(help='Low bits of floats: "warn" of them, "true" to audit them too, or "false".')
+    ] = "warn",
     seed: Seed = 0,
     jobs: Jobs = None,
     ignore: Annotated[list[str] | None, typer.Option(help="A health check to silence.", show_default=False)] = None,
@@ -155,7 +158,7 @@ def audit(
     from ..audit.check import check
     from ..audit.records import Entry, Suite, save
     from ..audit.verdicts import Verdict
-    from .arguments import adjacency_from_option, claim_from_options
+    from .arguments import adjacency_from_option, bits_from_option, claim_from_options
     from .datasets import import_object, read_dataset
 
     claim = claim_from_options(epsilon, delta, mu, rho)
@@ -176,6 +179,7 @@ def audit(
             sequential=sequential,
             seconds=seconds,
             cells=cells,
+            bits=bits_from_option(bits),
             jobs=jobs,
             ignore=ignore or (),
             keep_datasets=keep_datasets,

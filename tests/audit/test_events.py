@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit import PureDP, check
-from dpaudit.audit.events import Intervals, Outcomes, Projected, outcome_words
-from dpaudit.audit.outputs import Raised
+from dpaudit.audit.events import Intervals, Outcomes, Scored
+from dpaudit.audit.outputs import Raised, outcome_words
+from dpaudit.audit.scores import Weighted
 
 INF, NAN = math.inf, math.nan
 
@@ -33,11 +34,11 @@ def is_in(event, output):
     """The definition of each event for one output, in plain Python."""
     if isinstance(event, Outcomes):
         return any(same(output, value) for value in event.values) != event.others
-    if isinstance(event, Projected):
+    if isinstance(event, Scored):
         numbers = isinstance(output, tuple) and all(isinstance(v, (int, float)) for v in output)
-        if not numbers or len(output) != len(event.weights):
+        if not numbers or len(output) != len(event.score.weights):
             return event.event.others
-        return is_in(event.event, float(sum(w * v for w, v in zip(event.weights, output, strict=True))))
+        return is_in(event.event, float(sum(w * v for w, v in zip(event.score.weights, output, strict=True))))
     if not isinstance(output, (int, float, Fraction)) or output != output:
         return event.others
     return any(low <= output <= high for low, high in event.intervals)
@@ -98,12 +99,12 @@ def test_vectors(rows, intervals, values, others, weights):
     assert_agree(Outcomes((*values, rows[0]), others), outputs)
     assert_agree(intervals, outputs)
     finite = np.nan_to_num(outputs, posinf=9.0, neginf=-9.0)
-    assert_agree(Projected(weights, intervals), finite)
+    assert_agree(Scored(Weighted(weights), intervals), finite)
 
 
 def test_one_vector_of_another_length_does_not_change_its_neighbours():
     """A block with a single odd output, such as an exception, is a block of objects; the others count as before."""
-    event = Projected((1.0, 0.0), Intervals(((0.0, INF),)))
+    event = Scored(Weighted((1.0, 0.0)), Intervals(((0.0, INF),)))
     rows = [(1.0, 5.0), (-1.0, 5.0), (2.0, 0.0)]
     assert_agree(event, np.array(rows))
     assert_agree(event, _objects([*rows, Raised("ValueError"), (1.0,)]))
@@ -174,9 +175,9 @@ def test_many_outcomes(n, others):
         (Outcomes((NAN,)), "output = nan"),
         (Outcomes((Raised("KeyError"),)), "output = raises KeyError"),
         (Outcomes((Colour.RED,)), "output = Colour.RED"),
-        (Projected((0.0, 1.0), Intervals(((2.0, INF),))), "coordinate 1 ≥ 2"),
-        (Projected((1.0, -0.5), Intervals(((2.0, INF),))), "1·coordinate 0 + -0.5·coordinate 1 ≥ 2"),
-        (Projected((0.5,) * 7, Intervals(((2.0, 3.0),))), "2 ≤ a weighted sum of 7 coordinates ≤ 3"),
+        (Scored(Weighted((0.0, 1.0)), Intervals(((2.0, INF),))), "coordinate 1 ≥ 2"),
+        (Scored(Weighted((1.0, -0.5)), Intervals(((2.0, INF),))), "1·coordinate 0 + -0.5·coordinate 1 ≥ 2"),
+        (Scored(Weighted((0.5,) * 7), Intervals(((2.0, 3.0),))), "2 ≤ a weighted sum of 7 coordinates ≤ 3"),
     ],
 )
 def test_words(event, words):

@@ -21,11 +21,12 @@ from hypothesis import strategies as st
 import dpaudit as dp
 from dpaudit import PureDP, Verdict
 from dpaudit.audit.errors import RecordError
-from dpaudit.audit.events import Intervals, Outcomes, Projected
+from dpaudit.audit.events import Intervals, Outcomes, Scored
 from dpaudit.audit.health import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.outputs import Raised
 from dpaudit.audit.records import Entry, Opaque, Suite, from_json, load, save, to_json
+from dpaudit.audit.scores import Weighted
 from dpaudit.audit.sketches import Sketch
 from dpaudit.audit.verdicts import AuditResult, Pair
 
@@ -77,7 +78,7 @@ EVENTS = [
     Intervals(((-INF, math.nextafter(2.0, 0)),)), Intervals((), others=True), Outcomes(()), Outcomes((NAN, (NAN, 1))),
     Outcomes((1, -0.0, 1e-320, True, None, "a\n\u2028é\U0001f600", 2**53, -(2**200), INF, -INF), others=True),
     Outcomes(((), (1,), (1, (2.5, "b")))), Outcomes((Raised("KeyError"), (Raised("A.B"), None))),
-    Projected((0.5, -1.0, 0.0), Intervals(((0.1, 0.2),))),
+    Scored(Weighted((0.5, -1.0, 0.0)), Intervals(((0.1, 0.2),))),
 ]  # fmt: skip
 
 

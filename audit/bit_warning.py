@@ -1,0 +1,67 @@
+"""The warning that the low bits of outputs break a claim, from a look at the pilot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .bits import bit_families
+from .claims import Claim
+from .distinguishers import Choice, Direction, choose_among
+from .events import Event
+from .inference.counts import Counts
+from .inference.joint import joint_test
+from .outputs import Outputs
+
+_LOOK = 20_000  # pilot runs on each side that a warning is based on, half of them to choose its event
+_LOOK_ALPHA = 1e-6  # of a warning, which is outside the audit's alpha
+
+
+@dataclass(frozen=True, slots=True)
+class LowBits:
+    """What the low bits of the pilot outputs say, where that is more than the claim allows and the values show.
+
+    Attributes
+    ----------
+    event : Event
+    likelier_on : {"x", "y"}
+    counts : Counts
+        Of pilot runs that the event was not chosen on.
+    bound : float
+        Lower bound on the strength of the claim's family, false with probability at most 1e-6.
+    strength_name : str
+    """
+
+    event: Event
+    likelier_on: Direction
+    counts: Counts
+    bound: float
+    strength_name: str
+
+    def __str__(self) -> str:
+        return (
+            f"the low bits of the outputs break the claim: {self.strength_name} >= {self.bound:.3g} by the event "
+            f"{self.event} ({self.counts}, pilot runs). The verdict is about the values alone; bits=True audits the "
+            "bits as well, bits=False silences this."
+        )
+
+
+def look_at_bits(x: Outputs, y: Outputs, claim: Claim, choice: Choice) -> LowBits | None:
+    """A warning, where the low bits of pilot outputs contradict the claim, and by more than the chosen event does."""
+    x, y = x[:_LOOK], y[:_LOOK]
+    runs = min(len(x), len(y)) // 2
+    quarter = runs // 2
+    parts = (x[:quarter], y[:quarter], x[quarter:runs], y[quarter:runs])
+    found = choose_among(list(bit_families(parts)), claim, runs, _LOOK_ALPHA)
+    if found is None or found.rough_strength(claim) <= max(claim.strength, choice.rough_strength(claim)):
+        return None
+    counts = Counts(
+        hits_x=found.event.count(x[runs:]),
+        runs_x=len(x) - runs,
+        hits_y=found.event.count(y[runs:]),
+        runs_y=len(y) - runs,
+    )
+    directed, tested = (counts, claim) if found.likelier_on == "x" else (counts.swapped(), claim.reversed())
+    bound = joint_test(directed, tested, alpha=_LOOK_ALPHA)[1]
+    if bound <= claim.strength:
+        return None
+    return LowBits(found.event, found.likelier_on, counts, bound, claim.strength_name)

@@ -1,0 +1,161 @@
+"""Outputs of any kind as columns of numbers, for scores that add up over the parts of an output.
+
+A vector has a column for each coordinate, or for the differences of neighbouring ones. Anything else is taken apart:
+tuples into their leaves; a leaf that is a number goes into one column, any other (a string, an Enum, None) as a code
+into another; how an output is built (how long it is, and where it holds what) is a code too. NaN stands for what an
+output does not have.
+"""
+
+from __future__ import annotations
+
+import numbers
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .outputs import Outputs, as_vectors, number_of, outcome_key, outcome_list, outcome_words
+
+Matrix = npt.NDArray[np.float64]
+Path = tuple[int, ...]
+"""Where in nested tuples a leaf lies."""
+
+_MOST_PATHS = 64  # of the leaves, the commonest
+_MOST_CODES = 64  # different leaves at one place, or ways to be built, that have a code of their own
+_LEARNED = 20_000  # outputs on each side from which places and codes are learned
+_REMEMBERED = 100_000  # outputs whose row is kept while a block is read, as many come again
+
+
+class Columns(ABC):
+    """A way to read outputs as numbers."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Each column in words."""
+
+    @abstractmethod
+    def read(self, outputs: Outputs) -> Matrix:
+        """The columns, shape (columns, runs)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinates(Columns):
+    """The coordinates of vectors; or the first one and the differences of neighbours."""
+
+    width: int
+    differences: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        if self.differences:
+            return ("coordinate 0", *(f"(coordinate {i} − coordinate {i - 1})" for i in range(1, self.width)))
+        return tuple(f"coordinate {i}" for i in range(self.width))
+
+    def read(self, outputs: Outputs) -> Matrix:
+        columns = np.ascontiguousarray(as_vectors(outputs, self.width).T, dtype=np.float64)
+        if self.differences:
+            with np.errstate(invalid="ignore"):
+                columns[1:] = columns[1:] - columns[:-1]
+        return columns
+
+
+@dataclass(frozen=True, slots=True)
+class Leaves(Columns):
+    """The leaves of outputs that may be nested, of different lengths, and hold what is no number.
+
+    Attributes
+    ----------
+    builds : tuple
+        Ways in which outputs are built, by code.
+    paths : tuple of Path
+        Of the leaves that were numbers.
+    coded : tuple of (Path, tuple)
+        Of the leaves that were something else, with what they were, by code.
+    """
+
+    builds: tuple[Any, ...]
+    paths: tuple[Path, ...]
+    coded: tuple[tuple[Path, tuple[Any, ...]], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (
+            "build of the output",
+            *(_place(path) for path in self.paths),
+            *(f"{_place(path)} (of {', '.join(map(outcome_words, known[:3]))}…)" for path, known in self.coded),
+        )
+
+    def read(self, outputs: Outputs) -> Matrix:
+        builds = {build: float(code) for code, build in enumerate(self.builds)}
+        numbered = {path: 1 + place for place, path in enumerate(self.paths)}
+        start = 1 + len(self.paths)
+        coded = {
+            path: (start + place, {outcome_key(leaf): float(code) for code, leaf in enumerate(known)})
+            for place, (path, known) in enumerate(self.coded)
+        }
+        rows: list[list[float]] = []
+        seen: dict[Any, list[float]] = {}
+        empty = [np.nan] * (start + len(self.coded))
+        for output in outcome_list(outputs):
+            key = outcome_key(output)
+            row = seen.get(key)
+            if row is None:
+                row = empty.copy()
+                row[0] = builds.get(_build(output), -1.0)
+                for path, leaf in _leaves(output):
+                    if _is_number(leaf):
+                        if path in numbered:
+                            row[numbered[path]] = number_of(leaf)
+                    elif path in coded:
+                        column, codes = coded[path]
+                        row[column] = codes.get(outcome_key(leaf), -1.0)
+                if len(seen) < _REMEMBERED:
+                    seen[key] = row
+            rows.append(row)
+        return np.ascontiguousarray(np.array(rows, dtype=np.float64).reshape(len(rows), len(empty)).T)
+
+
+def learn_leaves(x: Outputs, y: Outputs) -> Leaves:
+    """The columns for outputs like these."""
+    builds: Counter[Any] = Counter()
+    paths: Counter[Path] = Counter()
+    leaves: dict[Path, Counter[Any]] = {}
+    for output in [*outcome_list(x[:_LEARNED]), *outcome_list(y[:_LEARNED])]:
+        builds[_build(output)] += 1
+        for path, leaf in _leaves(output):
+            if _is_number(leaf):
+                paths[path] += 1
+            else:
+                leaves.setdefault(path, Counter())[outcome_key(leaf)] += 1
+    coded = sorted(leaves, key=lambda path: -leaves[path].total())[:_MOST_PATHS]
+    return Leaves(
+        tuple(build for build, _ in builds.most_common(_MOST_CODES)),
+        tuple(sorted(path for path, _ in paths.most_common(_MOST_PATHS))),
+        tuple((path, tuple(leaf for leaf, _ in leaves[path].most_common(_MOST_CODES))) for path in sorted(coded)),
+    )
+
+
+def _leaves(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    if type(output) is tuple:
+        for place, part in enumerate(output):
+            yield from _leaves(part, (*path, place))
+    else:
+        yield path, output
+
+
+def _build(output: Any) -> Any:
+    """How an output is built: a tuple of the same for tuples, and otherwise whether it is a number."""
+    return tuple(map(_build, output)) if type(output) is tuple else _is_number(output)
+
+
+def _is_number(leaf: Any) -> bool:
+    return isinstance(leaf, numbers.Real)
+
+
+def _place(path: Path) -> str:
+    return "output" + "".join(f"[{place}]" for place in path)

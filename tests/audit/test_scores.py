@@ -1,0 +1,124 @@
+"""Scores and columns against their definitions, one output at a time."""
+
+from __future__ import annotations
+
+import enum
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpaudit.audit.columns import Coordinates, learn_leaves
+from dpaudit.audit.events import Intervals, Scored
+from dpaudit.audit.outputs import Raised, as_outputs
+from dpaudit.audit.scores import Additive, Column, Forest, LowestBit, Number, Residue, Tree, Weighted
+
+INF, NAN = math.inf, math.nan
+DOUBLES = st.floats(allow_nan=False, allow_infinity=False)
+
+
+class Answer(enum.Enum):
+    ABOVE = 1
+    BELOW = 2
+
+
+def objects(*values):
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+@given(DOUBLES)
+@settings(derandomize=True, deadline=None)
+def test_lowest_bit_is_the_largest_power_of_two_that_divides(number):
+    exponent = LowestBit(Number()).values(np.array([number]))[0]
+    numerator, denominator = number.as_integer_ratio()
+    if number == 0:
+        assert exponent == 1024
+    else:  # an odd multiple of 2ᵏ
+        power = (numerator & -numerator).bit_length() - 1 - (denominator.bit_length() - 1)
+        assert exponent == power
+
+
+@given(st.integers(-(2**40), 2**40), st.integers(-30, 10))
+@settings(derandomize=True, deadline=None)
+def test_residue_is_exact(numerator, exponent):
+    number = numerator * 2.0**-20
+    step = 2.0**exponent
+    assert Residue(Number(), exponent).values(np.array([number]))[0] == number - math.floor(number / step) * step
+
+
+def test_bits_of_what_is_no_number():
+    strange = np.array([NAN, INF, -INF])
+    assert np.isnan(LowestBit(Number()).values(strange)).all()
+    assert np.isnan(Residue(Number(), -3).values(strange)).all()
+    assert np.isnan(Number().values(np.zeros((3, 2)))).all()
+
+
+def test_additive_adds_steps_and_ramps():
+    score = Additive(Coordinates(2), ((0, 1.0, 1.0, 2.0), (0, 3.0, 5.0, -1.0), (1, 0.0, 0.0, 0.25)), ((1, 10.0),))
+    outputs = np.array([[0.0, -1.0], [1.0, 0.0], [4.0, 7.0], [9.0, NAN]])
+    assert score.values(outputs).tolist() == [0.0, 2.25, 1.75, 11.0]
+
+
+def test_differences_are_columns():
+    columns = Coordinates(3, differences=True)
+    assert columns.read(np.array([[1.0, 4.0, 2.0]])).ravel().tolist() == [1.0, 3.0, -2.0]
+    assert columns.names[1] == "(coordinate 1 − coordinate 0)"
+
+
+def test_forest_follows_its_trees():
+    tree = Tree((0, -1, 1, -1, -1), (0.5, 0.0, 2.0, 0.0, 0.0), (1, -1, 3, -1, -1), (2, -1, 4, -1, -1), (0, 1, 0, 5, 9))
+    score = Forest(Coordinates(2), (tree, tree))
+    outputs = np.array([[0.5, 0.0], [1.0, 2.0], [1.0, 3.0], [NAN, NAN]])
+    assert score.values(outputs).tolist() == [2.0, 10.0, 18.0, 18.0]
+
+
+def test_leaves_of_unlike_outputs():
+    outputs = objects((1.5, "a"), (2.5, Answer.ABOVE), (1.0,), None, Raised("ValueError"), ((3.0, None), "a"))
+    leaves = learn_leaves(outputs, outputs)
+    columns = dict(zip(leaves.names, leaves.read(outputs), strict=True))
+    assert np.array_equal(columns["output[0]"], [1.5, 2.5, 1.0, NAN, NAN, NAN], equal_nan=True)
+    assert np.array_equal(columns["output[0][0]"], [NAN, NAN, NAN, NAN, NAN, 3.0], equal_nan=True)
+    build = columns["build of the output"]
+    assert build[0] == build[1], "a string and an Enum are built alike: something that is no number"
+    assert len(set(build.tolist())) == 4
+    assert build[3] == build[4], "None and an exception are told by their codes"
+    words = next(name for name in leaves.names if name.startswith("output (of"))
+    assert columns[words][3] != columns[words][4]
+
+
+def test_what_was_not_learned_is_minus_one():
+    seen = objects(("a", 1.0), ("b", 2.0))
+    leaves = learn_leaves(seen, seen)
+    assert leaves.read(objects(("c", 1.0), (1.0, 2.0, 3.0)))[0].tolist()[1] == -1.0
+    assert leaves.read(
+        objects(
+            ("c", 1.0),
+        )
+    )[-1].tolist() == [-1.0]
+
+
+@pytest.mark.parametrize("outputs", [[(1.0, 2.0)] * 3, [(1.0, 2.0), "a", (3.0,)], ["a", "b", "a"]])
+def test_a_block_reads_the_same_whatever_it_was_packed_into(outputs):
+    """Equally long tuples become a matrix in one block and objects in another."""
+    leaves = learn_leaves(objects(*outputs, None), objects(*outputs))
+    packed = leaves.read(as_outputs(outputs, len(outputs), "f"))
+    assert np.array_equal(packed, leaves.read(objects(*outputs)), equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("score", "words"),
+    [
+        (LowestBit(Number()), "exponent of the lowest set bit of output ≤ 3"),
+        (Residue(Weighted((0.0, 1.0)), -4), "coordinate 1 modulo 2^-4 ≤ 3"),
+        (Column(Coordinates(3, differences=True), 2), "(coordinate 2 − coordinate 1) ≤ 3"),
+        (Additive(Coordinates(2), ((1, 0.0, 1.0, 5.0), (0, 0.0, 1.0, -1.0))), "score(coordinate 1, coordinate 0) ≤ 3"),
+        (
+            Additive(Coordinates(9), tuple((i, 0.0, 0.0, 9.0 - i) for i in range(9))),
+            "score(coordinate 0, coordinate 1, coordinate 2, … 9 in all) ≤ 3",
+        ),
+    ],
+)
+def test_words(score, words):
+    assert str(Scored(score, Intervals(((-INF, 3.0),)))) == words
