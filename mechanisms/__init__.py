@@ -41,6 +41,7 @@ from .pumpkins import PUMPKIN_BIDS, PostedPriceAuction, Revenue
 from .queries import CategoryCounts, EachCandidate
 from .randomised_response import RandomisedResponse
 from .rare_leak import LeakyLaplaceLaw, RareLeakLaplace
+from .released_values import ComparedValuesLaw, FreshValuesLaw
 from .renyi import exact_renyi
 from .response_fold import RandomisedResponseFold, UpAndDown
 from .sensitivity import query_sensitivity, utility_sensitivity
@@ -106,6 +107,8 @@ __all__ = [
     "ProductLaw",
     "ChainLaw",
     "TranscriptLaw",
+    "ComparedValuesLaw",
+    "FreshValuesLaw",
     "LeakyLaplaceLaw",
     "hockey_stick",
     "exact_delta",

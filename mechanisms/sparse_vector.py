@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..audit.claims import Claim, PureDP, check_number
-from ..audit.errors import ClaimError, OptionError
+from ..audit.errors import ClaimError
 from .noise import Floats, Integers, fill_laplace, pieces, round_to_grid
 from .queries import Query, candidate_scores, identity
+from .released_values import ComparedValuesLaw, FreshValuesLaw
 from .transcripts import ABOVE, BELOW, STOPPED, TranscriptLaw, transcript_law
 
 
@@ -92,7 +93,7 @@ class SparseVector:
 
     def law(self, dataset: Any) -> TranscriptLaw:
         """The output's law; a `DatasetError` where there are too many transcripts to integrate."""
-        return self._runs_as.law(dataset)
+        return self._runs_as.law(dataset)  # type: ignore[return-value]  # releases no values
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         """`size` independent transcripts, shape (size, n_queries), int64: 1 above, 0 below, −1 after the stop."""
@@ -129,6 +130,8 @@ class NoisyThreshold:
         Whether the threshold's noise is drawn anew after each answer above.
     release_value : bool
         Whether the noisy answer that was found above is itself the output, on a grid, and NaN stands for all others.
+    value_scale : float
+        Of new Laplace noise on the answers that are released, instead of the noise that was compared; 0 for the latter.
     queries : callable
     """
 
@@ -139,6 +142,7 @@ class NoisyThreshold:
     threshold: float = 0.0
     refresh: bool = False
     release_value: bool = False
+    value_scale: float = 0.0
     queries: Query = identity
 
     def __post_init__(self) -> None:
@@ -147,14 +151,23 @@ class NoisyThreshold:
         check_number("threshold", self.threshold, -math.inf, math.inf, "what answers are compared with", closed=False)
         if self.cutoff is not None:
             check_cutoff(self.cutoff)
-        if self.release_value and self.query_scale == 0:
+        check_number("value_scale", self.value_scale, 0, math.inf, "0 to release the noisy answer that was compared")
+        if self.release_value and self.query_scale == self.value_scale == 0:
             raise ClaimError("query_scale=0 would release exact answers; use a positive one.", query_scale=0)
+        if self.value_scale > 0 and not self.release_value:
+            raise ClaimError(
+                f"value_scale={self.value_scale:g} is for values, and none are released; use release_value=True.",
+                value_scale=self.value_scale,
+            )
 
-    def law(self, dataset: Any) -> TranscriptLaw:
-        if self.release_value:
-            raise OptionError("the law of released values is not known; use release_value=False.", release_value=True)
-        excesses = candidate_scores(self.queries, dataset) - self.threshold
-        return transcript_law(excesses, self.threshold_scale, self.query_scale, self.cutoff, refresh=self.refresh)
+    def law(self, dataset: Any) -> TranscriptLaw | ComparedValuesLaw | FreshValuesLaw:
+        answers = candidate_scores(self.queries, dataset)
+        cutoff = len(answers) if self.cutoff is None else self.cutoff
+        scales, values = (self.threshold_scale, self.query_scale), tuple(answers.tolist())
+        if self.release_value and self.value_scale == 0:
+            return ComparedValuesLaw(values, self.threshold, *scales, cutoff, self.refresh)
+        transcripts = transcript_law(answers - self.threshold, *scales, self.cutoff, refresh=self.refresh)
+        return FreshValuesLaw(transcripts, cutoff, values, self.value_scale) if self.release_value else transcripts
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats | Integers:
         answers = candidate_scores(self.queries, dataset)
@@ -176,7 +189,13 @@ class NoisyThreshold:
                 is_above = (noise + (answer - self.threshold) >= thresholds) & is_open
                 left -= is_above
                 if self.release_value:
-                    values[piece, j][is_above] = round_to_grid(noise[is_above], self.query_scale, answer)
+                    if self.value_scale > 0:
+                        released = np.empty(np.count_nonzero(is_above))
+                        fill_laplace(released, rng)
+                        released *= self.value_scale
+                    else:
+                        released = noise[is_above]
+                    values[piece, j][is_above] = round_to_grid(released, self.value_scale or self.query_scale, answer)
                 else:
                     codes[piece, j][is_open] = np.where(is_above, ABOVE, BELOW)[is_open]
                 if self.refresh:

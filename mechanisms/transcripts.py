@@ -21,7 +21,7 @@ ABOVE: Final = 1
 STOPPED: Final = -1
 """After the last answer that is looked at."""
 
-_MOST_TRANSCRIPTS: Final = 2**14
+MOST_TRANSCRIPTS: Final = 2**14
 _MOST_WORK: Final = 4e8  # transcripts times nodes: seconds
 _MOST_QUERIES: Final = 62  # a transcript is found by its bits
 _REACH: Final = 45.0  # scales of the threshold's noise beyond the last answer, where e⁻⁴⁵ of the mass is left
@@ -90,9 +90,9 @@ def transcript_law(
         For so many answers, or answers so many scales apart, that the integration would be too long.
     """
     limit = len(excesses) if cutoff is None else min(cutoff, len(excesses))
-    count = sum(math.comb(len(excesses), above) for above in range(limit)) + math.comb(len(excesses), limit)
+    count = count_transcripts(len(excesses), limit)
     z, log_weight = _nodes(excesses, threshold_scale, query_scale)
-    if len(excesses) > _MOST_QUERIES or count > _MOST_TRANSCRIPTS or len(z) * count > _MOST_WORK:
+    if len(excesses) > _MOST_QUERIES or count > MOST_TRANSCRIPTS or len(z) * count > _MOST_WORK:
         raise DatasetError(
             f"{len(excesses)} answers have {count:,} transcripts, too many to integrate their law; use fewer answers, "
             "or a smaller cutoff.",
@@ -118,6 +118,11 @@ def transcript_law(
     with np.errstate(divide="ignore"):  # logarithms of 0
         transcripts, log_probabilities = zip(*walk(0, limit, log_weight), strict=True)
     return TranscriptLaw(transcripts, log_probabilities)
+
+
+def count_transcripts(n_queries: int, cutoff: int) -> int:
+    """How many transcripts so many answers can have."""
+    return sum(math.comb(n_queries, above) for above in range(min(cutoff, n_queries) + 1))
 
 
 def _nodes(excesses: Floats, threshold_scale: float, query_scale: float) -> tuple[Floats, Floats]:

@@ -1,7 +1,11 @@
 """Known bugs: mechanisms that do not satisfy what they claim, each with the guarantee it truly has."""
 
+from .clipping import ClippedAfterNoise
 from .composition import SharedNoiseLaplace, UndercountedComposition
+from .data_scale import FlooredScaleMean, ScaleFromTheData, SignificantDigitsLaplace
 from .exponential import ExponentialMissingFactorTwo, HalfSensitivityExponential
+from .flaw import Flaw
+from .floating_point import NaiveGaussian, NaiveLaplace, SinglePrecisionNoise
 from .gaussian import (
     ClassicalBeyondOneGaussian,
     MisprintedNewtonGaussian,
@@ -16,17 +20,41 @@ from .inverse_cdf import AnswerInTheBranchLaplace, ClosedEndLaplace, MixedUnifor
 from .laplace import InvertedScaleLaplace, UnderstatedSensitivityLaplace
 from .local_gaussian import UnclippedLocalGaussian
 from .name_and_shame import TwiceExposed
+from .noise_shape import (
+    BestOfDraws,
+    BoundedLaplace,
+    DeviationAsScaleLaplace,
+    FewValuesLaplace,
+    OneSidedLaplace,
+    RedrawnUntilNonnegative,
+    SeededByTheData,
+    TowardsZeroLaplace,
+)
 from .noisy_max import NoisyMaxMissingFactorTwo, NoisyMaxReleasingValue
+from .outputs import BesideExact, CheckedCount, GroupMeans, JsonReport, KeyedCounts, SmallCount
 from .parallel import OverlappingPartCounts, PartCountsForReplace
 from .pumpkins import PricesFromTheBids
 from .randomised_response import BinaryOddsForManyValues, TruthAmongTheLies
+from .ranged_counts import RangedCount, RangeOfTheRows, RedrawnIntoRange
+from .responses import BiasedCoinResponse, OneHotAtFullEpsilon, OnlyYesRandomised, RememberedResponse
+from .selection import (
+    FlipWithoutPermuting,
+    OneNoiseForAll,
+    PowersOfTen,
+    TopCandidates,
+    UnderflowingExponential,
+    WinnerWithExactCount,
+    WinnerWithNoisyCount,
+)
 from .sparse_vector import (
     SparseVectorReleasingValue,
     SparseVectorUnscaledNoise,
     SparseVectorWithoutCutoff,
     SparseVectorWithoutQueryNoise,
 )
+from .subsampling import SampledTotal
 from .twin import Twin
+from .vectors import ConsistentWithTheTotal, LaplaceOfScale
 
 __all__ = [
     "Twin",
@@ -62,4 +90,43 @@ __all__ = [
     "PartCountsForReplace",
     "EdgeNoiseForNodes",
     "OneEndDegreeHistogram",
+    "Flaw",
+    "BoundedLaplace",
+    "OneSidedLaplace",
+    "FewValuesLaplace",
+    "RedrawnUntilNonnegative",
+    "TowardsZeroLaplace",
+    "SeededByTheData",
+    "BestOfDraws",
+    "DeviationAsScaleLaplace",
+    "RangedCount",
+    "RedrawnIntoRange",
+    "RangeOfTheRows",
+    "ScaleFromTheData",
+    "FlooredScaleMean",
+    "SignificantDigitsLaplace",
+    "ClippedAfterNoise",
+    "LaplaceOfScale",
+    "ConsistentWithTheTotal",
+    "PowersOfTen",
+    "UnderflowingExponential",
+    "FlipWithoutPermuting",
+    "OneNoiseForAll",
+    "WinnerWithExactCount",
+    "WinnerWithNoisyCount",
+    "TopCandidates",
+    "BiasedCoinResponse",
+    "OnlyYesRandomised",
+    "RememberedResponse",
+    "OneHotAtFullEpsilon",
+    "SampledTotal",
+    "BesideExact",
+    "JsonReport",
+    "KeyedCounts",
+    "SmallCount",
+    "GroupMeans",
+    "CheckedCount",
+    "NaiveLaplace",
+    "NaiveGaussian",
+    "SinglePrecisionNoise",
 ]

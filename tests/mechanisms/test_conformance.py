@@ -50,9 +50,11 @@ from dpaudit.mechanisms import (
     VectorGaussianMechanism,
 )
 from dpaudit.mechanisms.faulty import (
+    BestOfDraws,
     BinaryOddsForManyValues,
     ClassicalBeyondOneGaussian,
     ClosedEndLaplace,
+    DeviationAsScaleLaplace,
     EdgeNoiseForNodes,
     ExponentialMissingFactorTwo,
     HalfNoiseHistogram,
@@ -64,10 +66,14 @@ from dpaudit.mechanisms.faulty import (
     NoisyMaxReleasingValue,
     OneEndDegreeHistogram,
     OneForEpsilonGaussian,
+    OneHotAtFullEpsilon,
     OverlappingPartCounts,
     PartCountsForReplace,
     PerRowGeometric,
+    PowersOfTen,
     PricesFromTheBids,
+    RangeOfTheRows,
+    RedrawnIntoRange,
     SparseVectorUnscaledNoise,
     SparseVectorWithoutCutoff,
     SparseVectorWithoutQueryNoise,
@@ -157,6 +163,12 @@ CASES = [
     (SparseVectorWithoutCutoff(1.0), ANSWERS),
     (TwiceExposed(0.05), [7, 0, 7]),
     (LocalSensitivityLaplace(0.5), [0, 0]),
+    (BestOfDraws(0.5), 7.0),
+    (DeviationAsScaleLaplace(0.5), 7.0),
+    (RedrawnIntoRange(0.5), [0, 1, 1]),
+    (RangeOfTheRows(0.5), [0, 1, 1]),
+    (PowersOfTen(1.0), SCORES),
+    (OneHotAtFullEpsilon(1.0), 2),
 ]
 
 

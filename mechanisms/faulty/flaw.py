@@ -1,0 +1,39 @@
+"""What mechanisms with a bug share that are no reference mechanism at a wrong parameter."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from ...audit.claims import Claim, PureDP, check_number
+
+
+class Flaw(ABC):
+    """A mechanism with a bug from practice and a sampler of its own: what it claims, and what is true of it.
+
+    A `Twin` runs as another mechanism, with that one's law; a flaw does what no sound mechanism does. Real outputs are
+    on a grid all the same, so an audit that refutes a flaw has found its bug, not its low bits.
+    """
+
+    __slots__ = ()
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
+
+    @property
+    def claim(self) -> Claim:
+        """What the mechanism is said to satisfy: pure epsilon-DP unless a flaw says otherwise."""
+        return PureDP(self.epsilon)
+
+    @property
+    def truth(self) -> Claim | None:
+        """A claim of the claimed kind that does hold, the strongest that is known; None where no finite one does."""
+        return None
+
+    @abstractmethod
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
+        """`size` independent outputs."""
