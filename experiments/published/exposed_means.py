@@ -1,0 +1,165 @@
+"""Means that scale their noise by the number of rows, as published: with a noisy count that may be negative."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ...audit.claims import PureDP, check_number
+from ...mechanisms import LaplaceLaw, ScalarLaw
+from ...mechanisms.divergences import check_rule
+from ...mechanisms.noise import Floats, fill_laplace, pieces
+from .noisy_quotients import Quotient, each, on_the_grid, rows_as_numbers
+
+FLOOR: Final = 1e-12
+"""Of the noise's scale."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExposedMeanLaw(ScalarLaw):
+    """`centre` plus total/U plus, where U = count + W is positive, noise of scale `scale`/U; W Laplace of that scale.
+
+    Where U is negative nothing is added. With a total of 0 the centre itself is then the output.
+    """
+
+    total: float
+    count: float
+    scale: float
+    centre: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_rule("total", self.total, 0 <= self.total < math.inf, "0 <= total < inf")
+        check_rule("scale", self.scale, 0 < self.scale < math.inf, "0 < scale < inf")
+
+    def log_density(self, outputs: npt.ArrayLike) -> Floats:
+        """Of the outputs with a density."""
+        with np.errstate(divide="ignore"):
+            return np.log(each(lambda z: self._quotient.density(z) + self._exposed_density(z), self._moved(outputs)))
+
+    def log_mass(self, outputs: npt.ArrayLike) -> Floats:
+        """ln of the probability that the output is exactly this."""
+        is_atom = (self._moved(outputs) == 0) & (self.total == 0)
+        return np.where(is_atom, math.log(self._count_law.cdf(0.0)), -np.inf)
+
+    def cdf(self, outputs: npt.ArrayLike) -> Floats:
+        return each(lambda z: self._quotient.cdf(z) + self._exposed(z), self._moved(outputs))
+
+    def sf(self, outputs: npt.ArrayLike) -> Floats:
+        negative = float(self._count_law.cdf(0.0))
+        return each(lambda z: self._quotient.sf(z) + negative - self._exposed(z), self._moved(outputs))
+
+    @property
+    def _quotient(self) -> Quotient:
+        return Quotient(self.total / self.scale, self.count / self.scale, 0.0)
+
+    @property
+    def _count_law(self) -> LaplaceLaw:
+        return LaplaceLaw(self.count, self.scale)
+
+    def _moved(self, outputs: npt.ArrayLike) -> Floats:
+        return np.asarray(outputs, dtype=np.float64) - self.centre
+
+    def _exposed(self, z: float) -> float:
+        """Pr[U < 0, total/U ≤ z]."""
+        if z >= 0:
+            return float(self._count_law.cdf(0.0))
+        return float(self._count_law.cdf(0.0) - self._count_law.cdf(self.total / z)) if self.total > 0 else 0.0
+
+    def _exposed_density(self, z: float) -> float:
+        if z >= 0 or self.total == 0:
+            return 0.0
+        return float(np.exp(self._count_law.log_density(self.total / z))) * self.total / z**2
+
+
+@dataclass(frozen=True, slots=True)
+class ExposedMean:
+    """A mean whose noise is scaled by a noisy count, and is gone where that is negative: no finite epsilon.
+
+    Half of epsilon goes to the count. The other half is to protect the sum, by noise of scale 2/(epsilon·count) with
+    the noisy count; floored at 1e-12, the scale is 1e-12 where the noisy count is negative. That is far below the grid
+    of 2⁻³⁰ that outputs are rounded to, so what comes out then is the exact quotient.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, positive.
+    noisy_divisor : bool
+        Whether the sum is divided by the noisy count, or by the exact one (1 where there is no row).
+
+    Examples
+    --------
+    >>> outputs = ExposedMean(1.0).sample([0.0], 100_000, np.random.default_rng(0))
+    >>> print(f"{np.mean(outputs == 0):.2f}")
+    0.30
+    """
+
+    epsilon: float
+    noisy_divisor: bool = True
+
+    def __post_init__(self) -> None:
+        check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
+
+    @property
+    def claim(self) -> PureDP:
+        return PureDP(self.epsilon)
+
+    def law(self, dataset: Any) -> ExposedMeanLaw:
+        """The output's law before the rounding to the grid, with no noise in the place of the floor's 1e-12."""
+        rows = rows_as_numbers(dataset)
+        total, scale = float(rows.sum()), 2 / self.epsilon
+        if self.noisy_divisor:
+            return ExposedMeanLaw(total, len(rows), scale)
+        return ExposedMeanLaw(0.0, len(rows), scale, centre=total / max(len(rows), 1))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """`size` independent outputs, shape (size,)."""
+        rows = rows_as_numbers(dataset)
+        total, outputs = float(rows.sum()), np.empty(size)
+        for piece in pieces(size):
+            counts, part = np.empty(piece.stop - piece.start), outputs[piece]
+            fill_laplace(counts, rng)
+            counts *= 2 / self.epsilon
+            counts += len(rows)
+            fill_laplace(part, rng)
+            part *= np.maximum(2 / self.epsilon / counts, FLOOR)
+            part += total / (counts if self.noisy_divisor else max(len(rows), 1))
+            on_the_grid(part)
+        return outputs
+
+
+@dataclass(frozen=True, slots=True)
+class MeanOverExactCount:
+    """The mean plus Laplace noise of scale 1/(epsilon·n), n the exact number of rows (1 where there is none).
+
+    The scale tells the number of rows: no finite epsilon.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
+
+    @property
+    def claim(self) -> PureDP:
+        return PureDP(self.epsilon)
+
+    def law(self, dataset: Any) -> LaplaceLaw:
+        """The output's law before the rounding to the grid."""
+        rows = rows_as_numbers(dataset)
+        n = max(len(rows), 1)
+        return LaplaceLaw(float(rows.sum()) / n, 1 / (self.epsilon * n))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """`size` independent outputs, shape (size,)."""
+        law, outputs = self.law(dataset), np.empty(size)
+        for piece in pieces(size):
+            part = outputs[piece]
+            fill_laplace(part, rng)
+            part *= law.scale
+            part += law.location
+            on_the_grid(part)
+        return outputs

@@ -1,0 +1,83 @@
+"""The largest noisy answer itself, with exponential noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ...audit.claims import PureDP, check_number
+from ...mechanisms import Law
+from ...mechanisms.divergences import no_closed_form
+from ...mechanisms.noise import Floats, fill_exponential, grid_step, pieces, round_to_grid
+from ...mechanisms.queries import candidate_scores, identity
+
+
+@dataclass(frozen=True, slots=True)
+class LargestExponentialLaw(Law):
+    """The largest of independent exponential variables of one scale, each from a location on."""
+
+    locations: tuple[float, ...]
+    scale: float
+
+    def log_density(self, outputs: npt.ArrayLike) -> Floats:
+        """Of each output; one that lies below the largest location by rounding to the grid only, counts as there."""
+        z, largest = np.asarray(outputs, dtype=np.float64), max(self.locations)
+        heights = (np.maximum(z, largest)[..., None] - self.locations) / self.scale
+        with np.errstate(divide="ignore"):  # where the largest location is that of several, its density is 0 there
+            log_cdfs = np.log(-np.expm1(-heights))
+            others = [np.delete(log_cdfs, place, axis=-1).sum(axis=-1) for place in range(len(self.locations))]
+            log_density = np.logaddexp.reduce(np.stack(others, axis=-1) - heights, axis=-1) - math.log(self.scale)
+        return np.where(z >= largest - grid_step(self.scale) / 2, log_density, -np.inf)
+
+    def epsilon_from(self, other: Self, delta: float) -> float:
+        """Infinite at delta 0 where this law begins below the other; no closed form is known else."""
+        if delta == 0 and max(self.locations) < max(other.locations):
+            return math.inf
+        raise no_closed_form(self, other)
+
+
+@dataclass(frozen=True, slots=True)
+class LargestExponential:
+    """The largest of the answers plus independent exponential noise, on a grid: no finite epsilon.
+
+    No output lies below the largest answer, which it thereby bounds.
+
+    Parameters
+    ----------
+    claim : PureDP
+    scale : float
+        The noise's mean, positive.
+    """
+
+    claim: PureDP
+    scale: float
+
+    def __post_init__(self) -> None:
+        check_number("scale", self.scale, 0, math.inf, "the mean of exponential noise", closed=False)
+
+    def __str__(self) -> str:
+        return f"LargestExponential({self.claim}, scale={self.scale:g})"
+
+    def law(self, dataset: Any) -> LargestExponentialLaw:
+        """The output's law before the rounding to the grid."""
+        return LargestExponentialLaw(tuple(candidate_scores(identity, dataset).tolist()), self.scale)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """`size` independent outputs, shape (size,)."""
+        answers = candidate_scores(identity, dataset)
+        largest = float(answers.max())
+        outputs = np.zeros(size)
+        for piece in pieces(size):
+            part = outputs[piece]
+            trial = np.empty_like(part)
+            for place in ((answers - largest) / self.scale).tolist():
+                fill_exponential(trial, rng)
+                trial += place
+                np.maximum(part, trial, out=part)
+            part *= self.scale
+            round_to_grid(part, self.scale, largest)
+        return outputs

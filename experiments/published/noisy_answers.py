@@ -1,0 +1,80 @@
+"""Laplace noise on each of several answers, released one by one or summed up."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ...audit.claims import PureDP, check_number
+from ...mechanisms import LaplaceLaw, Law, ProductLaw
+from ...mechanisms.noise import Floats, laplace_on_grid
+from ...mechanisms.queries import candidate_scores, identity
+
+
+@dataclass(frozen=True, slots=True)
+class RunningSumsLaw(Law):
+    """The running sums of independent steps: sums and steps tell the same."""
+
+    steps: ProductLaw
+
+    def log_density(self, outputs: npt.ArrayLike) -> Floats:
+        """Of each row of `outputs`, shape (..., n_steps)."""
+        return self.steps.log_density(np.diff(np.asarray(outputs, dtype=np.float64), axis=-1, prepend=0.0))
+
+    def is_comparable(self, other: Self) -> bool:
+        return self.steps.is_comparable(other.steps)
+
+    def delta_from(self, other: Self, epsilon: float) -> float:
+        return self.steps.delta_from(other.steps, epsilon)
+
+    def epsilon_from(self, other: Self, delta: float) -> float:
+        return self.steps.epsilon_from(other.steps, delta)
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyAnswers:
+    """Every answer plus Laplace noise of one scale, on a grid, whatever it was meant to satisfy.
+
+    Parameters
+    ----------
+    claim : PureDP
+    scale : float
+        Of the noise, positive.
+    running_sums : bool
+        Release the sums of the noisy answers up to each of them instead.
+
+    Examples
+    --------
+    >>> mechanism = NoisyAnswers(PureDP(0.1), scale=10.0)
+    >>> x, y = (mechanism.law(answers) for answers in ([0, 1, 1], [1, 1, 1]))
+    >>> x.epsilon_from(y, 0.0)
+    0.1
+    """
+
+    claim: PureDP
+    scale: float
+    running_sums: bool = False
+
+    def __post_init__(self) -> None:
+        check_number("scale", self.scale, 0, math.inf, "of Laplace noise", closed=False)
+
+    def __str__(self) -> str:
+        return f"NoisyAnswers({self.claim}, scale={self.scale:g}{', running sums' * self.running_sums})"
+
+    def law(self, dataset: Any) -> ProductLaw | RunningSumsLaw:
+        """The output's law before the rounding to the grid."""
+        answers = candidate_scores(identity, dataset).tolist()
+        steps = ProductLaw(tuple(LaplaceLaw(answer, self.scale) for answer in answers))
+        return RunningSumsLaw(steps) if self.running_sums else steps
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """`size` independent outputs, shape (size, n_answers)."""
+        answers = candidate_scores(identity, dataset).tolist()
+        rows = np.stack([laplace_on_grid(answer, self.scale, size, rng) for answer in answers], axis=1)
+        if self.running_sums:
+            np.cumsum(rows, axis=1, out=rows)
+        return rows

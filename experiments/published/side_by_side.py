@@ -1,0 +1,67 @@
+"""Mechanisms with rows of outputs, run on one dataset independently of each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ...audit.claims import Claim
+from ...mechanisms import Law
+from ...mechanisms.composition import total_budget
+from ...mechanisms.divergences import Floats, check_rule
+from ...mechanisms.faulty.twin import ReferenceMechanism
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySideLaw(Law):
+    """Independent rows of one width, put together: the coordinates within each depend on each other."""
+
+    parts: tuple[Law, ...]
+
+    def log_density(self, outputs: npt.ArrayLike) -> Floats:
+        """Of each row of `outputs`, shape (size, n_parts * width)."""
+        blocks = np.split(np.asarray(outputs, dtype=np.float64), len(self.parts), axis=1)
+        return np.asarray(sum(law.log_density(block) for law, block in zip(self.parts, blocks, strict=True)))
+
+    def is_comparable(self, other: Self) -> bool:
+        return len(self.parts) == len(other.parts) and all(
+            type(one) is type(two) and one.is_comparable(two) for one, two in zip(self.parts, other.parts, strict=True)
+        )
+
+    def epsilon_from(self, other: Self, delta: float) -> float:
+        """At delta 0 only: the largest losses add up."""
+        check_rule("delta", delta, delta == 0, "delta=0, where the largest losses add up")
+        return sum(one.epsilon_from(two, 0.0) for one, two in zip(self.parts, other.parts, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """The outputs of several mechanisms in one row, each of them a row of the same width.
+
+    As `SequentialComposition`, for parts whose coordinates depend on each other.
+
+    Parameters
+    ----------
+    parts : tuple of mechanisms
+        Each with a claim of epsilon and delta; they add up.
+    """
+
+    parts: tuple[ReferenceMechanism, ...]
+
+    def __str__(self) -> str:
+        return f"SideBySide({len(self.parts)} mechanisms, {self.claim})"
+
+    @property
+    def claim(self) -> Claim:
+        return total_budget(part.claim for part in self.parts)
+
+    def law(self, dataset: Any) -> SideBySideLaw:
+        return SideBySideLaw(tuple(part.law(dataset) for part in self.parts))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """`size` independent rows, shape (size, n_parts * width), float64."""
+        rows: Floats = np.concatenate([part.sample(dataset, size, rng) for part in self.parts], axis=1, dtype=float)
+        return rows
