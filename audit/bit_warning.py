@@ -39,9 +39,8 @@ class LowBits:
 
     def __str__(self) -> str:
         return (
-            f"the low bits of the outputs break the claim: {self.strength_name} >= {self.bound:.3g} by the event "
-            f"{self.event} ({self.counts}, pilot runs). The verdict is about the values alone; bits=True audits the "
-            "bits as well, bits=False silences this."
+            f"the low bits break the claim: {self.strength_name} >= {self.bound:.3g} by {self.event} ({self.counts}, "
+            "pilot runs). The verdict is about values; bits=True audits the bits too, bits=False silences this."
         )
 
 
@@ -52,7 +51,8 @@ def look_at_bits(x: Outputs, y: Outputs, claim: Claim, choice: Choice) -> LowBit
     quarter = runs // 2
     parts = (x[:quarter], y[:quarter], x[quarter:runs], y[quarter:runs])
     found = choose_among(list(bit_families(parts)), claim, runs, _LOOK_ALPHA)
-    if found is None or found.rough_strength(claim) <= max(claim.strength, choice.rough_strength(claim)):
+    enough = max(claim.strength, choice.rough_strength(claim))
+    if found is None or found.rough_strength(claim) <= enough:
         return None
     counts = Counts(
         hits_x=found.event.count(x[runs:]),
@@ -62,6 +62,6 @@ def look_at_bits(x: Outputs, y: Outputs, claim: Claim, choice: Choice) -> LowBit
     )
     directed, tested = (counts, claim) if found.likelier_on == "x" else (counts.swapped(), claim.reversed())
     bound = joint_test(directed, tested, alpha=_LOOK_ALPHA)[1]
-    if bound <= claim.strength:
+    if bound <= enough:
         return None
     return LowBits(found.event, found.likelier_on, counts, bound, claim.strength_name)

@@ -17,7 +17,7 @@ from scipy.special import ndtri
 from .bits import bit_families
 from .claims import Array, Claim
 from .events import Event, Outcomes
-from .families import TABLE, Family, event_families
+from .families import TABLE, Effort, Family, event_families
 from .outputs import Outputs, outcome_key, outcome_list
 
 Direction = Literal["x", "y"]
@@ -32,13 +32,14 @@ _CAUTION, _RARE_CAUTION, _RARE_HITS = 4.0, 1.0, 1000
 _FEW_FAMILIES, _RARE_AMONG_MANY = 8, 3.5
 _FITTED_SHARE = 0.25  # of the caution, for the one event that a fitted curve proposes
 # Of learned scores there are a dozen, each with a single slope: the best looks better than it is, but not by much.
-_LEARNED_CAUTION, _CURVE_CAUTION = 2.0, 1.0
+_LEARNED_CAUTION, _CURVE_CAUTION = 3.0, 1.0
 # An event that contradicts the claim by this many standard errors in the pilot is taken before one that does not: it
 # may be rare, and the most cautious choice would never see it.
 _SUSPICION = 3.0
 # Where the pilot shows no difference, an event that nearly always or hardly ever happens has the best bound and says
 # the least: no excess could be seen on it. Then one is taken that has this share of the runs, and its complement too,
 # on which less caution, step by step, sees a difference; but first the pilot is made longer.
+_TREES_FROM = 10_000  # runs from which the bets of a sequential audit look at trees as well
 _COMMON, _LESS_CAUTION = 0.05, (4.0, 3.0, 2.0, 1.0)
 _DIRECTIONS: tuple[Direction, ...] = ("x", "y")
 _Best = tuple[float, Family[Any], bool, Direction, int]
@@ -95,7 +96,7 @@ def choose_event(
     bits : bool
         Whether events by the low bits of outputs are among those to choose from.
     """
-    families = _families((learn_x, learn_y, held_x, held_y), bits)
+    families = _families((learn_x, learn_y, held_x, held_y), bits, "trees")
     criterion = _Criterion(claim, runs, _z(alpha), _CAUTION)
     best = _best_or_suspect(families, criterion, _DIRECTIONS)
     if best is not None and _shows_nothing(best, claim):
@@ -126,7 +127,7 @@ def choose_event_each_way(
     bits: bool = False,
 ) -> tuple[Choice | None, Choice | None]:
     """As `choose_event`, the best event for either direction; None for one in which no event is of use."""
-    families = _families((learn_x, learn_y, held_x, held_y), bits)
+    families = _families((learn_x, learn_y, held_x, held_y), bits, "trees" if len(learn_x) >= _TREES_FROM else "sums")
     criterion = _Criterion(claim, runs, _z(alpha), _CAUTION, is_one_way=True)
     best_x, best_y = (_best_or_suspect(families, criterion, (direction,)) for direction in _DIRECTIONS)
     if best_x is None and best_y is None:
@@ -134,14 +135,26 @@ def choose_event_each_way(
     return best_x and _choice(best_x), best_y and _choice(best_y)
 
 
-def choose_among(families: list[Family[Any]], claim: Claim, runs: int, alpha: float) -> Choice | None:
+def choose_among(
+    families: list[Family[Any]], claim: Claim, runs: int, alpha: float, *, caution: float = _CAUTION
+) -> Choice | None:
     """The best event of these families in either direction, for a test of `runs` runs; None where all are of no use."""
-    best = _best(families, _Criterion(claim, runs, _z(alpha), _CAUTION), _DIRECTIONS)
+    best = _best(families, _Criterion(claim, runs, _z(alpha), caution), _DIRECTIONS)
     return best and _choice(best)
 
 
-def _families(parts: tuple[Outputs, Outputs, Outputs, Outputs], bits: bool) -> list[Family[Any]]:
-    return [*event_families(*parts), *(bit_families(parts) if bits else ())]
+def expected_excess(choice: Choice, claim: Claim, runs: int, alpha: float, *, caution: float) -> float:
+    """By how much a test of `runs` runs of an event can be expected to exceed the claim; −∞ where it is of no use.
+
+    From the pilot counts of the choice, some of their standard errors taken off.
+    """
+    criterion = _Criterion(claim, runs, _z(alpha), caution, is_one_way=True)
+    hits_x, hits_y = (np.array([float(hits)]) for hits in (choice.pilot_hits_x, choice.pilot_hits_y))
+    return float(criterion.values(hits_x, hits_y, choice.pilot_runs, True, choice.likelier_on)[0])
+
+
+def _families(parts: tuple[Outputs, Outputs, Outputs, Outputs], bits: bool, effort: Effort) -> list[Family[Any]]:
+    return [*event_families(*parts, effort=effort), *(bit_families(parts) if bits else ())]
 
 
 def _anything_else(learn_x: Outputs, held_x: Outputs) -> Choice:
@@ -194,9 +207,9 @@ def _best(families: list[Family[Any]], criterion: _Criterion, directions: tuple[
         for inside in (True, False):
             for direction in directions:
                 index, value, doubt = _best_of(family, criterion, inside, direction)
-                # What comes first stays unless it is clearly worse; of learned scores that is the simpler one.
+                # What comes first, which is the simpler, stays unless it is clearly worse.
                 margin = family.margin * criterion.claim.strength
-                if best is not None and best[1].is_learned and best[1] is not family:
+                if best is not None and best[1] is not family:
                     margin = max(margin, doubt)
                 if best is None or value > best[0] + margin:
                     best = value, family, inside, direction, index

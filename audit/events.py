@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .outputs import Outputs, as_numbers, is_vector, outcome_key, outcome_words
+from .outputs import Outputs, as_numbers, is_vector, outcome_key, outcome_words, row_keys
 from .scores import Score
 
 Mask = npt.NDArray[np.bool_]
@@ -103,11 +103,7 @@ class Outcomes(Event):
             keys = {outcome_key(value) for value in self.values}
             listed = np.fromiter((outcome_key(o) in keys for o in outputs), dtype=np.bool_, count=len(outputs))
         elif outputs.ndim == 2:
-            listed = np.zeros(len(outputs), dtype=np.bool_)
-            for value in self.values:
-                if is_vector(value, outputs.shape[1]):
-                    wanted = np.asarray(value)
-                    listed |= ((outputs == wanted) | ((outputs != outputs) & (wanted != wanted))).all(axis=1)
+            listed = _rows_among(outputs, [value for value in self.values if is_vector(value, outputs.shape[1])])
         else:
             outputs = as_numbers(outputs)
             known = [value for value in self.values if isinstance(value, numbers.Real)]
@@ -128,6 +124,26 @@ class Outcomes(Event):
         if len(shown) == 1:
             return f"output {'≠' if self.others else '='} {shown[0]}"
         return f"output {'not in' if self.others else 'in'} {{{', '.join(shown)}}}"
+
+
+def _rows_among(outputs: Outputs, values: list[Any]) -> Mask:
+    """Which rows of a matrix are one of these vectors."""
+    if len(values) <= 4:
+        listed = np.zeros(len(outputs), dtype=np.bool_)
+        for value in values:
+            listed |= _are_same_rows(outputs, np.asarray(value))
+        return listed
+    # Rows are found by their keys, and then compared with the vector of that key.
+    wanted = np.array([[float(part) for part in value] for value in values])
+    rows = outputs.astype(np.float64)
+    keys, order = row_keys(rows), np.argsort(wanted_keys := row_keys(wanted))
+    place = np.minimum(np.searchsorted(wanted_keys[order], keys), len(values) - 1)
+    nearest = order[place]
+    return _are_same_rows(rows, wanted[nearest])
+
+
+def _are_same_rows(rows: Outputs, wanted: Outputs) -> Mask:
+    return np.asarray(((rows == wanted) | ((rows != rows) & (wanted != wanted))).all(axis=1))
 
 
 @dataclass(frozen=True, slots=True)

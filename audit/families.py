@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,17 +19,20 @@ from scipy.special import expit
 from .columns import Columns, Coordinates, learn_leaves
 from .events import Event, Intervals, Outcomes, Scored
 from .learners import MOST_LEARNED, additive_scores, forest
-from .number_cells import CELL_RUNS_LEAST, Cells, count_cells, quantile_cells, ratio_by_cell
+from .number_cells import CELL_RUNS_LEAST, CELLS, Cells, count_cells, quantile_cells, ratio_by_cell
 from .outputs import Outputs, as_vectors, tally, vector_width
 from .scores import Column, Number, Score, Weighted
 
 Array = npt.NDArray[np.float64]
 E = TypeVar("E", bound=Event)
+Effort = Literal["quick", "sums", "trees"]
+"""How much is learned from outputs of several columns: what takes milliseconds, every sum over columns, trees too."""
 
 _CELLS = 128  # quantile cells of the likelihood-ratio histogram, fewer where the pilot is small
 _CELL_RUNS = 100  # pilot runs a cell should hold
 _MOST_COORDINATES = 64  # that are looked at by themselves
 _FITTED_COORDINATES = 8  # in longer vectors no curve is fitted to single ones
+_SLOPED_CELLS = 64  # of the curve of a learned score
 _TREES_MARGIN = 0.02  # trees cost twenty times what an additive score does, so they have to be better
 _INTERVALS = 8  # intervals in an event at most: each costs two passes over the outputs
 _LEVELS = 129  # thresholds tried for a half-line on the logistic scale (dense in both tails), and four times evenly
@@ -66,7 +69,9 @@ class Family(Generic[E]):
     is_learned: bool = False
 
 
-def event_families(learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outputs) -> Iterator[Family[Any]]:
+def event_families(
+    learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outputs, *, effort: Effort = "sums"
+) -> Iterator[Family[Any]]:
     """Every family of events worth trying for these outputs, simple ones first."""
     parts = (learn_x, learn_y, held_x, held_y)
     width = vector_width(learn_x)
@@ -74,9 +79,10 @@ def event_families(learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: 
         vectors = [as_vectors(part, width) for part in parts]
         for place in range(min(width, _MOST_COORDINATES)):
             alone = Weighted(tuple(float(place == other) for other in range(width)))
-            yield from score_families(alone, vectors, fit=width <= _FITTED_COORDINATES)
+            yield from score_families(alone, vectors, fit=width <= _FITTED_COORDINATES and effort != "quick")
         if width > 1:
-            yield from _learned_families([Coordinates(width), Coordinates(width, differences=True)], vectors)
+            both = [Coordinates(width), Coordinates(width, differences=True)]
+            yield from _learned_families(both, vectors, effort)
             weights = fisher_direction(vectors[0], vectors[1])
             if weights is not None:
                 linear = Weighted(weights)
@@ -87,7 +93,7 @@ def event_families(learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: 
             score = Column(leaves, column) if path else Number()
             yield from score_families(score, parts, fit=len(leaves.paths) <= _FITTED_COORDINATES)
         if len(leaves.names) > 2:
-            yield from _learned_families([leaves], parts)
+            yield from _learned_families([leaves], parts, effort)
     else:
         yield from score_families(Number(), parts)
     yield from _table_families(*parts)
@@ -101,15 +107,14 @@ def score_families(score: Score, parts: Sequence[Outputs], *, fit: bool = True) 
             yield _named(score, family)
 
 
-def _learned_families(every: list[Columns], parts: Sequence[Outputs]) -> Iterator[Family[Any]]:
+def _learned_families(every: Sequence[Columns], parts: Sequence[Outputs], effort: Effort) -> Iterator[Family[Any]]:
     """Events by sums over columns, and by trees over the columns that come first."""
-    trees = None
     for place, columns in enumerate(every):
         learn_x, learn_y = (columns.read(part[:MOST_LEARNED]) for part in parts[:2])
         held_x, held_y = (columns.read(part) for part in parts[2:])
-        for score in additive_scores(columns, learn_x, learn_y):
+        for score in additive_scores(columns, learn_x, learn_y, together=effort != "quick"):
             yield from _of_learned(score, score.add_up(held_x), score.add_up(held_y))
-        if place == 0 and (trees := forest(columns, learn_x, learn_y)) is not None:
+        if effort == "trees" and place == 0 and (trees := forest(columns, learn_x, learn_y)) is not None:
             for family in _of_learned(trees, trees.add_up(held_x), trees.add_up(held_y)):
                 yield replace(family, margin=_TREES_MARGIN)
 
@@ -183,7 +188,7 @@ def _fitted_family(
     all_x: Array, all_y: Array, values: Array | None, others: bool, *, sloped: bool
 ) -> Iterator[Family[Intervals]]:
     """Unions of cells by a fitted log-likelihood ratio."""
-    found = ratio_by_cell(all_x, all_y, values, sloped=sloped)
+    found = ratio_by_cell(all_x, all_y, values, most=_SLOPED_CELLS if sloped else CELLS, sloped=sloped)
     if found is None:
         return
     cells, ratio, hits_x, hits_y = found

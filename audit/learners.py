@@ -24,16 +24,16 @@ Array = npt.NDArray[np.float64]
 
 _BINS = (2, 8)  # of a column: 2 keep weak signals over many columns from drowning, 8 follow strong ones
 _FEW = 12  # different values of a column that are all kept apart
-_MOST_STEPS = 512  # parameters of a model at most
+_MOST_STEPS, _TOGETHER_RUNS = 512, 100_000  # parameters of a model of all columns, and runs on each side, at most
 _FITTED_COLUMNS = 24  # columns at most for which a curve is fitted to each
 _CELLS = 48  # of a fitted curve
 _LEAST_RUNS = 1_000  # on each side for models of all columns together
 MOST_LEARNED = 200_000
 """Runs on each side that a score is learned from, at most."""
-_TREES, _DEPTH, _TREE_RUNS, _TREE_COLUMNS = 20, 3, 5_000, 64
+_TREES, _DEPTH, _TREE_RUNS, _TREE_COLUMNS = 20, 3, 3_000, 64
 
 
-def additive_scores(columns: Columns, x: Array, y: Array) -> Iterator[Additive]:
+def additive_scores(columns: Columns, x: Array, y: Array, *, together: bool = True) -> Iterator[Additive]:
     """Sums over columns, simple ones first: all columns alike, each fitted by itself, and steps fitted together.
 
     Parameters
@@ -41,11 +41,13 @@ def additive_scores(columns: Columns, x: Array, y: Array) -> Iterator[Additive]:
     columns : Columns
     x, y : ndarray, shape (columns, runs)
         What they read from pilot outputs on each dataset, at most `MOST_LEARNED` runs.
+    together : bool
+        Whether to fit steps together, which takes longest.
     """
     yield from _alike(columns, x, y)
     if len(x) <= _FITTED_COLUMNS:
         yield _each_by_itself(columns, x, y)
-    if min(x.shape[1], y.shape[1]) >= _LEAST_RUNS:
+    if together and min(x.shape[1], y.shape[1]) >= _LEAST_RUNS:
         edges = [[_edges(np.concatenate(both), bins) for both in zip(x, y, strict=True)] for bins in _BINS]
         for cut in edges if edges[0] != edges[1] else edges[:1]:
             if 0 < sum(map(len, cut)) <= _MOST_STEPS:
@@ -162,6 +164,7 @@ def _together(columns: Columns, x: Array, y: Array, cuts: list[tuple[float, ...]
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
+    x, y = x[:, :_TOGETHER_RUNS], y[:, :_TOGETHER_RUNS]
     rows = np.concatenate([x, y], axis=1)
     # A parameter for each cell of a column but the first, and one for what is absent.
     starts = np.concatenate([[0], np.cumsum([len(cut) + 1 for cut in cuts])])

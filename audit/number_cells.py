@@ -14,20 +14,21 @@ Array = npt.NDArray[np.float64]
 Cells = list[tuple[float, float]]
 """Low and high end of each, in order; both belong to it."""
 
-_CELLS = 128  # of a fitted curve at most, and half as many that are dense in the tails
+CELLS = 128
+"""Of a fitted curve at most, and half as many that are dense in the tails."""
 CELL_RUNS_LEAST = 8
 """Runs in a cell of a fitted curve, the fewest."""
 
 
 def ratio_by_cell(
-    all_x: Array, all_y: Array, values: Array | None = None, *, sloped: bool = False
+    all_x: Array, all_y: Array, values: Array | None = None, *, most: int = CELLS, sloped: bool = False
 ) -> tuple[Cells, Array, Array, Array] | None:
     """Cells that hold all numbers, their fitted log ratio of counts, and the outputs on x and on y in each.
 
     Takes sorted outputs, the values among them if those are few, and whether the ratio is known to have a slope; None
     where there are not two cells.
     """
-    found = fine_cells(all_x, all_y, values)
+    found = fine_cells(all_x, all_y, values, most=most)
     if found is None:
         return None
     cells, at, hits_x, hits_y = found
@@ -35,7 +36,7 @@ def ratio_by_cell(
 
 
 def fine_cells(
-    all_x: Array, all_y: Array, values: Array | None = None, *, most: int = _CELLS
+    all_x: Array, all_y: Array, values: Array | None = None, *, most: int = CELLS
 ) -> tuple[Cells, Array, Array, Array] | None:
     """Cells that hold all numbers, dense in the tails; a number in each, and the outputs on x and on y in each."""
     pooled = np.sort(np.concatenate([all_x, all_y]))

@@ -204,17 +204,36 @@ def tally(outputs: Outputs) -> tuple[Counter[Any], dict[Any, Any]]:
     """How often each outcome came, by its key, and an output for each key."""
     counts: Counter[Any] = Counter()
     names: dict[Any, Any] = {}
-    if outputs.dtype != object and outputs.ndim == 1:
-        found, times = np.unique(outputs, return_counts=True)
-        values, hits = found.tolist(), times.tolist()
+    if outputs.dtype == object:  # equal ones are counted before they are looked at
+        found = Counter(outputs.tolist())
+        values, hits = list(found), list(found.values())
+    elif outputs.ndim == 1:
+        numbers_found, times = np.unique(outputs, return_counts=True)
+        values, hits = numbers_found.tolist(), times.tolist()
     else:
-        values = outcome_list(outputs)
-        hits = [1] * len(values)
+        _, first, times = np.unique(row_keys(outputs), return_index=True, return_counts=True)
+        values, hits = outcome_list(outputs[first]), times.tolist()
     for value, number in zip(values, hits, strict=True):
         key = outcome_key(value)
         names.setdefault(key, value)
         counts[key] += number
     return counts, names
+
+
+def row_keys(rows: Outputs) -> npt.NDArray[np.uint64]:
+    """A 64-bit key for each row of a numeric matrix, equal for equal rows, NaN included.
+
+    Different rows share a key with probability 2⁻⁶⁴ or so: whoever has to be certain compares the rows.
+    """
+    if rows.dtype.kind == "f":
+        whole = np.where(rows != rows, math.nan, rows + 0.0).view(np.uint64)  # one NaN, and zero without a sign
+    else:
+        whole = rows.astype(np.int64).view(np.uint64)
+    weights = np.random.SeedSequence(0).generate_state(rows.shape[1], np.uint64) | np.uint64(1)
+    # The bits of a double that is a small whole number are all at the top: multiplication alone would lose them.
+    mixed = (whole ^ (whole >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(29)
+    return np.asarray((mixed * weights).sum(axis=1, dtype=np.uint64))
 
 
 class _NaN:

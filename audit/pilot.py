@@ -19,7 +19,7 @@ _SAME = 100  # outputs looked at first for one that differs
 # An event with few hits on one side is as rare as the pilot can see; a third of the runs then look for a rarer one, or
 # for a difference where none was seen.
 _FEW_HITS, _DEEP_SHARE, _DEEP_MOST = 50, 3, 2_000_000
-_DEEP_NUMBERS = 6_000_000  # coordinates of vectors on each side: 48 megabytes
+_DEEP_NUMBERS = 4_000_000  # coordinates of vectors on each side: 32 megabytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ Ramp = tuple[int, int]
 _MOST_RAMPS = 5
 _MOVES = 4  # rounds in which every ramp may move
 _STEPS = (16, 4, 1)  # cells by which a knot is moved
+_STEEPEST = 1e12
 
 
 def fit_log_ratio(at: Array, hits_x: Array, hits_y: Array, *, sloped: bool = False) -> Array:
@@ -131,6 +132,7 @@ class _Fit:
 def _fitted(data: _Data, ramps: tuple[Ramp, ...], weights: Array) -> _Fit:
     """The most likely weights, by Newton's method, with shorter steps where a whole one would overshoot."""
     columns = data.columns(ramps)
+    weights = np.clip(weights, -_STEEPEST, _STEEPEST)  # where cells separate x from y slopes grow without end
     log_ratio = columns @ weights
     likelihood = data.likelihood(log_ratio)
     for _ in range(30):
@@ -141,6 +143,8 @@ def _fitted(data: _Data, ramps: tuple[Ramp, ...], weights: Array) -> _Fit:
             break
         information[np.diag_indices_from(information)] += 1e-9 * scale
         step = np.linalg.solve(information, columns.T @ (data.hits_x - data.hits * share))
+        if not np.isfinite(step).all():  # columns that are nearly one
+            break
         size = float(np.abs(columns @ step).max())
         step *= min(1.0, 2.0 / max(size, 1e-12))
         while data.likelihood(columns @ (weights + step)) < likelihood and size > 1e-4:

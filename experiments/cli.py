@@ -107,8 +107,18 @@ def list_experiments(names: Names = None, document: Documents = None) -> None:
 @app.command()
 def audit(
     path: Annotated[str, typer.Argument(metavar="MODULE:OBJECT", help="The mechanism: package.module:object.")],
-    x: Annotated[str, typer.Option(help="A dataset: JSON, or @file.json, @file.npy, @file.csv.")],
-    y: Annotated[str, typer.Option(help="A neighbouring dataset.")],
+    x: Annotated[
+        str | None, typer.Option(help="A dataset: JSON, or @file.json, @file.npy, @file.csv.", show_default=False)
+    ] = None,
+    y: Annotated[str | None, typer.Option(help="A neighbouring dataset.", show_default=False)] = None,
+    search: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:OBJECT",
+            help="Instead of a pair: a domain such as Rows(), or what makes pairs, to search for the worst.",
+            show_default=False,
+        ),
+    ] = None,
     epsilon: Annotated[float | None, typer.Option(help="Claimed epsilon.", show_default=False)] = None,
     delta: Annotated[float, typer.Option(help="Claimed delta.")] = 0.0,
     mu: Annotated[float | None, typer.Option(help="Claimed mu, for Gaussian DP.", show_default=False)] = None,
@@ -147,50 +157,58 @@ def audit(
         Path | None, typer.Option(help="Folder for results.json and the report; none by default.", show_default=False)
     ] = None,
 ) -> None:
-    """Audit a mechanism of your own on a pair of datasets.
+    """Audit a mechanism of your own on a pair of datasets, or on the worst that a search finds.
 
     The mechanism is a function f(dataset, size, rng) that draws `size` outputs, f(dataset, rng) or f(dataset) that
     draws one, or an object with sample(dataset, size, rng). Exit status 0 if the claim is not refuted, 1 if it is, 3
     if the audit is inconclusive, 2 for unusable input.
 
     Example: `dpaudit audit mycode.counts:noisy_count --x '[1, 1, 1]' --y '[1, 1]' --epsilon 1 --adjacency add-remove`
+
+    With --search mycode.counts:domain, the pair is the worst of many that are tried.
     """
     from ..audit.check import check
+    from ..audit.errors import OptionError
     from ..audit.records import Entry, Suite, save
+    from ..audit.search import find_worst_pair
     from ..audit.verdicts import Verdict
     from .arguments import adjacency_from_option, bits_from_option, claim_from_options
     from .datasets import import_object, read_dataset
 
     claim = claim_from_options(epsilon, delta, mu, rho)
-    mechanism, first, second = import_object(path), read_dataset(x), read_dataset(y)
+    mechanism = import_object(path)
+    options: dict[str, Any] = {
+        "claim": claim,
+        "adjacency": adjacency_from_option(adjacency),
+        "distance": distance,
+        "runs": runs,
+        "alpha": alpha,
+        "seed": seed,
+        "resolution": resolution,
+        "power": power,
+        "sequential": sequential,
+        "seconds": seconds,
+        "cells": cells,
+        "bits": bits_from_option(bits),
+        "jobs": jobs,
+        "ignore": ignore or (),
+        "keep_datasets": keep_datasets,
+    }
     with progress() as watch:
-        result = check(
-            mechanism,
-            first,
-            second,
-            claim=claim,
-            adjacency=adjacency_from_option(adjacency),
-            distance=distance,
-            runs=runs,
-            alpha=alpha,
-            seed=seed,
-            resolution=resolution,
-            power=power,
-            sequential=sequential,
-            seconds=seconds,
-            cells=cells,
-            bits=bits_from_option(bits),
-            jobs=jobs,
-            ignore=ignore or (),
-            keep_datasets=keep_datasets,
-            progress=watch(path, None if runs is None else 2 * runs) if watch else None,
-        )
-    typer.echo(str(result))
-    pair = f"{result.pair.difference} ({result.pair.adjacency})"
-    typer.echo(
-        f"  event   {result.event_in_words}\n  counts  {result.counts}\n  pair    {pair}\n  seed    {result.seed}"
-        f"\n  error   {result.ledger}"
-    )
+        if search is not None and x is None and y is None:
+            found = find_worst_pair(
+                mechanism, import_object(search), progress=watch(path, None) if watch else None, **options
+            )
+            result, shown = found.audit, str(found)
+        elif search is None and x is not None and y is not None:
+            total = None if runs is None else 2 * runs
+            progress_of = watch(path, total) if watch else None
+            result = check(mechanism, read_dataset(x), read_dataset(y), progress=progress_of, **options)
+            pair = f"{result.pair.difference} ({result.pair.adjacency})"
+            shown = f"{result}\n  event   {result.event_in_words}\n  pair    {pair}"
+        else:
+            raise OptionError("a pair is given by --x and --y, or looked for by --search; use one of the two.")
+    typer.echo(f"{shown}\n  counts  {result.counts}\n  seed    {result.seed}\n  error   {result.ledger}")
     if result.cells is not None:
         typer.echo(f"  cells   {result.cells}")
     if out is not None:

@@ -1,4 +1,4 @@
-"""The command line's benchmarks: ``dpaudit bench cost | experiments | errata | inference``."""
+"""The command line's benchmarks: ``dpaudit bench cost | experiments | errata | inference | detection``."""
 
 from __future__ import annotations
 
@@ -106,12 +106,57 @@ def bench_inference(
 
     Example: `dpaudit bench inference --table false-alarms --only laplace --audits 1000 --out docs/benchmarks`
     """
-    from .inference_bench import run_benches, select_benches
+    from .bench_page import run_benches, select_benches
+    from .inference_bench import INFERENCE
     from .inference_effort import effort_for
 
     all_met = run_benches(
-        select_benches(table or [], only or []),
+        INFERENCE,
+        select_benches(INFERENCE, table or [], only or []),
         effort_for(quick=quick, audits=audits, sequential_audits=sequential_audits, jobs=jobs, only=only or []),
+        out=out,
+        resume=resume,
+        show=typer.echo,
+        watch=lambda line: typer.echo(line, err=True),
+    )
+    raise typer.Exit(0 if all_met else 1)
+
+
+@bench.command("detection")
+def bench_detection(
+    table: Annotated[
+        list[str] | None,
+        typer.Option(help="dp-sniper, suites, catalogue, leaks or cost; all by default.", show_default=False),
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="A row by name, such as a mechanism; all by default.", show_default=False)
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few rows with few runs, to see that everything works.")
+    ] = False,
+    jobs: Jobs = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Keep the rows that --out holds instead of measuring them anew.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for detection.md and detection.json.", show_default=False)
+    ] = None,
+) -> None:
+    """What is found: the published suites, the catalogue of bugs, rare leaks and low bits, and what looking costs.
+
+    Rows are written as they are finished, and replace those of the same name in the folder. Exit status 1 if a target
+    is missed.
+
+    Example: `dpaudit bench detection --table dp-sniper --out docs/benchmarks`
+    """
+    from .bench_page import run_benches, select_benches
+    from .detection_bench import DETECTION
+    from .inference_effort import effort_for
+
+    all_met = run_benches(
+        DETECTION,
+        select_benches(DETECTION, table or [], only or []),
+        effort_for(quick=quick, audits=None, sequential_audits=None, jobs=jobs, only=only or []),
         out=out,
         resume=resume,
         show=typer.echo,

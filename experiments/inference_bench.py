@@ -2,87 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
-
-from ..audit.errors import OptionError, UnknownNameError
-from ..audit.records import write_whole
-from .bench_record import Record, Row, load_record, markdown, save_record
+from .bench_page import Page
 from .inference_audits import FALSE_ALARMS, REFUTATION, TIGHTNESS
 from .inference_counts import COVERAGE, SIZES
-from .inference_effort import Bench, Effort
 from .inference_timing import TIMING
 
-BENCHES: tuple[Bench, ...] = (FALSE_ALARMS, SIZES, TIGHTNESS, REFUTATION, COVERAGE, TIMING)
-
-
-def select_benches(tables: Sequence[str], only: Sequence[str]) -> list[Bench]:
-    """The tables with these names, all where none is given, less those without a row that `only` names.
-
-    Raises
-    ------
-    UnknownNameError
-        For a table that does not exist, or a row that none of them has.
-    """
-    known = {bench.name: bench for bench in BENCHES}
-    for table in tables:
-        if table not in known:
-            raise UnknownNameError(f"{table!r} is no table; use {', '.join(known)}.", name=table)
-    chosen = [bench for bench in BENCHES if not tables or bench.name in tables]
-    for name in only:
-        if not any(name in bench.names for bench in chosen):
-            rows = "; ".join(f"{bench.name}: {', '.join(bench.names)}" for bench in chosen)
-            raise UnknownNameError(f"{name!r} is no row; use one of {rows}.", name=name)
-    return [bench for bench in chosen if not only or any(name in bench.names for name in only)]
-
-
-def run_benches(
-    benches: Sequence[Bench],
-    effort: Effort,
-    *,
-    out: Path | None = None,
-    resume: bool = False,
-    show: Callable[[str], None] = print,
-    watch: Callable[[str], None] | None = None,
-) -> bool:
-    """Measures the tables and shows each when done; whether every target was met by the rows measured.
-
-    Parameters
-    ----------
-    out : Path, optional
-        Folder of the record: ``inference.json`` and ``inference.md``, of a quick run ``inference-quick``. It is written
-        after every row, over a former row of the same key; other rows stay.
-    resume : bool
-        Whether rows that hold part of what is asked for are continued; otherwise they start again.
-    show, watch : callable
-        Take each finished table, and a line for each row written.
-    """
-    if resume and out is None:
-        raise OptionError("resume=True without a folder has nothing to continue; give the folder of the record.")
-    stem = "inference-quick" if effort.is_quick else "inference"
-    record = Record() if out is None else load_record(out / f"{stem}.json")
-    all_met = True
-    for bench in benches:
-        measured: dict[str, Row] = {}
-        for task in bench.tasks(effort):
-            for row in task.measure(record.row(bench.name, task.key) if resume else None):
-                measured[row.key] = row
-                record = record.with_row(bench.name, row)
-                if out is not None:
-                    save_record(record, out / f"{stem}.json")
-                    write_whole(out / f"{stem}.md", document(record))
-                if watch is not None:
-                    watch(f"{bench.name}: {row.key} ({row.seconds:.0f} s)")
-        show(markdown(bench.title, bench.method, bench.columns, measured.values()))
-        all_met = all_met and all(row.is_met for row in measured.values())
-    return all_met
-
-
-def document(record: Record) -> str:
-    """All tables of a record."""
-    parts = [
-        markdown(bench.title, bench.method, bench.columns, record.tables[bench.name].values())
-        for bench in BENCHES
-        if bench.name in record.tables
-    ]
-    return "\n".join(["# The statistics, measured", "", *parts])
+INFERENCE = Page(
+    "inference", "The statistics, measured", (FALSE_ALARMS, SIZES, TIGHTNESS, REFUTATION, COVERAGE, TIMING)
+)

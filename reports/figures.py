@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..audit.claims import ApproxDP, PureDP
-from ..audit.events import Intervals, Outcomes, outcome_words
+from ..audit.events import Intervals, Outcomes
+from ..audit.outputs import outcome_words
 from ..audit.records import Entry, Suite
 from ..audit.sketches import Sketch
 from ..audit.verdicts import AuditResult, Verdict

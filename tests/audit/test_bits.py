@@ -48,7 +48,7 @@ def test_the_default_warns_and_the_option_refutes(mechanism, x, y, claim):
     assert warned.verdict is Verdict.NOT_REFUTED
     assert warned.low_bits is not None
     assert warned.low_bits.bound > claim
-    assert "WARNING: the low bits" in str(warned)
+    assert "WARNING: the low bits break the claim" in str(warned)
     audited = check(mechanism, x, y, claim=PureDP(claim), runs=RUNS, bits=True, jobs=1)
     assert audited.is_refuted
     assert audited.bound > 5

@@ -217,3 +217,11 @@ def test_single_precision_with_an_atom(kind):
     result = check(mechanism, 0, 1, claim=PureDP(0.1), runs=60_000, alpha=1e-6)
     assert result.is_refuted
     assert result.bound <= math.log(0.6 / 0.4)
+
+
+@given(st.lists(st.lists(st.sampled_from([0.0, -0.0, 1.0, NAN, INF, -2.5]), min_size=3, max_size=3), min_size=6))
+@settings(derandomize=True, deadline=None, max_examples=60)
+def test_many_vectors(rows):
+    """Beyond a few they are found by their keys, which must not change what the event is."""
+    outputs = np.array(rows)
+    assert_agree(Outcomes(tuple(map(tuple, rows[: len(rows) // 2 + 3]))), outputs)

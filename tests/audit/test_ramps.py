@@ -57,3 +57,14 @@ def test_hard_cells_give_finite_ratios(at, x, y):
     with np.errstate(over="ignore"):
         fitted = fit_log_ratio(np.array(at, dtype=float), np.array(x), np.array(y))
     assert np.isfinite(fitted).all()
+
+
+def test_cells_that_separate_the_two_sides_have_a_finite_ratio():
+    """Slopes grow without end there, and ramps between neighbouring cells are nearly one another."""
+    rng = np.random.default_rng(0)
+    for trial in range(30):
+        at = np.unique(rng.normal(size=rng.integers(2, 40)) * 10.0 ** rng.integers(-6, 7))
+        is_x = rng.random(len(at)) < 0.5
+        hits = rng.integers(1, 10_000, len(at)).astype(np.float64)
+        ratio = fit_log_ratio(at, hits * is_x, hits * ~is_x, sloped=bool(trial % 2))
+        assert np.isfinite(ratio).all()

@@ -18,9 +18,10 @@ from dpaudit.audit.events import Intervals, Outcomes
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.inference.joint import p_value
 from dpaudit.experiments import inference_audits, inference_counts, inference_subjects
+from dpaudit.experiments.bench_page import run_benches, select_benches
 from dpaudit.experiments.bench_record import Column, Record, Row, Target, load_record, markdown, save_record
 from dpaudit.experiments.cli import main
-from dpaudit.experiments.inference_bench import BENCHES, run_benches, select_benches
+from dpaudit.experiments.inference_bench import INFERENCE
 from dpaudit.experiments.inference_counts import exact_size, outcome_laws, smallest_refuted
 from dpaudit.experiments.inference_effort import Effort, seeds_of
 from dpaudit.experiments.inference_subjects import (
@@ -192,20 +193,20 @@ def test_a_file_that_is_no_record_is_refused(tmp_path, text):
 
 
 def test_tables_and_rows_are_selected_by_name():
-    assert select_benches([], []) == list(BENCHES)
-    assert [bench.name for bench in select_benches([], ["laplace"])] == ["false-alarms", "tightness"]
+    assert select_benches(INFERENCE, [], []) == list(INFERENCE.benches)
+    assert [bench.name for bench in select_benches(INFERENCE, [], ["laplace"])] == ["false-alarms", "tightness"]
     with pytest.raises(UnknownNameError, match="'size' is no table; use false-alarms, sizes"):
-        select_benches(["size"], [])
+        select_benches(INFERENCE, ["size"], [])
     with pytest.raises(UnknownNameError, match="'laplace' is no row; use one of sizes: equal, pure"):
-        select_benches(["sizes"], ["laplace"])
+        select_benches(INFERENCE, ["sizes"], ["laplace"])
     with pytest.raises(OptionError, match="nothing to continue"):
-        run_benches([], Effort(), resume=True)
+        run_benches(INFERENCE, [], Effort(), resume=True)
 
 
 def quick(out, audits, **options):
-    benches = select_benches(["false-alarms"], ["randomised-response"])
+    benches = select_benches(INFERENCE, ["false-alarms"], ["randomised-response"])
     effort = Effort(is_quick=True, audits=audits, sequential_audits=1, only=frozenset({"randomised-response"}))
-    met = run_benches(benches, effort, out=out, show=lambda _: None, **options)
+    met = run_benches(INFERENCE, benches, effort, out=out, show=lambda _: None, **options)
     rows = load_record(out / "inference-quick.json").tables["false-alarms"]
     return met, rows["randomised-response, fixed size"]
 
@@ -233,7 +234,7 @@ def test_too_narrow_intervals_miss_the_target(monkeypatch):
     honest = inference_counts.maximum_interval
     monkeypatch.setattr(inference_counts, "maximum_interval", lambda *counts, alpha: honest(*counts, alpha=0.9))
     effort = Effort(is_quick=True, only=frozenset({"distinct-5"}))
-    assert not run_benches(select_benches(["coverage"], []), effort, show=lambda _: None)
+    assert not run_benches(INFERENCE, select_benches(INFERENCE, ["coverage"], []), effort, show=lambda _: None)
 
 
 def test_an_oracle_that_knows_no_law_says_so():
@@ -254,11 +255,11 @@ def test_quick_form_from_end_to_end(tmp_path, monkeypatch, capsys):
     status, out, err = call(monkeypatch, capsys, "--quick", "--jobs", "2", "--out", str(tmp_path))
     assert status == 0, out
     text = (tmp_path / "inference-quick.md").read_text()
-    for bench in BENCHES:
+    for bench in INFERENCE.benches:
         assert f"## {bench.title}\n" in out
         assert f"## {bench.title}\n" in text
     record = load_record(tmp_path / "inference-quick.json")
-    assert set(record.tables) == {bench.name for bench in BENCHES}
+    assert set(record.tables) == {bench.name for bench in INFERENCE.benches}
     assert all(row.is_met for rows in record.tables.values() for row in rows.values())
     assert "false-alarms: laplace, sequential (" in err
     assert "MISSED" not in text

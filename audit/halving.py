@@ -1,0 +1,257 @@
+"""Successive halving of candidate pairs: many in short pilots, the better half in pilots twice as long, and so on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+import numpy as np
+
+from .adjacency import Adjacency
+from .claims import Claim
+from .errors import AuditError
+from .mechanism import Sampler
+from .merits import merits
+from .outputs import Outputs, merge
+from .pairs import Candidate, PairSource, reason_against
+from .pilot import check_blocks, refuse_if_all_raised
+from .sampling import Plan, draw_pilot, plan_blocks
+
+# First pilots of a thousand runs tell large faults apart, of a hundred the largest; a smaller budget goes to shorter
+# pilots and to fewer pairs alike. Twenty thousand runs are enough to begin with where pairs are few, and a quarter of a
+# million is what an audit's own pilot has.
+LEAST_FIRST, _ENOUGH_FIRST, _MOST_FIRST, _MOST_PILOT = 100, 1_000, 20_000, 250_000
+_UNITS = 200  # first pilots hold so many over the square of the claim's strength
+_FEWEST, _MOST_PATTERNS = 8, 1_000
+_TRIES = 40  # for each move, to find a pair that is allowed and new
+_TRIALS, _DRAWS = 1, 2  # kinds of seeds derived from the caller's, which itself is the audit's
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """What candidates are judged by, the same for all.
+
+    Attributes
+    ----------
+    sampler : Sampler
+    claim : Claim
+        At the pairs' distance.
+    runs, alpha : int, float
+        Size and error probability of the audit to come.
+    seed : int
+        The caller's, which every candidate has its own derived from.
+    jobs : int, optional
+    progress : callable, optional
+        Called with the number of runs just finished.
+    """
+
+    sampler: Sampler
+    claim: Claim
+    runs: int
+    alpha: float
+    seed: int
+    jobs: int | None
+    progress: Callable[[int], None] | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Trial:
+    """A candidate with what has been drawn on it so far.
+
+    Attributes
+    ----------
+    candidate : Candidate
+    number : int
+        Names its seed.
+    runs : int
+        Pilot runs on each dataset.
+    cautious, bold : float
+        Its merits.
+    error : str, optional
+        Why it was put aside.
+    """
+
+    candidate: Candidate
+    number: int
+    runs: int = 0
+    cautious: float = -math.inf
+    bold: float = -math.inf
+    error: str | None = None
+    plan: Plan | None = None
+    blocks_x: list[Outputs] = field(default_factory=list)
+    blocks_y: list[Outputs] = field(default_factory=list)
+
+    def extend(self, pilot: int, judge: Judge) -> None:
+        """Draws until there are `pilot` runs on each dataset, and judges the pair by them all."""
+        more = pilot - self.runs
+        try:
+            if self.plan is None:
+                seed = derived_seed(judge.seed, _TRIALS, self.number)
+                self.plan = plan_blocks(judge.sampler, self.candidate.x, self.candidate.y, seed, judge.jobs)
+            blocks_x, blocks_y = draw_pilot(self.plan, more, first_block=len(self.blocks_x))
+            self.runs = pilot
+            self.blocks_x += blocks_x
+            self.blocks_y += blocks_y
+            check_blocks(self.blocks_x, self.blocks_y, judge.sampler.is_block, judge.sampler.name)
+            x, y = merge(self.blocks_x, self.blocks_y)
+            refuse_if_all_raised(self.plan, x, y)
+        except AuditError as error:
+            self.error = str(error)
+            self.forget()
+            return
+        self.cautious, self.bold = merits(x, y, judge.claim, judge.runs, judge.alpha)
+        if judge.progress is not None:
+            judge.progress(2 * more)
+
+    def forget(self) -> None:
+        """Frees the outputs."""
+        self.blocks_x, self.blocks_y = [], []
+
+
+@dataclass(slots=True)
+class Pool:
+    """Where candidates are taken from: pairs of neighbours that are in the domain, each once.
+
+    Attributes
+    ----------
+    source : PairSource
+    adjacency, distance : Adjacency or None, float
+        Every pair is checked against them.
+    rng : numpy.random.Generator
+    strangers : list of (Candidate, str)
+        Pairs that the caller gave and that are no neighbours, with the reason.
+    """
+
+    source: PairSource
+    adjacency: Adjacency | None
+    distance: float
+    rng: np.random.Generator
+    strangers: list[tuple[Candidate, str]] = field(default_factory=list)
+    seen: set[Hashable] = field(default_factory=set)
+
+    def first(self, budget: int, strength: float = 1.0) -> tuple[list[Candidate], int]:
+        """The pairs to begin with, patterns and at least a quarter at random, and how many patterns are left out."""
+        patterns = [
+            replace(pattern, is_pattern=True) for pattern in self._new(islice(self.source.patterns(), _MOST_PATTERNS))
+        ]
+        wanted = max(_FEWEST, len(patterns) // 4) if patterns else 8 * _FEWEST
+        most, _ = schedule(len(patterns) + wanted, budget, strength)
+        drawn = list(self._some(self.source.random(self.rng), min(wanted, max(most // 4, most - len(patterns)))))
+        kept = patterns[: most - len(drawn)]
+        return kept + drawn, len(patterns) - len(kept)
+
+    def moves(self, parents: list[Candidate], count: int) -> Iterator[Candidate]:
+        """New pairs like the parents, by turns."""
+        lines = [self.source.moves(parent, self.rng) for parent in parents]
+        for turn in range(count):
+            yield from self._some(lines[turn % len(lines)], 1)
+
+    def _some(self, candidates: Iterator[Candidate], count: int) -> Iterator[Candidate]:
+        """So many of them, if they are found before long."""
+        return islice(self._new(islice(candidates, _TRIES * count)), count)
+
+    def _new(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+        for candidate in candidates:
+            if candidate.key in self.seen or not self.source.is_allowed(candidate):
+                continue
+            reason = reason_against(candidate, self.adjacency, self.distance)
+            if reason is None:
+                if candidate.key is not None:
+                    self.seen.add(candidate.key)
+                yield candidate
+            elif candidate.is_promised:
+                self.strangers.append((candidate, reason))
+
+
+def new_pool(source: PairSource, adjacency: Adjacency | None, distance: float, seed: int) -> Pool:
+    """A pool with a generator of its own."""
+    return Pool(source, adjacency, distance, np.random.default_rng(derived_seed(seed, _DRAWS, 0)))
+
+
+def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:
+    """Every pair tried, the best one first (unless all were put aside), and the patterns left out.
+
+    Parameters
+    ----------
+    budget : int
+        Executions in all, on both datasets.
+
+    References
+    ----------
+    Karnin, Koren & Somekh (2013), Almost optimal exploration in multi-armed bandits (sequential halving).
+    """
+    strength = judge.claim.strength
+    first, left = pool.first(budget, strength)
+    trials = [Trial(candidate, number) for number, candidate in enumerate(first)]
+    kept, pilot = schedule(len(trials), budget, strength)
+    running = trials[:]
+    while running:
+        for trial in running:
+            trial.extend(pilot, judge)
+        kept = max(1, (kept + 1) // 2)
+        running = _survivors([trial for trial in running if trial.error is None], kept)
+        if kept == 1:
+            break
+        pilot = min(2 * pilot, _MOST_PILOT)
+        moves = pool.moves([trial.candidate for trial in running[:2]], _n_moves(kept)) if running else ()
+        new = [Trial(candidate, len(trials) + place) for place, candidate in enumerate(moves)]
+        trials += new
+        running += new
+    order = sorted(trials, key=lambda t: (t not in running, t.error is not None, -t.runs, -t.cautious))
+    # Between equals, as far as their pilots tell, a pattern is the likelier one to be the worst.
+    equals = [t for t in running if t.candidate.is_pattern and t.runs == order[0].runs and t.bold >= order[0].cautious]
+    plain = max(equals, key=lambda t: t.cautious, default=order[0]) if order else None
+    return sorted(order, key=lambda t: t is not plain), left
+
+
+def _survivors(trials: list[Trial], count: int) -> list[Trial]:
+    """The best by caution, and after every two of them one by boldness: what is rare shows late."""
+    by_caution = sorted(trials, key=lambda trial: -trial.cautious)
+    by_boldness = sorted(trials, key=lambda trial: -trial.bold)
+    turns = [part for place, bold in enumerate(by_boldness) for part in (*by_caution[2 * place : 2 * place + 2], bold)]
+    by_turns = list(dict.fromkeys(turns))
+    for trial in by_turns[count:]:
+        trial.forget()
+    return by_turns[:count]
+
+
+def schedule(available: int, budget: int, strength: float = 1.0) -> tuple[int, int]:
+    """How many pairs to begin with, of those available, and the runs of their first pilots on each dataset.
+
+    Pilots double as pairs are halved, and earlier draws are kept; some moves join the last rounds but one. A claim of
+    little `strength` takes longer pilots, in which differences of its size are seen, and fewer pairs.
+
+    Examples
+    --------
+    >>> schedule(60, 1_000_000), schedule(60, 1_000_000, 0.1), schedule(60, 20_000)
+    ((60, 1275), (16, 6250), (10, 144))
+    """
+    wanted = min(max(_ENOUGH_FIRST, int(_UNITS / max(strength, 1e-9) ** 2)), _MOST_FIRST)
+    affordable = int(budget / (2 * _cost(2 * _FEWEST)))
+    count, enough = min(available, _FEWEST), max(min(wanted, max(math.isqrt(budget), affordable)), LEAST_FIRST)
+    while count < available and 2 * enough * _cost(count + 1) <= budget:
+        count += 1
+    while count > 1 and 2 * LEAST_FIRST * _cost(count) > budget:
+        count -= 1
+    return count, max(min(int(budget / (2 * _cost(count))), _MOST_FIRST), 1) if count else 0
+
+
+def _cost(count: int) -> float:
+    """Runs on each dataset of the whole search, in first pilots."""
+    cost, kept, pilot = float(count), (count + 1) // 2, 2
+    while kept > 1:
+        cost += kept * pilot / 2 + _n_moves(kept) * pilot
+        kept, pilot = (kept + 1) // 2, 2 * pilot
+    return cost
+
+
+def _n_moves(kept: int) -> int:
+    """Moves that join those kept, when few are left: before, nobody knows which are worth varying."""
+    return 0 if kept > 2 * _FEWEST else 4 if kept > 2 else 2
+
+
+def derived_seed(seed: int, kind: int, number: int) -> int:
+    """A seed of its own, told from the caller's and from all others by its name."""
+    return int(np.random.SeedSequence(seed, spawn_key=(kind, number)).generate_state(1, np.uint64)[0])

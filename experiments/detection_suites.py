@@ -1,0 +1,86 @@
+"""StatDP's and DP-Auditorium's suites and the ladder of too little noise: verdicts on pairs that the search finds."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+
+from ..audit.search import find_worst_pair
+from .bench_record import Column, Target, Value
+from .inference_effort import Bench, Effort, Task, once, seeds_of
+from .published import auditorium, ladder, statdp
+from .published.entry import Entry
+
+ALPHA = 1e-5
+_RUNS, _QUICK_RUNS = 1_000_000, 100_000
+_SUITES = {"StatDP": statdp.entries, "DP-Auditorium": auditorium.entries, "ladder": ladder.entries}
+_QUICK = ("noisy_max_v1a", "histogram_eps", "iSVT1", "private_mean")
+
+
+def _entries() -> list[tuple[str, Entry]]:
+    return [(suite, entry) for suite, make in _SUITES.items() for entry in make()]
+
+
+def _tasks(effort: Effort) -> Iterator[Task]:
+    for place, (suite, entry) in enumerate(_entries()):
+        if effort.wants(entry.name) and (entry.name in _QUICK or not effort.is_quick):
+            yield once(entry.name, _cells, suite, entry, seeds_of(12, place, 0, 1)[0], effort)
+
+
+def _cells(suite: str, entry: Entry, seed: int, effort: Effort) -> tuple[dict[str, Value], list[Target]]:
+    runs = effort.either(_QUICK_RUNS, _RUNS)
+    started = time.perf_counter()
+    found = find_worst_pair(
+        entry.mechanism,
+        entry.domain,
+        claim=entry.claim,
+        adjacency=entry.adjacency,
+        runs=runs,
+        alpha=ALPHA,
+        seed=seed,
+        jobs=effort.jobs,
+        bits=False,
+    )
+    is_right = found.is_refuted is entry.is_broken
+    cells: dict[str, Value] = {
+        "suite": suite,
+        "mechanism": entry.name,
+        "claim": str(entry.claim),
+        "truth": "broken" if entry.is_broken else "holds",
+        "exact": entry.exact,
+        "verdict": found.verdict.value,
+        "bound": found.audit.bound,
+        "event": str(found.audit.event),
+        "executions": found.runs + 2 * found.audit.runs,
+        "seconds": time.perf_counter() - started,
+    }
+    excess = entry.exact - entry.claim.strength
+    # Below the excess that such a number of runs can find nothing is promised: a ladder ends somewhere.
+    is_promised = not entry.is_broken or math.isinf(entry.exact) or excess > 1.5 * found.audit.resolution
+    return cells, [Target(what="right verdict", value=float(is_right), sense=">=", limit=1.0)] if is_promised else []
+
+
+SUITES = Bench(
+    name="suites",
+    title="StatDP's and DP-Auditorium's suites, and a ladder of too little noise",
+    method=(
+        "The pair is found by the search and the event by the audit; alpha is 1e-5 for each. Exact: the loss on the "
+        "worst pair known. A verdict is held to the truth unless the excess is below 1.5 times what the audit could "
+        "find."
+    ),
+    columns=(
+        Column("suite", "suite"),
+        Column("mechanism", "mechanism"),
+        Column("claim", "claim"),
+        Column("claim in truth", "truth"),
+        Column("exact", "exact", ".4g"),
+        Column("verdict", "verdict"),
+        Column("bound", "bound", ".4g"),
+        Column("event", "event"),
+        Column("executions", "executions", ",d"),
+        Column("seconds", "seconds", ".1f"),
+    ),
+    names=tuple(entry.name for _, entry in _entries()),
+    tasks=_tasks,
+)

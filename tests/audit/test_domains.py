@@ -1,0 +1,314 @@
+"""Every pair that a search may try is a pair of neighbours, inside its domain, whatever the domain and the adjacency.
+
+Distances are counted here once more, in the plainest way, so that nothing is compared with itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpaudit import (
+    AddRemove,
+    Answers,
+    EdgeNeighbours,
+    Graphs,
+    Local,
+    NodeNeighbours,
+    Replace,
+    Rows,
+    UserLevel,
+    Values,
+    Within,
+)
+from dpaudit.audit.errors import AdjacencyError, DatasetError, OptionError
+from dpaudit.audit.halving import new_pool
+from dpaudit.audit.patterns import pairs_of
+
+N_MOVES = 12
+
+
+def tried(domain, adjacency, distance, seed=0):
+    """Patterns, random pairs, and moves from one of each, as the search takes them."""
+    pool = new_pool(pairs_of(domain, adjacency, distance, seed), adjacency, distance, seed)
+    first, left = pool.first(10**7)
+    assert first, "no pair to begin with"
+    assert left == 0
+    return first + list(pool.moves([first[0], first[-1]], N_MOVES))
+
+
+def plain(row):
+    """A row as something to count."""
+    if isinstance(row, dict):
+        return tuple(row.values())
+    return tuple(row) if isinstance(row, (tuple, list, np.ndarray)) else row
+
+
+def rows_in(dataset):
+    if isinstance(dataset, pd.DataFrame):
+        return [tuple(row) for row in dataset.itertuples(index=False, name=None)]
+    return [plain(row) for row in dataset]
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    n_answers=st.one_of(st.none(), st.integers(1, 6)),
+    low=st.integers(-3, 3),
+    width=st.integers(1, 9),
+    integer=st.booleans(),
+    norm=st.sampled_from(["l1", "l2", "linf"]),
+    radius=st.sampled_from([0.5, 1.0, 2.0, 3.7]),
+    distance=st.sampled_from([1, 2, 2.5, 4]),
+    seed=st.integers(0, 9),
+)
+def test_answers_within(n_answers, low, width, integer, norm, radius, distance, seed):
+    domain = Answers(n_answers, float(low), float(low + width), integer)
+    if integer and radius * distance < 1:
+        with pytest.raises(AdjacencyError, match="not two whole numbers"):
+            pairs_of(domain, Within(norm, radius), distance, seed)
+        return
+    reached = []
+    for pair in tried(domain, Within(norm, radius), distance, seed):
+        for end in (pair.x, pair.y):
+            assert np.shape(end) == (() if n_answers is None else (n_answers,))
+            assert np.min(end) >= low
+            assert np.max(end) <= low + width
+            assert not integer or np.asarray(end).dtype.kind == "i"
+        gap = np.abs(np.atleast_1d(np.subtract(pair.x, pair.y, dtype=float)))
+        length = {"l1": gap.sum(), "l2": math.sqrt((gap**2).sum()), "linf": gap.max()}[norm]
+        assert 0 < length <= radius * distance * (1 + 1e-9)
+        reached.append(length)
+    whole = math.floor(radius * distance) if integer else radius * distance
+    assert max(reached) >= min(whole, width) * (1 - 1e-9)  # some go as far as neighbours may
+
+
+def test_canonical_answers_are_there():
+    """One above, one below, all, half, the cross, one against the rest; and the ends of the range."""
+    pairs = [(tuple(p.x), tuple(p.y)) for p in tried(Answers(4, 0.0, 2.0), Within("linf"), 1)]
+    known = set(pairs) | {(y, x) for x, y in pairs}
+    assert {
+        ((1, 1, 1, 1), (2, 1, 1, 1)),
+        ((1, 1, 1, 1), (0, 1, 1, 1)),
+        ((1, 1, 1, 1), (2, 2, 2, 2)),
+        ((1, 1, 1, 1), (0, 0, 0, 0)),
+        ((1, 1, 1, 1), (2, 2, 0, 0)),
+        ((1, 1, 0, 0), (0, 0, 1, 1)),
+        ((1, 1, 1, 1), (2, 0, 0, 0)),
+        ((0, 2, 2, 2), (1, 1, 1, 1)),
+        ((0, 0, 0, 0), (1, 1, 1, 1)),
+        ((1, 1, 1, 1), (1, 1, 1, 2)),
+    } <= known
+
+
+@settings(max_examples=10, deadline=None)
+@given(n_answers=st.one_of(st.none(), st.integers(1, 4)), seed=st.integers(0, 9))
+def test_answers_of_one_person(n_answers, seed):
+    pairs = tried(Answers(n_answers, -1.0, 3.0), Local(), 1, seed)
+    assert max(np.max(np.abs(np.subtract(p.x, p.y))) for p in pairs) == 4.0
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    of=st.sampled_from(["names", "numbers", "whole", "tuples", "vectors"]),
+    form=st.sampled_from(["list", "array", "frame", "dicts"]),
+    adjacency=st.sampled_from([AddRemove(), Replace()]),
+    distance=st.integers(1, 4),
+    more=st.integers(0, 3),
+    seed=st.integers(0, 9),
+)
+def test_rows(of, form, adjacency, distance, more, seed):
+    options = {
+        "names": {"values": ("Ann", "Bob", "Eve")},
+        "numbers": {"low": -1.0, "high": 2.0},
+        "whole": {"low": 0, "high": 9, "integer": True},
+        "tuples": {"values": (("a", 1), ("b", 2), ("b", 3))},
+        "vectors": {"low": (0.0, -1.0, 0.0), "high": (1.0, 1.0, 5.0)},
+    }[of]
+    width = {"tuples": 2, "vectors": 3}.get(of, 1)
+    if form == "array" and of == "tuples":
+        form = "list"  # text and numbers make no array
+    columns = tuple("abc"[:width]) if form in ("dicts", "frame") else ()
+    domain = Rows(most=distance + more, form="list" if form == "dicts" else form, columns=columns, **options)
+    kinds = {"list": list, "dicts": list, "array": np.ndarray, "frame": pd.DataFrame}
+    n_empty = 0
+    for pair in tried(domain, adjacency, distance, seed):
+        assert isinstance(pair.x, kinds[form])
+        x, y = Counter(rows_in(pair.x)), Counter(rows_in(pair.y))
+        assert max(x.total(), y.total()) <= distance + more
+        n_empty += not (x and y)
+        if isinstance(adjacency, AddRemove):
+            assert sum(abs(x[row] - y[row]) for row in x | y) == distance
+        else:
+            assert x.total() == y.total()
+            assert sum(abs(x[row] - y[row]) for row in x | y) == 2 * distance
+        for row in x + y:
+            if domain.values:
+                assert row in {"names": {"Ann", "Bob", "Eve", ("Ann",), ("Bob",), ("Eve",)}}.get(of, domain.values)
+            else:
+                ends = zip(*domain.ranges, strict=True)
+                assert all(low <= number <= high for number, (low, high) in zip(np.ravel(row), ends, strict=True))
+    assert n_empty or isinstance(adjacency, Replace)
+
+
+def test_canonical_rows_are_there():
+    """Nothing at all, the extremes, duplicates, and a row among others."""
+    known = {(tuple(p.x), tuple(p.y)) for p in tried(Rows(most=3), AddRemove(), 1)}
+    assert {((0.0,), ()), ((1.0,), ()), ((0.0, 0.0, 0.0), (0.0, 0.0)), ((0.0, 0.0, 1.0), (0.0, 0.0))} <= known
+    labels = [p.label for p in tried(Rows(most=3), AddRemove(), 1)]
+    assert any("duplicates" in label for label in labels)
+    assert any("nothing else" in label for label in labels)
+
+
+def user_rows(dataset, place):
+    if isinstance(dataset, pd.DataFrame):
+        return [(str(row[place]), str(tuple(row.values()))) for row in dataset.to_dict("records")]
+    return [(str(row[place]), str(row)) for row in dataset]
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    case=st.sampled_from(["frame", "dicts", "tuples", "listed", "listed dicts"]),
+    distance=st.integers(1, 3),
+    more=st.integers(0, 4),
+    largest=st.one_of(st.none(), st.integers(1, 3)),
+    seed=st.integers(0, 9),
+)
+def test_users(case, distance, more, largest, seed):
+    spent = {"low": (0, 0.0), "high": (5, 10.0), "columns": ("user", "spent")}
+    listed = [(name, n) for name in ("Ann", "Bob", "Eve", "Joe") for n in (1, 2)]
+    options, user = {
+        "frame": ({**spent, "form": "frame"}, "user"),
+        "dicts": (spent, "user"),
+        "tuples": ({"low": (0.0, 1), "high": (10.0, 6)}, 1),
+        "listed": ({"values": tuple(listed)}, 0),
+        "listed dicts": ({"values": tuple({"who": name, "n": n} for name, n in listed)}, "who"),
+    }[case]
+    domain = Rows(most=distance + more, rows_per_user=largest, **options)
+    sizes = set()
+    for pair in tried(domain, UserLevel(user), distance, seed):
+        x, y = (Counter(user_rows(end, user)) for end in (pair.x, pair.y))
+        owners_x, owners_y = {name for name, _ in x}, {name for name, _ in y}
+        assert len(owners_x ^ owners_y) == distance
+        assert all(x[row] == y[row] for row in x | y if row[0] in owners_x & owners_y)
+        for rows in (x, y):
+            assert rows.total() <= distance + more
+            owned = Counter()
+            for (name, _), times in rows.items():
+                owned[name] += times
+            assert not largest or max(owned.values(), default=0) <= largest
+            sizes |= set(owned.values())
+    most = distance + more
+    assert max(sizes) >= min(largest or most, most // distance)  # as many rows of a user as there may be
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    most=st.integers(2, 7),
+    max_degree=st.one_of(st.none(), st.integers(1, 4)),
+    adjacency=st.sampled_from([EdgeNeighbours(), NodeNeighbours()]),
+    distance=st.integers(1, 3),
+    seed=st.integers(0, 9),
+)
+def test_graphs(most, max_degree, adjacency, distance, seed):
+    domain = Graphs(most, max_degree)
+    by_edges = isinstance(adjacency, EdgeNeighbours)
+    if (most * domain.degree // 2 if by_edges else most) < distance:
+        with pytest.raises(DatasetError, match="cannot differ in"):
+            pairs_of(domain, adjacency, distance, seed)
+        return
+    for pair in tried(domain, adjacency, distance, seed):
+        for graph in (pair.x, pair.y):
+            assert isinstance(graph, nx.Graph)
+            assert graph.number_of_nodes() <= most
+            assert max((degree for _, degree in graph.degree()), default=0) <= domain.degree
+        x, y = (set(map(frozenset, graph.edges)) for graph in (pair.x, pair.y))
+        gone = set(pair.x) ^ set(pair.y)
+        if by_edges:
+            assert not gone
+            assert len(x ^ y) == distance
+        else:
+            assert len(gone) == distance
+            assert all(edge & gone for edge in x ^ y)
+
+
+def test_listed_values_of_any_kind():
+    pairs = tried(Values(("a", "b", "c")), Local(), 1)
+    assert {frozenset((p.x, p.y)) for p in pairs} == {frozenset("ab"), frozenset("ac"), frozenset("bc")}
+    assert (pairs[0].x, pairs[0].y) == ("a", "c")
+    datasets = Values(([], [1], [1, 1], [2, 1]))
+    assert {(len(p.x), len(p.y)) for p in tried(datasets, AddRemove(), 1)} == {(0, 1), (1, 2)}
+    assert [(p.x, p.y) for p in tried(datasets, Replace(), 1)] == [([1, 1], [2, 1])]
+
+
+@pytest.mark.parametrize(
+    ("domain", "adjacency", "distance", "error", "message"),
+    [
+        (
+            Answers(3),
+            AddRemove(),
+            1,
+            AdjacencyError,
+            "Answers have no neighbours by add/remove one row; use two that go",
+        ),
+        (Answers(3), EdgeNeighbours(), 1, AdjacencyError, "Graphs: EdgeNeighbours or NodeNeighbours"),
+        (Answers(3), None, 1, AdjacencyError, "use Within (or Local, for any two)"),
+        (Rows(), Within("l1"), 1, AdjacencyError, "Answers: Within"),
+        (Rows(), Local(), 1, AdjacencyError, "Values: any"),
+        (Rows(), None, 1, AdjacencyError, "use AddRemove, Replace or UserLevel"),
+        (Rows(), AddRemove(), 1.5, OptionError, "distance=1.5 is no number of rows; use a whole one"),
+        (Rows(most=2), AddRemove(), 3, DatasetError, "most=2 rows cannot differ in 3; use most >= 3"),
+        (Rows(values=("a",)), Replace(), 1, AdjacencyError, "give a second value"),
+        (Rows(), UserLevel("user"), 1, AdjacencyError, "user='user' is not in rows such as 0.0"),
+        (Rows(low=(0, 0), high=(1, 1)), UserLevel(0), 3, DatasetError, "2 users and most=5 rows make no pair"),
+        (Graphs(), AddRemove(), 1, AdjacencyError, "Graphs have no neighbours by"),
+        (Graphs(3), NodeNeighbours(), 4, DatasetError, "cannot differ in 4 nodes; use a larger most"),
+        (42, Local(), 1, OptionError, "domain=42 describes no datasets; use Answers, Values, Rows or Graphs"),
+        ("ab", Local(), 1, OptionError, "describes no datasets"),
+        (Answers, Local(), 1, OptionError, "describes no datasets"),
+    ],
+)
+def test_what_does_not_go_together(domain, adjacency, distance, error, message):
+    with pytest.raises(error) as caught:
+        pairs_of(domain, adjacency, distance, 0)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        (Answers, {"n_answers": 0}, "n_answers=0 is no number of answers"),
+        (Answers, {"low": 1.0, "high": 1.0}, "low=1.0 and high=1.0 hold no range"),
+        (Answers, {"high": math.nan}, "hold no range"),
+        (Answers, {"high": math.inf}, "use finite numbers"),
+        (Answers, {"high": 1.5, "integer": True}, "are not both whole"),
+        (Values, {"values": ("a",)}, "make no pair; list two or more"),
+        (Rows, {"most": 0}, "most=0 is no number of rows"),
+        (Rows, {"most": True}, "most=True is no number of rows"),
+        (Rows, {"form": "set"}, "form='set' is unknown; use \"list\""),
+        (Rows, {"low": (0.0, 0.0), "high": 1.0}, "differ in form"),
+        (Rows, {"low": (0.0, 2.0), "high": (1.0, 1.0)}, "low=2.0 and high=1.0 hold no range"),
+        (Rows, {"columns": ("a", "b")}, "do not fit rows of 1"),
+        (Rows, {"columns": ("a",), "form": "array"}, "do not fit"),
+        (Rows, {"rows_per_user": 0}, "rows_per_user=0"),
+        (Graphs, {"most": 1}, "most=1 is no number of nodes; use a whole number from 2"),
+        (Graphs, {"max_degree": 0}, "max_degree=0"),
+    ],
+)
+def test_domains_that_are_none(kind, options, message):
+    with pytest.raises(DatasetError) as caught:
+        kind(**options)
+    assert message in str(caught.value)
+
+
+def test_empty_datasets_keep_their_form():
+    array = Rows(low=(0.0, 0.0), high=(1.0, 1.0), form="array").build([])
+    assert (array.shape, array.dtype) == ((0, 2), np.float64)
+    frame = Rows(low=(0.0, 0.0), high=(1.0, 1.0), form="frame", columns=("a", "b")).build([])
+    assert (list(frame.columns), len(frame), frame["b"].sum()) == (["a", "b"], 0, 0.0)

@@ -1,0 +1,428 @@
+"""The search finds a pair that loses nearly as much as the worst, spends alpha on fresh runs only, and stays honest.
+
+Exact losses come from the mechanisms' laws; the worst of a domain is found by trying every pair of a grid.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from dpaudit import (
+    AddRemove,
+    Answers,
+    ApproxDP,
+    EdgeNeighbours,
+    GaussianDP,
+    Graphs,
+    Local,
+    NodeNeighbours,
+    PureDP,
+    Replace,
+    Rows,
+    UserLevel,
+    Values,
+    Verdict,
+    Within,
+    check,
+    find_worst_pair,
+)
+from dpaudit.audit.errors import AdjacencyError, ClaimError, DatasetError, MechanismError, OptionError
+from dpaudit.audit.halving import schedule
+from dpaudit.audit.merits import merits
+from dpaudit.experiments.cli import main
+from dpaudit.mechanisms import (
+    ExponentialMechanism,
+    GaussianMechanism,
+    LaplaceMechanism,
+    RandomisedResponse,
+    SparseVector,
+    exact_epsilon,
+)
+from dpaudit.mechanisms.faulty import (
+    BinaryOddsForManyValues,
+    EdgeNoiseForNodes,
+    ExponentialMissingFactorTwo,
+    LocalSensitivityLaplace,
+    NoisyMaxMissingFactorTwo,
+    OneEndDegreeHistogram,
+    SparseVectorUnscaledNoise,
+    SparseVectorWithoutQueryNoise,
+    UnderstatedSensitivityLaplace,
+)
+
+LINF = Within("linf")
+RARE = 1e-8  # alpha of audits that must not refute: the false-alarm probability of each
+
+
+def worst_on_grid(mechanism, levels, n):
+    """The largest exact loss over vectors of these levels whose answers all move by −1, 0 or 1."""
+    laws = {x: mechanism.law(list(x)) for x in product(levels, repeat=n)}
+    return max(
+        exact_epsilon(law, laws[y])
+        for x, law in laws.items()
+        for step in product((-1.0, 0.0, 1.0), repeat=n)
+        if (y := tuple(a + b for a, b in zip(x, step, strict=True))) in laws
+    )
+
+
+def found_loss(mechanism, found):
+    return exact_epsilon(mechanism.law(found.x), mechanism.law(found.y))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "levels", "n"),
+    [
+        (ExponentialMissingFactorTwo(1.0), (-2.0, -1.0, 0.0, 1.0, 2.0), 3),
+        (NoisyMaxMissingFactorTwo(1.0), (0.0, 1.0, 2.0, 3.0), 2),
+        (NoisyMaxMissingFactorTwo(1.0, noise="exponential"), (0.0, 1.0, 2.0), 3),
+    ],
+)
+def test_answers_one_against_the_rest(mechanism, levels, n):
+    found = find_worst_pair(
+        mechanism, Answers(n, min(levels), max(levels)), claim=mechanism.claim, adjacency=LINF, runs=600_000, jobs=1
+    )
+    assert found.is_refuted
+    assert found_loss(mechanism, found) >= 0.95 * worst_on_grid(mechanism, levels, n)
+    assert LINF.distance(found.x, found.y) <= 1 + 1e-9
+
+
+PAIRS = [  # mechanism, domain, adjacency, the exact loss of the worst pair
+    (UnderstatedSensitivityLaplace(1.0, bound=3.0, query=sum), Rows(high=3.0), AddRemove(), 3.0),
+    (LocalSensitivityLaplace(0.5, most_rows=3), Rows(most=3), AddRemove(), 2.5),
+    (BinaryOddsForManyValues(1.0, k=4), Values(range(4)), Local(), 1.0 + math.log(3)),
+    (EdgeNoiseForNodes(0.5, max_degree=3), Graphs(5, max_degree=3), NodeNeighbours(), 1.5),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "domain", "adjacency", "worst"), PAIRS, ids=lambda value: type(value).__name__)
+def test_other_datasets(mechanism, domain, adjacency, worst):
+    found = find_worst_pair(mechanism, domain, claim=mechanism.claim, adjacency=adjacency, runs=50_000, jobs=1)
+    assert found.is_refuted
+    assert found_loss(mechanism, found) >= 0.95 * worst
+    adjacency.check(found.x, found.y, 1)
+
+
+def test_degree_histogram():
+    mechanism = OneEndDegreeHistogram(1.0, max_degree=1)
+    options = {"adjacency": EdgeNeighbours(), "runs": 100_000, "search_runs": 5_000, "jobs": 1}
+    found = find_worst_pair(mechanism, Graphs(3), claim=mechanism.claim, **options)
+    assert found.is_refuted
+    assert found_loss(mechanism, found) == pytest.approx(2.0)
+
+
+def test_sparse_vectors_of_ten_answers():
+    no_noise, unscaled = SparseVectorWithoutQueryNoise(0.5), SparseVectorUnscaledNoise(1.0)
+    options = {"adjacency": LINF, "runs": 100_000, "search_runs": 10_000, "jobs": 1}
+    found = find_worst_pair(no_noise, Answers(10), claim=no_noise.claim, **options)
+    assert found.is_refuted
+    assert found_loss(no_noise, found) == math.inf
+    assert found.audit.bound > 4
+    found = find_worst_pair(unscaled, Answers(10, -2.0, 2.0), claim=unscaled.claim, **options)
+    assert found.is_refuted
+    assert found_loss(unscaled, found) > 1.3
+
+
+def mean_with_a_floor(rows, size, rng):
+    """A mean whose noise has the scale 2/n of the noisy count n, or next to none where that is negative."""
+    noisy = len(rows) + rng.laplace(scale=2.0, size=size)
+    return np.round(sum(rows) / noisy + np.maximum(2 / noisy, 1e-12) * rng.laplace(size=size), 6)
+
+
+def test_a_rare_output_of_a_single_pair():
+    found = find_worst_pair(
+        mean_with_a_floor, Rows(most=2), claim=PureDP(1.0), adjacency=AddRemove(), runs=30_000, jobs=1
+    )
+    assert found.audit.bound > 5
+    assert 0 in (found.audit.counts.hits_x, found.audit.counts.hits_y)  # occurs on one side only
+    assert 0 in (sum(found.x), sum(found.y))
+
+
+def leaks_at_the_top(answer, size, rng):
+    return np.where((rng.random(size) < 0.004) & (answer >= 10.0), 1e6, answer + rng.laplace(size=size))
+
+
+def test_a_leak_of_four_in_a_thousand():
+    """Three hits against none in the first pilots, which only boldness sees."""
+    found = find_worst_pair(
+        leaks_at_the_top, Answers(None, 0.0, 10.0), claim=PureDP(1.0), adjacency=Within("l1"), runs=300_000, jobs=1
+    )
+    assert found.is_refuted
+    assert max(found.x, found.y) == 10.0
+
+
+def mean_or_error(rows, rng):
+    return round(sum(rows) / len(rows) + rng.laplace(), 3)
+
+
+def test_an_exception_shows_the_empty_dataset():
+    found = find_worst_pair(mean_or_error, Rows(most=3), claim=PureDP(1.0), adjacency=AddRemove(), runs=6_000, jobs=1)
+    assert found.is_refuted
+    assert [] in (found.x, found.y)
+
+
+def block_mean(rows, size, rng):
+    return sum(rows) / len(rows) + rng.laplace(scale=2.0, size=size)
+
+
+def test_a_block_sampler_that_raises_puts_pairs_aside():
+    options = {"claim": PureDP(1.0), "adjacency": AddRemove(), "runs": 50_000, "jobs": 1, "alpha": RARE}
+    found = find_worst_pair(block_mean, Rows(most=3), **options)
+    aside = [pair for pair in found.ranking if pair.error is not None]
+    assert found.verdict is Verdict.NOT_REFUTED
+    assert aside
+    assert all("[]" in pair.summary and "ZeroDivisionError" in pair.error for pair in aside)
+    assert found.ranking[-len(aside) :] == tuple(aside)
+    assert "aside" in str(found)
+    assert "ZeroDivisionError" in str(found)
+    with pytest.raises(MechanismError, match=r"block_mean failed on all of .* ZeroDivisionError"):
+        find_worst_pair(block_mean, Rows(most=1), **options)
+
+
+def spent_in_all(frame, size, rng):
+    """A sum of at most 10 from each row, with noise for one row."""
+    return float(frame["spent"].sum()) + rng.laplace(scale=10.0, size=size)
+
+
+def test_frames_of_users():
+    columns = {"low": (0, 0.0), "high": (5, 10.0), "columns": ("user", "spent")}
+    domain = Rows(most=6, form="frame", rows_per_user=3, **columns)
+    adjacency = UserLevel("user")
+    found = find_worst_pair(spent_in_all, domain, claim=PureDP(1.0), adjacency=adjacency, runs=40_000, jobs=1)
+    assert found.is_refuted
+    assert abs(found.x["spent"].sum() - found.y["spent"].sum()) >= 0.95 * 30
+    assert 2.5 < found.audit.bound < 3.1
+
+
+def test_at_a_distance():
+    """Three rows at the bound, and a claim for each."""
+    mechanism = UnderstatedSensitivityLaplace(0.5, bound=2.0, query=sum)
+    options = {"claim": mechanism.claim, "runs": 30_000, "jobs": 1, "distance": 3}
+    found = find_worst_pair(mechanism, Rows(high=2.0), adjacency=AddRemove(), **options)
+    assert found_loss(mechanism, found) > 0.98 * 3.0
+    assert found.is_refuted
+    assert found.audit.pair.distance == 3
+    found = find_worst_pair(LaplaceMechanism(1.0), Answers(None, 0.0, 9.0), adjacency=Within("l1", 0.5), **options)
+    assert abs(found.x - found.y) == pytest.approx(1.5)
+
+
+CORRECT = [  # each refuted with probability at most 1e-8
+    (ExponentialMechanism(1.0), Answers(4, -3.0, 3.0), LINF),
+    (SparseVector(1.0), Answers(3, -2.0, 2.0), LINF),
+    (LaplaceMechanism(1.0, query=len), Rows(), AddRemove()),
+    (LaplaceMechanism(0.5, query=sum), Rows(), Replace()),
+    (RandomisedResponse(1.0, 3), Values((0, 1, 2)), Local()),
+    (GaussianMechanism(1.0, 1e-5), Answers(None, 0.0, 5.0), Within("l2")),
+]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(("mechanism", "domain", "adjacency"), CORRECT, ids=lambda value: type(value).__name__)
+def test_correct_mechanisms_are_not_refuted(mechanism, domain, adjacency, seed):
+    options = {"runs": 40_000, "search_runs": 10_000, "alpha": RARE, "seed": seed, "jobs": 1}
+    found = find_worst_pair(mechanism, domain, claim=mechanism.claim, adjacency=adjacency, **options)
+    assert found.verdict is Verdict.NOT_REFUTED
+    assert "other pairs may be worse" in str(found)
+
+
+def noisy_length(rows, size, rng):
+    return len(rows) + rng.laplace(size=size)
+
+
+def test_the_audit_is_on_fresh_runs_and_can_be_repeated():
+    options = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 20_000, "seed": 5, "jobs": 1}
+    found = find_worst_pair(noisy_length, Rows(most=2), search_runs=4_000, **options)
+    alone = check(noisy_length, found.x, found.y, **options)
+    assert found.audit == alone
+
+    # The noise that each call begins with: the audit's streams come as often as in the audit alone, never in a pilot.
+    def heads_of(run):
+        heads = Counter()
+
+        def watched(rows, size, rng):
+            out = noisy_length(rows, size, rng)
+            heads[round(float(out[0] - len(rows)), 9)] += 1
+            return out
+
+        run(watched)
+        return heads
+
+    audit = heads_of(lambda mechanism: check(mechanism, found.x, found.y, **options))
+    both = heads_of(lambda mechanism: find_worst_pair(mechanism, Rows(most=2), search_runs=4_000, **options))
+    assert both.total() > audit.total() + 20
+    assert {head: both[head] for head in audit} == dict(audit)
+
+
+def test_a_seed_fixes_everything_whatever_the_workers():
+    options = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 10_000, "search_runs": 4_000}
+    first, second, other = (
+        find_worst_pair(noisy_length, Rows(most=2), seed=seed, jobs=jobs, **options)
+        for seed, jobs in ((3, 1), (3, 2), (4, 1))
+    )
+    assert first == second
+    assert first.ranking == second.ranking
+    assert (first.x, first.y) == (second.x, second.y)
+    assert first.ranking != other.ranking
+
+
+def test_what_is_reported():
+    watched = []
+    options = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 20_000, "jobs": 1}
+    found = find_worst_pair(noisy_length, Rows(most=3), progress=watched.append, name="length", **options)
+    assert found.runs == sum(pair.runs for pair in found.ranking) <= 20_000
+    assert sum(watched) == found.runs + 2 * 20_000
+    merit = [pair.excess for pair in found.ranking]
+    runs = [pair.runs for pair in found.ranking]
+    assert runs == sorted(runs, reverse=True)
+    assert all(a >= b for a, b, m, n in zip(merit[1:], merit[2:], runs[1:], runs[2:], strict=False) if m == n)
+    assert found.ranking[0].summary == f"x = {found.x}, y = {found.y}"
+    assert found.audit.mechanism == "length"
+    text = str(found)
+    assert text.startswith("REFUTED: epsilon >= ")
+    assert found.ranking[0].label in text
+    assert "add/remove one row" in text
+    assert len(text.splitlines()) <= 16
+    assert "find_worst_pair" not in repr(found)
+    assert len(repr(found)) < 400
+
+
+def test_pairs_from_elsewhere():
+    options = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 4_000, "jobs": 1}
+    rows = st.lists(st.integers(0, 3), max_size=4)
+    datasets, again = (find_worst_pair(noisy_length, rows, **options) for _ in range(2))
+    assert datasets.ranking == again.ranking
+    pairs = find_worst_pair(noisy_length, st.tuples(rows, rows), **options)
+    assert any("is at distance" in pair.error for pair in pairs.ranking if pair.error)
+
+    def generator(rng):
+        size = int(rng.integers(5))
+        return [0] * size, [0] * (size + 1)
+
+    generated = find_worst_pair(noisy_length, generator, **options)
+    given = find_worst_pair(noisy_length, [([1], []), ([1], [2]), ([1, 2], [1])], **options)
+    assert [pair.label for pair in given.ranking if pair.error] == ["pair 2"]
+    for found in (datasets, pairs, generated, given):
+        assert found.is_refuted
+        assert AddRemove().distance(found.x, found.y) == 1
+
+
+@pytest.mark.parametrize(
+    ("strategy", "adjacency", "mechanism"),
+    [
+        (
+            st.lists(st.integers(0, 3), min_size=1, max_size=4),
+            Replace(),
+            lambda rows, size, rng: rng.laplace(sum(rows), 1, size),
+        ),
+        (st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=4), UserLevel(0), noisy_length),
+        (st.floats(0, 9), Within("l1"), lambda x, size, rng: rng.laplace(x, 1, size)),
+        (st.sampled_from("abc"), Local(), lambda x, size, rng: rng.laplace(ord(x), 1, size)),
+    ],
+    ids=["replace", "users", "within", "local"],
+)
+def test_strategies_of_datasets(strategy, adjacency, mechanism):
+    options = {"claim": PureDP(5.0), "runs": 4_000, "alpha": RARE, "jobs": 1}
+    found = find_worst_pair(mechanism, strategy, adjacency=adjacency, **options)
+    adjacency.check(found.x, found.y, 1)
+    assert not found.is_refuted
+
+
+@pytest.mark.parametrize(
+    ("domain", "options", "error", "message"),
+    [
+        ([([1], [2])], {}, AdjacencyError, "none of 1 pair are neighbours; the first: the pair is at distance 2"),
+        ([], {}, AdjacencyError, "no pair of neighbours was found"),
+        ([1, 2], {}, DatasetError, "pair 1 is 1, which is no pair; give (x, y)"),
+        (st.nothing(), {}, DatasetError, "draws nothing"),
+        (st.lists(st.integers()), {"adjacency": None}, DatasetError, "needs an adjacency to make pairs"),
+        (Rows(), {"adjacency": AddRemove}, OptionError, "is no neighbour relation; use an instance"),
+        (Rows(), {"search_runs": 100}, OptionError, "search_runs=100 is no number of executions"),
+        (Rows(), {"search_runs": 1000.5}, OptionError, "use a whole number >= 400"),
+        (Rows(), {"search_runs": True}, OptionError, "search_runs=True"),
+        (Rows(), {"runs": 5}, OptionError, "runs=5 is too few"),
+        (Rows(), {"alpha": 2.0}, OptionError, "alpha=2"),
+        (Rows(), {"seed": -1}, OptionError, "seed=-1 is no seed"),
+        (Rows(), {"distance": 0}, ClaimError, "distance=0 is no distance"),
+        (Rows(), {"claim": "strong"}, ClaimError, "claim='strong' is not a claim"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_errors(domain, options, error, message):
+    settings = {"claim": PureDP(1.0), "adjacency": AddRemove(), "runs": 1_000, "jobs": 1} | options
+    with pytest.raises(error) as caught:
+        find_worst_pair(noisy_length, domain, **settings)
+    assert message in str(caught.value)
+
+
+MODULE = """
+from dpaudit import Rows
+
+def noisy_sum(rows, size, rng):
+    return sum(rows) + rng.laplace(size=size)
+
+domain = Rows(high=2.0)
+"""
+
+
+def test_from_the_shell(tmp_path, monkeypatch, capsys):
+    (tmp_path / "searched.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["dpaudit", "audit", "searched:noisy_sum", "--epsilon", "1", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        return stop.value.code, capsys.readouterr()
+
+    search = ("--search", "searched:domain", "--adjacency", "add-remove", "--runs", "20000", "--jobs", "1")
+    status, printed = call(*search)
+    assert status == 1
+    assert printed.out.startswith("REFUTED: epsilon >= ")
+    assert "  search  " in printed.out
+    assert "  counts  " in printed.out
+    for pair in ((*search, "--x", "[1]"), ("--x", "[1]"), ()):
+        status, printed = call(*pair)
+        assert status == 2
+        assert "by --x and --y, or looked for by --search; use one of the two" in printed.err
+    sys.modules.pop("searched", None)
+
+
+@pytest.mark.parametrize("budget", [400, 3_000, 100_000, 1_000_000, 8_000_000])
+@pytest.mark.parametrize("available", [1, 2, 7, 60, 1_000])
+def test_the_budget_is_kept(available, budget):
+    """The rounds are played through: pilots that double while pairs are halved, with earlier draws kept."""
+    count, first = schedule(available, budget)
+    assert 1 <= count <= available
+    spent, kept, pilot = 2 * count * first, (count + 1) // 2, 2 * first
+    while kept > 1:
+        moves = 0 if kept > 16 else 4 if kept > 2 else 2
+        spent += 2 * (kept * pilot // 2 + moves * pilot)
+        kept, pilot = (kept + 1) // 2, 2 * pilot
+    assert spent <= budget
+    assert first >= min(100, budget // 2)
+
+
+def test_merits():
+    rng = np.random.default_rng(0)
+    near, far, equal = (rng.laplace(shift, 1.0, 4_000) for shift in (1.0, 3.0, 0.0))
+    base, claim = rng.laplace(size=4_000), PureDP(1.0)
+    merit = {name: merits(base, other, claim, 10**6, 0.05) for name, other in (("near", near), ("far", far))}
+    nothing = merits(base, equal, claim, 10**6, 0.05)
+    assert all(cautious <= bold for cautious, bold in (*merit.values(), nothing))
+    assert merit["far"][0] > 1 > 0 > merit["near"][0] > nothing[0]
+    assert merits(far, base, claim, 10**6, 0.05) == pytest.approx(merit["far"])
+    # Claims with a delta, and in other units.
+    assert merits(base, far, ApproxDP(1.0, 1e-3), 10**6, 0.05)[0] > 1
+    assert merits(base, near, GaussianDP(0.1), 10**6, 0.05)[0] > 0.2
+    rare = base.copy()
+    rare[::500] = 1e6  # 8 of 4,000, half of them where scores are learned
+    cautious, bold = merits(rare, equal, PureDP(0.1), 10**6, 0.05)
+    assert bold > 1 > cautious
+    assert merits(np.full(400, 7), np.full(400, 7), claim, 10**6, 0.05)[0] < 0
+    assert merits(np.full(400, 7), np.full(400, 8), claim, 10**6, 0.05)[0] > 1

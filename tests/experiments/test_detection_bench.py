@@ -1,0 +1,70 @@
+"""The benchmark of what is found: its exact probabilities against closed forms, and the quick form from end to end."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from scipy import stats
+
+from dpaudit import epsilon_lower
+from dpaudit.audit.events import Intervals
+from dpaudit.experiments.cli import main
+from dpaudit.experiments.detection_bench import DETECTION
+from dpaudit.experiments.exact_events import Probabilities, best_event, event_probabilities
+from dpaudit.mechanisms import LaplaceMechanism
+from dpaudit.mechanisms.faulty import SparseVectorWithoutQueryNoise
+
+LAPLACE = LaplaceMechanism(0.5)
+
+
+def test_event_probabilities_are_those_of_the_law():
+    found = event_probabilities(LAPLACE, 0.0, 1.0, Intervals(((3.0, math.inf),)), runs=200_000, seed=0)
+    law_x, law_y = stats.laplace(0, 2), stats.laplace(1, 2)
+    assert found.p == pytest.approx(law_y.sf(3.0), rel=0.02)
+    assert found.q == pytest.approx(law_x.sf(3.0), rel=0.02)
+    assert math.log(found.p / found.q) == pytest.approx(0.5, rel=2e-3), "the ratio is constant there: hardly any noise"
+
+
+def test_an_event_that_is_never_hit_has_a_probability_all_the_same():
+    """Far out every output counts for both datasets, whichever it was drawn on."""
+    mechanism = LaplaceMechanism(8.0)
+    found = event_probabilities(mechanism, 0.0, 1.0, Intervals(((1.0, math.inf),)), runs=20_000, seed=0)
+    assert found.q == pytest.approx(0.5 * math.exp(-8.0), rel=0.05)
+
+
+def test_the_best_event_of_a_known_law():
+    runs = 1_000_000
+    found = best_event(LAPLACE, 0.0, 1.0, audit_runs=runs, alpha=0.1, runs=200_000, seed=0)
+    law_x, law_y = stats.laplace(0, 2), stats.laplace(1, 2)
+    bounds = [Probabilities(law_x.cdf(t), law_y.cdf(t)).expected_bound(runs, 0.1) for t in (-1.0, -0.3, 0.0, 0.3)]
+    assert found.expected_bound(runs, 0.1) == pytest.approx(max(bounds), rel=2e-3)
+    assert bounds[2] == epsilon_lower(500_000, runs, round(runs * law_y.cdf(0.0)), runs, alpha=0.1)
+
+
+def test_an_infinite_loss_has_no_hits_on_the_other_side():
+    mechanism = SparseVectorWithoutQueryNoise(1.0)
+    found = best_event(mechanism, (0.0, 1.0), (1.0, 0.0), audit_runs=1_000_000, alpha=0.1, runs=50_000, seed=0)
+    assert found.q == 0.0
+    assert found.p > 0.1
+
+
+def test_equal_laws_have_no_best_event():
+    found = best_event(LAPLACE, 0.0, 0.0, audit_runs=1_000, alpha=0.1, runs=1_000, seed=0)
+    assert (found.p, found.q) == (0.5, 0.5)
+
+
+def test_every_row_has_a_name_of_its_own():
+    for bench in DETECTION.benches:
+        assert len(set(bench.names)) == len(bench.names) > 0
+
+
+def test_quick_form_of_every_table(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["dpaudit", "bench", "detection", "--quick", "--jobs", "2", "--out", str(tmp_path)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    page = (tmp_path / "detection-quick.md").read_text(encoding="utf-8")
+    assert "MISSED" not in page
+    for bench in DETECTION.benches:
+        assert f"## {bench.title}" in page
