@@ -13,6 +13,7 @@ from .inference.joint import joint_test
 from .outputs import Outputs
 
 _LOOK = 20_000  # pilot runs on each side that a warning is based on, half of them to choose its event
+_GRIDS = 2  # powers of two that outputs are looked at modulo: enough to see that something is there
 _LOOK_ALPHA = 1e-6  # of a warning, which is outside the audit's alpha
 
 
@@ -50,7 +51,7 @@ def look_at_bits(x: Outputs, y: Outputs, claim: Claim, choice: Choice) -> LowBit
     runs = min(len(x), len(y)) // 2
     quarter = runs // 2
     parts = (x[:quarter], y[:quarter], x[quarter:runs], y[quarter:runs])
-    found = choose_among(list(bit_families(parts)), claim, runs, _LOOK_ALPHA)
+    found = choose_among(list(bit_families(parts, grids=_GRIDS)), claim, runs, _LOOK_ALPHA)
     enough = max(claim.strength, choice.rough_strength(claim))
     if found is None or found.rough_strength(claim) <= enough:
         return None

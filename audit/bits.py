@@ -28,14 +28,14 @@ _MOST_COLUMNS = 8  # of vectors that are looked at, each by itself
 _RESIDUES = 8  # grids between the finest of the outputs and their spread
 
 
-def bit_families(parts: Sequence[Outputs]) -> Iterator[Family[Any]]:
+def bit_families(parts: Sequence[Outputs], *, grids: int = _RESIDUES) -> Iterator[Family[Any]]:
     """Events by the lowest bits of the floating-point parts of outputs, and by what they are modulo a power of two.
 
-    `parts` are pilot outputs on x and y to learn from, and those held out.
+    `parts` are pilot outputs on x and y to learn from, and those held out; `grids` is how many powers are tried.
     """
     for score in _float_scores(parts[0], parts[1]):
         yield from score_families(LowestBit(score), parts, fit=False)
-        for exponent in _exponents(score.values(parts[0])):
+        for exponent in _exponents(score.values(parts[0]), grids):
             yield from score_families(Residue(score, exponent), parts, fit=False)
 
 
@@ -60,10 +60,10 @@ def _is_fractional(values: Any) -> bool:
     return bool((values != np.rint(values)).any())
 
 
-def _exponents(values: Any) -> list[int]:
+def _exponents(values: Any, grids: int) -> list[int]:
     """Grids to try: from the finest that the numbers lie on to their spread, evenly."""
     values = values[np.isfinite(values)]
     finest = int(LowestBit(Number()).values(values).min())
     spread = float(np.subtract(*np.quantile(values, [0.75, 0.25])))
     coarsest = int(np.frexp(spread)[1]) - 1 if spread > 0 else finest
-    return sorted({int(k) for k in np.linspace(finest, coarsest, _RESIDUES + 2)[1:-1].round()})
+    return sorted({int(k) for k in np.linspace(finest, coarsest, grids + 2)[1:-1].round()})

@@ -211,7 +211,7 @@ def _best(families: list[Family[Any]], criterion: _Criterion, directions: tuple[
                 margin = family.margin * criterion.claim.strength
                 if best is not None and best[1] is not family:
                     margin = max(margin, doubt)
-                if best is None or value > best[0] + margin:
+                if value > (-math.inf if best is None else best[0] + margin):
                     best = value, family, inside, direction, index
     return best
 

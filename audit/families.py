@@ -36,6 +36,7 @@ _SLOPED_CELLS = 64  # of the curve of a learned score
 _TREES_MARGIN = 0.02  # trees cost twenty times what an additive score does, so they have to be better
 _INTERVALS = 8  # intervals in an event at most: each costs two passes over the outputs
 _LEVELS = 129  # thresholds tried for a half-line on the logistic scale (dense in both tails), and four times evenly
+_FEW_OUTCOMES, _LOOKED_AT = 8, 2_000  # outcomes that leave nothing to learn, among so many runs
 _ATOM_RUNS = 5  # times a value has to come in the pilot of a continuous output to be looked at by itself
 TABLE = 512
 """Outcomes in a table at most; the rarest are left out, as neutral."""
@@ -80,7 +81,7 @@ def event_families(
         for place in range(min(width, _MOST_COORDINATES)):
             alone = Weighted(tuple(float(place == other) for other in range(width)))
             yield from score_families(alone, vectors, fit=width <= _FITTED_COORDINATES and effort != "quick")
-        if width > 1:
+        if width > 1 and not _are_few(learn_x, learn_y):
             both = [Coordinates(width), Coordinates(width, differences=True)]
             yield from _learned_families(both, vectors, effort)
             weights = fisher_direction(vectors[0], vectors[1])
@@ -92,11 +93,16 @@ def event_families(
         for column, path in enumerate(leaves.paths, start=1):
             score = Column(leaves, column) if path else Number()
             yield from score_families(score, parts, fit=len(leaves.paths) <= _FITTED_COORDINATES)
-        if len(leaves.names) > 2:
+        if len(leaves.names) > 2 and not _are_few(learn_x, learn_y):
             yield from _learned_families([leaves], parts, effort)
     else:
         yield from score_families(Number(), parts)
     yield from _table_families(*parts)
+
+
+def _are_few(x: Outputs, y: Outputs) -> bool:
+    """Whether so few outcomes are different that a table knows all there is to learn."""
+    return len(tally(x[:_LOOKED_AT])[0] | tally(y[:_LOOKED_AT])[0]) <= _FEW_OUTCOMES
 
 
 def score_families(score: Score, parts: Sequence[Outputs], *, fit: bool = True) -> Iterator[Family[Any]]:

@@ -45,6 +45,8 @@ class Judge:
     jobs : int, optional
     progress : callable, optional
         Called with the number of runs just finished.
+    bits : bool
+        Whether the audit to come looks at low bits as well.
     """
 
     sampler: Sampler
@@ -54,6 +56,7 @@ class Judge:
     seed: int
     jobs: int | None
     progress: Callable[[int], None] | None = None
+    bits: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -101,7 +104,7 @@ class Trial:
             self.error = str(error)
             self.forget()
             return
-        self.cautious, self.bold = merits(x, y, judge.claim, judge.runs, judge.alpha)
+        self.cautious, self.bold = merits(x, y, judge.claim, judge.runs, judge.alpha, bits=judge.bits)
         if judge.progress is not None:
             judge.progress(2 * more)
 

@@ -30,7 +30,7 @@ _CELLS = 48  # of a fitted curve
 _LEAST_RUNS = 1_000  # on each side for models of all columns together
 MOST_LEARNED = 200_000
 """Runs on each side that a score is learned from, at most."""
-_TREES, _DEPTH, _TREE_RUNS, _TREE_COLUMNS = 20, 3, 3_000, 64
+_TREES, _DEPTH, _TREE_RUNS, _LEAST_TREE_RUNS, _TREE_COLUMNS = 20, 3, 3_000, 3_000, 64
 
 
 def additive_scores(columns: Columns, x: Array, y: Array, *, together: bool = True) -> Iterator[Additive]:
@@ -58,7 +58,7 @@ def forest(columns: Columns, x: Array, y: Array) -> Forest | None:
     """A few small trees, boosted: for what no sum over columns can tell; None for too few runs or too many columns."""
     from sklearn.ensemble import GradientBoostingClassifier  # only where it is needed: it takes a second to import
 
-    if len(x) > _TREE_COLUMNS or min(x.shape[1], y.shape[1]) < _LEAST_RUNS:
+    if len(x) > _TREE_COLUMNS or min(x.shape[1], y.shape[1]) < _LEAST_TREE_RUNS:
         return None
     x, y = x[:, :_TREE_RUNS], y[:, :_TREE_RUNS]
     rows = np.concatenate([x, y], axis=1).T

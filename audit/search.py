@@ -17,7 +17,7 @@ from .errors import AdjacencyError, AuditError, MechanismError, OptionError
 from .halving import LEAST_FIRST, Judge, Pool, Trial, derived_seed, halve, new_pool
 from .inference.joint import check_test_alpha
 from .mechanism import as_sampler
-from .options import check_distance, check_jobs, check_runs, check_seed
+from .options import check_bits, check_distance, check_jobs, check_runs, check_seed
 from .patterns import pairs_of
 from .verdicts import AuditResult, Verdict
 
@@ -198,7 +198,8 @@ def find_worst_pair(
             f"adjacency={adjacency!r} is no neighbour relation; use an instance such as AddRemove() or Replace().",
             adjacency=adjacency,
         )
-    judge = Judge(sampler, claim_at(claim, distance), size, check_test_alpha(alpha), seed, jobs, progress)
+    bits = check_bits(options.get("bits", "warn")) is True
+    judge = Judge(sampler, claim_at(claim, distance), size, check_test_alpha(alpha), seed, jobs, progress, bits)
     source = pairs_of(domain, adjacency, distance, derived_seed(seed, _EXAMPLES, 0))
     pool = new_pool(source, adjacency, distance, seed)
     trials, untried = halve(pool, judge, budget)

@@ -65,6 +65,7 @@ def _tally(name: str, runs: int, sequential: bool, seeds: range) -> _Tally:
             runs=runs,
             alpha=ALPHA,
             seed=seed,
+            bits=False,
             jobs=1,
             sequential=sequential,
         )
@@ -161,7 +162,15 @@ def _bounds_of(name: str, runs: int, seeds: range) -> list[tuple[float, float, f
     found = []
     for seed in seeds:
         result = check(
-            subject.mechanism, subject.x, subject.y, claim=subject.claim, runs=runs, alpha=ALPHA, seed=seed, jobs=1
+            subject.mechanism,
+            subject.x,
+            subject.y,
+            claim=subject.claim,
+            runs=runs,
+            alpha=ALPHA,
+            seed=seed,
+            bits=False,
+            jobs=1,
         )
         counts, (law_p, law_q) = result.directed_counts, (law_x, law_y) if result.likelier_on == "x" else (law_y, law_x)
         p, q = probability(result.event, law_p), probability(result.event, law_q)
@@ -259,6 +268,7 @@ def _runs_to_refutation(truth: float, cap: int, sequential: bool, seeds: range) 
             runs=cap,
             alpha=ALPHA,
             seed=seed,
+            bits=False,
             jobs=1,
             sequential=sequential,
         )
