@@ -186,8 +186,8 @@ def find_worst_pair(
     >>> def noisy_sum(rows, size, rng):  # with noise as if no row were above 1
     ...     return sum(rows) + rng.laplace(scale=1.0, size=size)
     >>> found = find_worst_pair(noisy_sum, Rows(high=3.0), claim=PureDP(1.0), adjacency=AddRemove(), runs=100_000)
-    >>> found.is_refuted, abs(sum(found.x) - sum(found.y))
-    (True, 3.0)
+    >>> found.is_refuted, abs(sum(found.x) - sum(found.y)) > 2.9
+    (True, True)
     """
     sampler, distance, jobs = as_sampler(mechanism, name), check_distance(distance), check_jobs(jobs)
     seed = check_seed(seed)
