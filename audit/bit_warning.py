@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from .bits import bit_families
 from .claims import Claim
-from .distinguishers import Choice, Direction, choose_among
+from .distinguishers import Choice, Direction, choose_among, expected_excess
 from .events import Event
 from .inference.counts import Counts
 from .inference.joint import joint_test
@@ -52,8 +52,8 @@ def look_at_bits(x: Outputs, y: Outputs, claim: Claim, choice: Choice) -> LowBit
     quarter = runs // 2
     parts = (x[:quarter], y[:quarter], x[quarter:runs], y[quarter:runs])
     found = choose_among(list(bit_families(parts, grids=_GRIDS)), claim, runs, _LOOK_ALPHA)
-    enough = max(claim.strength, choice.rough_strength(claim))
-    if found is None or found.rough_strength(claim) <= enough:
+    enough = max(claim.strength, _suggested(choice, claim))
+    if found is None or _suggested(found, claim) <= enough:
         return None
     counts = Counts(
         hits_x=found.event.count(x[runs:]),
@@ -66,3 +66,8 @@ def look_at_bits(x: Outputs, y: Outputs, claim: Claim, choice: Choice) -> LowBit
     if bound <= enough:
         return None
     return LowBits(found.event, found.likelier_on, counts, bound, claim.strength_name)
+
+
+def _suggested(choice: Choice, claim: Claim) -> float:
+    """The strength that the pilot's frequencies of an event suggest, with nothing taken off."""
+    return claim.strength + expected_excess(choice, claim, choice.pilot_runs, 0.5, caution=0.0)

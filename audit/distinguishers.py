@@ -39,8 +39,8 @@ _SUSPICION = 3.0
 # Where the pilot shows no difference, an event that nearly always or hardly ever happens has the best bound and says
 # the least: no excess could be seen on it. Then one is taken that has this share of the runs, and its complement too,
 # on which less caution, step by step, sees a difference; but first the pilot is made longer.
-_TREES_FROM = 10_000  # runs from which the bets of a sequential audit look at trees as well
 _COMMON, _LESS_CAUTION = 0.05, (4.0, 3.0, 2.0, 1.0)
+_TREES_FROM = 10_000  # runs from which the bets of a sequential audit look at trees as well
 _DIRECTIONS: tuple[Direction, ...] = ("x", "y")
 _Best = tuple[float, Family[Any], bool, Direction, int]
 """An event's value, family, whether it is the complement, its direction and its index in the family."""
@@ -60,13 +60,6 @@ class Choice:
     pilot_hits_y: int
     pilot_runs: int
     shows_nothing: bool = False
-
-    def rough_strength(self, claim: Claim) -> float:
-        """The strength that the pilot's frequencies suggest, near enough to compare events."""
-        rates = [(hits + 0.375) / (self.pilot_runs + 0.75) for hits in (self.pilot_hits_x, self.pilot_hits_y)]
-        p, q = (np.array([rate]) for rate in (rates if self.likelier_on == "x" else rates[::-1]))
-        directed = claim if self.likelier_on == "x" else claim.reversed()
-        return float(directed.rough_strength_of(p, q, 1.0 - p, 1.0 - q)[0])
 
 
 def choose_event(

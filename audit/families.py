@@ -82,19 +82,22 @@ def event_families(
             alone = Weighted(tuple(float(place == other) for other in range(width)))
             yield from score_families(alone, vectors, fit=width <= _FITTED_COORDINATES and effort != "quick")
         if width > 1 and not _are_few(learn_x, learn_y):
-            both = [Coordinates(width), Coordinates(width, differences=True)]
-            yield from _learned_families(both, vectors, effort)
+            both = Coordinates(width), Coordinates(width, differences=True)
+            for columns, own in zip(both, (effort, "sums" if effort == "trees" else effort), strict=True):
+                yield from _learned_families(columns, [columns.read(part) for part in vectors], own)
             weights = fisher_direction(vectors[0], vectors[1])
             if weights is not None:
                 linear = Weighted(weights)
                 yield from _of_learned(linear, linear.values(vectors[2]), linear.values(vectors[3]))
     elif learn_x.dtype == object:
         leaves = learn_leaves(learn_x, learn_y)
+        read = [leaves.read(part) for part in parts]  # once, as it takes longest
         for column, path in enumerate(leaves.paths, start=1):
             score = Column(leaves, column) if path else Number()
-            yield from score_families(score, parts, fit=len(leaves.paths) <= _FITTED_COORDINATES)
+            fit = len(leaves.paths) <= _FITTED_COORDINATES
+            yield from _value_families(score, [part[column] for part in read], fit=fit)
         if len(leaves.names) > 2 and not _are_few(learn_x, learn_y):
-            yield from _learned_families([leaves], parts, effort)
+            yield from _learned_families(leaves, read, effort)
     else:
         yield from score_families(Number(), parts)
     yield from _table_families(*parts)
@@ -107,22 +110,24 @@ def _are_few(x: Outputs, y: Outputs) -> bool:
 
 def score_families(score: Score, parts: Sequence[Outputs], *, fit: bool = True) -> Iterator[Family[Any]]:
     """Events by a score that was not learned, for pilot outputs on x and y to learn from and those held out."""
-    values = [score.values(part) for part in parts]
+    yield from _value_families(score, [score.values(part) for part in parts], fit=fit)
+
+
+def _value_families(score: Score, values: Sequence[Array], *, fit: bool) -> Iterator[Family[Any]]:
+    """Events by a score with these values on the pilot outputs."""
     if np.isfinite(np.concatenate(values[:2])).any():
         for family in _number_families(*values, fit=fit):
             yield _named(score, family)
 
 
-def _learned_families(every: Sequence[Columns], parts: Sequence[Outputs], effort: Effort) -> Iterator[Family[Any]]:
-    """Events by sums over columns, and by trees over the columns that come first."""
-    for place, columns in enumerate(every):
-        learn_x, learn_y = (columns.read(part[:MOST_LEARNED]) for part in parts[:2])
-        held_x, held_y = (columns.read(part) for part in parts[2:])
-        for score in additive_scores(columns, learn_x, learn_y, together=effort != "quick"):
-            yield from _of_learned(score, score.add_up(held_x), score.add_up(held_y))
-        if effort == "trees" and place == 0 and (trees := forest(columns, learn_x, learn_y)) is not None:
-            for family in _of_learned(trees, trees.add_up(held_x), trees.add_up(held_y)):
-                yield replace(family, margin=_TREES_MARGIN)
+def _learned_families(columns: Columns, read: Sequence[Array], effort: Effort) -> Iterator[Family[Any]]:
+    """Events by sums over columns, and by trees, from what the columns read of pilot outputs, shape (columns, runs)."""
+    learn_x, learn_y = (part[:, :MOST_LEARNED] for part in read[:2])
+    for score in additive_scores(columns, learn_x, learn_y, together=effort != "quick"):
+        yield from _of_learned(score, score.add_up(read[2]), score.add_up(read[3]))
+    if effort == "trees" and (trees := forest(columns, learn_x, learn_y)) is not None:
+        for family in _of_learned(trees, trees.add_up(read[2]), trees.add_up(read[3])):
+            yield replace(family, margin=_TREES_MARGIN)
 
 
 def _of_learned(score: Score, held_x: Array, held_y: Array) -> Iterator[Family[Any]]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .cli_options import Documents, Jobs, Names, Runs, Seed, chosen_experiments
+
+if TYPE_CHECKING:
+    from .bench_page import Page
+    from .inference_effort import Effort
 
 bench = typer.Typer(help="Measure, and print a table in Markdown.", no_args_is_help=True)
 Into = Annotated[Path | None, typer.Option("--out", help="File to write the table to as well.", show_default=False)]
@@ -86,10 +90,10 @@ def bench_inference(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small numbers, to see that everything works.")] = False,
     audits: Annotated[
-        int | None, typer.Option(help="Audits of each mechanism for the false alarms.", show_default="10000, quick 40")
+        int | None, typer.Option(help="Audits of each mechanism for the false alarms.", show_default="10000, quick 100")
     ] = None,
     sequential_audits: Annotated[
-        int | None, typer.Option(help="The same for sequential audits.", show_default="10000, quick 10")
+        int | None, typer.Option(help="The same for sequential audits.", show_default="10000, quick 30")
     ] = None,
     jobs: Jobs = None,
     resume: Annotated[
@@ -106,20 +110,11 @@ def bench_inference(
 
     Example: `dpaudit bench inference --table false-alarms --only laplace --audits 1000 --out docs/benchmarks`
     """
-    from .bench_page import run_benches, select_benches
     from .inference_bench import INFERENCE
     from .inference_effort import effort_for
 
-    all_met = run_benches(
-        INFERENCE,
-        select_benches(INFERENCE, table or [], only or []),
-        effort_for(quick=quick, audits=audits, sequential_audits=sequential_audits, jobs=jobs, only=only or []),
-        out=out,
-        resume=resume,
-        show=typer.echo,
-        watch=lambda line: typer.echo(line, err=True),
-    )
-    raise typer.Exit(0 if all_met else 1)
+    effort = effort_for(quick=quick, audits=audits, sequential_audits=sequential_audits, jobs=jobs, only=only or [])
+    _measure(INFERENCE, table, only, effort, out, resume=resume)
 
 
 @bench.command("detection")
@@ -149,14 +144,23 @@ def bench_detection(
 
     Example: `dpaudit bench detection --table dp-sniper --out docs/benchmarks`
     """
-    from .bench_page import run_benches, select_benches
     from .detection_bench import DETECTION
     from .inference_effort import effort_for
 
+    effort = effort_for(quick=quick, audits=None, sequential_audits=None, jobs=jobs, only=only or [])
+    _measure(DETECTION, table, only, effort, out, resume=resume)
+
+
+def _measure(
+    page: Page, table: list[str] | None, only: list[str] | None, effort: Effort, out: Path | None, *, resume: bool
+) -> None:
+    """Measures the tables of a page and exits with 1 if a target is missed."""
+    from .bench_page import run_benches, select_benches
+
     all_met = run_benches(
-        DETECTION,
-        select_benches(DETECTION, table or [], only or []),
-        effort_for(quick=quick, audits=None, sequential_audits=None, jobs=jobs, only=only or []),
+        page,
+        select_benches(page, table or [], only or []),
+        effort,
         out=out,
         resume=resume,
         show=typer.echo,

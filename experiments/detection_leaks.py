@@ -16,22 +16,13 @@ from ..audit.domains import Answers
 from ..audit.search import find_worst_pair
 from ..audit.verdicts import AuditResult
 from ..mechanisms import GeometricMechanism, LaplaceMechanism, RareLeakLaplace
+from ..mechanisms.faulty import NaiveLaplace
 from .bench_record import Column, Target, Value
 from .inference_effort import Bench, Effort, Task, once, seeds_of
 
 ALPHA = 1e-5
 _RUNS, _QUICK_RUNS = 2_000_000, 200_000
 _SNAPPED_BOUND = 64.0
-
-
-@dataclass(frozen=True, slots=True)
-class NaiveLaplace:
-    """Laplace noise of numpy in floating point, added as it is."""
-
-    scale: float = 1.0
-
-    def sample(self, answer: float, size: int, rng: np.random.Generator) -> Any:
-        return answer + rng.laplace(scale=self.scale, size=size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +59,7 @@ class _Case:
 
 def _cases() -> list[_Case]:
     leak = _Case("leak of .002", RareLeakLaplace(0.9, 0.002), "warn", "refuted")
-    naive = _Case("naive Laplace", NaiveLaplace(), "warn", "warned")
+    naive = _Case("naive Laplace", NaiveLaplace(1.0), "warn", "warned")
     clean = [
         _Case("gridded Laplace", LaplaceMechanism(1.0), "warn", "clean"),
         _Case("geometric", GeometricMechanism(1.0), "warn", "clean"),

@@ -14,8 +14,8 @@ from ...audit.claims import Claim, PureDP, check_number
 class Flaw(ABC):
     """A mechanism with a bug from practice and a sampler of its own: what it claims, and what is true of it.
 
-    A `Twin` runs as another mechanism, with that one's law; a flaw does what no sound mechanism does. Real outputs are
-    on a grid all the same, so an audit that refutes a flaw has found its bug, not its low bits.
+    A `Twin` is one that runs as another mechanism, with that one's law. Real outputs are on a grid like any reference
+    mechanism's, so an audit that refutes a flaw has found its bug, not its low bits; but for those that are about bits.
     """
 
     __slots__ = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
@@ -59,8 +60,9 @@ class _Selection(Flaw):
         with np.errstate(divide="ignore"):
             return FiniteLaw(tuple(np.log(self._probabilities(candidate_scores(self.utilities, dataset))).tolist()))
 
+    @abstractmethod
     def _probabilities(self, scores: Floats) -> Floats:
-        raise NotImplementedError
+        """Of each candidate, given its utilities."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import fields
 from typing import Any, Protocol
 
 import numpy as np
 
-from ...audit.claims import Claim, PureDP, check_number
+from ...audit.claims import Claim
 from ..divergences import Law
+from .flaw import Flaw
 
 
 class ReferenceMechanism(Protocol):
@@ -24,19 +24,17 @@ class ReferenceMechanism(Protocol):
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any: ...
 
 
-class Twin(ABC):
-    """A mechanism with a bug from practice: what it claims, and what is true of it on the same adjacency.
+class Twin(Flaw):
+    """A flaw whose truth is known, as it runs as another mechanism.
 
     What is run, `runs_as`, is a sound implementation of the wrong thing: mostly a reference mechanism at the wrong
-    parameter. Real outputs are on a grid like any reference mechanism's, so an audit that refutes a twin has found
-    its bug, not its low bits.
+    parameter.
     """
 
     __slots__ = ()
-    epsilon: float
 
     def __post_init__(self) -> None:
-        check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
+        Flaw.__post_init__(self)
         self.runs_as  # noqa: B018  # refuses the other parameters
 
     def __str__(self) -> str:
@@ -51,11 +49,6 @@ class Twin(ABC):
     @abstractmethod
     def runs_as(self) -> ReferenceMechanism:
         """The mechanism that in truth is run."""
-
-    @property
-    def claim(self) -> Claim:
-        """What the mechanism is said to satisfy: pure epsilon-DP unless a twin says otherwise."""
-        return PureDP(self.epsilon)
 
     @property
     @abstractmethod

@@ -50,16 +50,8 @@ def largest_size(rejected: np.ndarray, claim) -> float:
     return float(np.einsum("ig,ij,jg->g", on_x, rejected.astype(float), on_y).max())
 
 
-# A Rényi boundary takes thirty times as long as the others; the benchmark of the inference has it at 100 by 100.
-@pytest.mark.parametrize(
-    ("n", "m", "claim"),
-    [
-        pytest.param(n, m, claim, id=f"{n}-{m}-{claim}")
-        for n, m in [(5, 5), (20, 20), (5, 20), (20, 5)]
-        for claim in CLAIMS
-        if not (n == 20 and isinstance(claim, RenyiDP))
-    ],
-)
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+@pytest.mark.parametrize(("n", "m"), [(5, 5), (20, 20), (5, 20), (20, 5)])
 def test_size_never_exceeds_alpha(n, m, claim):
     found = p_values(n, m, claim, 0.05)
     for alpha in (0.05, 0.01, 0.2):  # tuned to .05, valid for any
@@ -85,7 +77,7 @@ def test_bound_exceeds_the_truth_with_probability_at_most_alpha(claim):
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
-@pytest.mark.parametrize("runs", [1, 7, 40])
+@pytest.mark.parametrize("runs", [1, 7, 100])
 def test_equal_hits_refute_nothing_at_any_count(claim, runs):
     for hits in range(runs + 1):
         counts = Counts(hits_x=hits, runs_x=runs, hits_y=hits, runs_y=runs)
