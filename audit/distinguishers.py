@@ -258,13 +258,13 @@ class _Criterion:
         hits_p, hits_q = (hits_x, hits_y) if direction == "x" else (hits_y, hits_x)
         if not inside:
             hits_p, hits_q = held - hits_p, held - hits_q
-        # The ellipse of the joint test in its asymptotic form, on the arcsine scale, where a standard error is 1/(2√n).
+        # The ellipse of the joint test in its asymptotic form, on the arcsine scale, where a standard error is 1/(2√n):
+        # p is turned back by its share of the error, q on by its own.
         size = 0.5 * (self.z / math.sqrt(self.runs) + self.caution / math.sqrt(held))
-        p = np.arcsin(np.sqrt((hits_p + 0.375) / (held + 0.75))) - size * np.sin(_ANGLES)[:, None]
-        q = np.arcsin(np.sqrt((hits_q + 0.375) / (held + 0.75))) + size * np.cos(_ANGLES)[:, None]
-        p, q = np.maximum(p, 0.0), np.minimum(q, math.pi / 2)
+        p, p_rest = _turned(hits_p, held, -size * np.sin(_ANGLES)[:, None])
+        q, q_rest = _turned(hits_q, held, size * np.cos(_ANGLES)[:, None])
         claim = self.claim if direction == "x" else self.claim.reversed()
-        found = claim.rough_strength_of(np.sin(p) ** 2, np.sin(q) ** 2, np.cos(p) ** 2, np.cos(q) ** 2).min(axis=0)
+        found = claim.rough_strength_of(p, q, p_rest, q_rest).min(axis=0)
         # An event says the same as its complement in the other direction; keep the one with the larger ratio.
         # An event that never fails cannot be likelier on the other side.
         useless = np.isnan(found) | (hits_q == held)
@@ -274,3 +274,13 @@ class _Criterion:
         if not self.is_one_way:
             useless |= hits_p * (held - hits_p) < hits_q * (held - hits_q)
         return np.where(useless, -math.inf, found - claim.strength)
+
+
+def _turned(hits: Array, held: int, angle: Array) -> tuple[Array, Array]:
+    """The frequency of `hits` in `held` runs, and one minus it, moved by an angle on the arcsine scale."""
+    share = (hits + 0.375) / (held + 0.75)
+    sine, cosine = np.sqrt(share), np.sqrt(1.0 - share)
+    moved = np.maximum(sine * np.cos(angle) + cosine * np.sin(angle), 0.0)
+    rest = np.maximum(cosine * np.cos(angle) - sine * np.sin(angle), 0.0)
+    # Past 0 or π/2 one of the two is 0 and the other stays at 1.
+    return np.where(rest > 0.0, moved**2, 1.0), np.where(moved > 0.0, rest**2, 1.0)

@@ -190,9 +190,10 @@ def _number_families(
         counts = [count_cells(cells, np.sort(part)) for part in (learn_x, learn_y)]
         order = np.argsort(-np.log((counts[0] + 0.5) / (counts[1] + 0.5)), kind="stable")
         held = [count_cells(cells, part)[order].cumsum() for part in (np.sort(held_x), np.sort(held_y))]
-        simple = [i for i in range(len(order) - 1) if len(_runs(order[: i + 1])) <= _INTERVALS]
-        if simple:
-            yield Family(held[0][simple], held[1][simple], len(held_x), _Cells(cells, order, tuple(simple), others))
+        simple = np.flatnonzero(_numbers_of_runs(order)[:-1] <= _INTERVALS)
+        if len(simple):
+            build = _Cells(cells, order, tuple(simple.tolist()), others)
+            yield Family(held[0][simple], held[1][simple], len(held_x), build)
 
 
 def _fitted_family(
@@ -206,7 +207,7 @@ def _fitted_family(
     order = np.argsort(-ratio, kind="stable")
     share, hits = expit(ratio), hits_x + hits_y
     ends = np.flatnonzero(np.diff(ratio[order]) < 0)  # a plateau is taken whole
-    ends = np.array([end for end in ends if len(_runs(order[: end + 1])) <= _INTERVALS], dtype=np.int64)
+    ends = ends[_numbers_of_runs(order)[ends] <= _INTERVALS]
     if len(ends):
         counted = [part[order].cumsum()[ends] for part in (hits_x, hits_y)]
         sums = [(part * hits)[order].cumsum()[ends] for part in (share, 1.0 - share)]
@@ -225,6 +226,14 @@ def _runs(indices: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
     ordered = np.sort(indices)
     breaks = np.flatnonzero(np.diff(ordered) > 1)
     return list(zip(ordered[np.r_[0, breaks + 1]].tolist(), ordered[np.r_[breaks, -1]].tolist(), strict=True))
+
+
+def _numbers_of_runs(order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """How many runs of neighbours the first 1, 2, … of the cells make, for cells in any order, shape (cells,)."""
+    place = np.full(len(order) + 2, len(order))
+    place[order + 1] = np.arange(len(order))
+    joined = (place[order] < place[order + 1]).astype(np.int64) + (place[order + 2] < place[order + 1])
+    return np.cumsum(1 - joined)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ Ramp = tuple[int, int]
 _MOST_RAMPS = 5
 _MOVES = 4  # rounds in which every ramp may move
 _STEPS = (16, 4, 1)  # cells by which a knot is moved
+_NEWTON_STEPS, _A_FEW = 30, 6  # at most: of a fit, and of one that is only compared with others
 _STEEPEST = 1e12
 
 
@@ -111,9 +112,9 @@ class _Data:
         """The distance between its knots."""
         return float(self.hinges[-1, ramp[0]] - self.hinges[-1, ramp[1]])
 
-    def likelihood(self, log_ratio: Array) -> float:
-        """Its logarithm, but for a constant."""
-        return float((self.hits_x * log_ratio - self.hits * np.logaddexp(0.0, log_ratio)).sum())
+    def likelihood(self, log_ratio: Array) -> Array:
+        """Its logarithm, but for a constant, of ratios of shape (..., cells)."""
+        return log_ratio @ self.hits_x - np.logaddexp(0.0, log_ratio) @ self.hits
 
     def cost(self, ramps: tuple[Ramp, ...]) -> float:
         """A slope, and each knot that is not at an end."""
@@ -130,31 +131,53 @@ class _Fit:
 
 
 def _fitted(data: _Data, ramps: tuple[Ramp, ...], weights: Array) -> _Fit:
-    """The most likely weights, by Newton's method, with shorter steps where a whole one would overshoot."""
-    columns = data.columns(ramps)
+    return _fitted_each(data, [ramps], weights[None])[0]
+
+
+def _fitted_each(
+    data: _Data, proposed: list[tuple[Ramp, ...]], weights: Array, steps: int = _NEWTON_STEPS
+) -> list[_Fit]:
+    """The most likely weights for each of several proposals, from starts of shape (proposals, 1 + ramps).
+
+    By Newton's method, with shorter steps where a whole one would overshoot.
+    """
+    columns = np.stack([data.columns(ramps) for ramps in proposed])
     weights = np.clip(weights, -_STEEPEST, _STEEPEST)  # where cells separate x from y slopes grow without end
-    log_ratio = columns @ weights
+    log_ratio = (columns @ weights[..., None])[..., 0]
     likelihood = data.likelihood(log_ratio)
-    for _ in range(30):
-        share = expit(log_ratio)
-        information = columns.T @ ((data.hits * share * (1 - share))[:, None] * columns)
-        scale = np.diag(information).copy()
-        if not (scale > 0.0).all():  # every output is certain already: nothing is left to learn
+    diagonal = np.arange(weights.shape[1])
+    going = np.arange(len(proposed))
+    for _ in range(steps):
+        own, share = columns[going], expit(log_ratio[going])
+        turned = own.transpose(0, 2, 1)
+        information = turned @ ((data.hits * share * (1 - share))[..., None] * own)
+        scale = information[:, diagonal, diagonal]
+        # Otherwise every output is certain already: nothing is left to learn.
+        useful = np.min(scale, axis=1) > 0.0
+        information[:, diagonal, diagonal] += np.where(useful[:, None], 1e-9 * scale, 1.0)
+        step = np.linalg.solve(information, turned @ (data.hits_x - data.hits * share)[..., None])
+        useful &= np.isfinite(step).all(axis=(1, 2))  # otherwise columns are nearly one
+        change = (own @ step)[..., 0]
+        size = np.abs(change).max(axis=1)
+        shrink = np.minimum(1.0, 2.0 / np.maximum(size, 1e-12))
+        size = size * shrink
+        while True:
+            reached = data.likelihood(log_ratio[going] + shrink[:, None] * change)
+            too_far = (reached < likelihood[going]) & (size > 1e-4) & useful
+            if not too_far.any():
+                break
+            shrink, size = np.where(too_far, 0.25, 1.0) * shrink, np.where(too_far, 0.25, 1.0) * size
+        useful &= size > 1e-4
+        going, shrink, step = going[useful], shrink[useful], step[useful, :, 0]
+        if len(going) == 0:
             break
-        information[np.diag_indices_from(information)] += 1e-9 * scale
-        step = np.linalg.solve(information, columns.T @ (data.hits_x - data.hits * share))
-        if not np.isfinite(step).all():  # columns that are nearly one
-            break
-        size = float(np.abs(columns @ step).max())
-        step *= min(1.0, 2.0 / max(size, 1e-12))
-        while data.likelihood(columns @ (weights + step)) < likelihood and size > 1e-4:
-            step, size = 0.25 * step, 0.25 * size
-        if size <= 1e-4:
-            break
-        weights = weights + step
-        log_ratio = columns @ weights
-        likelihood = data.likelihood(log_ratio)
-    return _Fit(ramps, weights, log_ratio, data.cost(ramps) - 2 * likelihood)
+        weights[going] += shrink[:, None] * step
+        log_ratio[going] = (columns[going] @ weights[going][..., None])[..., 0]
+        likelihood[going] = data.likelihood(log_ratio[going])
+    return [
+        _Fit(ramps, own, values, data.cost(ramps) - 2.0 * float(reached))
+        for ramps, own, values, reached in zip(proposed, weights, log_ratio, likelihood, strict=True)
+    ]
 
 
 def _best_ramp(data: _Data, fit: _Fit) -> Ramp | None:
@@ -182,28 +205,32 @@ def _best_ramp(data: _Data, fit: _Fit) -> Ramp | None:
 
 def _moved(data: _Data, fit: _Fit) -> _Fit:
     """The fit after moving one ramp at a time for as long as that improves it."""
-    for _ in range(_MOVES):
+    for number in range(_MOVES):
         before = fit.criterion
         for index in range(len(fit.ramps)):
-            fit = _moved_one(data, fit, index)
+            fit = _moved_one(data, fit, index, anywhere=number == 0)
         if fit.criterion > before - 1e-3:
             break
-    return fit
+    return _fitted(data, fit.ramps, fit.weights)
 
 
-def _moved_one(data: _Data, fit: _Fit, index: int) -> _Fit:
+def _moved_one(data: _Data, fit: _Fit, index: int, *, anywhere: bool) -> _Fit:
+    """The fit with one ramp nearby, or where it would be put if it were not there yet."""
     ramp, last = fit.ramps[index], len(data.hits) - 1
-    rest = fit.ramps[:index] + fit.ramps[index + 1 :]
-    elsewhere = _best_ramp(data, _fitted(data, rest, np.delete(fit.weights, index + 1)))
-    places = {elsewhere} if elsewhere is not None else set()
+    places: set[Ramp] = set()
+    if anywhere and len(fit.ramps) > 1:  # the only one was put there just now
+        rest = fit.ramps[:index] + fit.ramps[index + 1 :]
+        elsewhere = _best_ramp(data, _fitted(data, rest, np.delete(fit.weights, index + 1)))
+        places = {elsewhere} if elsewhere is not None else set()
     for step in _STEPS:
         places |= {(max(ramp[0] - step, 0), ramp[1]), (ramp[0] + step, ramp[1])}
         places |= {(ramp[0], ramp[1] - step), (ramp[0], min(ramp[1] + step, last))}
-    best = fit
-    for place in sorted(places - {ramp}):
-        if place[0] < place[1] and data.width(place) > 0.0:
-            weights = fit.weights.copy()
-            weights[index + 1] *= data.width(ramp) / data.width(place)  # the same rise to start with
-            moved = _fitted(data, (*fit.ramps[:index], place, *fit.ramps[index + 1 :]), weights)
-            best = min(best, moved, key=lambda other: other.criterion)
-    return best
+    able = [place for place in sorted(places - {ramp}) if place[0] < place[1] and data.width(place) > 0.0]
+    if not able:
+        return fit
+    weights = np.tile(fit.weights, (len(able), 1))
+    weights[:, index + 1] *= [data.width(ramp) / data.width(place) for place in able]  # the same rise to start with
+    moved = _fitted_each(
+        data, [(*fit.ramps[:index], place, *fit.ramps[index + 1 :]) for place in able], weights, _A_FEW
+    )
+    return min(fit, *moved, key=lambda other: other.criterion)

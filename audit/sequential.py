@@ -8,7 +8,7 @@ refuted when its wealth, averaged over both directions, reaches 1/alpha, at what
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -18,7 +18,7 @@ from .claims import Claim
 from .distinguishers import Choice, Direction, choose_event_each_way
 from .events import Event
 from .inference.counts import Counts
-from .inference.lines import Line, best_line
+from .inference.lines import Line, best_lines
 from .inference.sequential import NO_PAIRS, JointCounts, Wealth
 from .outputs import Outputs, merge
 from .pilot import check_blocks, refuse_if_all_raised
@@ -214,7 +214,7 @@ class _Bets:
     wealth: Wealth
     choices: tuple[Choice | None, Choice | None]
     first: int  # members before it are refuted, and no longer bet against
-    lines: list[list[Line]]
+    lines: Sequence[Sequence[Line]]
 
     @classmethod
     def start(cls, claim: Claim, members: list[float], alpha: float, bits: bool) -> _Bets:
@@ -238,9 +238,11 @@ class _Bets:
         choices = choose_event_each_way(*parts, self.claim, len(x), self.alpha, bits=self.bits)
         seen = [_frequencies(choice) for choice in choices]
         first = self.wealth.n_refuted(self.alpha)
-        tested = [(self.claim.with_strength(m), self.claim.reversed().with_strength(m)) for m in self.members[first:]]
-        lines = [[best_line(side, *at) for side, at in zip(sides, seen, strict=True)] for sides in tested]
-        return replace(self, choices=choices, first=first, lines=lines)
+        lines = [
+            best_lines([side.with_strength(member) for member in self.members[first:]], *at)
+            for side, at in zip((self.claim, self.claim.reversed()), seen, strict=True)
+        ]
+        return replace(self, choices=choices, first=first, lines=list(zip(*lines, strict=True)))
 
     def after(self, pairs: tuple[JointCounts, JointCounts]) -> _Bets:
         """The wealth after a batch."""

@@ -91,6 +91,7 @@ def _after(given: Given) -> object:
 CALLS: dict[str, Callable[[Given], object]] = {
     "binomial.clopper_pearson": lambda g: binomial.clopper_pearson(g.counts.hits_x, g.runs, alpha=ALPHA),
     "binomial.limits": lambda g: binomial.limits(g.x, g.runs, alpha=ALPHA),
+    "binomial.row_slices": lambda g: binomial.row_slices(1000, 1000),
     "binomial.upper_tail": lambda g: binomial.upper_tail(
         np.tile(g.near, (200, 1)), g.runs, np.linspace(0.1, 0.3, 200), np.linspace(0.9, 0.7, 200)
     ),
@@ -103,6 +104,7 @@ CALLS: dict[str, Callable[[Given], object]] = {
     "joint.critical_hits": lambda g: joint.critical_hits(g.near, g.runs, g.runs, _CLAIM, 1.645),
     "lines.supporting_line": lambda g: lines.supporting_line(_CLAIM, _Q),
     "lines.best_line": lambda g: lines.best_line(_CLAIM, 1.2 * math.e * _Q, _Q, g.runs),
+    "lines.best_lines": lambda g: lines.best_lines([_CLAIM] * 30, 1.2 * math.e * _Q, _Q, g.runs),
     "planning.power_of_test": lambda g: planning.power_of_test(_CLAIM, g.runs, g.runs, _Q, g.excess, alpha=ALPHA),
     "planning.resolution": lambda g: planning.resolution(_CLAIM, g.runs, g.runs, _Q, alpha=ALPHA),
     "planning.runs_needed": lambda g: planning.runs_needed(_CLAIM, _Q, resolution=g.excess, alpha=ALPHA),

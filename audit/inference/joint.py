@@ -32,7 +32,7 @@ from scipy.special import ndtri
 
 from ..claims import Claim
 from ..errors import OptionError
-from .binomial import Array, clopper_pearson, upper_tail
+from .binomial import Array, clopper_pearson, row_slices, upper_tail
 from .counts import Counts, check_alpha
 
 GAMMA = 1e-10
@@ -116,29 +116,33 @@ def joint_test(counts: Counts, claim: Claim, *, alpha: float) -> tuple[float, fl
 
 
 def _last_refuted(evidence: _Evidence, claim: Claim, alpha: float, guess: float, gap: float) -> float:
-    """The largest strength found refuted, within .4% of `gap` of one that is not; 0 if none; starts at a guess."""
-    target, tolerance = float(ndtri(alpha)), 4e-3 * gap
+    """The largest strength found refuted, about .4% of `gap` or less below one that is not; 0 if none.
+
+    Within a gap the normal quantile of the p-value rises from that of alpha to about 0, and nearly in a line.
+    """
+    target, slope, tolerance = float(ndtri(alpha)), _order_z(alpha) / gap, 4e-3 * gap
 
     def excess(strength: float) -> float:
-        """Normal quantile of the p-value less that of alpha: nearly linear, at most 0 where refuted."""
+        """Normal quantile of the p-value less that of alpha: at most 0 where refuted."""
         return float(ndtri(min(evidence.p_value(claim.with_strength(strength)), 1 - 1e-12))) - target
 
     low, low_excess, high, high_excess = 0.0, -math.inf, math.inf, math.inf
-    at, step = guess, 0.05 * gap
-    while high - low > tolerance:
+    at, reach = guess, 1.0
+    while high - low > tolerance and low_excess < -slope * tolerance:
         value = excess(at)
         if value <= 0:
             low, low_excess = at, value
         else:
             high, high_excess = at, value
+        # Aim a little below where the line reaches 0: a member that is refuted is wanted.
+        step = max(reach * abs(value) / slope, tolerance)
         if math.isinf(high):
-            at, step = min(low + step, 0.5 * (low + claim.max_strength)), 2 * step
+            at, reach = min(low + step - 0.4 * tolerance, 0.5 * (low + claim.max_strength)), 2 * reach
         elif math.isinf(low_excess):
-            at, step = max(high - step, 0.5 * high), 2 * step
+            at, reach = max(high - step - 0.4 * tolerance, 0.5 * high), 2 * reach
         else:  # interpolate, but leave the bracket at least a tenth smaller
-            share = low_excess / (low_excess - high_excess) if math.isfinite(high_excess) else 0.5
-            at = low + min(max(share, 0.1), 0.9) * (high - low)
-            at = max(min(at, high - 0.4 * tolerance), low + 0.4 * tolerance)
+            share = min(max(low_excess / (low_excess - high_excess), 0.1), 0.9)
+            at = max(low + share * (high - low) - 0.4 * tolerance, low + 0.1 * (high - low))
         if low > 1e6:  # nothing finite is compatible to any purpose
             break
     return low
@@ -151,12 +155,15 @@ def strength_estimate(counts: Counts, claim: Claim) -> float:
     return float(np.clip(found, 0.0, claim.max_strength))
 
 
-def largest_strength(holds: Callable[[float], bool], limit: float, *, tolerance: float = 1e-7) -> float:
+def largest_strength(
+    holds: Callable[[float], bool], limit: float, *, tolerance: float = 1e-7, start: float = 1.0
+) -> float:
     """The largest number below `limit` at which a condition holds that holds below and fails above; 0 if nowhere.
 
-    From below, and to a relative `tolerance`: where it orders counts, a looser one only enlarges their region.
+    From below, and to a relative `tolerance`: where it orders counts, a looser one only enlarges their region. The
+    search begins at `start`.
     """
-    low, high = 0.0, min(1.0, limit)
+    low, high = 0.0, min(start, limit)
     while high < limit and holds(high):
         low, high = high, min(2 * high, limit)
         if low > 1e6:
@@ -248,12 +255,16 @@ class _Evidence:
         if not self.has_region or counts.hits_x / counts.runs_x <= float(observed) * (1 + 1e-12):
             return 1.0
         p, rest = claim.max_power(self.q, self.q_rest)
-        tails = upper_tail(self.critical[self.columns], counts.runs_x, p, rest)
         # Σ_k tail_k Pr[Y in block k], summed by parts so that upper bounds on the tails and on Pr[Y ≤ end] both count
         # upward; values of Y before the first block get tail 1, values after the last one its tail.
-        steps = tails[:, :-1] - tails[:, 1:]
-        mass = (1.0 - tails[:, 0]) * self.before + (steps * self.below[:, :-1]).sum(axis=1) + tails[:, -1]
-        return float(min(1.0, GAMMA + mass.max()))
+        largest = 0.0
+        for some in row_slices(*self.columns.shape):
+            tails = upper_tail(self.critical[self.columns[some]], counts.runs_x, p[some], rest[some])
+            steps = tails[:, :-1] - tails[:, 1:]
+            steps *= self.below[some, :-1]
+            mass = (1.0 - tails[:, 0]) * self.before[some] + steps.sum(axis=1) + tails[:, -1]
+            largest = max(largest, float(mass.max()))
+        return min(1.0, GAMMA + largest)
 
 
 def _order_z(alpha: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -29,10 +30,15 @@ def best_line(claim: Claim, p: float, q: float, runs: float) -> Line:
     side of it differ by a factor of 6 in the runs that a refutation takes, so q is not taken at its word: tried are
     points two standard errors of `runs` runs apart.
     """
+    return best_lines([claim], p, q, runs)[0]
+
+
+def best_lines(claims: Sequence[Claim], p: float, q: float, runs: float) -> list[Line]:
+    """The `best_line` for each of several claims."""
     error = math.sqrt(q * (1.0 - q) / runs)
     near = [q, *(at for at in (q - 2 * error, q + 2 * error, 0.98 * q, q + 0.02 * (1 - q)) if 0.0 < at < 1.0)]
-    lines = [supporting_line(claim, _rounded(at)) for at in near]
-    return max(lines, key=lambda line: _won(line, p, q))
+    points = dict.fromkeys(map(_rounded, near))
+    return [max((supporting_line(claim, at) for at in points), key=lambda line: _won(line, p, q)) for claim in claims]
 
 
 def _won(line: Line, p: float, q: float) -> float:

@@ -179,4 +179,5 @@ def sequential_resolution(claim: Claim, sizes: Sequence[int], q: float, *, alpha
         lambda excess: found_share(claim, excess, sizes, q, alpha=alpha) < power,
         claim.max_strength - claim.strength,
         tolerance=1e-2,
+        start=4.0 / math.sqrt(sum(sizes) * q * (1.0 - q)),  # about the size of what can be found
     )
