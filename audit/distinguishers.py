@@ -29,8 +29,9 @@ Direction = Literal["x", "y"]
 # caution costs depth; for an event that is not rare the reason does not hold.
 _CAUTION, _RARE_CAUTION, _RARE_HITS = 4.0, 1.0, 1000
 # With the families of a long vector, one has such a tail by chance.
-_FEW_FAMILIES, _RARE_AMONG_MANY = 8, 3.5
+_FEW_FAMILIES, _RARE_AMONG_MANY = 8, 5.0
 _FITTED_SHARE = 0.25  # of the caution, for the one event that a fitted curve proposes
+_SPARE = 0.02  # of the gap between the bound and the ratio that is given away so that an event is well inside a plateau
 # Of learned scores there are a dozen, each with a single slope: the best looks better than it is, but not by much.
 _LEARNED_CAUTION, _CURVE_CAUTION = 3.0, 1.0
 # An event that contradicts the claim by this many standard errors in the pilot is taken before one that does not: it
@@ -238,8 +239,24 @@ def _best_of(
         index = int(np.argmax(values))
         return index, float(values[index]), 0.0
     # A fitted curve names its event without the noise of the counts.
-    index = int(np.argmax(fitted(family.fitted, 0.0)))
+    certain = replace(criterion, z=0.0, caution=0.0).values(*family.fitted, family.runs, inside, direction)
+    index = _well_inside(fitted(family.fitted, 0.0), certain, -1 if inside else 1)
     return index, float(counted(_FITTED_SHARE * criterion.caution)[index]), 0.0
+
+
+def _well_inside(values: Array, certain: Array, inward: int) -> int:
+    """A somewhat smaller event than the best one, that loses next to nothing; by steps of -1 or 1 in the index.
+
+    Where a plateau of the ratio ends is not known exactly, and an event that reaches beyond it loses more than one
+    that ends before: the bound falls with the ratio, but only with the root of the event's probability.
+    """
+    best = int(np.argmax(values))
+    if values[best] == -math.inf:
+        return best
+    least = values[best] - _SPARE * (certain[best] - values[best])
+    while 0 <= best + inward < len(values) and values[best + inward] >= least:
+        best += inward
+    return best
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,10 +204,13 @@ def _fitted_family(
     if found is None:
         return
     cells, ratio, hits_x, hits_y = found
-    order = np.argsort(-ratio, kind="stable")
+    if np.ptp(ratio) == 0:  # no two cells differ
+        return
+    order = _from_the_inside(ratio)
     share, hits = expit(ratio), hits_x + hits_y
-    ends = np.flatnonzero(np.diff(ratio[order]) < 0)  # a plateau is taken whole
-    ends = ends[_numbers_of_runs(order)[ends] <= _INTERVALS]
+    ends = np.flatnonzero(_numbers_of_runs(order)[:-1] <= _INTERVALS)
+    if values is not None:  # each value is known to be on a plateau or not: it is taken whole
+        ends = ends[np.diff(ratio[order])[ends] < 0]
     if len(ends):
         counted = [part[order].cumsum()[ends] for part in (hits_x, hits_y)]
         sums = [(part * hits)[order].cumsum()[ends] for part in (share, 1.0 - share)]
@@ -219,6 +222,17 @@ def _fitted_family(
             _Cells(cells, order, tuple(ends.tolist()), others),
             (fitted[0], fitted[1]),
         )
+
+
+def _from_the_inside(ratio: Array) -> npt.NDArray[np.int64]:
+    """Cells from the largest ratio to the least; on a plateau the next to larger ones first, to smaller ones last."""
+    place = np.arange(len(ratio))
+    away = np.abs(place[:, None] - place).astype(np.float64)
+    to_less, to_more = (
+        np.min(away, axis=1, initial=len(ratio), where=beyond)
+        for beyond in (ratio < ratio[:, None], ratio > ratio[:, None])
+    )
+    return np.lexsort((to_more - to_less, -ratio))
 
 
 def _runs(indices: npt.NDArray[np.int64]) -> list[tuple[int, int]]:

@@ -202,7 +202,7 @@ def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:
         new = [Trial(candidate, len(trials) + place) for place, candidate in enumerate(moves)]
         trials += new
         running += new
-    order = sorted(trials, key=lambda t: (t not in running, t.error is not None, -t.runs, -t.cautious))
+    order = sorted(trials, key=lambda t: (t not in running, t.error is not None, -t.runs, -t.cautious, -t.bold))
     # Between equals, as far as their pilots tell, a pattern is the likelier one to be the worst.
     equals = [t for t in running if t.candidate.is_pattern and t.runs == order[0].runs and t.bold >= order[0].cautious]
     plain = max(equals, key=lambda t: t.cautious, default=order[0]) if order else None
@@ -211,7 +211,7 @@ def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:
 
 def _survivors(trials: list[Trial], count: int) -> list[Trial]:
     """The best by caution, and after every two of them one by boldness: what is rare shows late."""
-    by_caution = sorted(trials, key=lambda trial: -trial.cautious)
+    by_caution = sorted(trials, key=lambda trial: (-trial.cautious, -trial.bold))
     by_boldness = sorted(trials, key=lambda trial: -trial.bold)
     turns = [part for place, bold in enumerate(by_boldness) for part in (*by_caution[2 * place : 2 * place + 2], bold)]
     by_turns = list(dict.fromkeys(turns))

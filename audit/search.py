@@ -38,9 +38,10 @@ class TriedPair:
         The datasets.
     runs : int
         Executions spent on it, on x and y together.
-    excess : float
-        By how much the audit's bound can be expected to exceed the claim, less three standard errors of this pair's
-        pilot; −∞ where nothing was seen.
+    bound : float
+        What the audit's bound can be expected to be, by this pair's pilots: on outputs that the event was not chosen
+        on, and shrunk towards 0 the more the less certain it is. In the units of the claim's strength; 0 where nothing
+        certain was seen.
     error : str, optional
         Why it was put aside.
     """
@@ -48,13 +49,13 @@ class TriedPair:
     label: str
     summary: str
     runs: int
-    excess: float
+    bound: float
     error: str | None = None
 
     def __str__(self) -> str:
         if self.error is not None:
             return f"{self.label}: {self.error}"
-        return f"{self.excess:+.3g} after {self.runs:,} executions: {self.label}"
+        return f"{self.bound:.3g} after {self.runs:,} executions: {self.label}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +100,7 @@ class WorstPair:
             f"  pair    {chosen.label} ({self.audit.pair.adjacency})",
             f"          {chosen.summary}",
             f"  event   {self.audit.event_in_words}",
-            f"  search  {_count(len(tried))} in {self.runs:,} executions; the excess to be expected, with caution:",
+            f"  search  {_count(len(tried))} in {self.runs:,} executions; the bound to be expected, with caution:",
             *(f"          {pair}" for pair in tried[:_SHOWN]),
         ]
         if aside:
@@ -239,7 +240,7 @@ def _tried(trial: Trial) -> TriedPair:
         label=trial.candidate.label,
         summary=trial.candidate.summary,
         runs=2 * trial.runs,
-        excess=trial.cautious,
+        bound=trial.cautious,
         error=trial.error,
     )
 

@@ -37,11 +37,9 @@ class Probabilities:
 
     @classmethod
     def of(cls, on_x: float, on_y: float) -> Probabilities:
-        """Of an event or of its complement, which says the same of the other direction: where the ratio is larger."""
+        """Of an event with these probabilities, or nearly these."""
         p, q = max(on_x, on_y), min(on_x, on_y)
-        if p * (1 - p) < q * (1 - q):
-            p, q = 1 - q, 1 - p
-        return cls(p, q if q > _NEVER else 0.0)
+        return cls(min(p, 1.0), q if q > _NEVER else 0.0)
 
     def expected_bound(self, runs: int, alpha: float) -> float:
         """The lower bound on epsilon when the hits in `runs` runs on each dataset are as expected."""
@@ -51,29 +49,31 @@ class Probabilities:
 
 def event_probabilities(mechanism: Any, x: Any, y: Any, event: Event, *, runs: int, seed: int) -> Probabilities:
     """An event's probabilities, the likelier dataset's first, from `runs` outputs on each dataset."""
-    inside, every = np.zeros(2), np.zeros(2)
+    inside, outside = np.zeros(2), np.zeros(2)
     for outputs, loss in _outputs(mechanism, x, y, runs, seed):
-        weights = np.array([expit(loss), expit(-loss)])
-        inside += weights[:, event.contains(outputs)].sum(axis=1)
-        every += weights.sum(axis=1)
-    on_x, on_y = (inside / every).tolist()
-    return Probabilities.of(on_x, on_y)
+        weights, hit = np.array([expit(loss), expit(-loss)]), event.contains(outputs)
+        inside += weights[:, hit].sum(axis=1)
+        outside += weights[:, ~hit].sum(axis=1)
+    # Sums over the runs, not over all weights: where the ratio is constant its error is nil.
+    found = [Probabilities.of(*(side / runs).tolist()) for side in (inside, outside)]
+    return max(found, key=lambda one: one.p * (1 - one.p) - one.q * (1 - one.q))
 
 
 def best_event(mechanism: Any, x: Any, y: Any, *, audit_runs: int, alpha: float, runs: int, seed: int) -> Probabilities:
     """Of all events {likelihood ratio ≥ t}, for x and for y, the one with the largest bound to be expected."""
     loss = np.concatenate([part for _, part in _outputs(mechanism, x, y, runs, seed)])
-    found = [option for side in (loss, -loss) for option in _options(side, audit_runs, alpha)]
+    found = [option for side in (loss, -loss) for option in _options(side, runs, audit_runs, alpha)]
     return max(found, key=lambda option: option.expected_bound(audit_runs, alpha))
 
 
-def _options(loss: Array, audit_runs: int, alpha: float) -> list[Probabilities]:
-    """The events with a large loss that look best."""
+def _options(loss: Array, runs: int, audit_runs: int, alpha: float) -> list[Probabilities]:
+    """The events with a large loss that look best; the likelier ones are complements of those of the other side."""
     loss = np.sort(loss)[::-1]
-    p, q = (weights.cumsum() / weights.sum() for weights in (expit(loss), expit(-loss)))
+    p, q = (weights.cumsum() / runs for weights in (expit(loss), expit(-loss)))
     with np.errstate(invalid="ignore"):  # infinite losses are equal as well
         ends = np.flatnonzero(np.diff(loss) < -_SAME)  # equal ratios belong to one event
     ends = ends[(ends >= _LEAST_RUNS) & (ends < len(loss) - _LEAST_RUNS)]
+    ends = ends[p[ends] * (1 - p[ends]) >= q[ends] * (1 - q[ends])]
     if len(ends) == 0:  # the two laws are one
         return [Probabilities(0.5, 0.5)]
     wanted = np.geomspace(_LEAST_RUNS, len(loss), _THRESHOLDS)
