@@ -92,7 +92,7 @@ SNIPER = Bench(
     method=(
         "At most 4·10⁷ executions for each mechanism in all: an eighth looks for the pair of datasets, the others "
         "choose the event there and count it. Bounds on epsilon at confidence .9, low bits left alone. p and q are the "
-        "chosen event's exact probabilities, by change of measure with the known laws, and the expected bound is the one that "
+        "chosen event's exact probabilities, by change of measure with the known laws, and the expected bound is what "
         "they give, so that no row is decided by one draw. Published: the best confident bound of any tester. Oracle: "
         "the expected bound of the best event on the worst pair known, with every execution counted."
     ),
