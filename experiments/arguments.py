@@ -6,6 +6,7 @@ from ..audit.adjacency import AddRemove, Adjacency, Local, Replace, Within
 from ..audit.bits import Bits
 from ..audit.claims import ApproxDP, Claim, GaussianDP, PureDP
 from ..audit.errors import OptionError
+from ..audit.graphs import EdgeNeighbours, NodeNeighbours
 from ..audit.renyi import ZeroConcentratedDP
 
 
@@ -43,6 +44,8 @@ def adjacency_from_option(name: str | None) -> Adjacency | None:
     known: dict[str, Adjacency] = {
         "add-remove": AddRemove(),
         "replace": Replace(),
+        "edge": EdgeNeighbours(),
+        "node": NodeNeighbours(),
         "local": Local(),
         "l1": Within("l1"),
         "l2": Within("l2"),

@@ -127,7 +127,9 @@ def audit(
     ] = None,
     adjacency: Annotated[
         str | None,
-        typer.Option(help="add-remove, replace, local, l1, l2 or linf; checks the pair.", show_default=False),
+        typer.Option(
+            help="add-remove, replace, edge, node, local, l1, l2 or linf; checks the pair.", show_default=False
+        ),
     ] = None,
     distance: Annotated[int, typer.Option(help="Distance of the pair; beyond 1, group privacy is audited.")] = 1,
     runs: Annotated[

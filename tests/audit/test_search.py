@@ -361,12 +361,17 @@ def test_errors(domain, options, error, message):
 
 
 MODULE = """
-from dpaudit import Rows
+from dpaudit import Graphs, Rows
 
 def noisy_sum(rows, size, rng):
     return sum(rows) + rng.laplace(size=size)
 
 domain = Rows(high=2.0)
+
+def noisy_edges(graph, size, rng):
+    return graph.number_of_edges() + rng.laplace(size=size)
+
+graphs = Graphs(4)
 """
 
 
@@ -374,8 +379,8 @@ def test_from_the_shell(tmp_path, monkeypatch, capsys):
     (tmp_path / "searched.py").write_text(MODULE)
     monkeypatch.syspath_prepend(str(tmp_path))
 
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["dpaudit", "audit", "searched:noisy_sum", "--epsilon", "1", *arguments])
+    def call(*arguments, of="noisy_sum"):
+        monkeypatch.setattr(sys, "argv", ["dpaudit", "audit", f"searched:{of}", "--epsilon", "1", *arguments])
         with pytest.raises(SystemExit) as stop:
             main()
         return stop.value.code, capsys.readouterr()
@@ -390,6 +395,9 @@ def test_from_the_shell(tmp_path, monkeypatch, capsys):
         status, printed = call(*pair)
         assert status == 2
         assert "by --x and --y, or looked for by --search; use one of the two" in printed.err
+    graphs = ("--search", "searched:graphs", "--runs", "20000", "--jobs", "1")
+    assert call(*graphs, "--adjacency", "edge", of="noisy_edges")[0] == 0
+    assert call(*graphs, "--adjacency", "node", of="noisy_edges")[0] == 1  # a node has up to three
     sys.modules.pop("searched", None)
 
 
