@@ -20,10 +20,11 @@ from .pilot import check_blocks, refuse_if_all_raised
 from .sampling import Plan, draw_pilot, plan_blocks
 
 # First pilots of a thousand runs tell large faults apart, of a hundred the largest; a smaller budget goes to shorter
-# pilots and to fewer pairs alike. Twenty thousand runs are enough to begin with where pairs are few, and a quarter of a
-# million is what an audit's own pilot has.
-LEAST_FIRST, _ENOUGH_FIRST, _MOST_FIRST, _MOST_PILOT = 100, 1_000, 20_000, 250_000
-_UNITS = 200  # first pilots hold so many over the square of the claim's strength
+# pilots and to fewer pairs alike. Where pairs are few two hundred thousand are enough to begin with, and twice what an
+# audit's own pilot has to end with.
+LEAST_FIRST, _ENOUGH_FIRST, _MOST_FIRST, _MOST_PILOT = 100, 1_000, 200_000, 500_000
+# First pilots hold so many over the square of the claim's strength, as far as pairs give way for it.
+_UNITS, _MOST_FOR_STRENGTH = 200, 20_000
 _FEWEST, _MOST_PATTERNS = 8, 1_000
 _TRIES = 40  # for each move, to find a pair that is allowed and new
 _TRIALS, _DRAWS = 1, 2  # kinds of seeds derived from the caller's, which itself is the audit's
@@ -231,7 +232,7 @@ def schedule(available: int, budget: int, strength: float = 1.0) -> tuple[int, i
     >>> schedule(60, 1_000_000), schedule(60, 1_000_000, 0.1), schedule(60, 20_000)
     ((60, 1275), (16, 6250), (10, 144))
     """
-    wanted = min(max(_ENOUGH_FIRST, int(_UNITS / max(strength, 1e-9) ** 2)), _MOST_FIRST)
+    wanted = min(max(_ENOUGH_FIRST, int(_UNITS / max(strength, 1e-9) ** 2)), _MOST_FOR_STRENGTH)
     affordable = int(budget / (2 * _cost(2 * _FEWEST)))
     count, enough = min(available, _FEWEST), max(min(wanted, max(math.isqrt(budget), affordable)), LEAST_FIRST)
     while count < available and 2 * enough * _cost(count + 1) <= budget:
