@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from .families import fisher_direction
 from .number_cells import ratio_by_cell
-from .outputs import Outputs, as_numbers, as_vectors, outcome_key, outcome_list, outcome_words, tally, vector_width
+from .outputs import Outputs, as_numbers, as_vectors, is_vector, outcome_key, outcome_list, outcome_words, tally
 from .scores import Weighted
 
 Array = npt.NDArray[np.float64]
@@ -150,7 +150,7 @@ def learn_cells(x: Outputs, y: Outputs, n_cells: int) -> Partition:
     n_cells : int
         Cells of a partition of numbers; few outcomes get a cell each, whatever their number up to 64.
     """
-    width = vector_width(x)
+    width = _commonest_width(x)
     if width is None:
         seen = tally(x[:2000])[0] + tally(y[:2000])[0]
         is_finite = len(seen) <= max(n_cells, _FEW) and 4 * len(seen) <= seen.total()
@@ -161,6 +161,15 @@ def learn_cells(x: Outputs, y: Outputs, n_cells: int) -> Partition:
     weights = fisher_direction(x, y) or (1.0,) + (0.0,) * (width - 1)
     score = Weighted(weights)
     return _number_cells(score.values(x), score.values(y), n_cells, weights)
+
+
+def _commonest_width(outputs: Outputs) -> int | None:
+    """The length of the vectors that most of the outputs are; None where most are no vectors of one length."""
+    if outputs.ndim == 2:
+        return int(outputs.shape[1]) or None
+    lengths = [len(output) for output in outputs if type(output) is tuple and output] if outputs.dtype == object else []
+    width = int(np.bincount(lengths).argmax()) if lengths else 0
+    return width if sum(is_vector(output, width) for output in outputs) > len(outputs) / 2 else None
 
 
 def _outcome_cells(x: Outputs, y: Outputs, most: int) -> OutcomeCells:

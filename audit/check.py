@@ -161,9 +161,8 @@ def check(
         seed=check_seed(seed),
         bits=check_bits(bits),
     )
-    seconds, cells, ignored = check_seconds(seconds, sequential), check_cells(cells), checks_to_ignore(ignore)
-    if cells and sequential:
-        raise OptionError("cells are counted in a fixed number of runs; use sequential=False.", cells=cells)
+    seconds, ignored = check_seconds(seconds, sequential), checks_to_ignore(ignore)
+    cells = check_cells(cells, sequential)
     runs = None if runs is None else check_runs(runs)
     plan = plan_blocks(sampler, x, y, settings.seed, jobs)
     if runs is None:

@@ -42,6 +42,10 @@ class Columns(ABC):
     def read(self, outputs: Outputs) -> Matrix:
         """The columns, shape (columns, runs)."""
 
+    def codes(self, column: int) -> list[str] | None:
+        """What the codes 0, 1, … in a column stand for, in words; None for a column of numbers."""
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Coordinates(Columns):
@@ -58,10 +62,12 @@ class Coordinates(Columns):
 
     def read(self, outputs: Outputs) -> Matrix:
         columns = np.ascontiguousarray(as_vectors(outputs, self.width).T, dtype=np.float64)
-        if self.differences:
-            with np.errstate(invalid="ignore"):
-                columns[1:] = columns[1:] - columns[:-1]
-        return columns
+        if not self.differences:
+            return columns
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.concatenate(
+                [columns[:1], columns[1:] - columns[:-1]]
+            )  # the columns may be the outputs themselves
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +91,22 @@ class Leaves(Columns):
     @property
     def names(self) -> tuple[str, ...]:
         return (
-            "build of the output",
+            "form of the output",
             *(_place(path) for path in self.paths),
-            *(f"{_place(path)} (of {', '.join(map(outcome_words, known[:3]))}…)" for path, known in self.coded),
+            *(_place(path) for path, _ in self.coded),
         )
+
+    @property
+    def kinds(self) -> list[int]:
+        """Columns of codes that say more than which of the outcomes an output is."""
+        coded = enumerate((path for path, _ in self.coded), start=1 + len(self.paths))
+        return [0] * (len(self.builds) > 1) + [column for column, path in coded if path]
+
+    def codes(self, column: int) -> list[str] | None:
+        if column == 0:
+            return list(map(_build_words, self.builds))
+        place = column - 1 - len(self.paths)
+        return None if place < 0 else list(map(outcome_words, self.coded[place][1]))
 
     def read(self, outputs: Outputs) -> Matrix:
         builds = {build: float(code) for code, build in enumerate(self.builds)}
@@ -151,6 +169,13 @@ def _leaves(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 def _build(output: Any) -> Any:
     """How an output is built: a tuple of the same for tuples, and otherwise whether it is a number."""
     return tuple(map(_build, output)) if type(output) is tuple else _is_number(output)
+
+
+def _build_words(build: Any) -> str:
+    if type(build) is not tuple:
+        return "a number" if build else "no number"
+    parts = "numbers" if all(part is True for part in build) else ", ".join(map(_build_words, build))
+    return f"a tuple of {len(build)}{f' ({parts})' if build else ''}"
 
 
 def _is_number(leaf: Any) -> bool:

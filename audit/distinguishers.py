@@ -27,7 +27,7 @@ Direction = Literal["x", "y"]
 # where every half-line in the tail has the same ratio and only the largest is wanted, 1.5 gives gaps 1.9 times the
 # oracle's (median), 4 gives 1.12. Where the best event is rare even in a long pilot the ratio grows into the tail, and
 # caution costs depth; for an event that is not rare the reason does not hold.
-_CAUTION, _RARE_CAUTION, _RARE_HITS = 4.0, 1.0, 1000
+_CAUTION, _RARE_CAUTION, _RARE_HITS = 4.0, 2.0, 1000
 # With the families of a long vector, one has such a tail by chance.
 _FEW_FAMILIES, _RARE_AMONG_MANY = 8, 5.0
 _FITTED_SHARE = 0.25  # of the caution, for the one event that a fitted curve proposes
@@ -186,7 +186,8 @@ def _shows_nothing(best: _Best, claim: Claim) -> bool:
 
 
 def _nearly_always_happens(best: _Best) -> bool:
-    return best[1].runs - min(_hits(best)) <= _RARE_HITS
+    runs = best[1].runs
+    return runs - min(_hits(best)) <= min(_RARE_HITS, _COMMON * runs)
 
 
 def _choice(best: _Best) -> Choice:

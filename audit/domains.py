@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from abc import ABC
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -51,13 +52,7 @@ class Answers(Domain):
     def __post_init__(self) -> None:
         if self.n_answers is not None:
             _check_whole("n_answers", self.n_answers, "answers; None stands for a single number, not in a vector")
-        _check_range(self.low, self.high)
-        if self.integer and (self.low != math.floor(self.low) or self.high != math.floor(self.high)):
-            raise DatasetError(
-                f"low={self.low!r} and high={self.high!r} are not both whole; use whole ones, or integer=False.",
-                low=self.low,
-                high=self.high,
-            )
+        _check_range(self.low, self.high, integer=self.integer)
 
     @property
     def width(self) -> float:
@@ -80,7 +75,7 @@ class Values(Domain):
     values: tuple[Any, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", tuple(self.values))
+        object.__setattr__(self, "values", _in_order("values", self.values))
         if len(self.values) < 2:
             raise DatasetError(f"values={self.values!r:.60} make no pair; list two or more.", values=self.values)
 
@@ -132,7 +127,10 @@ class Rows(Domain):
 
     def __post_init__(self) -> None:
         for name in ("values", "columns"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+            object.__setattr__(self, name, _in_order(name, getattr(self, name)))
+        for name in ("low", "high"):
+            end = getattr(self, name)
+            object.__setattr__(self, name, tuple(end) if isinstance(end, (list, np.ndarray)) else end)
         _check_whole("most", self.most, "rows")
         if self.rows_per_user is not None:
             _check_whole("rows_per_user", self.rows_per_user, "rows")
@@ -148,7 +146,7 @@ class Rows(Domain):
                 high=self.high,
             )
         for low, high in zip(*self.ranges, strict=True):
-            _check_range(low, high)
+            _check_range(low, high, integer=self.integer)
         width = len(self.corners()[0]) if isinstance(self.corners()[0], (tuple, dict)) else 1
         if self.columns and (len(self.columns) != width or self.form == "array"):
             raise DatasetError(
@@ -182,8 +180,8 @@ class Rows(Domain):
         low, high = (np.array(end, dtype=np.float64) for end in self.ranges)
         return self._row((low + shares * (high - low)).tolist())
 
-    def _row(self, numbers: Iterable[float]) -> Any:
-        row = tuple((math.floor if self.integer else float)(number) for number in numbers)
+    def _row(self, parts: Iterable[float]) -> Any:
+        row = tuple((math.floor if self.integer else float)(number) for number in parts)
         return row if isinstance(self.low, tuple) else row[0]
 
     def build(self, rows: Sequence[Any]) -> Any:
@@ -252,8 +250,20 @@ def _check_whole(name: str, value: Any, what: str, *, least: int = 1) -> None:
         )
 
 
-def _check_range(low: float, high: float) -> None:
-    if not (-math.inf < low < high < math.inf):  # NaN fails
+def _check_range(low: Any, high: Any, *, integer: bool) -> None:
+    are_numbers = isinstance(low, numbers.Real) and isinstance(high, numbers.Real)
+    if not are_numbers or not (-math.inf < low < high < math.inf):  # NaN fails
         raise DatasetError(
             f"low={low!r} and high={high!r} hold no range; use finite numbers, low < high.", low=low, high=high
         )
+    if integer and (low != math.floor(low) or high != math.floor(high)):
+        raise DatasetError(
+            f"low={low!r} and high={high!r} are not both whole; use whole ones, or integer=False.", low=low, high=high
+        )
+
+
+def _in_order(name: str, values: Any) -> tuple[Any, ...]:
+    """The values in the order given: a seed fixes nothing where they have none."""
+    if not isinstance(values, Iterable) or isinstance(values, (str, bytes, set, frozenset)):
+        raise DatasetError(f"{name}={values!r:.60} list nothing in order; use a tuple or a list.", **{name: values})
+    return tuple(values)

@@ -49,7 +49,17 @@ class GeneratedPairs(PairSource):
         return iter(())
 
     def random(self, rng: np.random.Generator) -> Iterator[Candidate]:
-        return GivenPairs((self.generator(rng) for _ in count()), "generated pair").patterns()
+        return GivenPairs((self._make(rng, number) for number in count(1)), "generated pair").patterns()
+
+    def _make(self, rng: np.random.Generator, number: int) -> Any:
+        try:
+            return self.generator(rng)
+        except Exception as error:
+            raise DatasetError(
+                f"the generator of pairs raised {type(error).__name__} on pair {number}: {error}; it takes a "
+                "numpy.random.Generator and returns (x, y).",
+                number=number,
+            ) from error
 
 
 @dataclass(frozen=True, slots=True)

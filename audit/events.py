@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .outputs import Outputs, as_numbers, is_vector, outcome_key, outcome_words, row_keys
+from .outputs import Outputs, as_numbers, is_vector, number_of, outcome_key, outcome_words, row_keys
 from .scores import Score
 
 Mask = npt.NDArray[np.bool_]
@@ -107,14 +107,9 @@ class Outcomes(Event):
         else:
             outputs = as_numbers(outputs)
             known = [value for value in self.values if isinstance(value, numbers.Real)]
-            if len(known) <= 8:
-                listed = np.zeros(len(outputs), dtype=np.bool_)
-                for value in known:
-                    listed |= outputs == value if value == value else outputs != outputs
-            else:
-                listed = np.isin(outputs, np.array(known))
-                if any(value != value for value in known):
-                    listed |= outputs != outputs
+            listed = _numbers_among(outputs, _held_by(outputs.dtype, [(value,) for value in known]).ravel())
+            if any(value != value for value in known):
+                listed |= outputs != outputs
         return ~listed if self.others else listed
 
     def __str__(self) -> str:
@@ -126,20 +121,42 @@ class Outcomes(Event):
         return f"output {'not in' if self.others else 'in'} {{{', '.join(shown)}}}"
 
 
+def _held_by(dtype: np.dtype[Any], rows: list[tuple[Any, ...]]) -> Outputs:
+    """Those rows of real numbers, all of one width, that an array of this type can hold exactly; as one.
+
+    What equals no double, or no integer of the type, equals no output either: it must not be rounded to one that does.
+    """
+    if dtype.kind == "f":
+        held = [row for row in rows if all(value != value or number_of(value) == value for value in row)]
+        return np.array([[number_of(value) for value in row] for row in held], dtype=np.float64)
+    low, high = (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
+    held = [row for row in rows if all(low <= value <= high and value == int(value) for value in row)]
+    return np.array([[int(value) for value in row] for row in held], dtype=dtype)
+
+
+def _numbers_among(outputs: Outputs, wanted: Outputs) -> Mask:
+    """Which numbers are one of these."""
+    if len(wanted) > 8:
+        return np.isin(outputs, wanted)
+    listed = np.zeros(len(outputs), dtype=np.bool_)
+    for value in wanted:
+        listed |= outputs == value
+    return listed
+
+
 def _rows_among(outputs: Outputs, values: list[Any]) -> Mask:
     """Which rows of a matrix are one of these vectors."""
-    if len(values) <= 4:
+    wanted = _held_by(outputs.dtype, values)
+    if len(wanted) <= 4:
         listed = np.zeros(len(outputs), dtype=np.bool_)
-        for value in values:
-            listed |= _are_same_rows(outputs, np.asarray(value))
+        for value in wanted:
+            listed |= _are_same_rows(outputs, value)
         return listed
     # Rows are found by their keys, and then compared with the vector of that key.
-    wanted = np.array([[float(part) for part in value] for value in values])
-    rows = outputs.astype(np.float64)
-    keys, order = row_keys(rows), np.argsort(wanted_keys := row_keys(wanted))
-    place = np.minimum(np.searchsorted(wanted_keys[order], keys), len(values) - 1)
+    keys, order = row_keys(outputs), np.argsort(wanted_keys := row_keys(wanted))
+    place = np.minimum(np.searchsorted(wanted_keys[order], keys), len(wanted) - 1)
     nearest = order[place]
-    return _are_same_rows(rows, wanted[nearest])
+    return _are_same_rows(outputs, wanted[nearest])
 
 
 def _are_same_rows(rows: Outputs, wanted: Outputs) -> Mask:
@@ -157,4 +174,8 @@ class Scored(Event):
         return self.event.contains(self.score.values(outputs))
 
     def __str__(self) -> str:
-        return str(self.event).replace("output", str(self.score))
+        named = self.score.names(lambda score: bool(self.event.contains(np.array([score]))[0]))
+        if named is None:
+            return str(self.event).replace("output", str(self.score))
+        shown = [*named[:6], *([f"… ({len(named)} kinds)"] if len(named) > 6 else [])]
+        return f"{self.score} is {' or '.join(shown)}".replace(" is raises ", " raises ") if named else "no output"

@@ -75,8 +75,8 @@ def event_families(
 ) -> Iterator[Family[Any]]:
     """Every family of events worth trying for these outputs, simple ones first."""
     parts = (learn_x, learn_y, held_x, held_y)
-    width = vector_width(learn_x)
-    if width is not None:
+    width = vector_width(*parts)
+    if width:
         vectors = [as_vectors(part, width) for part in parts]
         for place in range(min(width, _MOST_COORDINATES)):
             alone = Weighted(tuple(float(place == other) for other in range(width)))
@@ -96,9 +96,11 @@ def event_families(
             score = Column(leaves, column) if path else Number()
             fit = len(leaves.paths) <= _FITTED_COORDINATES
             yield from _value_families(score, [part[column] for part in read], fit=fit)
+        for column in leaves.kinds:
+            yield from _value_families(Column(leaves, column), [part[column] for part in read], fit=True)
         if len(leaves.names) > 2 and not _are_few(learn_x, learn_y):
             yield from _learned_families(leaves, read, effort)
-    else:
+    elif learn_x.ndim == 1:
         yield from score_families(Number(), parts)
     yield from _table_families(*parts)
 

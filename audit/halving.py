@@ -26,6 +26,7 @@ LEAST_FIRST, _ENOUGH_FIRST, _MOST_FIRST, _MOST_PILOT = 100, 1_000, 200_000, 500_
 # First pilots hold so many over the square of the claim's strength, as far as pairs give way for it.
 _UNITS, _MOST_FOR_STRENGTH = 200, 20_000
 _FEWEST, _MOST_PATTERNS = 8, 1_000
+_EQUAL = 0.95  # of the leader's merit
 _TRIES = 40  # for each move, to find a pair that is allowed and new
 _TRIALS, _DRAWS = 1, 2  # kinds of seeds derived from the caller's, which itself is the audit's
 
@@ -190,12 +191,13 @@ def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:
     first, left = pool.first(budget, strength)
     trials = [Trial(candidate, number) for number, candidate in enumerate(first)]
     kept, pilot = schedule(len(trials), budget, strength)
-    running = trials[:]
+    running, finalists = trials[:], trials[:]
     while running:
         for trial in running:
             trial.extend(pilot, judge)
         kept = max(1, (kept + 1) // 2)
-        running = _survivors([trial for trial in running if trial.error is None], kept)
+        finalists = [trial for trial in running if trial.error is None]
+        running = _survivors(finalists, kept)
         if kept == 1:
             break
         pilot = min(2 * pilot, _MOST_PILOT)
@@ -205,8 +207,16 @@ def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:
         running += new
     order = sorted(trials, key=lambda t: (t not in running, t.error is not None, -t.runs, -t.cautious, -t.bold))
     # Between equals, as far as their pilots tell, a pattern is the likelier one to be the worst.
-    equals = [t for t in running if t.candidate.is_pattern and t.runs == order[0].runs and t.bold >= order[0].cautious]
-    plain = max(equals, key=lambda t: t.cautious, default=order[0]) if order else None
+    leader = order[0] if order else None
+    equals = [
+        trial
+        for trial in finalists
+        if leader
+        and trial.candidate.is_pattern
+        and trial.runs == leader.runs
+        and trial.cautious >= _EQUAL * leader.cautious
+    ]
+    plain = max(equals, key=lambda t: t.cautious, default=leader)
     return sorted(order, key=lambda t: t is not plain), left
 
 

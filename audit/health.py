@@ -169,6 +169,8 @@ def _serial_dependence(side: str, blocks: list[Outputs]) -> list[Finding]:
 
 def _centred(outputs: Outputs) -> npt.NDArray[np.float64]:
     """±1 for outputs above and below the median, standardised; empty where either half holds under 30%."""
+    if outputs.ndim == 2 and outputs.shape[1] == 0:
+        return np.empty(0)
     values = as_numbers(outputs[:, 0] if outputs.ndim == 2 else outputs).astype(np.float64)
     above = (values > np.nanmedian(values) if not np.isnan(values).all() else np.zeros(len(values))).astype(np.float64)
     share = float(above.mean())

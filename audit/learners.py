@@ -62,8 +62,8 @@ def forest(columns: Columns, x: Array, y: Array) -> Forest | None:
         return None
     x, y = x[:, :_TREE_RUNS], y[:, :_TREE_RUNS]
     rows = np.concatenate([x, y], axis=1).T
-    # Absent is above every threshold, as `Forest` has it; the library takes finite single-precision numbers only.
-    limit = float(np.finfo(np.float32).max)
+    # Absent is above every threshold, as `Forest` has it; the library takes single-precision numbers, and adds them up.
+    limit = 1e30
     rows = np.clip(np.where(np.isnan(rows), limit, rows), -limit, limit)
     model = GradientBoostingClassifier(n_estimators=_TREES, max_depth=_DEPTH, learning_rate=0.3, random_state=0)
     model.fit(rows, _labels(x, y))
@@ -139,7 +139,8 @@ def _alike(columns: Columns, x: Array, y: Array) -> Iterator[Additive]:
         lean = 1.0 if np.mean(on_x >= middle) >= np.mean(on_y >= middle) else -1.0
         steps.append((column, middle, middle, 1.0))
         turned.append((column, middle, middle, lean))
-        slopes.append((column, low, high, (high - low) / float(np.std(both))))
+        spread = float(np.std((both - low) / (high - low)))  # in units of the range: squares of tiny numbers are 0
+        slopes.append((column, low, high, 1.0 / spread))
     if len(steps) > 1:
         yield Additive(columns, tuple(steps))
         yield Additive(columns, tuple(slopes))

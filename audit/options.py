@@ -56,8 +56,10 @@ def check_resolution(resolution: float | None) -> float | None:
     return float(resolution)
 
 
-def check_cells(cells: int) -> int:
+def check_cells(cells: int, sequential: bool = False) -> int:
     """The number of cells; 0 asks for none."""
+    if cells and sequential:
+        raise OptionError("cells are counted in a fixed number of runs; use sequential=False.", cells=cells)
     if not _is_whole(cells) or cells < 0 or cells == 1 or cells > _MOST_CELLS:
         raise OptionError(
             f"cells={cells!r} is no number of cells; use a whole number from 2 to {_MOST_CELLS}, such as 32, or 0.",

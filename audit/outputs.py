@@ -8,6 +8,7 @@ import numbers
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import BuiltinFunctionType, FunctionType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -87,7 +88,7 @@ def _plain(output: Any, name: str) -> Any:
         output = output.tolist()
     elif isinstance(output, np.generic):
         output = output.item()
-    if type(output) in (list, tuple):
+    if isinstance(output, (list, tuple)):  # named ones as well: a block must be read alike whatever else is in it
         return tuple(_plain(part, name) for part in output)
     if isinstance(output, complex):
         raise MechanismError(f"{name} returned the complex number {output}; use a pair of reals.", mechanism=name)
@@ -99,7 +100,21 @@ def _plain(output: Any, name: str) -> Any:
             "string, a tuple, or something else that compares by value.",
             mechanism=name,
         ) from None
+    if _compares_by_identity(output):
+        raise MechanismError(
+            f"{name} returned an output of type {type(output).__name__}, which equals nothing but itself: what another "
+            "process returns would be another outcome; give it __eq__ and __hash__, or return a string or an Enum.",
+            mechanism=name,
+        )
     return output
+
+
+def _compares_by_identity(output: Any) -> bool:
+    """Whether a copy would be unequal; what is pickled in a way of its own, as an Enum is, or by its name, is none."""
+    if output is None or isinstance(output, (type, FunctionType, BuiltinFunctionType)):
+        return False
+    kind: Any = type(output)
+    return all(getattr(kind, name) is getattr(object, name) for name in ("__eq__", "__reduce__", "__reduce_ex__"))
 
 
 def _pack(outputs: list[Any]) -> Outputs:
@@ -154,17 +169,17 @@ def as_vectors(outputs: Outputs, width: int) -> npt.NDArray[Any]:
     return vectors
 
 
-def vector_width(outputs: Outputs) -> int | None:
-    """The length of the vectors that most of the outputs are; None where most are no vectors of one length."""
-    if outputs.ndim == 2:
-        return int(outputs.shape[1])
-    if outputs.dtype != object:
-        return None
-    lengths = [len(output) for output in outputs if type(output) is tuple and output]
-    if not lengths:
-        return None
-    width = int(np.bincount(lengths).argmax())
-    return width if sum(is_vector(output, width) for output in outputs) > len(outputs) / 2 else None
+def vector_width(*parts: Outputs) -> int | None:
+    """The length of the vectors that all of the outputs are; None where some are something else."""
+    widths: set[int | None] = set()
+    for part in parts:
+        if part.ndim == 2:
+            widths.add(int(part.shape[1]))
+        elif part.dtype != object:
+            return None
+        else:
+            widths |= {len(o) if type(o) is tuple and o and is_vector(o, len(o)) else None for o in part}
+    return widths.pop() if len(widths) == 1 else None
 
 
 def is_vector(output: Any, width: int) -> bool:

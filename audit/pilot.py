@@ -149,7 +149,7 @@ def _deep_pilot_runs(choice: Choice, runs: int, width: int) -> int:
     fewer, more = sorted((choice.pilot_hits_x, choice.pilot_hits_y))
     if more == 0 or (fewer >= _FEW_HITS and not choice.shows_nothing):
         return 0
-    return min(runs // _DEEP_SHARE, _DEEP_MOST, _DEEP_NUMBERS // width)
+    return min(runs // _DEEP_SHARE, _DEEP_MOST, _DEEP_NUMBERS // max(width, 1))
 
 
 def _width(outputs: Outputs) -> int:

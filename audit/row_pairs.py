@@ -8,10 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .datasets import shorten
+from .datasets import rows_of, shorten
 from .domains import Rows
 from .errors import AdjacencyError, DatasetError
-from .outputs import outcome_key
 from .pairs import Candidate, PairSource, varied
 
 Row = Any
@@ -70,7 +69,7 @@ class RowPairs(PairSource):
             bases += [(f"{room} × {shorten(row)}", (row,) * room) for row in corners[2:]]
         for base, common in bases:
             for words, only_x, only_y in changes:
-                is_duplicate = common and set(map(outcome_key, only_x)) <= set(map(outcome_key, common))
+                is_duplicate = common and set(rows_of(only_x)) <= set(rows_of(common))
                 label = f"{words}{', duplicates' if is_duplicate else ''}; in both {base}"
                 yield self._candidate(label, Split(common, only_x, only_y))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +31,10 @@ class Score(ABC):
     @abstractmethod
     def values(self, outputs: Outputs) -> Array:
         """The score of each output, shape (runs,); NaN where it has none."""
+
+    def names(self, is_inside: Callable[[float], bool]) -> list[str] | None:
+        """What the outputs are whose score lies in a set, where scores are codes; otherwise None."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +61,12 @@ class Weighted(Score):
         used = [i for i, w in enumerate(self.weights) if w != 0.0]
         if len(used) == 1 and self.weights[used[0]] == 1.0:
             return np.asarray(vectors[:, used[0]], dtype=np.float64)
-        with np.errstate(invalid="ignore"):
-            return np.asarray(vectors @ np.asarray(self.weights), dtype=np.float64)
+        # Coordinate by coordinate: a matrix product rounds a row in one way or another, by how many rows there are.
+        total = np.zeros(len(vectors))
+        with np.errstate(invalid="ignore", over="ignore"):
+            for place in used:
+                total += self.weights[place] * vectors[:, place]
+        return total
 
     def __str__(self) -> str:
         used = [(i, w) for i, w in enumerate(self.weights) if w != 0.0]
@@ -77,6 +86,13 @@ class Column(Score):
 
     def values(self, outputs: Outputs) -> Array:
         return np.asarray(self.columns.read(outputs)[self.column], dtype=np.float64)
+
+    def names(self, is_inside: Callable[[float], bool]) -> list[str] | None:
+        codes = self.columns.codes(self.column)
+        if codes is None:
+            return None
+        named = [word for code, word in enumerate(codes) if is_inside(float(code))]
+        return named + ["anything else"] * is_inside(-1.0) + ["absent"] * is_inside(np.nan)
 
     def __str__(self) -> str:
         return self.columns.names[self.column]

@@ -5,6 +5,7 @@ All choices are made on runs of their own. The pair that is left is audited on f
 
 from __future__ import annotations
 
+import inspect
 import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,9 +16,20 @@ from .check import check
 from .claims import Claim, ClaimAtDistance, claim_at
 from .errors import AdjacencyError, AuditError, MechanismError, OptionError
 from .halving import LEAST_FIRST, Judge, Pool, Trial, derived_seed, halve, new_pool
+from .health import checks_to_ignore
 from .inference.joint import check_test_alpha
 from .mechanism import as_sampler
-from .options import check_bits, check_distance, check_jobs, check_runs, check_seed
+from .options import (
+    check_bits,
+    check_cells,
+    check_distance,
+    check_jobs,
+    check_power,
+    check_resolution,
+    check_runs,
+    check_seconds,
+    check_seed,
+)
 from .patterns import pairs_of
 from .verdicts import AuditResult, Verdict
 
@@ -167,7 +179,7 @@ def find_worst_pair(
     progress : callable, optional
         Called with the number of runs just finished.
     **options
-        Of `check`, such as ``sequential=True`` or ``resolution=0.1``. The search itself looks at values, not at bits.
+        Of `check`, such as ``sequential=True`` or ``resolution=0.1``; with ``bits=True`` the search looks at bits too.
 
     Returns
     -------
@@ -199,7 +211,7 @@ def find_worst_pair(
             f"adjacency={adjacency!r} is no neighbour relation; use an instance such as AddRemove() or Replace().",
             adjacency=adjacency,
         )
-    bits = check_bits(options.get("bits", "warn")) is True
+    bits = _check_options(options)["bits"] is True
     judge = Judge(sampler, claim_at(claim, distance), size, check_test_alpha(alpha), seed, jobs, progress, bits)
     source = pairs_of(domain, adjacency, distance, derived_seed(seed, _EXAMPLES, 0))
     pool = new_pool(source, adjacency, distance, seed)
@@ -256,6 +268,22 @@ def _nothing_left(trials: list[Trial], pool: Pool, name: str) -> AuditError:
             f"none of {_count(len(pool.strangers))} are neighbours; the first: {pool.strangers[0][1]}"
         )
     return AdjacencyError("no pair of neighbours was found at this distance; widen the domain, or give pairs.")
+
+
+def _check_options(options: dict[str, Any]) -> dict[str, Any]:
+    """What `check` will be given besides, with its defaults; an error now, and not after the search is paid for."""
+    taken = inspect.signature(check).parameters
+    unknown = [name for name in options if name not in taken]
+    if unknown:
+        raise OptionError(f"{unknown[0]} is no option of check; use one of {', '.join(taken)}.", options=unknown)
+    whole = {name: parameter.default for name, parameter in taken.items()} | options
+    check_bits(whole["bits"])
+    check_resolution(whole["resolution"])
+    check_power(whole["power"])
+    check_seconds(whole["seconds"], whole["sequential"])
+    check_cells(whole["cells"], whole["sequential"])
+    checks_to_ignore(whole["ignore"])
+    return whole
 
 
 def _check_search_runs(search_runs: Any) -> int:

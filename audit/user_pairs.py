@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -61,7 +62,7 @@ class UserPairs(PairSource):
         """Everyone there can be."""
         if self.domain.values:
             return list({self._owner(row): row[self._place] for row in self.domain.values}.values())
-        low, high = (int(end[self._place]) for end in self.domain.ranges)
+        low, high = math.ceil(self.domain.ranges[0][self._place]), math.floor(self.domain.ranges[1][self._place])
         return list(range(low, min(high + 1, low + _MOST_USERS)))
 
     @property

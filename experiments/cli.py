@@ -274,7 +274,7 @@ def report(
 
 
 def main() -> None:
-    """Entry point: an error on purpose is one line on standard error and exit status 2."""
+    """Entry point: an error on purpose is one line on standard error and exit status 2; 1 is kept for "refuted"."""
     arguments = sys.argv[1:]
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]
@@ -288,6 +288,9 @@ def main() -> None:
         if debug:
             traceback.print_exc()
         _fail(error)
+    except Exception:  # a bug, of the caller's code or of ours
+        traceback.print_exc()
+        sys.exit(2)
 
 
 def _fail(error: Exception) -> NoReturn:

@@ -14,7 +14,7 @@ from ..audit.bits import Bits
 from ..audit.claims import PureDP
 from ..audit.domains import Answers
 from ..audit.search import find_worst_pair
-from ..audit.verdicts import AuditResult
+from ..audit.verdicts import AuditResult, Verdict
 from ..mechanisms import GeometricMechanism, LaplaceMechanism, RareLeakLaplace
 from ..mechanisms.faulty import NaiveLaplace
 from .bench_record import Column, Target, Value
@@ -112,8 +112,8 @@ def _cells(case: _Case, seed: int, effort: Effort) -> tuple[dict[str, Value], li
 
 
 def _outcome(audit: AuditResult) -> str:
-    if audit.is_refuted:
-        return "refuted"
+    if audit.verdict is not Verdict.NOT_REFUTED:
+        return audit.verdict.name.lower()
     return "clean" if audit.low_bits is None else "warned"
 
 

@@ -77,15 +77,24 @@ def test_forest_follows_its_trees():
 def test_leaves_of_unlike_outputs():
     outputs = objects((1.5, "a"), (2.5, Answer.ABOVE), (1.0,), None, Raised("ValueError"), ((3.0, None), "a"))
     leaves = learn_leaves(outputs, outputs)
-    columns = dict(zip(leaves.names, leaves.read(outputs), strict=True))
+    assert leaves.names == ("form of the output", "output[0]", "output[0][0]", "output", "output[0][1]", "output[1]")
+    read = leaves.read(outputs)
+    columns = dict(zip(leaves.names, read, strict=True))
     assert np.array_equal(columns["output[0]"], [1.5, 2.5, 1.0, NAN, NAN, NAN], equal_nan=True)
     assert np.array_equal(columns["output[0][0]"], [NAN, NAN, NAN, NAN, NAN, 3.0], equal_nan=True)
-    build = columns["build of the output"]
+    build = columns["form of the output"]
     assert build[0] == build[1], "a string and an Enum are built alike: something that is no number"
     assert len(set(build.tolist())) == 4
     assert build[3] == build[4], "None and an exception are told by their codes"
-    words = next(name for name in leaves.names if name.startswith("output (of"))
-    assert columns[words][3] != columns[words][4]
+    assert columns["output"][3] != columns["output"][4]
+    assert leaves.kinds == [0, 4, 5]
+    assert Scored(Column(leaves, 5), Intervals(((0.0, 0.0),))).contains(outputs).tolist() == [True] + [False] * 4 + [
+        True
+    ]
+    assert str(Scored(Column(leaves, 5), Intervals(((0.0, 0.0),)))) == "output[1] is 'a'"
+    code = leaves.builds.index((True, False))
+    is_pair = Scored(Column(leaves, 0), Intervals(((code, code),)))
+    assert str(is_pair) == "form of the output is a tuple of 2 (a number, no number)"
 
 
 def test_what_was_not_learned_is_minus_one():

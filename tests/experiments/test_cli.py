@@ -30,6 +30,9 @@ def broken(rows, size, rng):
 class Holder:
     def __init__(self): self.inner = noisy_count
 
+def broken_pairs(rng):
+    raise RuntimeError("no pairs")
+
 holder = Holder()
 nothing = 3
 """
@@ -55,6 +58,12 @@ def run(tmp_path, monkeypatch, capsys):
 
 
 OWN = ("--x", "[1, 1]", "--y", "[1]", "--runs", "20000")
+
+
+def test_a_crash_is_not_a_refutation(run):
+    status, _, err = run("audit", "mine:noisy_count", "--search", "mine:broken_pairs", "--epsilon", "1")
+    assert status == 2
+    assert "raised RuntimeError on pair 1" in err
 
 
 def test_audit_says_not_refuted_with_status_0(run):
