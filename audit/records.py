@@ -199,7 +199,10 @@ def save(results: Suite | AuditResult | StatementResult, path: str | Path) -> No
     elif isinstance(results, StatementResult):
         results = Suite(title=results.statement, entries=(Entry(name=results.quantity, result=results),))
     if not isinstance(results, Suite):
-        raise RecordError(f"a {type(results).__name__} cannot be saved; pass an AuditResult or a Suite of entries.")
+        raise RecordError(
+            f"a {type(results).__name__} cannot be saved; pass an AuditResult (of a search, its .audit) or a Suite of "
+            "entries."
+        )
     write_whole(Path(path), to_json(results))
 
 

@@ -267,7 +267,7 @@ def _nothing_left(trials: list[Trial], pool: Pool, name: str) -> AuditError:
         return AdjacencyError(
             f"none of {_count(len(pool.strangers))} are neighbours; the first: {pool.strangers[0][1]}"
         )
-    return AdjacencyError("no pair of neighbours was found at this distance; widen the domain, or give pairs.")
+    return AdjacencyError("no pair of neighbours was found at this distance; widen the domain, or give (more) pairs.")
 
 
 def _check_options(options: dict[str, Any]) -> dict[str, Any]:
