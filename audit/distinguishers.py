@@ -30,9 +30,9 @@ Direction = Literal["x", "y"]
 _CAUTION, _RARE_CAUTION, _RARE_HITS = 4.0, 2.0, 1000
 # With the families of a long vector, one has such a tail by chance.
 _FEW_FAMILIES, _RARE_AMONG_MANY = 8, 5.0
-# Of the caution, for the one event that a fitted curve proposes; more for one far in a tail, with less than a five
-# hundredth of the runs: its step may be that of noise.
-_FITTED_SHARE, _FITTED_TAIL_SHARE, _TAIL = 0.25, 0.6, 0.002
+# Of the caution, for the one event that a fitted curve proposes; more for one far in a tail, with less than a
+# thousandth of the runs on either side: its step may be that of noise.
+_FITTED_SHARE, _FITTED_TAIL_SHARE, _TAIL = 0.25, 0.6, 0.001
 _SPARE = 0.02  # of the gap between the bound and the ratio that is given away so that an event is well inside a plateau
 # Of learned scores there are a dozen, each with a single slope: the best looks better than it is, but not by much.
 _LEARNED_CAUTION, _CURVE_CAUTION = 3.0, 1.0
@@ -247,7 +247,7 @@ def _best_of(
     hits = [
         float(side[index]) if inside else family.runs - float(side[index]) for side in (family.hits_x, family.hits_y)
     ]
-    share = _FITTED_SHARE if min(hits) > _TAIL * family.runs else _FITTED_TAIL_SHARE
+    share = _FITTED_SHARE if max(hits) > _TAIL * family.runs else _FITTED_TAIL_SHARE
     return index, float(counted(share * criterion.caution)[index]), 0.0
 
 

@@ -1,0 +1,78 @@
+"""What the search refuses before it draws anything, and which of its equal finds it prefers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpaudit import AddRemove, Answers, PureDP, Replace, Rows, Values, find_worst_pair
+from dpaudit.audit.errors import DatasetError, OptionError
+
+
+def noisy_length(rows, size, rng):
+    return len(rows) + rng.laplace(size=size)
+
+
+def test_options_are_checked_before_the_search():
+    drawn = []
+
+    def counted(rows, size, rng):
+        drawn.append(size)
+        return len(rows) + rng.laplace(size=size)
+
+    wrong = ({"resoluton": 1}, {"power": 2}, {"seconds": 3}, {"ignore": "nonsense"}, {"cells": 4, "sequential": True})
+    for options in wrong:
+        with pytest.raises(OptionError):
+            find_worst_pair(counted, Rows(most=3), claim=PureDP(1.0), adjacency=AddRemove(), **options)
+    assert drawn == []
+
+
+def test_a_generator_that_raises():
+    def pairs(rng):
+        raise ZeroDivisionError("no pair")
+
+    with pytest.raises(DatasetError, match="raised ZeroDivisionError on pair 1: no pair"):
+        find_worst_pair(noisy_length, pairs, claim=PureDP(1.0), runs=6_000, jobs=1)
+
+
+def test_rows_that_are_not_hashable():
+    def total(rows, size, rng):
+        return sum(row["a"] for row in rows) + rng.laplace(size=size)
+
+    for adjacency in (AddRemove(), Replace()):
+        domain = Rows(values=({"a": 1.0}, {"a": 4.0}), most=3)
+        assert find_worst_pair(total, domain, claim=PureDP(1.0), adjacency=adjacency, runs=20_000, jobs=1).is_refuted
+
+
+@pytest.mark.parametrize(
+    "domain",
+    [
+        lambda: Values({"a", "b"}),
+        lambda: Values(5),
+        lambda: Rows(values={"a", "b"}),
+        lambda: Rows(low=0.5, high=2.5, integer=True),
+        lambda: Answers(low=None),
+        lambda: Answers(low=np.zeros(2), high=np.ones(2)),
+    ],
+    ids=["set", "number", "rows of a set", "whole between halves", "no number", "arrays"],
+)
+def test_domains_that_are_none(domain):
+    with pytest.raises(DatasetError):
+        domain()
+
+
+def test_a_pattern_before_its_equal_variations():
+    met = 0
+    for seed in range(4):
+        options = {"claim": PureDP(1.0), "adjacency": AddRemove(), "runs": 20_000, "jobs": 1, "seed": seed}
+        first, *others = find_worst_pair(noisy_length, Rows(most=3), **options).ranking
+        longest = [pair for pair in (first, *others) if pair.runs == first.runs]
+        most = max(pair.bound for pair in longest)
+        patterns = [
+            pair
+            for pair in longest
+            if pair.bound >= 0.95 * most and "varied" not in pair.label and not pair.label.startswith("random")
+        ]
+        assert not patterns or first in patterns
+        met += len(patterns) > 0
+    assert met
