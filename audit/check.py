@@ -14,7 +14,7 @@ from .cells import learn_cells
 from .claims import Claim, ClaimAtDistance, claim_at
 from .conclusion import Settings, conclude, versions
 from .datasets import difference, is_empty, summarise
-from .errors import DatasetError, OptionError
+from .errors import DatasetError
 from .health import HealthCheck, checks_to_ignore, examine
 from .inference.counts import Counts
 from .inference.joint import check_test_alpha
@@ -22,6 +22,7 @@ from .inference.sequential import sequential_resolution
 from .measure import as_cell_counts
 from .mechanism import as_sampler
 from .options import (
+    check_adjacency,
     check_bits,
     check_cells,
     check_distance,
@@ -145,11 +146,7 @@ def check(
     if is_empty(x) and is_empty(y):
         raise DatasetError("both datasets are empty; pass one that holds what neighbours differ in.")
     if adjacency is not None:
-        if not isinstance(adjacency, Adjacency):
-            raise OptionError(
-                f"adjacency={adjacency!r} is no neighbour relation; use an instance such as AddRemove() or Replace().",
-                adjacency=adjacency,
-            )
+        check_adjacency(adjacency)
         adjacency.check(x, y, distance)
     settings = Settings(
         claim=claim_at(claim, distance),

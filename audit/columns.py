@@ -64,10 +64,9 @@ class Coordinates(Columns):
         columns = np.ascontiguousarray(as_vectors(outputs, self.width).T, dtype=np.float64)
         if not self.differences:
             return columns
+        # Into a new array: the columns may be the caller's outputs themselves.
         with np.errstate(invalid="ignore", over="ignore"):
-            return np.concatenate(
-                [columns[:1], columns[1:] - columns[:-1]]
-            )  # the columns may be the outputs themselves
+            return np.concatenate([columns[:1], columns[1:] - columns[:-1]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .adjacency import Adjacency
 from .bits import Bits
 from .errors import ClaimError, OptionError
 
@@ -66,6 +67,15 @@ def check_cells(cells: int, sequential: bool = False) -> int:
             cells=cells,
         )
     return int(cells)
+
+
+def check_adjacency(adjacency: Adjacency) -> Adjacency:
+    if not isinstance(adjacency, Adjacency):
+        raise OptionError(
+            f"adjacency={adjacency!r} is no neighbour relation; use an instance such as AddRemove() or Replace().",
+            adjacency=adjacency,
+        )
+    return adjacency
 
 
 def check_bits(bits: Bits) -> Bits:

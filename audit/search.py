@@ -20,6 +20,7 @@ from .health import checks_to_ignore
 from .inference.joint import check_test_alpha
 from .mechanism import as_sampler
 from .options import (
+    check_adjacency,
     check_bits,
     check_cells,
     check_distance,
@@ -206,11 +207,8 @@ def find_worst_pair(
     seed = check_seed(seed)
     size = _RUNS if runs is None else check_runs(runs)
     budget = max(size, 4 * LEAST_FIRST) if search_runs is None else _check_search_runs(search_runs)
-    if adjacency is not None and not isinstance(adjacency, Adjacency):
-        raise OptionError(
-            f"adjacency={adjacency!r} is no neighbour relation; use an instance such as AddRemove() or Replace().",
-            adjacency=adjacency,
-        )
+    if adjacency is not None:
+        check_adjacency(adjacency)
     bits = _check_options(options)["bits"] is True
     judge = Judge(sampler, claim_at(claim, distance), size, check_test_alpha(alpha), seed, jobs, progress, bits)
     source = pairs_of(domain, adjacency, distance, derived_seed(seed, _EXAMPLES, 0))
