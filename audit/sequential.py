@@ -27,7 +27,7 @@ from .sampling import BlockCounts, Events, Plan, count_pairs, draw_pilot, joint_
 _FIRST, _GROWTH = 32, 1.2  # runs of the first batch, and by how much the total grows from look to look
 _KEPT = 200_000  # runs on each side that are kept to learn events from
 # Growth of the total after which events are learned anew: while they are few, and from many on.
-_OFTEN, _RARELY, _MANY = 1.4, 2.0, 10_000
+_OFTEN, _RARELY, _MANY = 1.7, 3.0, 10_000
 _RAISING = 2_000  # runs after which a mechanism that has only raised is refused
 _FEWEST_BLOCKS = 16  # blocks that a batch of a looped mechanism is cut into, for the workers
 _WORKERS_FROM = 0.3  # seconds that a batch should last to be worth spreading
