@@ -1,22 +1,53 @@
-"""Empirical privacy auditing: does this code have the differential privacy it claims?"""
+"""Empirical privacy auditing: does this code have the differential privacy it claims?
 
-from .audit.adjacency import AddRemove, Adjacency, Local, Replace, UserLevel, Within
-from .audit.bounds import epsilon_lower
-from .audit.cell_counts import CellCounts
-from .audit.check import check
-from .audit.claims import ApproxDP, Claim, GaussianDP, PureDP
-from .audit.curves import PrivacyProfile, TradeOffCurve
-from .audit.domains import Answers, Domain, Graphs, Rows, Values
-from .audit.errors import AuditError
-from .audit.given_outputs import check_outputs
-from .audit.graphs import EdgeNeighbours, NodeNeighbours
-from .audit.measure import count_cells
-from .audit.propositions import NFoldComposition, ProbabilityPreservation
-from .audit.records import Entry, Suite, load, save
-from .audit.renyi import RenyiDP, ZeroConcentratedDP
-from .audit.search import WorstPair, find_worst_pair
-from .audit.statements import Point, StatementResult
-from .audit.verdicts import AuditResult, Verdict
+Names are imported when they are first used: whoever only loads the pytest plugin does not wait for scipy.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .audit.adjacency import AddRemove, Adjacency, Local, Replace, UserLevel, Within
+    from .audit.bounds import epsilon_lower
+    from .audit.cell_counts import CellCounts
+    from .audit.check import check
+    from .audit.claims import ApproxDP, Claim, GaussianDP, PureDP
+    from .audit.curves import PrivacyProfile, TradeOffCurve
+    from .audit.domains import Answers, Domain, Graphs, Rows, Values
+    from .audit.errors import AuditError
+    from .audit.given_outputs import check_outputs
+    from .audit.graphs import EdgeNeighbours, NodeNeighbours
+    from .audit.measure import count_cells
+    from .audit.propositions import NFoldComposition, ProbabilityPreservation
+    from .audit.records import Entry, Suite, load, save
+    from .audit.renyi import RenyiDP, ZeroConcentratedDP
+    from .audit.search import WorstPair, find_worst_pair
+    from .audit.statements import Point, StatementResult
+    from .audit.verdicts import AuditResult, Verdict
+
+_WHERE = {
+    name: module
+    for module, names in {
+        "adjacency": "AddRemove Adjacency Local Replace UserLevel Within",
+        "bounds": "epsilon_lower",
+        "cell_counts": "CellCounts",
+        "check": "check",
+        "claims": "ApproxDP Claim GaussianDP PureDP",
+        "curves": "PrivacyProfile TradeOffCurve",
+        "domains": "Answers Domain Graphs Rows Values",
+        "errors": "AuditError",
+        "given_outputs": "check_outputs",
+        "graphs": "EdgeNeighbours NodeNeighbours",
+        "measure": "count_cells",
+        "propositions": "NFoldComposition ProbabilityPreservation",
+        "records": "Entry Suite load save",
+        "renyi": "RenyiDP ZeroConcentratedDP",
+        "search": "WorstPair find_worst_pair",
+        "statements": "Point StatementResult",
+        "verdicts": "AuditResult Verdict",
+    }.items()
+    for name in names.split()
+}
 
 __all__ = [
     "check",
@@ -59,3 +90,14 @@ __all__ = [
     "WorstPair",
     "AuditError",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f".audit.{_WHERE[name]}", __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

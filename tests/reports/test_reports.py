@@ -17,7 +17,7 @@ from dpaudit.audit.records import Entry, Suite
 from dpaudit.audit.sketches import Sketch
 from dpaudit.audit.verdicts import AuditResult, Pair
 from dpaudit.reports import html, lines, markdown, table
-from dpaudit.reports.markdown import escaped
+from dpaudit.reports.markdown_page import escaped
 from dpaudit.reports.terminal import number, visible
 
 HOSTILE = [
