@@ -27,6 +27,7 @@ from .inference.counts import Counts
 from .inference.multiplicity import holm
 from .outputs import Raised
 from .propositions import NFoldComposition, ProbabilityPreservation
+from .recounts import Accepted, Recount
 from .renyi import RenyiDP, ZeroConcentratedDP
 from .scores import Additive, Column, Forest, LowestBit, Number, Residue, Tree, Weighted
 from .sequential import Look
@@ -34,8 +35,8 @@ from .sketches import Sketch
 from .statements import Point, StatementResult
 from .verdicts import AuditResult, Pair, Verdict
 
-SCHEMA = 1
-"""Version of the file format; a reader refuses a newer one."""
+SCHEMA = 2
+"""Version of the file format; older ones are read, a newer one is refused. 2 added recounts and accepted findings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +55,10 @@ class Entry:
         Why, in a sentence.
     experiment : str
         Id of the experiment that it belongs to; empty where there is none.
+    recounts : tuple of Recount
+        Events counted again in runs of their own, to compare later runs with.
+    accepted : Accepted, optional
+        Why it may be refuted for the time being.
     """
 
     name: str
@@ -62,6 +67,8 @@ class Entry:
     exact: float | None = None
     note: str = ""
     experiment: str = ""
+    recounts: tuple[Recount, ...] = ()
+    accepted: Accepted | None = None
 
     @property
     def is_met(self) -> bool:
@@ -123,7 +130,7 @@ _TYPES: dict[str, type[Any]] = {
         ProbabilityPreservation, NFoldComposition,
         Intervals, Outcomes, Scored, Number, Weighted, Column, LowestBit, Residue, Additive, Forest, Tree, Coordinates,
         Leaves, Counts, Pair, Finding, Look, CellCounts, LowBits, Sketch, AuditResult, Point,
-        StatementResult, Entry, Topic, Suite,
+        StatementResult, Recount, Accepted, Entry, Topic, Suite,
         Raised, Opaque,
     )
 }  # fmt: skip
@@ -171,10 +178,10 @@ def from_json(text: str) -> Suite:
         ) from error
     if not isinstance(body, dict) or not isinstance(body.get("schema"), int) or not isinstance(body.get("suite"), dict):
         raise RecordError('these are not audit results; expected an object with "schema" and "suite".')
-    if body["schema"] != SCHEMA:
+    if not 1 <= body["schema"] <= SCHEMA:
         raise RecordError(
-            f"schema={body['schema']} is not understood by this version, which reads schema {SCHEMA}; use the version "
-            "that wrote the file.",
+            f"schema={body['schema']} is not understood by this version, which reads schemas 1 to {SCHEMA}; use the "
+            "version that wrote the file.",
             schema=body["schema"],
         )
     try:

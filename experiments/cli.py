@@ -1,4 +1,4 @@
-"""The command line: ``dpaudit run | list | audit | plan | report | bench``."""
+"""The command line: ``dpaudit run | list | audit | plan | report | compare | bench``."""
 
 from __future__ import annotations
 
@@ -271,6 +271,29 @@ def report(
     suite = load(results)
     _show(suite)
     _write_reports(suite, results.parent if out is None else out)
+
+
+@app.command()
+def compare(
+    before: Annotated[Path, typer.Argument(help="Results of before, such as a baseline that pytest saved.")],
+    after: Annotated[Path, typer.Argument(help="Results of now.")],
+    alpha: Annotated[float, typer.Option(help="Allowed probability of calling an audit changed that is not.")] = 1e-5,
+) -> None:
+    """What has changed between two files of results, by a test on the counts of the events of the first.
+
+    Those events are counted anew where the second was saved by `pytest --dp-audit-compare=… --dp-audit-save=…`. Exit
+    status 1 if anything has changed: counts, claims, pairs, fewer runs, audits that are missing, accepted findings that
+    have expired.
+
+    Example: `dpaudit compare dp_audit_baselines/main.json dp_audit_baselines/branch.json`
+    """
+    from ..audit.comparison import compare as compared
+    from ..audit.records import load
+    from ..reports.comparison_table import comparison_table
+
+    found = compared(load(before), load(after), alpha=alpha)
+    console().print(comparison_table(found))
+    raise typer.Exit(1 if any(one.has_changed for one in found) else 0)
 
 
 def main() -> None:

@@ -1,0 +1,71 @@
+"""Whether an event is as probable as it was: an exact test on two pairs of counts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import gammaln
+
+from ..errors import OptionError
+
+_CHUNK = 1 << 14
+_NEGLIGIBLE = 1e-18  # of what has been added up
+
+
+def change_p_value(hits: int, runs: int, hits_before: int, runs_before: int) -> float:
+    """Exact p-value of "the event has the same probability in both samples"; at most a with probability a.
+
+    Given how many hits there are in all, those of the first sample are hypergeometric whatever the probability is, so
+    the test is exact for any numbers of runs. Two-sided: twice the tail beyond what is seen, at most 1.
+
+    Parameters
+    ----------
+    hits, runs : int
+        Of one sample, 0 <= hits <= runs, runs >= 1.
+    hits_before, runs_before : int
+        Of the other, independent of the first.
+
+    Raises
+    ------
+    OptionError
+        For impossible counts.
+
+    References
+    ----------
+    Fisher (1935), The logic of inductive inference.
+
+    Examples
+    --------
+    >>> change_p_value(10, 100, 10, 100), round(change_p_value(0, 100, 10, 100), 5)
+    (1.0, 0.00154)
+    """
+    for value, total in ((hits, runs), (hits_before, runs_before)):
+        if not 0 <= value <= total or total < 1:
+            raise OptionError(
+                f"{value} hits in {total} runs are impossible; use 0 <= hits <= runs and runs >= 1.",
+                hits=value,
+                runs=total,
+            )
+    seen, total = hits + hits_before, runs + runs_before
+    if hits * total < runs * seen:  # fewer than expected: the tail of the misses
+        hits, seen = runs - hits, total - seen
+    return min(1.0, 2.0 * _upper_tail(hits, runs, seen, total))
+
+
+def _upper_tail(hits: int, runs: int, seen: int, total: int) -> float:
+    """Probability of `hits` or more among `runs` drawn from `total` that hold `seen`; from the mean on terms fall."""
+    most = min(runs, seen)
+    first = _log_ways(seen, hits) + _log_ways(total - seen, runs - hits) - _log_ways(total, runs)
+    term, added = 1.0, 1.0
+    for start in range(hits, most, _CHUNK):
+        k = np.arange(start, min(start + _CHUNK, most), dtype=np.float64)
+        terms = term * np.cumprod((seen - k) / (k + 1.0) * (runs - k) / (total - seen - runs + k + 1.0))
+        added, term = added + float(terms.sum()), float(terms[-1])
+        if term < _NEGLIGIBLE * added:
+            break
+    return math.exp(min(first + math.log(added), 0.0))
+
+
+def _log_ways(of: int, chosen: int) -> float:
+    return float(gammaln(of + 1.0) - gammaln(chosen + 1.0) - gammaln(of - chosen + 1.0))

@@ -1,0 +1,153 @@
+"""An event counted again in runs of its own, to be compared with later runs: what a baseline remembers of an audit."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import numbers
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .errors import OptionError, RecordError
+from .events import Event
+from .inference.counts import Counts
+from .mechanism import as_sampler
+from .options import check_jobs, check_runs, check_seed
+from .outputs import Outputs, Raised, merge, number_of, outcome_list
+from .pilot import check_blocks, refuse_if_all_raised
+from .sampling import count_hits, draw_pilot, plan_blocks
+
+_LOOKED_AT = 10_000  # runs on each dataset whose forms are noted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recount:
+    """An event's hits in runs that neither chose it nor tested it.
+
+    Attributes
+    ----------
+    event : Event
+    counts : Counts
+    forms : tuple of (str, int, int)
+        What kinds of outputs came, such as "number", "None" or "raises ValueError", and how often on x and on y.
+    looked_at : int
+        Runs on each dataset whose forms were noted.
+    """
+
+    event: Event
+    counts: Counts
+    forms: tuple[tuple[str, int, int], ...]
+    looked_at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accepted:
+    """A finding that somebody has accepted, with the reason, until a day.
+
+    Attributes
+    ----------
+    reason : str
+    until : str
+        The last day on which it holds, such as "2027-06-30".
+    """
+
+    reason: str
+    until: str
+
+    def __post_init__(self) -> None:
+        if not self.reason.strip():
+            raise RecordError("an accepted finding needs a reason; say why it is accepted.")
+        try:
+            datetime.date.fromisoformat(self.until)
+        except (TypeError, ValueError) as error:
+            raise RecordError(f"until={self.until!r} is no day; write it like 2027-06-30.", until=self.until) from error
+
+    def holds_on(self, day: datetime.date) -> bool:
+        return day <= datetime.date.fromisoformat(self.until)
+
+    def __str__(self) -> str:
+        return f"accepted until {self.until}: {self.reason}"
+
+
+def recount(
+    mechanism: Any, x: Any, y: Any, event: Event, *, runs: int = 100_000, seed: int | None = 0, jobs: int | None = None
+) -> Recount:
+    """Counts an event in fresh runs of a mechanism on x and on y.
+
+    Parameters
+    ----------
+    mechanism, x, y, seed, jobs
+        As in `check`. The runs are others than those of an audit with the same seed.
+    event : Event
+        Such as the one that an audit chose.
+    runs : int
+        On each dataset.
+
+    Examples
+    --------
+    >>> from dpaudit.audit.events import Intervals
+    >>> def noisy(answer, size, rng):
+    ...     return answer + rng.laplace(size=size)
+    >>> again = recount(noisy, 1.0, 0.0, Intervals(((1.0, math.inf),)), runs=10_000)
+    >>> 4_800 < again.counts.hits_x < 5_200, again.forms
+    (True, (('number', 10000, 10000),))
+    """
+    if not isinstance(event, Event):
+        raise OptionError(f"event={event!r} is no event; use one that an audit chose.", event=event)
+    sampler, runs, jobs = as_sampler(mechanism, None), check_runs(runs), check_jobs(jobs)
+    own = int(np.random.SeedSequence(check_seed(seed), spawn_key=(5,)).generate_state(1, np.uint64)[0])
+    plan = plan_blocks(sampler, x, y, own, jobs)
+    looked_at = min(runs, _LOOKED_AT)
+    blocks_x, blocks_y = draw_pilot(plan, looked_at)
+    check_blocks(blocks_x, blocks_y, sampler.is_block, sampler.name)
+    outputs = merge(blocks_x, blocks_y)
+    refuse_if_all_raised(plan, *outputs)
+    shapes = {"x": blocks_x[0].shape[1:], "y": blocks_y[0].shape[1:]} if sampler.is_block else None
+    main_x, main_y = count_hits(plan, event, shapes, runs)
+    forms = [_forms(side) for side in outputs]
+    return Recount(
+        event=event,
+        counts=Counts(
+            hits_x=int(main_x.hits.sum()),
+            runs_x=int(main_x.sizes.sum()),
+            hits_y=int(main_y.hits.sum()),
+            runs_y=int(main_y.sizes.sum()),
+        ),
+        forms=tuple((form, forms[0][form], forms[1][form]) for form in sorted(forms[0] | forms[1])),
+        looked_at=looked_at,
+    )
+
+
+def _forms(outputs: Outputs) -> Counter[str]:
+    """How often outputs of each form came."""
+    if outputs.dtype == object or outputs.dtype.kind == "b":
+        return Counter(map(_form, outcome_list(outputs)))
+    vectors = outputs.reshape(len(outputs), -1)
+    holds_nan = np.isnan(vectors).any(axis=1) if vectors.shape[1] else np.zeros(len(outputs), np.bool_)
+    holds_infinity = ~holds_nan & (np.isinf(vectors).any(axis=1) if vectors.shape[1] else False)
+    whole = "number" if outputs.ndim == 1 else f"vector of {outputs.shape[1]}"
+    found = {
+        whole: len(outputs) - int(holds_nan.sum()) - int(holds_infinity.sum()),
+        "NaN" if outputs.ndim == 1 else f"{whole} with NaN": int(holds_nan.sum()),
+        "infinity" if outputs.ndim == 1 else f"{whole} with infinity": int(holds_infinity.sum()),
+    }
+    return Counter({form: times for form, times in found.items() if times})
+
+
+def _form(output: Any) -> str:
+    """What kind of thing an output is; its value only where that is a kind by itself."""
+    if isinstance(output, Raised) or output is None:
+        return str(output)
+    if isinstance(output, (bool, np.bool_)):
+        return "boolean"
+    if isinstance(output, numbers.Real):
+        value = number_of(output)
+        return "NaN" if value != value else "number" if math.isfinite(value) else "infinity"
+    if isinstance(output, str):
+        return "text"
+    if type(output) is tuple:
+        return f"tuple of {len(output)}"
+    return type(output).__qualname__

@@ -1,0 +1,105 @@
+"""What a test that fails says: the claim, the bound, the event, the counts, the pair, and how to see it again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..audit.comparison import Comparison
+from ..audit.pairs import show
+from ..audit.records import Entry
+from ..audit.search import WorstPair
+from ..audit.verdicts import AuditResult, Verdict
+from .audit_session import DEFAULTS, Settings
+from .terminal import number, percent, prose, visible
+
+_ADVICE = {
+    Verdict.REFUTED: "the claim does not hold on this pair: more is lost than was claimed",
+    Verdict.INCONCLUSIVE: "nothing was found out, so the test must not pass",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An audit as a test made it.
+
+    Attributes
+    ----------
+    label, test : str
+        Names of the audit and of the test.
+    mechanism, x, y : Any
+    options : mapping
+        As `check` was given them.
+    search : WorstPair, optional
+        Where the pair comes from.
+    """
+
+    label: str
+    test: str
+    mechanism: Any
+    x: Any
+    y: Any
+    options: Mapping[str, Any]
+    search: WorstPair | None
+
+
+def failure_message(entry: Entry, case: Case, settings: Settings, script: str | None) -> str:
+    """A few lines for whoever maintains the mechanism."""
+    result = entry.result
+    lines = [visible(line, 1_000) for line in str(result).splitlines()]
+    if isinstance(result, AuditResult):
+        pair, least = result.pair, f"{result.claim.strength_name} >= {number(result.bound)}"
+        contents = "" if case.x is None and case.y is None else f"x = {show(case.x)}, y = {show(case.y)}: "
+        lines += [
+            f"  mechanism  {visible(result.mechanism, 100)}",
+            f"  claim      {visible(str(result.claim), 100)}, {pair.adjacency}, distance {pair.distance:g}",
+            f"  bound      {least}, confidence {percent(1 - result.alpha)}",
+            f"  event      {visible(result.event_in_words)}",
+            f"  counts     {result.counts}",
+            f"  pair       {visible(contents)}{visible(pair.difference)}",
+        ]
+        if case.search is not None:
+            lines.append(
+                f"  found by   {visible(case.search.ranking[0].label, 100)}, of {len(case.search.ranking):,} pairs"
+            )
+        lines.append(f"  meaning    {_ADVICE.get(result.verdict, '')}")
+    else:
+        lines.append(f"  statement  {prose(result.statement)}")
+    lines.append(
+        f"  error      a mechanism that keeps its claim fails so with probability {result.alpha:g} at most; seed "
+        f"{result.seed}"
+    )
+    lines.append(f"  repeat     {repetition(case, settings)}")
+    if isinstance(result, AuditResult) and not result.is_replayable:
+        lines.append("             (other draws each time: the mechanism has randomness of its own)")
+    if entry.accepted is not None:
+        lines.append(f"  accepted   the finding was {entry.accepted}, which has passed")
+    if script is not None:
+        lines.append(f"  alone      {script}")
+    elif isinstance(result, AuditResult) and result.is_refuted:
+        lines.append("  alone      --dp-audit-scripts=DIR writes a script that shows it with numpy only")
+    return "\n".join(lines)
+
+
+def change_message(found: Comparison, baseline: str) -> str:
+    """What has changed since a baseline was saved."""
+    return "\n".join(
+        [
+            f"CHANGED since baseline {baseline}: {found.name}",
+            *(f"  {visible(change, 400)}" for change in found.changes),
+            *(f"  note: {visible(note, 400)}" for note in found.notes),
+            f"  If this is as it should be, save it anew: --dp-audit-save={baseline}",
+        ]
+    )
+
+
+def repetition(case: Case, settings: Settings) -> str:
+    """The command line that makes the same audit again."""
+    options = [
+        f"--dp-audit-{name}={getattr(settings, name)!r}"
+        for name, usual in DEFAULTS.items()
+        if name != "budget" and getattr(settings, name) != usual
+    ]
+    return " ".join([f"pytest {shlex.quote(case.test)}", *options])

@@ -1,0 +1,35 @@
+"""The table of audits at the end of a test session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..audit.records import Entry
+from ..audit.verdicts import Verdict
+from .terminal import MARKS, findable, found, number, seconds, stated, visible
+
+_HEADINGS = ("audit", "claim", "bound", "finds", "runs", "seconds", "verdict")
+_WIDEST = 60
+
+
+def table_lines(entries: Sequence[Entry]) -> list[str]:
+    """A line for each audit, those that were refuted or inconclusive last, where they are seen."""
+    late = (Verdict.NOT_REFUTED, Verdict.INCONCLUSIVE, Verdict.REFUTED)
+    ordered = sorted(entries, key=lambda entry: (late.index(entry.result.verdict), entry.name))
+    rows = [_HEADINGS, *map(_row, ordered)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _row(entry: Entry) -> tuple[str, ...]:
+    result = entry.result
+    name = visible(entry.name)
+    return (
+        name if len(name) <= _WIDEST else "…" + name[1 - _WIDEST :],
+        visible(stated(result), 40),
+        found(result),
+        f"+{number(findable(result))}" if findable(result) is not None else "–",
+        f"{result.runs:,}",
+        number(seconds(result)),
+        f"{MARKS[result.verdict]} {result.verdict.value}" + (f", {entry.accepted}" if entry.accepted else ""),
+    )

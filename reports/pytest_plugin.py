@@ -1,0 +1,181 @@
+"""The pytest plugin: a fixture that audits, an error budget for the session, a summary, baselines.
+
+Loaded by every pytest session of whoever has the library installed, so nothing but pytest is imported here; the
+library is when a test first asks for the fixture.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from .audit_session import DEFAULTS, HELP, AuditSession, Settings, setting_from_text
+
+if TYPE_CHECKING:
+    from .audit_fixture import DPAudit
+
+_SESSION = pytest.StashKey[AuditSession]()
+_FIXTURE = "dp_audit"
+_MARKER = (
+    "dp_audit(audits=1, accepted=None, until=None, **options): options of check for the audits of this test, such as "
+    "runs, alpha or resolution; how many there are, for the error budget; a finding accepted for a reason, until a day."
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup(_FIXTURE, "audits of differential privacy (fixture dp_audit)")
+    for name, text in HELP.items():
+        shown = f"{text}; by default {DEFAULTS[name]}" if DEFAULTS[name] is not None else text
+        group.addoption(f"--dp-audit-{name}", dest=f"dp_audit_{name}", metavar=name.upper(), help=f"{shown}.")
+        parser.addini(f"dp_audit_{name}", f"{shown}.")
+    group.addoption("--dp-audit-report", metavar="PATH", help="Write the results to PATH: .json, .html or .md.")
+    group.addoption("--dp-audit-save", metavar="NAME", help="Save the results as the baseline NAME.")
+    group.addoption("--dp-audit-compare", metavar="NAME", help="Fail where results differ from the baseline NAME.")
+    group.addoption("--dp-audit-scripts", metavar="DIR", help="Write a script for every violation, without dpaudit.")
+    group.addoption("--dp-audit-skip", action="store_true", help="Skip the tests that use the fixture.")
+    parser.addini("dp_audit_baselines", "Folder of the baselines.", default="dp_audit_baselines")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", _MARKER)
+    values: dict[str, Any] = {}
+    for name in DEFAULTS:
+        text = config.getoption(f"dp_audit_{name}") or config.getini(f"dp_audit_{name}")
+        try:
+            values[name] = setting_from_text(name, text) if text else DEFAULTS[name]
+        except ValueError as error:
+            raise pytest.UsageError(str(error)) from error
+    worker: dict[str, Any] = getattr(config, "workerinput", {})
+    if values["seed"] == "random":
+        values["seed"] = worker.get("dp_audit_seed") or secrets.randbits(32)
+    config.stash[_SESSION] = AuditSession(
+        settings=Settings(**values),
+        baselines=config.rootpath / config.getini("dp_audit_baselines"),
+        report=_path(config, "dp_audit_report"),
+        scripts=_path(config, "dp_audit_scripts"),
+        save=config.getoption("dp_audit_save"),
+        compare=config.getoption("dp_audit_compare"),
+        n_workers=int(worker.get("workercount", 1)),
+        is_worker=bool(worker),
+    )
+
+
+def _path(config: pytest.Config, option: str) -> Path | None:
+    """A path from the command line, from where pytest was called."""
+    text = config.getoption(option)
+    return config.invocation_params.dir / text if text else None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tells a worker of xdist the seed that was drawn."""
+    node.workerinput["dp_audit_seed"] = node.config.stash[_SESSION].settings.seed
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    seed = config.stash[_SESSION].settings.seed
+    return None if seed == DEFAULTS["seed"] else f"dp_audit: seed {seed} (--dp-audit-seed={seed} repeats the draws)"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    session = config.stash[_SESSION]
+    audited = [item for item in items if _FIXTURE in getattr(item, "fixturenames", ())]
+    session.collected = {_name(item) for item in audited}
+    if config.getoption("dp_audit_skip"):
+        for item in audited:
+            item.add_marker(pytest.mark.skip(reason="--dp-audit-skip"))
+        return
+    for item in audited:
+        options = _marked(item)
+        try:
+            session.plan(_name(item), options.get("audits", 1), options.get("alpha", session.settings.alpha))
+        except ValueError as error:
+            raise pytest.UsageError(f"{item.nodeid}: {error}") from error
+    refusal = session.refusal()
+    if refusal and not session.is_worker:  # a worker cannot end the session: there each test refuses
+        raise pytest.UsageError(refusal)
+
+
+def pytest_deselected(items: Iterable[pytest.Item]) -> None:
+    for item in items:
+        item.config.stash[_SESSION].deselected.add(_name(item))
+
+
+def pytest_report_collectionfinish(config: pytest.Config) -> str | None:
+    session = config.stash[_SESSION]
+    return f"dp_audit: {session.statement()}" if session.planned else None
+
+
+def _marked(item: pytest.Item) -> dict[str, Any]:
+    """Options of the markers of a test, of its class and of its module, the nearest first."""
+    options: dict[str, Any] = {}
+    for marker in item.iter_markers(_FIXTURE):
+        if marker.args:
+            raise pytest.UsageError(f"{item.nodeid}: the marker dp_audit takes options by name, such as runs=10_000.")
+        options = {**marker.kwargs, **options}
+    return options
+
+
+def _name(item: pytest.Item) -> str:
+    """The test's id, without what xdist adds to it for its groups."""
+    group = item.get_closest_marker("xdist_group")
+    if group is None:
+        return item.nodeid
+    return item.nodeid.removesuffix(f"@{group.kwargs.get('name', group.args[0] if group.args else 'default')}")
+
+
+@pytest.fixture
+def dp_audit(request: pytest.FixtureRequest) -> DPAudit:
+    """Audits a mechanism: ``dp_audit(mechanism, x, y, claim=PureDP(1.0))``, with the options of `dpaudit.check`."""
+    session = request.config.stash[_SESSION]
+    refusal = session.refusal()
+    if refusal:
+        pytest.fail(refusal, pytrace=False)
+    from .audit_fixture import DPAudit
+
+    return DPAudit(session, _name(request.node), request.path, _marked(request.node))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Takes over what a worker of xdist has found."""
+    found = getattr(node, "workeroutput", {}).get(_FIXTURE)
+    if found is not None:
+        node.config.stash[_SESSION].take(found)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    own = session.config.stash[_SESSION]
+    if own.is_worker:
+        session.config.workeroutput[_FIXTURE] = own.packed()  # type: ignore[attr-defined]  # xdist's
+        return
+    is_whole = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) and not session.shouldstop
+    if own.finish(is_whole=is_whole, given=_given(session.config)) and exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _given(config: pytest.Config) -> list[str]:
+    """The tests that the command line asked for, relative to the root; empty where it asked for all."""
+    base, given = config.invocation_params.dir, []
+    for argument in config.args:
+        path = (base / argument.split("::")[0]).resolve()
+        if path.is_relative_to(config.rootpath):
+            rest = "".join(f"::{part}" for part in argument.split("::")[1:])
+            relative = path.relative_to(config.rootpath).as_posix()
+            given.append("" if relative == "." else relative + rest)
+    return [] if "" in given else given
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    session = config.stash[_SESSION]
+    lines = session.summary()
+    if lines:
+        terminalreporter.section("privacy audits")
+        for line in lines:
+            terminalreporter.write_line(line)
