@@ -76,6 +76,19 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput["dp_audit_seed"] = node.config.stash[_SESSION].settings.seed
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Reads the baseline, before any test runs: one that is damaged is an error, and never a pass."""
+    own = session.config.stash[_SESSION]
+    if own.compare is not None:
+        from ..audit.errors import AuditError
+
+        try:
+            own.baseline()
+        except AuditError as error:
+            raise pytest.UsageError(f"--dp-audit-compare: {error}") from error
+
+
 def pytest_report_header(config: pytest.Config) -> str | None:
     seed = config.stash[_SESSION].settings.seed
     return None if seed == DEFAULTS["seed"] else f"dp_audit: seed {seed} (--dp-audit-seed={seed} repeats the draws)"

@@ -1,0 +1,216 @@
+"""Two records of the same audits: what counts as a change, and what must not. Seeds are fixed."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from dpaudit import ApproxDP, Entry, PureDP, Suite, check, load, save
+from dpaudit.audit.comparison import compare
+from dpaudit.audit.errors import OptionError, RecordError
+from dpaudit.audit.events import Intervals, Outcomes
+from dpaudit.audit.records import from_json, to_json
+from dpaudit.audit.recounts import Accepted, recount
+
+X, Y = 1.0, 0.0
+UPPER = Intervals(((1.0, math.inf),))
+
+
+def laplace(scale):
+    def noisy(answer, size, rng):
+        return answer + rng.laplace(scale=scale, size=size)
+
+    return noisy
+
+
+def entry(mechanism, seed=0, claim=None, name="one", event=UPPER, runs=20_000, **options):
+    result = check(mechanism, X, Y, claim=claim or PureDP(1.0), runs=runs, seed=seed, alpha=1e-5, **options)
+    return Entry(name=name, result=result, recounts=(recount(mechanism, X, Y, event, runs=runs, seed=seed),))
+
+
+def compared(before, after, **options):
+    (found,) = compare(Suite(title="", entries=(before,)), Suite(title="", entries=(after,)), **options)
+    return found
+
+
+BEFORE = entry(laplace(1.0))
+NONE = ()
+
+
+def test_the_same_mechanism_is_the_same():
+    """With the same seed to the last hit; with another one but for chance, 1e-5."""
+    found = compared(BEFORE, entry(laplace(1.0)))
+    assert (found.changes, found.p_value) == (NONE, 1.0)
+    assert not compared(BEFORE, entry(laplace(1.0), seed=1)).has_changed
+
+
+def test_false_alarms_are_as_rare_as_stated():
+    """2,000 pairs of counts of one law at alpha .05; false alarm of this test: 1e-7."""
+    rng, alarms = np.random.default_rng(5), 0
+    counts = BEFORE.recounts[0].counts
+    for _ in range(2_000):
+        sides = [
+            replace(
+                BEFORE,
+                recounts=(
+                    replace(
+                        BEFORE.recounts[0],
+                        counts=replace(
+                            counts, hits_x=int(rng.binomial(20_000, 0.5)), hits_y=int(rng.binomial(20_000, 0.2))
+                        ),
+                    ),
+                ),
+            )
+            for _ in range(2)
+        ]
+        alarms += compared(*sides, alpha=0.05).has_changed
+    assert 0 < alarms <= binom.isf(1e-7, 2_000, 0.05)
+
+
+@pytest.mark.parametrize("scale", [0.85, 1.2])
+def test_a_mechanism_with_other_noise_has_changed(scale):
+    """Less noise and more."""
+    found = compared(BEFORE, entry(laplace(scale), seed=1))
+    assert "Pr[output ≥ 1 | y] was" in " ".join(found.changes)
+    assert found.p_value < 1e-5
+
+
+def test_a_bound_that_wandered_with_the_draw_has_not():
+    after = entry(laplace(1.0), seed=7)
+    assert after.result.bound != BEFORE.result.bound
+    assert not compared(BEFORE, after).has_changed
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"claim": PureDP(2.0)}, "the claim was 1-DP and is 2-DP"),
+        ({"claim": ApproxDP(1.0, 0.01)}, r"the claim was 1-DP and is \(1, 0.01\)-DP"),
+        ({"runs": 10_000}, "the runs on each dataset fell from 20,000 to 10,000"),
+        ({"alpha": 1e-6}, "alpha was 1e-05 and is 1e-06, so less is found"),
+        ({"bits": False}, "low bits' part in the verdict was warn and is False"),
+        ({"bound": 1.5, "p_value": 1e-9}, "the verdict was not refuted and is refuted"),
+    ],
+)
+def test_settings_that_changed(change, words):
+    result = replace(BEFORE.result, pilot_runs=0, **change)
+    (found,) = compared(BEFORE, replace(BEFORE, result=result)).changes
+    assert words.replace("\\", "") in found
+
+
+def test_more_runs_are_no_change():
+    assert not compared(BEFORE, replace(BEFORE, result=replace(BEFORE.result, runs=40_000))).has_changed
+
+
+def test_audits_that_disappear_and_that_are_new():
+    both = Suite(title="", entries=(BEFORE, replace(BEFORE, name="two")))
+    alone = Suite(title="", entries=(BEFORE,))
+    assert [found.changes for found in compare(both, alone)] == [NONE, ("the audit has disappeared",)]
+    assert [found.has_changed for found in compare(alone, both)] == [False, False]
+    assert compare(alone, both)[1].notes == ("new: it was not recorded before",)
+
+
+def test_outputs_of_a_form_that_did_not_come_before():
+    def raises(answer, rng):
+        if rng.random() < 0.01:
+            raise ValueError
+        return answer + rng.laplace()
+
+    def plain(answer, rng):
+        return answer + rng.laplace()
+
+    before, after = (entry(mechanism, runs=5_000, jobs=1) for mechanism in (plain, raises))
+    changes = compared(before, after).changes
+    assert "Pr[a raises ValueError | x] was 0 (0 of 5,000) and is 0.0" in " ".join(changes)
+    assert compared(after, before).has_changed
+
+
+def test_forms():
+    def mixed(answer, size, rng):
+        outputs = np.array([1.0, np.nan, np.inf, 2.0])[rng.integers(0, 4, size)]
+        return outputs
+
+    def objects(answer, rng):
+        return [None, "a", True, (1, 2), 3][rng.integers(0, 5)]
+
+    def vectors(answer, size, rng):
+        return np.where(rng.random((size, 2)) < 0.5, np.nan, 1.0)
+
+    def forms(mechanism):
+        return {form for form, _, _ in recount(mechanism, X, Y, UPPER, runs=2_000, jobs=1).forms}
+
+    assert forms(mixed) == {"number", "NaN", "infinity"}
+    assert forms(objects) == {"None", "text", "boolean", "tuple of 2", "number"}
+    assert forms(vectors) == {"vector of 2", "vector of 2 with NaN"}
+
+
+def test_events_that_were_not_counted_again_are_not_compared():
+    after = replace(BEFORE, recounts=())
+    found = compared(BEFORE, after)
+    assert (found.p_value, found.has_changed) == (None, False)
+    assert "not compared" in found.notes[0]
+    assert compared(replace(BEFORE, recounts=()), BEFORE).notes == ()
+
+
+def test_an_accepted_finding_holds_until_its_day():
+    broken = entry(laplace(0.5))
+    assert broken.result.is_refuted
+    accepted = replace(broken, accepted=Accepted(reason="the noise is a known fault", until="2027-06-30"))
+    day = datetime.date(2027, 6, 30)
+    assert not compared(accepted, broken, today=day).has_changed
+    assert "accepted until 2027-06-30: the noise is a known fault" in compared(accepted, broken, today=day).notes
+    (expired,) = compared(accepted, broken, today=day + datetime.timedelta(days=1)).changes
+    assert "which has passed" in expired
+    mended = compared(accepted, BEFORE, today=day)
+    assert "no longer found" in mended.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("reason", "until", "words"),
+    [("", "2027-01-01", "needs a reason"), ("x", "soon", "is no day"), ("x", "2027-13-01", "is no day")],
+)
+def test_an_acceptance_needs_a_reason_and_a_day(reason, until, words):
+    with pytest.raises(RecordError, match=words):
+        Accepted(reason=reason, until=until)
+
+
+def test_records_keep_recounts_and_acceptance(tmp_path):
+    whole = replace(BEFORE, accepted=Accepted(reason="because", until="2027-01-01"))
+    outcomes = replace(whole.recounts[0], event=Outcomes((None, "a", 3), others=True))
+    suite = Suite(title="", entries=(replace(whole, recounts=(*whole.recounts, outcomes)),))
+    save(suite, tmp_path / "a.json")
+    assert load(tmp_path / "a.json") == suite
+
+
+def test_files_of_the_first_schema_are_read():
+    body = json.loads(to_json(Suite(title="", entries=(BEFORE,))))
+    body["schema"] = 1
+    for one in body["suite"]["entries"]:
+        del one["recounts"], one["accepted"]
+    suite = from_json(json.dumps(body))
+    assert suite.entries[0].result == BEFORE.result
+    assert suite.entries[0].recounts == ()
+
+
+@pytest.mark.parametrize("damage", [("hits_x", 30_000), ("hits_x", "many"), ("runs_y", 0)])
+def test_a_damaged_recount_is_an_error(damage):
+    body = json.loads(to_json(Suite(title="", entries=(BEFORE,))))
+    body["suite"]["entries"][0]["recounts"][0]["counts"][damage[0]] = damage[1]
+    with pytest.raises(RecordError):
+        from_json(json.dumps(body))
+
+
+def test_a_recount_is_of_runs_of_its_own():
+    """Neither the audit's pilot nor its main runs come again."""
+    result = check(laplace(1.0), X, Y, claim=PureDP(1.0), runs=4_000, seed=3, sequential=True)
+    again = recount(laplace(1.0), X, Y, result.event, runs=4_000, seed=3)
+    assert again.counts != result.counts
+    assert again == recount(laplace(1.0), X, Y, result.event, runs=4_000, seed=3)
+    with pytest.raises(OptionError, match="is no event"):
+        recount(laplace(1.0), X, Y, "output > 1")

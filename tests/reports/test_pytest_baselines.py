@@ -1,0 +1,187 @@
+"""Baselines of the pytest plugin: saved, compared with, damaged, expired. Seeds follow from names."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dpaudit import load
+
+from .test_pytest_plugin import MECHANISMS, ONE_OF_EACH, _loaded, project, run, text_of
+
+pytest_plugins = ["pytester"]
+__all__ = ["_loaded", "project"]
+
+THREE = """
+from mechanisms import *
+
+def test_one(dp_audit):
+    dp_audit(good, X, Y, claim=PureDP(1.0), runs=20_000)
+
+def test_two(dp_audit):
+    dp_audit(good, X, Y, claim=PureDP(1.0))
+    dp_audit(good, X, Y, claim=PureDP(2.0))
+"""
+
+
+def baseline(project, name="main"):
+    return project.path / "dp_audit_baselines" / f"{name}.json"
+
+
+def edit(project, change):
+    """Changes a saved baseline by hand."""
+    body = json.loads(baseline(project).read_text(encoding="utf-8"))
+    change(body)
+    baseline(project).write_text(json.dumps(body), encoding="utf-8")
+
+
+def test_what_has_not_changed_passes(project):
+    project.makepyfile(THREE)
+    result = run(project, "--dp-audit-save=main")
+    assert f"baseline written to {baseline(project)}" in text_of(result)
+    assert [entry.name.partition("::")[2] for entry in load(baseline(project)).entries] == [
+        "test_one",
+        "test_two",
+        "test_two #2",
+    ]
+    run(project, "--dp-audit-compare=main").assert_outcomes(passed=2)
+    before = baseline(project).read_bytes()
+    run(project, "--dp-audit-save=main")
+    assert baseline(project).read_bytes() == before  # nothing in it but what matters
+
+
+def test_other_noise_fails_with_the_counts(project):
+    """Twice the noise keeps the claim, and is a change all the same."""
+    project.makepyfile(THREE)
+    run(project, "--dp-audit-save=main")
+    project.makepyfile(mechanisms=MECHANISMS.replace("scale=1.0", "scale=2.0"))
+    result = run(project, "--dp-audit-compare=main", "-k", "one")
+    result.assert_outcomes(failed=1, deselected=1)
+    text = text_of(result)
+    assert "CHANGED since baseline main" in text
+    assert "p-value" in text
+    assert "--dp-audit-save=main" in text
+
+
+def test_a_weaker_claim_and_fewer_runs_fail(project):
+    project.makepyfile(THREE)
+    run(project, "--dp-audit-save=main")
+    project.makepyfile(THREE.replace("PureDP(2.0)", "PureDP(3.0)").replace("20_000", "10_000"))
+    text = text_of(run(project, "--dp-audit-compare=main"))
+    assert "the claim was 2-DP and is 3-DP" in text
+    assert "the runs on each dataset fell from 20,000 to 10,000" in text
+
+
+def test_an_audit_that_has_disappeared_fails_the_session(project):
+    name = "test_an_audit_that_has_disappeared_fails_the_session"
+    project.makepyfile(THREE)
+    run(project, "--dp-audit-save=main")
+    project.makepyfile(THREE.replace("    dp_audit(good, X, Y, claim=PureDP(2.0))\n", ""))
+    result = run(project, "--dp-audit-compare=main")
+    result.assert_outcomes(passed=2)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert f"{name}.py::test_two #2: the audit has disappeared since main was saved" in text_of(result)
+    # Not so where the test was left out on purpose.
+    assert run(project, "--dp-audit-compare=main", "-k", "one").ret == pytest.ExitCode.OK
+    assert run(project, "--dp-audit-compare=main", f"{name}.py::test_one").ret == pytest.ExitCode.OK
+    project.mkdir("elsewhere")
+    project.makepyfile(**{"elsewhere/test_other": "def test_it(): pass"})
+    assert run(project, "--dp-audit-compare=main", "elsewhere").ret == pytest.ExitCode.OK
+
+
+def test_a_test_that_has_disappeared_fails_the_session(project):
+    project.makepyfile(THREE)
+    run(project, "--dp-audit-save=main")
+    project.makepyfile(THREE.replace("test_one", "tast_one"))
+    result = run(project, "--dp-audit-compare=main")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "::test_one: the audit has disappeared" in text_of(result)
+
+
+def test_a_new_audit_passes(project):
+    project.makepyfile(THREE.replace("    dp_audit(good, X, Y, claim=PureDP(2.0))\n", ""))
+    run(project, "--dp-audit-save=main")
+    project.makepyfile(THREE)
+    assert run(project, "--dp-audit-compare=main").ret == pytest.ExitCode.OK
+
+
+def test_an_accepted_finding_passes_until_its_day(project):
+    project.makepyfile(ONE_OF_EACH)
+    run(project, "--dp-audit-save=main").assert_outcomes(passed=1, failed=1)
+    run(project, "--dp-audit-compare=main").assert_outcomes(passed=1, failed=1)
+
+    def accept(until):
+        def change(body):
+            body["suite"]["entries"][0]["accepted"] = {"type": "Accepted", "reason": "known", "until": until}
+
+        edit(project, change)
+
+    accept("2999-01-01")
+    result = run(project, "--dp-audit-compare=main")
+    result.assert_outcomes(passed=2)
+    assert "refuted, accepted until 2999-01-01: known" in text_of(result)
+    run(project, "--dp-audit-save=main")
+    assert load(baseline(project)).entries[0].accepted is not None  # saving anew keeps it
+    accept("2020-01-01")
+    result = run(project, "--dp-audit-compare=main")
+    result.assert_outcomes(passed=1, failed=1)
+    assert "accepted until 2020-01-01: known, which has passed" in text_of(result)
+
+
+def test_a_marker_accepts_too(project):
+    project.makepyfile(
+        ONE_OF_EACH.replace(
+            "def test_bad", "@pytest.mark.dp_audit(accepted='known', until='2999-01-01')\ndef test_bad"
+        ).replace("from mech", "import pytest\nfrom mech")
+    )
+    run(project).assert_outcomes(passed=2)
+    project.makepyfile(
+        ONE_OF_EACH.replace("def test_bad", "@pytest.mark.dp_audit(accepted='known')\ndef test_bad").replace(
+            "from mech", "import pytest\nfrom mech"
+        )
+    )
+    result = run(project)
+    result.assert_outcomes(passed=1, errors=1)
+    assert "is no day" in text_of(result)
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda body: body.update(schema=99), "schema=99 is not understood"),
+        (lambda body: body["suite"]["entries"][0]["result"]["counts"].update(hits_x=-1), "impossible"),
+        (lambda body: body.pop("suite"), "are not audit results"),
+    ],
+)
+def test_a_damaged_baseline_is_an_error(project, damage, words):
+    project.makepyfile(THREE)
+    run(project, "--dp-audit-save=main")
+    edit(project, damage)
+    result = run(project, "--dp-audit-compare=main")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert words in text_of(result)
+
+
+def test_a_missing_baseline_is_an_error(project):
+    project.makepyfile(THREE)
+    result = run(project, "--dp-audit-compare=nothing")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "nothing.json cannot be read" in text_of(result)
+
+
+def test_a_session_that_breaks_off_saves_nothing(project):
+    project.makepyfile(ONE_OF_EACH + "\nimport pytest\ndef test_stop():\n    pytest.exit('enough')\n")
+    run(project, "--dp-audit-save=main")
+    assert not baseline(project).exists()
+
+
+def test_workers_save_and_compare(project):
+    project.makepyfile(THREE)
+    run(project, "--dp-audit-save=main", "--dp-audit-runs=2_000")
+    options = ("-n", "2", "--dp-audit-runs=2_000", "--dp-audit-compare=main")
+    project.runpytest_subprocess(*options).assert_outcomes(passed=2)
+    project.makepyfile(THREE.replace("    dp_audit(good, X, Y, claim=PureDP(2.0))\n", ""))
+    result = project.runpytest_subprocess(*options)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "#2: the audit has disappeared" in text_of(result)
