@@ -34,6 +34,8 @@ from .options import (
 from .patterns import pairs_of
 from .verdicts import AuditResult, Verdict
 
+LEAST_SEARCH = 4 * LEAST_FIRST
+"""Executions that a search needs at least."""
 _RUNS = 1_000_000  # of the audit where none are given
 _EXAMPLES = 3  # the kind of seed of what a strategy draws
 _SHOWN, _WIDTH = 5, 160  # pairs and characters of a line, in words
@@ -206,7 +208,7 @@ def find_worst_pair(
     sampler, distance, jobs = as_sampler(mechanism, name), check_distance(distance), check_jobs(jobs)
     seed = check_seed(seed)
     size = _RUNS if runs is None else check_runs(runs)
-    budget = max(size, 4 * LEAST_FIRST) if search_runs is None else _check_search_runs(search_runs)
+    budget = max(size, LEAST_SEARCH) if search_runs is None else _check_search_runs(search_runs)
     if adjacency is not None:
         check_adjacency(adjacency)
     bits = _check_options(options)["bits"] is True
@@ -285,11 +287,11 @@ def _check_options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_search_runs(search_runs: Any) -> int:
-    least = 4 * LEAST_FIRST
     is_number = isinstance(search_runs, numbers.Real) and not isinstance(search_runs, bool)
-    if not is_number or search_runs != round(search_runs) or search_runs < least:
+    if not is_number or search_runs != round(search_runs) or search_runs < LEAST_SEARCH:
         raise OptionError(
-            f"search_runs={search_runs!r} is no number of executions to search with; use a whole number >= {least}.",
+            f"search_runs={search_runs!r} is no number of executions to search with; use a whole number >= "
+            f"{LEAST_SEARCH}.",
             search_runs=search_runs,
         )
     return int(search_runs)

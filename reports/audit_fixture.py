@@ -18,7 +18,7 @@ from ..audit.comparison import compare
 from ..audit.errors import OptionError
 from ..audit.records import Entry, Suite
 from ..audit.recounts import Accepted, recount
-from ..audit.search import find_worst_pair
+from ..audit.search import LEAST_SEARCH, find_worst_pair
 from ..audit.statements import StatementResult
 from ..audit.verdicts import AuditResult, Verdict
 from .audit_failure import Case, change_message, failure_message
@@ -91,6 +91,7 @@ class DPAudit:
             raise OptionError("a pair and neighbours= are two ways to say the same; give x and y, or neighbours=.")
         else:
             options["keep_datasets"] = True  # nobody else knows the pair
+            options.setdefault("search_runs", max(self._session.settings.runs, LEAST_SEARCH))
             found = find_worst_pair(mechanism, neighbours, claim=claim, **options)
             result, x, y, how = found.audit, found.x, found.y, found
         entry = Entry(name=label, result=result, recounts=self._recounts(mechanism, x, y, result, options, label))
