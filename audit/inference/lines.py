@@ -37,8 +37,8 @@ def best_lines(claims: Sequence[Claim], p: float, q: float, runs: float) -> list
     """The `best_line` for each of several claims."""
     error = math.sqrt(q * (1.0 - q) / runs)
     near = [q, *(at for at in (q - 2 * error, q + 2 * error, 0.98 * q, q + 0.02 * (1 - q)) if 0.0 < at < 1.0)]
-    points = dict.fromkeys(map(_rounded, near))
-    return [max((supporting_line(claim, at) for at in points), key=lambda line: _won(line, p, q)) for claim in claims]
+    points = list(dict.fromkeys(map(_rounded, near)))
+    return [max(_supporting_lines(claim, points), key=lambda line: _won(line, p, q)) for claim in claims]
 
 
 def _won(line: Line, p: float, q: float) -> float:
@@ -55,7 +55,6 @@ def _rounded(q: float) -> float:
     return min(max(math.sin(round(angle / step) * step) ** 2, 0.5 * q), 0.5 * (1.0 + q))
 
 
-@lru_cache(maxsize=1 << 14)
 def supporting_line(claim: Claim, q: float) -> Line:
     """A line above the claim's boundary on all of [0, 1] that nearly touches it at `q` in (0, 1).
 
@@ -72,12 +71,28 @@ def supporting_line(claim: Claim, q: float) -> Line:
     """
     if not 0.0 < q < 1.0:
         raise OptionError(f"q={q!r} is not inside (0, 1); a line is placed at a probability.", q=q)
-    h = _STEP * min(q, 1.0 - q)
-    values, rests = claim.max_power([q - h, q, q + h])
-    # Differences of whichever of B and 1 − B is small.
-    small = values if values[1] < 0.5 else -rests
-    before, after = (float(rise) / h for rise in np.diff(small))
-    error = 8 * np.finfo(float).eps * abs(float(small[1])) / h
-    slope = max(0.5 * (before + after), 0.0)
-    intercept = float(values[1]) - slope * q + max(before - after, 0.0) * h + error * q
-    return Line(float(slope + error), float(min(max(intercept, 0.0), 1.0)))
+    return _supporting_lines(claim, [q])[0]
+
+
+@lru_cache(maxsize=1 << 12)
+def _known(claim: Claim) -> dict[float, Line]:
+    """Lines that have been found, by where they touch."""
+    return {}
+
+
+def _supporting_lines(claim: Claim, points: Sequence[float]) -> list[Line]:
+    """The `supporting_line` at each of these points."""
+    known = _known(claim)
+    if missing := [q for q in points if q not in known]:
+        q = np.array(missing)
+        h = _STEP * np.minimum(q, 1.0 - q)
+        values, rests = (part.reshape(3, -1) for part in claim.max_power(np.concatenate([q - h, q, q + h])))
+        # Differences of whichever of B and 1 − B is small.
+        small = np.where(values[1] < 0.5, values, -rests)
+        before, after = np.diff(small, axis=0) / h
+        error = 8 * np.finfo(float).eps * np.abs(small[1]) / h
+        slope = np.maximum(0.5 * (before + after), 0.0)
+        intercept = values[1] - slope * q + np.maximum(before - after, 0.0) * h + error * q
+        for place, at in enumerate(missing):
+            known[at] = Line(float(slope[place] + error[place]), float(min(max(intercept[place], 0.0), 1.0)))
+    return [known[q] for q in points]
