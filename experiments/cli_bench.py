@@ -1,4 +1,4 @@
-"""The command line's benchmarks: ``dpaudit bench cost | experiments | errata | inference | detection``."""
+"""The command line's benchmarks: ``dpaudit bench cost | experiments | errata | inference | detection | regression``."""
 
 from __future__ import annotations
 
@@ -149,6 +149,44 @@ def bench_detection(
 
     effort = effort_for(quick=quick, audits=None, sequential_audits=None, jobs=jobs, only=only or [])
     _measure(DETECTION, table, only, effort, out, resume=resume)
+
+
+@bench.command("regression")
+def bench_regression(
+    table: Annotated[
+        list[str] | None,
+        typer.Option(help="sessions, planted or calibration; all by default.", show_default=False),
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="A row by name, such as a bug; all by default.", show_default=False)
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few sessions and repetitions, to see that everything works.")
+    ] = False,
+    sessions: Annotated[
+        int | None, typer.Option(help="Sessions of thirty audits.", show_default="1000, quick 4")
+    ] = None,
+    jobs: Jobs = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue what --out holds instead of replacing it.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for regression.md and regression.json.", show_default=False)
+    ] = None,
+) -> None:
+    """Regression testing: red sessions over correct mechanisms, planted bugs in tests, checks of the noise.
+
+    Rows are written as they are finished, and replace those of the same name in the folder. Exit status 1 if a target
+    is missed.
+
+    Example: `dpaudit bench regression --table planted --out docs/benchmarks`
+    """
+    from .inference_effort import effort_for
+    from .regression_bench import REGRESSION
+
+    wanted = 1_000 if sessions is None and not quick else sessions
+    effort = effort_for(quick=quick, audits=wanted, sequential_audits=None, jobs=jobs, only=only or [])
+    _measure(REGRESSION, table, only, effort, out, resume=resume)
 
 
 def _measure(

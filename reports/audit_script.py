@@ -8,18 +8,18 @@ import functools
 import inspect
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..audit.columns import Coordinates
+from ..audit.columns import Coordinates, Leaves
 from ..audit.events import Event, Intervals, Outcomes, Scored
 from ..audit.inference.lines import best_line
 from ..audit.mechanism import as_sampler
 from ..audit.outputs import Raised
-from ..audit.scores import Additive, LowestBit, Number, Score, Weighted
+from ..audit.scores import Additive, Column, LowestBit, Number, Score, Weighted
 from ..audit.verdicts import AuditResult
 
 _ERRORS, _LEAST, _MOST = 8.0, 1_000, 10_000_000  # standard errors to be seen, and the runs that this may take
@@ -71,15 +71,13 @@ def script(result: AuditResult, mechanism: Any, x: Any, y: Any, path: Path, opti
     elif _raises(result.event):
         draw = [
             "    def run():",
-            "        try:",
-            f"            return {once}",
-            "        except Exception as error:",
-            '            return f"raises {type(error).__qualname__}"',
+            f"        try: return {once}",
+            '        except Exception as error: return f"raises {type(error).__qualname__}"',
             "    outputs = [run() for _ in range(runs)]",
         ]
     else:
         draw = [f"    outputs = [{once} for _ in range(runs)]"]
-    score, inside = _score_and_test(result.event)
+    read, inside = _reading_and_test(result.event)
     lines = [
         f'"""{_plain(result.mechanism)}: {_plain(str(claim))} does not hold. Exit status 1 where that is seen."""',
         *dict.fromkeys(["import numpy as np", *imports]),
@@ -88,15 +86,15 @@ def script(result: AuditResult, mechanism: Any, x: Any, y: Any, path: Path, opti
         f"rng, runs = np.random.default_rng({result.seed % 2**32}), {runs}",
         "def hits(dataset):",
         *draw,
-        f"    v = {score}",
+        *(f"    {part}" for part in read),
         f"    return int(np.count_nonzero({inside}))",
         "p, q = hits(likelier) / runs, hits(other) / runs",
         f"slope, intercept = {line.slope!r}, {line.intercept!r}  # the claim: p <= slope * q + intercept",
-        "beyond = p - slope * q - intercept",
         "error = np.sqrt((p * (1 - p) + slope**2 * q * (1 - q)) / runs + 1 / runs**2)",
-        f'print(f"Pr[{_plain(str(result.event))}]: {{p:.6g}} against {{q:.6g}}, "',
-        '      f"{beyond / error:.1f} standard errors beyond the claim")',
-        f"raise SystemExit(int(beyond > {_SHOWN:g} * error))",
+        "beyond = (p - slope * q - intercept) / error",
+        f'print(f"Pr[{_plain(str(result.event))}]: {{p:.6g}} and {{q:.6g}}, {{beyond:.1f}} standard errors beyond "',
+        '      "the claim")',
+        f"raise SystemExit(int(beyond > {_SHOWN:g}))",
     ]
     return "\n".join(lines) + "\n"
 
@@ -169,21 +167,62 @@ def _literal(value: Any) -> str:
 
 
 def _raises(event: Event) -> bool:
+    """Whether the event can be read only where exceptions are outputs."""
+    if isinstance(event, Scored) and isinstance(event.score, Column) and isinstance(event.score.columns, Leaves):
+        return any(isinstance(leaf, Raised) for _, known in event.score.columns.coded for leaf in known)
     return isinstance(event, Outcomes) and any(isinstance(value, Raised) for value in event.values)
 
 
-def _score_and_test(event: Event) -> tuple[str, str]:
-    """Expressions: for what is looked at of `outputs`, called v, and for whether it lies in the event."""
-    if isinstance(event, Outcomes):
-        values = ", ".join(f"{str(v)!r}" if isinstance(v, Raised) else _literal(v) for v in event.values)
-        plain = "outputs.tolist() if isinstance(outputs, np.ndarray) else outputs"
-        listed = f"[tuple(o) if isinstance(o, list) else o for o in ({plain})]"
-        return listed, f"[o {'not ' * event.others}in [{values}] for o in v]"
-    if isinstance(event, Intervals):
-        return "np.asarray(outputs, dtype=float)", _among(event)
-    if isinstance(event, Scored):
-        return _score(event.score), _among(event.event)
+def _reading_and_test(event: Event) -> tuple[list[str], str]:
+    """Lines that make v of `outputs`, and an expression for which of them lie in the event."""
+    match event:
+        case Outcomes(values, others):
+            plain = "outputs.tolist() if isinstance(outputs, np.ndarray) else outputs"
+            read = f"v = [tuple(o) if isinstance(o, list) else o for o in ({plain})]"
+            return [read], f"[o {'not ' * others}in [{_listed(values)}] for o in v]"
+        case Intervals():
+            return ["v = np.asarray(outputs, dtype=float)"], _among(event)
+        case Scored(Column(Leaves() as leaves, column), inner):
+            return _leaf(leaves, column, inner)
+        case Scored(score, inner):
+            return [f"v = {_score(score)}"], _among(inner)
     raise ScriptError(f"the event {event} cannot be written down.")
+
+
+def _listed(values: Iterable[Any]) -> str:
+    return ", ".join(repr(str(value)) if isinstance(value, Raised) else _literal(value) for value in values)
+
+
+def _leaf(leaves: Leaves, column: int, inside: Intervals) -> tuple[list[str], str]:
+    """The same for a part of outputs that are nested, or no numbers: how they are built, or what stands at a place."""
+
+    def holds(code: float) -> bool:
+        return bool(inside.contains(np.array([code]))[0])
+
+    is_number = "isinstance({0}, (int, float, np.number))"
+    if column == 0:
+        known: tuple[Any, ...] = leaves.builds
+        build = f"build = lambda o: tuple(map(build, o)) if type(o) is tuple else {is_number.format('o')}"
+        read = [build, "v = [build(o) for o in outputs]"]
+    else:
+        place = column - 1 - len(leaves.paths)
+        path, known = (leaves.paths[column - 1], ()) if place < 0 else leaves.coded[place]
+        if len(path) > 1:
+            raise ScriptError(f"the event by {leaves.names[column]} cannot be written in a few lines.")
+        part = f"o[{path[0]}]" if path else "o"
+        is_there = [f"type(o) is tuple and len(o) > {path[0]}"] if path else ["type(o) is not tuple"]
+        if place < 0:
+            condition = " and ".join([*is_there, is_number.format(part)])
+            return [f"v = np.array([float({part}) if {condition} else np.nan for o in outputs])"], _among(inside)
+        condition = " and ".join([*is_there, f"not {is_number.format(part)}"])
+        read = [f"v = [{part} if {condition} else np.nan for o in outputs]"]
+    # What was not seen in the pilot counts as one more code, what is absent as none.
+    chosen = [value for code, value in enumerate(known) if holds(float(code)) != holds(-1.0)]
+    test = f"o {'not ' * holds(-1.0)}in [{_listed(chosen)}]"
+    absent = "(o is np.nan)"
+    if holds(np.nan) != holds(-1.0):
+        test = f"{test} or {absent}" if holds(np.nan) else f"{test} and not {absent}"
+    return read, f"[{test} for o in v]"
 
 
 def _among(event: Intervals) -> str:

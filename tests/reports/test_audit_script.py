@@ -1,0 +1,173 @@
+"""Scripts that show a violation without the library: they run, they are short, and they agree with the audit."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from dpaudit import ApproxDP, GaussianDP, PureDP, check
+from dpaudit.reports.audit_script import ScriptError, script
+
+MODULE = """
+from dataclasses import dataclass
+import numpy as np
+
+def block(answer, size, rng):
+    return answer + rng.laplace(scale=0.5, size=size)
+
+def scaled(answer, size, rng, scale=1.0):
+    return answer + rng.laplace(scale=scale, size=size)
+
+def single(answer, rng):
+    return answer + rng.laplace(scale=0.5)
+
+def coin(answer, size, rng):
+    return (rng.random(size) < 0.05) ^ bool(answer)
+
+def words(answer, rng):
+    return "yes" if rng.random() < (0.9 if answer else 0.2) else "no"
+
+def raising(answer, rng):
+    if rng.random() < (0.3 if answer else 0.02):
+        raise ValueError("too small")
+    return 1.0
+
+def nothing(answer, rng):
+    return None if rng.random() < (0.3 if answer else 0.02) else (1, "a")
+
+def second(answer, rng):
+    return rng.random(), rng.random() + 0.9 * answer
+
+def third(answer, rng):
+    return rng.random(), "abc"[int(rng.random() < (0.9 if answer else 0.2))]
+
+def vector(answer, size, rng):
+    return answer + rng.laplace(scale=1.0, size=(size, 4))
+
+def first(answer, size, rng):
+    outputs = rng.laplace(scale=1.0, size=(size, 3))
+    outputs[:, 0] += 3 * answer
+    return outputs
+
+def bits(answer, size, rng):
+    return answer + rng.laplace(size=size)
+
+def normal(answer, size, rng):
+    return answer + rng.normal(scale=0.5, size=size)
+
+@dataclass(frozen=True)
+class Noisy:
+    scale: float
+
+    def sample(self, answer, size, rng):
+        return answer + rng.laplace(scale=self.scale, size=size)
+
+    def draw(self, answer, size, rng):
+        return self.sample(answer, size, rng)
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    (tmp_path / "of_users.py").write_text(MODULE, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("of_users")
+    sys.modules.pop("of_users", None)
+
+
+def run(text, folder):
+    (folder / "alone.py").write_text(text, encoding="utf-8")
+    done = subprocess.run([sys.executable, "alone.py"], capture_output=True, text=True, check=False, cwd=folder)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+def made(mechanism, path, x=1.0, y=0.0, claim=None, **options):
+    result = check(mechanism, x, y, claim=claim or PureDP(1.0), runs=20_000, alpha=1e-5, jobs=1, **options)
+    assert result.is_refuted
+    return script(result, mechanism, x, y, path, options)
+
+
+CASES = {
+    "block": lambda m: m.block,
+    "partial": lambda m: functools.partial(m.scaled, scale=0.5),
+    "single": lambda m: m.single,
+    "coin": lambda m: m.coin,
+    "words": lambda m: m.words,
+    "raising": lambda m: m.raising,
+    "nothing": lambda m: m.nothing,
+    "second": lambda m: m.second,
+    "third": lambda m: m.third,
+    "vector": lambda m: m.vector,
+    "first": lambda m: m.first,
+    "object": lambda m: m.Noisy(0.5),
+    "method": lambda m: m.Noisy(0.5).draw,
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_shows_the_violation(name, module, tmp_path):
+    text = made(CASES[name](module), tmp_path / "test_them.py")
+    assert len(text.splitlines()) <= 20
+    assert "dpaudit" not in text
+    done = run(text, tmp_path)
+    assert done.returncode == 1, done.stdout
+    assert "standard errors beyond the claim" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "claim", "options"),
+    [
+        ("normal", ApproxDP(1.0, 0.01), {}),
+        ("normal", GaussianDP(1.0), {}),
+        ("bits", PureDP(1.0), {"bits": True}),
+    ],
+)
+def test_other_claims_and_the_low_bits(name, claim, options, module, tmp_path):
+    text = made(getattr(module, name), tmp_path / "test_them.py", claim=claim, **options)
+    assert run(text, tmp_path).returncode == 1
+
+
+def test_a_claim_that_holds_is_not_called_broken(module, tmp_path):
+    """The wrong twin: the same script with a mechanism that keeps its claim; 5 standard errors, 3e-7."""
+    text = made(module.block, tmp_path / "test_them.py")
+    (tmp_path / "of_users.py").write_text(MODULE.replace("scale=0.5", "scale=1.0"), encoding="utf-8")
+    assert run(text, tmp_path).returncode == 0
+
+
+def test_datasets_are_written_down(module, tmp_path):
+    def summed(mechanism):
+        return lambda rows, size, rng: mechanism(float(np.sum(rows)), size, rng)
+
+    result = check(summed(module.block), [1.0], [0.0], claim=PureDP(1.0), runs=5_000, jobs=1)
+    rows = np.array([[1.0, 2.5], [0.0, -1.0]])
+    text = script(result, module.block, rows, np.ones((40, 3), dtype=np.float32), tmp_path, {})
+    assert "np.array([[1.0, 2.5], [0.0, -1.0]], dtype='float64')" in text
+    assert "np.full((40, 3), 1.0)" in text
+
+
+def test_what_cannot_be_written_down_is_said(module, tmp_path):
+    result = check(module.block, 1.0, 0.0, claim=PureDP(1.0), runs=5_000, jobs=1)
+
+    def local(answer, size, rng):
+        return module.block(answer, size, rng)
+
+    class Odd:
+        def sample(self, answer, size, rng):
+            return module.block(answer, size, rng)
+
+    for mechanism, x, words in (
+        (local, 1.0, "is defined inside something else"),
+        (lambda answer, size, rng: 1.0, 1.0, "is defined inside something else"),
+        (Odd(), 1.0, "of type .*Odd cannot be written down"),
+        (module.block, object(), "a object cannot be written as a literal"),
+        (module.block, list(range(5_000)), "too long"),
+        (module.block, float("nan"), "cannot be written as a literal"),
+    ):
+        with pytest.raises(ScriptError, match=words):
+            script(result, mechanism, x, 0.0, tmp_path, {})
