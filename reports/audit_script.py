@@ -92,8 +92,7 @@ def script(result: AuditResult, mechanism: Any, x: Any, y: Any, path: Path, opti
         f"slope, intercept = {line.slope!r}, {line.intercept!r}  # the claim: p <= slope * q + intercept",
         "error = np.sqrt((p * (1 - p) + slope**2 * q * (1 - q)) / runs + 1 / runs**2)",
         "beyond = (p - slope * q - intercept) / error",
-        f'print(f"Pr[{_plain(str(result.event))}]: {{p:.6g}} and {{q:.6g}}, {{beyond:.1f}} standard errors beyond "',
-        '      "the claim")',
+        f'print(f"Pr[{_plain(str(result.event))}]:", p, q, f"{{beyond:.1f}} standard errors beyond the claim")',
         f"raise SystemExit(int(beyond > {_SHOWN:g}))",
     ]
     return "\n".join(lines) + "\n"
