@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .audit.adjacency import AddRemove, Adjacency, Local, Replace, UserLevel, Within
     from .audit.bounds import epsilon_lower
+    from .audit.calibration import check_noise
     from .audit.cell_counts import CellCounts
     from .audit.check import check
     from .audit.claims import ApproxDP, Claim, GaussianDP, PureDP
@@ -17,11 +18,21 @@ if TYPE_CHECKING:
     from .audit.errors import AuditError
     from .audit.given_outputs import check_outputs
     from .audit.graphs import EdgeNeighbours, NodeNeighbours
+    from .audit.independence import check_independence
     from .audit.measure import count_cells
+    from .audit.noise_laws import (
+        ExponentialNoise,
+        GaussianNoise,
+        GeometricNoise,
+        GumbelNoise,
+        LaplaceNoise,
+        NoiseLaw,
+    )
     from .audit.propositions import NFoldComposition, ProbabilityPreservation
     from .audit.records import Entry, Suite, load, save
     from .audit.renyi import RenyiDP, ZeroConcentratedDP
     from .audit.search import WorstPair, find_worst_pair
+    from .audit.slopes import check_slope
     from .audit.statements import Point, StatementResult
     from .audit.verdicts import AuditResult, Verdict
 
@@ -30,6 +41,7 @@ _WHERE = {
     for module, names in {
         "adjacency": "AddRemove Adjacency Local Replace UserLevel Within",
         "bounds": "epsilon_lower",
+        "calibration": "check_noise",
         "cell_counts": "CellCounts",
         "check": "check",
         "claims": "ApproxDP Claim GaussianDP PureDP",
@@ -38,11 +50,14 @@ _WHERE = {
         "errors": "AuditError",
         "given_outputs": "check_outputs",
         "graphs": "EdgeNeighbours NodeNeighbours",
+        "independence": "check_independence",
         "measure": "count_cells",
+        "noise_laws": "ExponentialNoise GaussianNoise GeometricNoise GumbelNoise LaplaceNoise NoiseLaw",
         "propositions": "NFoldComposition ProbabilityPreservation",
         "records": "Entry Suite load save",
         "renyi": "RenyiDP ZeroConcentratedDP",
         "search": "WorstPair find_worst_pair",
+        "slopes": "check_slope",
         "statements": "Point StatementResult",
         "verdicts": "AuditResult Verdict",
     }.items()
@@ -55,6 +70,15 @@ __all__ = [
     "find_worst_pair",
     "epsilon_lower",
     "count_cells",
+    "check_noise",
+    "check_slope",
+    "check_independence",
+    "NoiseLaw",
+    "LaplaceNoise",
+    "GaussianNoise",
+    "GeometricNoise",
+    "GumbelNoise",
+    "ExponentialNoise",
     "CellCounts",
     "AuditResult",
     "StatementResult",

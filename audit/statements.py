@@ -114,6 +114,8 @@ class StatementResult:
         Fixes every number.
     largest_width : float
         Width of an interval above which the check says too little and is inconclusive.
+    notes : tuple of str
+        What else a reader should know.
     versions : tuple of (str, str)
     environment : dict
         Timings: all that may differ between two runs with the same seed. Not compared.
@@ -127,11 +129,13 @@ class StatementResult:
     runs: int
     seed: int
     largest_width: float = math.inf
+    notes: tuple[str, ...] = ()
     versions: tuple[tuple[str, str], ...] = ()
     environment: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "points", tuple(self.points))
+        object.__setattr__(self, "notes", tuple(self.notes))
         if not self.points or not all(isinstance(point, Point) for point in self.points):
             raise OptionError("a statement without numbers says nothing; give at least one Point.", points=self.points)
         if isinstance(self.runs, bool) or not isinstance(self.runs, int) or self.runs < 1:
@@ -168,12 +172,12 @@ class StatementResult:
         worst, confidence = self.worst, f"{100 * (1 - self.alpha):.12g}% confidence"
         quantity = f"{self.quantity} at {worst.at}" if worst.at else self.quantity
         text = f"{self.verdict.name.replace('_', ' ')}: {quantity} in {worst.interval}, {worst.allowed} ({confidence})"
-        if self.verdict is Verdict.INCONCLUSIVE:
+        if self.verdict is Verdict.INCONCLUSIVE and not self.notes:
             wanted = "" if math.isinf(self.largest_width) else f" at most {self.largest_width:.2g} wide"
             text += f"; intervals{wanted} are needed for every number, so use more runs"
         if len(self.points) > 1:
             text += f"; {len(self.points)} numbers were looked at"
-        return text
+        return "\n  note: ".join([text, *self.notes])
 
     def __repr__(self) -> str:
         return f"<StatementResult {self.quantity}: {self.verdict.value}, {self.worst.interval}, {self.worst.allowed}>"

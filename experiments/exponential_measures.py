@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy.optimize import brentq
-from scipy.special import logit, logsumexp
 
 from ..audit.errors import DatasetError
 from ..audit.inference.binomial import clopper_pearson
 from ..audit.inference.simultaneous import ratio_intervals
+from ..audit.slopes import METHOD, slope_points
 from ..audit.statements import Point, StatementResult
 from .simulate import event_hits, outcome_counts
 
@@ -69,71 +66,19 @@ def loss_halves(
 def fitted_slope(
     mechanism: Any, utilities: Sequence[float], slope: float, *, runs: int, alpha: float, seed: int
 ) -> StatementResult:
-    """The slope of the log-probabilities in the utility against the stated one: fitted to all, and of single pairs.
-
-    The first point is the fit by maximum likelihood, with half of alpha. Counts of a multinomial law with
-    log-probabilities a + b u(r) are fitted as independent Poisson counts with that log mean: the likelihood in b is
-    the same. Its interval holds the slopes b with n·KL(b̂ ‖ b) ≤ ln(2/alpha), KL the divergence of one run's law: by
-    Chernoff's bound for an exponential family it misses with probability alpha at most, however few the runs.
-
-    The other points, in the order of the candidates, are ln(p/p_best)/(u − u_best) of each candidate below the best:
-    of the runs that chose either of the two, those with the candidate are binomial, so these limits are exact.
-
-    References
-    ----------
-    Baker (1994), The multinomial-Poisson transformation. Boucheron, Lugosi & Massart (2013), Concentration
-    inequalities, Section 2.2 (Chernoff's bound).
-    """
+    """The slope of the log-probabilities in the utility against the stated one, see `slope_points`."""
     u = np.asarray(utilities, dtype=np.float64)
     counts = outcome_counts(mechanism, utilities, len(u), runs, seed=seed)
-    points = [Point(at="the fit", **_fit(u, counts, alpha / 2), low=slope, high=slope)]
-    best, below = int(u.argmax()), np.flatnonzero(u < u.max())
-    for place in below:
-        step = float(u[place] - u[best])
-        hits, either = int(counts[place]), int(counts[place] + counts[best])
-        values = (hits / max(either, 1), *_limits(hits, either, alpha / (2 * len(below))))
-        estimate, upper, lower = (float(logit(value)) / step for value in values)
-        at = f"utilities {u[place]:g} and {u[best]:g}"
-        points.append(Point(at=at, estimate=estimate, lower=lower, upper=upper, low=slope, high=slope))
     return StatementResult(
         statement="The log-probability of a candidate grows with its utility at the stated rate.",
         quantity="slope",
-        points=tuple(points),
+        points=tuple(slope_points(u, counts, slope, alpha)),
         alpha=alpha,
-        method="Poisson regression with log link (statsmodels), interval by Chernoff's bound on the likelihood ratio; "
-        "exact limits of pairs' log odds",
+        method=METHOD,
         runs=runs,
         seed=seed,
         largest_width=slope,
     )
-
-
-def _fit(u: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], alpha: float) -> dict[str, float]:
-    """The slope in u of the log of the counts' means, with its interval, as fields of a point."""
-    import statsmodels.api as sm
-    from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
-
-    seen = u[counts > 0]
-    if seen.min() == seen.max() and seen[0] in (u.min(), u.max()):  # the likelihood grows without end
-        return {"estimate": math.copysign(math.inf, seen[0] - u.mean()), "lower": -math.inf, "upper": math.inf}
-    with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
-        # With two candidates the fitted means are the counts, and nothing is left for a dispersion, which is not used.
-        warnings.simplefilter("ignore", PerfectSeparationWarning)
-        fit = sm.GLM(counts, sm.add_constant(u - u.mean()), family=sm.families.Poisson()).fit(tol=1e-12)
-    runs, mean, slope = float(counts.sum()), float(counts @ u / counts.sum()), float(fit.params[1])
-
-    def beyond(other: float) -> float:
-        """n·KL(slope ‖ other) less what the interval allows."""
-        gap = (slope - other) * mean - float(logsumexp(slope * u)) + float(logsumexp(other * u))
-        return runs * gap - math.log(2 / alpha)
-
-    ends = []
-    for side in (-1.0, 1.0):
-        step = side / math.sqrt(runs)
-        while beyond(slope + step) < 0:
-            step *= 2
-        ends.append(float(brentq(beyond, slope, slope + step)))
-    return {"estimate": slope, "lower": ends[0], "upper": ends[1]}
 
 
 def utility_tail(

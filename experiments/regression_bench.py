@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .bench_page import Page
+from .regression_noise import NOISE
 from .regression_sessions import PLANTED, SESSIONS
 
-REGRESSION = Page("regression", "Regression testing, measured", (SESSIONS, PLANTED))
+REGRESSION = Page("regression", "Regression testing, measured", (SESSIONS, PLANTED, NOISE))

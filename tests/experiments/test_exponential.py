@@ -13,9 +13,9 @@ from scipy import stats
 from dpaudit import Local, Verdict
 from dpaudit.audit.errors import DatasetError
 from dpaudit.audit.records import Entry
+from dpaudit.audit.slopes import fit_slope
 from dpaudit.experiments.exponential_figures import halves_figure, slopes_figure
 from dpaudit.experiments.exponential_measures import (
-    _fit,
     candidate_probability,
     fitted_slope,
     loss_halves,
@@ -125,7 +125,7 @@ def test_slope_interval_misses_no_more_often_than_it_says(runs, slope):
     u, alpha, missed = np.array([0.0, 1.0]), 0.05, 0.0
     chances = stats.binom(runs, 1 / (1 + math.exp(-slope))).pmf(np.arange(runs + 1))
     for hits, chance in enumerate(chances):
-        found = _fit(u, np.array([runs - hits, hits]), alpha)
+        found = fit_slope(u, np.array([runs - hits, hits]), alpha)
         missed += chance * (not found["lower"] <= slope <= found["upper"])
     assert missed <= alpha
 

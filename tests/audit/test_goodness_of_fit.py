@@ -1,0 +1,169 @@
+"""Distances from a law and what chance explains of them: against integrals, transforms, enumeration and SciPy."""
+
+import itertools
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from dpaudit.audit.goodness_of_fit import (
+    ad_critical,
+    ad_distance,
+    ad_radius,
+    ad_tail,
+    cell_limits,
+    cell_words,
+    chi_square_distance,
+    chi_square_radius,
+    ks_distance,
+    ks_radius,
+    least,
+)
+
+
+@pytest.mark.parametrize(("tail", "value"), [(0.10, 1.9329578), (0.05, 2.492367), (0.01, 3.878125)])
+def test_anderson_darling_values_of_the_literature(tail, value):
+    """Marsaglia & Marsaglia (2004), Evaluating the Anderson-Darling distribution."""
+    assert ad_critical(tail) == pytest.approx(value, rel=1e-6)
+    assert ad_tail(value) == pytest.approx(tail, rel=1e-6)
+
+
+def transform(s):
+    """E exp(−sA²), from the weights 1/(j(j + 1)) themselves; those beyond 400 by their sums."""
+    inside = mpmath.fsum(mpmath.log1p(2 * s / (j * (j + 1))) for j in range(1, 401))
+    return mpmath.exp(-inside / 2 - s / 401 + s * s / (3 * mpmath.mpf(401) ** 3))
+
+
+@pytest.mark.parametrize("z", [0.3, 2.5, 12.0, 30.0])
+def test_anderson_darling_tail_is_the_inverse_of_its_transform(z):
+    """Talbot's inversion with 40 digits, so that it is right far in the tail as well."""
+    with mpmath.workdps(40):
+        expected = mpmath.invertlaplace(lambda s: (1 - transform(s)) / s, z, method="talbot", degree=30)
+    assert ad_tail(z) == pytest.approx(float(expected), rel=1e-6, abs=1e-13)
+
+
+def test_anderson_darling_tail_falls_from_one_and_inverts():
+    tails = [ad_tail(z) for z in np.linspace(0.0, 60.0, 400)]
+    assert tails[0] == 1.0
+    assert tails[-1] > 0.0
+    assert all(a >= b for a, b in itertools.pairwise(tails))
+    for alpha in (0.5, 1e-3, 1e-6, 1e-12):
+        assert ad_tail(ad_critical(alpha)) == pytest.approx(alpha, rel=1e-9)
+    # Far out it is that of the largest weight alone, Z²/2, but for a factor that no longer changes.
+    factors = [ad_tail(z) / (2 * stats.norm.sf(math.sqrt(2 * z))) for z in (200.0, 400.0)]
+    assert factors[0] == pytest.approx(factors[1], rel=0.01)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_anderson_darling_distance_is_the_weighted_integral(n):
+    u = np.sort(np.random.default_rng(n).random(n))
+
+    def integrand(v):
+        return (np.mean(u <= v) - v) ** 2 / (v * (1 - v))
+
+    edges = [0.0, *u, 1.0]
+    expected = sum(integrate.quad(integrand, a, b)[0] for a, b in itertools.pairwise(edges))
+    assert ad_distance(np.log(u), np.log1p(-u)) == pytest.approx(math.sqrt(expected), rel=1e-6)
+
+
+def test_impossible_values_make_the_distance_large_and_no_nan():
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.array([0.0, 0.0, 0.5, 1.0])), np.log(np.array([1.0, 1.0, 0.5, 0.0]))
+    assert 10 < ad_distance(*logs) < math.inf
+
+
+def test_least_distances_are_those_of_even_grids():
+    """Values at the quantiles (i − ½)/n: nothing is nearer, and chance does not explain so little either."""
+    n = 1000
+    u = (np.arange(n) + 0.5) / n
+    assert ks_distance(u, lambda v: v, lambda v: v) == pytest.approx(1 / (2 * n))
+    assert ad_distance(np.log(u), np.log1p(-u)) < 0.03
+
+
+def test_smirnov_distance_is_scipys():
+    values = np.sort(np.random.default_rng(0).normal(size=500))
+    found = ks_distance(values, stats.laplace.cdf, stats.laplace.cdf)
+    assert found == pytest.approx(stats.kstest(values, "laplace").statistic, rel=1e-12)
+
+
+def test_smirnov_distance_of_a_law_with_atoms_is_found_at_them():
+    """Against every whole number looked at, none of which need have been drawn."""
+    law, values = stats.poisson(3.0), np.sort(np.random.default_rng(1).choice([0.0, 1, 5, 9], size=50))
+    every = np.arange(-1, 60)
+    expected = max(abs(np.mean(values <= k) - law.cdf(k)) for k in every)
+    assert ks_distance(values, law.cdf, lambda v: law.cdf(np.ceil(v) - 1)) == pytest.approx(expected, rel=1e-12)
+    same = np.repeat(np.arange(5.0), [1, 2, 3, 2, 2])
+    own = lambda v: np.searchsorted(same, v, side="right") / 10  # noqa: E731
+    assert ks_distance(same, own, lambda v: np.searchsorted(same, v, side="left") / 10) == 0.0
+
+
+@pytest.mark.parametrize("n", [1, 40, 1000, 100_000, 10**7])
+@pytest.mark.parametrize("alpha", [0.1, 1e-3, 1e-9])
+def test_smirnov_radius_is_exceeded_with_probability_alpha(n, alpha):
+    radius = ks_radius(n, alpha=alpha)
+    assert stats.kstwo.sf(radius, n) <= alpha * (1 + 1e-3)
+    assert radius <= math.sqrt(math.log(2 / alpha) / (2 * n))  # Massart's bound
+
+
+def test_radii_grow_as_alpha_falls_and_shrink_with_draws():
+    for radius in (ks_radius, ad_radius):
+        assert radius(100, alpha=1e-6) > radius(100, alpha=1e-2) > radius(1000, alpha=1e-2)
+
+
+def test_chi_square_keeps_its_alpha():
+    """Simulated for cells with few draws; 4,000 others exceed the threshold as often as said. False alarm: 1e-7."""
+    chances = (0.02, 0.08, 0.3, 0.6)
+    radius = chi_square_radius(50, chances, alpha=0.05)
+    drawn = np.random.default_rng(7).multinomial(50, chances, size=4_000)
+    beyond = sum(chi_square_distance(hits, np.array(chances)) > radius for hits in drawn)
+    assert beyond <= stats.binom.isf(1e-7, 4_000, 0.05)
+    assert beyond > 100
+    assert radius**2 * 50 == pytest.approx(stats.chi2.isf(0.05, 3), rel=0.1)
+
+
+def test_chi_square_of_exact_shares_is_zero():
+    assert chi_square_distance(np.array([1, 1, 2]), np.array([0.25, 0.25, 0.5])) == 0.0
+    assert chi_square_distance(np.array([0, 4]), np.array([0.5, 0.5])) == 1.0
+
+
+def test_limits_of_cells_hold_together():
+    """Every outcome of 9 draws in three cells."""
+    n, alpha, p = 9, 0.1, np.array([0.05, 0.25, 0.7])
+    missed = 0.0
+    for a in range(n + 1):
+        for b in range(n + 1 - a):
+            hits = np.array([a, b, n - a - b])
+            lower, upper = cell_limits(hits, n, alpha=alpha)
+            if np.any(lower > p) or np.any(upper < p):
+                missed += stats.multinomial(n, p).pmf(hits)
+    assert 0 < missed <= alpha
+
+
+def test_draws_from_the_law_are_seldom_far_from_it():
+    """40 draws, the fewest: of 20,000 samples at alpha .01 as many as are exceeded with probability 1e-7 for both."""
+    alpha, n, reps = 0.01, 40, 20_000
+    u = np.sort(np.random.default_rng(5).random((reps, n)), axis=1)
+    far = sum(ad_distance(np.log(row), np.log1p(-row)) > ad_radius(n, alpha=alpha) for row in u)
+    odd = (2 * np.arange(1, n + 1) - 1) / (2 * n)
+    also = int(np.sum(np.abs(u - odd).max(axis=1) + 1 / (2 * n) > ks_radius(n, alpha=alpha)))
+    for count in (far, also):
+        assert stats.binom.isf(1 - 1e-7, reps, alpha) <= count <= stats.binom.isf(1e-7, reps, alpha)
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [((-math.inf, -3.0), "-3 or less"), ((4.0, math.inf), "4 or more"), ((2.0, 2.0), "2"), ((2.0, 7.0), "2 to 7")],
+)
+def test_cells_in_words(cell, words):
+    assert cell_words(cell) == words
+
+
+def test_the_nearest_scale_is_found():
+    values = np.sort(np.random.default_rng(2).exponential(1.04, size=3000))
+    distance = lambda scale: ks_distance(values, *[lambda v: -np.expm1(-v / scale)] * 2)  # noqa: E731
+    expected = min(distance(scale) for scale in np.linspace(0.9, 1.1, 4001))
+    assert least(distance, (0.9, 1.1)) <= expected + 1e-5
+    assert least(distance, (1.0, 1.0)) == distance(1.0)
+    assert least(distance, (0.5, 0.9)) == pytest.approx(distance(0.9))
