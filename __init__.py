@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from .audit.claims import ApproxDP, Claim, GaussianDP, PureDP
     from .audit.curves import PrivacyProfile, TradeOffCurve
     from .audit.domains import Answers, Domain, Graphs, Rows, Values
+    from .audit.equivalence import assert_same_distribution, check_equivalence, check_same_distribution
+    from .audit.equivalence_result import Equivalence, EquivalenceResult
     from .audit.errors import AuditError
     from .audit.given_outputs import check_outputs
     from .audit.graphs import EdgeNeighbours, NodeNeighbours
@@ -47,6 +49,8 @@ _WHERE = {
         "claims": "ApproxDP Claim GaussianDP PureDP",
         "curves": "PrivacyProfile TradeOffCurve",
         "domains": "Answers Domain Graphs Rows Values",
+        "equivalence": "assert_same_distribution check_equivalence check_same_distribution",
+        "equivalence_result": "Equivalence EquivalenceResult",
         "errors": "AuditError",
         "given_outputs": "check_outputs",
         "graphs": "EdgeNeighbours NodeNeighbours",
@@ -70,6 +74,9 @@ __all__ = [
     "find_worst_pair",
     "epsilon_lower",
     "count_cells",
+    "check_same_distribution",
+    "check_equivalence",
+    "assert_same_distribution",
     "check_noise",
     "check_slope",
     "check_independence",
@@ -80,6 +87,8 @@ __all__ = [
     "GumbelNoise",
     "ExponentialNoise",
     "CellCounts",
+    "EquivalenceResult",
+    "Equivalence",
     "AuditResult",
     "StatementResult",
     "Point",

@@ -15,10 +15,12 @@ from .claims import Claim, ClaimAtDistance, claim_at
 from .conclusion import Settings, conclude, versions
 from .datasets import difference, is_empty, summarise
 from .errors import DatasetError
+from .event_health import with_event_findings
 from .health import HealthCheck, checks_to_ignore, examine
 from .inference.counts import Counts
 from .inference.joint import check_test_alpha
 from .inference.sequential import sequential_resolution
+from .input_health import take_snapshot
 from .measure import as_cell_counts
 from .mechanism import as_sampler
 from .options import (
@@ -114,7 +116,7 @@ def check(
     name : str, optional
         Of the mechanism, for the result.
     ignore : str or iterable of str
-        Health checks to silence.
+        Health checks to silence, by the names that failed ones state.
     keep_datasets : bool
         Whether the result stores the datasets as text; otherwise only type, size and difference.
     progress : callable, optional
@@ -161,6 +163,7 @@ def check(
     seconds, ignored = check_seconds(seconds, sequential), checks_to_ignore(ignore)
     cells = check_cells(cells, sequential)
     runs = None if runs is None else check_runs(runs)
+    snapshot = take_snapshot(x, y)
     plan = plan_blocks(sampler, x, y, settings.seed, jobs)
     if runs is None:
         # The audit is sized for the resolution, so it states the one that it reached and never calls itself too small.
@@ -169,6 +172,8 @@ def check(
         result = _check_sequentially(plan, settings, runs, seconds, ignored, progress)
     else:
         result = _check_fixed(plan, settings, runs, cells, ignored, progress)
+    if findings := snapshot.examine(ignored):
+        result = replace(result, findings=(*findings, *result.findings))
     result.environment["seconds"] = round(time.perf_counter() - started, 3)
     return result
 
@@ -218,6 +223,7 @@ def _check_fixed(
     findings = examine((pilot.blocks_x, pilot.blocks_y), (main_x, main_y), ignored)
     cells = None if partition is None else as_cell_counts(partition, main_x, main_y, CELL_SHARE * settings.alpha)
     result = conclude(settings, runs, pilot, counts, is_replayable, findings, cells)
+    result = with_event_findings(result, pilot.x, pilot.y, ignored, choice=pilot.choice)
     finished = time.perf_counter()
     result.environment.update(
         seconds_pilot=round(sampled - started, 3),
@@ -243,7 +249,8 @@ def _check_sequentially(
     sizes = late_batches(done.runs)
     rate = (directed.hits_y + 0.5) / (directed.runs_y + 1.0)
     x, y = merge(course.blocks_x, course.blocks_y)
-    return AuditResult(
+    findings = examine((course.blocks_x, course.blocks_y), (course.main_x, course.main_y), ignored, paired=True)
+    result = AuditResult(
         mechanism=settings.name,
         claim=settings.claim,
         pair=settings.pair,
@@ -260,7 +267,7 @@ def _check_sequentially(
         pilot_runs=course.learned_from,
         seed=settings.seed,
         is_replayable=_repeats(plan, course.blocks_x[0]),
-        findings=examine((course.blocks_x, course.blocks_y), (course.main_x, course.main_y), ignored),
+        findings=findings,
         notes=pilot_notes(x, y, runs="runs"),
         sketch=sketch(x, y),
         versions=versions(),
@@ -269,6 +276,7 @@ def _check_sequentially(
         looks=course.looks,
         stopped=course.stopped,
     )
+    return with_event_findings(result, x, y, ignored)
 
 
 def _repeats(plan: Plan, block: Outputs) -> bool:

@@ -41,8 +41,9 @@ _LEARNED_CAUTION, _CURVE_CAUTION = 3.0, 1.0
 _SUSPICION = 3.0
 # Where the pilot shows no difference, an event that nearly always or hardly ever happens has the best bound and says
 # the least: no excess could be seen on it. Then one is taken that has this share of the runs, and its complement too,
-# on which less caution, step by step, sees a difference; but first the pilot is made longer.
-_COMMON, _LESS_CAUTION = 0.05, (4.0, 3.0, 2.0, 1.0)
+# on which less caution, step by step, sees a difference; but first the pilot is made longer. Where all outputs but one
+# are rare a smaller share has to do.
+_COMMON, _LESS_COMMON, _LESS_CAUTION = 0.05, (0.05, 0.005, 0.0005), (4.0, 3.0, 2.0, 1.0)
 _TREES_FROM = 10_000  # runs from which the bets of a sequential audit look at trees as well
 _DIRECTIONS: tuple[Direction, ...] = ("x", "y")
 _Best = tuple[float, Family[Any], bool, Direction, int]
@@ -98,11 +99,7 @@ def choose_event(
     if best is not None and _shows_nothing(best, claim):
         if not deep and not _nearly_always_happens(best):
             return replace(_choice(best), shows_nothing=True)
-        for caution in _LESS_CAUTION:
-            common = _best(families, replace(criterion, least_share=_COMMON, caution=caution), _DIRECTIONS)
-            best = common or best
-            if common is not None and not _shows_nothing(common, claim):
-                break
+        best = _common_one(families, criterion) or best
     elif deep:
         rare = _RARE_CAUTION if len(families) <= _FEW_FAMILIES else _RARE_AMONG_MANY
         bold = _best(families, replace(criterion, caution=rare), _DIRECTIONS)
@@ -180,6 +177,20 @@ def _hits(best: _Best) -> tuple[int, int]:
     _, family, inside, _, index = best
     hits_x, hits_y = int(family.hits_x[index]), int(family.hits_y[index])
     return (hits_x, hits_y) if inside else (family.runs - hits_x, family.runs - hits_y)
+
+
+def _common_one(families: list[Family[Any]], criterion: _Criterion) -> _Best | None:
+    """The best of the events that are neither rare nor nearly certain; with less caution where that sees more."""
+    for share in _LESS_COMMON:
+        best: _Best | None = None
+        for caution in _LESS_CAUTION:
+            common = _best(families, replace(criterion, least_share=share, caution=caution), _DIRECTIONS)
+            best = common or best
+            if common is not None and not _shows_nothing(common, criterion.claim):
+                break
+        if best is not None:
+            return best
+    return None
 
 
 def _shows_nothing(best: _Best, claim: Claim) -> bool:

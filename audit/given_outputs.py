@@ -12,6 +12,7 @@ from .bits import Bits
 from .claims import Claim, ClaimAtDistance, claim_at
 from .conclusion import Settings, conclude
 from .errors import MechanismError
+from .event_health import with_event_findings
 from .health import checks_to_ignore, examine_order
 from .inference.counts import Counts
 from .inference.joint import check_test_alpha
@@ -63,7 +64,8 @@ def check_outputs(
     started = time.perf_counter()
     root, distance = check_seed(seed), check_distance(distance)
     given = [_given(values, name) for values in (xs, ys)]
-    findings = examine_order(given[0], given[1], checks_to_ignore(ignore))
+    ignored = checks_to_ignore(ignore)
+    findings = examine_order(given[0], given[1], ignored)
     sides = [_shuffled(outputs, side, root) for side, outputs in enumerate(given)]
     runs = check_runs(min(len(side) for side in sides))
     settings = Settings(
@@ -90,6 +92,7 @@ def check_outputs(
         runs_y=len(main_y),
     )
     result = conclude(settings, runs, pilot, counts, True, findings)
+    result = with_event_findings(result, pilot.x, pilot.y, ignored)
     result.environment["seconds"] = round(time.perf_counter() - started, 3)
     return result
 

@@ -32,7 +32,7 @@ _SIDES: tuple[Side, ...] = ("x", "y")
 
 _BLOCK_NUMBERS = 1 << 17  # numbers in a block of a block sampler: a megabyte, measured best of 2¹⁵ … 2¹⁷
 _LOOPED_BLOCK = 1 << 10  # runs in a block of a looped function
-FINGERPRINTED = 256  # outputs at the head of a block that are hashed, to recognise a repeated block
+FINGERPRINTED = 256  # outputs at the head of a block that are hashed, to recognise a block or its noise
 _TASKS = 256  # tasks that a phase is cut into at most: enough for progress and balance, few enough to be cheap
 
 
@@ -94,7 +94,7 @@ def plan_blocks(sampler: Sampler, x: Any, y: Any, seed: int, jobs: int | None) -
 
 @dataclass(frozen=True, slots=True)
 class BlockCounts:
-    """What is kept of the blocks of one side: hits and a fingerprint of each.
+    """What is kept of the blocks of one side: hits and fingerprints of each.
 
     Attributes
     ----------
@@ -104,12 +104,15 @@ class BlockCounts:
         Hash of the first outputs of each block.
     cells : ndarray of int, shape (cells,)
         Outputs in each cell of a partition, all blocks together; empty where there is none.
+    orders : ndarray of uint64, shape (blocks,)
+        Hash of the order of these first outputs; empty where none was taken.
     """
 
     hits: np.ndarray[tuple[int], np.dtype[np.int64]]
     sizes: np.ndarray[tuple[int], np.dtype[np.int64]]
     fingerprints: np.ndarray[tuple[int], np.dtype[np.uint64]]
     cells: Labels = field(default_factory=lambda: np.zeros(0, np.int64))
+    orders: np.ndarray[tuple[int], np.dtype[np.uint64]] = field(default_factory=lambda: np.zeros(0, np.uint64))
 
     def followed_by(self, other: BlockCounts) -> BlockCounts:
         """The blocks of both."""
@@ -118,6 +121,7 @@ class BlockCounts:
             np.concatenate([self.sizes, other.sizes]),
             np.concatenate([self.fingerprints, other.fingerprints]),
             self.cells + other.cells,
+            np.concatenate([self.orders, other.orders]),
         )
 
 
@@ -156,16 +160,18 @@ def count_hits(
             np.array(sizes, np.int64),
             np.zeros(len(sizes), np.uint64),
             np.zeros(n_cells, np.int64),
+            np.zeros(len(sizes), np.uint64),
         )
         for side in _SIDES
     }
     calls = [(i, event, partition, shapes, *task) for i, task in enumerate(tasks)]
     owners = (*getattr(event, "values", ()), *getattr(partition, "values", ()))
-    for index, hits, fingerprints, cells in _run(plan, _count, calls, owners):
+    for index, hits, fingerprints, cells, orders in _run(plan, _count, calls, owners):
         side, first, part = tasks[index]
         kept[side].cells[:] += cells
         kept[side].hits[first : first + len(part)] = hits
         kept[side].fingerprints[first : first + len(part)] = fingerprints
+        kept[side].orders[first : first + len(part)] = orders
         if progress is not None:
             progress(sum(part))
     return kept["x"], kept["y"]
@@ -196,15 +202,16 @@ def count_pairs(
         found[index] = counted
     first = second = NO_PAIRS
     hits_x, hits_y = np.zeros(len(sizes), np.int64), np.zeros(len(sizes), np.int64)
-    marks = np.zeros((2, len(sizes)), np.uint64)
+    marks = np.zeros((4, len(sizes)), np.uint64)
     for index, (of_first, of_second, own_marks) in enumerate(found):
         first, second = first.followed_by(of_first), second.followed_by(of_second)
         shown = of_first if events[0] is not None else of_second
         hits_p, hits_q = shown.both + shown.only_p, shown.both + shown.only_q
         hits_x[index], hits_y[index] = (hits_p, hits_q) if events[0] is not None else (hits_q, hits_p)
         marks[:, index] = own_marks
-    every = np.array(sizes, np.int64)
-    return (first, second), BlockCounts(hits_x, every, marks[0]), BlockCounts(hits_y, every, marks[1])
+    every, cells = np.array(sizes, np.int64), np.zeros(0, np.int64)
+    blocks_x = BlockCounts(hits_x, every, marks[0], cells, marks[2])
+    return (first, second), blocks_x, BlockCounts(hits_y, every, marks[1], cells, marks[3])
 
 
 def joint_counts(event: Event | None, p_outputs: Outputs, q_outputs: Outputs) -> JointCounts:
@@ -280,29 +287,30 @@ def _count(
     side: Side,
     first: int,
     sizes: list[int],
-) -> tuple[int, list[int], list[int], Labels]:
+) -> tuple[int, list[int], list[int], Labels, list[int]]:
     counted = [
         _count_block(plan, event, partition, shapes, side, number, size)
         for number, size in enumerate(sizes, start=first)
     ]
-    hits, marks, cells = zip(*counted, strict=True)
-    return index, list(hits), list(marks), np.sum(cells, axis=0)
+    hits, marks, cells, orders = zip(*counted, strict=True)
+    return index, list(hits), list(marks), np.sum(cells, axis=0), list(orders)
 
 
 def _count_block(
     plan: Plan, event: Event | None, partition: Partition | None, shapes: Shapes, side: Side, number: int, size: int
-) -> tuple[int, int, Labels]:
-    """Hits, fingerprint and cells of one block, whose outputs are gone when the next is drawn: the cache stays warm."""
+) -> tuple[int, int, Labels, int]:
+    """What is kept of one block, whose outputs are gone when the next is drawn: the cache stays warm."""
     outputs = plan.draw("main", side, number, size, None if shapes is None else shapes[side])
     cells = np.zeros(0, np.int64) if partition is None else partition.count(outputs)
-    return 0 if event is None else event.count(outputs), fingerprint(outputs), cells
+    return 0 if event is None else event.count(outputs), fingerprint(outputs), cells, order_mark(outputs)
 
 
 def _count_pair(
     plan: Plan, index: int, events: Events, shapes: Shapes, number: int, size: int
-) -> tuple[int, JointCounts, JointCounts, tuple[int, int]]:
+) -> tuple[int, JointCounts, JointCounts, tuple[int, int, int, int]]:
     x, y = (plan.draw("main", side, number, size, None if shapes is None else shapes[side]) for side in _SIDES)
-    return index, joint_counts(events[0], x, y), joint_counts(events[1], y, x), (fingerprint(x), fingerprint(y))
+    marks = (fingerprint(x), fingerprint(y), order_mark(x), order_mark(y))
+    return index, joint_counts(events[0], x, y), joint_counts(events[1], y, x), marks
 
 
 def check_shape(outputs: Outputs, shape: tuple[int, ...], name: str) -> None:
@@ -319,5 +327,20 @@ def check_shape(outputs: Outputs, shape: tuple[int, ...], name: str) -> None:
 def fingerprint(outputs: Outputs) -> int:
     """A 64-bit hash of the first outputs of a block, the same in every process."""
     head = outputs[:FINGERPRINTED]
-    content = repr(head.tolist()).encode() if head.dtype == object else np.ascontiguousarray(head).tobytes()
+    return _hash(repr(head.tolist()).encode() if head.dtype == object else np.ascontiguousarray(head).tobytes())
+
+
+def order_mark(outputs: Outputs) -> int:
+    """A 64-bit hash of the order of the first outputs of a block: of numbers, it stays where all are moved or scaled.
+
+    Vectors are ordered by their first coordinate; objects have no order, and are hashed themselves.
+    """
+    head = outputs[:FINGERPRINTED]
+    if head.dtype == object or (head.ndim == 2 and head.shape[1] == 0):
+        return fingerprint(head)
+    values = head[:, 0] if head.ndim == 2 else head
+    return _hash(np.argsort(values, kind="stable").astype(np.int16).tobytes())
+
+
+def _hash(content: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")

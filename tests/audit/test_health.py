@@ -116,10 +116,15 @@ HONEST = {
 }
 
 
+# Nothing is wrong with these, but nothing can be seen of them either: one output, and hits too rare to choose an event.
+SILENT = {"constant": HealthCheck.CONSTANT_OUTPUT, "rare": HealthCheck.IDLE_EVENT}
+
+
 @pytest.mark.parametrize("name", HONEST)
 def test_honest_mechanisms_pass(name):
     for seed in range(8 if name != "not numbers" else 2):
-        assert audit(HONEST[name], 140_000 if name != "not numbers" else 40_000, seed=seed).findings == ()
+        result = audit(HONEST[name], 140_000 if name != "not numbers" else 40_000, seed=seed)
+        assert {finding.check for finding in result.findings} <= {SILENT.get(name)}
 
 
 def test_rare_exceptions_among_vectors_do_not_disturb_the_others():
@@ -131,7 +136,7 @@ def test_rare_exceptions_among_vectors_do_not_disturb_the_others():
         return dataset + rng.normal(), rng.normal()
 
     for seed in range(3):
-        result = check(mechanism, 0.0, 0.0, claim=PureDP(0.0), runs=12_000, jobs=1, seed=seed)
+        result = check(mechanism, 0.0, 0.0, claim=PureDP(0.0), runs=12_000, jobs=1, seed=seed, ignore="equal-datasets")
         assert result.findings == ()
     leaking = check(mechanism, 0.0, 3.0, claim=PureDP(1.0), runs=12_000, jobs=1)
     assert leaking.is_refuted  # the vectors are still looked at

@@ -1,0 +1,133 @@
+"""Checks of what was counted: that outputs vary, that the event came and failed, and as often as in the pilot."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from .distinguishers import Choice
+from .events import Event, Intervals, Outcomes, Scored
+from .health import FALSE_ALARM, Finding, HealthCheck
+from .outputs import Outputs, are_equal, outcome_key, outcome_list, outcome_words
+from .verdicts import AuditResult, Verdict
+
+_SAME = 100  # outputs looked at first for one that differs
+_SCORES = 1_000  # that a pilot chooses from at most, each with a chain of events, or with intervals
+
+
+def with_event_findings(
+    result: AuditResult, x: Outputs, y: Outputs, ignore: frozenset[HealthCheck], *, choice: Choice | None = None
+) -> AuditResult:
+    """The result with the checks of outputs and event that fail.
+
+    Parameters
+    ----------
+    x, y : ndarray
+        The outputs that were kept.
+    choice : Choice, optional
+        How often the event came in a pilot that was drawn before the other runs.
+    """
+    changed = [] if choice is None else _changed_since(result, choice)
+    found = changed or _constant_output(result, x, y) or _idle_event(result)
+    kept = tuple(finding for finding in found if finding.check not in ignore)
+    return replace(result, findings=(*result.findings, *kept)) if kept else result
+
+
+def _changed_since(result: AuditResult, choice: Choice) -> list[Finding]:
+    """Hits of the main phase whose frequency no event can have that the pilot might have chosen with these.
+
+    The frequencies of all half-lines of a score are together within √(ln(2/a)/2n) of their probabilities, but for a
+    chance of a; an interval is the difference of two.
+
+    References
+    ----------
+    Massart (1990), The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality, Corollary 1. For the main phase,
+    whose event is given: Hoeffding (1963), Probability inequalities for sums of bounded random variables, Theorem 1.
+    """
+    ends, counts = _ends(choice.event), result.counts
+    if ends is None or choice.pilot_runs == 0 or any(_explains(finding) for finding in result.findings):
+        return []
+    log_share = math.log(2.0 * 4.0 / FALSE_ALARM)  # of either side and phase
+    # A pilot chooses twice where the first choice made it longer.
+    reach = ends * math.sqrt((log_share + math.log(2.0 * _SCORES)) / (2.0 * choice.pilot_runs))
+    found = []
+    for side, pilot_hits, hits, runs in (
+        ("x", choice.pilot_hits_x, counts.hits_x, counts.runs_x),
+        ("y", choice.pilot_hits_y, counts.hits_y, counts.runs_y),
+    ):
+        if abs(pilot_hits / choice.pilot_runs - hits / runs) > reach + math.sqrt(log_share / (2.0 * runs)):
+            found.append(
+                Finding(
+                    HealthCheck.UNSTEADY_HITS,
+                    f"the event ({choice.event}) came in {pilot_hits:,} of {choice.pilot_runs:,} pilot runs on {side}, "
+                    f"but in {hits:,} of the {runs:,} that followed: the mechanism keeps state, such as a budget or a "
+                    "counter, so the runs are not independent.",
+                )
+            )
+    return found
+
+
+def _ends(event: Event) -> int | None:
+    """How many half-lines an event is made of, by adding and taking away."""
+    match event:
+        case Scored():
+            return _ends(event.event)
+        case Intervals():
+            return max(1, sum(math.isfinite(end) for pair in event.intervals for end in pair) + event.others)
+        case Outcomes():  # one of a chain of sets, whose order the pilot's other half gave
+            return 1
+    return None
+
+
+def _explains(finding: Finding) -> bool:
+    return finding.check in (HealthCheck.REPEATED_BLOCKS, HealthCheck.UNSTEADY_HITS)
+
+
+def _constant_output(result: AuditResult, x: Outputs, y: Outputs) -> list[Finding]:
+    """One and the same output in every run that was kept, and in all others as far as the event tells."""
+    first = x[:1]
+    if not (are_equal(first, y[:1]) and _is_decided(result)):
+        return []
+    if not all(_hold_only(first, part) for part in (x[:_SAME], y[:_SAME], x, y)):
+        return []
+    if bool(result.event.contains(first)[0]) != bool(result.counts.hits_x):
+        return []
+    uncounted = result.pilot_runs if result.stopped is None else 0
+    runs_x, runs_y = result.counts.runs_x + uncounted, result.counts.runs_y + uncounted
+    return [
+        Finding(
+            HealthCheck.CONSTANT_OUTPUT,
+            f"all of {runs_x:,} runs on x and {runs_y:,} on y gave one and the same output, "
+            f"{outcome_words(outcome_list(first)[0])}: nothing was seen of what the mechanism does with its data. A "
+            "stub does that, or a function that returns early.",
+        )
+    ]
+
+
+def _hold_only(first: Outputs, outputs: Outputs) -> bool:
+    """Whether every output equals the first, NaN equal to NaN."""
+    if outputs.dtype == object:
+        return {outcome_key(value) for value in outputs.tolist()} == {outcome_key(value) for value in first.tolist()}
+    equal = (outputs == first) | ((outputs != outputs) & (first != first))
+    return bool(equal.all())
+
+
+def _idle_event(result: AuditResult) -> list[Finding]:
+    """An event in which all runs lie, or none; of a sequential audit, the last event is not all that was tested."""
+    if result.stopped is not None or not _is_decided(result) or result.verdict is not Verdict.NOT_REFUTED:
+        return []
+    counts, often = result.counts, "every one" if result.counts.hits_x else "none"
+    return [
+        Finding(
+            HealthCheck.IDLE_EVENT,
+            f"the event that the first runs chose ({result.event}) came in {often} of {counts.runs_x:,} runs on x and "
+            f"of {counts.runs_y:,} on y: it cannot tell them apart, so nothing was tested. It may be too rare for an "
+            "audit of this length (use more runs), or the mechanism has changed (look for state that it keeps).",
+        )
+    ]
+
+
+def _is_decided(result: AuditResult) -> bool:
+    """Whether the event came in all runs on both sides, or in none."""
+    counts = result.counts
+    return counts.hits_x + counts.hits_y in (0, counts.runs_x + counts.runs_y)

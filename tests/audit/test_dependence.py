@@ -1,0 +1,333 @@
+"""Noise shared by x and y, and state kept between runs, are found; the laws under independence are exact."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpaudit import PureDP, Verdict, check, check_outputs
+from dpaudit.audit import dependence
+from dpaudit.audit.dependence import change, coupling, halves, serial_correlation
+from dpaudit.audit.health import HealthCheck, examine
+from dpaudit.audit.sampling import FINGERPRINTED, BlockCounts, order_mark
+
+SHARED, UNSTEADY = HealthCheck.SHARED_RANDOMNESS, HealthCheck.UNSTEADY_HITS
+SERIAL, REPEATED = HealthCheck.SERIAL_DEPENDENCE, HealthCheck.REPEATED_BLOCKS
+NONE = frozenset()
+
+
+def audit(mechanism, runs=6_000, **settings):
+    return check(mechanism, 0, 1, claim=PureDP(1.0), **{"runs": runs, "jobs": 1, **settings})
+
+
+def checks(result):
+    return {finding.check for finding in result.findings}
+
+
+def found_and_silenced(make, expected, **settings):
+    """The result, once the check alone was found and its switch was seen to work."""
+    result = audit(make(), **settings)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert checks(result) == {expected}
+    assert f"Silence this check with ignore={expected.value!r}." in str(result)
+    assert expected not in checks(audit(make(), **settings, ignore=expected.value))
+    others = [other.value for other in HealthCheck if other is not expected]
+    assert checks(audit(make(), **settings, ignore=others)) == {expected}
+    return result
+
+
+def own_stream(draw):
+    """A generator for each dataset, all of one seed: the same noise on x and on y."""
+
+    def make():
+        streams = {}
+        return lambda d, size, rng: draw(d, size, streams.setdefault(d, np.random.default_rng(0)))
+
+    return make
+
+
+STREAMS = {
+    "numbers": lambda d, size, rng: d + rng.laplace(size=size),
+    "mirrored": lambda d, size, rng: d + (1 - 2 * d) * rng.laplace(size=size),
+    "vectors": lambda d, size, rng: np.column_stack([np.zeros(size), d + rng.laplace(size=size)]),
+    "integers": lambda d, size, rng: d + rng.geometric(0.6, size),
+    "words": lambda d, size, rng: np.where(rng.random(size) < 0.5 + 0.1 * d, "yes", "no").tolist(),
+    "lengths": lambda d, size, rng: [("a",) * int(n) for n in rng.integers(1, 7, size)],
+}
+
+
+@pytest.mark.parametrize("sequential", [False, True])
+@pytest.mark.parametrize("name", STREAMS)
+def test_one_stream_for_both_datasets(name, sequential):
+    """The first run on x, which tells the shape, moves its stream on by one: pairs of runs then depend on the past."""
+    result = audit(own_stream(STREAMS[name])(), sequential=sequential)
+    assert checks(result) == {SHARED}
+    if name == "words" and not sequential:
+        found_and_silenced(own_stream(STREAMS[name]), SHARED)
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_stream_for_each_is_none_shared(name):
+    streams = {d: np.random.default_rng(d) for d in (0, 1)}
+    own = audit(lambda d, size, rng: STREAMS[name](d, size, streams[d]), sequential=name == "numbers")
+    assert own.findings == ()
+    assert not own.is_replayable
+    assert audit(STREAMS[name], sequential=name != "vectors").findings == ()
+
+
+class CachedNoise:
+    """Every second block repeats the noise of the one before."""
+
+    def __init__(self):
+        self.noise = {}
+
+    def __call__(self, dataset, size, rng):
+        if size in self.noise:
+            return dataset + self.noise.pop(size)
+        self.noise[size] = rng.laplace(size=size)
+        return dataset + self.noise[size]
+
+
+def test_pairs_with_the_same_noise_are_allowed_where_pairs_are_bet_on():
+    found_and_silenced(CachedNoise, SHARED)
+    assert audit(CachedNoise(), sequential=True).findings == ()
+
+
+class Budget:
+    """Answers with noise until its budget of calls is spent, with a constant (or an exception) afterwards."""
+
+    def __init__(self, calls, raises=False):
+        self.left, self.raises = calls, raises
+
+    def __call__(self, dataset, rng):
+        self.left -= 1
+        if self.left >= 0:
+            return dataset + rng.laplace()
+        if self.raises:
+            raise RuntimeError
+        return 0.0
+
+
+class BlockBudget(Budget):
+    def __call__(self, dataset, size, rng):
+        self.left -= 1
+        return dataset + rng.laplace(size=size) if self.left >= 0 else np.zeros(size)
+
+
+@pytest.mark.parametrize("raises", [False, True])
+@pytest.mark.parametrize("calls", [10, 1_000, 3_000, 12_000])
+def test_a_budget_of_runs(calls, raises):
+    result = audit(Budget(calls, raises), 8_000, sequential=raises == (calls == 1_000))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert checks(result) & {UNSTEADY, REPEATED}
+
+
+@pytest.mark.parametrize("calls", [3, 4, 5])
+def test_a_budget_of_blocks(calls):
+    """The first run, pilots on x and y, the pilot on x once more: what follows is constant, on y alone with five."""
+    assert "pilot runs on y, but in 0 of the" in str(found_and_silenced(lambda: BlockBudget(calls), UNSTEADY))
+
+
+class ReusedUniform:
+    """Every second run repeats the randomness of the one before; its outputs are words."""
+
+    def __init__(self):
+        self.kept = None
+
+    def __call__(self, dataset, rng):
+        uniform = rng.random() if self.kept is None else self.kept
+        self.kept = uniform if self.kept is None else None
+        return "yes" if uniform < 0.5 + 0.1 * dataset else "no"
+
+
+@pytest.mark.parametrize("sequential", [False, True])
+def test_reused_randomness_of_words(sequential):
+    found_and_silenced(ReusedUniform, SERIAL, sequential=sequential)
+
+
+class OwnGenerator:
+    """Copied to every worker process with the state it has."""
+
+    def __init__(self):
+        self.rng = np.random.default_rng(0)
+
+    def __call__(self, dataset):
+        return dataset + self.rng.laplace()
+
+
+def test_copies_of_one_generator_in_worker_processes():
+    assert audit(OwnGenerator(), jobs=1).findings == ()
+    shared = audit(OwnGenerator(), 40_000, jobs=2)
+    assert shared.verdict is Verdict.INCONCLUSIVE
+    assert checks(shared) & {REPEATED, SHARED}
+
+
+def test_outputs_made_elsewhere_with_common_random_numbers():
+    rng = np.random.default_rng(0)
+    noise, other = rng.laplace(size=(2, 5_000))
+    result = check_outputs(noise, noise + 1, claim=PureDP(1.0))
+    assert checks(result) == {SHARED}
+    assert "the i-th on x with the i-th on y" in str(result)
+    assert check_outputs(noise, noise + 1, claim=PureDP(1.0), ignore=SHARED.value).findings == ()
+    assert check_outputs(noise, other + 1, claim=PureDP(1.0)).findings == ()
+    assert check_outputs(np.sort(noise), np.sort(other) + 1, claim=PureDP(1.0)).findings == ()
+    words = [["a"] * 700 + ["b"] * 800, ["a"] * 800 + ["b"] * 700]
+    assert check_outputs(*words, claim=PureDP(1.0)).findings == ()
+
+
+def counts(blocks, number=4):
+    """A main phase with these blocks first, and others that have nothing to do with them."""
+    rng = np.random.default_rng(1)
+    orders = [order_mark(block) for block in blocks] + rng.integers(0, 2**63, number).tolist()
+    marks = rng.integers(0, 2**63, len(orders)).astype(np.uint64)
+    hits, sizes = np.full(len(orders), 512), np.full(len(orders), 1024)
+    return BlockCounts(hits, sizes, marks, np.zeros(0, np.int64), np.array(orders, np.uint64))
+
+
+@pytest.mark.parametrize("kind", [float, int, bool, str])
+def test_blocks_in_the_same_order_on_x_and_y(kind):
+    """Laplace noise moved and scaled, integers with ties, coins, words."""
+
+    def blocks(seed, shift):
+        noise = np.random.default_rng(seed).laplace(size=1024)
+        if kind is float:
+            return shift + (1 + shift) * noise
+        if kind is str:
+            return np.array(["no" if v < 0 else "yes" for v in noise], dtype=object)
+        return np.rint(noise).astype(np.int64) + shift if kind is int else noise > 0
+
+    pilot = ([blocks(1, 0)], [blocks(2, 1)])
+    shared = counts([blocks(3, 0)]), counts([blocks(4, 1), blocks(3, 1)])
+    assert {f.check for f in examine(pilot, shared, NONE)} == {SHARED}
+    assert examine(pilot, shared, frozenset({SHARED})) == ()
+    fresh = counts([blocks(3, 0)], 0), counts([blocks(4, 1), blocks(5, 1)])
+    assert examine(pilot, fresh, NONE) == ()
+    same_pairs = counts([blocks(3, 0)], 0), counts([blocks(3, 1)])
+    assert examine(pilot, same_pairs, NONE, paired=True) == ()
+    assert {f.check for f in examine(pilot, same_pairs, NONE)} == {SHARED}
+
+
+def test_blocks_that_never_vary_have_no_order():
+    pilot = ([np.random.default_rng(1).random(300)], [np.random.default_rng(2).random(300)])
+    constant = counts([np.zeros(1024)], 0), counts([np.ones(1024)], 0)
+    assert examine(pilot, constant, NONE) == ()
+
+
+@pytest.mark.parametrize("law", [(0.5, 0.5), (0.9, 0.1), (0.2, 0.3, 0.5), (0.1,) * 10, (0.97, 0.01, 0.02), (1.0,)])
+def test_no_order_is_more_probable_than_assumed(law):
+    """By enumeration of all outcomes of four (five) runs: ((1 + Σ pᵢ²)/2)² bounds every order, and ≤ max pᵢ in it."""
+    for n in (4, 5) if len(law) < 4 else (4,):
+        orders = {}
+        for outcome in product(range(len(law)), repeat=n):
+            order = tuple(np.argsort(outcome, kind="stable").tolist())
+            orders[order] = orders.get(order, 0.0) + math.prod(law[i] for i in outcome)
+        squares = sum(p * p for p in law)
+        assert max(orders.values()) <= ((1 + squares) / 2) ** (n // 2) + 1e-12
+        assert squares <= max(law) + 1e-12
+
+
+def test_marks_tell_orders_apart():
+    noise = np.random.default_rng(0).normal(size=(1024, 2))
+    assert order_mark(noise) == order_mark(3 * noise + 1) == order_mark(noise[:, 0]) == order_mark(noise[:300])
+    assert len({order_mark(noise), order_mark(-noise), order_mark(noise[:, 1]), order_mark(noise[1:])}) == 4
+    assert order_mark(np.zeros(FINGERPRINTED)) == order_mark(np.arange(1024)) == order_mark(np.full(300, np.nan))
+
+
+@pytest.mark.parametrize(("pairs", "hits_x", "hits_y"), [(40, 20, 20), (100, 31, 64), (4096, 2048, 1300), (50, 50, 9)])
+def test_tails_are_those_of_the_hypergeometric_law(pairs, hits_x, hits_y):
+    law = stats.hypergeom(pairs, hits_x, hits_y)
+    for both in {max(0, hits_x + hits_y - pairs), min(hits_x, hits_y), *(int(law.ppf(q)) for q in (1e-9, 0.1, 0.9))}:
+        lower = both * pairs < hits_x * hits_y
+        expected = law.cdf(both) if lower else law.sf(both - 1)
+        assert dependence._hypergeometric_tail(pairs, hits_x, hits_y, both) == pytest.approx(expected, rel=1e-5)
+
+
+def slow_coupling(x, y, paired):
+    """The most significant lag by scipy's law, one lag after the other."""
+    n, best = len(x), (math.inf, None)
+    upper_x, upper_y = halves(x), halves(y)
+    for lag in range(32 - n, n - 31):
+        a = upper_x[: n - lag] if lag >= 0 else upper_x[-lag:]
+        b = upper_y[lag:] if lag >= 0 else upper_y[: n + lag]
+        law, both = stats.hypergeom(len(a), a.sum(), b.sum()), int((a & b).sum())
+        chance = min(law.cdf(both), law.sf(both - 1))
+        if chance < best[0] and not (paired and lag == 0):
+            best = chance, (lag, len(a), both)
+    return best[1]
+
+
+@pytest.mark.parametrize("shift", [0, 1, -3, 40])
+def test_couplings_are_those_that_a_slow_search_finds(shift):
+    noise = np.random.default_rng(3).normal(size=400)
+    x, y = noise[50:350], noise[50 - shift : 350 - shift]
+    found = coupling([x], [y], paired=False, alpha=1e-8)
+    assert (found.lag, found.pairs, found.both) == slow_coupling(x, y, False)
+    assert found.lag == shift
+    paired = coupling([x], [y], paired=True, alpha=1e-8)
+    assert paired == (None if shift == 0 else found)
+
+
+def test_false_alarms_of_couplings(monkeypatch):
+    """With the exact law at every lag and alpha .2, over laws of all kinds; the test fails with probability 1e-7."""
+    monkeypatch.setattr(dependence, "_SUSPECT", 0.0)
+    rng, alarms = np.random.default_rng(8), 0
+    draws = [rng.random, lambda n: rng.random(n) < 0.1, lambda n: rng.geometric(0.5, n), lambda n: rng.random((n, 2))]
+    for i in range(400):
+        draw = draws[i % 4]
+        alarms += coupling([draw(100)], [draw(100)], paired=i % 3 == 0, alpha=0.2) is not None
+    assert alarms <= stats.binom.isf(1e-7, 400, 0.2)
+
+
+def test_false_alarms_of_changes(monkeypatch):
+    monkeypatch.setattr(dependence, "_SUSPICIOUS", 0.0)
+    rng = np.random.default_rng(9)
+    alarms = sum(change([rng.random(300) < 0.3 * (1 + i % 3)], alpha=0.2) is not None for i in range(1_000))
+    assert alarms <= stats.binom.isf(1e-7, 1_000, 0.2)
+
+
+@pytest.mark.parametrize("where", ["first", "last"])
+def test_changes_are_described(where):
+    outputs = np.random.default_rng(2).normal(size=4_000)
+    part = slice(0, 250) if where == "first" else slice(3_750, 4_000)
+    outputs[part] += 3.0
+    found = change([outputs[:1_000], outputs[1_000:]], alpha=1e-8)
+    assert found.is_first == (where == "first")
+    assert found.runs == 250
+    assert found.upper > 240
+    assert found.expected == 125
+
+
+def test_serial_correlations_of_short_blocks_are_looked_at_together():
+    """Standard normal in independent runs: 400 of them, with a false-alarm rate of 1e-7."""
+    rng = np.random.default_rng(4)
+    scores = [serial_correlation([rng.normal(size=100) for _ in range(12)]) for _ in range(400)]
+    assert abs(np.mean(scores)) < 5.4 / 20
+    assert abs(np.var(scores) - 1) < 5.4 * math.sqrt(2 / 399)
+    assert serial_correlation([np.repeat(rng.normal(size=50), 2) for _ in range(12)]) > 8
+    assert serial_correlation([rng.normal(size=100)]) is None
+
+
+@pytest.mark.parametrize(
+    ("outputs", "share"),
+    [
+        (np.array([1, 1, 1, 2]), 0.25),
+        (np.array([1, 2, 2, 2]), 0.75),
+        (np.array([True, False]), 0.5),
+        (np.array([np.nan, np.nan, 1.0]), 1 / 3),
+        (np.array([np.nan, np.nan]), 0.0),
+        (np.array(["a", "b", "c", "a"], dtype=object), 0.5),
+        (np.array([None, None, None, "a"], dtype=object), 0.75),
+        (np.array([("a",), ("b", 1), (), 2.0], dtype=object), 0.5),
+        (np.zeros((4, 0)), 0.0),
+        (np.array([[0, 1], [0, 2], [0, 3], [0, 4]]), 0.5),
+        (np.array([2**70, 1, "x"], dtype=object), 1 / 3),
+    ],
+)
+def test_halves_are_as_even_as_they_can_be(outputs, share):
+    upper = halves(outputs)
+    assert upper.shape == (len(outputs),)
+    assert float(upper.mean()) == pytest.approx(share)

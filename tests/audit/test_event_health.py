@@ -1,0 +1,179 @@
+"""Outputs that never vary, events that all runs share, and hits that are not those of the pilot."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpaudit import ApproxDP, PureDP, Verdict, check, check_outputs
+from dpaudit.audit import event_health
+from dpaudit.audit.distinguishers import Choice
+from dpaudit.audit.event_health import with_event_findings
+from dpaudit.audit.events import Intervals, Outcomes, Scored
+from dpaudit.audit.health import HealthCheck
+from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.outputs import Raised
+from dpaudit.audit.scores import Weighted
+from dpaudit.audit.verdicts import AuditResult, Pair
+
+CONSTANT, IDLE, UNSTEADY = HealthCheck.CONSTANT_OUTPUT, HealthCheck.IDLE_EVENT, HealthCheck.UNSTEADY_HITS
+NONE = frozenset()
+HALF_LINE = Intervals(((0.0, np.inf),))
+
+
+def audit(mechanism, **settings):
+    return check(mechanism, 0, 1, **{"claim": PureDP(1.0), "runs": 4_000, "jobs": 1, **settings})
+
+
+def checks(result):
+    return {finding.check for finding in result.findings}
+
+
+CONSTANTS = {
+    "zero": lambda d, size, rng: np.zeros(size),
+    "nan": lambda d, size, rng: np.full(size, np.nan),
+    "true": lambda d, size, rng: np.ones(size, bool),
+    "vector": lambda d, size, rng: np.tile([0.0, np.nan], (size, 1)),
+    "empty vector": lambda d, size, rng: np.zeros((size, 0)),
+    "none": lambda d: None,
+    "word": lambda d: "ok",
+    "tuple": lambda d: ("a", float("nan")),
+}
+
+
+@pytest.mark.parametrize("sequential", [False, True])
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_a_constant_says_nothing(name, sequential):
+    result = audit(CONSTANTS[name], sequential=sequential)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert checks(result) == {CONSTANT}
+    assert "all of 4,000 runs on x and 4,000 on y gave one and the same output" in str(result)
+    assert str(result.findings[0]).endswith("Silence this check with ignore='constant-output'.")
+    silenced = audit(CONSTANTS[name], sequential=sequential, ignore="constant-output")
+    assert (silenced.verdict, silenced.findings) == (Verdict.NOT_REFUTED, ())
+    others = [other.value for other in HealthCheck if other is not CONSTANT]
+    assert checks(audit(CONSTANTS[name], sequential=sequential, ignore=others)) == {CONSTANT}
+
+
+@pytest.mark.parametrize("sequential", [False, True])
+@pytest.mark.parametrize("pair", [(0, 1), (float("nan"), 0.0), ("a", None), ((1, 2), (1, 3)), (True, False)])
+def test_two_constants_stay_refuted(pair, sequential):
+    assert audit(lambda d: pair[d], sequential=sequential).is_refuted
+    assert audit(lambda d, rng: pair[0] if d == 0 or rng.random() < 0.01 else pair[1], sequential=sequential).is_refuted
+
+
+def test_a_constant_and_an_exception_stay_refuted():
+    def raises_on_y(d):
+        if d:
+            raise ValueError
+        return 0
+
+    assert audit(raises_on_y).is_refuted
+
+
+def test_a_constant_that_is_left_after_the_pilot_is_no_constant():
+    result = audit(lambda d, size, rng: (rng.random(size) < 2e-3).astype(float), runs=100_000)
+    assert CONSTANT not in checks(result)
+
+
+def test_constant_outputs_made_elsewhere():
+    result = check_outputs([0.0] * 500, [0.0] * 600, claim=PureDP(1.0))
+    assert checks(result) == {CONSTANT}
+    assert "all of 500 runs on x and 600 on y" in str(result)
+    assert check_outputs([0.0] * 500, [1.0] * 500, claim=PureDP(1.0)).is_refuted
+
+
+def with_counts(hits_x, hits_y, *, runs=10_000, event=HALF_LINE, requested=None, findings=(), bound=0.0, **changes):
+    counts = Counts(hits_x=hits_x, runs_x=runs, hits_y=hits_y, runs_y=runs)
+    given = {
+        "mechanism": "m", "claim": PureDP(1.0), "event": event, "likelier_on": "x", "counts": counts, "alpha": 0.05,
+        "pair": Pair(x="", y="", difference="", adjacency="", distance=1), "p_value": 0.5, "bound": bound,
+        "resolution": 0.5, "power": 0.95, "runs": runs + 2_000, "pilot_runs": 2_000, "seed": 0, "findings": findings,
+    }  # fmt: skip
+    return AuditResult(**{**given, "requested_resolution": requested, **changes})
+
+
+VARIED = np.random.default_rng(0).normal(size=100)
+
+
+@pytest.mark.parametrize("hits", [0, 10_000])
+def test_an_event_that_all_runs_share(hits):
+    result = with_event_findings(with_counts(hits, hits), VARIED, VARIED, NONE)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert checks(result) == {IDLE}
+    often = "every one" if hits else "none"
+    assert f"(output ≥ 0) came in {often} of 10,000 runs on x and of 10,000 on y" in str(result)
+    assert str(result).endswith("Silence this check with ignore='idle-event'.")
+    assert with_event_findings(with_counts(hits, hits), VARIED, VARIED, frozenset({IDLE})).findings == ()
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        with_counts(1, 0), with_counts(10_000, 0, bound=3.0), with_counts(0, 10_000), with_counts(10_000, 9_999),
+        with_counts(0, 0, requested=0.1),  # inconclusive already: too few runs
+        with_counts(0, 0, resolution=np.inf), with_counts(0, 0, stopped="runs"),
+    ],
+)  # fmt: skip
+def test_other_counts_are_no_idle_event(result):
+    assert with_event_findings(result, VARIED, VARIED, NONE) is result
+
+
+def test_what_can_find_nothing_says_so_already():
+    """A claim that no event of these probabilities can break: the resolution is infinite."""
+    result = audit(lambda d, size, rng: rng.random(size) < 0.5, claim=ApproxDP(0.0, 0.9999), runs=400)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "too few runs (400 per dataset); no excess at all would have been found" in str(result)
+
+
+def choice(pilot_x, pilot_y, event=HALF_LINE, runs=2_000):
+    return Choice(event, "x", pilot_x, pilot_y, runs)
+
+
+@pytest.mark.parametrize(
+    ("hits", "pilot", "sides"),
+    [
+        ((5_000, 5_000), (1_000, 1_000), ""),
+        ((5_000, 5_500), (1_000, 1_000), ""),  # 5%, which a pilot may be off by the choice of an event
+        ((5_000, 0), (1_000, 1_000), "y"),
+        ((10_000, 5_000), (1_000, 1_000), "x"),
+        ((10_000, 0), (1_000, 1_000), "xy"),
+    ],
+)
+def test_hits_unlike_those_of_the_pilot(hits, pilot, sides):
+    result = with_event_findings(with_counts(*hits), VARIED, VARIED, NONE, choice=choice(*pilot))
+    assert [finding.check for finding in result.findings] == [UNSTEADY] * len(sides)
+    for side, finding in zip(sides, result.findings, strict=True):
+        assert f"pilot runs on {side}, but in" in str(finding)
+    assert with_event_findings(with_counts(*hits), VARIED, VARIED, frozenset({UNSTEADY}), choice=choice(*pilot)).verdict
+
+
+def test_what_the_pilot_may_have_chosen_freely_is_given_more_room():
+    union = Intervals(tuple((float(i), i + 0.5) for i in range(8)))
+    for event, expected in ((HALF_LINE, {UNSTEADY}), (Outcomes(("a",)), {UNSTEADY}), (union, set())):
+        for shown in (event, Scored(Weighted((1.0,)), event)) if isinstance(event, Intervals) else (event,):
+            result = with_counts(9_000, 5_000, event=shown)
+            found = with_event_findings(result, VARIED, VARIED, NONE, choice=choice(1_000, 1_000, shown))
+            assert checks(found) == expected
+
+
+def test_false_alarms_of_the_comparison_with_the_pilot(monkeypatch):
+    """The half-line of the pilot whose frequency is furthest off, at error probability .2 for each side and phase."""
+    monkeypatch.setattr(event_health, "FALSE_ALARM", 0.8)
+    monkeypatch.setattr(event_health, "_SCORES", 0.5)
+    rng, alarms = np.random.default_rng(6), 0
+    for _ in range(600):
+        pilot = np.sort(rng.random(500))
+        off = np.abs(np.arange(1, 501) / 500 - pilot)
+        worst = int(off.argmax())
+        hits = int(rng.binomial(2_000, pilot[worst]))
+        result = with_counts(hits, 1_000, runs=2_000)
+        found = with_event_findings(result, VARIED, VARIED, NONE, choice=choice(worst + 1, 250, runs=500))
+        alarms += UNSTEADY in checks(found)
+    assert alarms <= stats.binom.isf(1e-7, 600, 0.4)
+
+
+def test_exceptions_alone_on_one_side_stay_refuted():
+    assert str(Raised("KeyError")) == "raises KeyError"
+    assert audit(lambda d: {0: 1}[d]).is_refuted

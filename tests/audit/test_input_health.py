@@ -1,0 +1,280 @@
+"""Pairs that are equal, and mechanisms that change what they are given; nothing is said where that cannot be told."""
+
+from __future__ import annotations
+
+import array
+import copy
+import enum
+from collections import Counter, deque, namedtuple
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property, partial
+
+import numpy as np
+import pytest
+
+from dpaudit import AddRemove, Local, PureDP, Replace, UserLevel, Verdict, Within, check
+from dpaudit.audit.errors import AdjacencyError
+from dpaudit.audit.health import HealthCheck
+from dpaudit.audit.input_health import take_snapshot
+
+MUTATED, EQUAL = HealthCheck.DATASET_MUTATED, HealthCheck.EQUAL_DATASETS
+NONE = frozenset()
+
+
+def audit(mechanism, x, y, **settings):
+    return check(mechanism, x, y, claim=PureDP(1.0), **{"runs": 2_000, "jobs": 1, **settings})
+
+
+def checks(result):
+    return {finding.check for finding in result.findings}
+
+
+def noise(dataset, size, rng):
+    return rng.laplace(size=size)
+
+
+class Plain:
+    """Holds rows, and what it has computed of them."""
+
+    def __init__(self, rows):
+        self.rows = rows
+        self._sum = None
+
+    @cached_property
+    def total(self):
+        return sum(self.rows)
+
+
+class Slotted:
+    __slots__ = ("rows",)
+
+    def __init__(self, rows):
+        self.rows = rows
+
+
+class Opaque:
+    """Shows nothing of what it holds."""
+
+    __slots__ = ()
+
+
+class Hostile:
+    """Shows nothing, and raises when it is compared."""
+
+    __slots__ = ()
+
+    def __eq__(self, other):
+        raise RuntimeError
+
+    __hash__ = None
+
+
+@dataclass
+class Table:
+    rows: list
+    names: dict = field(default_factory=dict)
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+Point = namedtuple("Point", "a b")
+
+
+def of_itself():
+    rows = [1, 2]
+    rows.append(rows)
+    return rows
+
+
+# Made anew at each call; equal to each other, and changed by the second function.
+KINDS = {
+    "array": (lambda: np.arange(5.0)[::-1].copy(), lambda d: d.sort()),
+    "slice": (lambda: np.arange(10.0)[::-2], lambda d: d.sort()),
+    "matrix": (lambda: np.eye(3), lambda d: d.__setitem__((0, 0), np.nan)),
+    "array of objects": (lambda: np.array([[1], [2, 3]], dtype=object), lambda d: d[1].append(4)),
+    "records": (lambda: np.array([(1, 2.0)], dtype="i4,f8"), lambda d: d.__setitem__(0, (2, 2.0))),
+    "masked": (lambda: np.ma.array([1, 2], mask=[0, 1]), lambda d: d.mask.__setitem__(0, True)),
+    "list": (lambda: [3, 1, 2], lambda d: d.sort()),
+    "list of floats": (lambda: [1.0, float("nan")], lambda d: d.append(2.0)),
+    "list of lists": (lambda: [[1, "a"], [2, None]], lambda d: d[0].append(3)),
+    "list of arrays": (lambda: [np.zeros(3), np.ones(2)], lambda d: d[0].fill(1)),
+    "list of kinds": (lambda: [1, True, 2.5, "a", None, Colour.RED, Fraction(1, 3)], lambda d: d.pop()),
+    "one and true": (lambda: [1, 0], lambda d: d.__setitem__(0, True)),
+    "tuple": (lambda: (1, [2]), lambda d: d[1].append(3)),
+    "named tuple": (lambda: Point(1, [2]), lambda d: d.b.append(3)),
+    "dict": (lambda: {"a": [1], "b": 2}, lambda d: d["a"].append(1)),
+    "counter": (lambda: Counter("abc"), lambda d: d.update("a")),
+    "set": (lambda: {1, 2}, lambda d: d.add(3)),
+    "deque": (lambda: deque([1, 2]), lambda d: d.rotate()),
+    "bytes": (lambda: bytearray(b"ab"), lambda d: d.reverse()),
+    "machine values": (lambda: array.array("d", [1, 2]), lambda d: d.append(3)),
+    "object": (lambda: Plain([1, 2]), lambda d: d.rows.append(3)),
+    "object in an object": (lambda: Plain(Plain([1, 2])), lambda d: d.rows.rows.append(3)),
+    "slots": (lambda: Slotted([1, 2]), lambda d: d.rows.append(3)),
+    "dataclass": (lambda: Table([1, 2]), lambda d: d.names.update(a=1)),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_changes_and_equality_of_any_kind_are_seen(name):
+    make, change = KINDS[name]
+    first, second = make(), make()
+    snapshot = take_snapshot(first, second)
+    assert [finding.check for finding in snapshot.examine(NONE)] == [EQUAL]
+    assert snapshot.examine(frozenset({EQUAL})) == ()
+    change(second)
+    after = snapshot.examine(NONE)
+    assert [finding.check for finding in after] == [EQUAL, MUTATED]  # equal they were when the audit began
+    assert "changed 1 of the 2 datasets" in str(after[1])
+    different = take_snapshot(first, second)
+    assert different.examine(NONE) == ()
+    change(first)
+    if name not in ("matrix", "one and true"):  # where the second change is none
+        assert MUTATED in {finding.check for finding in different.examine(NONE)}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_stays_as_it_is_is_not_changed(name):
+    make, change = KINDS[name]
+    one, other = make(), make()
+    change(other)
+    snapshot = take_snapshot(one, other)
+    repr(one), copy.deepcopy(other), hash(str(one))
+    assert snapshot.examine(NONE) == ()
+
+
+def test_frames_columns_and_graphs():
+    pandas, networkx = pytest.importorskip("pandas"), pytest.importorskip("networkx")
+
+    def frame():
+        return pandas.DataFrame({"a": [1, 2], "b": ["x", None]})
+
+    def graph():
+        return networkx.path_graph(3)
+
+    kinds = [
+        (frame, lambda d: d.loc.__setitem__((0, "a"), 5), lambda d: d["a"].to_numpy().sum()),
+        (frame, lambda d: d.insert(0, "c", 1), lambda d: d.describe(include="all")),
+        (frame, lambda d: d.pop("b"), lambda d: d.values),
+        (frame, lambda d: setattr(d, "index", [1, 0]), lambda d: d.sum()),
+        (lambda: frame()["a"], lambda d: d.iloc.__setitem__(0, 9), lambda d: d.sum()),
+        (graph, lambda d: d.add_edge(0, 2), lambda d: (d.adj, d.edges, d.degree)),  # which the graph then keeps
+        (graph, lambda d: d.nodes[0].update(colour=1), lambda d: d.number_of_edges()),
+    ]
+    for make, change, use in kinds:
+        first, second = make(), make()
+        snapshot = take_snapshot(first, second)
+        use(first)
+        assert [finding.check for finding in snapshot.examine(NONE)] == [EQUAL]
+        change(second)
+        assert [finding.check for finding in snapshot.examine(NONE)] == [EQUAL, MUTATED]
+        assert not take_snapshot(first, second).are_equal
+
+
+DIFFERENT = [
+    (0.0, 0), (0.0, -0.0), (1, True), (1, 1.0), ("1", b"1"), (None, ()), ([1], (1,)), ([1, 2], [2, 1]), ([1], [True]),
+    ([1], np.array([1])), (np.zeros(2), np.zeros(2, int)), (np.zeros(2), np.zeros((2, 1))), (np.int64(1), np.int32(1)),
+    ({"a": 1, "b": 2}, {"b": 2, "a": 1}), (Plain([1]), Slotted([1])), (Opaque(), Opaque()), (Hostile(), Hostile()),
+    (object(), object()), (noise, audit), (partial(noise, 1), partial(noise, 1)), (float, int), ("old", "new"),
+    (iter([1]), iter([1])), (of_itself(), of_itself()), (lambda: 1, lambda: 1), (range(3), range(4)),
+    (np.random.default_rng(1), np.random.default_rng(1)), ((i for i in "a"), (i for i in "a")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("x", "y"), DIFFERENT, ids=lambda value: type(value).__name__)
+def test_what_differs_or_cannot_be_compared_passes(x, y):
+    assert take_snapshot(x, y).examine(NONE) == ()
+
+
+def test_private_attributes_tell_datasets_apart_but_may_be_filled_in():
+    """An object keeps there what it has computed; but what makes two of them different may be there as well."""
+    x, y = Plain([1, 2]), Plain([1, 2])
+    y._sum = 3
+    snapshot = take_snapshot(x, y)
+    assert snapshot.examine(NONE) == ()
+    x._sum, _ = 3, x.total
+    assert snapshot.examine(NONE) == ()
+
+
+@pytest.mark.parametrize(
+    "x", [3, 2.5, float("nan"), "abc", np.float64(1), Colour.RED, (1, 2), range(3), frozenset({1})]
+)
+def test_equal_values(x):
+    assert take_snapshot(x, copy.deepcopy(x)).are_equal
+
+
+def sorts(dataset, rng):
+    dataset.sort()
+    return dataset[0] + rng.laplace()
+
+
+def appends(dataset, rng):
+    dataset.append(rng.random())
+    return len(dataset) + rng.laplace()
+
+
+def empties(dataset, rng):
+    return dataset.pop() + rng.laplace()
+
+
+@pytest.mark.parametrize("sequential", [False, True])
+@pytest.mark.parametrize("mechanism", [sorts, appends, empties])
+def test_mechanisms_that_change_their_dataset(mechanism, sequential):
+    result = audit(mechanism, [2.0, 1.0], [2.0, 1.0, 0.5], sequential=sequential)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert MUTATED in checks(result)
+    assert "changed 2 of the 2 datasets it was given in place" in str(result)
+    assert "Silence this check with ignore='dataset-mutated'." in str(result)
+    if mechanism is sorts:
+        assert "x (its size is as before) and y (its size is as before)" in str(result)
+        assert checks(audit(sorts, [2.0, 1.0], [2.0, 1.0, 0.5], sequential=sequential, ignore=MUTATED.value)) == set()
+    others = [other.value for other in HealthCheck if other is not MUTATED]
+    assert checks(audit(mechanism, [2.0, 1.0], [2.0, 1.5, 0.5], sequential=sequential, ignore=others)) == {MUTATED}
+
+
+def test_a_mechanism_that_works_on_a_copy_passes():
+    for x, y in (([2.0, 1.0], [2.0, 1.0, 0.5]), (np.array([2.0, 1.0]), np.array([2.0, 1.5]))):
+        assert audit(lambda d, rng: sorts(copy.copy(d), rng), x, y).findings == ()
+
+
+def test_changes_in_worker_processes_are_seen():
+    """Workers have copies, but the first run on x is drawn in this process."""
+    x, y = [2.0, 1.0], [2.0, 1.5]
+    assert checks(audit(sorts, x, y, jobs=2)) == {MUTATED}
+    assert x == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("sequential", [False, True])
+def test_equal_datasets(sequential):
+    for x, y in ((3.0, 3.0), ([1, 2], [1, 2]), (np.ones(2), np.ones(2))):
+        result = audit(noise, x, y, sequential=sequential)
+        assert result.verdict is Verdict.INCONCLUSIVE
+        assert checks(result) == {EQUAL}
+        assert "x and y " in str(result)
+        assert str(result.findings[0]).endswith("Silence this check with ignore='equal-datasets'.")
+        assert audit(noise, x, y, sequential=sequential, ignore=EQUAL.value).findings == ()
+    rows = [1, 2]
+    assert "x and y are one and the same object (list of 2)" in str(audit(noise, rows, rows))
+    assert "x and y hold the same (list of 2)" in str(audit(noise, rows, [1, 2]))
+
+
+def test_relations_that_allow_equal_datasets_do_not_hide_them():
+    for adjacency in (Within("l1"), Local()):
+        assert checks(audit(noise, 1.0, 1.0, adjacency=adjacency)) == {EQUAL}
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "x", "y", "distance"),
+    [
+        (AddRemove(), [1, 2], [1, 2], 1), (AddRemove(), [1, 2], [1, 3], 1), (AddRemove(), [1, 2], [1], 2),
+        (AddRemove(), [1, 2, 3], [1], 1), (Replace(), [1, 2], [1, 2], 1), (Replace(), [1, 2], [1], 1),
+        (Replace(), [1, 2], [3, 4], 1), (Replace(), [1, 2], [3, 2], 2), (UserLevel(0), [(1, 2)], [(1, 2)], 1),
+        (Within("l1"), 0.0, 1.1, 1), (Within("l1"), 0.0, 2.5, 2), (Within("l1"), 0.0, float("nan"), 1),
+    ],
+)  # fmt: skip
+def test_pairs_at_another_distance_are_refused(adjacency, x, y, distance):
+    with pytest.raises(AdjacencyError):
+        audit(noise, x, y, adjacency=adjacency, distance=distance)
