@@ -33,9 +33,9 @@ BUGS = (
     "none-for-small-groups",
 )
 """Faults of the catalogue, from every family that an audit of a hundred thousand runs can be asked about."""
-_TWINS = 17  # of the bugs, whose correct versions are audited too
+_TWINS = 19  # of the bugs, whose correct versions are audited too
 _SLOW = {"clipped-by-the-layer"}  # a vector
-_FIXED = ("laplace", "randomised-response")
+_FIXED = ("laplace",)
 Case = Callable[[Any], Any]
 """Makes one audit with the fixture."""
 
@@ -60,8 +60,7 @@ def right() -> dict[str, Case]:
     laplace, geometric = LaplaceMechanism(1.0), GeometricMechanism(1.0)
     cases["laplace, pair searched"] = _searched(laplace, [(0.0, 1.0), (1.0, 0.0)])
     cases["geometric, pair searched"] = _searched(geometric, [(0, 1), (1, 0)])
-    for name, mechanism in (("laplace", laplace), ("geometric", geometric)):
-        cases[f"{name}, same distribution"] = _compared(mechanism)
+    cases["laplace, same distribution"] = _compared(laplace)
     return cases
 
 

@@ -75,9 +75,7 @@ class _Case:
 
 
 def _cases() -> list[_Case]:
-    return [
-        _Case(law, wrong) for law in _LAWS for wrong in ("2% less", "2% more", f"{_SHAPES[law][0]} shape", "")
-    ]
+    return [_Case(law, wrong) for law in _LAWS for wrong in ("2% less", "2% more", f"{_SHAPES[law][0]} shape", "")]
 
 
 def _tasks(effort: Effort) -> Iterator[Task]:

@@ -146,7 +146,7 @@ SESSIONS = Bench(
     title="Red sessions over correct mechanisms",
     method=(
         f"A file of thirty tests with the fixture, each an audit of a claim that holds, most of them with equality: "
-        f"sequential and of fixed size, searched, and comparisons of a mechanism with itself; {_RUNS:,} runs on each "
+        f"sequential (one of fixed size), on given pairs and searched ones, one comparing a mechanism with itself; {_RUNS:,} runs on each "
         "dataset. Every session has a seed of its own. Red: any test failed, also because an audit was inconclusive. "
         "Budget: the sum of the alphas. Interval: exact, 95%."
     ),
