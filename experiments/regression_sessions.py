@@ -145,10 +145,10 @@ SESSIONS = Bench(
     name="sessions",
     title="Red sessions over correct mechanisms",
     method=(
-        f"A file of thirty tests with the fixture, each an audit of a claim that holds, most of them with equality: "
-        f"sequential (one of fixed size), on given pairs and searched ones, one comparing a mechanism with itself; {_RUNS:,} runs on each "
-        "dataset. Every session has a seed of its own. Red: any test failed, also because an audit was inconclusive. "
-        "Budget: the sum of the alphas. Interval: exact, 95%."
+        "A file of thirty tests with the fixture, each an audit of a claim that holds, most of them with equality: "
+        "sequential (one of fixed size), on given pairs and searched ones, one comparing a mechanism with itself; "
+        f"{_RUNS:,} runs on each dataset. Every session has a seed of its own. Red: any test failed, also because an "
+        "audit was inconclusive. Budget: the sum of the alphas. Interval: exact, 95%."
     ),
     columns=(
         Column("alpha of an audit", "alpha", "g"),
