@@ -25,7 +25,9 @@ from .pilot import check_blocks, refuse_if_all_raised
 from .sampling import BlockCounts, Events, Plan, count_pairs, draw_pilot, joint_counts, no_blocks
 
 _FIRST, _GROWTH = 32, 1.2  # runs of the first batch, and by how much the total grows from look to look
-_KEPT = 200_000  # runs on each side that are kept to learn events from
+# Runs on each side that are kept to learn events from: so many, and of numbers so many numbers. An event that was
+# learned from too few stays to the end.
+_KEPT, _KEPT_NUMBERS = 200_000, 1 << 20
 # Growth of the total after which events are learned anew: while they are few, and from many on.
 _OFTEN, _RARELY, _MANY = 1.7, 3.0, 10_000
 _RAISING = 2_000  # runs after which a mechanism that has only raised is refused
@@ -151,14 +153,16 @@ def run_sequentially(
     main = (NO_PAIRS, NO_PAIRS)
     looks: list[Look] = []
     done = n_blocks = learned = 0
+    most = _KEPT
     pace, has_checked = 0.0, False
     stopped: Stop = "runs"
     for size in batch_sizes(runs):
         batch_started = time.perf_counter()
         batch = _spread(plan, size, pace)
-        if done < _KEPT:
+        if done < most:
             new_x, new_y = draw_pilot(batch, size, first_block=n_blocks)
             kept_x, kept_y = kept_x + new_x, kept_y + new_y
+            most = _most_kept(kept_x[0])
             check_blocks(kept_x, kept_y, plan.sampler.is_block, plan.sampler.name)
             if done > 0:
                 state = state.after(_pairs(new_x, new_y, state.events))
@@ -185,7 +189,7 @@ def run_sequentially(
             stopped = "time"
             break
         growth = _RARELY if learned > _MANY else _OFTEN
-        if not is_last and learned < _KEPT and done >= min(growth * learned, _KEPT):
+        if not is_last and learned < most and done >= min(growth * learned, most):
             learned = sum(map(len, kept_x))
             state = state.learned(*merge(kept_x, kept_y))
     choice = state.leading()
@@ -265,6 +269,13 @@ def _frequencies(choice: Choice | None) -> tuple[float, float, float]:
     hits = (choice.pilot_hits_x, choice.pilot_hits_y)
     p, q = hits if choice.likelier_on == "x" else hits[::-1]
     return (p + 0.5) / (choice.pilot_runs + 1.0), (q + 0.5) / (choice.pilot_runs + 1.0), float(choice.pilot_runs)
+
+
+def _most_kept(outputs: Outputs) -> int:
+    """How many runs on each side are kept, of outputs like these."""
+    if outputs.dtype == object:
+        return _KEPT
+    return max(_KEPT, _KEPT_NUMBERS // max(outputs.shape[1] if outputs.ndim == 2 else 1, 1))
 
 
 def _pairs(blocks_x: list[Outputs], blocks_y: list[Outputs], events: Events) -> tuple[JointCounts, JointCounts]:
