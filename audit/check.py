@@ -172,8 +172,8 @@ def check(
         result = _check_sequentially(plan, settings, runs, seconds, ignored, progress)
     else:
         result = _check_fixed(plan, settings, runs, cells, ignored, progress)
-    if findings := snapshot.examine(ignored):
-        result = replace(result, findings=(*findings, *result.findings))
+    findings = (*snapshot.examine(ignored), *result.findings)
+    result = replace(result, findings=findings, ignored=tuple(sorted(one.value for one in ignored)))
     result.environment["seconds"] = round(time.perf_counter() - started, 3)
     return result
 

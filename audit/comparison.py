@@ -16,6 +16,7 @@ from .inference.multiplicity import holm
 from .inference.two_samples import change_p_value
 from .records import Entry, Suite
 from .recounts import Recount
+from .statements import StatementResult
 from .verdicts import AuditResult
 
 _FEWER = 0.99  # of the runs before
@@ -36,7 +37,7 @@ class Comparison:
         What else a reader should know.
     p_value : float, optional
         Of "the event has the same probabilities, and outputs the same forms", adjusted for all that was looked at;
-        None where there was nothing to compare counts with.
+        None where no counts were compared.
     """
 
     name: str
@@ -77,31 +78,33 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
         return Comparison(name=name, before=before, after=None, changes=("the audit has disappeared",))
     if before is None:
         return Comparison(name=name, before=None, after=after, notes=("new: it was not recorded before",))
-    changes, notes = [], []
+    changes, notes, p_value = list[str](), list[str](), None
     was, now = before.result, after.result
     if isinstance(was, AuditResult) and isinstance(now, AuditResult):
         changes += _settings_changed(was, now)
-    elif type(was) is not type(now):
+        if _is_another_pair(was, now):
+            notes.append("the search found another pair of datasets, so counts are not compared")
+        else:
+            moved, p_value = _moved(before, after, alpha)
+            changes += moved
+            if p_value is None:
+                changes.append("nothing to compare: the event was not counted in runs of its own; save it anew")
+    elif isinstance(was, StatementResult) and isinstance(now, StatementResult):
+        changes += _statement_changed(was, now)
+    else:
         changes.append(f"a {type(was).__name__} has become a {type(now).__name__}")
     if now.verdict is not was.verdict and (before.accepted is None or not now.is_refuted):
         changes.append(f"the verdict was {was.verdict.value} and is {now.verdict.value}")
     if before.accepted is not None:
+        bound = now.bound if isinstance(now, AuditResult) else 0.0
         if not now.is_refuted:
-            notes.append(f"a finding that is no longer found is accepted ({before.accepted})")
-        elif before.accepted.holds_on(today):
+            notes.append(f"a finding that is no longer found is {before.accepted}")
+        elif before.accepted.covers(bound, today):
             notes.append(str(before.accepted))
         else:
-            changes.append(f"the finding was {before.accepted}, which has passed")
-    moved, p_value = _moved(before, after, alpha)
-    if p_value is None and before.recounts:
-        notes.append("the event was not counted again, so its counts are not compared")
+            changes.append(f"the finding was {before.accepted}; that does not cover it")
     return Comparison(
-        name=name,
-        before=before,
-        after=after,
-        changes=(*changes, *moved),
-        notes=tuple(notes),
-        p_value=p_value,
+        name=name, before=before, after=after, changes=tuple(changes), notes=tuple(notes), p_value=p_value
     )
 
 
@@ -111,17 +114,48 @@ def _settings_changed(was: AuditResult, now: AuditResult) -> list[str]:
         ("claim", lambda result: str(result.claim)),
         ("distance", lambda result: result.pair.distance),
         ("adjacency", lambda result: result.pair.adjacency),
-        ("difference of the pair", lambda result: result.pair.difference),
         ("low bits' part in the verdict", lambda result: result.bits),
+        ("resolution asked for", lambda result: result.requested_resolution),
+        ("power", lambda result: result.power),
     )
     changes = [f"the {what} was {look(was)} and is {look(now)}" for what, look in looks if look(was) != look(now)]
-    if was.pair.contents is not None and now.pair.contents is not None and was.pair.contents != now.pair.contents:
-        changes.append("the pair of datasets is another one")
+    if was.pair.contents is None and was.pair.difference != now.pair.difference:
+        changes.append(f"the difference of the pair was {was.pair.difference} and is {now.pair.difference}")
+    silenced = [name for name in now.ignored if name not in was.ignored]
+    if silenced:
+        changes.append(f"health checks are silenced that were not: {', '.join(silenced)}")
     if now.alpha < was.alpha:
         changes.append(f"alpha was {was.alpha:g} and is {now.alpha:g}, so less is found")
-    # An audit that stopped because the claim was refuted has fewer runs by luck.
-    if now.stopped != "refuted" and was.stopped != "refuted" and now.runs < _FEWER * was.runs:
+    # An audit that stopped because the claim was refuted, or the time was up, has fewer runs by luck.
+    are_planned = not {was.stopped, now.stopped} & {"refuted", "time"}
+    if are_planned and now.runs < _FEWER * was.runs:
         changes.append(f"the runs on each dataset fell from {was.runs:,} to {now.runs:,}")
+    return changes
+
+
+def _is_another_pair(was: AuditResult, now: AuditResult) -> bool:
+    """Whether both were kept, and differ: those of a search are."""
+    return None not in (was.pair.contents, now.pair.contents) and was.pair.contents != now.pair.contents
+
+
+def _statement_changed(was: StatementResult, now: StatementResult) -> list[str]:
+    """What is stated, the effort, and numbers whose intervals do not meet; each interval holds with its own alpha."""
+    changes = []
+    if was.statement != now.statement:
+        changes.append(f"the statement was: {was.statement} It is: {now.statement}")
+    if now.alpha < was.alpha:
+        changes.append(f"alpha was {was.alpha:g} and is {now.alpha:g}, so less is found")
+    if now.runs < _FEWER * was.runs:
+        changes.append(f"the runs fell from {was.runs:,} to {now.runs:,}")
+    after = {point.at: point for point in now.points}
+    for old in was.points:
+        new = after.get(old.at)
+        if new is None:
+            continue
+        if (old.low, old.high) != (new.low, new.high):
+            changes.append(f"{old.at or was.quantity}: {old.allowed} before, {new.allowed} now")
+        if new.lower > old.upper or new.upper < old.lower:
+            changes.append(f"{old.at or was.quantity}: in {old.interval} before, in {new.interval} now")
     return changes
 
 
@@ -130,7 +164,7 @@ def _moved(before: Entry, after: Entry, alpha: float) -> tuple[list[str], float 
     pairs = [(old, new) for old in before.recounts for new in after.recounts if old.event == new.event]
     if not pairs:
         return [], None
-    tests = [test for old, new in pairs[:1] for test in _tests(old, new)]
+    tests = _tests(*pairs[0])
     adjusted = holm([change_p_value(*now, *was) for _, now, was in tests])
     moved = [
         f"Pr[{what}] was {was[0] / was[1]:.4g} ({was[0]:,} of {was[1]:,}) and is {now[0] / now[1]:.4g} ({now[0]:,} of "
@@ -143,11 +177,13 @@ def _moved(before: Entry, after: Entry, alpha: float) -> tuple[list[str], float 
 
 def _tests(old: Recount, new: Recount) -> list[tuple[str, tuple[int, int], tuple[int, int]]]:
     """What is compared: hits and runs now, and before."""
-    was, now = old.counts, new.counts
-    tests = [
-        (f"{old.event} | x", (now.hits_x, now.runs_x), (was.hits_x, was.runs_x)),
-        (f"{old.event} | y", (now.hits_y, now.runs_y), (was.hits_y, was.runs_y)),
-    ]
+    tests = []
+    if old.counts is not None and new.counts is not None:
+        was, now = old.counts, new.counts
+        tests += [
+            (f"{old.event} | x", (now.hits_x, now.runs_x), (was.hits_x, was.runs_x)),
+            (f"{old.event} | y", (now.hits_y, now.runs_y), (was.hits_y, was.runs_y)),
+        ]
     before, after = ({form: hits for form, *hits in one.forms} for one in (old, new))
     for form in sorted(before.keys() | after.keys()):
         for place, side in enumerate(("x", "y")):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,7 @@ def check_outputs(
     )
     result = conclude(settings, runs, pilot, counts, True, findings)
     result = with_event_findings(result, pilot.x, pilot.y, ignored)
+    result = replace(result, ignored=tuple(sorted(one.value for one in ignored)))
     result.environment["seconds"] = round(time.perf_counter() - started, 3)
     return result
 

@@ -234,6 +234,14 @@ def write_whole(path: Path, text: str) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def is_storable(value: Any) -> bool:
+    """Whether a file gives this value back as it is."""
+    try:
+        return bool(_decode(_encode(value)) == value)
+    except (AuditError, TypeError, ValueError, KeyError):
+        return False
+
+
 def _encode(value: Any) -> Any:
     """JSON for a value: numbers, text and None as they are; anything else as an object with one tag."""
     if isinstance(value, np.generic):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import enum
 import math
 import numbers
 from collections import Counter
@@ -29,16 +30,17 @@ class Recount:
 
     Attributes
     ----------
-    event : Event
-    counts : Counts
+    event : Event or None
+        None where the event's outcomes are of types that no file holds; then the forms alone are compared.
+    counts : Counts or None
     forms : tuple of (str, int, int)
         What kinds of outputs came, such as "number", "None" or "raises ValueError", and how often on x and on y.
     looked_at : int
         Runs on each dataset whose forms were noted.
     """
 
-    event: Event
-    counts: Counts
+    event: Event | None
+    counts: Counts | None
     forms: tuple[tuple[str, int, int], ...]
     looked_at: int
 
@@ -52,12 +54,17 @@ class Accepted:
     reason : str
     until : str
         The last day on which it holds, such as "2027-06-30".
+    up_to : float
+        Largest bound that is accepted, in the units of the claim's strength.
     """
 
     reason: str
     until: str
+    up_to: float = math.inf
 
     def __post_init__(self) -> None:
+        if not self.up_to > 0.0:  # NaN fails
+            raise RecordError(f"up_to={self.up_to!r} accepts nothing; use a positive bound.", up_to=self.up_to)
         if not self.reason.strip():
             raise RecordError("an accepted finding needs a reason; say why it is accepted.")
         try:
@@ -65,23 +72,32 @@ class Accepted:
         except (TypeError, ValueError) as error:
             raise RecordError(f"until={self.until!r} is no day; write it like 2027-06-30.", until=self.until) from error
 
-    def holds_on(self, day: datetime.date) -> bool:
-        return day <= datetime.date.fromisoformat(self.until)
+    def covers(self, bound: float, day: datetime.date) -> bool:
+        """Whether a refutation with this bound is accepted on a day."""
+        return day <= datetime.date.fromisoformat(self.until) and bound <= self.up_to
 
     def __str__(self) -> str:
-        return f"accepted until {self.until}: {self.reason}"
+        limit = f" up to {self.up_to:g}" if self.up_to < math.inf else ""
+        return f"accepted{limit} until {self.until}: {self.reason}"
 
 
 def recount(
-    mechanism: Any, x: Any, y: Any, event: Event, *, runs: int = 100_000, seed: int | None = 0, jobs: int | None = None
+    mechanism: Any,
+    x: Any,
+    y: Any,
+    event: Event | None,
+    *,
+    runs: int = 100_000,
+    seed: int | None = 0,
+    jobs: int | None = None,
 ) -> Recount:
-    """Counts an event in fresh runs of a mechanism on x and on y.
+    """Counts an event in fresh runs of a mechanism on x and on y, and the forms of its outputs.
 
     Parameters
     ----------
     mechanism, x, y, seed, jobs
         As in `check`. The runs are others than those of an audit with the same seed.
-    event : Event
+    event : Event or None
         Such as the one that an audit chose.
     runs : int
         On each dataset.
@@ -95,7 +111,7 @@ def recount(
     >>> 4_800 < again.counts.hits_x < 5_200, again.forms
     (True, (('number', 10000, 10000),))
     """
-    if not isinstance(event, Event):
+    if not (event is None or isinstance(event, Event)):
         raise OptionError(f"event={event!r} is no event; use one that an audit chose.", event=event)
     sampler, runs, jobs = as_sampler(mechanism, None), check_runs(runs), check_jobs(jobs)
     own = int(np.random.SeedSequence(check_seed(seed), spawn_key=(5,)).generate_state(1, np.uint64)[0])
@@ -105,20 +121,19 @@ def recount(
     check_blocks(blocks_x, blocks_y, sampler.is_block, sampler.name)
     outputs = merge(blocks_x, blocks_y)
     refuse_if_all_raised(plan, *outputs)
+    forms = [_forms(side) for side in outputs]
+    seen = tuple((form, forms[0][form], forms[1][form]) for form in sorted(forms[0] | forms[1]))
+    if event is None:
+        return Recount(event=None, counts=None, forms=seen, looked_at=looked_at)
     shapes = {"x": blocks_x[0].shape[1:], "y": blocks_y[0].shape[1:]} if sampler.is_block else None
     main_x, main_y = count_hits(plan, event, shapes, runs)
-    forms = [_forms(side) for side in outputs]
-    return Recount(
-        event=event,
-        counts=Counts(
-            hits_x=int(main_x.hits.sum()),
-            runs_x=int(main_x.sizes.sum()),
-            hits_y=int(main_y.hits.sum()),
-            runs_y=int(main_y.sizes.sum()),
-        ),
-        forms=tuple((form, forms[0][form], forms[1][form]) for form in sorted(forms[0] | forms[1])),
-        looked_at=looked_at,
+    counts = Counts(
+        hits_x=int(main_x.hits.sum()),
+        runs_x=int(main_x.sizes.sum()),
+        hits_y=int(main_y.hits.sum()),
+        runs_y=int(main_y.sizes.sum()),
     )
+    return Recount(event=event, counts=counts, forms=seen, looked_at=looked_at)
 
 
 def _forms(outputs: Outputs) -> Counter[str]:
@@ -141,6 +156,8 @@ def _form(output: Any) -> str:
     """What kind of thing an output is; its value only where that is a kind by itself."""
     if isinstance(output, Raised) or output is None:
         return str(output)
+    if isinstance(output, enum.Enum):
+        return f"{type(output).__qualname__}.{output.name}"
     if isinstance(output, (bool, np.bool_)):
         return "boolean"
     if isinstance(output, numbers.Real):

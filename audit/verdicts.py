@@ -98,6 +98,8 @@ class AuditResult:
         False where the mechanism has randomness of its own, which the seed does not fix.
     findings : tuple of Finding
         Failed health checks.
+    ignored : tuple of str
+        Health checks that were silenced.
     notes : tuple of str
         What else a reader should know: exceptions, outputs that never vary.
     sketch : Sketch, optional
@@ -133,6 +135,7 @@ class AuditResult:
     seed: int
     is_replayable: bool = True
     findings: tuple[Finding, ...] = ()
+    ignored: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     sketch: Sketch | None = None
     versions: tuple[tuple[str, str], ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ from .terminal import number, percent, prose, visible
 
 _ADVICE = {
     Verdict.REFUTED: "the claim does not hold on this pair: more is lost than was claimed",
-    Verdict.INCONCLUSIVE: "nothing was found out, so the test must not pass",
+    Verdict.INCONCLUSIVE: "nothing was found out, so the test must not pass: see to the health check that is named, "
+    "use more runs (runs=, --dp-audit-runs), or ask for less (resolution=)",
 }
 
 
@@ -58,6 +60,7 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
             f"  bound      {least}, confidence {percent(1 - result.alpha)}",
             f"  event      {visible(result.event_in_words)}",
             f"  counts     {result.counts}",
+            *_the_other_way(result),
             f"  pair       {visible(contents)}{visible(pair.difference)}",
         ]
         if case.search is not None:
@@ -67,20 +70,33 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
         lines.append(f"  meaning    {_ADVICE.get(result.verdict, '')}")
     else:
         lines.append(f"  statement  {prose(result.statement)}")
-    lines.append(
-        f"  error      a mechanism that keeps its claim fails so with probability {result.alpha:g} at most; seed "
-        f"{result.seed}"
-    )
+    if result.is_refuted:
+        lines.append(
+            f"  error      a mechanism that keeps its claim fails so with probability {result.alpha:g} at most"
+        )
+    lines.append(f"  seed       {result.seed}")
     lines.append(f"  repeat     {repetition(case, settings)}")
     if isinstance(result, AuditResult) and not result.is_replayable:
         lines.append("             (other draws each time: the mechanism has randomness of its own)")
     if entry.accepted is not None:
-        lines.append(f"  accepted   the finding was {entry.accepted}, which has passed")
+        lines.append(f"  accepted   the finding was {entry.accepted}; that does not cover it")
     if script is not None:
         lines.append(f"  alone      {script}")
     elif isinstance(result, AuditResult) and result.is_refuted:
         lines.append("  alone      --dp-audit-scripts=DIR writes a script that shows it with numpy only")
     return "\n".join(lines)
+
+
+def _the_other_way(result: AuditResult) -> list[str]:
+    """The same event by its complement, where that has the larger ratio: it is the one to hold against epsilon."""
+    counts = result.directed_counts
+    misses_p, misses_q = counts.runs_x - counts.hits_x, counts.runs_y - counts.hits_y
+    ratio = math.inf if misses_p == 0 else (misses_q / counts.runs_y) / (misses_p / counts.runs_x)
+    if misses_q == 0 or ratio <= result.ratio:
+        return []
+    p, q = ("x", "y") if result.likelier_on == "x" else ("y", "x")
+    times = "only on" if math.isinf(ratio) else f"{ratio:.3g} times likelier on"
+    return [f"             so outputs outside it come {times} {q}: {misses_q:,} there, {misses_p:,} on {p}"]
 
 
 def change_message(found: Comparison, baseline: str) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import datetime
 import hashlib
 import inspect
+import math
+import shlex
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +18,11 @@ import pytest
 from ..audit.check import check
 from ..audit.claims import Claim, ClaimAtDistance
 from ..audit.comparison import compare
+from ..audit.equivalence_result import EquivalenceResult
 from ..audit.errors import OptionError
-from ..audit.records import Entry, Suite
-from ..audit.recounts import Accepted, recount
+from ..audit.options import LEAST_RUNS
+from ..audit.records import Entry, Suite, is_storable
+from ..audit.recounts import Accepted, Recount, recount
 from ..audit.search import LEAST_SEARCH, find_worst_pair
 from ..audit.statements import StatementResult
 from ..audit.verdicts import AuditResult, Verdict
@@ -25,7 +30,7 @@ from .audit_failure import Case, change_message, failure_message
 from .audit_script import ScriptError, script
 from .audit_session import AuditSession
 
-_OWN = ("audits", "accepted", "until")  # options of the marker that are no options of check
+_OWN = ("audits", "accepted", "until", "up_to")  # options of the marker that are no options of check
 
 
 class DPAudit:
@@ -46,7 +51,7 @@ class DPAudit:
         self._session, self._name, self._path = session, name, path
         self._marked = {option: value for option, value in marked.items() if option not in _OWN}
         self._accepted = _acceptance(marked)
-        self._calls = 0
+        self.calls = 0
 
     def __call__(
         self,
@@ -60,7 +65,8 @@ class DPAudit:
     ) -> AuditResult:
         """Audits a mechanism's claim on a pair, or on the worst pair that a search finds; fails where it is refuted.
 
-        The audit is sequential unless options say otherwise, so that a broken mechanism fails at once.
+        The audit is sequential unless options say otherwise, so that a broken mechanism fails at once, and runs in
+        this process (jobs=1), so that what a test has patched is what is audited.
 
         Parameters
         ----------
@@ -69,8 +75,9 @@ class DPAudit:
         neighbours : Domain, callable, iterable or Hypothesis strategy, optional
             Instead of x and y: where to look for a pair, as of `find_worst_pair`.
         **options
-            Of `check`, and of `find_worst_pair` with `neighbours`. `alpha`, `runs`, `resolution`, `seconds` and `seed`
-            are the session's if not given; the seed follows from the test's name.
+            Of `check`, and of `find_worst_pair` with `neighbours`, such as `search_runs`. `alpha`, `runs`,
+            `resolution`, `seconds` and `seed` are the session's if not given; the seed follows from the test's name.
+            With a resolution, and no runs in the call or its marker, there are as many runs as that takes.
 
         Returns
         -------
@@ -78,6 +85,13 @@ class DPAudit:
             Where the claim is not refuted, or its refutation is accepted.
         """
         __tracebackhide__ = True
+        started = time.perf_counter()
+        if (neighbours is None) == (x is None and y is None):
+            raise OptionError("an audit needs a pair: give x and y, or neighbours= and where to look for one.")
+        known = {*inspect.signature(check).parameters, *inspect.signature(find_worst_pair).parameters} - {"options"}
+        unknown = [name for name in {**self._marked, **options} if name not in known]
+        if unknown:
+            raise OptionError(f"{unknown[0]} is no option of an audit; use one of {', '.join(sorted(known))}.")
         label, options = self._begin(options)
         if (options.get("cells") or 0) > 0:
             options.setdefault("sequential", False)
@@ -85,18 +99,16 @@ class DPAudit:
         if not options["sequential"]:
             options.pop("seconds", None)
         if neighbours is None:
-            result = check(mechanism, x, y, claim=claim, **options)
-            how = None
-        elif x is not None or y is not None:
-            raise OptionError("a pair and neighbours= are two ways to say the same; give x and y, or neighbours=.")
+            options.pop("search_runs", None)
+            result, how = check(mechanism, x, y, claim=claim, **options), None
         else:
             options["keep_datasets"] = True  # nobody else knows the pair
             options.setdefault("search_runs", max(self._session.settings.runs, LEAST_SEARCH))
-            found = find_worst_pair(mechanism, neighbours, claim=claim, **options)
-            result, x, y, how = found.audit, found.x, found.y, found
+            how = find_worst_pair(mechanism, neighbours, claim=claim, **options)
+            result, x, y = how.audit, how.x, how.y
         entry = Entry(name=label, result=result, recounts=self._recounts(mechanism, x, y, result, options, label))
-        case = Case(label, self._name, mechanism, x, y, options, how)
-        self._conclude(entry, case)
+        result.environment["seconds"] = round(time.perf_counter() - started, 3)
+        self._conclude(entry, Case(label, self._name, mechanism, x, y, options, how))
         return result
 
     def check(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
@@ -106,50 +118,62 @@ class DPAudit:
 
         Returns
         -------
-        AuditResult or StatementResult
+        AuditResult, StatementResult or EquivalenceResult
         """
         __tracebackhide__ = True
-        taken = inspect.signature(function).parameters
+        parameters = inspect.signature(function).parameters
+        takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
         label, whole = self._begin(options)
-        result = function(
-            *arguments, **{name: value for name, value in whole.items() if name in taken or name in options}
-        )
-        if not isinstance(result, (AuditResult, StatementResult)):
+        given = {name: value for name, value in whole.items() if name in options or name in parameters}
+        if takes_any:
+            given |= {name: whole[name] for name in ("alpha", "seed")}
+        result = function(*arguments, **given)
+        if not isinstance(result, (AuditResult, StatementResult, EquivalenceResult)):
             raise OptionError(
                 f"{getattr(function, '__name__', function)} returned a {type(result).__name__}; use a check that gives "
-                "an AuditResult or a StatementResult."
+                "an AuditResult, a StatementResult or an EquivalenceResult."
             )
-        self._conclude(Entry(name=label, result=result), Case(label, self._name, function, None, None, whole, None))
+        more = result.alpha - float(whole["alpha"])
+        if more > 1e-9 * result.alpha and (refusal := self._session.charge(self._name, more)):
+            pytest.fail(refusal)
+        if isinstance(result, EquivalenceResult):
+            if not result.is_shown:
+                pytest.fail(f"{result}\n  seed {result.seed}")
+            return result
+        case = Case(label, self._name, function, None, None, whole, None)
+        self._conclude(Entry(name=label, result=result), case)
         return result
 
     def _begin(self, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """The audit's name, and its options with the marker's and the session's; its alpha is charged."""
         __tracebackhide__ = True
-        self._calls += 1
-        label = self._name if self._calls == 1 else f"{self._name} #{self._calls}"
-        settings = self._session.settings
-        whole = {"alpha": settings.alpha, "seed": _seed(settings.seed, label), **self._marked, **options}
+        self.calls += 1
+        label = self._name if self.calls == 1 else f"{self._name} #{self.calls}"
+        if label in self._session.failed:
+            pytest.fail(f"{self._session.failed[label]}\n\n(found earlier in this session: a rerun changes nothing)")
+        settings, own = self._session.settings, {**self._marked, **options}
+        whole = {"alpha": settings.alpha, "seed": _seed(settings.seed, label), "jobs": 1, **own}
         for name in ("resolution", "seconds"):
             if getattr(settings, name) is not None:
                 whole.setdefault(name, getattr(settings, name))
-        if "resolution" not in {*self._marked, *options} or "runs" in {*self._marked, *options}:
+        if whole.get("resolution") is None:
             whole.setdefault("runs", settings.runs)
-        if self._session.n_workers > 1:
-            whole.setdefault("jobs", 1)
-        refusal = self._session.charge(self._name, float(whole["alpha"]))
+        refusal = self._session.charge(self._name, float(whole["alpha"]) * self._session.tests_each)
         if refusal:
             pytest.fail(refusal)
         return label, whole
 
     def _recounts(
         self, mechanism: Any, x: Any, y: Any, result: AuditResult, options: Mapping[str, Any], label: str
-    ) -> tuple[Any, ...]:
+    ) -> tuple[Recount, ...]:
         """The event counted again where a baseline is saved, and the baseline's event where one is compared with."""
-        events = [result.event] if self._session.save else []
+        events = [result.event if is_storable(result.event) else None] if self._session.save else []
         before = self._session.baseline().get(label)
         if before is not None:
             events = [one.event for one in before.recounts[:1]] + events
         runs = options.get("runs") or max(result.runs, self._session.settings.runs)
+        if result.stopped == "time":
+            runs = max(result.runs, LEAST_RUNS)
         return tuple(
             recount(mechanism, x, y, event, runs=runs, seed=options["seed"], jobs=options.get("jobs"))
             for event in dict.fromkeys(events)
@@ -161,34 +185,49 @@ class DPAudit:
         before = self._session.baseline().get(entry.name)
         accepted = self._accepted or (before.accepted if before else None)
         entry = replace(entry, accepted=accepted)
-        self._session.entries.append(entry)
+        self._session.entries[entry.name] = entry
         verdict, messages = entry.result.verdict, []
-        if verdict is Verdict.REFUTED and (accepted is None or not accepted.holds_on(datetime.date.today())):
+        bound = entry.result.bound if isinstance(entry.result, AuditResult) else 0.0
+        if verdict is Verdict.REFUTED and (accepted is None or not accepted.covers(bound, datetime.date.today())):
             messages.append(failure_message(entry, case, self._session.settings, self._script(entry, case)))
         elif verdict is Verdict.INCONCLUSIVE:
             messages.append(failure_message(entry, case, self._session.settings, None))
-        if before is not None:
-            alone = [Suite(title="", entries=(one,)) for one in (replace(before, accepted=accepted), entry)]
-            (found,) = compare(*alone, alpha=entry.result.alpha)
-            if found.has_changed:
-                messages.append(change_message(found, str(self._session.compare)))
+        if self._session.compare is not None:
+            messages += self._compared(before, entry)
         if messages:
-            pytest.fail("\n\n".join(messages))
+            self._session.failed[entry.name] = "\n\n".join(messages)
+            pytest.fail(self._session.failed[entry.name])
+
+    def _compared(self, before: Entry | None, entry: Entry) -> list[str]:
+        """What has changed since the baseline, in words."""
+        if before is None:
+            self._session.compared[entry.name] = "new"
+            return []
+        alone = [Suite(title="", entries=(one,)) for one in (replace(before, accepted=entry.accepted), entry)]
+        (found,) = compare(*alone, alpha=entry.result.alpha)
+        if found.p_value is not None:
+            how = "by counts"
+        elif isinstance(entry.result, StatementResult):
+            how = "by intervals"
+        else:
+            how = "by claims and settings only (another pair of datasets)"
+        self._session.compared[entry.name] = how
+        return [change_message(found, str(self._session.compare))] if found.has_changed else []
 
     def _script(self, entry: Entry, case: Case) -> str | None:
         """Where a script that shows the violation has been written, or why there is none."""
         folder = self._session.scripts
         if folder is None or not isinstance(entry.result, AuditResult):
             return None
-        safe = "".join(char if char.isalnum() else "-" for char in entry.name)[-100:].strip("-")
-        path = folder / f"{safe}.py"
+        safe = "".join(char if char.isalnum() else "-" for char in entry.name)[-80:].strip("-")
+        path = folder / f"{safe}-{hashlib.sha256(entry.name.encode()).hexdigest()[:6]}.py"
         try:
             text = script(entry.result, case.mechanism, case.x, case.y, self._path, case.options)
         except ScriptError as error:
             return f"no script: {error}"
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-        return f"python {path}"
+        return f"python {shlex.quote(str(path))}"
 
 
 def _acceptance(marked: Mapping[str, Any]) -> Accepted | None:
@@ -196,7 +235,9 @@ def _acceptance(marked: Mapping[str, Any]) -> Accepted | None:
     reason, until = marked.get("accepted"), marked.get("until")
     if reason is None and until is None:
         return None
-    return Accepted(reason=str(reason or ""), until=str(until or ""))
+    if reason is None or until is None:
+        raise OptionError("a finding is accepted for a reason and until a day: give both accepted= and until=.")
+    return Accepted(reason=str(reason), until=str(until), up_to=float(marked.get("up_to", math.inf)))
 
 
 def _seed(root: int, label: str) -> int:

@@ -79,7 +79,7 @@ def script(result: AuditResult, mechanism: Any, x: Any, y: Any, path: Path, opti
         draw = [f"    outputs = [{once} for _ in range(runs)]"]
     read, inside = _reading_and_test(result.event)
     lines = [
-        f'"""{_plain(result.mechanism)}: {_plain(str(claim))} does not hold. Exit status 1 where that is seen."""',
+        f'"""{_plain(result.mechanism)}: does {_plain(str(claim))} hold? Exit status 1 where it is seen not to."""',
         *dict.fromkeys(["import numpy as np", *imports]),
         f"mechanism = {name}{'.sample' if _has_sample(mechanism) else ''}",
         f"likelier, other = {_literal(first)}, {_literal(second)}",
@@ -141,7 +141,11 @@ def _imported(thing: Any, path: Path) -> tuple[list[str], str]:
     file = getattr(module, "__file__", None)
     if file is not None and (Path(file) == path or not getattr(module, "__package__", "")):
         return ["import runpy"], f"runpy.run_path({file!r})[{name!r}]"
-    return [f"from {thing.__module__} import {name}"], name
+    line = f"from {thing.__module__} import {name}"
+    if file is not None:  # it may be found because pytest was told where to look
+        folders = thing.__module__.count(".") + (Path(file).name == "__init__.py")
+        line = f"import sys; sys.path.append({str(Path(file).parents[folders])!r}); {line}"
+    return [line], name
 
 
 def _literal(value: Any) -> str:

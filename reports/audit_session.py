@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,8 +27,8 @@ DEFAULTS: dict[str, Any] = {
 HELP = {
     "alpha": "Probability that one audit refutes a correct mechanism",
     "budget": "Most that the alphas of all audits of a session may add up to",
-    "runs": "Runs of the mechanism on each dataset, at most",
-    "resolution": "Excess over a claim that every audit has to be able to find",
+    "runs": "Runs of the mechanism on each dataset, at most, where no resolution is asked for",
+    "resolution": "Excess over a claim that every audit has to be able to find, with as many runs as that takes",
     "seconds": "Time after which an audit stops",
     "seed": 'Whole number from which, with a test\'s name, its draws follow, or "random"',
 }
@@ -94,10 +96,16 @@ class AuditSession:
         Alpha of each test that asks for audits, of all of them together.
     spent : dict of str to float
         Alpha that each test's audits have taken.
-    entries : list of Entry
-        Results, in the order in which they came.
-    collected, deselected : set of str
-        Names of tests with audits, and of all tests that were left out.
+    entries : dict of str to Entry
+        Results by name; of a test that is run again, the last one.
+    failed : dict of str to str
+        What audits that failed have said: a rerun is no second chance.
+    compared : dict of str to str
+        What became of each comparison: "by counts", "new", or why counts were not compared.
+    files : set of str
+        Files of all tests that were collected.
+    left_out : set of str
+        Tests that were deselected or skipped.
     messages : list of str
         For the summary.
     """
@@ -112,9 +120,11 @@ class AuditSession:
     is_worker: bool = False
     planned: dict[str, float] = field(default_factory=dict)
     spent: dict[str, float] = field(default_factory=dict)
-    entries: list[Entry] = field(default_factory=list)
-    collected: set[str] = field(default_factory=set)
-    deselected: set[str] = field(default_factory=set)
+    entries: dict[str, Entry] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    compared: dict[str, str] = field(default_factory=dict)
+    files: set[str] = field(default_factory=set)
+    left_out: set[str] = field(default_factory=set)
     messages: list[str] = field(default_factory=list)
     before: Suite | None = None
 
@@ -124,18 +134,24 @@ class AuditSession:
             raise ValueError(f"audits={audits!r} is no number of audits; use a whole number >= 1.")
         if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not 0.0 < alpha < 1.0:
             raise ValueError(f"alpha={alpha!r} is no probability; use 0 < alpha < 1.")
-        self.planned[name] = audits * float(alpha)
+        self.planned[name] = audits * float(alpha) * self.tests_each
+
+    @property
+    def tests_each(self) -> int:
+        """Tests of alpha that an audit stands for: where a baseline is compared with, that as well."""
+        return 1 if self.compare is None else 2
 
     def refusal(self) -> str | None:
         """Why no audit may run: together they may raise more false alarms than the budget allows."""
         planned, budget = math.fsum(self.planned.values()), self.settings.budget
+        most = max(self.planned, key=lambda name: self.planned[name], default="")
         if planned <= budget * (1 + 1e-9):
             return None
         return (
             f"dp_audit: the audits of {len(self.planned):,} tests may raise a false alarm with probability "
-            f"{planned:.3g}, above the budget of {budget:g}; use a smaller alpha (--dp-audit-alpha, now "
-            f"{self.settings.alpha:g}), fewer tests at a time, or allow more "
-            f"(--dp-audit-budget={_rounded_up(planned)})."
+            f"{planned:.3g}, above the budget of {budget:g} (the most has {most}, {self.planned[most]:.3g}); use a "
+            f"smaller alpha (--dp-audit-alpha, now {self.settings.alpha:g}, or that of a marker), fewer tests at a "
+            f"time, or allow more (--dp-audit-budget={_rounded_up(planned)})."
         )
 
     def charge(self, name: str, alpha: float) -> str | None:
@@ -161,19 +177,19 @@ class AuditSession:
     def statement(self) -> str:
         """How many audits, times alpha."""
         planned, tests = math.fsum(self.planned.values()), len(self.planned)
-        alone = self.settings.alpha
+        alone = self.settings.alpha * self.tests_each
         audits = round(planned / alone, 3)
         times = f"{audits:,.0f} audit{'' if audits == 1 else 's'} × alpha {alone:g} = " if audits == int(audits) else ""
+        both = " (each is compared as well)" if self.tests_each > 1 else ""
         return (
             f"{tests:,} test{'' if tests == 1 else 's'} with {times}{'' if times else 'alphas of '}{planned:.3g} in "
-            f"all, of a budget of {self.settings.budget:g}"
+            f"all, of a budget of {self.settings.budget:g}{both}"
         )
 
     def baseline_path(self, name: str) -> Path:
         """The file of a baseline: in the folder of baselines, or where a path says."""
-        if name.endswith(".json") or "/" in name or "\\" in name:
-            return Path(name)
-        return self.baselines / f"{name}.json"
+        file = name if name.endswith(".json") else f"{name}.json"
+        return Path(file) if name.endswith(".json") or "/" in name or "\\" in name else self.baselines / file
 
     def baseline(self) -> dict[str, Entry]:
         """The entries to compare with, by name; empty where nothing is compared."""
@@ -188,7 +204,7 @@ class AuditSession:
     def suite(self) -> Suite:
         from ..audit.records import Suite
 
-        return Suite(title="Privacy audits of the test suite", entries=tuple(self.entries))
+        return Suite(title="Privacy audits of the test suite", entries=tuple(self.entries.values()))
 
     def packed(self) -> dict[str, Any]:
         """What a worker has found, as plain values."""
@@ -198,8 +214,9 @@ class AuditSession:
             "entries": to_json(self.suite()) if self.entries else "",
             "planned": self.planned,
             "spent": self.spent,
-            "collected": sorted(self.collected),
-            "deselected": sorted(self.deselected),
+            "compared": self.compared,
+            "files": sorted(self.files),
+            "left_out": sorted(self.left_out),
         }
 
     def take(self, found: dict[str, Any]) -> None:
@@ -207,39 +224,52 @@ class AuditSession:
         if found["entries"]:
             from ..audit.records import from_json
 
-            self.entries += from_json(found["entries"]).entries
+            self.entries |= {entry.name: entry for entry in from_json(found["entries"]).entries}
         self.planned |= found["planned"]  # every worker collects all tests
         self.spent |= found["spent"]  # and runs its own
-        self.collected |= set(found["collected"])
-        self.deselected |= set(found["deselected"])
+        self.compared |= found["compared"]
+        self.files |= set(found["files"])
+        self.left_out |= set(found["left_out"])
 
-    def finish(self, *, is_whole: bool, given: list[str]) -> bool:
-        """Compares, saves and writes what is asked for; whether audits have disappeared.
+    def finish(self, *, is_whole: bool, is_green: bool, given: list[str], root: Path) -> bool:
+        """Compares, saves and writes what is asked for; whether audits have disappeared, or none was compared.
 
-        `given` are the tests asked for by the command line, of which alone an audit can be missed; none for all.
+        Parameters
+        ----------
+        is_whole, is_green : bool
+            Whether the session came to its end, and no test failed.
+        given : list of str
+            The tests asked for by the command line, of which alone an audit can be missed; none for all.
+        root : Path
+            Of the tests.
         """
         if not (self.compare or self.save or self.report):
             return False
-        self.entries.sort(key=lambda entry: entry.name)
-        missing = self._missing(given) if is_whole else []
+        self.entries = dict(sorted(self.entries.items()))
+        missing = self._missing(self.baseline(), given, root) if is_whole else []
         for name in missing:
-            self.messages.append(f"{name}: the audit has disappeared since {self.compare} was saved")
+            self.messages.append(
+                f"{name}: the audit has disappeared since {self.compare} was saved; if it should have, save it anew "
+                f"(--dp-audit-save={self.compare}, all tests)"
+            )
+        is_stranger = bool(self.compare and self.entries and not self.baseline().keys() & self.entries.keys())
+        if is_stranger:
+            self.messages.append(f"no audit of this session is in {self.compare}: nothing was compared")
         if self.report is not None:
             self._write_report(self.report)
         if self.save is not None:
-            self._save(self.save, is_whole)
-        return bool(missing)
+            self._save(self.save, is_whole, is_green, given, root)
+        return bool(missing) or is_stranger
 
-    def _missing(self, given: list[str]) -> list[str]:
-        """Audits of the baseline that should have been made and were not."""
-        made = {entry.name for entry in self.entries}
-        left_out = self.deselected
+    def _missing(self, before: Iterable[str], given: list[str], root: Path) -> list[str]:
+        """Audits of before that this session should have made and did not: their file was read, or is gone."""
         return [
             name
-            for name in self.baseline()
-            if name not in made
-            and owner(name) not in left_out
+            for name in before
+            if name not in self.entries
+            and owner(name) not in self.left_out
             and (not given or any(_is_part(owner(name), part) for part in given))
+            and (_file(name) in self.files or not (root / _file(name)).exists())
         ]
 
     def _write_report(self, path: Path) -> None:
@@ -254,7 +284,8 @@ class AuditSession:
             save(self.suite(), path)
         self.messages.append(f"results written to {path}")
 
-    def _save(self, name: str, is_whole: bool) -> None:
+    def _save(self, name: str, is_whole: bool, is_green: bool, given: list[str], root: Path) -> None:
+        """Writes a baseline; of one that is there, what this session was not about is kept."""
         from ..audit.records import load, save
 
         path = self.baseline_path(name)
@@ -263,11 +294,22 @@ class AuditSession:
                 f"{path} not written: " + ("no audit was made" if is_whole else "the session broke off")
             )
             return
-        accepted = {entry.name: entry.accepted for entry in load(path).entries} if path.exists() else {}
-        kept = [replace(entry, accepted=entry.accepted or accepted.get(entry.name)) for entry in self.entries]
-        plain = [replace(entry, result=_for_a_baseline(entry.result)) for entry in kept]
-        save(replace(self.suite(), entries=tuple(plain)), path)
-        self.messages.append(f"baseline written to {path}")
+        former = {entry.name: entry for entry in load(path).entries} if path.exists() else {}
+        # A test that failed may not have come to its audit, so nothing is taken for gone unless all is green.
+        gone = set(self._missing(former, given, root)) if is_green else set()
+        kept = {name: entry for name, entry in former.items() if name not in gone and name not in self.entries}
+        new = {
+            name: replace(
+                entry,
+                result=_for_a_baseline(entry.result),
+                accepted=entry.accepted or (former[name].accepted if name in former else None),
+            )
+            for name, entry in self.entries.items()
+        }
+        save(replace(self.suite(), entries=tuple(dict(sorted({**kept, **new}.items())).values())), path)
+        told = [f"{len(new):,} of this session, {len(new.keys() - former.keys()):,} of them new"]
+        told += [f"{len(kept):,} kept"] * bool(kept) + [f"{len(gone):,} removed"] * bool(gone)
+        self.messages.append(f"baseline written to {path}: {', '.join(told)}")
 
     def summary(self) -> list[str]:
         """The table of audits, and what else there is to say."""
@@ -275,14 +317,18 @@ class AuditSession:
             return []
         lines = []
         if self.entries:
-            from .audit_table import table_lines
+            from .audit_table import remarks, table_lines
 
-            lines = table_lines(self.entries)
-            spent = math.fsum(self.spent.values())
+            entries, spent = list(self.entries.values()), math.fsum(self.spent.values())
+            number = f"{len(entries):,} audit{'' if len(entries) == 1 else 's'}"
+            lines = [*table_lines(entries), *remarks(entries)]
             lines += [
-                f"{len(self.entries):,} audits, which may raise a false alarm with probability {spent:.3g} at most; "
-                f"budget {self.settings.budget:g}"
+                f"{number}, which may raise a false alarm with probability {spent:.3g} at most; budget "
+                f"{self.settings.budget:g}"
             ]
+        if self.compared:
+            said = Counter(self.compared.values())
+            lines += [f"compared with {self.compare}: " + ", ".join(f"{times:,} {how}" for how, times in said.items())]
         return lines + self.messages
 
 
@@ -297,7 +343,12 @@ def _for_a_baseline(result: AuditResult | StatementResult) -> AuditResult | Stat
 
 def owner(name: str) -> str:
     """The test that an audit of this name belongs to."""
-    return name.rsplit(" #", 1)[0]
+    test, mark, number = name.rpartition(" #")
+    return test if mark and number.isdigit() else name
+
+
+def _file(name: str) -> str:
+    return name.partition("::")[0]
 
 
 def _is_part(test: str, given: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..audit.records import Entry
-from ..audit.verdicts import Verdict
+from ..audit.verdicts import AuditResult, Verdict
 from .terminal import MARKS, findable, found, number, seconds, stated, visible
 
 _HEADINGS = ("audit", "claim", "bound", "finds", "runs", "seconds", "verdict")
@@ -21,14 +21,30 @@ def table_lines(entries: Sequence[Entry]) -> list[str]:
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
+def remarks(entries: Sequence[Entry]) -> list[str]:
+    """What must not be missed although a test passes: low bits that break a claim, and notes."""
+    found = []
+    for entry in entries:
+        result = entry.result
+        if isinstance(result, AuditResult) and result.low_bits is not None:
+            found.append(f"WARNING {_short(entry.name)}: {visible(str(result.low_bits), 300)}")
+        found += [f"note {_short(entry.name)}: {visible(note, 200)}" for note in result.notes]
+    return found
+
+
+def _short(name: str) -> str:
+    name = visible(name)
+    return name if len(name) <= _WIDEST else "…" + name[1 - _WIDEST :]
+
+
 def _row(entry: Entry) -> tuple[str, ...]:
     result = entry.result
-    name = visible(entry.name)
+    finds = None if result.is_refuted else findable(result)
     return (
-        name if len(name) <= _WIDEST else "…" + name[1 - _WIDEST :],
+        _short(entry.name),
         visible(stated(result), 40),
         found(result),
-        f"+{number(findable(result))}" if findable(result) is not None else "–",
+        f"+{number(finds)}" if finds is not None else "–",
         f"{result.runs:,}",
         number(seconds(result)),
         f"{MARKS[result.verdict]} {result.verdict.value}" + (f", {entry.accepted}" if entry.accepted else ""),

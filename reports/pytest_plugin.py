@@ -7,7 +7,7 @@ library is when a test first asks for the fixture.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from .audit_fixture import DPAudit
 
 _SESSION = pytest.StashKey[AuditSession]()
+_PASSED = pytest.StashKey[bool]()
 _FIXTURE = "dp_audit"
 _MARKER = (
-    "dp_audit(audits=1, accepted=None, until=None, **options): options of check for the audits of this test, such as "
-    "runs, alpha or resolution; how many there are, for the error budget; a finding accepted for a reason, until a day."
+    "dp_audit(audits=1, accepted=None, until=None, up_to=None, **options): options of check for the audits of this "
+    "test, such as runs, alpha or resolution; how many there are, for the error budget; a finding that is accepted for "
+    "a reason, until a day, up to a bound."
 )
 
 
@@ -33,11 +35,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         group.addoption(f"--dp-audit-{name}", dest=f"dp_audit_{name}", metavar=name.upper(), help=f"{shown}.")
         parser.addini(f"dp_audit_{name}", f"{shown}.")
     group.addoption("--dp-audit-report", metavar="PATH", help="Write the results to PATH: .json, .html or .md.")
-    group.addoption("--dp-audit-save", metavar="NAME", help="Save the results as the baseline NAME.")
-    group.addoption("--dp-audit-compare", metavar="NAME", help="Fail where results differ from the baseline NAME.")
+    group.addoption("--dp-audit-save", metavar="NAME", help="Save the results as the baseline NAME (or path).")
+    group.addoption("--dp-audit-compare", metavar="NAME", help="Fail where results differ from that baseline.")
     group.addoption("--dp-audit-scripts", metavar="DIR", help="Write a script for every violation, without dpaudit.")
     group.addoption("--dp-audit-skip", action="store_true", help="Skip the tests that use the fixture.")
-    parser.addini("dp_audit_baselines", "Folder of the baselines.", default="dp_audit_baselines")
+    parser.addini(
+        "dp_audit_baselines", "Folder of the baselines; by default dp_audit_baselines.", default="dp_audit_baselines"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -52,22 +56,30 @@ def pytest_configure(config: pytest.Config) -> None:
     worker: dict[str, Any] = getattr(config, "workerinput", {})
     if values["seed"] == "random":
         values["seed"] = worker.get("dp_audit_seed") or secrets.randbits(32)
-    config.stash[_SESSION] = AuditSession(
+    config.stash[_SESSION] = session = AuditSession(
         settings=Settings(**values),
         baselines=config.rootpath / config.getini("dp_audit_baselines"),
-        report=_path(config, "dp_audit_report"),
+        report=_report(config),
         scripts=_path(config, "dp_audit_scripts"),
         save=config.getoption("dp_audit_save"),
         compare=config.getoption("dp_audit_compare"),
         n_workers=int(worker.get("workercount", 1)),
         is_worker=bool(worker),
     )
+    config.pluginmanager.register(_Watch(session), "dp_audit_watch")
 
 
 def _path(config: pytest.Config, option: str) -> Path | None:
     """A path from the command line, from where pytest was called."""
     text = config.getoption(option)
     return config.invocation_params.dir / text if text else None
+
+
+def _report(config: pytest.Config) -> Path | None:
+    path = _path(config, "dp_audit_report")
+    if path is not None and path.suffix not in (".json", ".html", ".md"):
+        raise pytest.UsageError(f"--dp-audit-report={path.name}: use a name that ends in .json, .html or .md.")
+    return path
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -86,7 +98,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         try:
             own.baseline()
         except AuditError as error:
-            raise pytest.UsageError(f"--dp-audit-compare: {error}") from error
+            way_out = f"--dp-audit-save={own.compare} writes it anew"
+            raise pytest.UsageError(f"--dp-audit-compare: {error} ({way_out})") from error
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -98,7 +111,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     session = config.stash[_SESSION]
     audited = [item for item in items if _FIXTURE in getattr(item, "fixturenames", ())]
-    session.collected = {_name(item) for item in audited}
+    session.files |= {_name(item).partition("::")[0] for item in items}
     if config.getoption("dp_audit_skip"):
         for item in audited:
             item.add_marker(pytest.mark.skip(reason="--dp-audit-skip"))
@@ -116,7 +129,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_deselected(items: Iterable[pytest.Item]) -> None:
     for item in items:
-        item.config.stash[_SESSION].deselected.add(_name(item))
+        item.config.stash[_SESSION].left_out.add(_name(item))
+
+
+class _Watch:
+    """Sees the reports of a session, those of workers too: tests that were skipped are left out on purpose."""
+
+    def __init__(self, session: AuditSession) -> None:
+        self.session = session
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.skipped:
+            self.session.left_out.add(report.nodeid)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+    report = yield
+    if report.when == "call":
+        item.stash[_PASSED] = report.passed
+    return report
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> str | None:
@@ -143,15 +175,22 @@ def _name(item: pytest.Item) -> str:
 
 
 @pytest.fixture
-def dp_audit(request: pytest.FixtureRequest) -> DPAudit:
-    """Audits a mechanism: ``dp_audit(mechanism, x, y, claim=PureDP(1.0))``, with the options of `dpaudit.check`."""
+def dp_audit(request: pytest.FixtureRequest) -> Iterator[DPAudit]:
+    """Audits a mechanism: dp_audit(mechanism, x, y, claim=PureDP(1.0)); fails where the claim is refuted.
+
+    Takes the options of dpaudit.check, or neighbours= and those of dpaudit.find_worst_pair instead of x and y; returns
+    the result. dp_audit.check(check_noise, …) makes another check of the library's. Sequential unless told otherwise.
+    """
     session = request.config.stash[_SESSION]
     refusal = session.refusal()
     if refusal:
         pytest.fail(refusal, pytrace=False)
     from .audit_fixture import DPAudit
 
-    return DPAudit(session, _name(request.node), request.path, _marked(request.node))
+    audit = DPAudit(session, _name(request.node), request.path, _marked(request.node))
+    yield audit
+    if audit.calls == 0 and request.node.stash.get(_PASSED, False):
+        pytest.fail("the test asks for dp_audit and makes no audit", pytrace=False)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -168,8 +207,10 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if own.is_worker:
         session.config.workeroutput[_FIXTURE] = own.packed()  # type: ignore[attr-defined]  # xdist's
         return
-    is_whole = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) and not session.shouldstop
-    if own.finish(is_whole=is_whole, given=_given(session.config)) and exitstatus == pytest.ExitCode.OK:
+    is_green = exitstatus == pytest.ExitCode.OK
+    is_whole = (is_green or exitstatus == pytest.ExitCode.TESTS_FAILED) and not session.shouldstop
+    given, root = _given(session.config), session.config.rootpath
+    if own.finish(is_whole=is_whole, is_green=is_green, given=given, root=root) and is_green:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
@@ -182,6 +223,8 @@ def _given(config: pytest.Config) -> list[str]:
             rest = "".join(f"::{part}" for part in argument.split("::")[1:])
             relative = path.relative_to(config.rootpath).as_posix()
             given.append("" if relative == "." else relative + rest)
+        else:
+            given.append("..")  # no test's name begins so
     return [] if "" in given else given
 
 
@@ -191,4 +234,5 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if lines:
         terminalreporter.section("privacy audits")
         for line in lines:
-            terminalreporter.write_line(line)
+            is_bad = "✖ refuted" in line or "has disappeared since" in line or line.startswith("WARNING ")
+            terminalreporter.write_line(line, red=is_bad)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import enum
 import json
 import math
 from dataclasses import replace
@@ -11,11 +12,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpaudit import ApproxDP, Entry, PureDP, Suite, check, load, save
+from dpaudit import ApproxDP, Entry, LaplaceNoise, PureDP, Suite, check, check_noise, load, save
 from dpaudit.audit.comparison import compare
 from dpaudit.audit.errors import OptionError, RecordError
 from dpaudit.audit.events import Intervals, Outcomes
-from dpaudit.audit.records import from_json, to_json
+from dpaudit.audit.records import from_json, is_storable, to_json
 from dpaudit.audit.recounts import Accepted, recount
 
 X, Y = 1.0, 0.0
@@ -150,12 +151,83 @@ def test_forms():
     assert forms(vectors) == {"vector of 2", "vector of 2 with NaN"}
 
 
-def test_events_that_were_not_counted_again_are_not_compared():
-    after = replace(BEFORE, recounts=())
-    found = compared(BEFORE, after)
-    assert (found.p_value, found.has_changed) == (None, False)
-    assert "not compared" in found.notes[0]
-    assert compared(replace(BEFORE, recounts=()), BEFORE).notes == ()
+def test_nothing_to_compare_is_no_pass():
+    for before, after in ((BEFORE, replace(BEFORE, recounts=())), (replace(BEFORE, recounts=()), BEFORE)):
+        found = compared(before, after)
+        assert found.p_value is None
+        assert found.changes == ("nothing to compare: the event was not counted in runs of its own; save it anew",)
+
+
+def test_events_of_types_that_no_file_holds_are_compared_by_form():
+    """An Enum comes back from a file as a text: its members are forms, and those are counted."""
+
+    class Answer(enum.Enum):
+        YES = 1
+        NO = 2
+
+    def response(share):
+        return lambda answer, rng: Answer.YES if rng.random() < share else Answer.NO
+
+    def recounted(share):
+        one = recount(response(share), X, Y, None, runs=4_000, jobs=1)
+        assert {form.rpartition(".")[2] for form, _, _ in one.forms} == {"YES", "NO"}
+        return replace(BEFORE, recounts=(one,))
+
+    assert not is_storable(Outcomes((Answer.YES,)))
+    assert is_storable(Outcomes(("yes", None, 3, (1, 2.5))))
+    assert compared(recounted(0.7), recounted(0.7)).p_value == 1.0
+    assert "Answer.NO | x] was 0.3" in " ".join(compared(recounted(0.7), recounted(0.5)).changes)
+
+
+def test_another_pair_of_a_search_is_said_and_not_counted():
+    def with_pair(text):
+        return replace(BEFORE, result=replace(BEFORE.result, pair=replace(BEFORE.result.pair, contents=(text, "0.0"))))
+
+    found = compared(with_pair("1.0"), replace(with_pair("0.5"), recounts=()))
+    assert (found.has_changed, found.p_value) == (False, None)
+    assert "another pair" in found.notes[0]
+
+
+def test_health_checks_that_are_silenced_now():
+    after = replace(BEFORE, result=replace(BEFORE.result, ignored=("repeated-blocks",)))
+    assert "silenced that were not: repeated-blocks" in compared(BEFORE, after).changes[0]
+    assert not compared(after, BEFORE).has_changed
+
+
+def test_an_audit_that_ran_out_of_time_has_fewer_runs_by_luck():
+    before, after = (replace(BEFORE, result=replace(BEFORE.result, runs=n, stopped="time")) for n in (9_000, 5_000))
+    assert not compared(before, after).has_changed
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"noise": LaplaceNoise(1.1)}, "the statement was"),
+        ({"noise": LaplaceNoise(1.0), "tolerance": 0.2}, "stated 1 before, stated 0.8 to 1.2 now"),
+        ({"noise": LaplaceNoise(1.0), "runs": 500}, "the runs fell from 2,000 to 500"),
+        ({"noise": LaplaceNoise(1.0), "alpha": 1e-6}, "so less is found"),
+    ],
+)
+def test_statements_that_became_weaker(change, words):
+    def checked(**options):
+        options = {"runs": 2_000, "alpha": 1e-4, **options}
+        return Entry(name="one", result=check_noise(laplace(1.0), X, answer=1.0, **options))
+
+    before = checked(noise=LaplaceNoise(1.0))
+    assert not compared(before, checked(noise=LaplaceNoise(1.0))).has_changed
+    assert not compared(before, checked(noise=LaplaceNoise(1.0), seed=1)).has_changed
+    assert words in " ".join(compared(before, checked(**change)).changes)
+
+
+def test_noise_that_moved_is_seen_by_its_interval():
+    def checked(scale):
+        result = check_noise(
+            laplace(scale), X, noise=LaplaceNoise(1.0), answer=1.0, runs=5_000, alpha=1e-4, tolerance=0.5
+        )
+        return Entry(name="one", result=result)
+
+    changes = compared(checked(1.0), checked(1.3)).changes
+    assert any(change.startswith("scale: in [") for change in changes)
 
 
 def test_an_accepted_finding_holds_until_its_day():
@@ -166,7 +238,7 @@ def test_an_accepted_finding_holds_until_its_day():
     assert not compared(accepted, broken, today=day).has_changed
     assert "accepted until 2027-06-30: the noise is a known fault" in compared(accepted, broken, today=day).notes
     (expired,) = compared(accepted, broken, today=day + datetime.timedelta(days=1)).changes
-    assert "which has passed" in expired
+    assert "does not cover it" in expired
     mended = compared(accepted, BEFORE, today=day)
     assert "no longer found" in mended.notes[0]
 

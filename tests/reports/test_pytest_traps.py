@@ -1,0 +1,221 @@
+"""Ways in which a test session could be green for no reason, or red for none. Seeds follow from names."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpaudit import load
+
+from .test_pytest_plugin import ONE_OF_EACH, _loaded, project, run, text_of
+
+pytest_plugins = ["pytester"]
+__all__ = ["_loaded", "project"]
+
+TWO_FILES = {
+    "test_a": """
+from mechanisms import *
+
+def test_one(dp_audit):
+    dp_audit(good, X, Y, claim=PureDP(1.0))
+""",
+    "test_b": """
+from mechanisms import *
+
+def test_two(dp_audit):
+    dp_audit(good, X, Y, claim=PureDP(2.0))
+""",
+}
+
+
+def baseline(project):
+    return project.path / "dp_audit_baselines" / "main.json"
+
+
+def names(project):
+    return [entry.name for entry in load(baseline(project)).entries]
+
+
+def test_saving_a_part_keeps_the_rest(project):
+    project.makepyfile(**TWO_FILES)
+    run(project, "--dp-audit-save=main")
+    result = run(project, "test_b.py", "--dp-audit-save=main")
+    assert "1 of this session, 0 of them new, 1 kept" in text_of(result)
+    run(project, "-k", "one", "--dp-audit-save=main")
+    assert names(project) == ["test_a.py::test_one", "test_b.py::test_two"]
+    # A test that failed before its audit is not gone; one that is gone goes, where all is green.
+    project.makepyfile(test_b=TWO_FILES["test_b"].replace("    dp_audit", "    assert False\n    dp_audit"))
+    run(project, "--dp-audit-save=main")
+    assert len(names(project)) == 2
+    project.makepyfile(test_b="def test_three(): pass")
+    assert "1 removed" in text_of(run(project, "--dp-audit-save=main"))
+    assert names(project) == ["test_a.py::test_one"]
+
+
+def test_tests_left_out_are_not_missed(project):
+    project.makepyfile(**TWO_FILES)
+    run(project, "--dp-audit-save=main")
+    for options in (["--ignore=test_b.py"], ["--dp-audit-skip"], ["-k", "one"]):
+        assert run(project, "--dp-audit-compare=main", *options).ret == pytest.ExitCode.OK, options
+    project.makepyfile(
+        test_b=TWO_FILES["test_b"].replace("def", "import pytest\n@pytest.mark.skipif(True, reason='')\ndef")
+    )
+    assert run(project, "--dp-audit-compare=main").ret == pytest.ExitCode.OK
+
+
+def test_a_baseline_of_other_tests_is_no_pass(project):
+    project.makepyfile(**TWO_FILES)
+    run(project, "test_a.py", "--dp-audit-save=main")
+    result = run(project, "test_b.py", "--dp-audit-compare=main")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "no audit of this session is in main: nothing was compared" in text_of(result)
+
+
+def test_a_baseline_without_counts_is_no_pass(project):
+    project.makepyfile(**TWO_FILES)
+    run(project, f"--dp-audit-report={baseline(project)}")
+    result = run(project, "--dp-audit-compare=main")
+    result.assert_outcomes(failed=2)
+    assert "nothing to compare" in text_of(result)
+
+
+def test_what_was_compared_is_said(project):
+    project.makepyfile(**TWO_FILES)
+    run(project, "--dp-audit-save=main")
+    project.makepyfile(test_c=TWO_FILES["test_a"])
+    text = text_of(run(project, "--dp-audit-compare=main"))
+    assert "compared with main: 2 by counts, 1 new" in text
+    assert "3 tests with 3 audits × alpha 2e-05 = 6e-05 in all, of a budget of 0.01 (each is compared as well)" in text
+
+
+def test_a_rerun_is_no_second_chance(project):
+    project.makepyfile(ONE_OF_EACH)
+    project.makeconftest(
+        """
+        from _pytest.runner import runtestprotocol
+
+        def pytest_runtest_protocol(item, nextitem):
+            for _ in range(2):
+                reports = runtestprotocol(item, nextitem=nextitem, log=False)
+            for report in reports:
+                item.ihook.pytest_runtest_logreport(report=report)
+            return True
+        """
+    )
+    result = run(project)
+    result.assert_outcomes(passed=1, failed=1)
+    assert "found earlier in this session: a rerun changes nothing" in text_of(result)
+
+
+def test_a_test_without_an_audit_is_no_pass(project):
+    project.makepyfile(
+        """
+        import pytest
+
+        def test_nothing(dp_audit):
+            pass
+
+        def test_skipped(dp_audit):
+            pytest.skip()
+        """
+    )
+    result = run(project)
+    result.assert_outcomes(passed=1, skipped=1, errors=1)
+    assert "asks for dp_audit and makes no audit" in text_of(result)
+
+
+def test_alpha_hidden_in_a_wrapper_is_charged(project):
+    project.makepyfile(
+        """
+        from mechanisms import *
+        from dpaudit import LaplaceNoise, check_noise
+
+        def test_hidden(dp_audit):
+            noise = LaplaceNoise(1.0)
+            dp_audit.check(lambda: check_noise(good, X, noise=noise, answer=3.0, runs=500, alpha=0.05))
+
+        def test_passed_on(dp_audit):
+            def wrapper(*arguments, **options):
+                return check_noise(*arguments, **options)
+            result = dp_audit.check(wrapper, good, X, noise=LaplaceNoise(1.0), answer=3.0, runs=500)
+            assert result.alpha == 1e-5 and result.seed > 0
+        """
+    )
+    result = run(project)
+    result.assert_outcomes(passed=1, failed=1)
+    assert "above what is left of the budget" in text_of(result)
+
+
+def test_versions_are_compared_by_the_fixture(project):
+    project.makepyfile(
+        """
+        from mechanisms import *
+        from dpaudit import check_equivalence, check_same_distribution
+
+        def test_same(dp_audit):
+            dp_audit.check(check_same_distribution, good, good, X, runs=5_000)
+            dp_audit.check(check_equivalence, good, good, X, margin=0.2, runs=20_000)
+
+        def test_other(dp_audit):
+            dp_audit.check(check_equivalence, good, bad, X, margin=0.05, runs=20_000)
+        """
+    )
+    result = run(project)
+    result.assert_outcomes(passed=1, failed=1)
+    assert "DIFFERENT: total variation distance at least" in text_of(result)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("dp_audit(good, claim=PureDP(1.0))", "an audit needs a pair: give x and y, or neighbours="),
+        ("dp_audit(good, X, Y, claim=PureDP(1.0), run=1000)", "run is no option of an audit; use one of adjacency"),
+    ],
+)
+def test_what_is_forgotten_or_misspelt_is_said(project, call, words):
+    project.makepyfile(f"from mechanisms import *\ndef test_it(dp_audit):\n    {call}\n")
+    assert words in text_of(run(project))
+
+
+def test_what_must_not_be_missed_is_in_the_summary(project):
+    project.makepyfile(
+        """
+        from mechanisms import *
+
+        def test_textbook(dp_audit):
+            dp_audit(lambda answer, size, rng: answer + rng.laplace(size=size), 1.0, 0.0, claim=PureDP(1.0))
+        """
+    )
+    result = run(project, "--dp-audit-runs=50_000")
+    result.assert_outcomes(passed=1)
+    assert "::test_textbook: the low bits break" in text_of(result)
+
+
+def test_what_a_test_patches_is_audited(project):
+    """A looped mechanism in worker processes would be imported there as it is in its file."""
+    project.makepyfile(looped="SCALE = 1.0\ndef noisy(answer, rng):\n    return answer + rng.laplace(scale=SCALE)\n")
+    project.makepyfile(
+        """
+        import looped
+        from mechanisms import *
+
+        def test_it(dp_audit, monkeypatch):
+            monkeypatch.setattr(looped, "SCALE", 0.2)
+            dp_audit(looped.noisy, 1.0, 0.0, claim=PureDP(1.0))
+        """
+    )
+    run(project).assert_outcomes(failed=1)
+
+
+def test_an_accepted_finding_has_a_limit(project):
+    marked = "@pytest.mark.dp_audit(accepted='known', until='2999-01-01', up_to={})\ndef test_bad"
+    for limit, outcome in (("3.0", {"passed": 2}), ("1.0", {"passed": 1, "failed": 1})):
+        project.makepyfile("import pytest\n" + ONE_OF_EACH.replace("def test_bad", marked.format(limit)))
+        run(project).assert_outcomes(**outcome)
+
+
+@pytest.mark.parametrize("name", ["r.txt", "r"])
+def test_a_report_of_unknown_kind_is_refused(project, name):
+    project.makepyfile(ONE_OF_EACH)
+    result = run(project, f"--dp-audit-report={name}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "ends in .json, .html or .md" in text_of(result)
