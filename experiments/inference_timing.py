@@ -28,6 +28,8 @@ from ..audit.inference import (
     planning,
     sequential,
     simultaneous,
+    total_variation,
+    two_samples,
 )
 from ..audit.inference.binomial import Array
 from ..audit.inference.counts import Counts
@@ -123,6 +125,10 @@ CALLS: dict[str, Callable[[Given], object]] = {
     "bands.concave_hull": lambda g: bands.concave_hull(np.cumsum(g.x) / g.runs, np.cumsum(g.y) / g.runs),
     "divergence.renyi_lower": lambda g: divergence.renyi_lower(g.x, g.y, 2.0, alpha=ALPHA),
     "divergence.moment_lower": lambda g: divergence.moment_lower(g.x, g.y, 2.0, alpha=ALPHA),
+    "total_variation.total_variation_upper": lambda g: total_variation.total_variation_upper(
+        g.x.astype(int).tolist(), g.y.astype(int).tolist(), alpha=ALPHA
+    ),
+    "two_samples.change_p_value": lambda g: two_samples.change_p_value(g.runs // 3, g.runs, g.runs // 3 + 1, g.runs),
     "multiplicity.holm": lambda g: multiplicity.holm(np.linspace(0.0, 1.0, 100).tolist()),
     "multiplicity.split_budget": lambda g: multiplicity.split_budget(ALPHA, [str(k) for k in range(100)]),
 }

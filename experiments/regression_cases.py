@@ -33,7 +33,8 @@ BUGS = (
     "none-for-small-groups",
 )
 """Faults of the catalogue, from every family that an audit of a hundred thousand runs can be asked about."""
-_TWINS = 19  # of the bugs, whose correct versions are audited too
+_TWINS = 18  # of the bugs, whose correct versions are audited too
+_RARE, _MORE_RUNS = {"exponential", "exponential-without-two"}, 10_000  # whose best events are rare
 _SLOW = {"clipped-by-the-layer"}  # a vector
 _FIXED = ("laplace",)
 Case = Callable[[Any], Any]
@@ -51,13 +52,15 @@ def right() -> dict[str, Case]:
     cases: dict[str, Case] = {}
     for subject in subjects():
         pair = subject.mechanism, subject.x, subject.y
-        cases[f"{subject.name}, sequential"] = _of_pair(*pair, claim=subject.claim, bits=False)
+        more = {"runs": _MORE_RUNS} if subject.name in _RARE else {}
+        cases[f"{subject.name}, sequential"] = _of_pair(*pair, claim=subject.claim, bits=False, **more)
         if subject.name in _FIXED:
             cases[f"{subject.name}, fixed size"] = _of_pair(*pair, claim=subject.claim, bits=False, sequential=False)
-    twins = [fault for fault in entries() if fault.name in {*BUGS} - _SLOW and fault.correct is not None]
+    twins = [fault for fault in entries() if fault.name in {*BUGS} - _SLOW - _RARE and fault.correct is not None]
     for fault in twins[:_TWINS]:
         cases[f"correct twin of {fault.name}"] = _of_fault(fault, "correct")
     laplace, geometric = LaplaceMechanism(1.0), GeometricMechanism(1.0)
+    cases["laplace at half of its claim"] = _of_pair(LaplaceMechanism(0.5), 0.0, 1.0, claim=laplace.claim, bits=False)
     cases["laplace, pair searched"] = _searched(laplace, [(0.0, 1.0), (1.0, 0.0)])
     cases["geometric, pair searched"] = _searched(geometric, [(0, 1), (1, 0)])
     cases["laplace, same distribution"] = _compared(laplace)
