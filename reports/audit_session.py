@@ -73,7 +73,10 @@ def setting_from_text(name: str, text: str) -> Any:
         is_right = False
     if not is_right:
         raise ValueError(wrong)
-    return int(text.replace("_", "")) if name in ("runs", "seed") and text.replace("_", "").isdigit() else value
+    if name not in ("runs", "seed"):
+        return value
+    digits = text.replace("_", "")
+    return int(digits) if digits.isdigit() else int(value)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -94,6 +97,8 @@ class AuditSession:
     is_worker : bool
     planned : dict of str to float
         Alpha of each test that asks for audits, of all of them together.
+    alphas : set of float
+        Of all audits planned.
     spent : dict of str to float
         Alpha that each test's audits have taken.
     entries : dict of str to Entry
@@ -101,7 +106,7 @@ class AuditSession:
     failed : dict of str to str
         What audits that failed have said: a rerun is no second chance.
     compared : dict of str to str
-        What became of each comparison: "by counts", "new", or why counts were not compared.
+        How each audit was compared, in words, such as "by counts" or "new".
     files : set of str
         Files of all tests that were collected.
     left_out : set of str
@@ -119,6 +124,7 @@ class AuditSession:
     n_workers: int = 1
     is_worker: bool = False
     planned: dict[str, float] = field(default_factory=dict)
+    alphas: set[float] = field(default_factory=set)
     spent: dict[str, float] = field(default_factory=dict)
     entries: dict[str, Entry] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
@@ -135,6 +141,7 @@ class AuditSession:
         if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not 0.0 < alpha < 1.0:
             raise ValueError(f"alpha={alpha!r} is no probability; use 0 < alpha < 1.")
         self.planned[name] = audits * float(alpha) * self.tests_each
+        self.alphas.add(float(alpha))
 
     @property
     def tests_each(self) -> int:
@@ -178,8 +185,8 @@ class AuditSession:
         """How many audits, times alpha."""
         planned, tests = math.fsum(self.planned.values()), len(self.planned)
         alone = self.settings.alpha * self.tests_each
-        audits = round(planned / alone, 3)
-        times = f"{audits:,.0f} audit{'' if audits == 1 else 's'} × alpha {alone:g} = " if audits == int(audits) else ""
+        audits, is_one = round(planned / alone), self.alphas == {self.settings.alpha}
+        times = f"{audits:,} audit{'' if audits == 1 else 's'} × alpha {alone:g} = " if is_one else ""
         both = " (each is compared as well)" if self.tests_each > 1 else ""
         return (
             f"{tests:,} test{'' if tests == 1 else 's'} with {times}{'' if times else 'alphas of '}{planned:.3g} in "
