@@ -17,7 +17,7 @@ test: $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	MYPYPATH=$(VENV)/source $(BIN)/mypy $(addprefix -p dpaudit.,audit mechanisms experiments reports)
-	$(BIN)/pytest --numprocesses 2
+	$(BIN)/pytest --numprocesses 2 --dist worksteal
 	$(BIN)/pytest --doctest-modules --pyargs dpaudit
 
 $(BIN)/python:

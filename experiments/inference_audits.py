@@ -23,7 +23,7 @@ from .inference_subjects import Subject, expected_bound, oracle_bound, probabili
 _KINDS = ("fixed size", "sequential")
 _NAMES = tuple(subject.name for subject in subjects())
 
-_ALARM_RUNS, _QUICK_ALARM_RUNS = (100_000, 300_000), (500, 500)  # fixed size, and at most; 300,000 have 50 looks
+_ALARM_RUNS, _QUICK_ALARM_RUNS = (100_000, 300_000), (5_000, 500)  # fixed size, and at most; 300,000 have 50 looks
 _LEAST_SHARE = 0.02  # at 100,000 runs; a test that hardly ever speaks would pass the other target
 _NEAR_ALPHA = ("laplace", "geometric", "randomised-response", "gaussian-0.05", "gaussian-0.001")
 _QUICK_ALARMS = ("laplace", "geometric", "randomised-response")

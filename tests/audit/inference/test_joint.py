@@ -53,6 +53,8 @@ def largest_size(rejected: np.ndarray, claim) -> float:
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 @pytest.mark.parametrize(("n", "m"), [(5, 5), (20, 20), (5, 20), (20, 5)])
 def test_size_never_exceeds_alpha(n, m, claim):
+    if isinstance(claim, RenyiDP):  # whose boundary is found by a search, a hundred times as slowly
+        n, m = min(n, 12), min(m, 12)
     found = p_values(n, m, claim, 0.05)
     for alpha in (0.05, 0.01, 0.2):  # tuned to .05, valid for any
         assert largest_size(found <= alpha, claim) <= alpha
