@@ -90,7 +90,7 @@ def bench_inference(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small numbers, to see that everything works.")] = False,
     audits: Annotated[
-        int | None, typer.Option(help="Audits of each mechanism for the false alarms.", show_default="10000, quick 50")
+        int | None, typer.Option(help="Audits of each mechanism for the false alarms.", show_default="10000, quick 30")
     ] = None,
     sequential_audits: Annotated[
         int | None, typer.Option(help="The same for sequential audits.", show_default="10000, quick 20")

@@ -14,9 +14,9 @@ from .published.dp_sniper import entries
 from .published.entry import Entry
 
 ALPHA = 0.1
-_EXECUTIONS, _QUICK_EXECUTIONS = 40_000_000, 400_000
+_EXECUTIONS, _QUICK_EXECUTIONS = 40_000_000, 200_000
 _SEARCH_SHARE = 8  # one execution in eight looks for the pair
-_EXACT_RUNS, _QUICK_EXACT_RUNS = 2_000_000, 100_000
+_EXACT_RUNS, _QUICK_EXACT_RUNS = 2_000_000, 50_000
 _QUICK = ("LaplaceMechanism", "ReportNoisyMax3")
 _GAP, _SHARE = 1.15, 0.8
 

@@ -15,7 +15,7 @@ from .bench import machine
 from .bench_record import Column, Row, Target, Value
 
 ALPHA = 0.05
-_AUDITS, _QUICK_AUDITS, _QUICK_SEQUENTIAL_AUDITS = 10_000, 50, 20
+_AUDITS, _QUICK_AUDITS, _QUICK_SEQUENTIAL_AUDITS = 10_000, 30, 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
