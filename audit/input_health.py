@@ -11,6 +11,9 @@ import enum
 import hashlib
 from collections import Counter, deque
 from dataclasses import dataclass
+from datetime import date, time, timedelta
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -20,6 +23,7 @@ from .health import Finding, HealthCheck
 
 _DEEPEST = 8  # objects within objects that are looked into
 _IDENTITY: Any = object.__eq__
+_WITH_A_VALUE = (int, float, complex, str, bytes, Decimal, Fraction, date, time, timedelta)  # beside their attributes
 _PLAIN = frozenset({int, bool, str, bytes, type(None)})  # immutable, and equal to themselves
 
 
@@ -185,7 +189,7 @@ def _of_object(value: Any, strict: bool, depth: int) -> Any:
     held = None if callable(value) else _of_attributes(value, strict, depth)
     if held is None:
         return _Itself(value) if callable(value) or kind.__eq__ is _IDENTITY else (kind, value)
-    return kind, value if isinstance(value, (int, float, str, bytes)) else None, held
+    return kind, value if isinstance(value, _WITH_A_VALUE) else None, held
 
 
 def _of_attributes(value: Any, strict: bool, depth: int) -> Any:

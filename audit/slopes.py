@@ -272,6 +272,8 @@ def _notes(points: list[Point], slope: float, monotonic: bool) -> list[str]:
             f"flatter than stated ({fit.estimate:.4g}, stated {slope:.4g}): utility is lost, and privacy is not if the "
             "log-probabilities are a line in the utility"
         )
+    elif any(pair.is_outside for pair in pairs) and math.isinf(fit.upper - fit.lower):
+        notes.append("one candidate is chosen always, or nearly so: no slope fits that")
     elif any(pair.is_outside for pair in pairs):
         notes.append("the slope fits on the whole and not between single candidates: the log-probabilities are no line")
     return notes

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import array
 import copy
+import datetime
+import decimal
 import enum
 from collections import Counter, deque, namedtuple
 from dataclasses import dataclass, field
@@ -187,6 +189,20 @@ DIFFERENT = [
 @pytest.mark.parametrize(("x", "y"), DIFFERENT, ids=lambda value: type(value).__name__)
 def test_what_differs_or_cannot_be_compared_passes(x, y):
     assert take_snapshot(x, y).examine(NONE) == ()
+
+
+def test_values_of_subclasses_tell_datasets_apart():
+    class Day(datetime.date):
+        def __init__(self, *parts):
+            self.kind = "day"
+
+    class Amount(decimal.Decimal):
+        def __init__(self, *parts):
+            self.kind = "amount"
+
+    for one, other in ((Day(2020, 1, 1), Day(2021, 1, 1)), (Amount(1), Amount(2))):
+        assert not take_snapshot(one, other).are_equal
+        assert take_snapshot(one, one).are_equal
 
 
 def test_private_attributes_tell_datasets_apart_but_may_be_filled_in():
