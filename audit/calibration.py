@@ -145,17 +145,20 @@ def check_noise(
         points=tuple(points),
         alpha=alpha,
         method="exact or Chernoff's limits of the scale and the mean; Kolmogorov-Smirnov (exact); "
-        + (
-            "exact limits of cells, and chi-square (simulated)"
-            if noise.is_discrete
-            else "Anderson-Darling (limiting law)"
-        ),
+        + _shape_method(noise, shapes),
         runs=runs,
         seed=seed,
         notes=tuple(notes),
         versions=versions(),
         environment={"seconds": round(time.perf_counter() - started, 3)},
     )
+
+
+def _shape_method(noise: NoiseLaw, shapes: list[Point]) -> str:
+    if not noise.is_discrete:
+        return "Anderson-Darling (limiting law)"
+    squares = any(point.at.startswith("chi-square") for point in shapes)
+    return "exact limits of cells" + ", and chi-square (simulated)" * squares
 
 
 def draw_runs(sampler: Sampler, dataset: Any, runs: int, seed: int, jobs: int | None) -> Drawn:
