@@ -31,8 +31,8 @@ from .mechanism import Sampler, as_sampler
 from .noise_laws import GRID, GeometricNoise, NoiseLaw
 from .options import check_jobs, check_runs, check_seed
 from .outputs import Outputs, Raised, as_numbers, as_vectors, merge, outcome_words, vector_width
-from .pilot import check_blocks, refuse_if_all_raised
-from .sampling import draw_pilot, no_blocks, plan_blocks
+from .pilot import draw_checked
+from .sampling import no_blocks, plan_blocks
 from .statements import Point, StatementResult
 
 Array: TypeAlias = npt.NDArray[np.float64]
@@ -170,10 +170,7 @@ def draw_runs(sampler: Sampler, dataset: Any, runs: int, seed: int, jobs: int | 
         If the mechanism cannot be run, or every run raises.
     """
     plan = plan_blocks(sampler, dataset, dataset, seed, jobs)
-    drawn = draw_pilot(plan, -(-runs // 2))
-    check_blocks(*drawn, sampler.is_block, sampler.name)
-    refuse_if_all_raised(plan, *merge(*drawn))
-    return drawn
+    return draw_checked(plan, -(-runs // 2))
 
 
 def as_matrix(outputs: Outputs, name: str) -> npt.NDArray[Any]:

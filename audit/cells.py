@@ -184,14 +184,26 @@ def _outcome_cells(x: Outputs, y: Outputs, most: int) -> OutcomeCells:
 def _number_cells(x: Array, y: Array, n_cells: int, weights: tuple[float, ...] | None) -> NumberCells:
     """Fine intervals, put together in the order of their fitted ratio into cells of equal mass on the likelier side."""
     has_others = bool(np.isnan(x).any() or np.isnan(y).any())
-    found = ratio_by_cell(np.sort(x[~np.isnan(x)]), np.sort(y[~np.isnan(y)]))
-    if found is None:
-        return NumberCells((), (0,), weights, has_others)
-    cells, ratio, hits_x, hits_y = found
-    order = np.argsort(-ratio, kind="stable")
-    position = np.maximum(hits_x / len(x), hits_y / len(y))[order].cumsum()
-    rank = np.minimum((position / position[-1] * n_cells).astype(np.int64), n_cells - 1)
-    _, rank = np.unique(rank, return_inverse=True)
-    group = np.empty(len(cells), dtype=np.int64)
-    group[order] = rank
-    return NumberCells(tuple(high for _, high in cells[:-1]), tuple(group.tolist()), weights, has_others)
+    known_x, known_y = np.sort(x[~np.isnan(x)]), np.sort(y[~np.isnan(y)])
+    found = ratio_by_cell(known_x, known_y)
+    if found is not None:
+        cells, ratio, hits_x, hits_y = found
+        order = np.argsort(-ratio, kind="stable")
+        position = np.maximum(hits_x / len(x), hits_y / len(y))[order].cumsum()
+        rank = np.minimum((position / position[-1] * n_cells).astype(np.int64), n_cells - 1)
+        different, rank = np.unique(rank, return_inverse=True)
+        if len(different) > 1:
+            group = np.empty(len(cells), dtype=np.int64)
+            group[order] = rank
+            return NumberCells(tuple(high for _, high in cells[:-1]), tuple(group.tolist()), weights, has_others)
+    # An atom that holds most of them, or infinities: a single cell would tell nothing.
+    edges = _equal_mass(np.sort(np.concatenate([known_x, known_y])), n_cells)
+    return NumberCells(edges, tuple(range(len(edges) + 1)), weights, has_others)
+
+
+def _equal_mass(values: Array, n_cells: int) -> tuple[float, ...]:
+    """Edges of intervals with as many of the sorted values each, as far as they differ."""
+    if len(values) == 0:
+        return ()
+    at = np.arange(1, n_cells) * (len(values) - 1) // n_cells
+    return tuple(edge for edge in np.unique(values[at]).tolist() if edge < values[-1])

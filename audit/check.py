@@ -37,7 +37,7 @@ from .options import (
 )
 from .outputs import Outputs, are_equal, merge
 from .pilot import pilot_notes, run_pilot
-from .sampling import Plan, count_hits, plan_blocks
+from .sampling import Plan, count_hits, plan_blocks, shapes_of
 from .sequential import late_batches, run_sequentially
 from .sizing import runs_for
 from .sketches import sketch
@@ -208,7 +208,7 @@ def _check_fixed(
     if progress is not None:
         progress(2 * pilot.runs)
     sampled = time.perf_counter()
-    shapes = {"x": pilot.blocks_x[0].shape[1:], "y": pilot.blocks_y[0].shape[1:]} if plan.sampler.is_block else None
+    shapes = shapes_of(plan, pilot.blocks_x, pilot.blocks_y)
     partition = learn_cells(pilot.x, pilot.y, n_cells) if n_cells else None
     main_x, main_y = count_hits(
         plan, pilot.choice.event, shapes, runs - pilot.runs, partition=partition, progress=progress

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln, ndtr
+from scipy.special import ndtr
 
+from .inference.two_samples import hypergeometric_tail
 from .outputs import Outputs, as_numbers, merge, outcome_key, outcome_list
 
 _SERIAL_LEAST = 500  # runs in a block from which the normal law holds for correlations as far out as is asked for
@@ -23,6 +24,7 @@ _LOOKED_AT = 4_096  # runs on each side that are compared, each with each: .3 ms
 _WATCHED = 65_536  # runs on one side that are looked at for a change
 _LEAST_PAIRS = 32  # fewer of them could not be told from chance
 _SUSPECT, _SUSPICIOUS = 6.0, 4.0  # standard errors from which exact probabilities are worked out, of pairs and of parts
+_OVER = 1.0 + 1e-6  # rounding errors of a tail
 _COLUMNS = 8  # of vectors, looked at for one that halves evenly
 
 Halves = npt.NDArray[np.bool_]
@@ -99,7 +101,7 @@ def change(blocks: list[Outputs], *, alpha: float) -> Change | None:
             error = math.sqrt(expected * (1 - total / n) * (n - size) / max(n - 1, 1))
             if abs(found - expected) <= _SUSPICIOUS * error:
                 continue
-            chance = 4.0 * len(sizes) * _hypergeometric_tail(n, total, size, int(found))
+            chance = 4.0 * _OVER * len(sizes) * hypergeometric_tail(int(found), size, total, n)
             if chance <= (alpha if best is None else best[0]):
                 best = chance, Change(is_first, size, int(found), expected, error)
     return None if best is None else best[1]
@@ -142,7 +144,7 @@ def coupling(blocks_x: list[Outputs], blocks_y: list[Outputs], *, paired: bool, 
     if score[most] < _SUSPECT:
         return None
     counted = [int(part[most]) for part in (pairs, hits_x, hits_y, both)]
-    chance = min(1.0, 2.0 * len(lags) * _hypergeometric_tail(*counted))
+    chance = min(1.0, 2.0 * _OVER * len(lags) * hypergeometric_tail(counted[3], counted[1], counted[2], counted[0]))
     if chance > alpha:
         return None
     return Coupling(
@@ -153,18 +155,6 @@ def coupling(blocks_x: list[Outputs], blocks_y: list[Outputs], *, paired: bool, 
         error=math.sqrt(variance[most]),
         chance=chance,
     )
-
-
-def _hypergeometric_tail(pairs: int, hits_x: int, hits_y: int, both: int) -> float:
-    """Probability of so many coincidences of `hits_x` and `hits_y` among `pairs`, or of more extreme ones that side."""
-    least, most = max(0, hits_x + hits_y - pairs), min(hits_x, hits_y)
-    k = np.arange(least, both + 1) if both * pairs < hits_x * hits_y else np.arange(both, most + 1)
-    log_ways = _log_choose(hits_y, k) + _log_choose(pairs - hits_y, hits_x - k) - _log_choose(pairs, hits_x)
-    return float(np.exp(log_ways).sum()) * (1.0 + 1e-6)  # over rounding errors
-
-
-def _log_choose(n: int, k: Any) -> Any:
-    return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
 
 def two_sided(z: float) -> float:

@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, overload
 
-import numpy as np
 from scipy.special import ndtri
 
 from .bits import Bits
-from .cells import NumberCells, OutcomeCells, Partition, learn_cells
+from .cells import OutcomeCells, learn_cells
 from .check import check
 from .claims import ApproxDP, PureDP
 from .conclusion import versions as library_versions
@@ -33,10 +32,9 @@ from .input_health import take_snapshot
 from .measure import as_cell_counts
 from .mechanism import as_sampler
 from .options import check_cells, check_jobs, check_runs, check_seed
-from .outputs import Outputs, as_numbers, merge
-from .pilot import check_blocks, pilot_notes, pilot_runs, refuse_if_all_raised
-from .sampling import count_hits, draw_pilot, plan_blocks
-from .scores import Weighted
+from .outputs import merge
+from .pilot import draw_checked, pilot_notes, pilot_runs
+from .sampling import count_hits, plan_blocks, shapes_of
 from .sequential import late_batches
 from .two_versions import TwoVersions
 from .verdicts import AuditResult, Pair, Verdict
@@ -214,10 +212,8 @@ def check_equivalence(
     sampler = as_sampler(versions.mechanism, name or versions.name)
     plan = plan_blocks(sampler, "old", "new", seed, jobs)
     size = pilot_runs(runs)
-    blocks_x, blocks_y = draw_pilot(plan, size)
-    check_blocks(blocks_x, blocks_y, sampler.is_block, sampler.name)
+    blocks_x, blocks_y = draw_checked(plan, size)
     x, y = merge(blocks_x, blocks_y)
-    refuse_if_all_raised(plan, x, y)
     if progress is not None:
         progress(2 * size)
     claim, half = ApproxDP(0.0, margin, bound_on="delta"), size // 2
@@ -225,13 +221,13 @@ def check_equivalence(
     choice = choose_event(*parts, claim, runs - size, alpha / 2)
     if choice.shows_nothing:  # then a common event estimates the distance, not one that hardly ever happens
         choice = choose_event(*parts, claim, runs - size, alpha / 2, deep=True)
-    partition = _cells(x, y, cells)
+    partition = learn_cells(x, y, cells)
     counts_unlisted, scope = False, f"for {partition.scope.partition(';')[0]}; other events may differ by more"
     if isinstance(partition, OutcomeCells):
         unlisted = max(int(partition.count(side)[-1]) for side in (x, y)) / size
         if unlisted <= _UNLISTED_SHARE * margin:  # settled on the pilot, so that one limit has all of its alpha
             counts_unlisted, scope = True, "for every event, outcomes that were never seen included"
-    shapes = {"x": blocks_x[0].shape[1:], "y": blocks_y[0].shape[1:]} if sampler.is_block else None
+    shapes = shapes_of(plan, blocks_x, blocks_y)
     main_x, main_y = count_hits(plan, choice.event, shapes, runs - size, partition=partition, progress=progress)
     counts = Counts(
         hits_x=int(main_x.hits.sum()), runs_x=runs - size, hits_y=int(main_y.hits.sum()), runs_y=runs - size
@@ -342,19 +338,6 @@ def _how_to_repeat(result: AuditResult) -> str:
     if result.is_replayable:
         return f"seed={result.seed} repeats these runs"
     return f"seed={result.seed}, which does not repeat these runs, as a version has randomness of its own"
-
-
-def _cells(x: Outputs, y: Outputs, n_cells: int) -> Partition:
-    """The cells that `learn_cells` finds, or where it finds but one, intervals of equal mass."""
-    partition = learn_cells(x, y, n_cells)
-    if not isinstance(partition, NumberCells) or max(partition.group) > 0:
-        return partition
-    score = as_numbers if partition.weights is None else Weighted(partition.weights).values
-    values = np.concatenate([np.asarray(score(side), dtype=np.float64) for side in (x, y)])
-    values = np.sort(values[~np.isnan(values)])
-    at = np.arange(1, n_cells) * (len(values) - 1) // n_cells
-    edges = tuple(edge for edge in np.unique(values[at]).tolist() if values[0] <= edge < values[-1])
-    return replace(partition, edges=edges, group=tuple(range(len(edges) + 1)))
 
 
 def _check_margin(margin: Any) -> float:

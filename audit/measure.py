@@ -12,8 +12,8 @@ from .inference.counts import check_alpha
 from .mechanism import as_sampler
 from .options import check_cells, check_jobs, check_runs, check_seed
 from .outputs import merge
-from .pilot import check_blocks, pilot_runs, refuse_if_all_raised
-from .sampling import BlockCounts, count_hits, draw_pilot, plan_blocks
+from .pilot import draw_checked, pilot_runs
+from .sampling import BlockCounts, count_hits, plan_blocks, shapes_of
 
 
 def count_cells(
@@ -60,15 +60,13 @@ def count_cells(
     sampler = as_sampler(mechanism, None)
     plan = plan_blocks(sampler, x, y, check_seed(seed), jobs)
     size = pilot_runs(check_runs(runs))
-    blocks_x, blocks_y = draw_pilot(plan, size)
-    check_blocks(blocks_x, blocks_y, sampler.is_block, sampler.name)
-    pilot_x, pilot_y = merge(blocks_x, blocks_y)
-    refuse_if_all_raised(plan, pilot_x, pilot_y)
+    blocks_x, blocks_y = draw_checked(plan, size)
     if progress is not None:
         progress(2 * size)
-    partition = learn_cells(pilot_x, pilot_y, cells)
-    shapes = {"x": blocks_x[0].shape[1:], "y": blocks_y[0].shape[1:]} if sampler.is_block else None
-    main_x, main_y = count_hits(plan, None, shapes, runs - size, partition=partition, progress=progress)
+    partition = learn_cells(*merge(blocks_x, blocks_y), cells)
+    main_x, main_y = count_hits(
+        plan, None, shapes_of(plan, blocks_x, blocks_y), runs - size, partition=partition, progress=progress
+    )
     return as_cell_counts(partition, main_x, main_y, alpha)
 
 

@@ -64,6 +64,20 @@ def run_pilot(plan: Plan, claim: Claim, runs: int, alpha: float, *, bits: bool =
     return pilot
 
 
+def draw_checked(plan: Plan, runs: int) -> tuple[list[Outputs], list[Outputs]]:
+    """Pilot outputs on x and on y, in blocks, of one shape on each side and not raised all of them.
+
+    Raises
+    ------
+    MechanismError
+        From the mechanism, for blocks of different shapes, or if every run on both datasets raises.
+    """
+    blocks_x, blocks_y = draw_pilot(plan, runs)
+    check_blocks(blocks_x, blocks_y, plan.sampler.is_block, plan.sampler.name)
+    refuse_if_all_raised(plan, *merge(blocks_x, blocks_y))
+    return blocks_x, blocks_y
+
+
 def refuse_if_all_raised(plan: Plan, x: Outputs, y: Outputs) -> None:
     """Refuses a mechanism that raised in every pilot run on both datasets, with the exception of one more run."""
     if not all(isinstance(output, Raised) for outputs in (x, y) for output in outputs):

@@ -18,8 +18,8 @@ from .inference.counts import Counts
 from .mechanism import as_sampler
 from .options import check_jobs, check_runs, check_seed
 from .outputs import Outputs, Raised, merge, number_of, outcome_list
-from .pilot import check_blocks, refuse_if_all_raised
-from .sampling import count_hits, draw_pilot, plan_blocks
+from .pilot import draw_checked
+from .sampling import count_hits, plan_blocks, shapes_of
 
 _LOOKED_AT = 10_000  # runs on each dataset whose forms are noted
 
@@ -117,16 +117,12 @@ def recount(
     own = int(np.random.SeedSequence(check_seed(seed), spawn_key=(5,)).generate_state(1, np.uint64)[0])
     plan = plan_blocks(sampler, x, y, own, jobs)
     looked_at = min(runs, _LOOKED_AT)
-    blocks_x, blocks_y = draw_pilot(plan, looked_at)
-    check_blocks(blocks_x, blocks_y, sampler.is_block, sampler.name)
-    outputs = merge(blocks_x, blocks_y)
-    refuse_if_all_raised(plan, *outputs)
-    forms = [_forms(side) for side in outputs]
+    blocks_x, blocks_y = draw_checked(plan, looked_at)
+    forms = [_forms(side) for side in merge(blocks_x, blocks_y)]
     seen = tuple((form, forms[0][form], forms[1][form]) for form in sorted(forms[0] | forms[1]))
     if event is None:
         return Recount(event=None, counts=None, forms=seen, looked_at=looked_at)
-    shapes = {"x": blocks_x[0].shape[1:], "y": blocks_y[0].shape[1:]} if sampler.is_block else None
-    main_x, main_y = count_hits(plan, event, shapes, runs)
+    main_x, main_y = count_hits(plan, event, shapes_of(plan, blocks_x, blocks_y), runs)
     counts = Counts(
         hits_x=int(main_x.hits.sum()),
         runs_x=int(main_x.sizes.sum()),

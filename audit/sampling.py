@@ -235,6 +235,13 @@ def draw_pilot(plan: Plan, runs: int, *, first_block: int = 0) -> tuple[list[Out
     return blocks[: len(sizes)], blocks[len(sizes) :]
 
 
+def shapes_of(plan: Plan, blocks_x: list[Outputs], blocks_y: list[Outputs]) -> Shapes:
+    """Shape of a single output on either side, by the first blocks; None where outputs may vary in length."""
+    if not plan.sampler.is_block:
+        return None
+    return {"x": blocks_x[0].shape[1:], "y": blocks_y[0].shape[1:]}
+
+
 def _sizes(runs: int, block: int) -> list[int]:
     return [block] * (runs // block) + ([runs % block] if runs % block else [])
 

@@ -22,7 +22,7 @@ from .inference.lines import Line, best_lines
 from .inference.sequential import NO_PAIRS, JointCounts, Wealth
 from .outputs import Outputs, merge
 from .pilot import check_blocks, refuse_if_all_raised
-from .sampling import BlockCounts, Events, Plan, count_pairs, draw_pilot, joint_counts, no_blocks
+from .sampling import BlockCounts, Events, Plan, count_pairs, draw_pilot, joint_counts, no_blocks, shapes_of
 
 _FIRST, _GROWTH = 32, 1.2  # runs of the first batch, and by how much the total grows from look to look
 # Runs on each side that are kept to learn events from: so many, and of numbers so many numbers. An event that was
@@ -167,7 +167,7 @@ def run_sequentially(
             if done > 0:
                 state = state.after(_pairs(new_x, new_y, state.events))
         else:
-            shapes = {"x": kept_x[0].shape[1:], "y": kept_y[0].shape[1:]} if plan.sampler.is_block else None
+            shapes = shapes_of(plan, kept_x, kept_y)
             pairs, more_x, more_y = count_pairs(batch, state.events, shapes, size, first_block=n_blocks)
             main_x, main_y = main_x.followed_by(more_x), main_y.followed_by(more_y)
             state = state.after(pairs)

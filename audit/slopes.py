@@ -16,7 +16,7 @@ from scipy.special import logit, logsumexp
 from .calibration import draw_runs
 from .conclusion import versions
 from .errors import DatasetError, MechanismError, OptionError
-from .inference.binomial import clopper_pearson
+from .inference.binomial import probability_limits
 from .inference.counts import check_alpha
 from .mechanism import as_sampler
 from .options import check_jobs, check_runs, check_seed
@@ -162,7 +162,7 @@ def slope_points(u: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], slop
     for place in below:
         step = float(u[place] - u[best])
         hits, either = int(counts[place]), int(counts[place] + counts[best])
-        values = (hits / max(either, 1), *_limits(hits, either, alpha / (2 * len(below))))
+        values = (hits / max(either, 1), *probability_limits(hits, either, alpha=alpha / (2 * len(below))))
         estimate, upper, lower = (float(logit(value)) / step for value in values)
         at = f"utilities {u[place]:g} and {u[best]:g}"
         points.append(Point(at=at, estimate=estimate, lower=lower, upper=upper, low=slope, high=slope))
@@ -195,14 +195,6 @@ def fit_slope(u: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], alpha: 
             step *= 2
         ends.append(float(brentq(beyond, slope, slope + step)))
     return {"estimate": slope, "lower": ends[0], "upper": ends[1]}
-
-
-def _limits(hits: int, runs: int, alpha: float) -> tuple[float, float]:
-    """Two-sided limits of a probability; of none at all, 0 and 1."""
-    if runs == 0:
-        return 0.0, 1.0
-    (lower, _), (upper, _) = clopper_pearson(hits, runs, alpha=alpha)
-    return lower, upper
 
 
 def _positive(name: str, value: float) -> float:

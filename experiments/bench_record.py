@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from ..audit.errors import RecordError
-from ..audit.inference.binomial import clopper_pearson
 from ..audit.records import write_whole
 from .bench import Table
 
@@ -168,9 +167,3 @@ def _to_json(value: Any) -> Any:
 
 def _from_json(value: dict[str, Any]) -> Any:
     return float(value["float"]) if set(value) == {"float"} else value
-
-
-def share_limits(hits: int, trials: int, *, alpha: float) -> tuple[float, float]:
-    """Exact limits for a share, each wrong with probability at most alpha/2 (Clopper-Pearson)."""
-    (low, _), (high, _) = clopper_pearson(hits, trials, alpha=alpha)
-    return low, min(high, 1.0)

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from .inference_effort import Effort
 
 bench = typer.Typer(help="Measure, and print a table in Markdown.", no_args_is_help=True)
+Rows = Annotated[
+    list[str] | None,
+    typer.Option(help="A row by name, such as a mechanism or a bug; all by default.", show_default=False),
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue what --out holds instead of measuring it anew.")]
 Into = Annotated[Path | None, typer.Option("--out", help="File to write the table to as well.", show_default=False)]
 
 
@@ -85,9 +90,7 @@ def bench_inference(
             help="false-alarms, sizes, tightness, refutation, coverage or timing; all by default.", show_default=False
         ),
     ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option(help="A row by name, such as a mechanism; all by default.", show_default=False)
-    ] = None,
+    only: Rows = None,
     quick: Annotated[bool, typer.Option("--quick", help="Small numbers, to see that everything works.")] = False,
     audits: Annotated[
         int | None, typer.Option(help="Audits of each mechanism for the false alarms.", show_default="10000, quick 30")
@@ -96,9 +99,7 @@ def bench_inference(
         int | None, typer.Option(help="The same for sequential audits.", show_default="10000, quick 20")
     ] = None,
     jobs: Jobs = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue what --out holds instead of replacing it.")
-    ] = False,
+    resume: Resume = False,
     out: Annotated[
         Path | None, typer.Option(help="Folder for inference.md and inference.json.", show_default=False)
     ] = None,
@@ -123,16 +124,12 @@ def bench_detection(
         list[str] | None,
         typer.Option(help="dp-sniper, suites, catalogue, leaks or cost; all by default.", show_default=False),
     ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option(help="A row by name, such as a mechanism; all by default.", show_default=False)
-    ] = None,
+    only: Rows = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Few rows with few runs, to see that everything works.")
     ] = False,
     jobs: Jobs = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Keep the rows that --out holds instead of measuring them anew.")
-    ] = False,
+    resume: Resume = False,
     out: Annotated[
         Path | None, typer.Option(help="Folder for detection.md and detection.json.", show_default=False)
     ] = None,
@@ -157,9 +154,7 @@ def bench_regression(
         list[str] | None,
         typer.Option(help="sessions, planted or calibration; all by default.", show_default=False),
     ] = None,
-    only: Annotated[
-        list[str] | None, typer.Option(help="A row by name, such as a bug; all by default.", show_default=False)
-    ] = None,
+    only: Rows = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Few sessions and repetitions, to see that everything works.")
     ] = False,
@@ -167,9 +162,7 @@ def bench_regression(
         int | None, typer.Option(help="Sessions of thirty audits.", show_default="1000, quick 4")
     ] = None,
     jobs: Jobs = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue what --out holds instead of replacing it.")
-    ] = False,
+    resume: Resume = False,
     out: Annotated[
         Path | None, typer.Option(help="Folder for regression.md and regression.json.", show_default=False)
     ] = None,

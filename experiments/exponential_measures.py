@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..audit.errors import DatasetError
-from ..audit.inference.binomial import clopper_pearson
+from ..audit.inference.binomial import probability_limits
 from ..audit.inference.simultaneous import ratio_intervals
 from ..audit.slopes import METHOD, slope_points
 from ..audit.statements import Point, StatementResult
@@ -106,7 +106,7 @@ def utility_tail(
     for t in ts:
         edge = u.max() - 2.0 / epsilon * (math.log(len(u) / n_best) + t)
         hits = int(counts[u <= edge].sum())
-        lower, upper = _limits(hits, runs, alpha / len(ts))
+        lower, upper = probability_limits(hits, runs, alpha=alpha / len(ts))
         scale = math.exp(-t)
         points.append(
             Point(at=f"t = {t:g}", estimate=hits / runs / scale, lower=lower / scale, upper=upper / scale, high=1.0)
@@ -128,7 +128,7 @@ def candidate_probability(
 ) -> StatementResult:
     """The probability of one candidate, an output of the mechanism, against the least and the largest stated of it."""
     hits = int(event_hits(mechanism, dataset, lambda outputs: np.asarray(outputs) == candidate, runs, seed=seed)[0])
-    lower, upper = _limits(hits, runs, alpha)
+    lower, upper = probability_limits(hits, runs, alpha=alpha)
     return StatementResult(
         statement=f"Candidate {candidate} is chosen with the stated probability.",
         quantity="probability",
@@ -148,7 +148,7 @@ def more_often(
     pair = np.array([often, seldom])
     found = event_hits(mechanism, dataset, lambda outputs: np.equal.outer(outputs, pair), runs, seed=seed)
     hits, either = int(found[0]), int(found.sum())
-    lower, upper = _limits(hits, either, alpha)
+    lower, upper = probability_limits(hits, either, alpha=alpha)
     return StatementResult(
         statement=f"{often} is drawn at least as often as {seldom}.",
         quantity="share",
@@ -159,11 +159,3 @@ def more_often(
         seed=seed,
         largest_width=0.2,
     )
-
-
-def _limits(hits: int, runs: int, alpha: float) -> tuple[float, float]:
-    """Two-sided limits of a probability; of none at all, 0 and 1."""
-    if runs == 0:
-        return 0.0, 1.0
-    (lower, _), (upper, _) = clopper_pearson(hits, runs, alpha=alpha)
-    return lower, upper

@@ -15,8 +15,9 @@ import numpy as np
 from ..audit.bounds import epsilon_lower
 from ..audit.check import check
 from ..audit.claims import ApproxDP, PureDP
+from ..audit.inference.binomial import probability_limits
 from ..mechanisms import LaplaceMechanism
-from .bench_record import CERTAIN, Column, Row, Target, Value, share_limits
+from .bench_record import CERTAIN, Column, Row, Target, Value
 from .inference_effort import ALPHA, Bench, Effort, Task, batches, finished, once, seeds_of, spread
 from .inference_subjects import Subject, expected_bound, oracle_bound, probability, subjects
 
@@ -107,8 +108,8 @@ def _alarm_cells(
     effort: Effort, name: str, sequential: bool, runs: int, done: _Tally
 ) -> tuple[dict[str, Value], list[Target]]:
     share = done.refuted / done.audits
-    low, high = share_limits(done.refuted, done.audits, alpha=0.05)
-    certain = share_limits(done.refuted, done.audits, alpha=CERTAIN)[0]
+    low, high = probability_limits(done.refuted, done.audits, alpha=0.05)
+    certain = probability_limits(done.refuted, done.audits, alpha=CERTAIN)[0]
     targets = [Target(what="99.9% lower limit of the share", value=certain, sense="<=", limit=ALPHA)]
     if not sequential and name in _NEAR_ALPHA and not effort.is_quick:
         targets.append(Target(what="share", value=share, sense=">=", limit=_LEAST_SHARE))

@@ -12,12 +12,13 @@ import numpy.typing as npt
 from scipy.stats import binom
 
 from ..audit.claims import ApproxDP, Claim, GaussianDP, PureDP
+from ..audit.inference.binomial import probability_limits
 from ..audit.inference.counts import Counts
 from ..audit.inference.joint import p_value
 from ..audit.inference.simultaneous import maximum_interval
 from ..audit.propositions import NFoldComposition, ProbabilityPreservation
 from ..audit.renyi import RenyiDP
-from .bench_record import CERTAIN, Column, Target, Value, share_limits
+from .bench_record import CERTAIN, Column, Target, Value
 from .inference_effort import ALPHA, Bench, Effort, Task, batches, once, seeds_of, spread
 
 Array = npt.NDArray[np.float64]
@@ -161,7 +162,7 @@ def _coverage(
     calls = [(kind, outcomes, runs, batch) for batch in batches(seeds, 50)]
     found = [pair for batch in spread(_intervals_of, calls, effort.jobs) for pair in batch]
     covered = sum(holds for holds, _ in found)
-    low, high = share_limits(covered, len(found), alpha=0.05)
+    low, high = probability_limits(covered, len(found), alpha=0.05)
     cells: dict[str, Value] = {
         "law": kind,
         "outcomes": outcomes,
@@ -173,7 +174,7 @@ def _coverage(
         "high": high,
         "width": statistics.median(width for _, width in found),
     }
-    certain = share_limits(covered, len(found), alpha=CERTAIN)[1]
+    certain = probability_limits(covered, len(found), alpha=CERTAIN)[1]
     return cells, [Target(what="99.9% upper limit of the coverage", value=certain, sense=">=", limit=1 - ALPHA)]
 
 

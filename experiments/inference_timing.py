@@ -93,6 +93,7 @@ def _after(given: Given) -> object:
 CALLS: dict[str, Callable[[Given], object]] = {
     "binomial.clopper_pearson": lambda g: binomial.clopper_pearson(g.counts.hits_x, g.runs, alpha=ALPHA),
     "binomial.limits": lambda g: binomial.limits(g.x, g.runs, alpha=ALPHA),
+    "binomial.probability_limits": lambda g: binomial.probability_limits(g.counts.hits_x, g.counts.runs_x, alpha=ALPHA),
     "binomial.row_slices": lambda g: binomial.row_slices(1000, 1000),
     "binomial.upper_tail": lambda g: binomial.upper_tail(
         np.tile(g.near, (200, 1)), g.runs, np.linspace(0.1, 0.3, 200), np.linspace(0.9, 0.7, 200)
@@ -127,6 +128,9 @@ CALLS: dict[str, Callable[[Given], object]] = {
     "divergence.moment_lower": lambda g: divergence.moment_lower(g.x, g.y, 2.0, alpha=ALPHA),
     "total_variation.total_variation_upper": lambda g: total_variation.total_variation_upper(
         g.x.astype(int).tolist(), g.y.astype(int).tolist(), alpha=ALPHA
+    ),
+    "two_samples.hypergeometric_tail": lambda g: two_samples.hypergeometric_tail(
+        g.runs // 3, g.runs, 2 * (g.runs // 3), 2 * g.runs
     ),
     "two_samples.change_p_value": lambda g: two_samples.change_p_value(g.runs // 3, g.runs, g.runs // 3 + 1, g.runs),
     "multiplicity.holm": lambda g: multiplicity.holm(np.linspace(0.0, 1.0, 100).tolist()),

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from functools import partial
 from io import StringIO
 from pathlib import Path
+from unittest import mock
 
+from ..audit.inference.binomial import probability_limits
 from ..audit.records import load
 from ..audit.verdicts import Verdict
-from .bench_record import CERTAIN, Column, Row, Target, Value, share_limits
+from .bench_record import CERTAIN, Column, Row, Target, Value
 from .inference_effort import Bench, Effort, Task, batches, finished, seeds_of, spread
 from .regression_cases import BUGS
 
@@ -62,18 +64,11 @@ def _session(which: str, names: str, *options: str) -> tuple[int, list[_Audited]
         path.write_text(text, encoding="utf-8")
         results = Path(folder) / "audits.json"
         fixed = ["-q", "--no-header", "-p", "no:cacheprovider", "--rootdir", folder, "--import-mode=importlib"]
-        former = os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
-        os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-        try:
+        with mock.patch.dict(os.environ, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"):
             status = pytest.main(
                 [*fixed, "-c", os.devnull, f"--dp-audit-report={results}", *options, str(path)],
                 plugins=[pytest_plugin],
             )
-        finally:
-            if former is None:
-                del os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"]
-            else:
-                os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = former
         found = [
             _Audited(entry.name, entry.result.verdict, entry.result.runs, float(entry.result.environment["seconds"]))
             for entry in load(results).entries
@@ -124,8 +119,8 @@ def _measured_sessions(effort: Effort, place: int, alpha: float, former: Row | N
 def _session_cells(alpha: float, sessions: int, counted: list[int]) -> tuple[dict[str, Value], list[Target]]:
     red, refuted, unclear, audits = counted
     budget = alpha * audits / sessions
-    low, high = share_limits(red, sessions, alpha=0.05)
-    certain = share_limits(red, sessions, alpha=CERTAIN)[0]
+    low, high = probability_limits(red, sessions, alpha=0.05)
+    certain = probability_limits(red, sessions, alpha=CERTAIN)[0]
     cells: dict[str, Value] = {
         "alpha": alpha,
         "budget": budget,

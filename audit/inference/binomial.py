@@ -117,6 +117,14 @@ def clopper_pearson(hits: int, runs: int, *, alpha: float) -> tuple[tuple[float,
     return (float(low[0]), float(low_rest[0])), (float(high[0]), float(high_rest[0]))
 
 
+def probability_limits(hits: int, runs: int, *, alpha: float) -> tuple[float, float]:
+    """The two `clopper_pearson` limits without their complements; of no runs at all, 0 and 1."""
+    if runs == 0:
+        return 0.0, 1.0
+    (lower, _), (upper, _) = clopper_pearson(hits, runs, alpha=alpha)
+    return lower, min(upper, 1.0)
+
+
 def limits(hits: Array, runs: float, *, alpha: float) -> tuple[Array, Array]:
     """Exact lower and upper limits for probabilities, each wrong with probability at most `alpha` (Clopper-Pearson).
 

@@ -47,15 +47,14 @@ def change_p_value(hits: int, runs: int, hits_before: int, runs_before: int) -> 
                 hits=value,
                 runs=total,
             )
-    seen, total = hits + hits_before, runs + runs_before
+    return min(1.0, 2.0 * hypergeometric_tail(hits, runs, hits + hits_before, runs + runs_before))
+
+
+def hypergeometric_tail(hits: int, runs: int, seen: int, total: int) -> float:
+    """Probability of `hits` among `runs` drawn from `total` that hold `seen`, or of more extreme ones on that side."""
     if hits * total < runs * seen:  # fewer than expected: the tail of the misses
         hits, seen = runs - hits, total - seen
-    return min(1.0, 2.0 * _upper_tail(hits, runs, seen, total))
-
-
-def _upper_tail(hits: int, runs: int, seen: int, total: int) -> float:
-    """Probability of `hits` or more among `runs` drawn from `total` that hold `seen`; from the mean on terms fall."""
-    most = min(runs, seen)
+    most = min(runs, seen)  # from the mean on terms fall
     first = _log_ways(seen, hits) + _log_ways(total - seen, runs - hits) - _log_ways(total, runs)
     term, added = 1.0, 1.0
     for start in range(hits, most, _CHUNK):

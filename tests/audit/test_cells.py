@@ -156,3 +156,21 @@ def test_outcomes_beyond_the_table_are_said_to_be():
     counts = count_cells(many, 0.0, 1.0, runs=20_000)
     assert "64 of the" in counts.scope
     assert counts.n_known == len(counts.names) == 65
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        lambda rng, n: np.where(rng.random(n) < 0.95, 0.0, rng.random(n)),
+        lambda rng, n: rng.normal(size=n) / (rng.random(n) > 0.9),
+    ],
+)
+def test_an_atom_or_infinities_leave_more_than_one_cell(drawn):
+    rng = np.random.default_rng(4)
+    with np.errstate(divide="ignore"):
+        x, y = drawn(rng, 20_000), drawn(rng, 20_000)
+    cells = learn_cells(x, y, 8)
+    counts = cells.count(x) + cells.count(y)
+    assert counts.sum() == 40_000
+    assert np.count_nonzero(counts) > 1
+    assert cells.n_known > 1

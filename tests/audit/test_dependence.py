@@ -13,6 +13,7 @@ from dpaudit import PureDP, Verdict, check, check_outputs
 from dpaudit.audit import dependence
 from dpaudit.audit.dependence import change, coupling, halves, serial_correlation
 from dpaudit.audit.health import HealthCheck, examine
+from dpaudit.audit.inference.two_samples import hypergeometric_tail
 from dpaudit.audit.sampling import FINGERPRINTED, BlockCounts, order_mark
 
 SHARED, UNSTEADY = HealthCheck.SHARED_RANDOMNESS, HealthCheck.UNSTEADY_HITS
@@ -243,7 +244,7 @@ def test_tails_are_those_of_the_hypergeometric_law(pairs, hits_x, hits_y):
     for both in {max(0, hits_x + hits_y - pairs), min(hits_x, hits_y), *(int(law.ppf(q)) for q in (1e-9, 0.1, 0.9))}:
         lower = both * pairs < hits_x * hits_y
         expected = law.cdf(both) if lower else law.sf(both - 1)
-        assert dependence._hypergeometric_tail(pairs, hits_x, hits_y, both) == pytest.approx(expected, rel=1e-5)
+        assert hypergeometric_tail(both, hits_x, hits_y, pairs) == pytest.approx(expected, rel=1e-8)
 
 
 def slow_coupling(x, y, paired):
