@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Small matrices, and as many processes as cores: threads of the linear algebra would only get in each other's way.
 export OMP_NUM_THREADS := 1
 SOURCES := pyproject.toml README.md py.typed __init__.py \
-	$(shell find audit mechanisms experiments reports -name '*.py' -o -name '*.j2')
+	$(shell find audit mechanisms experiments reports -name '*.py' -o -name '*.j2' -o -name '*.js')
 
 .PHONY: audit test clean
 

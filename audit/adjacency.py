@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -16,7 +16,15 @@ from .outputs import outcome_key
 
 
 class Adjacency(ABC):
-    """A relation between datasets, given by a distance; neighbours are at distance 1."""
+    """A relation between datasets, given by a distance; neighbours are at distance 1.
+
+    Attributes
+    ----------
+    unit : str
+        What a guarantee at distance 1 protects, in a few words; empty for relations that do not say.
+    """
+
+    unit: ClassVar[str] = ""
 
     @abstractmethod
     def distance(self, x: Any, y: Any) -> float:
@@ -62,6 +70,8 @@ class AddRemove(Adjacency):
     Dwork & Roth (2014), Section 2.3: ‖x − y‖₁ of the histograms.
     """
 
+    unit: ClassVar[str] = "one row"
+
     def __str__(self) -> str:
         return "add/remove one row"
 
@@ -73,6 +83,8 @@ class AddRemove(Adjacency):
 @dataclass(frozen=True, slots=True)
 class Replace(Adjacency):
     """Datasets of equal size that differ in one row; the distance is the number of rows to replace."""
+
+    unit: ClassVar[str] = "the contents of one row"
 
     def __str__(self) -> str:
         return "replace one row"
@@ -93,6 +105,8 @@ class UserLevel(Adjacency):
     """
 
     user: str | int
+
+    unit: ClassVar[str] = "all rows of one user"
 
     def __str__(self) -> str:
         return f"add/remove all rows of one user ({self.user})"
@@ -129,6 +143,8 @@ class UserLevel(Adjacency):
 class Local(Adjacency):
     """The local model: a dataset is one person's value, and any two values are neighbours."""
 
+    unit: ClassVar[str] = "one person's value"
+
     def __str__(self) -> str:
         return "any two values (local model)"
 
@@ -154,6 +170,8 @@ class Within(Adjacency):
 
     norm: Literal["l1", "l2", "linf"]
     radius: float = 1.0
+
+    unit: ClassVar[str] = "one step of the answers"
 
     def __post_init__(self) -> None:
         if self.norm not in ("l1", "l2", "linf"):

@@ -32,8 +32,10 @@ from .noise_laws import GRID, GeometricNoise, NoiseLaw
 from .options import check_jobs, check_runs, check_seed
 from .outputs import Outputs, Raised, as_numbers, as_vectors, merge, outcome_words, vector_width
 from .pilot import draw_checked
+from .provenance import provenance_of
+from .quantiles import quantile_series
 from .sampling import no_blocks, plan_blocks
-from .statements import Point, StatementResult
+from .statements import Point, Series, StatementResult
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Drawn: TypeAlias = tuple[list[Outputs], list[Outputs]]
@@ -130,10 +132,13 @@ def check_noise(
     shares = {part: share * alpha for part, share in _SHARES.items()}
     scales = _scale_points(values, noise, allowed, shares["scale"])
     biases = _bias_points(values, noise, allowed, shares["bias"])
-    shapes = _shape_points(np.sort(values, axis=None), noise, allowed, shares)
+    ordered = np.sort(values, axis=None)
+    shapes = _shape_points(ordered, noise, allowed, shares)
     notes = _notes(noise, scales, biases, shapes)
     points = [*scales, *biases, *shapes]
+    series: Series | None = quantile_series(_on_grid(ordered, noise), noise, alpha=shares["distance"])
     if _is_dependent(drawn):
+        series = None
         points = [replace(point, lower=-math.inf, upper=math.inf) for point in points]
         notes = [
             "the runs are seen to depend on each other, so that no interval holds, however many they are: draw all "
@@ -149,6 +154,8 @@ def check_noise(
         runs=runs,
         seed=seed,
         notes=tuple(notes),
+        series=series,
+        provenance=provenance_of(sampler.function),
         versions=versions(),
         environment={"seconds": round(time.perf_counter() - started, 3)},
     )

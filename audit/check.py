@@ -27,6 +27,7 @@ from .options import (
     check_adjacency,
     check_bits,
     check_cells,
+    check_claim_source,
     check_distance,
     check_jobs,
     check_power,
@@ -37,6 +38,7 @@ from .options import (
 )
 from .outputs import Outputs, are_equal, merge
 from .pilot import pilot_notes, run_pilot
+from .provenance import provenance_of
 from .sampling import Plan, count_hits, plan_blocks, shapes_of
 from .sequential import late_batches, run_sequentially
 from .sizing import runs_for
@@ -65,6 +67,7 @@ def check(
     bits: Bits = "warn",
     jobs: int | None = None,
     name: str | None = None,
+    claim_source: str = "",
     ignore: str | Iterable[str] = (),
     keep_datasets: bool = False,
     progress: Callable[[int], None] | None = None,
@@ -115,6 +118,8 @@ def check(
         Workers; by default what `joblib.parallel_config` says, or every core.
     name : str, optional
         Of the mechanism, for the result.
+    claim_source : str
+        Where the claim is from, for the report: "docs of mylib 1.2, section 3", or the call that it was read from.
     ignore : str or iterable of str
         Health checks to silence, by the names that failed ones state.
     keep_datasets : bool
@@ -152,11 +157,13 @@ def check(
         adjacency.check(x, y, distance)
     settings = Settings(
         claim=claim_at(claim, distance),
+        claim_source=check_claim_source(claim_source),
         pair=_pair(x, y, adjacency, distance, keep_datasets),
         alpha=check_test_alpha(alpha),
         resolution=check_resolution(resolution),
         power=check_power(power),
         name=sampler.name,
+        provenance=provenance_of(sampler.function),
         seed=check_seed(seed),
         bits=check_bits(bits),
     )
@@ -252,7 +259,9 @@ def _check_sequentially(
     findings = examine((course.blocks_x, course.blocks_y), (course.main_x, course.main_y), ignored, paired=True)
     result = AuditResult(
         mechanism=settings.name,
+        provenance=settings.provenance,
         claim=settings.claim,
+        claim_source=settings.claim_source,
         pair=settings.pair,
         event=course.choice.event,
         likelier_on=course.choice.likelier_on,
@@ -290,6 +299,7 @@ def _pair(x: Any, y: Any, adjacency: Adjacency | None, distance: float, keep: bo
         y=summarise(y),
         difference=difference(x, y) if adjacency is None else adjacency.difference(x, y),
         adjacency="declared neighbours by the caller" if adjacency is None else str(adjacency),
+        unit="" if adjacency is None else adjacency.unit,
         distance=distance,
         contents=(repr(x), repr(y)) if keep else None,
     )

@@ -18,6 +18,7 @@ from .inference.counts import Counts
 from .inference.joint import joint_test
 from .inference.planning import resolution as reached_resolution
 from .pilot import Pilot, pilot_notes
+from .provenance import Provenance
 from .sketches import sketch
 from .verdicts import CELL_SHARE, AuditResult, Pair
 
@@ -27,11 +28,13 @@ class Settings:
     """What does not depend on where the outputs come from."""
 
     claim: Claim
+    claim_source: str
     pair: Pair
     alpha: float
     resolution: float | None
     power: float
     name: str
+    provenance: Provenance | None
     seed: int
     bits: Bits
 
@@ -54,7 +57,9 @@ def conclude(
     q = (directed.hits_y + 0.5) / (directed.runs_y + 1.0)
     return AuditResult(
         mechanism=settings.name,
+        provenance=settings.provenance,
         claim=settings.claim,
+        claim_source=settings.claim_source,
         pair=settings.pair,
         event=choice.event,
         likelier_on=choice.likelier_on,

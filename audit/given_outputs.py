@@ -17,7 +17,15 @@ from .event_health import with_event_findings
 from .health import checks_to_ignore, examine_order
 from .inference.counts import Counts
 from .inference.joint import check_test_alpha
-from .options import check_bits, check_distance, check_power, check_resolution, check_runs, check_seed
+from .options import (
+    check_bits,
+    check_claim_source,
+    check_distance,
+    check_power,
+    check_resolution,
+    check_runs,
+    check_seed,
+)
 from .outputs import Outputs, as_outputs
 from .pilot import split_pilot
 from .verdicts import AuditResult, Pair
@@ -35,6 +43,7 @@ def check_outputs(
     power: float = 0.95,
     bits: Bits = "warn",
     name: str = "outputs",
+    claim_source: str = "",
     ignore: str | Iterable[str] = (),
 ) -> AuditResult:
     """Audits a claim on outputs that were drawn elsewhere: `xs` on one dataset, `ys` on a neighbour.
@@ -71,6 +80,7 @@ def check_outputs(
     runs = check_runs(min(len(side) for side in sides))
     settings = Settings(
         claim=claim_at(claim, distance),
+        claim_source=check_claim_source(claim_source),
         pair=Pair(
             x=f"{len(sides[0]):,} outputs",
             y=f"{len(sides[1]):,} outputs",
@@ -82,6 +92,7 @@ def check_outputs(
         resolution=check_resolution(resolution),
         power=check_power(power),
         name=name,
+        provenance=None,
         seed=root,
         bits=check_bits(bits),
     )

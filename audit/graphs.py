@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -35,6 +35,8 @@ class EdgeNeighbours(Adjacency):
     >>> EdgeNeighbours().distance(nx.cycle_graph(4), nx.path_graph(4))
     1.0
     """
+
+    unit: ClassVar[str] = "one edge"
 
     def __str__(self) -> str:
         return "add/remove one edge"
@@ -72,6 +74,8 @@ class NodeNeighbours(Adjacency):
     ... )
     (2.0, 1.0)
     """
+
+    unit: ClassVar[str] = "one node with its edges"
 
     def __str__(self) -> str:
         return "add/remove one node with its edges"

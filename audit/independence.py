@@ -18,6 +18,7 @@ from .inference.counts import check_alpha
 from .mechanism import Sampler, as_sampler
 from .options import check_jobs, check_runs, check_seed
 from .outputs import Outputs, merge
+from .provenance import provenance_of
 from .statements import Point, StatementResult
 
 Array = npt.NDArray[np.float64]
@@ -117,6 +118,7 @@ def check_independence(
         runs=runs,
         seed=seed,
         notes=tuple(notes),
+        provenance=provenance_of(sampler.function),
         versions=versions(),
         environment={"seconds": round(time.perf_counter() - started, 3)},
     )

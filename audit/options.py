@@ -78,6 +78,15 @@ def check_adjacency(adjacency: Adjacency) -> Adjacency:
     return adjacency
 
 
+def check_claim_source(claim_source: str) -> str:
+    if not isinstance(claim_source, str):
+        raise OptionError(
+            f"claim_source={claim_source!r} is no text; say in words where the claim is from.",
+            claim_source=claim_source,
+        )
+    return claim_source
+
+
 def check_bits(bits: Bits) -> Bits:
     if not (isinstance(bits, bool) or bits == "warn"):
         raise OptionError(f'bits={bits!r} is unknown; use "warn", True or False.', bits=bits)

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -27,16 +27,23 @@ from .inference.counts import Counts
 from .inference.multiplicity import holm
 from .outputs import Raised
 from .propositions import NFoldComposition, ProbabilityPreservation
+from .provenance import Provenance
 from .recounts import Accepted, Recount
 from .renyi import RenyiDP, ZeroConcentratedDP
 from .scores import Additive, Column, Forest, LowestBit, Number, Residue, Tree, Weighted
 from .sequential import Look
 from .sketches import Sketch
-from .statements import Point, StatementResult
+from .statements import Point, Series, StatementResult
 from .verdicts import AuditResult, Pair, Verdict
 
-SCHEMA = 2
-"""Version of the file format; older ones are read, a newer one is refused. 2 added recounts and accepted findings."""
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+SCHEMA = 3
+"""Version of the file format; older ones are read, a newer one is refused.
+
+2 added recounts and accepted findings; 3 the code of mechanisms, where claims are from, units of privacy and series.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +119,12 @@ class Suite:
         """Whether every audit said what was expected of it."""
         return all(entry.is_met for entry in self.entries)
 
+    def to_frame(self) -> DataFrame:
+        """The suite as a pandas data frame with a row for each entry; its columns are `tabular.COLUMNS`."""
+        from .tabular import frame
+
+        return frame(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
@@ -129,8 +142,8 @@ _TYPES: dict[str, type[Any]] = {
         PureDP, ApproxDP, GaussianDP, GroupClaim, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOffCurve,
         ProbabilityPreservation, NFoldComposition,
         Intervals, Outcomes, Scored, Number, Weighted, Column, LowestBit, Residue, Additive, Forest, Tree, Coordinates,
-        Leaves, Counts, Pair, Finding, Look, CellCounts, LowBits, Sketch, AuditResult, Point,
-        StatementResult, Recount, Accepted, Entry, Topic, Suite,
+        Leaves, Counts, Pair, Provenance, Finding, Look, CellCounts, LowBits, Sketch, AuditResult, Point,
+        Series, StatementResult, Recount, Accepted, Entry, Topic, Suite,
         Raised, Opaque,
     )
 }  # fmt: skip
@@ -186,6 +199,9 @@ def from_json(text: str) -> Suite:
         )
     try:
         environment = body.get("environment", {})
+        every = [environment, environment.get("suite", {}), *environment.get("audits", [])]
+        if not all(isinstance(each, dict) for each in every):
+            raise TypeError("an environment is no object")
         suite = _decode(body["suite"])
         if not isinstance(suite, Suite):
             raise TypeError(f"expected a Suite, found {type(suite).__name__}")
@@ -228,7 +244,7 @@ def write_whole(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8", newline="")
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -319,5 +335,6 @@ def _fits(value: Any, hint: Any) -> bool:
             return all(_fits(part, arguments[0]) for part in value)
         return len(value) == len(arguments) and all(map(_fits, value, arguments))
     if hint in (int, float):
-        return isinstance(value, (int, hint)) and not isinstance(value, bool)
+        is_number = isinstance(value, (int, hint)) and not isinstance(value, bool)
+        return is_number and (hint is int or isinstance(value, float) or abs(value) < 2**1000)
     return isinstance(value, origin or hint)

@@ -21,7 +21,8 @@ from .inference.counts import check_alpha
 from .mechanism import as_sampler
 from .options import check_jobs, check_runs, check_seed
 from .outputs import merge, outcome_key, outcome_words, tally
-from .statements import Point, StatementResult
+from .provenance import provenance_of
+from .statements import Point, Series, StatementResult
 
 METHOD = (
     "Poisson regression with log link (statsmodels), interval by Chernoff's bound on the likelihood ratio; exact "
@@ -131,6 +132,8 @@ def check_slope(
         seed=seed,
         largest_width=slope,
         notes=tuple(notes),
+        series=_series(points, u, alpha),
+        provenance=provenance_of(sampler.function),
         versions=versions(),
         environment={"seconds": round(time.perf_counter() - started, 3)},
     )
@@ -167,6 +170,23 @@ def slope_points(u: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], slop
         at = f"utilities {u[place]:g} and {u[best]:g}"
         points.append(Point(at=at, estimate=estimate, lower=lower, upper=upper, low=slope, high=slope))
     return points
+
+
+def _series(points: list[Point], u: npt.NDArray[np.float64], alpha: float) -> Series:
+    """Log-probabilities of the candidates below the best, less that of the best, from the slopes to it."""
+    steps = np.sort(u[u < u.max()] - u.max())
+    order = np.argsort(u[u < u.max()], kind="stable")
+    pairs = [points[1 + place] for place in order]
+    return Series(
+        x_name="utility less the best one",
+        y_name="log of the probability over that of the best",
+        x=tuple(steps.tolist()),
+        estimate=tuple(pair.estimate * step for pair, step in zip(pairs, steps.tolist(), strict=True)),
+        lower=tuple(pair.upper * step for pair, step in zip(pairs, steps.tolist(), strict=True)),
+        upper=tuple(pair.lower * step for pair, step in zip(pairs, steps.tolist(), strict=True)),
+        stated=tuple(pair.low * step for pair, step in zip(pairs, steps.tolist(), strict=True)),
+        intervals=f"exact, all together at {100 * (1 - alpha / 2):.6g}% confidence",
+    )
 
 
 def fit_slope(u: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], alpha: float) -> dict[str, float]:

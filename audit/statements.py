@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import OptionError
+from .provenance import Provenance
 from .verdicts import Verdict
 
 
@@ -92,6 +93,35 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """What was measured at several places beside what is stated there: a curve to look at, no part of the verdict.
+
+    Attributes
+    ----------
+    x_name, y_name : str
+        What the two axes show, with units where there are any.
+    x, estimate, lower, upper, stated : tuple of float
+        Places in increasing order, what was measured there with its interval, and what is stated; ends may be infinite.
+    intervals : str
+        What the intervals are, and with which probability they hold.
+    """
+
+    x_name: str
+    y_name: str
+    x: tuple[float, ...]
+    estimate: tuple[float, ...]
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    stated: tuple[float, ...]
+    intervals: str
+
+    def __post_init__(self) -> None:
+        n = len(self.x)
+        if n == 0 or any(len(part) != n for part in (self.estimate, self.lower, self.upper, self.stated)):
+            raise OptionError(f"a series of {n} places needs one number of each kind at each, and one place.", places=n)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StatementResult:
     """A statement checked by simulation.
 
@@ -116,6 +146,10 @@ class StatementResult:
         Width of an interval above which the check says too little and is inconclusive.
     notes : tuple of str
         What else a reader should know.
+    series : Series, optional
+        For a figure.
+    provenance : Provenance, optional
+        The code of the mechanism, where one was run.
     versions : tuple of (str, str)
     environment : dict
         Timings: all that may differ between two runs with the same seed. Not compared.
@@ -130,6 +164,8 @@ class StatementResult:
     seed: int
     largest_width: float = math.inf
     notes: tuple[str, ...] = ()
+    series: Series | None = None
+    provenance: Provenance | None = None
     versions: tuple[tuple[str, str], ...] = ()
     environment: dict[str, Any] = field(default_factory=dict, compare=False)
 

@@ -18,6 +18,7 @@ from .health import Finding
 from .inference.counts import Counts
 from .inference.joint import strength_estimate
 from .inference.multiplicity import Ledger
+from .provenance import Provenance
 from .sequential import Look, Stop
 from .sketches import Sketch
 
@@ -45,6 +46,8 @@ class Pair:
         What differs, in words.
     adjacency : str
         The neighbour relation, or that the caller declared the pair neighbours.
+    unit : str
+        What a claim at distance 1 protects under that relation, such as "one row"; empty where no relation was given.
     distance : float
         The distance for which the claim was tested.
     contents : tuple of str, optional
@@ -55,6 +58,7 @@ class Pair:
     y: str
     difference: str
     adjacency: str
+    unit: str = ""
     distance: float
     contents: tuple[str, str] | None = None
 
@@ -67,8 +71,12 @@ class AuditResult:
     ----------
     mechanism : str
         Its name.
+    provenance : Provenance, optional
+        Its code; None for outputs made elsewhere.
     claim : Claim
         The claim at the pair's distance.
+    claim_source : str
+        Where the claim is from, in the caller's words; empty where they gave none.
     pair : Pair
     event : Event
         The event tested, chosen on the pilot runs.
@@ -119,7 +127,9 @@ class AuditResult:
     """
 
     mechanism: str
+    provenance: Provenance | None = None
     claim: Claim
+    claim_source: str = ""
     pair: Pair
     event: Event
     likelier_on: Direction

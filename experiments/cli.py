@@ -1,4 +1,4 @@
-"""The command line: ``dpaudit run | list | audit | plan | report | compare | bench``."""
+"""The command line: ``dpaudit run | list | audit | plan | report | compare | schema | bench``."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import typer
 from ..audit.errors import AuditError
 from .cli_bench import bench
 from .cli_options import Documents, Jobs, Names, Power, Seed, chosen_experiments
+from .cli_report import compare, report, schema, show, write_reports
 from .display import console, progress
 
 app = typer.Typer(
@@ -83,8 +84,8 @@ def run(
             watch=(lambda case, size: watch(case.name, 2 * size)) if watch else None,
             environment=_environment(),
         )
-    _show(suite)
-    _write_reports(suite, out)
+    show(suite)
+    write_reports(suite, out)
     raise typer.Exit(0 if suite.is_met else 1)
 
 
@@ -216,7 +217,7 @@ def audit(
     if out is not None:
         suite = Suite(title=f"Audit of {path}", entries=(Entry(name=path, result=result),), environment=_environment())
         save(suite, out / "results.json")
-        _write_reports(suite, out)
+        write_reports(suite, out)
     raise typer.Exit({Verdict.NOT_REFUTED: 0, Verdict.REFUTED: 1, Verdict.INCONCLUSIVE: 3}[result.verdict])
 
 
@@ -255,45 +256,9 @@ def plan(
     console().print(plan_table(claim, resolution or [], runs or [], power=power, alpha=alpha, q=q))
 
 
-@app.command()
-def report(
-    results: Annotated[Path, typer.Argument(help="A results.json written by run or audit.")],
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the report; the one of the results by default.", show_default=False)
-    ] = None,
-) -> None:
-    """Write report.html and report.md from saved results.
-
-    Example: `dpaudit report audit-report/results.json`
-    """
-    from ..audit.records import load
-
-    suite = load(results)
-    _show(suite)
-    _write_reports(suite, results.parent if out is None else out)
-
-
-@app.command()
-def compare(
-    before: Annotated[Path, typer.Argument(help="Results of before, such as a baseline that pytest saved.")],
-    after: Annotated[Path, typer.Argument(help="Results of now.")],
-    alpha: Annotated[float, typer.Option(help="Allowed probability of calling an audit changed that is not.")] = 1e-5,
-) -> None:
-    """What has changed between two files of results, by a test on the counts of the events of the first.
-
-    Those events are counted anew where the second was saved by `pytest --dp-audit-compare=… --dp-audit-save=…`. Exit
-    status 1 if anything has changed: counts, claims, pairs, fewer runs, audits that are missing, accepted findings that
-    have expired.
-
-    Example: `dpaudit compare dp_audit_baselines/main.json dp_audit_baselines/branch.json`
-    """
-    from ..audit.comparison import compare as compared
-    from ..audit.records import load
-    from ..reports.comparison_table import comparison_table
-
-    found = compared(load(before), load(after), alpha=alpha)
-    console().print(comparison_table(found))
-    raise typer.Exit(1 if any(one.has_changed for one in found) else 0)
+app.command()(report)
+app.command()(compare)
+app.command()(schema)
 
 
 def main() -> None:
@@ -333,27 +298,6 @@ def _environment() -> dict[str, Any]:
         else:
             shown.append(word)
     return {"command": " ".join(shown), "machine": platform.platform()}
-
-
-def _show(suite: Any) -> None:
-    from ..reports import table
-
-    shown = console()
-    shown.print(table(suite))
-    audits, alphas = len(suite.entries), sum(entry.result.alpha for entry in suite.entries)
-    if any(entry.expected is not None for entry in suite.entries):
-        met = sum(entry.is_met for entry in suite.entries)
-        shown.print(f"{met} of {audits} as expected; at most {alphas:.2g} false alarms are to be expected in all.")
-
-
-def _write_reports(suite: Any, out: Path) -> None:
-    from ..audit.records import write_whole
-    from ..reports import html, markdown
-    from .drawings import drawings
-
-    write_whole(out / "report.md", markdown(suite))
-    write_whole(out / "report.html", html(suite, drawings(suite)))
-    typer.echo(f"report: {out / 'report.html'}")
 
 
 if __name__ == "__main__":

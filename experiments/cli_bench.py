@@ -1,4 +1,4 @@
-"""The command line's benchmarks: ``dpaudit bench cost | experiments | errata | inference | detection | regression``."""
+"""The command line's benchmarks: ``dpaudit bench cost | experiments | errata | inference | detection | …``."""
 
 from __future__ import annotations
 
@@ -180,6 +180,39 @@ def bench_regression(
     wanted = 1_000 if sessions is None and not quick else sessions
     effort = effort_for(quick=quick, audits=wanted, sequential_audits=None, jobs=jobs, only=only or [])
     _measure(REGRESSION, table, only, effort, out, resume=resume)
+
+
+@bench.command("reports")
+def bench_reports(
+    only: Rows = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A small suite, to see that everything works.")] = False,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for reports.md and reports.json.", show_default=False)
+    ] = None,
+    pictures: Annotated[
+        Path | None,
+        typer.Option(
+            help="Instead: the sample report, and how a browser shows it, to this folder.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Reports: seconds to make and to open, size, and what a browser says of a report of 200 audits.
+
+    Exit status 1 if a target is missed. Opening one takes Chromium and Playwright; without them it is left out.
+
+    Example: `dpaudit bench reports --out docs/benchmarks`
+    """
+    from .inference_effort import effort_for
+    from .report_bench import REPORTS
+    from .report_bench import pictures as take_pictures
+
+    if pictures is not None:
+        for path in take_pictures(pictures, jobs=jobs):
+            typer.echo(str(path))
+        return
+    effort = effort_for(quick=quick, audits=None, sequential_audits=None, jobs=jobs, only=only or [])
+    _measure(REPORTS, None, only, effort, out, resume=False)
 
 
 def _measure(

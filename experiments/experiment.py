@@ -42,6 +42,8 @@ class AuditCase:
         Executions on each dataset, enough for the expected verdict at alpha 1e-5 with every seed.
     note : str
         What the case shows.
+    cells : int
+        Cells of outputs to count besides, for the figures of a report.
     """
 
     name: str
@@ -55,6 +57,7 @@ class AuditCase:
     exact: float | None = None
     runs: int = 1_000_000
     note: str = ""
+    cells: int = 0
 
     @property
     def claimed(self) -> str:
@@ -75,6 +78,7 @@ class AuditCase:
             runs=runs,
             alpha=alpha,
             seed=seed,
+            cells=self.cells,
             jobs=jobs,
             progress=progress,
         )

@@ -34,6 +34,7 @@ from ..mechanisms.faulty import (
 from .experiment import AuditCase, Experiment
 
 _FLAT, _ONE_UP = (0.0,) * 50, (1.0,) + (-1.0,) * 49  # one candidate up and 49 down: both halves of ε are used up
+_CELLS = {"laplace": 32, "gaussian-analytic": 32, "randomised-response-5": 5}  # one of each kind, for the report
 _TIED, _APART = (0.0, -3.0), (-1.0, -2.0)
 
 
@@ -201,4 +202,5 @@ def _case(name: str, mechanism: Any, x: Any, y: Any, adjacency: Adjacency, note:
         exact=exact,
         runs=4_000_000,
         note=note,
+        cells=_CELLS.get(name, 0),
     )

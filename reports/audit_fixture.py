@@ -26,7 +26,7 @@ from ..audit.recounts import Accepted, Recount, recount
 from ..audit.search import LEAST_SEARCH, find_worst_pair
 from ..audit.statements import StatementResult
 from ..audit.verdicts import AuditResult, Verdict
-from .audit_failure import Case, change_message, failure_message
+from .audit_failure import Case, change_message, failure_message, repetition
 from .audit_script import ScriptError, script
 from .audit_session import AuditSession
 
@@ -185,6 +185,7 @@ class DPAudit:
         before = self._session.baseline().get(entry.name)
         accepted = self._accepted or (before.accepted if before else None)
         entry = replace(entry, accepted=accepted)
+        entry.result.environment["repeat"] = repetition(case, self._session.settings)
         self._session.entries[entry.name] = entry
         verdict, messages = entry.result.verdict, []
         bound = entry.result.bound if isinstance(entry.result, AuditResult) else 0.0

@@ -1,24 +1,35 @@
-"""A suite as one HTML file that needs nothing else: no script, no font, no image from anywhere."""
+"""A suite as one HTML file that needs nothing else: no font, image or style from anywhere, and no script to read it."""
 
 from __future__ import annotations
 
+import base64
+import datetime
 import functools
-import math
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from ..audit.comparison import Comparison
+from ..audit.options import check_jobs
 from ..audit.records import Entry, Suite
 from ..audit.statements import StatementResult
 from ..audit.verdicts import AuditResult, Verdict
-from .figures import forest, outputs_figure, svg
+from .audit_facts import facts, in_words
+from .figures import distance_figures, forest, svg
+from .glossary import GLOSSARY
+from .svg_batches import drawings_of
 from .terminal import (
     MARKS,
+    acceptance,
     exact,
     expectation,
     expectations,
     false_alarms,
     findable,
     found,
+    held_together,
     number,
     percent,
     prose,
@@ -33,13 +44,34 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def html(suite: Suite, drawings: Sequence[tuple[str, str, Figure]] = ()) -> str:
-    """The suite as a self-contained page: summary, table, a section for each audit, methods, environment.
+def html(
+    suite: Suite,
+    drawings: Sequence[tuple[str, str, Figure]] = (),
+    *,
+    comparisons: Sequence[Comparison] = (),
+    today: datetime.date | None = None,
+    jobs: int | None = None,
+) -> str:
+    """The suite as a self-contained page: summary, table, a section for each audit, methods, glossary, environment.
 
-    `drawings` are figures over several audits, each with a title and a caption.
+    Nothing in it is markup from the data, and its content policy allows no request and no script but its own, which
+    sorts and filters the table.
+
+    Parameters
+    ----------
+    suite : Suite
+    drawings : sequence of (title, caption, Figure)
+        Figures over several audits.
+    comparisons : sequence of Comparison
+        With an earlier record, as `dpaudit.audit.comparison.compare` gives them: a section of its own.
+    today : date, optional
+        The day on which accepted findings have to hold; by default this day.
+    jobs : int, optional
+        Processes that draw the figures of many audits; by default what `joblib.parallel_config` says, or every core.
     """
     from markupsafe import Markup
 
+    today = today or datetime.date.today()
     counts = verdict_counts(suite)
     n_audits = sum(isinstance(entry.result, AuditResult) for entry in suite.entries)
     tally = ", ".join(f"{count:,} {verdict.value}" for verdict, count in counts.items())
@@ -51,25 +83,42 @@ def html(suite: Suite, drawings: Sequence[tuple[str, str, Figure]] = ()) -> str:
         (visible(title, 100), prose(caption), Markup(svg(figure, label=f"{title}: {caption}", prefix=f"d{index}-")))
         for index, (title, caption, figure) in enumerate(drawings)
     ]
+    drawn += [
+        ("", one.caption, Markup(svg(one.figure, label=one.label, prefix=f"k{index}-")))
+        for index, one in enumerate(distance_figures(suite))
+    ]
+    figures_of_all = drawings_of([entry.result for entry in suite.entries], jobs=check_jobs(jobs))
     versions = {part for entry in suite.entries for part in entry.result.versions}
     alphas = sorted({entry.result.alpha for entry in suite.entries})
     return _template().render(
         title=visible(suite.title, 150),
+        glossary=GLOSSARY,
+        policy=_policy(),
+        script=Markup(_script()),
         n_audits=len(suite.entries),
         tiles=[(_style(verdict), MARKS[verdict], verdict.value, count) for verdict, count in counts.items()],
+        warnings=_warnings(suite),
         expectations=expectations(suite),
         is_met=suite.is_met,
         forest=Markup(svg(forest(suite), label=label, prefix="all-")),
         forest_narrow=Markup(svg(forest(suite, narrow=True), label=label, prefix="all-narrow-")),
-        has_forest=any(isinstance(entry.result, AuditResult) for entry in suite.entries),
+        has_forest=n_audits > 0,
+        comparisons=[_comparison(one) for one in comparisons],
+        n_changed=sum(one.has_changed for one in comparisons),
+        accepted=[_accepted(entry, today) for entry in suite.entries if entry.accepted is not None],
         drawings=drawn,
         topics=[(visible(each.id, 100), prose(each.statement), prose(each.source)) for each in suite.topics],
-        audits=[_audit(entry, index) for index, entry in enumerate(suite.entries, 1)],
+        audits=[
+            {**_audit(entry, index), "figures": [(caption, Markup(drawing)) for caption, drawing in figures]}
+            for index, (entry, figures) in enumerate(zip(suite.entries, figures_of_all, strict=True), 1)
+        ],
+        scope=_scope(suite),
         alphas=" or ".join(number(alpha) for alpha in alphas),
         confidences=" or ".join(percent(1 - alpha) for alpha in alphas),
         false_alarms=number(false_alarms(suite)),
+        held_together=held_together(suite) if suite.entries else "",
         versions=[f"{visible(name)} {visible(version)}" for name, version in sorted(versions)],
-        environment=_facts(suite.environment),
+        environment=in_words(suite.environment),
     )
 
 
@@ -87,18 +136,100 @@ def _template() -> Template:
     return environment.get_template("report.html.j2")
 
 
+@functools.cache
+def _script() -> str:
+    return files(__package__ or "dpaudit.reports").joinpath("templates", "table.js").read_text(encoding="utf-8")
+
+
+def _policy() -> str:
+    """What the page allows itself: styles and drawings inside it, its one script, and nothing from elsewhere."""
+    digest = base64.b64encode(hashlib.sha256(_script().encode()).digest()).decode()
+    allowed = ("default-src 'none'", "style-src 'unsafe-inline'", f"script-src 'sha256-{digest}'")
+    return "; ".join([*allowed, "base-uri 'none'", "form-action 'none'"])
+
+
 def _style(verdict: Verdict) -> str:
     """The verdict's class in the style sheet."""
     return verdict.name.lower().replace("_", "-")
 
 
+def _warnings(suite: Suite) -> list[tuple[str, str]]:
+    """Anchors and names of what nobody may miss: audits whose low bits break the claim although the values may not."""
+    return [
+        (f"audit-{index}", visible(entry.name, 100))
+        for index, entry in enumerate(suite.entries, 1)
+        if isinstance(entry.result, AuditResult) and entry.result.low_bits is not None
+    ]
+
+
+def _scope(suite: Suite) -> list[str]:
+    """How many claims were tested under which relations, and how: what the methods say of this suite in particular."""
+    audits = [entry.result for entry in suite.entries if isinstance(entry.result, AuditResult)]
+    if not audits:
+        return []
+    relations = Counter(visible(result.pair.adjacency, 80) for result in audits)
+    n_sequential = sum(result.stopped is not None for result in audits)
+    n_bits = sum(result.bits is True for result in audits)
+    told = ", ".join(f"{relation} ({count:,})" for relation, count in relations.most_common())
+    runs = sorted(result.runs for result in audits)
+    few_to_many = f"{runs[0]:,}" if runs[0] == runs[-1] else f"{runs[0]:,} to {runs[-1]:,}"
+    return [
+        f"{len(audits):,} claim{'s' * (len(audits) != 1)} on one pair of datasets each, by relation: {told}.",
+        f"{few_to_many} runs on each dataset; {n_sequential:,} of the audits sequential, which stop at a refutation.",
+        f"Low bits of floating-point outputs are part of {n_bits:,} verdict{'s' * (n_bits != 1)}.",
+    ]
+
+
+def _comparison(one: Comparison) -> dict[str, Any]:
+    """A row of the section on what has changed."""
+    sides = [
+        ("–", "", "", "") if entry is None else (
+            f"{MARKS[entry.result.verdict]} {entry.result.verdict.value}",
+            visible(found(entry.result)),
+            visible(stated(entry.result), 100),
+            f"{entry.result.runs:,} runs",
+        )
+        for entry in (one.before, one.after)
+    ]  # fmt: skip
+    return {
+        "name": visible(one.name, 100),
+        "sides": sides,
+        "p_value": number(one.p_value),
+        "changes": [prose(change) for change in one.changes],
+        "notes": [prose(note) for note in one.notes],
+    }
+
+
+def _accepted(entry: Entry, today: datetime.date) -> dict[str, str]:
+    """A row of the table of accepted findings."""
+    accepted = entry.accepted
+    assert accepted is not None  # the caller's choice
+    return {
+        "name": visible(entry.name, 100),
+        "reason": prose(accepted.reason),
+        "until": visible(accepted.until, 20),
+        "up_to": number(accepted.up_to),
+        "state": acceptance(entry, today),
+    }
+
+
 def _audit(entry: Entry, index: int) -> dict[str, Any]:
     """What the template prints of one audit or statement, all of it text that is safe to look at."""
     result = entry.result
-    name = visible(entry.name, 100)
     shown: dict[str, Any] = {
+        "points": _points(result) if isinstance(result, StatementResult) else [],
+        "sides": [],
+        "findings": [],
+        "contents": [],
+    }
+    if isinstance(result, AuditResult):
+        shown["sides"] = _sides(result)
+        shown["findings"] = [prose(str(finding)) for finding in result.findings]
+        shown["contents"] = [visible(text, 2_000) for text in result.pair.contents or ()]
+    return {
+        **shown,
         "id": f"audit-{index}",
-        "name": name,
+        "name": visible(entry.name, 100),
         "style": _style(result.verdict),
         "mark": MARKS[result.verdict],
         "verdict": result.verdict.value,
@@ -109,29 +240,30 @@ def _audit(entry: Entry, index: int) -> dict[str, Any]:
         "resolution": number(findable(result)),
         "runs": f"{result.runs:,}",
         "seconds": number(seconds(result)),
+        "sort": _sort_keys(entry),
         "expectation": expectation(entry),
         "expected": entry.expected.value if entry.expected else "",
         "is_met": entry.is_met,
+        "is_accepted": entry.accepted is not None,
         "note": prose(entry.note),
-        "sides": [],
-        "points": [],
-        "findings": [],
-        "contents": [],
-        "figure": None,
+        "facts": facts(entry),
     }
-    if isinstance(result, StatementResult):
-        return {**shown, "facts": _statement_facts(entry, result), "points": _points(result)}
-    from markupsafe import Markup
 
-    figure = outputs_figure(result)
-    label = f"Pilot outputs of {name} on x and y, with the event tested."
+
+def _sort_keys(entry: Entry) -> dict[str, str]:
+    """The numbers behind cells whose text does not sort as they do, as a script reads them; empty where not known."""
+    result, order = entry.result, (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.NOT_REFUTED)
+    numbers = {
+        "verdict": order.index(result.verdict),
+        "bound": result.bound if isinstance(result, AuditResult) else result.worst.estimate,
+        "exact": exact(entry),
+        "resolution": findable(result),
+        "runs": result.runs,
+        "seconds": seconds(result),
+    }
     return {
-        **shown,
-        "facts": _result_facts(entry, result),
-        "sides": _sides(result),
-        "findings": [prose(str(finding)) for finding in result.findings],
-        "contents": [visible(text, 2_000) for text in result.pair.contents or ()],
-        "figure": figure and Markup(svg(figure, label=label, prefix=f"a{index}-")),
+        name: "" if value is None or value != value else repr(value).replace("inf", "Infinity")
+        for name, value in numbers.items()
     }
 
 
@@ -143,21 +275,6 @@ def _points(result: StatementResult) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def _statement_facts(entry: Entry, result: StatementResult) -> list[tuple[str, str]]:
-    """Names and values of the list that a statement's section has."""
-    facts = [
-        ("Statement", visible(result.statement)),
-        ("Intervals", f"{visible(result.method)}; all hold together at {percent(1 - result.alpha)} confidence"),
-        ("Exact value", "not known" if exact(entry) is None else number(exact(entry))),
-        ("Runs", f"{result.runs:,} on each dataset"),
-        ("Seed", str(result.seed)),
-        ("As expected", expectation(entry)),
-    ]
-    if result.environment:
-        facts.append(("Environment", "; ".join(f"{name} {value}" for name, value in _facts(result.environment))))
-    return facts
-
-
 def _sides(result: AuditResult) -> list[tuple[str, str, str, str]]:
     """Dataset, hits, runs and frequency, for x and y."""
     counts = result.counts
@@ -165,52 +282,3 @@ def _sides(result: AuditResult) -> list[tuple[str, str, str, str]]:
         (side, f"{hits:,}", f"{runs:,}", number(hits / runs))
         for side, hits, runs in (("x", counts.hits_x, counts.runs_x), ("y", counts.hits_y, counts.runs_y))
     ]
-
-
-def _result_facts(entry: Entry, result: AuditResult) -> list[tuple[str, str]]:
-    """Names and values of the list that an audit's section has."""
-    pair, claim = result.pair, result.claim
-    asked = "" if result.requested_resolution is None else f"; {number(result.requested_resolution)} was asked for"
-    if math.isinf(result.resolution):
-        reached = f"no excess, however large, would have been found with probability {result.power:g}{asked}"
-    else:
-        reached = (
-            f"an excess of {number(result.resolution)} over the claim would have been found with probability "
-            f"{result.power:g}{asked}"
-        )
-    seed = "none: the outputs were made elsewhere" if result.seed is None else str(result.seed)
-    replay = "" if result.is_replayable else "; not replayable, as the mechanism has randomness of its own"
-    facts = [
-        ("Mechanism", visible(result.mechanism, 300)),
-        ("Claim", visible(f"{claim} ({claim.strength_name} {number(claim.strength)})")),
-        ("Dataset x", visible(pair.x)),
-        ("Dataset y", visible(pair.y)),
-        ("Difference", visible(pair.difference)),
-        ("Adjacency", f"{visible(pair.adjacency)}; distance {number(pair.distance)}"),
-        ("Event", visible(str(result.event))),
-        ("In the counts", visible(result.event_in_words)),
-        ("Lower bound", visible(f"{claim.describe_strength(result.bound)} at {percent(1 - result.alpha)} confidence")),
-        ("Estimate", f"{number(result.estimate)} (from the same counts, without a guarantee)"),
-        ("Exact value", "not known" if entry.exact is None else f"{number(entry.exact)} on this pair"),
-        ("p-value of the claim", f"{number(result.p_value)} (the test states none below 1e-10)"),
-        ("Resolution and power", reached),
-        ("Runs", f"{result.runs:,} on each dataset, {result.pilot_runs:,} of them to choose the event"),
-        ("Seed", seed + replay),
-        ("As expected", expectation(entry)),
-    ]
-    if result.environment:
-        facts.append(("Environment", "; ".join(f"{name} {value}" for name, value in _facts(result.environment))))
-    return facts
-
-
-def _facts(environment: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Names and values of an environment, in words."""
-    return [(visible(str(name), 60).replace("_", " "), _value(value)) for name, value in environment.items()]
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, float):
-        return number(value)
-    if isinstance(value, (list, tuple)):
-        return visible(" ".join(map(str, value)), 2_000)
-    return visible(str(value), 2_000)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
 import re
+from collections.abc import Sequence
 
+from ..audit.comparison import Comparison
 from ..audit.records import Entry, Suite
 from ..audit.statements import StatementResult
-from ..audit.verdicts import Verdict
+from ..audit.verdicts import AuditResult, Verdict
 from .terminal import (
     MARKS,
+    acceptance,
     exact,
     expectations,
     false_alarms,
@@ -25,21 +29,32 @@ from .terminal import (
 _COLUMNS = ("audit", "claim", "verdict", "bound", "exact", "excess findable", "runs", "expected", "met")
 
 
-def markdown(suite: Suite) -> str:
-    """The suite in Markdown: counts, one table, then the event and counts of each refuted or unexpected audit.
+def markdown(suite: Suite, *, comparisons: Sequence[Comparison] = (), today: datetime.date | None = None) -> str:
+    """The suite in Markdown: counts, what has changed, one table, and the event and counts where not all is well.
 
     Names and notes come out as the characters they are: no markup, link, mention or HTML in them takes effect.
+
+    Parameters
+    ----------
+    suite, comparisons, today
+        As of `html`.
     """
+    today = today or datetime.date.today()
     tally = ", ".join(f"{count:,} {verdict.value}" for verdict, count in verdict_counts(suite).items())
     n = len(suite.entries)
     parts = [
         f"## {escaped(suite.title, 100)}: {n:,} audit{'s' * (n != 1)}, {tally}",
         f"**{expectations(suite)}**",
+        *_warnings(suite),
+        *_comparison(comparisons),
         _table(suite),
     ]
-    shown = [entry for entry in suite.entries if entry.result.verdict is Verdict.REFUTED or not entry.is_met]
+    accepted = [entry for entry in suite.entries if entry.accepted is not None]
+    if accepted:
+        parts += ["### Accepted findings", "\n".join(_accepted(entry, today) for entry in accepted)]
+    shown = [entry for entry in suite.entries if entry.result.verdict is not Verdict.NOT_REFUTED or not entry.is_met]
     if shown:
-        parts += ["### Refuted or unexpected", "\n".join(_detail(entry) for entry in shown)]
+        parts += ["### Refuted, inconclusive or unexpected", "\n".join(_detail(entry) for entry in shown)]
     if suite.topics:
         topics = (
             f"- **{escaped(t.id, 80)}**: {escaped(prose(t.statement), 2_000)} ({escaped(prose(t.source))})"
@@ -57,6 +72,33 @@ def markdown(suite: Suite) -> str:
         f"{n:,}.</sub>"
     )
     return "\n\n".join(parts) + "\n"
+
+
+def _warnings(suite: Suite) -> list[str]:
+    """Low bits that break a claim although the values do not."""
+    return [
+        f"**Warning** {escaped(entry.name, 80)}: {escaped(prose(str(entry.result.low_bits)), 2_000)}"
+        for entry in suite.entries
+        if isinstance(entry.result, AuditResult) and entry.result.low_bits is not None
+    ]
+
+
+def _comparison(comparisons: Sequence[Comparison]) -> list[str]:
+    """What has changed; the audits that have not are only counted."""
+    if not comparisons:
+        return []
+    changed = [one for one in comparisons if one.has_changed]
+    told = [
+        f"- **{escaped(one.name, 80)}**: {'; '.join(escaped(prose(change), 2_000) for change in one.changes)}"
+        for one in changed
+    ]
+    head = f"{len(changed):,} of {len(comparisons):,} audits changed for the worse, or must be looked at."
+    return ["### Before and after", head, *(["\n".join(told)] if told else [])]
+
+
+def _accepted(entry: Entry, today: datetime.date) -> str:
+    words = escaped(prose(str(entry.accepted)), 2_000)
+    return f"- **{escaped(entry.name, 80)}**: {words} (now: {acceptance(entry, today)})"
 
 
 def escaped(text: str, limit: int = 500) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import unicodedata
 from collections import Counter
@@ -81,6 +82,20 @@ def expectation(entry: Entry) -> str:
     return "yes" if entry.is_met else f"no: expected {entry.expected.value}"
 
 
+def acceptance(entry: Entry, today: datetime.date) -> str:
+    """What has become of an accepted finding, in a few words; empty where none was accepted."""
+    accepted, result = entry.accepted, entry.result
+    if accepted is None:
+        return ""
+    if not result.is_refuted:
+        return "no longer found: withdraw it"
+    if accepted.covers(result.bound if isinstance(result, AuditResult) else 0.0, today):
+        return "accepted"
+    if today > datetime.date.fromisoformat(accepted.until):
+        return "has expired"
+    return "does not cover a bound so large"
+
+
 def expectations(suite: Suite) -> str:
     """A sentence: whether the audits said what was expected of them."""
     stated = [entry for entry in suite.entries if entry.expected is not None]
@@ -133,7 +148,9 @@ def findable(result: AuditResult | StatementResult) -> float | None:
 def seconds(result: AuditResult | StatementResult) -> float | None:
     """Seconds that the audit took, where they were recorded."""
     spent = result.environment.get("seconds")
-    return float(spent) if isinstance(spent, (int, float)) else None
+    if isinstance(spent, int) and abs(spent) < 2**53:
+        return float(spent)
+    return spent if isinstance(spent, float) else None
 
 
 def lines(result: AuditResult) -> str:

@@ -25,7 +25,7 @@ from dpaudit.audit.events import Intervals, Outcomes, Scored
 from dpaudit.audit.health import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.outputs import Raised
-from dpaudit.audit.records import Entry, Opaque, Suite, from_json, load, save, to_json
+from dpaudit.audit.records import SCHEMA, Entry, Opaque, Suite, from_json, load, save, to_json
 from dpaudit.audit.scores import Weighted
 from dpaudit.audit.sketches import Sketch
 from dpaudit.audit.verdicts import AuditResult, Pair
@@ -155,7 +155,7 @@ def test_every_prefix_is_refused():
     assert from_json(TEXT.rstrip()) == suite()
 
 
-@pytest.mark.parametrize("schema", [3, 10**30, 0, -1, "1", 1.5, None])
+@pytest.mark.parametrize("schema", [SCHEMA + 1, 10**30, 0, -1, "1", 1.5, None])
 def test_other_schemas_are_refused(schema):
     with pytest.raises(RecordError, match="schema"):
         from_json(json.dumps({**BODY, "schema": schema}))

@@ -1,6 +1,7 @@
 """The figures: they say what the results say, whatever the numbers are, and stand in a page without clashing."""
 
 import dataclasses
+import io
 import math
 import re
 import subprocess
@@ -10,12 +11,15 @@ from xml.etree import ElementTree
 import pytest
 
 from dpaudit import ApproxDP, GaussianDP, PureDP, Verdict
+from dpaudit.audit.cell_counts import CellCounts
 from dpaudit.audit.events import Intervals, Outcomes
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.records import Entry, Suite
+from dpaudit.audit.sequential import Look
 from dpaudit.audit.sketches import Sketch
+from dpaudit.audit.statements import Point, Series, StatementResult
 from dpaudit.audit.verdicts import AuditResult, Pair
-from dpaudit.reports.figures import forest, outputs_figure, svg
+from dpaudit.reports.figures import distance_figures, figures_of, forest, outputs_figure, standalone_svg, svg
 
 BINS = Sketch((), (-1.0, 0.0, 1.0), (50, 30, 20, 0), (0, 20, 30, 50))
 COINS = Sketch(("'heads'", "'ta$l$'", "3"), (), (70, 30, 0), (30, 70, 0))
@@ -179,3 +183,121 @@ def test_forest_does_not_change_the_suite():
     before = dataclasses.replace(suite)
     forest(suite)
     assert suite == before
+
+
+CELLS = CellCounts(
+    names=("output in (-inf, 0]", "output in (0, inf]", "output is not a number"),
+    hits_x=(700, 300, 0), hits_y=(200, 800, 0), alpha=0.01, n_known=2, scope="these 2 cells only",
+)  # fmt: skip
+POINTS = tuple(Point(at=f"t = {t}", estimate=t, lower=t - 1.0, upper=t + 1.0, low=0.0, high=2.0) for t in (1.0, 4.5))
+SERIES = Series(
+    x_name="stated quantile", y_name="seen quantile", x=(0.0, 1.0), estimate=(0.0, 1.5), lower=(-0.1, 1.4),
+    upper=(0.1, 1.6), stated=(0.0, 1.0), intervals="both hold together with 95% confidence",
+)  # fmt: skip
+
+
+def told(**changes):
+    given = {"statement": "It is so.", "quantity": "slope", "points": POINTS, "alpha": 0.05, "method": "exact"}
+    return StatementResult(**{**given, "runs": 10, "seed": 1, "series": SERIES, **changes})
+
+
+def test_figures_of_an_audit_are_of_its_outputs_its_looks_and_its_cells():
+    looks = (Look(32, 0.0, 1.0), Look(100, 0.5, 0.3))
+    assert figures_of(result()) == []
+    drawn = figures_of(result(sketch=BINS, looks=looks, stopped="runs", cells=CELLS))
+    assert [len(one.figure.axes) for one in drawn] == [2, 1, 2, 1]
+    labels = [one.label for one in drawn]
+    assert "3 times likelier on x" in labels[0]
+    assert "0.5 after 100 runs on each dataset, claimed 1; all 100 runs done" in labels[1]
+    assert "1-DP" in labels[2]
+    assert "3 cells" in labels[3]
+
+
+def test_figures_of_cells_share_their_alpha():
+    curves, rows = figures_of(result(cells=CELLS))
+    halved = dataclasses.replace(CELLS, alpha=0.005)
+    epsilon, delta = next(line.get_data() for line in curves.figure.axes[0].lines if line.get_label() == "x against y")
+    assert delta[0] == pytest.approx(halved.band().profile(epsilon[0])[1])
+    band = next(each for each in curves.figure.axes[1].collections).get_paths()[0].vertices
+    lower = halved.band().trade_off(0.5)[0]
+    assert min(y for x, y in band if x == 0.5) == pytest.approx(float(lower))
+    ends = [tuple(s[:, 0]) for each in rows.figure.axes[0].collections for s in each.get_segments()]
+    assert max(ends) == pytest.approx((halved.ratios().lower[0], halved.ratios().upper[0]))
+    for one in (curves, rows):
+        assert "holds together with 99% confidence" in one.caption
+    assert "these cells only" in curves.caption
+    assert "for these 2 cells only" in rows.caption
+
+
+def test_figures_of_a_statement_are_its_series_and_its_points():
+    series, points = figures_of(told())
+    assert "1 of 2 intervals excludes what is stated" in series.label
+    assert "both hold together with 95% confidence" in series.caption
+    assert "the worst, t = 4.5, in [3.5, 5.5], stated 0 to 2" in points.label
+    assert "95% confidence" in points.caption
+    assert figures_of(told(series=None, points=POINTS[:1])) == []
+
+
+def at_distance(k, **changes):
+    pair = Pair(x="", y="", difference="", adjacency="add/remove", distance=k)
+    return Entry(name="a", result=result(pair=pair, **{"claim": PureDP(1.0).group(k), **changes}))
+
+
+@pytest.mark.parametrize(
+    ("entries", "n"),
+    [
+        ([at_distance(k) for k in (1, 2, 3)], 1),
+        ([at_distance(k) for k in (1, 2)], 0),
+        ([at_distance(k) for k in (1, 2, 2)], 0),
+        ([at_distance(k, mechanism=name) for name in "ab" for k in (1, 2, 3)], 2),
+        ([at_distance(1), at_distance(2), at_distance(3, claim=GaussianDP(1.0))], 0),
+    ],
+)
+def test_distances_are_drawn_of_one_mechanism_and_one_kind_of_claim(entries, n):
+    drawn = distance_figures(Suite(title="", entries=tuple(entries)))
+    assert len(drawn) == n
+    for one in drawn:
+        assert "0.5 at distance 3" in one.label
+
+
+@pytest.mark.parametrize("text", ["$x^$", "<script>alert(1)</script>", "w" * 100_000, "a\n\x00", "\u202eleft", "]]>&"])
+def test_hostile_names_are_harmless_in_every_figure(text):
+    cells = dataclasses.replace(CELLS, names=(text, text, text), scope=text)
+    audit = result(mechanism=text, cells=cells, sketch=Sketch((text, "b"), (), (9, 1), (1, 9)), claim=GaussianDP(1.0))
+    points = tuple(dataclasses.replace(point, at=text) for point in POINTS)
+    series = dataclasses.replace(SERIES, x_name=text, y_name=text, intervals=text)
+    statement = told(statement=text, quantity=text, method=text, points=points, series=series)
+    for one in figures_of(audit) + figures_of(statement):
+        drawn = svg(one.figure, label=one.label)
+        tags = {element.tag for element in ElementTree.fromstring(drawn).iter()}
+        assert "script" not in tags
+        assert not any(char in drawn + one.caption for char in "\x00\u202e")
+        assert len(drawn) + len(one.caption) < 25_000
+
+
+def test_a_figure_is_small_and_the_same_every_time():
+    bins = Sketch((), tuple(map(float, range(39))), tuple(range(40)), tuple(range(40, 0, -1)))
+    audit = result(sketch=bins, cells=CELLS)
+    first, again = ([svg(one.figure) for one in figures_of(audit)] for _ in range(2))
+    assert first == again
+    assert max(map(len, first)) < 18_000
+
+
+def test_a_file_of_its_own_is_svg():
+    root = ElementTree.fromstring(standalone_svg(outputs_figure(result(sketch=BINS))))
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_every_number_in_the_svg_is_where_matplotlib_put_it():
+    import matplotlib
+
+    figure, buffer = outputs_figure(result(sketch=BINS)), io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        figure.savefig(buffer, format="svg")
+    whole = [element for element in ElementTree.fromstring(buffer.getvalue()).iter() if element.tag.endswith("}path")]
+    short = [element for element in ElementTree.fromstring(svg(figure)).iter() if element.tag == "path"]
+    assert len(whole) == len(short)
+    for before, after in zip(whole, short, strict=True):
+        numbers = [[float(x) for x in re.findall(r"-?[\d.]+", each.attrib["d"])] for each in (before, after)]
+        assert numbers[1] == pytest.approx(numbers[0], abs=0.1)
+        assert set(after.attrib["d"]) <= set("MLCQz 0123456789.-")

@@ -1,0 +1,92 @@
+"""Audits of one mechanism at several distances: what leaks against what the claim allows at each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from ..audit.claims import Claim, GaussianDP, GroupClaim, PureDP
+from ..audit.records import Entry, Suite
+from ..audit.verdicts import AuditResult, Verdict
+from .figure_style import COLOUR, MARKER, ink, legible
+from .intervals import window
+from .terminal import symbol
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Array = npt.NDArray[np.float64]
+
+
+def series_by_distance(suite: Suite, *, fewest: int) -> list[list[Entry]]:
+    """Audits of one mechanism under one adjacency with claims of one kind, at `fewest` distances or more."""
+    groups: dict[tuple[object, ...], list[Entry]] = {}
+    for entry in suite.entries:
+        if isinstance(entry.result, AuditResult):
+            claim = _per_step(entry.result.claim)
+            key = (entry.result.mechanism, entry.result.pair.adjacency, type(claim), claim.strength_name)
+            groups.setdefault(key, []).append(entry)
+    return [group for group in groups.values() if len({_distance(entry) for entry in group}) >= fewest]
+
+
+def draw_distances(axes: Axes, entries: Sequence[Entry]) -> None:
+    """Bound, estimate and exact value of each audit over its distance, with the line of the claim's strength.
+
+    A claim for groups has a strength per step; of ε and μ, which add up, the whole is drawn.
+    """
+    results = [entry.result for entry in entries if isinstance(entry.result, AuditResult)]
+    at = np.array([result.pair.distance for result in results])
+    factors = np.array([_factor(result.claim) for result in results])
+    claimed, bounds, estimates, exact = (
+        np.array([math.nan if value is None else value for value in values]) * factors
+        for values in (
+            [result.claim.strength for result in results],
+            [result.bound for result in results],
+            [result.estimate for result in results],
+            [entry.exact for entry in entries],
+        )
+    )
+    top = window(0.0, claimed, bounds, exact, 0.1)[1]
+    order = np.argsort(at, kind="stable")
+    axes.plot(at[order], claimed[order], color=ink(), linewidth=1.2, label="claimed")
+    axes.vlines(at, bounds.clip(0, top), np.fmin(np.fmax(estimates, bounds), top), colors=ink(), linewidths=0.6)
+    axes.plot(at, _within(exact, top), "*", color="none", markeredgecolor=ink(), markersize=10, label="exact")
+    axes.plot(at, _within(estimates, top), "o", color=ink(), markersize=3, zorder=4, label="estimate")
+    for verdict in Verdict:
+        own = np.array([result.verdict is verdict for result in results])
+        if own.any():
+            axes.plot(
+                at[own], bounds[own].clip(0, top), MARKER[verdict], color=COLOUR[verdict], clip_on=False, zorder=3,
+                linestyle="", markersize=6, markeredgewidth=0, label=f"lower bound, {verdict.value}",
+            )  # fmt: skip
+    beyond = at[(bounds > top) | (estimates > top) | (exact > top)]
+    axes.plot(beyond, np.full(len(beyond), top), "^", color=ink(), clip_on=False, zorder=2)
+    axes.set_xlim(0, window(0.0, at)[1])
+    axes.set_ylim(0, top)
+    axes.set_xlabel("distance k")
+    claim = results[0].claim
+    is_whole = all(not isinstance(result.claim, GroupClaim) or _factor(result.claim) > 1 for result in results)
+    axes.set_ylabel(legible(symbol(claim.strength_name) + ("" if is_whole else " per step")))
+
+
+def _within(values: Array, top: float) -> Array:
+    return np.where(values <= top, values, math.nan)
+
+
+def _distance(entry: Entry) -> float:
+    assert isinstance(entry.result, AuditResult)
+    return entry.result.pair.distance
+
+
+def _per_step(claim: Claim) -> Claim:
+    return claim.base if isinstance(claim, GroupClaim) else claim
+
+
+def _factor(claim: Claim) -> float:
+    """What a strength per step is multiplied by to be that of the whole distance."""
+    adds_up = isinstance(claim, GroupClaim) and isinstance(claim.base, (PureDP, GaussianDP))
+    return float(claim.distance) if adds_up and isinstance(claim, GroupClaim) else 1.0

@@ -1,0 +1,62 @@
+"use strict";
+// The table can be read without this: it only sorts rows by a column and hides those that are not looked for.
+const table = document.querySelector("table.audits");
+if (table) {
+  const body = table.tBodies[0];
+  const rows = Array.from(body.rows);
+  const headings = Array.from(table.tHead.rows[0].cells);
+  const value = (row, column) => {
+    const cell = row.cells[column];
+    return "sort" in cell.dataset ? (cell.dataset.sort === "" ? NaN : Number(cell.dataset.sort)) : cell.textContent.trim();
+  };
+  const compared = (a, b) => {
+    if (typeof a === "string") return a.localeCompare(b, "en", { numeric: true });
+    if (Number.isNaN(a) || Number.isNaN(b)) return 0;
+    return a < b ? -1 : a > b ? 1 : 0;
+  };
+  headings.forEach((heading, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...heading.childNodes);
+    heading.append(button);
+    button.addEventListener("click", () => {
+      const isDown = heading.getAttribute("aria-sort") === "ascending";
+      headings.forEach((other) => other.removeAttribute("aria-sort"));
+      heading.setAttribute("aria-sort", isDown ? "descending" : "ascending");
+      const known = rows.filter((row) => !Number.isNaN(value(row, column)));
+      const unknown = rows.filter((row) => Number.isNaN(value(row, column)));
+      known.sort((a, b) => (isDown ? -1 : 1) * compared(value(a, column), value(b, column)));
+      body.append(...known, ...unknown);
+    });
+  });
+
+  const bar = document.createElement("p");
+  bar.className = "filter";
+  const search = document.createElement("input");
+  search.type = "search";
+  search.placeholder = "name or claim";
+  search.setAttribute("aria-label", "Show only audits whose row contains");
+  const choice = document.createElement("select");
+  choice.setAttribute("aria-label", "Show only audits with this verdict");
+  for (const verdict of ["every verdict", ...new Set(rows.map((row) => row.dataset.verdict))]) {
+    choice.append(new Option(verdict));
+  }
+  const count = document.createElement("span");
+  count.setAttribute("role", "status");
+  bar.append("Show ", search, " with ", choice, " ", count);
+  table.before(bar);
+  const update = () => {
+    const wanted = search.value.trim().toLowerCase();
+    let shown = 0;
+    for (const row of rows) {
+      const isShown =
+        row.textContent.toLowerCase().includes(wanted) &&
+        (choice.selectedIndex === 0 || row.dataset.verdict === choice.value);
+      row.hidden = !isShown;
+      shown += isShown;
+    }
+    count.textContent = shown === rows.length ? "" : `${shown} of ${rows.length}`;
+  };
+  search.addEventListener("input", update);
+  choice.addEventListener("change", update);
+}

@@ -1,0 +1,118 @@
+"""Files of results become one suite, in which no name stands for entries of two files and nothing counts twice."""
+
+import dataclasses
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpaudit import Verdict
+from dpaudit.audit.errors import OptionError, RecordError
+from dpaudit.audit.merging import merge
+from dpaudit.audit.records import Entry, Suite, Topic, from_json, to_json
+from dpaudit.audit.statements import Point, StatementResult
+
+LAPLACE = Topic(id="laplace", statement="s", source="Dwork")
+
+
+def entry(name, *, seed=1, **changes):
+    result = StatementResult(
+        statement="s", quantity="q", points=(Point(estimate=math.nan, lower=0.5, upper=1.5),), alpha=0.05, method="m",
+        runs=100, seed=seed, environment={"seconds": float(seed)},
+    )  # fmt: skip
+    return Entry(name=name, result=dataclasses.replace(result, **changes), expected=Verdict.NOT_REFUTED)
+
+
+def suite(*entries, topics=(), title="t", **environment):
+    return Suite(title=title, entries=entries, topics=topics, environment=environment)
+
+
+def names(merged):
+    return [each.name for each in merged.entries]
+
+
+def test_one_suite_stays_what_it_is():
+    only = suite(entry("a"), entry("a"), topics=(LAPLACE,), host="h")
+    assert merge([only], ["a.json"]) is only
+
+
+def test_entries_are_all_there_in_order_and_unchanged_but_for_their_names():
+    first, second = suite(entry("a"), entry("b"), title="one"), suite(entry("c"), entry("b", seed=2), title="two")
+    merged = merge([first, second], ["one.json", "two.json"])
+    assert names(merged) == ["a", "one.json: b", "c", "two.json: b"]
+    for after, before in zip(merged.entries, first.entries + second.entries, strict=True):
+        assert dataclasses.replace(after, name=before.name) == before
+        assert after.result.environment == before.result.environment
+    assert merged.title == "2 files of results: one.json, two.json"
+    assert merged.is_met
+
+
+def test_environments_are_kept_with_their_files_and_survive_a_file():
+    merged = merge([suite(title="one", host="h"), suite(entry("a"), title="two")], ["1.json", "2.json"])
+    assert merged.environment == {
+        "merged": [
+            {"file": "1.json", "title": "one", "environment": {"host": "h"}},
+            {"file": "2.json", "title": "two", "environment": {}},
+        ]
+    }
+    after = from_json(to_json(merged))
+    assert (repr(after), after.environment) == (repr(merged), merged.environment)
+
+
+def test_topics_are_united():
+    other = Topic(id="gauss", statement="s", source="Dwork")
+    merged = merge([suite(topics=(LAPLACE,)), suite(topics=(other, LAPLACE))], ["a", "b"])
+    assert merged.topics == (LAPLACE, other)
+
+
+@pytest.mark.parametrize("change", [{"statement": "another"}, {"source": "another"}])
+def test_a_topic_with_another_text_is_refused(change):
+    with pytest.raises(RecordError, match=r"'laplace' is about something else in b\.json than in a\.json") as caught:
+        merge([suite(topics=(LAPLACE,)), suite(topics=(dataclasses.replace(LAPLACE, **change),))], ["a.json", "b.json"])
+    assert caught.value.facts == {"topic": "laplace", "files": ("a.json", "b.json")}
+
+
+def test_the_same_result_twice_is_refused():
+    """Read from a file each time, so that an undefined estimate is not the same object."""
+    once = suite(entry("a"), entry("b"))
+    with pytest.raises(RecordError, match="'a' in c is the result in a itself") as caught:
+        merge([once, suite(entry("b", seed=3)), from_json(to_json(once))], ["a", "b", "c"])
+    assert caught.value.facts == {"name": "a", "files": ("a", "c")}
+
+
+@pytest.mark.parametrize("changes", [{"seed": 2}, {"environment": {"seconds": 1.5}}, {"notes": ("n",)}])
+def test_another_run_is_not_the_same_result(changes):
+    merged = merge([suite(entry("a")), suite(entry("a", **changes))], ["1", "2"])
+    assert names(merged) == ["1: a", "2: a"]
+
+
+def test_names_that_one_file_has_twice_are_its_own():
+    merged = merge([suite(entry("a"), entry("a", seed=2)), suite(entry("b"))], ["1", "2"])
+    assert names(merged) == ["a", "a", "b"]
+
+
+def test_a_name_that_looks_like_a_prefixed_one():
+    first, second = suite(entry("a"), entry("two: a", seed=2)), suite(entry("a", seed=3))
+    assert names(merge([first, second], ["one", "two"])) == ["1, one: a", "1, one: two: a", "2, two: a"]
+
+
+@pytest.mark.parametrize(("n_suites", "given_names"), [(0, []), (2, ["a"]), (1, ["a", "b"]), (2, ["a", "a"])], ids=repr)
+def test_names_have_to_tell_files_apart(n_suites, given_names):
+    with pytest.raises(OptionError, match="apart"):
+        merge([suite(entry("a", seed=seed)) for seed in range(n_suites)], given_names)
+
+
+NAMES = st.text(alphabet=":, 12", max_size=6)
+
+
+@given(st.lists(st.tuples(NAMES, st.lists(NAMES, max_size=3)), min_size=2, max_size=3, unique_by=lambda each: each[0]))
+@settings(derandomize=True, deadline=None, max_examples=200)
+def test_no_name_stands_for_entries_of_two_files(files):
+    suites = [suite(*(entry(name, seed=100 * k + i) for i, name in enumerate(own))) for k, (_, own) in enumerate(files)]
+    merged = merge(suites, [name for name, _ in files])
+    owners = {}
+    for each in merged.entries:
+        owners.setdefault(each.name, set()).add(each.result.seed // 100)
+    assert all(len(owner) == 1 for owner in owners.values())
+    assert len(merged.entries) == sum(len(own) for _, own in files)

@@ -1,0 +1,256 @@
+"""Every file that `to_json` writes fulfils the schema, and what is no such file does not."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import enum
+import functools
+import json
+import math
+import operator
+from fractions import Fraction
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+
+import dpaudit as dp
+from dpaudit import PureDP, Verdict
+from dpaudit.audit.bit_warning import LowBits
+from dpaudit.audit.cell_counts import CellCounts
+from dpaudit.audit.columns import Coordinates, Leaves
+from dpaudit.audit.errors import RecordError
+from dpaudit.audit.events import Intervals, Outcomes, Scored
+from dpaudit.audit.health import Finding, HealthCheck
+from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.outputs import Raised
+from dpaudit.audit.provenance import Provenance
+from dpaudit.audit.record_schema import json_schema, schema_text
+from dpaudit.audit.records import _TYPES, SCHEMA, Entry, Opaque, Suite, Topic, from_json, to_json
+from dpaudit.audit.recounts import Accepted, Recount
+from dpaudit.audit.scores import Additive, Column, Forest, LowestBit, Number, Residue, Tree, Weighted
+from dpaudit.audit.sequential import Look
+from dpaudit.audit.sketches import Sketch
+from dpaudit.audit.statements import Point, Series, StatementResult
+from dpaudit.audit.verdicts import AuditResult, Pair
+
+INF, NAN = math.inf, math.nan
+COMMITTED = Path(__file__).parents[2] / "docs" / "results.schema.json"
+VALIDATOR = jsonschema.Draft202012Validator(json_schema())
+COUNTS = Counts(hits_x=1, runs_x=10, hits_y=2, runs_y=10)
+
+RESULT = AuditResult(
+    mechanism="noisy count", claim=PureDP(1.0), event=Intervals(((-INF, -0.1), (2.0, INF)), others=True),
+    likelier_on="y", pair=Pair(x="list of 2", y="list of 1", difference="1 row", adjacency="add", distance=1),
+    counts=COUNTS, alpha=0.05, p_value=0.5, bound=0.1, resolution=INF, power=0.95, runs=20, pilot_runs=10, seed=2**80,
+    environment={"seconds": 0.5},
+)  # fmt: skip
+STATEMENT = StatementResult(
+    statement="The error halves.", quantity="slope", alpha=0.05, method="bootstrap", runs=1_000, seed=1,
+    points=(Point(at="t = 1", estimate=NAN, lower=-INF, upper=0.5, low=-1), Point(estimate=1.0, lower=0.5, upper=INF)),
+    notes=("note",), versions=(("numpy", "2.0"),),
+)  # fmt: skip
+SERIES = Series(
+    x_name="t", y_name="Pr", x=(1.0, 2.0), estimate=(0.5, NAN), lower=(0.4, 0.0), upper=(0.6, INF), stated=(0.5, 0.1),
+    intervals="Clopper-Pearson",
+)  # fmt: skip
+BITS = LowBits(Scored(LowestBit(Number()), Intervals(((-INF, -53.0),))), "x", COUNTS, 9.5, "epsilon")
+CELLS = CellCounts(names=("a", "b"), hits_x=(3, 1), hits_y=(1, 3), alpha=0.005, n_known=1, scope="cells")
+RECOUNT = Recount(event=RESULT.event, counts=COUNTS, forms=(("number", 10, 9), ("None", 0, 1)), looked_at=10)
+ENTRY = Entry(
+    name="é", result=dataclasses.replace(RESULT, findings=(Finding(HealthCheck.UNSTEADY_HITS, "odd"),), low_bits=BITS),
+    expected=Verdict.REFUTED, exact=INF, note="n", experiment="laplace",
+    recounts=(RECOUNT, Recount(event=None, counts=None, forms=(), looked_at=10)),
+    accepted=Accepted(reason="known", until="2027-06-30", up_to=2),
+)  # fmt: skip
+SUITE = Suite(
+    title="t", entries=(ENTRY, Entry(name="slope", result=dataclasses.replace(STATEMENT, series=SERIES))),
+    topics=(Topic(id="laplace", statement="s", source="Dwork"),), environment={"command": "dpaudit run"},
+)  # fmt: skip
+
+
+def body_of(suite):
+    return json.loads(to_json(suite))
+
+
+def audit(**changes):
+    return Suite(title="t", entries=(Entry(name="a", result=dataclasses.replace(RESULT, **changes)),))
+
+
+def assert_valid(suite):
+    VALIDATOR.validate(body_of(suite))
+
+
+def test_it_is_a_schema_and_the_committed_copy_is_this_one():
+    jsonschema.Draft202012Validator.check_schema(json_schema())
+    assert json_schema()["$id"] == f"urn:dpaudit:results:{SCHEMA}"
+    said = "the form of results has changed: `dpaudit schema > docs/results.schema.json` writes it anew"
+    assert COMMITTED.read_text(encoding="utf-8") == schema_text(), said
+
+
+def test_every_type_of_a_file_is_described_with_all_that_is_compared():
+    definitions = json_schema()["$defs"]
+    for name, kind in _TYPES.items():
+        fields = {each.name for each in dataclasses.fields(kind)} - {"environment"}
+        extra = {"summary"} if kind is Entry else set()
+        assert set(definitions[name]["properties"]) == {"type"} | fields | extra
+        assert definitions[name]["description"] == kind.__doc__.splitlines()[0]
+
+
+def test_what_is_written_fulfils_it():
+    assert_valid(SUITE)
+    assert_valid(Suite(title="", entries=()))
+
+
+CLAIMS = [
+    PureDP(0.3), dp.ApproxDP(1.0, 1e-300), dp.ApproxDP(1.0, 0.1, bound_on="delta"), dp.GaussianDP(1 / 3),
+    dp.RenyiDP(2.0, 0.1), dp.ZeroConcentratedDP(0.5), dp.PrivacyProfile((0.0, 1.0), (0.4, 0.1), 0.01),
+    dp.TradeOffCurve((0.1, 0.4), (0.6, 0.2)), PureDP(0.5).group(3), dp.ProbabilityPreservation(2.0, 0.1),
+    dp.NFoldComposition(0.1, 4),
+]  # fmt: skip
+HALF_LINE = Intervals(((0.5, INF),))
+LEAVES = Leaves((None, (2, None)), ((), (0, 1)), (((1,), ("a", None, 2.5)),))
+SCORES = [
+    Number(), Weighted((0.5, -1.0)), Column(LEAVES, 1), LowestBit(Column(Coordinates(2), 0)), Residue(Number(), -20),
+    Additive(Coordinates(3, differences=True), ((0, -1.0, INF, 0.5),), ((1, 0.25),)),
+    Forest(LEAVES, (Tree((0, -1, -1), (0.5, 0.0, NAN), (1, 0, 0), (2, 0, 0), (0.0, 1.0, -1.0)),)),
+]  # fmt: skip
+COLOUR = enum.Enum("Colour", "RED")
+OUTCOMES = [
+    None, NAN, INF, -INF, True, -0.0, 2**53, -(2**200), "a\n\u2028é", "\udcff", (), (1, (2.5, ("b", None))),
+    Raised("KeyError"), (Raised("A.B"),), COLOUR.RED, Verdict.REFUTED, b"bytes", Fraction(1, 3), frozenset({1}),
+    {"a": (1, NAN)}, PureDP(1.0),
+]  # fmt: skip
+RESULTS = [
+    {"looks": (Look(32, 0.0, 1.0), Look(48, INF, 0.01)), "stopped": "refuted"},
+    {"cells": CELLS, "bits": True, "ignored": ("idle-event",), "notes": ("n",), "provenance": Provenance(where="m:f")},
+    {"low_bits": BITS, "bits": False, "requested_resolution": 0.5},
+    {"sketch": Sketch((), (0.1, INF), (1, 2, 3), (0, 0, 2**60))},
+    {"pair": dataclasses.replace(RESULT.pair, distance=np.int64(2), contents=("[1]", "é"))},
+]
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+def test_every_claim(claim):
+    assert_valid(audit(claim=claim))
+
+
+@pytest.mark.parametrize("score", SCORES, ids=lambda score: type(score).__name__)
+def test_every_score(score):
+    assert_valid(audit(event=Scored(score, HALF_LINE)))
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES, ids=repr)
+def test_every_outcome(outcome):
+    assert_valid(audit(event=Outcomes((outcome, 1), others=True)))
+
+
+@pytest.mark.parametrize("changes", RESULTS, ids=lambda changes: next(iter(changes)))
+def test_every_kind_of_result(changes):
+    assert_valid(audit(**changes))
+
+
+def test_no_type_is_left_out_above():
+    text = " ".join(
+        [to_json(SUITE)]
+        + [to_json(audit(claim=claim)) for claim in CLAIMS]
+        + [to_json(audit(event=Scored(score, HALF_LINE))) for score in SCORES]
+        + [to_json(audit(event=Outcomes((outcome,)))) for outcome in OUTCOMES]
+        + [to_json(audit(**changes)) for changes in RESULTS]
+    )
+    assert [name for name in _TYPES if f'"type": "{name}"' not in text] == []
+
+
+@pytest.mark.parametrize("options", [{}, {"sequential": True}, {"cells": 8}, {"bits": True}], ids=str)
+def test_results_of_audits(options):
+    def noisy(value, size, rng):
+        return value + rng.laplace(size=size)
+
+    result = dp.check(noisy, 0.0, 1.0, claim=PureDP(0.5), runs=20_000, seed=3, keep_datasets=True, **options)
+    assert_valid(Suite(title="t", entries=(Entry(name="a", result=result),)))
+
+
+BODY = body_of(SUITE)
+ENTRY_AT = ("suite", "entries", 0)
+RESULT_AT = (*ENTRY_AT, "result")
+
+
+def changed(path, value):
+    """The body with one place changed; without it where the value is the type `KeyError`."""
+    body = copy.deepcopy(BODY)
+    place = functools.reduce(operator.getitem, path[:-1], body)
+    place[path[-1]] = value
+    if value is KeyError:
+        del place[path[-1]]
+    return body
+
+
+OPAQUE = {"type": "Opaque", "text": "x"}
+WRONG = {
+    "schema too high": (("schema",), SCHEMA + 1),
+    "schema too low": (("schema",), SCHEMA - 1),
+    "schema as text": (("schema",), str(SCHEMA)),
+    "no suite": (("suite",), KeyError),
+    "no summary": (("summary",), KeyError),
+    "no summary of an entry": ((*ENTRY_AT, "summary"), KeyError),
+    "a verdict in the summary": (("summary", "verdicts", "é"), "verified"),
+    "timings of the suite": (("environment", "suite"), []),
+    "timings of an audit": (("environment", "audits", 0), 3),
+    "missing alpha": ((*RESULT_AT, "alpha"), KeyError),
+    "missing tag": ((*RESULT_AT, "type"), KeyError),
+    "runs as text": ((*RESULT_AT, "runs"), "20"),
+    "runs as a fraction": ((*RESULT_AT, "runs"), 20.5),
+    "runs as yes": ((*RESULT_AT, "runs"), True),
+    "replayable as text": ((*RESULT_AT, "is_replayable"), "yes"),
+    "other bits": ((*RESULT_AT, "bits"), "maybe"),
+    "alpha as nothing": ((*RESULT_AT, "alpha"), None),
+    "likelier on z": ((*RESULT_AT, "likelier_on"), "z"),
+    "stopped by rain": ((*RESULT_AT, "stopped"), "rain"),
+    "unknown event": ((*RESULT_AT, "event"), {"type": "Interval", "intervals": []}),
+    "a claim as event": ((*RESULT_AT, "event"), {"type": "PureDP", "epsilon": 1.0}),
+    "an event as claim": ((*RESULT_AT, "claim"), {"type": "Intervals", "intervals": []}),
+    "an end missing": ((*RESULT_AT, "event", "intervals", 0), [1.0]),
+    "an end too many": ((*RESULT_AT, "event", "intervals", 0), [1.0, 2.0, 3.0]),
+    "unknown check": ((*RESULT_AT, "findings", 0, "check", "value"), "tiredness"),
+    "unknown verdict": ((*ENTRY_AT, "expected", "value"), "verified"),
+    "verdict as text": ((*ENTRY_AT, "expected"), "refuted"),
+    "odd float": ((*ENTRY_AT, "exact"), {"float": "1.5"}),
+    "odd int": ((*RESULT_AT, "seed"), {"int": "1e9"}),
+    "a statement's point": (("suite", "entries", 1, "result", "points", 0), OPAQUE),
+    "an entry that is none": (("suite", "entries", 0), BODY["suite"]["topics"][0]),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_twins(name):
+    VALIDATOR.validate(BODY)
+    assert not VALIDATOR.is_valid(changed(*WRONG[name]))
+
+
+@pytest.mark.parametrize("outcome", [{"type": "Blob", "text": "x"}, {"dict": [[1]]}, {"dict": [[1, 2, 3]]}, {}])
+def test_an_outcome_of_an_unknown_form_is_refused(outcome):
+    body = body_of(audit(event=Outcomes((Opaque("x"),))))
+    assert VALIDATOR.is_valid(body)
+    body["suite"]["entries"][0]["result"]["event"]["values"] = [outcome]
+    assert not VALIDATOR.is_valid(body)
+
+
+def paths(node, at=()):
+    """Every place below a node."""
+    for key, child in node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ():
+        yield from ((*at, key), *paths(child, (*at, key)))
+
+
+PLACES = [("suite", *path) for path in paths(BODY["suite"]) if path[-1] not in ("summary", "int", "float")]
+
+
+@pytest.mark.parametrize("value", [KeyError, None, 1.5, [[0.5]], OPAQUE], ids=repr)
+def test_what_the_schema_refuses_is_not_read_either(value):
+    """Wherever a value is put: the schema is no stricter than the reader, but for how numbers are spelt."""
+    refused = [body for body in (changed(path, value) for path in PLACES) if not VALIDATOR.is_valid(body)]
+    assert len(refused) > len(PLACES) / 4
+    for body in refused:
+        with pytest.raises(RecordError):
+            from_json(json.dumps(body))

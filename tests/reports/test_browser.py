@@ -1,0 +1,218 @@
+"""The report in a real browser: it fetches nothing, complains of nothing, sorts and filters, and can be read by all."""
+
+import dataclasses
+import itertools
+import re
+
+import pytest
+
+from dpaudit.audit.records import Entry, Suite
+from dpaudit.experiments.browser import browser_path, chromium, visit
+from dpaudit.experiments.report_sample import sample_suite, suite_of
+from dpaudit.reports import html
+
+pytestmark = pytest.mark.skipif(browser_path() is None, reason="no browser of the Chromium family is installed")
+
+
+@pytest.fixture(scope="module")
+def suite():
+    return sample_suite(jobs=1)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def path(suite, tmp_path_factory):
+    page = tmp_path_factory.mktemp("report") / "report.html"
+    page.write_text(html(suite), encoding="utf-8")
+    return page
+
+
+@pytest.fixture
+def laptop(browser, path):
+    looked = visit(browser, path, width=1280)
+    yield looked
+    looked.page.close()
+    assert looked.complaints == []
+    assert looked.requests == []
+
+
+def names(page):
+    return page.eval_on_selector_all(".audits tbody tr:not([hidden]) th", "cells => cells.map(c => c.textContent)")
+
+
+def column(page, place):
+    return page.eval_on_selector_all(
+        ".audits tbody tr:not([hidden])", "(rows, i) => rows.map(r => r.cells[i].textContent.trim())", place
+    )
+
+
+def test_the_first_screen_has_the_counts_and_the_forest(laptop, suite):
+    page = laptop.page
+    assert page.locator("h1").inner_text() == suite.title
+    assert f"{len(suite.entries)} claims audited" in page.locator(".tiles").inner_text()
+    assert page.locator("figure svg").first.bounding_box()["y"] < 600
+
+
+def test_sorting_by_each_column_and_back(laptop, suite):
+    page = laptop.page
+    buttons = page.locator(".audits thead button")
+    assert buttons.count() == 9
+    buttons.nth(6).click()
+    runs = [int(text.replace(",", "")) for text in column(page, 6)]
+    assert runs == sorted(entry.result.runs for entry in suite.entries)
+    assert page.locator("th[aria-sort=ascending]").inner_text().strip(" ▲") == "Runs"
+    buttons.nth(6).click()
+    assert [int(text.replace(",", "")) for text in column(page, 6)] == runs[::-1]
+    buttons.nth(0).click()
+    assert names(page) == sorted(names(page), key=str.casefold)
+    buttons.nth(2).click()
+    verdicts = [text.split(" ", 1)[1] for text in column(page, 2)]
+    assert [next(iter(group)) for group in (verdicts[:1], verdicts[-1:])] == ["refuted", "not refuted"]
+    buttons.nth(4).click()  # exact values: those not known stand last, whichever way
+    known = [text for text in column(page, 4) if text != "–"]
+    assert column(page, 4)[: len(known)] == known
+    assert known[-1] == "∞"
+
+
+def test_sorting_by_the_keyboard(laptop):
+    page = laptop.page
+    page.locator(".audits thead button").first.focus()
+    page.keyboard.press("Enter")
+    assert names(page) == sorted(names(page), key=str.casefold)
+
+
+def test_filters_hide_the_other_rows_and_say_how_many(laptop, suite):
+    page = laptop.page
+    page.locator(".filter select").select_option("refuted")
+    refuted = [entry.name for entry in suite.entries if entry.result.is_refuted]
+    assert names(page) == refuted
+    page.locator(".filter input").fill("NOISE")
+    assert page.locator(".filter [role=status]").inner_text() == f"2 of {len(suite.entries)}"
+    page.locator(".filter input").fill("")
+    page.locator(".filter select").select_option("every verdict")
+    assert len(names(page)) == len(suite.entries)
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, True), (390, False), (390, True)])
+def test_nothing_is_wider_than_the_screen_and_nothing_is_missing(browser, path, width, dark):
+    looked = visit(browser, path, width=width, dark=dark)
+    assert looked.page.evaluate("document.documentElement.scrollWidth") <= width
+    shown = looked.page.locator("figure svg >> visible=true").count()
+    assert shown == looked.page.locator("figure").count() > 10
+    assert looked.complaints == looked.requests == []
+    looked.page.close()
+
+
+def luminance(colour):
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_text_has_the_contrast_that_the_guidelines_ask_for(browser, path, dark):
+    looked = visit(browser, path, width=1280, dark=dark)
+    pairs = looked.page.evaluate(
+        """() => {
+            const behind = element => {
+                for (let e = element; e; e = e.parentElement) {
+                    const colour = getComputedStyle(e).backgroundColor;
+                    if (!colour.endsWith(", 0)")) return colour;
+                }
+            };
+            const found = new Set();
+            for (const element of document.querySelectorAll("main *:not(svg *):not(script)")) {
+                const isText = [...element.childNodes].some(n => n.nodeType === 3 && n.textContent.trim());
+                if (isText) found.add(getComputedStyle(element).color + "|" + behind(element));
+            }
+            return [...found];
+        }"""
+    )
+    assert len(pairs) > 5
+    for pair in pairs:
+        light, heavy = sorted((luminance(colour) for colour in pair.split("|")), reverse=True)
+        assert (light + 0.05) / (heavy + 0.05) >= 4.5, pair
+    looked.page.close()
+
+
+def test_headings_are_nested_and_drawings_have_words(laptop):
+    page = laptop.page
+    levels = page.eval_on_selector_all("h1, h2, h3, h4", "all => all.map(h => Number(h.tagName[1]))")
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+    labels = page.eval_on_selector_all("svg", "all => all.map(s => s.getAttribute('aria-label'))")
+    assert all(labels)
+    assert len(set(labels)) == len(labels) - 1  # the forest is there twice, for wide screens and narrow ones
+    assert page.locator("html").get_attribute("lang") == "en"
+
+
+def test_paper_has_all_of_it(browser, path, tmp_path):
+    looked = visit(browser, path, width=1280)
+    looked.page.emulate_media(media="print")
+    assert looked.page.locator(".filter").is_hidden()
+    assert looked.page.locator("section.audit >> visible=true").count() == looked.page.locator("section.audit").count()
+    assert looked.page.pdf(format="A4").startswith(b"%PDF")
+    looked.page.close()
+
+
+def test_hostile_names_do_nothing(browser, suite, tmp_path):
+    names = [
+        "<script>document.title = 'owned'</script>",
+        "<img src=x onerror=\"document.title='owned'\">",
+        "</script><script>document.title = 'owned'</script>",
+        "</title><style>* { display: none }</style>",
+        "{{ 7 * 7 }}",
+        "w" * 100_000,
+        "\u202egnp.exe",
+    ]
+    first = suite.entries[0]
+    entries = [
+        Entry(
+            name=name,
+            result=dataclasses.replace(
+                first.result,
+                mechanism=name,
+                claim_source=name,
+                pair=dataclasses.replace(first.result.pair, x=name, difference=name, contents=(name, name)),
+                environment={"repeat": name},
+            ),
+            note=name,
+        )
+        for name in names
+    ]
+    page = tmp_path / "hostile.html"
+    page.write_text(html(Suite(title=names[0], entries=tuple(entries))), encoding="utf-8")
+    looked = visit(browser, page, width=390)
+    assert looked.page.title() == names[0]
+    assert looked.page.locator("h1").inner_text() == names[0]
+    assert looked.page.locator("script").count() == 1
+    assert looked.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert looked.complaints == looked.requests == []
+    looked.page.close()
+
+
+def test_the_policy_stops_what_would_get_through(browser, path, tmp_path):
+    """A twin of the page with a script and an image of somebody else's: neither runs nor is fetched."""
+    page = tmp_path / "twin.html"
+    foreign = "<script>document.title = 'owned'</script><img src='http://127.0.0.1:9/x.png'>"
+    page.write_text(path.read_text(encoding="utf-8").replace("<main>", f"<main>{foreign}", 1), encoding="utf-8")
+    looked = visit(browser, page, width=1280)
+    assert looked.page.title() != "owned"
+    assert len([line for line in looked.complaints if "Content Security Policy" in line]) >= 2
+    looked.page.close()
+
+
+def test_a_long_report_has_every_audit(browser, suite, tmp_path):
+    page = tmp_path / "long.html"
+    few = dataclasses.replace(suite, entries=suite.entries[16:17])
+    page.write_text(html(suite_of(70, few), jobs=1), encoding="utf-8")
+    looked = visit(browser, page, width=1280)
+    assert looked.page.locator(".audits tbody tr").count() == 70
+    assert looked.page.locator("figure .long").first.evaluate("e => e.scrollHeight > e.clientHeight")
+    looked.page.close()

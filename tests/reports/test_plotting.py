@@ -1,0 +1,395 @@
+"""`plot` draws the numbers of the result, of every kind of result and claim, and no name or setting gets in its way."""
+
+import dataclasses
+import itertools
+import math
+import subprocess
+import sys
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from dpaudit import (
+    ApproxDP,
+    GaussianDP,
+    NFoldComposition,
+    PrivacyProfile,
+    ProbabilityPreservation,
+    PureDP,
+    RenyiDP,
+    TradeOffCurve,
+    ZeroConcentratedDP,
+)
+from dpaudit.audit.cell_counts import CellCounts
+from dpaudit.audit.errors import OptionError
+from dpaudit.audit.events import Intervals
+from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.records import Entry, Suite
+from dpaudit.audit.sequential import Look
+from dpaudit.audit.sketches import Sketch
+from dpaudit.audit.statements import Point, Series, StatementResult
+from dpaudit.audit.verdicts import AuditResult, Pair
+from dpaudit.reports.plotting import kinds_of, plot
+
+CLAIMS = [
+    PureDP(1.0), PureDP(0.0), ApproxDP(0.5, 1e-3), ApproxDP(0.5, 1e-3, bound_on="delta"), GaussianDP(1.0),
+    RenyiDP(2.0, 0.3), ZeroConcentratedDP(0.5), PrivacyProfile((0.5, 1.0), (0.1, 1e-3)), TradeOffCurve((0.1,), (0.6,)),
+    PureDP(0.5).group(3), ZeroConcentratedDP(0.1).group(2), ApproxDP(0.5, 1e-3).group(2),
+    ProbabilityPreservation(2.0, 0.1), NFoldComposition(0.1, 10),
+]  # fmt: skip
+CELLS = CellCounts(
+    names=("output in (-inf, 0]", "output in (0, 1]", "output in (1, inf]", "output is not a number"),
+    hits_x=(700, 200, 100, 0), hits_y=(150, 150, 700, 0), alpha=0.005, n_known=3, scope="these 3 cells only",
+)  # fmt: skip
+OUTCOMES = dataclasses.replace(CELLS, names=("'a'", "'b'", "'c'", "any other outcome"))
+LOOKS = (Look(32, 0.0, 1.0), Look(100, 0.4, 0.6), Look(1000, 0.8, 0.1), Look(2000, 1.002, 0.04))
+HOSTILE = [
+    "$x^$",
+    "<script>alert(1)</script>",
+    "w" * 100_000,
+    "two\nlines\r\x00",
+    "right\u202eto left",
+    "\\frac{1}%_#&~^",
+]
+SERIES = Series(
+    x_name="quantile stated", y_name="quantile seen", x=(0.0, 1.0, 2.0, 3.0), estimate=(0.1, 1.0, 2.5, math.nan),
+    lower=(-math.inf, 0.9, 2.4, -math.inf), upper=(0.2, 1.1, 2.6, math.inf), stated=(0.0, 1.0, 2.0, 3.0),
+    intervals="each with 95% confidence",
+)  # fmt: skip
+POINTS = (
+    Point(at="t = 1", estimate=2.0, lower=1.0, upper=3.0, low=0.0, high=4.0),
+    Point(at="t = 2", estimate=200.0, lower=180.0, upper=250.0, low=100.0, high=100.0),
+    Point(at="t = 3", estimate=1.0, lower=-math.inf, upper=math.inf, high=5.0),
+    Point(at="t = 4", estimate=math.nan, lower=0.0, upper=1.0),
+)
+
+
+def audit(**changes):
+    given = {
+        "mechanism": "noisy", "claim": PureDP(1.0), "event": Intervals(((-math.inf, -0.25),)), "likelier_on": "x",
+        "pair": Pair(x="1 row", y="2 rows", difference="a row", adjacency="add/remove", distance=1),
+        "counts": Counts(hits_x=30, runs_x=100, hits_y=10, runs_y=100), "alpha": 0.05, "p_value": 0.3, "bound": 0.5,
+        "resolution": 0.2, "power": 0.95, "runs": 200, "pilot_runs": 100, "seed": 1, "cells": CELLS,
+        "sketch": Sketch((), (-1.0, 0.0, 1.0), (50, 30, 20, 0), (0, 20, 30, 50)),
+    }  # fmt: skip
+    return AuditResult(**{**given, **changes})
+
+
+def at_distance(k, bound=0.9, claim=CLAIMS[0], **changes):
+    pair = Pair(x="1 row", y="2 rows", difference="rows", adjacency="add/remove", distance=k)
+    return audit(claim=claim.group(k), pair=pair, bound=bound, **changes)
+
+
+def statement(**changes):
+    given = {
+        "statement": "It is so.", "quantity": "quantile", "points": POINTS, "alpha": 0.05, "method": "exact",
+        "runs": 10, "seed": 1, "series": SERIES,
+    }  # fmt: skip
+    return StatementResult(**{**given, **changes})
+
+
+def drawn(result, kind):
+    """The axes, laid out to the last tick and letter."""
+    figure = Figure()
+    axes = plot(result, kind, ax=figure.subplots())
+    figure.draw_without_rendering()
+    return axes
+
+
+def line(axes, label):
+    found = [each for each in axes.lines if each.get_label() == label]
+    assert len(found) == 1
+    return found[0].get_xdata(), found[0].get_ydata()
+
+
+def bars(axes):
+    """Ends of every bar of an interval, along the axis."""
+    return [segment for each in axes.collections if hasattr(each, "get_segments") for segment in each.get_segments()]
+
+
+@pytest.mark.parametrize(
+    ("claim", "cells"), [*((claim, CELLS) for claim in CLAIMS), (CLAIMS[0], OUTCOMES), (CLAIMS[4], None)]
+)
+def test_every_kind_of_every_claim_is_drawn_without_a_warning(claim, cells):
+    result = audit(claim=claim, cells=cells, looks=LOOKS, stopped="runs")
+    for kind in kinds_of(result):
+        axes = drawn(result, kind)
+        ends = (*axes.get_xlim(), *axes.get_ylim())
+        assert np.isfinite(ends).all()
+    assert plot(result, ax=Figure().subplots()).get_ylabel()
+
+
+def test_shares_are_of_the_pilot_and_the_event_is_shaded():
+    axes = drawn(audit(), "outputs")
+    values = {each.get_label(): each.get_data().values for each in axes.patches if hasattr(each, "get_data")}
+    assert values["on x"] == pytest.approx([0.5, 0.3, 0.2, 0.0])
+    assert values["on y"] == pytest.approx([0.0, 0.2, 0.3, 0.5])
+    (event,) = [each for each in axes.patches if each.get_label() == "event"]
+    assert event.get_x() + event.get_width() == -0.25
+
+
+def test_ratio_shows_the_claim_and_an_arrow_for_each_one_sided_bin():
+    axes = drawn(audit(claim=PureDP(0.7)), "ratio")
+    assert sorted(each.get_ydata()[0] for each in axes.lines if each.get_linestyle() == ":") == [-0.7, 0.7]
+    arrows = {each.get_marker(): len(each.get_xdata()) for each in axes.lines if each.get_marker() in ("^", "v")}
+    assert arrows == {"^": 1, "v": 1}
+
+
+def test_ratios_are_the_intervals_of_the_cells():
+    found, axes = CELLS.ratios(), drawn(audit(claim=PureDP(0.5)), "ratios")
+    edge = axes.get_xlim()[1]
+    ends = sorted((s[0, 1], s[0, 0], s[1, 0]) for s in bars(axes))
+    want = [
+        (k, max(low, -edge), min(up, edge)) for k, (low, up) in enumerate(zip(found.lower, found.upper, strict=True))
+    ]
+    assert np.array(ends) == pytest.approx(np.array(want))
+    arrows = {each.get_marker(): each.get_xdata().tolist() for each in axes.lines if each.get_marker() in ("<", ">")}
+    assert arrows == {">": [edge], "<": [-edge]}  # of the cell that was never seen
+    outside = line(axes, "interval outside the claim")
+    assert sorted(outside[0].tolist()) == sorted(found.observed[[0, 2]].tolist())
+
+
+def test_with_a_delta_a_large_ratio_is_no_contradiction():
+    axes = drawn(audit(claim=ApproxDP(0.5, 0.01)), "ratios")
+    assert [each.get_xdata()[0] for each in axes.lines if each.get_linestyle() == ":"] == [0.5, -0.5]
+    assert "X" not in [each.get_marker() for each in axes.lines]
+
+
+def test_ratio_by_outcome_is_that_of_the_counted_outcomes():
+    result = audit(cells=OUTCOMES)
+    assert "ratio" not in kinds_of(result)
+    assert drawn(result, "ratio").get_xlabel() == drawn(result, "ratios").get_xlabel()
+    assert drawn(audit(), "ratio").get_xlabel() != drawn(audit(), "ratios").get_xlabel()
+
+
+def test_profile_and_trade_off_are_those_of_the_cells_and_of_the_claim():
+    axes = drawn(audit(claim=GaussianDP(1.0)), "profile")
+    bottom = axes.get_ylim()[0]
+    epsilon, delta = line(axes, "x against y")
+    shown = delta > bottom
+    assert delta[shown] == pytest.approx(CELLS.band().profile(epsilon)[1][shown])
+    epsilon, delta = line(axes, "y against x")
+    other = dataclasses.replace(CELLS, hits_x=CELLS.hits_y[::-1], hits_y=CELLS.hits_x[::-1]).band()
+    assert delta[delta > bottom] == pytest.approx(other.profile(epsilon)[1][delta > bottom])
+    epsilon, delta = line(axes, "claimed")
+    assert delta[0] == pytest.approx(0.3829, rel=0.01)  # 2 Phi(1/2) - 1
+    axes = drawn(audit(claim=GaussianDP(1.0)), "trade-off")
+    rate, power = line(axes, "x against y")
+    assert power == pytest.approx(CELLS.band().trade_off(rate)[1])
+    rate, power = line(axes, "claimed")
+    assert np.interp(0.5, rate, power) == pytest.approx(0.8413, abs=2e-3)
+
+
+def test_profile_reaches_from_the_delta_that_is_claimed_to_where_all_has_been_said():
+    axes = drawn(audit(claim=ApproxDP(1.0, 1e-7)), "profile")
+    epsilon, delta = line(axes, "claimed")
+    assert 1.0 < epsilon[-1] < 6.0
+    assert delta[-1] == pytest.approx(1e-7, rel=1e-3)
+    assert axes.get_ylim()[0] < 1e-7
+
+
+def test_curves_of_cells_alone_have_no_claim():
+    assert kinds_of(CELLS) == ("ratios", "profile", "trade-off")
+    for kind in kinds_of(CELLS):
+        labels = drawn(CELLS, kind).get_legend_handles_labels()[1]
+        assert labels
+        assert not any("claimed" in label for label in labels)
+
+
+@pytest.mark.parametrize(
+    ("stopped", "bound", "marker"), [("refuted", 1.002, "X"), ("runs", 0.9, "s"), ("time", 0.9, "s")]
+)
+def test_running_bound_and_why_it_stopped(stopped, bound, marker):
+    looks = (*LOOKS[:3], Look(2000, bound, 0.04))
+    axes = drawn(audit(looks=looks, stopped=stopped, bound=bound, cells=None), None)
+    runs, bounds = line(axes, "running lower bound")
+    assert (runs.tolist(), bounds.tolist()) == ([32, 100, 1000, 2000], [0.0, 0.4, 0.8, bound])
+    assert line(axes, "claimed 1")[1][0] == 1.0
+    (end,) = [each for each in axes.lines if "2,000 runs" in each.get_label()]
+    assert (end.get_marker(), end.get_xdata()[0], end.get_ydata()[0]) == (marker, 2000, bound)
+    assert axes.get_xscale() == "log"
+
+
+def test_series_shows_every_interval_and_marks_those_that_exclude_what_is_stated():
+    axes = drawn(statement(), "series")
+    low, high = axes.get_ylim()
+    ends = np.array([[0, low, 0, 0.2], [1, 0.9, 1, 1.1], [2, 2.4, 2, 2.6], [3, low, 3, high]])
+    assert np.array(sorted(tuple(s.ravel()) for s in bars(axes))) == pytest.approx(ends)
+    assert line(axes, "stated")[1].tolist() == [0.0, 1.0, 2.0, 3.0]
+    x, y = line(axes, "interval that excludes what is stated")
+    assert (x.tolist(), y.tolist()) == ([2.0], [2.5])
+    arrows = {m: [each.get_xdata().tolist() for each in axes.lines if each.get_marker() == m] for m in "v^"}
+    assert arrows == {"v": [[0.0, 3.0]], "^": [[3.0]]}
+
+
+def test_points_of_different_units_have_a_scale_each():
+    axes = drawn(statement(), "points")
+    ends = {round(s[0, 1]): (s[0, 0], s[1, 0]) for s in bars(axes) if s[0, 1] == s[1, 1]}
+    allowed = {round(each.get_y() + 0.05): (each.get_x(), each.get_x() + each.get_width()) for each in axes.patches}
+    low, high = allowed[0]
+    assert np.interp([1.0, 3.0], [0.0, 4.0], [low, high]) == pytest.approx(ends[0])  # the first row
+    assert allowed[1] == pytest.approx((ends[1][0] - 80 * (ends[1][1] - ends[1][0]) / 70,) * 2)
+    assert ends[2] == (0.0, 1.0)
+    assert allowed[2][0] == 0.0
+    assert 3 not in allowed  # nothing is stated
+    texts = [each.get_text() for each in axes.texts]
+    assert texts[1] == "[1, 3], stated 0 to 4"
+    assert texts[3] == "[180, 250], stated 100"
+    assert not axes.get_xticks().size
+
+
+def test_points_with_the_same_range_share_an_axis():
+    points = [dataclasses.replace(point, low=0.0, high=5.0) for point in POINTS[:2]]
+    axes = drawn(statement(points=points), "points")
+    assert sorted(tuple(s[:, 0]) for s in bars(axes) if s[0, 1] == s[1, 1]) == [(1.0, 3.0), (180.0, 250.0)]
+    assert axes.get_xticks().size
+    assert line(axes, "interval outside")[0].tolist() == [200.0]
+
+
+def test_of_many_points_those_that_stand_out_are_drawn():
+    points = [Point(at=f"point {k}", estimate=0.0, lower=-1.0, upper=1.0, low=-2.0, high=2.0 + k) for k in range(60)]
+    points[50] = dataclasses.replace(points[50], estimate=70.0, lower=69.0, upper=71.0, high=5.0)
+    texts = [each.get_text() for each in drawn(statement(points=points), "points").texts[::2]]
+    assert len(texts) == 40
+    assert "point 50" in texts
+
+
+EXTREMES = [-math.inf, -1e308, -1.0, 0.0, 5e-324, 1e-300, 1.0, 1e16, 1e308, math.inf]
+
+
+def test_statements_about_any_number_are_drawn_without_a_warning():
+    intervals = list(itertools.combinations_with_replacement(EXTREMES, 2))
+    points = [
+        Point(estimate=low, lower=low, upper=up, low=a, high=b) for low, up in intervals[::3] for a, b in intervals[::7]
+    ]
+    for start in range(0, len(points), 40):
+        drawn(statement(points=points[start : start + 40]), "points")
+    for low, up in intervals[::2]:
+        x = (low, up)
+        drawn(
+            statement(series=Series(x_name="", y_name="", x=x, estimate=x, lower=x, upper=x, stated=x, intervals="")),
+            None,
+        )
+
+
+def test_distance_draws_whole_epsilons_over_the_distance():
+    results = [at_distance(k, bound=0.9 + 0.2 * (k == 3)) for k in (1, 2, 3)]
+    for given in (results, Suite(title="", entries=tuple(Entry(name="a", result=r, exact=0.5) for r in results))):
+        axes = drawn(given, "distance")
+        assert [part.tolist() for part in line(axes, "claimed")] == [[1, 2, 3], [1.0, 2.0, 3.0]]
+        assert line(axes, "lower bound, not refuted")[1] == pytest.approx([0.9, 1.8])
+        assert line(axes, "lower bound, refuted")[1] == pytest.approx([3.3])
+    assert line(axes, "exact")[1] == pytest.approx([0.5, 1.0, 1.5])
+    assert kinds_of(results)[0] == "distance"
+
+
+def test_a_claim_that_does_not_add_up_is_drawn_per_step():
+    axes = drawn([at_distance(k, bound=0.05, claim=ZeroConcentratedDP(0.1)) for k in (1, 2)], "distance")
+    assert line(axes, "claimed")[1].tolist() == [0.1, 0.1]
+    assert "per step" in axes.get_ylabel()
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("has_tex", [False, True])
+def test_hostile_names_are_only_text(text, has_tex):
+    cells = dataclasses.replace(CELLS, names=(text, "b", "c", "d"))
+    result = audit(mechanism=text, cells=cells, sketch=Sketch((text, "b"), (), (3, 4), (4, 3)))
+    series = dataclasses.replace(SERIES, x_name=text, y_name=text, intervals=text)
+    points = [dataclasses.replace(point, at=text) for point in POINTS]
+    told = statement(statement=text, quantity=text, points=points, series=series)
+    for each in (result, told, [result, at_distance(2, mechanism=text)]):
+        for kind in kinds_of(each):
+            if not has_tex:
+                drawn(each, kind)
+                continue
+            with matplotlib.rc_context({"text.usetex": True}):  # not drawn: TeX may not be there
+                axes = plot(each, kind, ax=Figure().subplots())
+                shown = [axes.get_xlabel(), axes.get_ylabel(), *(each.get_text() for each in axes.texts)]
+                shown += axes.yaxis.get_major_formatter().format_ticks(axes.get_yticks())
+                assert not any("\\frac" in words or "$x^" in words.replace("\\$", "") for words in shown)
+
+
+def test_the_axes_given_are_drawn_into_and_returned():
+    figure = Figure()
+    first, second = figure.subplots(1, 2)
+    assert plot(audit(), "outputs", ax=second) is second
+    assert not first.has_data()
+    assert second.has_data()
+    assert figure.axes == [first, second]
+
+
+def test_without_axes_there_is_a_new_figure_of_pyplot():
+    from matplotlib import pyplot
+
+    try:
+        with matplotlib.rc_context({"backend": "agg", "figure.figsize": (7.0, 3.0)}):
+            axes = plot(audit(), "outputs")
+            assert pyplot.gcf() is axes.figure
+            assert axes.figure.get_size_inches().tolist() == [7.0, 3.0]
+            rows = [plot(each).figure.get_size_inches()[1] for each in (statement(series=None), CELLS)]
+            assert min(rows) > 2
+            assert len(pyplot.get_fignums()) == 3
+    finally:
+        pyplot.close("all")
+
+
+def test_the_users_style_is_kept():
+    with matplotlib.rc_context({"font.size": 21.0, "text.color": "#abcdef", "lines.linewidth": 7.0}):
+        axes = plot(audit(looks=LOOKS, stopped="runs"), "bound", ax=Figure().subplots())
+        assert axes.xaxis.label.get_size() == 21.0
+        assert axes.lines[0].get_linewidth() == 7.0
+        assert axes.lines[1].get_color() == "#abcdef"
+    assert matplotlib.rcParams["font.size"] != 21.0
+
+
+@pytest.mark.parametrize(
+    ("result", "kind", "words"),
+    [
+        (audit(cells=None), "profile", ["AuditResult", '"outputs"', "cells=32"]),
+        (audit(cells=None), "bound", ["sequential=True"]),
+        (audit(sketch=None), "outputs", ["single numbers", '"ratios"']),
+        (audit(), "pie", ["kind='pie' is unknown", '"trade-off"']),
+        (statement(series=None), "series", ['"points"', "curve"]),
+        (CELLS, "bound", ["CellCounts", '"profile"']),
+        (Suite(title="", entries=()), "forest", ["Suite", "none"]),
+        (Suite(title="", entries=()), None, ["nothing can be drawn"]),
+        (audit(), "x" * 10_000, ["unknown"]),
+    ],
+)
+def test_a_kind_that_a_result_does_not_have_is_refused_with_a_way_out(result, kind, words):
+    axes = Figure().subplots()
+    with pytest.raises(OptionError) as caught:
+        plot(result, kind, ax=axes)
+    message = str(caught.value)
+    assert all(word in message for word in words)
+    assert len(message) < 500
+    assert "\n" not in message
+    assert not axes.has_data()
+
+
+def test_a_suite_of_several_mechanisms_is_told_apart_first():
+    results = [at_distance(k, mechanism=name) for name in "ab" for k in (1, 2)]
+    suite = Suite(title="", entries=tuple(Entry(name="e", result=each) for each in results))
+    assert kinds_of(suite) == ("forest",)
+    with pytest.raises(OptionError, match="results of one mechanism"):
+        plot(suite, "distance", ax=Figure().subplots())
+
+
+@pytest.mark.parametrize("thing", [None, 3, "text", [1, 2], Entry(name="a", result=audit())])
+def test_what_is_no_result_is_refused(thing):
+    with pytest.raises(OptionError, match="cannot be drawn; pass"):
+        kinds_of(thing)
+
+
+def test_pyplot_is_imported_only_for_a_new_figure():
+    code = (
+        "import sys; from matplotlib.figure import Figure\n"
+        "from dpaudit.audit.cell_counts import CellCounts; from dpaudit.reports.plotting import plot\n"
+        "cells = CellCounts(names=('a', 'b'), hits_x=(1, 2), hits_y=(2, 1), alpha=.1, n_known=2, scope='')\n"
+        "for kind in ('ratios', 'profile'): plot(cells, kind, ax=Figure().subplots())\n"
+        "print('matplotlib.pyplot' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
