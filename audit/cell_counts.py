@@ -31,6 +31,8 @@ class CellCounts:
         For what upper ends hold: for these cells, in no case for outputs that were never seen. No number of runs bounds
         the ratio of a continuous output from above (Gilbert & McMillan 2018, Property testing for differential
         privacy). Lower ends hold for the mechanism.
+    asked : int, optional
+        How many cells were asked for; there may be fewer, and more where some outputs are not numbers.
     """
 
     names: tuple[str, ...]
@@ -39,6 +41,7 @@ class CellCounts:
     alpha: float
     n_known: int
     scope: str
+    asked: int | None = None
 
     def __post_init__(self) -> None:
         if not len(self.names) == len(self.hits_x) == len(self.hits_y) >= 2:
@@ -89,5 +92,5 @@ class CellCounts:
         largest = self.maximum()
         return (
             f"largest log ratio of a cell in [{largest.lower:.4g}, {largest.upper:.4g}] "
-            f"({100 * (1 - self.alpha):.6g}% confidence; {self.scope})"
+            f"({100 * (1 - self.alpha):.12g}% confidence; {self.scope})"
         )

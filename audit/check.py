@@ -24,10 +24,8 @@ from .input_health import take_snapshot
 from .measure import as_cell_counts
 from .mechanism import as_sampler
 from .options import (
-    check_adjacency,
     check_bits,
     check_cells,
-    check_claim_source,
     check_distance,
     check_jobs,
     check_power,
@@ -43,6 +41,7 @@ from .sampling import Plan, count_hits, plan_blocks, shapes_of
 from .sequential import late_batches, run_sequentially
 from .sizing import runs_for
 from .sketches import sketch
+from .stated import stated
 from .verdicts import CELL_SHARE, AuditResult, Pair
 
 _RUNS = 1_000_000
@@ -53,7 +52,7 @@ def check(
     x: Any,
     y: Any,
     *,
-    claim: Claim | ClaimAtDistance,
+    claim: Claim | ClaimAtDistance | None = None,
     adjacency: Adjacency | None = None,
     distance: float = 1,
     runs: int | None = None,
@@ -84,10 +83,12 @@ def check(
         ``f(dataset, rng)`` or ``f(dataset)``. Outputs are numbers, vectors, or anything hashable.
     x, y : Any
         Neighbouring datasets, in whatever form the mechanism takes.
-    claim : Claim or callable
-        The guarantee at distance 1, or a function from the distance to a claim.
+    claim : Claim or callable, optional
+        The guarantee at distance 1, or a function from the distance to a claim. By default what the mechanism's
+        attribute `claim` says, as adapters and the reference mechanisms do.
     adjacency : Adjacency, optional
-        Checks the pair; without one the caller has declared the pair to be `distance` apart, and the result says so.
+        Checks the pair; by default the mechanism's attribute `adjacency`. Where there is none the caller has declared
+        the pair to be `distance` apart, and the result says so.
     distance : float
         Distance of the pair. Beyond 1 the claim's group version is audited.
     runs : int, optional
@@ -152,13 +153,13 @@ def check(
     sampler, distance, jobs = as_sampler(mechanism, name), check_distance(distance), check_jobs(jobs)
     if is_empty(x) and is_empty(y):
         raise DatasetError("both datasets are empty; pass one that holds what neighbours differ in.")
-    if adjacency is not None:
-        check_adjacency(adjacency)
-        adjacency.check(x, y, distance)
+    said = stated(mechanism, claim, adjacency, claim_source)
+    if said.adjacency is not None:
+        said.adjacency.check(x, y, distance)
     settings = Settings(
-        claim=claim_at(claim, distance),
-        claim_source=check_claim_source(claim_source),
-        pair=_pair(x, y, adjacency, distance, keep_datasets),
+        claim=claim_at(said.claim, distance),
+        claim_source=said.source,
+        pair=_pair(x, y, said.adjacency, distance, keep_datasets),
         alpha=check_test_alpha(alpha),
         resolution=check_resolution(resolution),
         power=check_power(power),
@@ -228,7 +229,9 @@ def _check_fixed(
         runs_y=int(main_y.sizes.sum()),
     )
     findings = examine((pilot.blocks_x, pilot.blocks_y), (main_x, main_y), ignored)
-    cells = None if partition is None else as_cell_counts(partition, main_x, main_y, CELL_SHARE * settings.alpha)
+    cells = None
+    if partition is not None:
+        cells = as_cell_counts(partition, main_x, main_y, CELL_SHARE * settings.alpha, asked=n_cells)
     result = conclude(settings, runs, pilot, counts, is_replayable, findings, cells)
     result = with_event_findings(result, pilot.x, pilot.y, ignored, choice=pilot.choice)
     finished = time.perf_counter()

@@ -14,10 +14,10 @@ from typing import Any
 from .inference.counts import check_alpha
 from .inference.multiplicity import holm
 from .inference.two_samples import change_p_value
-from .records import Entry, Suite
+from .records import Entry, Suite, told_apart
 from .recounts import Recount
 from .statements import StatementResult
-from .verdicts import AuditResult
+from .verdicts import AuditResult, Verdict
 
 _FEWER = 0.99  # of the runs before
 
@@ -69,7 +69,7 @@ def compare(
         The day on which accepted findings have to hold; by default this day.
     """
     alpha, today = check_alpha(alpha), today or datetime.date.today()
-    old, new = ({entry.name: entry for entry in suite.entries} for suite in (before, after))
+    old, new = (dict(zip(told_apart(suite), suite.entries, strict=True)) for suite in (before, after))
     return tuple(_compared(name, old.get(name), new.get(name), alpha, today) for name in dict.fromkeys([*old, *new]))
 
 
@@ -88,7 +88,9 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
             moved, p_value = _moved(before, after, alpha)
             changes += moved
             if p_value is None:
-                changes.append("nothing to compare: the event was not counted in runs of its own; save it anew")
+                changes.append(
+                    "nothing to compare: the event was not counted in runs of its own, as pytest --dp-audit-save has it"
+                )
     elif isinstance(was, StatementResult) and isinstance(now, StatementResult):
         changes += _statement_changed(was, now)
     else:
@@ -97,7 +99,9 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
         changes.append(f"the verdict was {was.verdict.value} and is {now.verdict.value}")
     if before.accepted is not None:
         bound = now.bound if isinstance(now, AuditResult) else 0.0
-        if not now.is_refuted:
+        if now.verdict is Verdict.INCONCLUSIVE:
+            notes.append(f"it is not decided whether the finding is still there that is {before.accepted}")
+        elif not now.is_refuted:
             notes.append(f"a finding that is no longer found is {before.accepted}")
         elif before.accepted.covers(bound, today):
             notes.append(str(before.accepted))

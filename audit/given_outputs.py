@@ -28,6 +28,7 @@ from .options import (
 )
 from .outputs import Outputs, as_outputs
 from .pilot import split_pilot
+from .provenance import ELSEWHERE
 from .verdicts import AuditResult, Pair
 
 
@@ -92,7 +93,7 @@ def check_outputs(
         resolution=check_resolution(resolution),
         power=check_power(power),
         name=name,
-        provenance=None,
+        provenance=ELSEWHERE,
         seed=root,
         bits=check_bits(bits),
     )

@@ -67,10 +67,12 @@ def count_cells(
     main_x, main_y = count_hits(
         plan, None, shapes_of(plan, blocks_x, blocks_y), runs - size, partition=partition, progress=progress
     )
-    return as_cell_counts(partition, main_x, main_y, alpha)
+    return as_cell_counts(partition, main_x, main_y, alpha, asked=cells)
 
 
-def as_cell_counts(partition: Partition, main_x: BlockCounts, main_y: BlockCounts, alpha: float) -> CellCounts:
+def as_cell_counts(
+    partition: Partition, main_x: BlockCounts, main_y: BlockCounts, alpha: float, *, asked: int | None = None
+) -> CellCounts:
     """The counted cells with what they say."""
     return CellCounts(
         names=partition.names,
@@ -79,4 +81,5 @@ def as_cell_counts(partition: Partition, main_x: BlockCounts, main_y: BlockCount
         alpha=alpha,
         n_known=partition.n_known,
         scope=partition.scope,
+        asked=asked,
     )

@@ -1,4 +1,4 @@
-"""Which code was run: where it is defined, the version of its package, and a fingerprint of its source text."""
+"""Which code was run: where it is defined, the version of its package, and a fingerprint of it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import functools
 import hashlib
 import inspect
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from types import CodeType, FunctionType
 from typing import Any
 
 
@@ -20,10 +22,12 @@ class Provenance:
     where : str
         Module and name, such as "mylib.counts:noisy_count".
     package : str
-        Name and version of the distribution that it belongs to, such as "mylib 1.2.0"; empty where there is none.
+        Name and version of the distribution that has the module's first name, such as "mylib 1.2.0"; empty where there
+        is none.
     fingerprint : str
-        First 16 hexadecimal digits of the SHA-256 of its source text: of the function, or of the class of an object.
-        What it calls is not part of it. Empty where there is no source, as of a builtin.
+        First 16 hexadecimal digits of a SHA-256 of the code as it was loaded: of the function, or of all functions in
+        the class of an object. Comments are no part of it, nor are parameters and whatever else is called; another
+        minor version of Python gives another. Empty where there is none to see, as of a builtin.
     """
 
     where: str
@@ -31,12 +35,16 @@ class Provenance:
     fingerprint: str = ""
 
     def __str__(self) -> str:
-        known = (self.where, self.package, self.fingerprint and f"source {self.fingerprint}")
+        known = (self.where, self.package, self.fingerprint and f"fingerprint {self.fingerprint}")
         return ", ".join(part for part in known if part)
 
 
+ELSEWHERE = Provenance(where="outputs made elsewhere")
+"""Where no mechanism was run."""
+
+
 def provenance_of(mechanism: Any) -> Provenance:
-    """The code of a function, a method, a `functools.partial` or an object.
+    """The code of a function, a method, a `functools.partial` or an object; a decorated function is its decorator's.
 
     Examples
     --------
@@ -48,13 +56,16 @@ def provenance_of(mechanism: Any) -> Provenance:
     """
     while isinstance(mechanism, functools.partial):
         mechanism = mechanism.func
-    owner = getattr(mechanism, "__self__", None)
-    if inspect.ismethod(mechanism) and owner is not None:
-        mechanism = owner
-    code = mechanism if inspect.isroutine(mechanism) or inspect.isclass(mechanism) else type(mechanism)
-    module = getattr(code, "__module__", None) or "builtins"
-    name = getattr(code, "__qualname__", None) or type(code).__qualname__
-    return Provenance(where=f"{module}:{name}", package=_package(module), fingerprint=_fingerprint(code))
+    if inspect.ismethod(mechanism):
+        mechanism = mechanism.__self__
+    if isinstance(mechanism, FunctionType):  # what runs, not what `functools.wraps` names it after
+        module = str(mechanism.__globals__.get("__name__", ""))
+        name, codes = mechanism.__code__.co_qualname, [mechanism.__code__]
+    else:
+        kind = mechanism if inspect.isclass(mechanism) or inspect.isbuiltin(mechanism) else type(mechanism)
+        module, name = str(getattr(kind, "__module__", None) or "builtins"), str(kind.__qualname__)
+        codes = list(_codes_of(kind)) if inspect.isclass(kind) else []
+    return Provenance(where=f"{module}:{name}", package=_package(module), fingerprint=_fingerprint(codes))
 
 
 @functools.cache
@@ -65,14 +76,34 @@ def _package(module: str) -> str:
         return ""
     try:
         return f"{top} {version(top)}"
-    except (PackageNotFoundError, ValueError):  # not installed, or a name such as that of `__main__`
+    except (PackageNotFoundError, ValueError):  # not installed, or no name of a distribution
         stated = getattr(sys.modules.get(top), "__version__", None)
         return f"{top} {stated}" if isinstance(stated, str) else ""
 
 
-def _fingerprint(code: Any) -> str:
-    try:
-        text = inspect.getsource(code)
-    except (OSError, TypeError):  # typed into an interpreter, or written in C
+def _codes_of(kind: type) -> Iterator[CodeType]:
+    """Of the functions that a class defines itself, by name."""
+    for _, value in sorted(vars(kind).items()):
+        for part in (value, *(getattr(value, name, None) for name in ("fget", "fset", "__func__"))):
+            if isinstance(part, FunctionType):
+                yield part.__code__
+
+
+def _fingerprint(codes: list[CodeType]) -> str:
+    if not codes:
         return ""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return hashlib.sha256("\n".join(map(_words_of, codes)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _words_of(code: CodeType) -> str:
+    """All that a piece of code does, as text that is the same in every process."""
+    constants = [_words_of(each) if isinstance(each, CodeType) else _constant(each) for each in code.co_consts]
+    return repr((code.co_qualname, code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants))
+
+
+def _constant(value: Any) -> str:
+    if isinstance(value, frozenset):  # in no particular order
+        return f"frozenset({sorted(map(_constant, value))})"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_constant, value))})"
+    return repr(value)

@@ -42,7 +42,7 @@ def quantile_series(values: Array, law: NoiseLaw, *, alpha: float) -> Series:
         lower=tuple(_observed(values, levels - radius).tolist()),
         upper=tuple(_observed(values, levels + radius).tolist()),
         stated=tuple(places.tolist()),
-        intervals=f"Kolmogorov-Smirnov band, all of it at {100 * (1 - alpha):.6g}% confidence whatever the law",
+        intervals=f"Kolmogorov-Smirnov band, all of it at {100 * (1 - alpha):.12g}% confidence whatever the law",
     )
 
 

@@ -103,7 +103,11 @@ def json_schema() -> Schema:
                 "description": "Derived from the suite, for readers in a hurry.",
                 "type": "object",
                 "required": ["verdicts", "is_met"],
-                "properties": {"verdicts": verdicts, "is_met": {"type": "boolean"}},
+                "properties": {
+                    "verdicts": verdicts,
+                    "is_met": {"type": ["boolean", "null"]},
+                    "refuted": {"type": "array", "items": {"type": "string"}},
+                },
             },
             "suite": {"$ref": f"#/$defs/{Suite.__name__}"},
             "environment": {

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import enum
 import json
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -44,6 +46,8 @@ SCHEMA = 3
 
 2 added recounts and accepted findings; 3 the code of mechanisms, where claims are from, units of privacy and series.
 """
+
+_DEEPEST = 60  # of objects in objects, in a file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,8 +115,11 @@ class Suite:
     environment: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def adjusted_p_values(self) -> tuple[float, ...]:
-        """The p-value of each audit adjusted for their number (Holm): at most a with family-wise error a."""
-        return tuple(holm([entry.result.p_value for entry in self.entries]).tolist())
+        """The p-value of each audit adjusted for their number (Holm): at most a with family-wise error a.
+
+        1 where a health check failed, as nothing is then known of what the counts say.
+        """
+        return tuple(holm([1.0 if _is_sick(entry) else entry.result.p_value for entry in self.entries]).tolist())
 
     @property
     def is_met(self) -> bool:
@@ -124,6 +131,10 @@ class Suite:
         from .tabular import frame
 
         return frame(self)
+
+
+def _is_sick(entry: Entry) -> bool:
+    return isinstance(entry.result, AuditResult) and bool(entry.result.findings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,25 +161,52 @@ _TYPES: dict[str, type[Any]] = {
 _ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck}
 
 
+def told_apart(suite: Suite) -> list[str]:
+    """The names of the entries; of those that several have, the later ones get a number."""
+    found: list[str] = []
+    for entry in suite.entries:
+        name, n = entry.name, 1
+        while name in found:
+            n += 1
+            name = f"{entry.name} #{n}"
+        found.append(name)
+    return found
+
+
 def to_json(suite: Suite) -> str:
     """The suite as JSON text; `from_json` gives an equal suite."""
     derived = {
-        "verdicts": {entry.name: entry.result.verdict.value for entry in suite.entries},
-        "is_met": suite.is_met,
+        "verdicts": {
+            name: entry.result.verdict.value for name, entry in zip(told_apart(suite), suite.entries, strict=True)
+        },
+        "is_met": suite.is_met if any(entry.expected is not None for entry in suite.entries) else None,
+        "refuted": [entry.name for entry in suite.entries if entry.result.is_refuted],
     }
     body = {"schema": SCHEMA, "summary": derived, "suite": _encode(dataclasses.replace(suite, environment={}))}
     for entry, encoded in zip(suite.entries, body["suite"]["entries"], strict=True):
         encoded["result"].pop("environment")
         encoded["summary"] = str(entry.result)
     body["environment"] = {
-        "suite": suite.environment,
-        "audits": [entry.result.environment for entry in suite.entries],
+        "suite": _plain(suite.environment),
+        "audits": [_plain(entry.result.environment) for entry in suite.entries],
     }
     body["suite"].pop("environment")
     text = json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False)
     if not text.isascii() and any(map(_is_surrogate, text)):  # no file can hold these as they are
         text = json.dumps(body, indent=1, allow_nan=False)
     return text + "\n"
+
+
+def _plain(value: Any) -> Any:
+    """An environment in what JSON has: numbers that it has no word for, and whatever else, as text."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    is_plain = (
+        value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value))
+    )
+    return value if is_plain else str(value)
 
 
 def _is_surrogate(character: str) -> bool:
@@ -184,7 +222,9 @@ def from_json(text: str) -> Suite:
         For text that is not JSON, not such a file, of a newer schema, or that states something impossible.
     """
     try:
-        body = json.loads(text)
+        body = json.loads(text, parse_constant=_refuse_constant)
+        if _depth(body) > _DEEPEST:
+            raise ValueError(f"objects in objects, more than {_DEEPEST} deep")
     except (ValueError, RecursionError) as error:
         raise RecordError(
             f"the results are not JSON ({error}); the file may be cut off, so run the audit again."
@@ -215,18 +255,49 @@ def from_json(text: str) -> Suite:
         raise RecordError(f"the results are damaged ({type(error).__name__}: {error}); run the audit again.") from error
 
 
-def save(results: Suite | AuditResult | StatementResult, path: str | Path) -> None:
-    """Writes a suite, or a single result as a suite of one, to a JSON file, whole or not at all."""
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _depth(value: Any) -> int:
+    """How deep objects and lists lie in each other."""
+    deepest, level = 0, [value]
+    while level:
+        inner = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, (dict, list))]
+        level = [part for parts in inner for part in parts]
+        deepest += 1
+    return deepest
+
+
+def save(
+    results: Suite | AuditResult | StatementResult | Mapping[str, AuditResult | StatementResult], path: str | Path
+) -> None:
+    """Writes a suite, a single result, or several by name, to a JSON file, whole or not at all."""
     if isinstance(results, AuditResult):
-        results = Suite(title=f"Audit of {results.mechanism}", entries=(Entry(name=results.mechanism, result=results),))
+        results = _suite_of({results.mechanism: results}, f"Audit of {results.mechanism}")
     elif isinstance(results, StatementResult):
-        results = Suite(title=results.statement, entries=(Entry(name=results.quantity, result=results),))
+        results = _suite_of({results.quantity: results}, results.statement)
+    elif isinstance(results, Mapping) and all(
+        isinstance(one, (AuditResult, StatementResult)) for one in results.values()
+    ):
+        results = _suite_of(results, f"Audits of {', '.join(results)}")
     if not isinstance(results, Suite):
         raise RecordError(
-            f"a {type(results).__name__} cannot be saved; pass an AuditResult (of a search, its .audit) or a Suite of "
-            "entries."
+            f"a {type(results).__name__} cannot be saved; pass an AuditResult (of a search, its .audit), several by "
+            'name as {"count": result, …}, or a Suite(title=…, entries=(Entry(name=…, result=…), …)).'
         )
     write_whole(Path(path), to_json(results))
+
+
+def _suite_of(results: Mapping[str, AuditResult | StatementResult], title: str) -> Suite:
+    """A suite that says when it was made."""
+    entries = tuple(Entry(name=name, result=result) for name, result in results.items())
+    return Suite(title=title, entries=entries, environment={"saved": this_moment()})
+
+
+def this_moment() -> str:
+    """The date and time in UTC, to the second."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def load(path: str | Path) -> Suite:

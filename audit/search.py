@@ -20,7 +20,6 @@ from .health import checks_to_ignore
 from .inference.joint import check_test_alpha
 from .mechanism import as_sampler
 from .options import (
-    check_adjacency,
     check_bits,
     check_cells,
     check_distance,
@@ -32,6 +31,7 @@ from .options import (
     check_seed,
 )
 from .patterns import pairs_of
+from .stated import stated
 from .verdicts import AuditResult, Verdict
 
 LEAST_SEARCH = 4 * LEAST_FIRST
@@ -136,7 +136,7 @@ def find_worst_pair(
     mechanism: Any,
     domain: Any,
     *,
-    claim: Claim | ClaimAtDistance,
+    claim: Claim | ClaimAtDistance | None = None,
     adjacency: Adjacency | None = None,
     distance: float = 1,
     runs: int | None = None,
@@ -159,10 +159,10 @@ def find_worst_pair(
     domain : Domain, callable, iterable or Hypothesis strategy
         Where to look: `Answers`, `Values`, `Rows` or `Graphs`; or a function that makes a pair (x, y) from a
         ``numpy.random.Generator``; or pairs; or a strategy of pairs (tuples of two) or of datasets.
-    claim : Claim or callable
+    claim : Claim or callable, optional
         As of `check`.
     adjacency : Adjacency, optional
-        Every pair is checked against it. A domain needs one.
+        Every pair is checked against it; by default the mechanism's attribute `adjacency`. A domain needs one.
     distance : float
         Of the pairs.
     runs : int, optional
@@ -209,10 +209,10 @@ def find_worst_pair(
     seed = check_seed(seed)
     size = _RUNS if runs is None else check_runs(runs)
     budget = max(size, LEAST_SEARCH) if search_runs is None else _check_search_runs(search_runs)
-    if adjacency is not None:
-        check_adjacency(adjacency)
+    said = stated(mechanism, claim, adjacency, options.pop("claim_source", ""))
+    adjacency = said.adjacency
     bits = _check_options(options)["bits"] is True
-    judge = Judge(sampler, claim_at(claim, distance), size, check_test_alpha(alpha), seed, jobs, progress, bits)
+    judge = Judge(sampler, claim_at(said.claim, distance), size, check_test_alpha(alpha), seed, jobs, progress, bits)
     source = pairs_of(domain, adjacency, distance, derived_seed(seed, _EXAMPLES, 0))
     pool = new_pool(source, adjacency, distance, seed)
     trials, untried = halve(pool, judge, budget)
@@ -223,7 +223,8 @@ def find_worst_pair(
         mechanism,
         x,
         y,
-        claim=claim,
+        claim=said.claim,
+        claim_source=said.source,
         adjacency=adjacency,
         distance=distance,
         runs=runs,

@@ -25,12 +25,15 @@ class Sketch:
         Inner edges of the bins, one fewer than there are counts (the outer bins are open); empty for outcomes.
     counts_x, counts_y : tuple of int
         Pilot runs in each.
+    runs : int
+        On each dataset, those included that fell into none, such as outputs that are no numbers; 0 if not recorded.
     """
 
     labels: tuple[str, ...]
     edges: tuple[float, ...]
     counts_x: tuple[int, ...]
     counts_y: tuple[int, ...]
+    runs: int = 0
 
 
 def sketch(x: Outputs, y: Outputs) -> Sketch | None:
@@ -46,7 +49,7 @@ def sketch(x: Outputs, y: Outputs) -> Sketch | None:
         if all(isinstance(key, (int, float)) for key in keys):
             keys.sort()
         counts = [tuple(found[key] for key in keys) for found in (on_x, on_y)]
-        return Sketch(tuple(outcome_words(names[key]) for key in keys), (), counts[0], counts[1])
+        return Sketch(tuple(outcome_words(names[key]) for key in keys), (), counts[0], counts[1], len(x))
     numbers = [as_numbers(part).astype(np.float64) for part in (x, y)]
     pooled = np.concatenate(numbers)
     pooled = pooled[np.isfinite(pooled)]
@@ -59,4 +62,4 @@ def sketch(x: Outputs, y: Outputs) -> Sketch | None:
     counts = [
         tuple(np.bincount(np.searchsorted(edges, part[~np.isnan(part)]), minlength=_BINS).tolist()) for part in numbers
     ]
-    return Sketch((), tuple(edges.tolist()), counts[0], counts[1])
+    return Sketch((), tuple(edges.tolist()), counts[0], counts[1], len(x))

@@ -185,7 +185,7 @@ def _series(points: list[Point], u: npt.NDArray[np.float64], alpha: float) -> Se
         lower=tuple(pair.upper * step for pair, step in zip(pairs, steps.tolist(), strict=True)),
         upper=tuple(pair.lower * step for pair, step in zip(pairs, steps.tolist(), strict=True)),
         stated=tuple(pair.low * step for pair, step in zip(pairs, steps.tolist(), strict=True)),
-        intervals=f"exact, all together at {100 * (1 - alpha / 2):.6g}% confidence",
+        intervals=f"exact, all together at {100 * (1 - alpha / 2):.12g}% confidence",
     )
 
 

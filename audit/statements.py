@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from .errors import OptionError
@@ -101,7 +102,8 @@ class Series:
     x_name, y_name : str
         What the two axes show, with units where there are any.
     x, estimate, lower, upper, stated : tuple of float
-        Places in increasing order, what was measured there with its interval, and what is stated; ends may be infinite.
+        Places from the smallest on, what was measured there with its interval, and what is stated; ends may be
+        infinite.
     intervals : str
         What the intervals are, and with which probability they hold.
     """
@@ -119,6 +121,10 @@ class Series:
         n = len(self.x)
         if n == 0 or any(len(part) != n for part in (self.estimate, self.lower, self.upper, self.stated)):
             raise OptionError(f"a series of {n} places needs one number of each kind at each, and one place.", places=n)
+        if any(not before <= after for before, after in pairwise(self.x)):
+            raise OptionError("the places of a series are out of order; give them from the smallest on.", places=n)
+        if any(not low <= high for low, high in zip(self.lower, self.upper, strict=True)):
+            raise OptionError("an interval of a series is empty; give its lower end first.", places=n)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

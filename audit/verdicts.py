@@ -72,7 +72,7 @@ class AuditResult:
     mechanism : str
         Its name.
     provenance : Provenance, optional
-        Its code; None for outputs made elsewhere.
+        Its code; None where it was not recorded.
     claim : Claim
         The claim at the pair's distance.
     claim_source : str
@@ -163,7 +163,7 @@ class AuditResult:
             "bound": self.bound >= 0.0,
             "resolution": self.resolution > 0.0,
             "power": 0.0 < self.power < 1.0,
-            "runs": self.runs >= 1,
+            "runs": 1 <= self.runs < 2**63,
             "pilot_runs": 0 <= self.pilot_runs <= self.runs,
         }
         for name, holds in possible.items():

@@ -10,6 +10,13 @@ from ..audit.graphs import EdgeNeighbours, NodeNeighbours
 from ..audit.renyi import ZeroConcentratedDP
 
 
+def claim_or_none(epsilon: float | None, delta: float, mu: float | None, rho: float | None) -> Claim | None:
+    """The claim that is stated, None where the mechanism has to state its own."""
+    if epsilon is None and mu is None and rho is None and delta == 0:
+        return None
+    return claim_from_options(epsilon, delta, mu, rho)
+
+
 def claim_from_options(epsilon: float | None, delta: float, mu: float | None, rho: float | None) -> Claim:
     """The claim that exactly one of epsilon (with delta), mu and rho states."""
     given = {"--epsilon": epsilon, "--mu": mu, "--rho": rho}

@@ -156,6 +156,9 @@ def audit(
     jobs: Jobs = None,
     ignore: Annotated[list[str] | None, typer.Option(help="A health check to silence.", show_default=False)] = None,
     keep_datasets: Annotated[bool, typer.Option(help="Store the datasets in the results.")] = False,
+    name: Annotated[
+        str | None, typer.Option(help="Of the audit in the results; by default MODULE:OBJECT.", show_default=False)
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for results.json and the report; none by default.", show_default=False)
     ] = None,
@@ -163,8 +166,8 @@ def audit(
     """Audit a mechanism of your own on a pair of datasets, or on the worst that a search finds.
 
     The mechanism is a function f(dataset, size, rng) that draws `size` outputs, f(dataset, rng) or f(dataset) that
-    draws one, or an object with sample(dataset, size, rng). Exit status 0 if the claim is not refuted, 1 if it is, 3
-    if the audit is inconclusive, 2 for unusable input.
+    draws one, or an object with sample(dataset, size, rng); where it has an attribute `claim`, none need be given. Exit
+    status 0 if the claim is not refuted, 1 if it is, 3 if the audit is inconclusive, 2 for unusable input.
 
     Example: `dpaudit audit mycode.counts:noisy_count --x '[1, 1, 1]' --y '[1, 1]' --epsilon 1 --adjacency add-remove`
 
@@ -175,10 +178,10 @@ def audit(
     from ..audit.records import Entry, Suite, save
     from ..audit.search import find_worst_pair
     from ..audit.verdicts import Verdict
-    from .arguments import adjacency_from_option, bits_from_option, claim_from_options
+    from .arguments import adjacency_from_option, bits_from_option, claim_or_none
     from .datasets import import_object, read_dataset
 
-    claim = claim_from_options(epsilon, delta, mu, rho)
+    claim = claim_or_none(epsilon, delta, mu, rho)
     mechanism = import_object(path)
     options: dict[str, Any] = {
         "claim": claim,
@@ -215,8 +218,11 @@ def audit(
     if result.cells is not None:
         typer.echo(f"  cells   {result.cells}")
     if out is not None:
-        suite = Suite(title=f"Audit of {path}", entries=(Entry(name=path, result=result),), environment=_environment())
+        label = path if name is None else name
+        entries = (Entry(name=label, result=result),)
+        suite = Suite(title=f"Audit of {label}", entries=entries, environment=_environment())
         save(suite, out / "results.json")
+        typer.echo(f"results: {out / 'results.json'}")
         write_reports(suite, out)
     raise typer.Exit({Verdict.NOT_REFUTED: 0, Verdict.REFUTED: 1, Verdict.INCONCLUSIVE: 3}[result.verdict])
 
@@ -297,7 +303,9 @@ def _environment() -> dict[str, Any]:
             shown.append(f"{option}=…")
         else:
             shown.append(word)
-    return {"command": " ".join(shown), "machine": platform.platform()}
+    from ..audit.records import this_moment
+
+    return {"command": " ".join(shown), "machine": platform.platform(), "started": this_moment()}
 
 
 if __name__ == "__main__":

@@ -38,22 +38,32 @@ def report(
     csv: Annotated[bool, typer.Option("--csv", help="Write results.csv.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Write results.json, such as of several files.")] = False,
     figures: Figures = None,
+    title: Annotated[str | None, typer.Option(help="Of the report.", show_default=False)] = None,
     out: Out = None,
 ) -> None:
     """Write reports from saved results: report.html and report.md where no other is asked for.
 
     Example: `dpaudit report audit-report/results.json --html --junit --figures figures`
     """
+    from dataclasses import replace
+
+    from ..audit.errors import OptionError
     from ..audit.merging import merge
     from ..audit.records import load
 
     suite = merge([load(path) for path in results], [str(path) for path in results])
-    show(suite)
+    if title is not None:
+        suite = replace(suite, title=title)
     wanted = {"html": html, "markdown": markdown, "junit": junit, "csv": csv, "json": json}
     forms = [form for form, is_wanted in wanted.items() if is_wanted]
     if not forms and figures is None:
         forms = ["html", "markdown"]
+    if out is None and len(results) > 1:
+        raise OptionError("several results become one report: say where it goes with --out FOLDER.")
     folder = results[0].parent if out is None else out
+    if "json" in forms and any((folder / _FORMS["json"]).resolve() == path.resolve() for path in results):
+        raise OptionError(f"--json would write over {folder / _FORMS['json']}; use another folder with --out.")
+    show(suite)
     write_reports(suite, folder, forms)
     if figures is not None:
         from ..reports.figure_files import save_figures
@@ -73,13 +83,15 @@ def compare(
 ) -> None:
     """What has changed between two files of results, by a test on the counts of the events of the first.
 
-    Those events are counted anew where the second was saved by `pytest --dp-audit-compare=… --dp-audit-save=…`. Exit
+    Those events are counted anew where the first was saved by `pytest --dp-audit-save=…`, and the second by `pytest
+    --dp-audit-compare=… --dp-audit-save=…`; what has no such counts cannot be compared, and is called changed. Exit
     status 1 if anything has changed: counts, claims, pairs, fewer runs, audits that are missing, accepted findings that
     have expired. With --html or --markdown, the report of the second with a section on what has changed.
 
     Example: `dpaudit compare dp_audit_baselines/main.json dp_audit_baselines/branch.json`
     """
     from ..audit.comparison import compare as compared
+    from ..audit.errors import OptionError
     from ..audit.records import load
     from ..reports.comparison_table import comparison_table
 
@@ -87,6 +99,8 @@ def compare(
     found = compared(load(before), now, alpha=alpha)
     console().print(comparison_table(found))
     forms = [form for form, is_wanted in (("html", html), ("markdown", markdown)) if is_wanted]
+    if out is not None and not forms:
+        raise OptionError("--out says where a report goes, and none was asked for; add --html or --markdown.")
     write_reports(now, after.parent if out is None else out, forms, found)
     raise typer.Exit(1 if any(one.has_changed for one in found) else 0)
 

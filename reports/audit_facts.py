@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from ..audit.claims import GroupClaim
+from ..audit.provenance import ELSEWHERE
 from ..audit.records import Entry
 from ..audit.statements import StatementResult
 from ..audit.verdicts import AuditResult
-from .terminal import exact, expectation, number, percent, visible
+from .terminal import exact, expectation, number, other_way, p_text, percent, visible
 
 Facts = list[tuple[str, str]]
+_POWER = 0.95  # of an audit that was given none
 
 
 def facts(entry: Entry) -> Facts:
     """Names and values of an entry, in the order in which a reader asks for them."""
     result = entry.result
     own = _of_statement(entry, result) if isinstance(result, StatementResult) else _of_audit(entry, result)
-    shared = [("Repeat with", visible(repetition(entry), 2_000)), ("As expected", expectation(entry))]
+    shared = [("Repeat with", visible(repetition(entry), 2_000))]
+    if entry.expected is not None:
+        shared.append(("As expected", expectation(entry)))
     environment = {name: value for name, value in result.environment.items() if name != "repeat"}
     if environment:
-        shared.append(("Environment", "; ".join(f"{name} {value}" for name, value in in_words(environment))))
+        shared.append(("Times and machine", "; ".join(f"{name} {value}" for name, value in in_words(environment))))
     return own + shared
 
 
 def _of_audit(entry: Entry, result: AuditResult) -> Facts:
     pair, claim = result.pair, result.claim
     asked = "" if result.requested_resolution is None else f"; {number(result.requested_resolution)} was asked for"
-    if math.isinf(result.resolution):
+    if result.stopped == "refuted":
+        reached = f"not stated, as the audit stopped when the claim was refuted{asked}"
+    elif math.isinf(result.resolution):
         reached = f"no excess, however large, would have been found with probability {result.power:g}{asked}"
     else:
         reached = (
@@ -38,8 +46,15 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
     counted = f"{result.pilot_runs:,} of them to choose the event"
     if result.stopped is not None:
         why = {"refuted": "the claim was refuted", "runs": "all runs were done", "time": "the time was up"}
-        counted = f"in {len(result.looks):,} batches, until {why[result.stopped]}"
-    provenance = "outputs made elsewhere" if result.provenance is None else str(result.provenance)
+        batches = f"in {len(result.looks):,} batches, " if result.looks else ""
+        counted = f"{batches}until {why[result.stopped]}"
+    provenance = "not recorded" if result.provenance is None else str(result.provenance)
+    lower = visible(f"{claim.describe_strength(result.bound)} at {percent(1 - result.alpha)} confidence")
+    if result.findings:
+        lower = "none, as a health check failed: nothing is known of how far chance goes"
+    source = "from the same counts, without a guarantee"
+    if result.stopped is not None:
+        source = "from counts that include runs on which the event was learned, so that it is on the large side"
     return [
         ("Mechanism", visible(result.mechanism, 300)),
         ("Code", visible(provenance)),
@@ -47,16 +62,16 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
         ("Claim from", visible(result.claim_source) or _claim_from(entry)),
         ("Unit of privacy", visible(pair.unit) or "not stated"),
         ("Adjacency", f"{visible(pair.adjacency)}; distance {number(pair.distance)}"),
-        ("Lower bound", visible(f"{claim.describe_strength(result.bound)} at {percent(1 - result.alpha)} confidence")),
+        ("Lower bound", lower),
         ("Resolution and power", reached),
         ("Dataset x", visible(pair.x)),
         ("Dataset y", visible(pair.y)),
         ("Difference", visible(pair.difference)),
         ("Event", visible(str(result.event))),
-        ("In the counts", visible(result.event_in_words)),
-        ("Estimate", f"{number(result.estimate)} (from the same counts, without a guarantee)"),
-        ("Exact value", "not known" if entry.exact is None else f"{number(entry.exact)} on this pair"),
-        ("p-value of the claim", f"{number(result.p_value)} (the test states none below 1e-10)"),
+        ("In the counts", visible("; ".join(filter(None, (result.event_in_words, other_way(result)))))),
+        ("Estimate", f"{number(result.estimate)} ({source})"),
+        *([] if entry.exact is None else [("Exact value", f"{number(entry.exact)} on this pair")]),
+        ("p-value of the claim", p_text(result.p_value)),
         ("Error", visible(str(result.ledger))),
         ("Low bits", _bits(result)),
         ("Runs", f"{result.runs:,} on each dataset, {counted}"),
@@ -88,51 +103,74 @@ def _of_statement(entry: Entry, result: StatementResult) -> Facts:
         ("Statement", visible(result.statement)),
         *known,
         ("Intervals", f"{visible(result.method)}; all hold together at {percent(1 - result.alpha)} confidence"),
-        ("Exact value", "not known" if exact(entry) is None else number(exact(entry))),
+        *([] if exact(entry) is None else [("Exact value", number(exact(entry)))]),
         ("Runs", f"{result.runs:,} on each dataset"),
         ("Seed", str(result.seed)),
     ]
 
 
 def repetition(entry: Entry) -> str:
-    """The command or call that makes the same audit again; in a call "mechanism", x and y stand for themselves."""
+    """The command or call that makes the same audit again.
+
+    In a call the mechanism and the pair stand for themselves, without the neighbour relation, which changes nothing.
+    """
     result = entry.result
-    if isinstance(stated := result.environment.get("repeat"), str):
+    stated = result.environment.get("repeat")
+    if isinstance(stated, str) and _is_one_command(stated):
         return stated
     if entry.experiment:
-        return f"dpaudit run {entry.experiment} --runs {result.runs} --alpha {result.alpha!r} --seed {result.seed}"
+        experiment = shlex.quote(entry.experiment)
+        return f"dpaudit run {experiment} --runs {result.runs} --alpha {result.alpha!r} --seed {result.seed}"
     if isinstance(result, StatementResult):
         return f"the same call with runs={result.runs}, alpha={result.alpha!r}, seed={result.seed}"
-    options: dict[str, Any] = {"claim": result.claim, "alpha": result.alpha, "seed": result.seed}
+    claim = result.claim
+    options: dict[str, Any] = {"claim": claim}
+    if isinstance(claim, GroupClaim):
+        options = {"claim": claim.base, "distance": claim.distance}
+    options |= {"alpha": result.alpha, "seed": result.seed}
     function, datasets = "check_outputs", "xs, ys"
-    if result.provenance is not None:
+    if result.provenance != ELSEWHERE and result.pair.difference != "not seen":
         function, datasets = "check", "mechanism, x, y"
         options["runs"] = result.runs
         if result.stopped is not None:
             options["sequential"] = True
         if result.cells is not None:
-            options["cells"] = result.cells.n_known
+            options["cells"] = result.cells.asked or len(result.cells.names)
     if result.requested_resolution is not None:
         options["resolution"] = result.requested_resolution
+    if result.power != _POWER:
+        options["power"] = result.power
+    if result.ignored:
+        options["ignore"] = result.ignored
     if result.bits != "warn":
         options["bits"] = result.bits
     return f"{function}({datasets}, {', '.join(f'{name}={value!r}' for name, value in options.items())})"
 
 
+def _is_one_command(text: str) -> bool:
+    """Whether a shell would take the text of a file as one command of ours, and do nothing else with it."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return False
+    return words[:1] in (["pytest"], ["dpaudit"]) and shlex.join(words) == text
+
+
 def in_words(environment: Mapping[str, Any]) -> Facts:
-    """Names and values of an environment."""
-    return [(visible(str(name), 60).replace("_", " "), _value(value)) for name, value in environment.items()]
+    """Names and values of an environment, one after the other where a name has several."""
+    named = ((visible(str(name), 60).replace("_", " "), value) for name, value in environment.items())
+    return [(name, _value(each)) for name, value in named for each in (value if _is_several(value) else [value])]
+
+
+def _is_several(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and any(isinstance(part, Mapping) for part in value)
 
 
 def _value(value: Any) -> str:
     if isinstance(value, float):
         return number(value)
     if isinstance(value, Mapping):
-        return "; ".join(f"{name} {shown}" for name, shown in in_words(value))
+        return "; ".join(f"{name} {shown}".strip() for name, shown in in_words(value) if shown)
     if isinstance(value, (list, tuple)):
-        return "; ".join(map(_value, value)) if any(isinstance(part, Mapping) for part in value) else _joined(value)
+        return visible(" ".join(map(str, value)), 2_000)
     return visible(str(value), 2_000)
-
-
-def _joined(words: list[Any] | tuple[Any, ...]) -> str:
-    return visible(" ".join(map(str, words)), 2_000)

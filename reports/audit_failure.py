@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from ..audit.records import Entry
 from ..audit.search import WorstPair
 from ..audit.verdicts import AuditResult, Verdict
 from .audit_session import DEFAULTS, Settings
-from .terminal import number, percent, prose, visible
+from .terminal import number, other_way, percent, prose, visible
 
 _ADVICE = {
     Verdict.REFUTED: "the claim does not hold on this pair: more is lost than was claimed",
@@ -60,7 +59,7 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
             f"  bound      {least}, confidence {percent(1 - result.alpha)}",
             f"  event      {visible(result.event_in_words)}",
             f"  counts     {result.counts}",
-            *_the_other_way(result),
+            *([f"             {other}"] if (other := other_way(result)) else []),
             f"  pair       {visible(contents)}{visible(pair.difference)}",
         ]
         if case.search is not None:
@@ -85,18 +84,6 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
     elif isinstance(result, AuditResult) and result.is_refuted:
         lines.append("  alone      --dp-audit-scripts=DIR writes a script that shows it with numpy only")
     return "\n".join(lines)
-
-
-def _the_other_way(result: AuditResult) -> list[str]:
-    """The same event by its complement, where that has the larger ratio: it is the one to hold against epsilon."""
-    counts = result.directed_counts
-    misses_p, misses_q = counts.runs_x - counts.hits_x, counts.runs_y - counts.hits_y
-    ratio = math.inf if misses_p == 0 else (misses_q / counts.runs_y) / (misses_p / counts.runs_x)
-    if misses_q == 0 or ratio <= result.ratio:
-        return []
-    p, q = ("x", "y") if result.likelier_on == "x" else ("y", "x")
-    times = "only on" if math.isinf(ratio) else f"{ratio:.3g} times likelier on"
-    return [f"             so outputs outside it come {times} {q}: {misses_q:,} there, {misses_p:,} on {p}"]
 
 
 def change_message(found: Comparison, baseline: str) -> str:

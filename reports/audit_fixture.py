@@ -59,7 +59,7 @@ class DPAudit:
         x: Any = None,
         y: Any = None,
         *,
-        claim: Claim | ClaimAtDistance,
+        claim: Claim | ClaimAtDistance | None = None,
         neighbours: Any = None,
         **options: Any,
     ) -> AuditResult:

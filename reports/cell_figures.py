@@ -26,7 +26,7 @@ MOST_NAMES = 40
 _LARGEST_EPSILON, _LEAST_DELTA = 30.0, 1e-12
 _POINTS = 61  # of a curve
 _WAYS: Final = (("x against y", "-"), ("y against x", DASHED))
-_UPPER_END = "band (top: these cells only)"
+_UPPER_END = "band (top: not all events)"
 
 
 def are_outcomes(cells: CellCounts) -> bool:
@@ -41,7 +41,8 @@ def draw_ratios(axes: Axes, cells: CellCounts, claim: Claim | None) -> None:
     """
     epsilon = claimed_epsilon(claim)
     found = cells.ratios()
-    lower, observed, upper = found.lower, found.observed, found.upper
+    seen = np.array(cells.hits_x) + np.array(cells.hits_y) > 0  # of others nothing is known
+    lower, observed, upper = found.lower[seen], found.observed[seen], found.upper[seen]
     reach = max(np.abs(window(lower, observed, upper, 0.1, epsilon or 0.1)))
     outside = np.zeros(len(lower), dtype=np.bool_)
     if epsilon is not None and is_pure(claim):
@@ -51,7 +52,9 @@ def draw_ratios(axes: Axes, cells: CellCounts, claim: Claim | None) -> None:
     ends = (-reach, reach)
     draw_intervals(axes, rows, (lower, observed, upper), ends, outside=outside, sideways=True, labels=labels)
     draw_claimed_epsilon(axes, epsilon, across=False)
-    names = [legible(name.removeprefix("output in "), 30) for name in cells.names]
+    names = [
+        legible(name.removeprefix("output in "), 30) for name, is_seen in zip(cells.names, seen, strict=True) if is_seen
+    ]
     name_rows(axes, names if len(names) <= MOST_NAMES else [""] * len(names))
     axes.set_xlim(ends)
     axes.set_xlabel("log(x / y) of a cell")

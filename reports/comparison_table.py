@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..audit.comparison import Comparison
 from ..audit.records import Entry
-from .terminal import MARKS, found, number, stated, visible
+from .terminal import MARKS, found, p_text, stated, visible
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -39,7 +39,7 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
             Text(visible(one.name, 80)),
             Text(_side(one.before)),
             Text(_side(one.after)),
-            Text(number(one.p_value)),
+            Text(p_text(one.p_value)),
             Text("\n").join(said) if said else Text("none"),
         )
     return table

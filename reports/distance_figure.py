@@ -23,13 +23,22 @@ Array = npt.NDArray[np.float64]
 
 
 def series_by_distance(suite: Suite, *, fewest: int) -> list[list[Entry]]:
-    """Audits of one mechanism under one adjacency with claims of one kind, at `fewest` distances or more."""
+    """Audits of one mechanism under one adjacency, at `fewest` distances or more.
+
+    Their claims are one claim for groups, or are of one kind, where they are a function of the distance; functions
+    without a name are told apart by nothing, and left out. So are audits whose runs are not independent.
+    """
     groups: dict[tuple[object, ...], list[Entry]] = {}
     for entry in suite.entries:
-        if isinstance(entry.result, AuditResult):
-            claim = _per_step(entry.result.claim)
-            key = (entry.result.mechanism, entry.result.pair.adjacency, type(claim), claim.strength_name)
-            groups.setdefault(key, []).append(entry)
+        result = entry.result
+        if isinstance(result, AuditResult) and not result.findings and result.mechanism != "<lambda>":
+            base = _per_step(result.claim)
+            code = (result.mechanism, result.provenance, result.pair.adjacency)
+            is_grouped = isinstance(result.claim, GroupClaim)
+            if is_grouped or result.pair.distance == 1:
+                groups.setdefault((*code, "for groups", str(base)), []).append(entry)
+            if not is_grouped:  # at distance 1 it may be of either sort
+                groups.setdefault((*code, "by distance", type(base), base.strength_name), []).append(entry)
     return [group for group in groups.values() if len({_distance(entry) for entry in group}) >= fewest]
 
 

@@ -16,7 +16,7 @@ from .figure_style import WIDTH, in_report_style, legend_above, panel
 from .forest_figure import forest
 from .light_ticks import light_ticks
 from .look_figure import draw_bound, stopped
-from .output_figures import claimed_epsilon, outputs_figure
+from .output_figures import claimed_epsilon, not_drawn, outputs_figure, usable_sketch
 from .series_figures import MOST_POINTS, draw_points, draw_series, drawn_points, fraction_outside
 from .svg import standalone_svg, svg
 from .terminal import number, percent, prose, symbol, visible
@@ -65,7 +65,7 @@ def _of_audit(result: AuditResult) -> list[tuple[Figure, str, str]]:
         first = "The first outputs" if result.looks else "The pilot's outputs, from which the event was chosen,"
         caption = (
             f"{first} and the log of their ratio with its standard error; an arrow where one side never had them. "
-            f"The verdict rests on {'bets on later ones' if result.looks else 'other runs'}."
+            f"The verdict rests on {'bets on later ones' if result.looks else 'other runs'}.{_left_out(result)}"
         )
         found.append((figure, label, caption))
     if result.looks:
@@ -74,6 +74,17 @@ def _of_audit(result: AuditResult) -> list[tuple[Figure, str, str]]:
         # Two statements are made, of the ratios and of the band: each gets half of the error.
         found += _of_cells(result, replace(result.cells, alpha=result.cells.alpha / 2))
     return found
+
+
+def _left_out(result: AuditResult) -> str:
+    """How many outputs the figure does not have."""
+    drawn = usable_sketch(result)
+    shares = (0.0, 0.0) if drawn is None else not_drawn(result, drawn)
+    if max(shares) == 0.0:
+        return ""
+    what = "Not numbers" if drawn is not None and not drawn.labels else "Other outcomes"
+    on_x, on_y = (percent(round(share, 4)) for share in shares)
+    return f" {what}, and not drawn: {on_x} of the runs on x, {on_y} on y."
 
 
 def _of_looks(result: AuditResult, name: str) -> tuple[Figure, str, str]:
@@ -113,7 +124,8 @@ def _of_cells(result: AuditResult, cells: CellCounts) -> list[tuple[Figure, str,
         f"Privacy profile and trade-off curve of {name} against the claim {result.claim}: delta at epsilon 0 of x "
         f"against y is {number(estimate)}, from {number(lower)} to {number(upper)}.",
         "Privacy profile, and trade-off curve of x against y. A lower end of a band holds for all events and above the "
-        f"claim's line contradicts the claim; an upper one holds for unions of these cells only. {together}",
+        "claim's line contradicts the claim; an upper one holds for unions of the first cells in the order of their "
+        f"ratios only. {together}",
     )
     least, largest = float(found.lower.max()), float((-found.upper).max())
     rows = _framed(

@@ -12,7 +12,8 @@ from ..audit.records import Entry, Suite
 from ..audit.verdicts import AuditResult, Verdict
 from .figure_style import COLOUR, FILL, GREY, MARKER, in_report_style, ink, legible
 from .light_ticks import light_ticks
-from .terminal import number, symbol
+from .terminal import found as found_words
+from .terminal import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,8 +65,8 @@ def draw_forest(axes: Axes, suite: Suite, *, narrow: bool = False) -> None:
     bounds, estimates, exacts, found = (
         np.array([_fraction(value, claim) for value, claim in zip(values, claimed, strict=True)])
         for values in (
-            [result.bound for _, result in rows],
-            [result.estimate for _, result in rows],
+            [math.nan if result.findings else result.bound for _, result in rows],
+            [math.nan if result.findings else result.estimate for _, result in rows],
             [entry.exact for entry, _ in rows],
             [_least_found(result) for _, result in rows],
         )
@@ -110,7 +111,8 @@ def draw_forest(axes: Axes, suite: Suite, *, narrow: bool = False) -> None:
 
 
 def _write(axes: Axes, y: int, entry: Entry, result: AuditResult, narrow: bool) -> None:
-    figures = f"{symbol(result.claim.strength_name)} ≥ {number(result.bound)}, claimed {number(result.claim.strength)}"
+    figures = "no bound, runs not independent" if result.findings else found_words(result)
+    figures += f", claimed {number(result.claim.strength)}"
     if entry.exact is not None and not narrow:
         figures += f", exact {number(entry.exact)}"
     place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center"}

@@ -31,9 +31,11 @@ from .terminal import (
     found,
     held_together,
     number,
+    p_text,
     percent,
     prose,
     seconds,
+    sentences,
     stated,
     verdict_counts,
     visible,
@@ -97,7 +99,10 @@ def html(
         script=Markup(_script()),
         n_audits=len(suite.entries),
         tiles=[(_style(verdict), MARKS[verdict], verdict.value, count) for verdict, count in counts.items()],
+        refuted=_refuted(suite),
         warnings=_warnings(suite),
+        has_expectations=any(entry.expected is not None for entry in suite.entries),
+        has_exact=any(entry.exact is not None for entry in suite.entries),
         expectations=expectations(suite),
         is_met=suite.is_met,
         forest=Markup(svg(forest(suite), label=label, prefix="all-")),
@@ -109,7 +114,7 @@ def html(
         drawings=drawn,
         topics=[(visible(each.id, 100), prose(each.statement), prose(each.source)) for each in suite.topics],
         audits=[
-            {**_audit(entry, index), "figures": [(caption, Markup(drawing)) for caption, drawing in figures]}
+            {**_audit(entry, index, today), "figures": [(caption, Markup(drawing)) for caption, drawing in figures]}
             for index, (entry, figures) in enumerate(zip(suite.entries, figures_of_all, strict=True), 1)
         ],
         scope=_scope(suite),
@@ -153,6 +158,15 @@ def _style(verdict: Verdict) -> str:
     return verdict.name.lower().replace("_", "-")
 
 
+def _refuted(suite: Suite) -> list[tuple[str, str]]:
+    """Anchors and names of the refuted, unless that was expected of them."""
+    return [
+        (f"audit-{index}", visible(entry.name, 100))
+        for index, entry in enumerate(suite.entries, 1)
+        if entry.result.is_refuted and entry.expected is not Verdict.REFUTED
+    ]
+
+
 def _warnings(suite: Suite) -> list[tuple[str, str]]:
     """Anchors and names of what nobody may miss: audits whose low bits break the claim although the values may not."""
     return [
@@ -194,7 +208,7 @@ def _comparison(one: Comparison) -> dict[str, Any]:
     return {
         "name": visible(one.name, 100),
         "sides": sides,
-        "p_value": number(one.p_value),
+        "p_value": p_text(one.p_value),
         "changes": [prose(change) for change in one.changes],
         "notes": [prose(note) for note in one.notes],
     }
@@ -213,18 +227,17 @@ def _accepted(entry: Entry, today: datetime.date) -> dict[str, str]:
     }
 
 
-def _audit(entry: Entry, index: int) -> dict[str, Any]:
+def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:
     """What the template prints of one audit or statement, all of it text that is safe to look at."""
     result = entry.result
+    sentence, remarks = sentences(result)
     shown: dict[str, Any] = {
         "points": _points(result) if isinstance(result, StatementResult) else [],
         "sides": [],
-        "findings": [],
         "contents": [],
     }
     if isinstance(result, AuditResult):
         shown["sides"] = _sides(result)
-        shown["findings"] = [prose(str(finding)) for finding in result.findings]
         shown["contents"] = [visible(text, 2_000) for text in result.pair.contents or ()]
     return {
         **shown,
@@ -233,7 +246,8 @@ def _audit(entry: Entry, index: int) -> dict[str, Any]:
         "style": _style(result.verdict),
         "mark": MARKS[result.verdict],
         "verdict": result.verdict.value,
-        "sentence": prose(str(result)),
+        "sentence": sentence,
+        "remarks": remarks,
         "claim": visible(stated(result), 100),
         "short_bound": visible(found(result)),
         "exact": number(exact(entry)),
@@ -244,7 +258,7 @@ def _audit(entry: Entry, index: int) -> dict[str, Any]:
         "expectation": expectation(entry),
         "expected": entry.expected.value if entry.expected else "",
         "is_met": entry.is_met,
-        "is_accepted": entry.accepted is not None,
+        "acceptance": acceptance(entry, today),
         "note": prose(entry.note),
         "facts": facts(entry),
     }

@@ -37,7 +37,7 @@ def junit(suite: Suite, *, today: datetime.date | None = None) -> str:
     groups: dict[str, list[TestCase]] = {}
     for entry, row in zip(suite.entries, rows(suite), strict=True):
         group = visible(entry.experiment or suite.title)
-        groups.setdefault(group, []).append(_case(entry, row, group, day))
+        groups.setdefault(group, []).append(_case(entry, row, day))
     report: Any = JUnitXml(visible(suite.title))
     for name, cases in groups.items():
         group_of_cases = TestSuite(name)
@@ -50,10 +50,10 @@ def junit(suite: Suite, *, today: datetime.date | None = None) -> str:
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
 
 
-def _case(entry: Entry, row: dict[str, Scalar], group: str, day: datetime.date) -> TestCase:
+def _case(entry: Entry, row: dict[str, Scalar], day: datetime.date) -> TestCase:
     from junitparser import Properties, Property, TestCase
 
-    case: Any = TestCase(visible(entry.name), group, round(float(row["seconds"] or 0.0), 3))
+    case: Any = TestCase(visible(entry.name), _class_name(entry), round(float(row["seconds"] or 0.0), 3))
     properties = Properties()  # type: ignore[no-untyped-call]
     values = {name: row[name] for name in _PROPERTIES}
     if values["bound"] is None:
@@ -68,6 +68,12 @@ def _case(entry: Entry, row: dict[str, Scalar], group: str, day: datetime.date) 
     elif entry.accepted is not None and entry.result.is_refuted:
         case.system_out = prose(str(entry.accepted))
     return case  # type: ignore[no-any-return]
+
+
+def _class_name(entry: Entry) -> str:
+    """Experiment or module: build servers follow a case by it from run to run, whatever the files are called."""
+    code = entry.result.provenance
+    return visible(entry.experiment or ("dpaudit" if code is None else code.where.partition(":")[0]))
 
 
 def _outcome(entry: Entry, day: datetime.date) -> Failure | Error | None:

@@ -19,8 +19,11 @@ from .terminal import (
     findable,
     found,
     number,
+    other_way,
+    p_text,
     percent,
     prose,
+    sentences,
     stated,
     verdict_counts,
     visible,
@@ -63,7 +66,8 @@ def markdown(suite: Suite, *, comparisons: Sequence[Comparison] = (), today: dat
         parts += ["### What was put to the test", "\n".join(topics)]
     confidence = " or ".join(percent(1 - alpha) for alpha in sorted({entry.result.alpha for entry in suite.entries}))
     parts.append(
-        "<sub>Each audit tests one event, chosen on separate runs, on one pair of datasets; a bound holds with "
+        "<sub>Each audit tests one event, chosen on separate runs (a sequential one bets on events learned from "
+        "earlier runs), on one pair of datasets; a bound holds with "
         f"probability {confidence or '1 − alpha'}. A claim that is not refuted is not "
         "shown to hold: only these pairs and events were looked at. *Excess findable* is how far above the claim the "
         "event would have had to reach to be found with the audit's power. A statement about numbers is refuted where "
@@ -75,12 +79,14 @@ def markdown(suite: Suite, *, comparisons: Sequence[Comparison] = (), today: dat
 
 
 def _warnings(suite: Suite) -> list[str]:
-    """Low bits that break a claim although the values do not."""
-    return [
-        f"**Warning** {escaped(entry.name, 80)}: {escaped(prose(str(entry.result.low_bits)), 2_000)}"
+    """Whose low bits break the claim, although the verdict is about values."""
+    named = [
+        escaped(entry.name, 80)
         for entry in suite.entries
         if isinstance(entry.result, AuditResult) and entry.result.low_bits is not None
     ]
+    what = "**Warning** Low bits of the outputs break the claim, although the verdict is about values"
+    return [f"{what}: {', '.join(named)}."] if named else []
 
 
 def _comparison(comparisons: Sequence[Comparison]) -> list[str]:
@@ -92,7 +98,7 @@ def _comparison(comparisons: Sequence[Comparison]) -> list[str]:
         f"- **{escaped(one.name, 80)}**: {'; '.join(escaped(prose(change), 2_000) for change in one.changes)}"
         for one in changed
     ]
-    head = f"{len(changed):,} of {len(comparisons):,} audits changed for the worse, or must be looked at."
+    head = f"{len(changed):,} of {len(comparisons):,} audits changed, or must be looked at."
     return ["### Before and after", head, *(["\n".join(told)] if told else [])]
 
 
@@ -117,10 +123,8 @@ def _guarded(match: re.Match[str]) -> str:
 
 
 def _table(suite: Suite) -> str:
-    rows = [
-        _COLUMNS,
-        tuple("--:" if name in ("bound", "exact", "excess findable", "runs") else "---" for name in _COLUMNS),
-    ]
+    """A row for each entry; columns in which no row has anything are left out."""
+    rows = [_COLUMNS]
     for entry in suite.entries:
         result = entry.result
         rows.append(
@@ -136,7 +140,9 @@ def _table(suite: Suite) -> str:
                 "–" if entry.expected is None else "yes" if entry.is_met else "**no**",
             )
         )
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    kept = [at for at in range(len(_COLUMNS)) if {row[at] for row in rows[1:]} != {"–"}]
+    rule = tuple("--:" if name in ("bound", "exact", "excess findable", "runs") else "---" for name in _COLUMNS)
+    return "\n".join(f"| {' | '.join(row[at] for at in kept)} |" for row in (rows[0], rule, *rows[1:]))
 
 
 def _detail(entry: Entry) -> str:
@@ -145,15 +151,17 @@ def _detail(entry: Entry) -> str:
         "" if entry.is_met or entry.expected is None else f" **Not as expected, which was: {entry.expected.value}.**"
     )
     note = f" {escaped(prose(entry.note), 2_000)}" if entry.note else ""
-    headline = f"- **{escaped(entry.name, 80)}**.{surprise} {escaped(prose(str(result)), 2_000)}\n"
+    sentence, remarks = sentences(result)
+    headline = f"- **{escaped(entry.name, 80)}**.{surprise} {escaped(sentence, 2_000)}\n"
+    headline += "".join(f"  - {escaped(remark, 2_000)}\n" for remark in remarks)
     if isinstance(result, StatementResult):
         return f"{headline}  - statement: {escaped(prose(result.statement), 2_000)}{note and ' –'}{note}"
     counts = result.counts
     return (
         f"{headline}"
-        f"  - event: {escaped(result.event_in_words)}\n"
+        f"  - event: {escaped('; '.join(filter(None, (result.event_in_words, other_way(result)))))}\n"
         f"  - hits: {counts.hits_x:,} of {counts.runs_x:,} on x ({number(counts.hits_x / counts.runs_x)}), "
         f"{counts.hits_y:,} of {counts.runs_y:,} on y ({number(counts.hits_y / counts.runs_y)}); "
-        f"p-value {number(result.p_value)}\n"
+        f"p-value {p_text(result.p_value)}\n"
         f"  - pair: {escaped(result.pair.difference)} ({escaped(result.pair.adjacency)}).{note}"
     )

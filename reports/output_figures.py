@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
+_MOST_SKETCHED = 100_000  # runs, where older files do not say how many
+
 
 def usable_sketch(result: AuditResult) -> Sketch | None:
     """The table of the pilot outputs, where there is one that can be drawn."""
@@ -195,7 +197,15 @@ def _is_inside(result: AuditResult, label: str) -> bool:
 def _frequencies(result: AuditResult, drawn: Sketch) -> tuple[Array, Array]:
     """Shares of the pilot runs; what fell into no bin counts as a run."""
     x, y = (np.array(counts, dtype=np.float64) for counts in (drawn.counts_x, drawn.counts_y))
-    return x / max(result.pilot_runs, x.sum(), 1.0), y / max(result.pilot_runs, y.sum(), 1.0)
+    runs = drawn.runs or min(result.pilot_runs, _MOST_SKETCHED)
+    return x / max(runs, x.sum(), 1.0), y / max(runs, y.sum(), 1.0)
+
+
+def not_drawn(result: AuditResult, drawn: Sketch) -> tuple[float, float]:
+    """Shares of the runs on x and on y whose outputs are in no bin: no numbers, or one of many rare outcomes."""
+    runs = drawn.runs or min(result.pilot_runs, _MOST_SKETCHED)
+    left = [max(runs - sum(counts), 0) / max(runs, 1) for counts in (drawn.counts_x, drawn.counts_y)]
+    return left[0], left[1]
 
 
 def _log_ratio(result: AuditResult, drawn: Sketch) -> tuple[Array, Array]:

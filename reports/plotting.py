@@ -22,7 +22,7 @@ from .terminal import visible
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Drawable: TypeAlias = AuditResult | StatementResult | CellCounts | Suite | Sequence[AuditResult]
+Drawable: TypeAlias = AuditResult | StatementResult | Entry | CellCounts | Suite | Sequence[AuditResult]
 
 _NEEDS = {
     "outputs": "outputs that are single numbers or few different ones, of which the pilot keeps a table",
@@ -47,7 +47,7 @@ def plot(result: Drawable, kind: str | None = None, ax: Axes | None = None) -> A
 
     Parameters
     ----------
-    result : AuditResult, StatementResult, CellCounts, Suite, or sequence of AuditResult
+    result : AuditResult, StatementResult, Entry, CellCounts, Suite, or sequence of AuditResult
     kind : str, optional
         By default the one that shows most of the result, the first of `kinds_of`:
 
@@ -62,7 +62,8 @@ def plot(result: Drawable, kind: str | None = None, ax: Axes | None = None) -> A
         - "forest": every audit as a fraction of its claim;
         - "distance": bounds against the distance between the datasets.
 
-        The lower end of a band holds for all events, the upper end for these cells only.
+        The lower end of a band holds for all events, the upper one for unions of the first cells in their order only. A
+        figure's intervals have all of the cells' alpha: two figures of the same cells do not hold together.
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -96,6 +97,8 @@ def plot(result: Drawable, kind: str | None = None, ax: Axes | None = None) -> A
         chosen = "ratios"
     if chosen not in draw_by_kind:
         raise OptionError(f"kind={_short(kind)} {_refusal(chosen, kinds, result)}", kind=kind, kinds=kinds)
+    if ax is not None and not hasattr(ax, "get_xaxis_transform"):
+        raise OptionError(f"ax={_short(ax)} is no axes; pass a single matplotlib Axes, such as axes[0].", ax=ax)
     axes = _new_axes(result, chosen) if ax is None else ax
     draw_by_kind[chosen](axes)
     _explain(axes, chosen)
@@ -109,6 +112,8 @@ def kinds_of(result: Drawable) -> tuple[str, ...]:
 
 def _drawings(result: Drawable) -> dict[str, Callable[[Axes], None]]:
     """What draws each kind that this result has."""
+    if isinstance(result, Entry):
+        result = result.result
     if isinstance(result, CellCounts):
         return _of_cells(result, None)
     if isinstance(result, AuditResult):
@@ -176,6 +181,8 @@ def _refusal(kind: str, kinds: tuple[str, ...], result: Drawable) -> str:
         return f"is unknown; of this {_type(result)} there are {has}."
     if kind == "distance" and isinstance(result, Suite) and len(series_by_distance(result, fewest=2)) > 1:
         need = "the results of one mechanism in a list, as this suite has several at different distances"
+    elif isinstance(result, Suite) and kind not in ("forest", "distance"):
+        need = f"one of its results, plot(suite.entries[0], kind={kind!r}), and {_NEEDS[kind]}"
     else:
         need = _NEEDS[kind]
     return f"cannot be drawn of this {_type(result)}, which has {has or 'none'}; it takes {need}."

@@ -8,6 +8,7 @@ import unicodedata
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from ..audit.claims import GroupClaim
 from ..audit.records import Entry, Suite
 from ..audit.statements import StatementResult
 from ..audit.verdicts import AuditResult, Verdict
@@ -38,7 +39,7 @@ def number(value: float | None) -> str:
 
 def percent(probability: float) -> str:
     """A probability as a percentage that keeps its digits near 100%: ``95%``, ``99.999%``."""
-    return f"{100 * probability:.6g}%"
+    return f"{100 * probability:.12g}%"
 
 
 def symbol(strength_name: str) -> str:
@@ -87,6 +88,8 @@ def acceptance(entry: Entry, today: datetime.date) -> str:
     accepted, result = entry.accepted, entry.result
     if accepted is None:
         return ""
+    if result.verdict is Verdict.INCONCLUSIVE:
+        return "not decided"
     if not result.is_refuted:
         return "no longer found: withdraw it"
     if accepted.covers(result.bound if isinstance(result, AuditResult) else 0.0, today):
@@ -127,10 +130,38 @@ def stated(result: AuditResult | StatementResult) -> str:
 
 
 def found(result: AuditResult | StatementResult) -> str:
-    """``ε ≥ 1.2``, or the interval of a statement's worst number."""
-    if isinstance(result, AuditResult):
-        return f"{symbol(result.claim.strength_name)} ≥ {number(result.bound)}"
-    return result.worst.interval
+    """``ε ≥ 1.2``, or the interval of a statement's worst number; "–" where a health check failed."""
+    if not isinstance(result, AuditResult):
+        return result.worst.interval
+    if result.findings:
+        return "–"
+    claim = result.directed_claim
+    is_just_above = result.is_refuted and number(result.bound) == number(claim.strength)
+    per_step = " per step" * isinstance(claim, GroupClaim)
+    return f"{symbol(claim.strength_name)} {'>' if is_just_above else '≥'} {number(result.bound)}{per_step}"
+
+
+def other_way(result: AuditResult) -> str:
+    """The same event by its complement, where that has the larger ratio: it is the one to hold against epsilon."""
+    counts = result.directed_counts
+    misses_p, misses_q = counts.runs_x - counts.hits_x, counts.runs_y - counts.hits_y
+    ratio = math.inf if misses_p == 0 else (misses_q / counts.runs_y) / (misses_p / counts.runs_x)
+    if misses_q == 0 or ratio <= result.ratio:
+        return ""
+    p, q = ("x", "y") if result.likelier_on == "x" else ("y", "x")
+    times = "only on" if math.isinf(ratio) else f"{ratio:.3g} times likelier on"
+    return f"so outputs outside it come {times} {q}: {misses_q:,} there, {misses_p:,} on {p}"
+
+
+def p_text(p_value: float | None) -> str:
+    """A p-value; below a billionth it only says so, as tests state none much smaller."""
+    return "< 1e-9" if p_value is not None and p_value < 1e-9 else number(p_value)
+
+
+def sentences(result: AuditResult | StatementResult) -> tuple[str, list[str]]:
+    """The verdict in a sentence, and what comes with it: warnings, notes, failed health checks."""
+    first, *others = str(result).splitlines()
+    return prose(first), [prose(line) for line in others]
 
 
 def exact(entry: Entry) -> float | None:
@@ -141,8 +172,8 @@ def exact(entry: Entry) -> float | None:
 
 
 def findable(result: AuditResult | StatementResult) -> float | None:
-    """The smallest excess that would have been found; a statement has its interval instead."""
-    return result.resolution if isinstance(result, AuditResult) else None
+    """The smallest excess that would have been found; None of a statement, and of an audit stopped by a refutation."""
+    return result.resolution if isinstance(result, AuditResult) and result.stopped != "refuted" else None
 
 
 def seconds(result: AuditResult | StatementResult) -> float | None:
@@ -156,15 +187,18 @@ def seconds(result: AuditResult | StatementResult) -> float | None:
 def lines(result: AuditResult) -> str:
     """One result in a few lines of plain text: verdict, event, counts, pair, runs."""
     pair, claim = result.pair, result.claim
-    seed = "no seed" if result.seed is None else f"seed {result.seed}"
+    seed = f"seed {result.seed}"
+    how = f"{result.pilot_runs:,} of them to choose the event"
+    if result.stopped is not None:
+        how = "bet on as they came; the counts are of the last event in all of them"
     return "\n".join(
         [
             f"{visible(result.mechanism, 80)}: {prose(str(result))}",
             f"  claim  {visible(str(claim), 80)}",
             f"  event  {visible(result.event_in_words)}",
-            f"  counts {result.counts}; p-value {number(result.p_value)}, estimate {number(result.estimate)}",
+            f"  counts {result.counts}; p-value {p_text(result.p_value)}, estimate {number(result.estimate)}",
             f"  pair   {visible(pair.x)} and {visible(pair.y)}: {visible(pair.difference)}; {visible(pair.adjacency)}",
-            f"  runs   {result.runs:,} on each dataset, {result.pilot_runs:,} of them to choose the event; {seed}",
+            f"  runs   {result.runs:,} on each dataset, {how}; {seed}",
             f"  error  {result.ledger}",
         ]
     )
@@ -200,7 +234,7 @@ def table(suite: Suite) -> Table:
             Text(visible(entry.name, 60)),
             Text(visible(stated(result), 80)),
             Text(f"{MARKS[result.verdict]} {result.verdict.value}", style=colour),
-            Text(number(result.bound) if isinstance(result, AuditResult) else result.worst.interval),
+            Text(found(result).partition("≥ ")[2] or found(result)),
             Text(number(exact(entry))),
             Text(number(findable(result))),
             Text(f"{result.runs:,}"),

