@@ -77,6 +77,8 @@ class Sampler:
     def _run(self, dataset: Any, rng: np.random.Generator) -> Any:
         try:
             return self.call(dataset, rng)
+        except AuditError:  # an adapter's, of a dataset or a library that will not do: no output of the mechanism
+            raise
         except SystemExit as error:
             raise MechanismError(
                 f"{self.name} called exit({error.code!r}) and would end the audit; raise another exception.",
