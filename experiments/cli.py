@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shlex
 import sys
 import traceback
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from ..audit.errors import AuditError
+from ..audit.errors import AuditError, OptionError
 from .cli_bench import bench
 from .cli_options import Documents, Jobs, Names, Power, Seed, chosen_experiments
 from .cli_report import compare, report, schema, show, write_reports
@@ -107,7 +108,14 @@ def list_experiments(names: Names = None, document: Documents = None) -> None:
 
 @app.command()
 def audit(
-    path: Annotated[str, typer.Argument(metavar="MODULE:OBJECT", help="The mechanism: package.module:object.")],
+    path: Annotated[
+        str | None,
+        typer.Argument(metavar="[MODULE:OBJECT]", help="The mechanism: package.module:object.", show_default=False),
+    ] = None,
+    program: Annotated[
+        str | None,
+        typer.Option(help="Instead: a program that is asked for outputs, with its arguments.", show_default=False),
+    ] = None,
     x: Annotated[
         str | None, typer.Option(help="A dataset: JSON, or @file.json, @file.npy, @file.csv.", show_default=False)
     ] = None,
@@ -171,10 +179,10 @@ def audit(
 
     Example: `dpaudit audit mycode.counts:noisy_count --x '[1, 1, 1]' --y '[1, 1]' --epsilon 1 --adjacency add-remove`
 
-    With --search mycode.counts:domain, the pair is the worst of many that are tried.
+    With --search mycode.counts:domain, the pair is the worst of many that are tried. With --program "./count 0.5" the
+    mechanism is a program in any language; docs/guides/program.md says what it is sent and answers.
     """
     from ..audit.check import check
-    from ..audit.errors import OptionError
     from ..audit.records import Entry, Suite, save
     from ..audit.search import find_worst_pair
     from ..audit.verdicts import Verdict
@@ -182,7 +190,12 @@ def audit(
     from .datasets import import_object, read_dataset
 
     claim = claim_or_none(epsilon, delta, mu, rho)
-    mechanism = import_object(path)
+    if (path is None) == (program is None):
+        raise OptionError(
+            "a mechanism is named as MODULE:OBJECT, or as --program 'name arguments'; use one of the two."
+        )
+    mechanism, label = _mechanism(path, program)
+    label = label if name is None else name
     options: dict[str, Any] = {
         "claim": claim,
         "adjacency": adjacency_from_option(adjacency),
@@ -199,16 +212,17 @@ def audit(
         "jobs": jobs,
         "ignore": ignore or (),
         "keep_datasets": keep_datasets,
+        "name": name,
     }
     with progress() as watch:
         if search is not None and x is None and y is None:
             found = find_worst_pair(
-                mechanism, import_object(search), progress=watch(path, None) if watch else None, **options
+                mechanism, import_object(search), progress=watch(label, None) if watch else None, **options
             )
             result, shown = found.audit, str(found)
         elif search is None and x is not None and y is not None:
             total = None if runs is None else 2 * runs
-            progress_of = watch(path, total) if watch else None
+            progress_of = watch(label, total) if watch else None
             result = check(mechanism, read_dataset(x), read_dataset(y), progress=progress_of, **options)
             pair = f"{result.pair.difference} ({result.pair.adjacency})"
             shown = f"{result}\n  event   {result.event_in_words}\n  pair    {pair}"
@@ -218,7 +232,6 @@ def audit(
     if result.cells is not None:
         typer.echo(f"  cells   {result.cells}")
     if out is not None:
-        label = path if name is None else name
         entries = (Entry(name=label, result=result),)
         suite = Suite(title=f"Audit of {label}", entries=entries, environment=_environment())
         save(suite, out / "results.json")
@@ -260,6 +273,21 @@ def plan(
 
     claim = claim_from_options(epsilon, delta, mu, rho)
     console().print(plan_table(claim, resolution or [], runs or [], power=power, alpha=alpha, q=q))
+
+
+def _mechanism(path: str | None, program: str | None) -> tuple[Any, str]:
+    """The mechanism that is named, and what to call it."""
+    from .datasets import import_object
+
+    if program is None:
+        return import_object(str(path)), str(path)
+    from ..mechanisms.adapters import Program
+
+    try:
+        words = shlex.split(program)
+    except ValueError as error:
+        raise OptionError(f"--program {program!r} cannot be taken apart: {error}.", program=program) from error
+    return Program(words), program
 
 
 app.command()(report)

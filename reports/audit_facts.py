@@ -34,7 +34,9 @@ def facts(entry: Entry) -> Facts:
 def _of_audit(entry: Entry, result: AuditResult) -> Facts:
     pair, claim = result.pair, result.claim
     asked = "" if result.requested_resolution is None else f"; {number(result.requested_resolution)} was asked for"
-    if result.stopped == "refuted":
+    if result.findings:
+        reached = f"not stated, as a health check failed{asked}"
+    elif result.stopped == "refuted":
         reached = f"not stated, as the audit stopped when the claim was refuted{asked}"
     elif math.isinf(result.resolution):
         reached = f"no excess, however large, would have been found with probability {result.power:g}{asked}"

@@ -131,7 +131,8 @@ def _limit(*values: Array) -> float:
 
 
 def _least_found(result: AuditResult) -> float:
-    return result.claim.strength + result.resolution if result.verdict is not Verdict.REFUTED else math.nan
+    is_drawn = result.verdict is not Verdict.REFUTED and not result.findings
+    return result.claim.strength + result.resolution if is_drawn else math.nan
 
 
 def _fraction(value: float | None, claimed: float) -> float:

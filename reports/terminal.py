@@ -172,8 +172,12 @@ def exact(entry: Entry) -> float | None:
 
 
 def findable(result: AuditResult | StatementResult) -> float | None:
-    """The smallest excess that would have been found; None of a statement, and of an audit stopped by a refutation."""
-    return result.resolution if isinstance(result, AuditResult) and result.stopped != "refuted" else None
+    """The smallest excess that would have been found.
+
+    None of a statement, of an audit that a refutation stopped, and where a health check failed.
+    """
+    is_stated = isinstance(result, AuditResult) and result.stopped != "refuted" and not result.findings
+    return result.resolution if isinstance(result, AuditResult) and is_stated else None
 
 
 def seconds(result: AuditResult | StatementResult) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 import numpy as np
@@ -114,6 +115,24 @@ def test_audit_reads_files_and_writes_a_report(run, tmp_path):
     assert (tmp_path / "r" / "report.md").exists()
 
 
+@pytest.mark.skipif(os.name != "posix", reason="programs are asked through POSIX pipes")
+def test_a_program_is_audited_under_its_name(run, tmp_path):
+    code = (
+        "import json, random, sys\n"
+        "for line in sys.stdin:\n"
+        "    r = json.loads(line)\n"
+        "    noise = random.Random(r['seed']).expovariate\n"
+        "    print([len(r['dataset']) + noise(2) - noise(2) for _ in range(r['runs'])], flush=True)\n"
+    )
+    (tmp_path / "count.py").write_text(code)
+    program = f"{sys.executable} count.py"
+    arguments = ("--program", program, *OWN, "--epsilon", "1", "--runs", "20000", "--jobs", "1", "--out", "r")
+    status, out, _ = run("audit", *arguments, "--name", "count of mine")
+    assert (status, "REFUTED: epsilon >= 1." in out) == (1, True)
+    (entry,) = load(tmp_path / "r" / "results.json").entries
+    assert (entry.name, entry.result.mechanism) == ("count of mine", "count of mine")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -123,6 +142,13 @@ def test_audit_reads_files_and_writes_a_report(run, tmp_path):
         (("audit", "mine:nothing", *OWN, "--epsilon", "1"), "MechanismError: mechanism=3 cannot be run"),
         (("audit", "mine:broken", *OWN, "--epsilon", "1"), "MechanismError: broken raised ValueError"),
         (("audit", "mine:noisy_count", *OWN), "ClaimError: nobody states a claim"),
+        (("audit", *OWN, "--epsilon", "1"), "OptionError: a mechanism is named as MODULE:OBJECT, or as --program"),
+        (("audit", "mine:noisy_count", "--program", "true", *OWN, "--epsilon", "1"), "OptionError: a mechanism is"),
+        (("audit", "--program", "sh 'open", *OWN, "--epsilon", "1"), 'OptionError: --program "sh \'open" cannot be'),
+        (
+            ("audit", "--program", "no-such-program", *OWN, "--epsilon", "1"),
+            "MechanismError: command=['no-such",
+        ),
         (("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--mu", "1"), "OptionError: --epsilon and --mu given"),
         (("audit", "mine:noisy_count", *OWN, "--epsilon", "nan"), "ClaimError: epsilon=nan is not allowed"),
         (("audit", "mine:noisy_count", *OWN, "--epsilon", "-1"), "ClaimError: epsilon=-1.0 is not allowed"),

@@ -210,7 +210,8 @@ def test_the_policy_stops_what_would_get_through(browser, path, tmp_path):
 
 def test_a_long_report_has_every_audit(browser, suite, tmp_path):
     page = tmp_path / "long.html"
-    few = dataclasses.replace(suite, entries=suite.entries[16:17])
+    plain = dataclasses.replace(suite.entries[0].result, sketch=None, cells=None)  # without figures
+    few = dataclasses.replace(suite, entries=(Entry(name="plain", result=plain),))
     page.write_text(html(suite_of(70, few), jobs=1), encoding="utf-8")
     looked = visit(browser, page, width=1280)
     assert looked.page.locator(".audits tbody tr").count() == 70

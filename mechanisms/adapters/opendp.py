@@ -1,0 +1,282 @@
+"""Measurements of OpenDP as mechanisms that can be audited, with their claims and neighbours read from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Literal
+
+import numpy as np
+
+from ...audit.adjacency import Adjacency
+from ...audit.datasets import shorten
+from ...audit.errors import AuditError, DatasetError, MechanismError, OptionError
+from ...audit.outputs import Raised
+from .opendp_claims import MapClaim
+from .opendp_neighbours import neighbours_under
+
+Draws = Literal["together", "singly", "vectors"]
+
+_AT_ONCE = 1000  # draws in one call of the library: the rate grows no further
+_VECTOR_METRICS = {"make_laplace": "l1_distance", "make_geometric": "l1_distance", "make_gaussian": "l2_distance"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OpenDPMechanism:
+    """A measurement that draws blocks of runs; made by `from_opendp`, whose parameters are explained there.
+
+    OpenDP has entropy of its own and cannot be seeded, so audits are marked "not replayable".
+
+    Attributes
+    ----------
+    measurement : opendp.mod.Measurement
+    claim : callable
+        The claim as a function of the distance of the pair.
+    claim_source : str
+        What was read, and by which version of the library.
+    adjacency : Adjacency or None
+        None where the metric has no relation here to check a pair by.
+    draws : {"together", "singly", "vectors"}
+    """
+
+    measurement: Any
+    claim: MapClaim
+    claim_source: str
+    adjacency: Adjacency | None
+    draws: Draws = "together"
+
+    def __str__(self) -> str:
+        return _name(self.measurement)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> list[Any]:
+        """`size` outputs of independent invocations on `dataset`; the generator is not used.
+
+        Raises
+        ------
+        DatasetError
+            For a dataset outside the measurement's domain, for which nothing is promised.
+        MechanismError
+            For outputs that are queryables, and an invocation that raises, unless they are drawn singly.
+        """
+        outputs = _draw(self.measurement, self.draws, _member(self.measurement, dataset), size)
+        if outputs and type(outputs[0]).__name__ in ("Queryable", "OdometerQueryable"):
+            raise MechanismError(
+                f"{self} returned a queryable: what it reveals depends on the queries; audit a function that asks them "
+                "and returns all answers as a tuple.",
+                mechanism=str(self),
+            )
+        return [_by_value(output) for output in outputs]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By the library's own serialisation, which refuses measurements that hold functions of Python."""
+        library = _library("mod")
+        content, features = library.serialize(self.measurement), sorted(library.GLOBAL_FEATURES)
+        rest = self.claim.d_in, self.claim.order, self.claim_source, self.adjacency, self.draws
+        return _reopened, (content, features, *rest)
+
+
+def from_opendp(
+    measurement: Any,
+    *,
+    d_in: Any = 1,
+    adjacency: Adjacency | None = None,
+    order: float | None = None,
+    draws: Draws = "together",
+) -> OpenDPMechanism:
+    """An OpenDP measurement as a mechanism, with the claim that its map states and the neighbours of its metric.
+
+    Parameters
+    ----------
+    measurement : opendp.mod.Measurement
+        Of any domain, metric and measure; chains, compositions and measurements written in Python included.
+    d_in : Any
+        Distance of neighbours in the measurement's metric: 1 row, or by how far an answer may move. A pair at
+        ``distance=k`` is audited against ``measurement.map(k * d_in)``.
+    adjacency : Adjacency, optional
+        Neighbours that are at most `d_in` apart in the metric, where another relation than its own is wanted: such as
+        ``Replace()`` with ``d_in=2`` for a measurement of ``symmetric_distance()``.
+    order : float, optional
+        Of a Rényi curve, the order to audit.
+    draws : {"together", "singly", "vectors"}
+        How runs are drawn. Together: by a composition of the measurement with itself, a thousand invocations in one
+        call, 2 to 4 times as fast as singly. Singly: one call each, and a run that raises is an output like any other;
+        this is also what happens where the measure cannot be composed. Vectors: the measurement is rebuilt by its own
+        constructor over vectors, whose coordinates are then the runs: the fastest for integers, and threads run side by
+        side. It audits the vector form of the noise, so it has to be asked for, and only `make_laplace`,
+        `make_geometric` and `make_gaussian` on numbers have it.
+
+    Raises
+    ------
+    MechanismError
+        For anything but a measurement, and for one that cannot be drawn as asked.
+    ClaimError
+        If its map states no claim at `d_in`.
+    AuditError
+        Where OpenDP is not installed.
+
+    Examples
+    --------
+    >>> import opendp.prelude as dp
+    >>> dp.enable_features("contrib")
+    >>> laplace = dp.m.make_laplace(dp.atom_domain(T=int), dp.absolute_distance(T=int), scale=2.0)
+    >>> mechanism = from_opendp(laplace)
+    >>> print(mechanism, mechanism.claim(1), mechanism.claim(3), mechanism.adjacency, sep="; ")
+    make_laplace; 0.5-DP; 1.5-DP; answers within 1 in L1
+    """
+    library = _library("mod")
+    if not isinstance(measurement, library.Measurement):
+        raise MechanismError(
+            f"measurement={shorten(measurement)} is no Measurement of OpenDP; chain a partial constructor with its "
+            "(domain, metric), and ask an odometer its queries in a function of your own.",
+            type=type(measurement).__name__,
+        )
+    if isinstance(d_in, np.generic):
+        d_in = d_in.item()
+    if isinstance(d_in, (int, float)) and not 0 < d_in < math.inf:
+        raise OptionError(f"d_in={d_in!r} is no distance of neighbours; use a positive number.", d_in=d_in)
+    metric, measure = str(measurement.input_metric), str(measurement.output_measure)
+    claim = MapClaim(measurement, d_in, order)
+    claim(1)  # which says now what is wrong with it
+    found = neighbours_under(metric, d_in) if adjacency is None else adjacency
+    at = "distance" if d_in == 1 else f"{d_in!r} * distance"
+    source = f"measurement.map({at}) of opendp {library.__version__}, {measure} on {metric}"
+    if adjacency is not None:
+        source += f", neighbours as declared ({adjacency})"
+    elif found is None:
+        source += ", a metric by which pairs are not checked"
+    _draw(measurement, draws, None, 0)  # which refuses what it cannot do
+    return OpenDPMechanism(measurement=measurement, claim=claim, claim_source=source, adjacency=found, draws=draws)
+
+
+def _reopened(
+    content: str,
+    features: list[str],
+    d_in: Any,
+    order: float | None,
+    claim_source: str,
+    adjacency: Adjacency | None,
+    draws: Draws,
+) -> OpenDPMechanism:
+    library = _library("mod")
+    library.enable_features(*features)
+    measurement = library.deserialize(content)
+    return OpenDPMechanism(
+        measurement=measurement,
+        claim=MapClaim(measurement, d_in, order),
+        claim_source=claim_source,
+        adjacency=adjacency,
+        draws=draws,
+    )
+
+
+def _library(module: str) -> Any:
+    """A module of OpenDP."""
+    try:
+        import_module("opendp")
+        return import_module(f"opendp.{module}")
+    except ImportError as error:
+        raise AuditError(
+            "auditing a measurement of OpenDP needs opendp, which is not installed; use pip install 'dpaudit[opendp]'."
+        ) from error
+
+
+def _name(part: Any) -> str:
+    """The constructors that made a measurement, as the library recorded them, in the order in which data passes."""
+    record = getattr(part, "__opendp_dict__", {})
+    held = record.get("__kwargs__", {})
+    inner = [held[key] for key in ("transformation0", "transformation1", "measurement0", "measurement1") if key in held]
+    return " >> ".join(map(_name, inner)) if inner else record.get("__function__", type(part).__name__)
+
+
+def _member(measurement: Any, dataset: Any) -> Any:
+    """The dataset as the library takes it, once it is known to be in the domain: an invocation does not check that."""
+    domain = measurement.input_domain
+    if isinstance(dataset, (np.ndarray, np.generic)) and str(measurement.input_carrier_type) != "ExtrinsicObject":
+        dataset = dataset.tolist()
+    try:
+        is_member = bool(domain.member(dataset))
+    except Warning:  # where warnings are errors
+        is_member = False
+    if not is_member:
+        raise DatasetError(
+            f"the dataset {shorten(dataset)} ({type(dataset).__name__}) is not in the measurement's domain {domain}, "
+            "for which alone something is promised; pass one of that type and within those bounds.",
+            type=type(dataset).__name__,
+        )
+    return dataset
+
+
+def _draw(measurement: Any, draws: Draws, dataset: Any, size: int) -> list[Any]:
+    """`size` outputs on a dataset of the domain."""
+    if draws == "vectors":
+        vectors = _over_vectors(measurement)
+        return _many(lambda number: vectors([dataset] * _AT_ONCE)[:number], size)
+    part = _composable(measurement) if draws == "together" else None
+    if part is not None:
+        return _many(lambda number: _together(part, dataset, number), size)
+    if draws in ("together", "singly"):
+        return [_singly(measurement, dataset) for _ in range(size)]
+    raise OptionError(f'draws={draws!r} is unknown; use "together", "singly" or "vectors".', draws=draws)
+
+
+def _many(draw: Callable[[int], list[Any]], size: int) -> list[Any]:
+    return [output for start in range(0, size, _AT_ONCE) for output in draw(min(_AT_ONCE, size - start))]
+
+
+def _singly(measurement: Any, dataset: Any) -> Any:
+    try:
+        return measurement(dataset)
+    except Exception as error:  # an adversary sees it
+        return Raised(type(error).__qualname__)
+
+
+def _together(measurement: Any, dataset: Any, number: int) -> list[Any]:
+    """A composition of a measurement with itself invokes it as often on the same data."""
+    try:
+        outputs: list[Any] = _library("combinators").make_composition([measurement] * number)(dataset)
+    except Exception as error:
+        raise MechanismError(
+            f"an invocation of {_name(measurement)} raised {type(error).__name__}: {' '.join(str(error).split())}; "
+            'use draws="singly", which counts that as an output.',
+            type=type(error).__name__,
+        ) from error
+    return outputs
+
+
+def _composable(measurement: Any) -> Any:
+    """A measurement with the same function that can be composed; None where there is none."""
+    library, error = _library("combinators"), _library("mod").OpenDPException
+    for is_fixed in (False, True):
+        try:
+            same = library.make_fix_delta(measurement, 0.5) if is_fixed else measurement
+            library.make_composition([same])
+        except (error, TypeError):
+            continue
+        return same
+    return None
+
+
+def _over_vectors(measurement: Any) -> Any:
+    """The same noise with the same parameters for every coordinate of a vector, from the library's record of the call
+    that made the measurement."""
+    record: dict[str, Any] = getattr(measurement, "__opendp_dict__", {})
+    name, held = str(record.get("__function__")), record.get("__kwargs__", {})
+    metric = _VECTOR_METRICS.get(name)
+    if metric is None or not str(held["input_domain"]).startswith("AtomDomain"):
+        raise MechanismError(
+            f'draws="vectors" is for {", ".join(_VECTOR_METRICS)} on single numbers, not for {_name(measurement)}; use '
+            'draws="together".',
+            mechanism=_name(measurement),
+        )
+    space = {
+        "input_domain": _library("domains").vector_domain(held["input_domain"], size=_AT_ONCE),
+        "input_metric": getattr(_library("metrics"), metric)(T=held["input_metric"].distance_type),
+    }
+    return getattr(_library("measurements"), name)(**{**held, **space})
+
+
+def _by_value(output: Any) -> Any:
+    """An output that compares by value: a dictionary as its items in order."""
+    return tuple(sorted(output.items(), key=repr)) if isinstance(output, dict) else output

@@ -1,0 +1,214 @@
+"""A running program that is asked for one block after the other through its pipes, each within a time limit."""
+
+from __future__ import annotations
+
+import math
+import os
+import select
+import signal
+import subprocess
+import time
+import weakref
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import IO, Any
+
+import numpy as np
+
+from ...audit.errors import MechanismError
+from .program_protocol import AnswerError, read_array, read_header, shown
+
+MOST_BYTES = 1 << 28
+"""Longest answer: 256 MiB, so that a line without an end does not fill the memory."""
+
+_CHUNK = 1 << 18
+_TAIL = 1 << 12  # bytes kept of standard error
+_PATIENCE = 0.2  # seconds for a program to end by itself once its input is closed
+_DEATH_THROES = 0.5  # to end once it has closed a pipe: its exit status is wanted
+_UNTIL_THE_END = "a program answers requests until the end of its standard input"
+
+
+class RunningProgram:
+    """A started program with its three pipes; for one thread at a time.
+
+    All pipes are served by one loop that never blocks: a program that floods its standard error, or answers before it
+    has read all of the request, does not stop it. The program is ended with its process group when this object goes.
+    """
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: str | None) -> None:
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                cwd=folder,
+                env={**os.environ, **environment},
+                start_new_session=True,  # so that all that it starts can be ended with it
+            )
+        except (OSError, ValueError) as error:
+            raise MechanismError(
+                f"command={list(command)!r} cannot be started ({error}); give the path of a program that can be run, "
+                "and its folder where that is relative.",
+                command=list(command),
+            ) from error
+        self._owner = os.getpid()
+        self._end = weakref.finalize(self, _end, self._process, self._owner)
+        self._stdin, self._stdout, self._stderr = _pipes(self._process)
+        for pipe in _pipes(self._process):
+            os.set_blocking(pipe.fileno(), False)
+        self._unsent = memoryview(b"")
+        self._answer = bytearray()
+        self._said = bytearray()
+        self._is_listening = True  # standard error is open
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it was started by this very process, and not by one that this was forked from."""
+        return self._owner == os.getpid()
+
+    @property
+    def last_words(self) -> str:
+        """The end of its standard error."""
+        return bytes(self._said).decode("utf-8", "backslashreplace").strip()[-1000:]
+
+    def ask(self, request: bytes, runs: int, seconds: float) -> Any:
+        """The outputs that it answers to a request, a list or an array.
+
+        Raises
+        ------
+        AnswerError
+            Whatever else it does; it is of no use then.
+        """
+        deadline = time.monotonic() + seconds
+        self._check_silence("before it was asked")
+        self._unsent = memoryview(request)
+        line = self._line(deadline, seconds)
+        if line.startswith(b"{"):
+            kind, shape = read_header(line, runs)
+            content = self._exactly(math.prod(shape) * kind.itemsize, deadline, seconds)
+            outputs: Any = np.frombuffer(content, kind).astype(kind.newbyteorder("="), copy=False).reshape(shape)
+        else:
+            outputs = read_array(line, runs)
+        self._check_silence("after its answer")
+        if self._unsent:
+            raise AnswerError("answered before it had read the request", "read a line for each answer")
+        return outputs
+
+    def end(self, *, is_dying: bool = False) -> int | None:
+        """Its exit status where it has ended by itself, negative for a signal; None where it was killed."""
+        self._end.detach()
+        if is_dying:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_DEATH_THROES)
+        status = _stop(self._process, self._owner, 0.0)
+        for _ in range(1 + 1_000_000 // _CHUNK):  # what is left in the pipe
+            if self._is_listening:
+                self._listen()
+        _close(self._process)
+        return status
+
+    def _line(self, deadline: float, seconds: float) -> bytes:
+        start = 0
+        while (end := self._answer.find(b"\n", start)) < 0:
+            start = len(self._answer)
+            if start > MOST_BYTES:
+                raise AnswerError(
+                    f"wrote {start} bytes without the end of a line, which begin with {shown(self._answer)}"
+                )
+            self._serve(deadline, seconds)
+        return bytes(self._take(end + 1)[:-1])
+
+    def _exactly(self, size: int, deadline: float, seconds: float) -> bytearray:
+        if size > MOST_BYTES:
+            raise AnswerError(f"announced {size} bytes", f"the most in an answer is {MOST_BYTES}")
+        while len(self._answer) < size:
+            self._serve(deadline, seconds, size)
+        return self._take(size)
+
+    def _take(self, size: int) -> bytearray:
+        taken = self._answer[:size]
+        del self._answer[:size]
+        return taken
+
+    def _check_silence(self, when: str) -> None:
+        """An answer with too much in it is found here, or before the next request at the latest."""
+        if not self._answer:
+            self._answer += self._stdout.read(_CHUNK) or b""
+        if self._answer:
+            raise AnswerError(f"wrote {shown(self._answer)} {when}")
+
+    def _serve(self, deadline: float, seconds: float, size: int | None = None) -> None:
+        """Waits until a pipe has something, and reads or writes what is possible."""
+        left = deadline - time.monotonic()
+        poll = select.poll()
+        poll.register(self._stdout, select.POLLIN)
+        if self._is_listening:
+            poll.register(self._stderr, select.POLLIN)
+        if self._unsent:
+            poll.register(self._stdin, select.POLLOUT)
+        ready = {number for number, _ in poll.poll(math.ceil(1000 * left))} if left > 0 else set()
+        if not ready:
+            came = f"{len(self._answer)} bytes" + (f" of {size}" if size is not None else "")
+            unread = f", and {len(self._unsent)} bytes of the request were not read" if self._unsent else ""
+            raise AnswerError(
+                f"did not answer within {seconds:g} seconds ({came} came{unread})",
+                f"raise seconds={seconds:g}, which are for a whole block and for starting the program, or end what it "
+                "writes with a line break and flush it",
+            )
+        if self._stderr.fileno() in ready:
+            self._listen()
+        if self._stdin.fileno() in ready:
+            self._write()
+        if self._stdout.fileno() in ready:
+            chunk = self._stdout.read(_CHUNK)
+            if chunk == b"":
+                self._raise_closed("output")
+            self._answer += chunk or b""
+
+    def _write(self) -> None:
+        try:
+            self._unsent = self._unsent[self._stdin.write(self._unsent) or 0 :]
+        except BrokenPipeError:
+            self._raise_closed("input")
+
+    def _raise_closed(self, which: str) -> None:
+        came = f" ({len(self._answer)} bytes came: {shown(self._answer)})" if self._answer else ""
+        when = f" before its answer was complete{came}"
+        raise AnswerError(f"closed its standard {which}", _UNTIL_THE_END, when=when, has_ended=True)
+
+    def _listen(self) -> None:
+        chunk = self._stderr.read(_CHUNK)
+        self._is_listening = chunk != b""
+        self._said += chunk or b""
+        del self._said[:-_TAIL]
+
+
+def _pipes(process: subprocess.Popen[bytes]) -> list[IO[bytes]]:
+    return [pipe for pipe in (process.stdin, process.stdout, process.stderr) if pipe is not None]
+
+
+def _end(process: subprocess.Popen[bytes], owner: int) -> None:
+    _stop(process, owner, _PATIENCE)
+    _close(process)
+
+
+def _stop(process: subprocess.Popen[bytes], owner: int, patience: float) -> int | None:
+    """Ends a process and its group; its exit status, None where it had to be killed."""
+    if os.getpid() != owner:  # of a forked process the parent's programs are none of its business
+        process.returncode = 0
+        return None
+    _pipes(process)[0].close()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(patience)
+    status = process.poll()
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    return status
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    for pipe in _pipes(process):
+        pipe.close()

@@ -1,0 +1,186 @@
+"""Mechanisms, aggregates and partition selection of PyDP, with the claim read from the object.
+
+PyDP cannot be seeded: its noise is of BoringSSL's generator, and an audit says that it is not replayable. Its objects
+cannot be copied to worker processes, so blocks are drawn in threads, one after the other: calls hold the interpreter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from ...audit.adjacency import AddRemove, Adjacency, Within
+from ...audit.claims import ApproxDP, Claim, PureDP
+from ...audit.errors import AdjacencyError, AuditError, ClaimError, MechanismError
+from ...audit.options import check_adjacency, check_claim_source
+from ...audit.outputs import Raised
+
+_RELEASES = ("add_noise", "quick_result", "should_keep")
+"""How a mechanism, an aggregate and a partition strategy are asked for one output."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PyDPMechanism:
+    """A PyDP object as a block sampler; `from_pydp` makes one.
+
+    Attributes
+    ----------
+    make : callable
+        Returns the object for a block.
+    release : callable
+        From the object and a dataset to one output.
+    claim : Claim
+    claim_source : str
+    adjacency : Adjacency
+    """
+
+    make: Callable[[], Any] = field(repr=False)
+    release: Callable[[Any, Any], Any] = field(repr=False)
+    claim: Claim
+    claim_source: str
+    adjacency: Adjacency
+    name: str
+
+    def __str__(self) -> str:
+        return f"PyDP {self.name}"
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> list[Any]:
+        """`size` outputs, by PyDP's own entropy; a run that raises is an output too, unless it is a TypeError."""
+        own = self.make()
+        rows = dataset.tolist() if isinstance(dataset, np.ndarray) else dataset
+        return [_released(self.release, own, rows) for _ in range(size)]
+
+
+def from_pydp(
+    make: Any,
+    *,
+    claim: Claim | None = None,
+    claim_source: str = "",
+    adjacency: Adjacency | None = None,
+    release: Callable[[Any, Any], Any] | None = None,
+) -> PyDPMechanism:
+    """A PyDP object with its claim (ε, or ε and δ), ready for `check` and `find_worst_pair`.
+
+    Parameters
+    ----------
+    make : callable or object
+        The object, such as ``Count(epsilon=1.0)``; or a function without parameters that makes one, which is called for
+        every block and, unlike the object, can be sent to worker processes.
+    claim : Claim, optional
+        By default what `epsilon` and `delta` of the object say.
+    claim_source : str
+        Of a claim that is given: where it is from.
+    adjacency : Adjacency, optional
+        By default what the object says: ``Within("l1", sensitivity)`` for `LaplaceMechanism`, ``Within("l2",
+        l2_sensitivity)`` for `GaussianMechanism`, ``AddRemove()`` for an aggregate to which a user contributes one
+        value (l0_sensitivity = linf_sensitivity = 1), ``Within("l1", 1)`` for the number of users of a partition.
+    release : callable, optional
+        From the object and a dataset to one output; by default ``add_noise(value)``, ``quick_result(rows)`` or
+        ``should_keep(users)``, whichever it has. With rows (user, value): ``lambda total, rows:
+        total.quick_result([value for _, value in rows])``.
+
+    Returns
+    -------
+    PyDPMechanism
+
+    Raises
+    ------
+    MechanismError
+        For what is no such object.
+    ClaimError
+        Where the object states no epsilon, as a `GaussianMechanism` made from a standard deviation.
+    AdjacencyError
+        Where it does not say what neighbours are.
+    AuditError
+        If PyDP cannot be imported.
+    """
+    _require_pydp()
+    made = make() if callable(make) else make
+    method = next((name for name in _RELEASES if hasattr(made, name)), None)
+    name = type(made).__name__
+    if method is None and release is None:
+        raise MechanismError(
+            f"make={make!r:.60} gives {name}, which has none of {', '.join(_RELEASES)}; use a mechanism, an aggregate "
+            "or a partition strategy of PyDP, or say how with release=.",
+            type=name,
+        )
+    if claim is None:
+        claim, claim_source = _claim_of(made, name)
+    return PyDPMechanism(
+        make=make if callable(make) else _Given(made),
+        release=_Release(str(method)) if release is None else release,
+        claim=claim,
+        claim_source=check_claim_source(claim_source),
+        adjacency=_adjacency_of(made, name) if adjacency is None else check_adjacency(adjacency),
+        name=name,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Given:
+    """Returns one object always: its calls take turns, as each holds the interpreter."""
+
+    made: Any
+
+    def __call__(self) -> Any:
+        return self.made
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Release:
+    method: str
+
+    def __call__(self, made: Any, dataset: Any) -> Any:
+        return getattr(made, self.method)(dataset)
+
+
+def _released(release: Callable[[Any, Any], Any], made: Any, rows: Any) -> Any:
+    try:
+        return release(made, rows)
+    except TypeError:  # a dataset of the wrong kind
+        raise
+    except Exception as error:
+        return Raised(type(error).__qualname__)
+
+
+def _require_pydp() -> None:
+    try:
+        import_module("pydp")
+    except ImportError as error:
+        raise AuditError(f"PyDP cannot be imported ({error}); use pip install 'dpaudit[pydp]'.") from error
+
+
+def _claim_of(made: Any, name: str) -> tuple[Claim, str]:
+    epsilon, delta = getattr(made, "epsilon", None), getattr(made, "delta", None) or 0.0
+    if not epsilon:
+        raise ClaimError(
+            f"epsilon={epsilon!r} of {name} is no claim; pass claim=, such as GaussianDP(sensitivity / std).",
+            epsilon=epsilon,
+        )
+    said = f"{'epsilon and delta' if delta else 'epsilon'} of {name}, python-dp {version('python-dp')}"
+    return (ApproxDP(epsilon, delta) if delta else PureDP(epsilon)), said
+
+
+def _adjacency_of(made: Any, name: str) -> Adjacency:
+    if hasattr(made, "l2_sensitivity"):
+        return Within("l2", made.l2_sensitivity)
+    if hasattr(made, "sensitivity"):
+        return Within("l1", made.sensitivity)
+    if hasattr(made, "should_keep"):
+        return Within("l1", 1.0)
+    # An aggregate without these bounds takes one value of each user.
+    bounds = [getattr(made, f"{norm}_sensitivity", 1) for norm in ("l0", "linf")]
+    if all(bound in (1, "Not set") for bound in bounds):
+        return AddRemove()
+    raise AdjacencyError(
+        f"a user contributes {bounds[1]} values to each of {bounds[0]} partitions of {name}, so neighbours differ in "
+        "all of a user's rows; pass adjacency=, such as UserLevel(0) for rows (user, value), with release= to take the "
+        "values out.",
+        l0_sensitivity=bounds[0],
+        linf_sensitivity=bounds[1],
+    )

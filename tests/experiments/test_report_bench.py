@@ -1,0 +1,41 @@
+"""The benchmark of reports: its quick form runs from end to end, and the sample has one of each kind."""
+
+import pytest
+
+from dpaudit.audit.verdicts import AuditResult, Verdict
+from dpaudit.experiments.cli import main
+from dpaudit.experiments.report_bench import REPORTS, _sample
+from dpaudit.experiments.report_sample import suite_of
+from dpaudit.reports import kinds_of
+
+
+def test_the_sample_has_every_verdict_and_every_kind_of_figure():
+    suite = _sample(1)
+    assert all(entry.is_met for entry in suite.entries)
+    assert {entry.result.verdict for entry in suite.entries} == set(Verdict)
+    kinds = {kind for entry in suite.entries for kind in kinds_of(entry)} | set(kinds_of(suite))
+    assert kinds >= {
+        "outputs", "ratio", "ratios", "profile", "trade-off", "bound", "series", "points", "forest", "distance",
+    }  # fmt: skip
+    audits = [entry.result for entry in suite.entries if isinstance(entry.result, AuditResult)]
+    assert any(result.low_bits for result in audits)
+    assert any(result.findings for result in audits)
+    assert any(entry.accepted for entry in suite.entries)
+
+
+def test_more_audits_have_names_of_their_own():
+    suite = suite_of(50, _sample(1))
+    assert len({entry.name for entry in suite.entries}) == len(suite.entries) == 50
+
+
+def test_the_quick_form(capsys, monkeypatch):
+    assert set(REPORTS.benches[0].names) >= {"HTML", "CSV"}
+    monkeypatch.setattr("sys.argv", ["dpaudit", "bench", "reports", "--quick", "--jobs", "1"])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 0
+    shown = capsys.readouterr().out
+    for form in REPORTS.benches[0].names:
+        assert f"| {form} | 4 | " in shown
+    assert "bytes <= 5e+06: met" in shown
+    assert "MISSED" not in shown

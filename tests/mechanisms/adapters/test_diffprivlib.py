@@ -1,0 +1,274 @@
+"""Mechanisms, tools and models of diffprivlib: their claims are read, kept by the correct ones, and noise replays."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import subprocess
+import sys
+
+import cloudpickle
+import numpy as np
+import pytest
+
+from dpaudit import ApproxDP, Local, PureDP, Replace, Rows, Verdict, Within, check, find_worst_pair
+from dpaudit.audit.errors import AdjacencyError, AuditError, ClaimError, MechanismError
+from dpaudit.audit.mechanism import as_sampler
+from dpaudit.mechanisms.adapters import from_diffprivlib, from_diffprivlib_tool
+
+try:
+    from diffprivlib import mechanisms, models, tools
+    from diffprivlib.mechanisms import transforms
+except ImportError as error:  # absent, or with a scikit-learn that it does not know
+    needs_diffprivlib = pytest.mark.skipif(True, reason=f"diffprivlib cannot be imported: {error}")
+    mechanisms = models = tools = transforms = None
+else:
+    needs_diffprivlib = pytest.mark.skipif(False, reason="")
+
+STEP = Within("l1", 1.0)
+
+
+def laplace(**options):
+    return mechanisms.Laplace(**{"epsilon": 1.0, "sensitivity": 1.0, **options})
+
+
+def choose(utilities, epsilon=1.0):
+    return mechanisms.Exponential(epsilon=epsilon, sensitivity=1.0, utility=list(utilities))
+
+
+def draw(adapter, dataset=0.0, size=50, seed=1):
+    return as_sampler(adapter).draw(dataset, size, np.random.default_rng(seed)).tolist()
+
+
+def audit(adapter, x, y, claim=None, **options):
+    options = {"alpha": 1e-6, "runs": 10_000, "jobs": 1, "bits": False, **options}
+    return check(adapter, x, y, claim=claim or adapter.claim, adjacency=adapter.adjacency, **options)
+
+
+def test_without_the_library_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "diffprivlib", None)
+    for adapt in (from_diffprivlib, from_diffprivlib_tool):
+        with pytest.raises(AuditError, match=r"pip install 'dpaudit\[diffprivlib\]', which brings the scikit-learn"):
+            adapt(print)
+
+
+def test_the_adapters_do_not_import_the_libraries():
+    code = (
+        "import sys; from dpaudit.mechanisms.adapters import from_diffprivlib, from_pydp, claim_from_event; "
+        "sys.exit(any(name in sys.modules for name in ('diffprivlib', 'pydp', 'dp_accounting')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@needs_diffprivlib
+@pytest.mark.parametrize(
+    ("make", "claim", "said"),
+    [
+        (laplace, PureDP(1.0), "epsilon of Laplace, diffprivlib "),
+        (lambda: laplace(delta=0.1), ApproxDP(1.0, 0.1), "epsilon and delta of Laplace, diffprivlib "),
+        (
+            lambda: mechanisms.Uniform(delta=0.1, sensitivity=1.0),
+            ApproxDP(0.0, 0.1, bound_on="delta"),
+            "epsilon and delta of Uniform, ",
+        ),
+        (
+            lambda: transforms.IntToString(mechanisms.Binary(epsilon=0.5, value0="0", value1="1")),
+            PureDP(0.5),
+            "epsilon of Binary, ",
+        ),
+    ],
+)
+def test_claims_are_read_from_the_object(make, claim, said):
+    adapter = from_diffprivlib(make(), adjacency=STEP)
+    assert adapter.claim == claim
+    assert adapter.claim_source.startswith(said)
+    assert adapter.adjacency == STEP
+
+
+@needs_diffprivlib
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda: from_diffprivlib(laplace(sensitivity=2)), AdjacencyError, r'use adjacency=Within\("l1", 2\), as its'),
+        (
+            lambda: from_diffprivlib(mechanisms.Binary(epsilon=1, value0="a", value1="b")),
+            AdjacencyError,
+            r"use adjacency=Local\(\)",
+        ),
+        (lambda: from_diffprivlib(laplace(), query=len), AdjacencyError, r"AddRemove\(\) or Replace\(\) for rows"),
+        (lambda: from_diffprivlib(mechanisms.Laplace, adjacency=STEP), MechanismError, "is no mechanism"),
+        (lambda: from_diffprivlib(3, adjacency=STEP), MechanismError, "mechanism=3 is no mechanism of diffprivlib"),
+        (lambda: from_diffprivlib(choose, adjacency=STEP), ClaimError, "example=None: a function has no epsilon"),
+        (lambda: from_diffprivlib(len, adjacency=STEP, example=[1]), MechanismError, "returned int for the example"),
+        (lambda: from_diffprivlib(laplace(epsilon=math.inf), adjacency=STEP), ClaimError, "epsilon=inf is not allowed"),
+        (lambda: from_diffprivlib_tool(tools.mean, adjacency=Replace()), ClaimError, "example=None: mean states"),
+        (lambda: from_diffprivlib_tool(tools.mean, example=[1], bounds=(0, 1)), AdjacencyError, r"Replace\(\), or"),
+        (lambda: from_diffprivlib_tool(models.PCA, example=[1]), MechanismError, "output=None says not what of a"),
+    ],
+)
+def test_what_is_missing_is_named(call, kind, message):
+    with pytest.raises(kind, match=message):
+        call()
+
+
+@needs_diffprivlib
+@pytest.mark.parametrize("random_state", [None, 7])
+def test_noise_follows_the_audits_generator(random_state):
+    mechanism = laplace(random_state=random_state)
+    adapter = from_diffprivlib(mechanism, adjacency=STEP)
+    assert draw(adapter) == draw(adapter)
+    assert draw(adapter) != draw(adapter, seed=2)
+    assert draw(cloudpickle.loads(cloudpickle.dumps(adapter))) == draw(adapter)
+    own = from_diffprivlib(mechanism, adjacency=STEP, seeded=False)
+    assert draw(own) != draw(own)
+    assert mechanism.random_state is random_state
+    assert isinstance(mechanism.randomise(0.0), float)  # the user's object still draws by itself
+
+
+@needs_diffprivlib
+def test_mechanisms_inside_transformers_are_seeded_too():
+    inner = mechanisms.Binary(epsilon=1.0, value0="0", value1="1")
+    adapter = from_diffprivlib(transforms.IntToString(inner), adjacency=Local())
+    assert draw(adapter, 0) == draw(adapter, 0) != draw(adapter, 0, seed=2)
+    assert set(draw(adapter, 0)) == {0, 1}
+    for kind in (mechanisms.Bingham, mechanisms.Staircase):  # which take another generator than the system's entropy
+        own = from_diffprivlib(kind(epsilon=1.0, sensitivity=1.0), adjacency=STEP, seeded=False)
+        value = np.eye(2) if kind is mechanisms.Bingham else 0.0
+        assert draw(own, value, 3) != draw(own, value, 3)
+
+
+CORRECT = {
+    "laplace": (laplace, {}, 0.0, 1.0),
+    "own entropy": (laplace, {"seeded": False}, 0.0, 1.0),
+    "discrete gaussian": (lambda: mechanisms.GaussianDiscrete(epsilon=1.0, delta=0.1), {}, 0, 1),
+    "binary": (lambda: mechanisms.Binary(epsilon=1.0, value0="a", value1="b"), {"adjacency": Local()}, "a", "b"),
+    "exponential": (
+        lambda: choose,
+        {"adjacency": Within("linf"), "example": [0.0]},
+        np.array([1.0, 0.0, 0.0]),
+        np.array([0.0, 1.0, 1.0]),
+    ),
+    "query": (
+        lambda: mechanisms.Geometric(epsilon=1.0),
+        {"adjacency": Replace(), "query": lambda rows: int(sum(rows)), "output": lambda noisy: min(noisy, 5)},
+        [1, 0],
+        [1, 1],
+    ),
+}
+
+
+@needs_diffprivlib
+@pytest.mark.parametrize("case", CORRECT)
+def test_correct_mechanisms_keep_their_claim_and_break_half_of_it(case):
+    make, options, x, y = CORRECT[case]
+    adapter = from_diffprivlib(make(), **{"adjacency": STEP, **options})
+    result = audit(adapter, x, y)
+    assert result.verdict is Verdict.NOT_REFUTED
+    assert not result.findings
+    assert result.is_replayable == options.get("seeded", True)
+    half = adapter.claim.with_strength(adapter.claim.strength / 2)
+    assert audit(adapter, x, y, half).is_refuted
+
+
+@needs_diffprivlib
+def test_the_object_at_hand_is_audited_and_not_one_made_anew():
+    mechanism = mechanisms.GaussianAnalytic(epsilon=1.0, delta=0.01, sensitivity=1.0)
+    adapter = from_diffprivlib(mechanism, adjacency=STEP)
+    mechanism._scale *= 0.01
+    assert not audit(adapter, 0.0, 1.0).is_refuted  # it was copied
+    assert audit(from_diffprivlib(mechanism, adjacency=STEP), 0.0, 1.0).is_refuted
+
+
+@needs_diffprivlib
+def test_exceptions_are_outputs_and_mistakes_are_errors():
+    adapter = from_diffprivlib(mechanisms.Binary(epsilon=1.0, value0="a", value1="b"), adjacency=Local())
+    assert audit(adapter, "a", "c").is_refuted
+    assert {str(output) for output in draw(adapter, "c")} == {"raises ValueError"}
+    with pytest.raises(MechanismError, match=r"TypeError.* must be a string"):
+        draw(adapter, 3)
+
+
+@needs_diffprivlib
+def test_a_claim_that_depends_on_the_data_is_an_error():
+    adapter = from_diffprivlib(lambda u: choose(u, epsilon=len(u)), example=[0.0], adjacency=Within("linf"))
+    with pytest.raises(ClaimError, match="the mechanism made for a dataset claims 2-DP, the example's 1-DP"):
+        draw(adapter, [0.0, 1.0])
+    mean = from_diffprivlib_tool(
+        lambda rows, epsilon, **rest: tools.mean(rows, epsilon=epsilon * len(rows), bounds=(0, 1), **rest),
+        example=[0.0],
+        adjacency=Replace(),
+        epsilon=0.5,
+    )
+    assert mean.claim == PureDP(0.5)
+    with pytest.raises(ClaimError, match=r"spent 1-DP on a dataset, and 0\.5-DP on the example"):
+        mean([0.0, 1.0], np.random.default_rng(1))
+
+
+@needs_diffprivlib
+def test_tools_have_the_claim_of_their_accountant():
+    mean = from_diffprivlib_tool(tools.mean, example=[0.0, 1.0], adjacency=Replace(), epsilon=2.0, bounds=(0, 1))
+    assert mean.claim == PureDP(2.0)
+    assert mean.claim_source.startswith("BudgetAccountant().total() after mean, diffprivlib ")
+    assert draw(mean, [0.0, 1.0]) == draw(mean, [0.0, 1.0]) != draw(mean, [0.0, 1.0], seed=2)
+    result = audit(mean, [0.0, 0.0], [0.0, 1.0], runs=4_000)
+    assert result.verdict is Verdict.NOT_REFUTED
+    assert result.is_replayable
+    assert audit(mean, [0.0, 0.0], [0.0, 1.0], PureDP(1.0), runs=4_000).is_refuted
+    own = from_diffprivlib_tool(
+        tools.mean, example=[0.0], adjacency=Replace(), seeded=False, epsilon=1.0, bounds=(0, 1)
+    )
+    assert draw(own, [0.5]) != draw(own, [0.5])
+    whole = from_diffprivlib_tool(
+        tools.histogram,
+        example=[0.0],
+        adjacency=Replace(),
+        output=lambda found: found[0],
+        epsilon=1.0,
+        bins=2,
+        range=(0, 1),
+    )
+    assert {len(counts) for counts in draw(whole, [0.1, 0.9])} == {2}
+
+
+@needs_diffprivlib
+def test_models_are_fitted_with_and_without_a_target():
+    rows = [(0.2, 0.5), (1.0, 1.0)]
+    scaler = from_diffprivlib_tool(
+        models.StandardScaler, example=rows, adjacency=Replace(), output=lambda model: model.mean_, bounds=(0, 1)
+    )
+    assert np.shape(draw(scaler, rows, 3)) == (3, 2)
+    assert np.shape(draw(regression(bounds_X=(-1, 1)), rows, 3)) == (3, 1)
+
+
+def regression(**options):
+    options = {"epsilon": 1.0, "bounds_y": (0, 1), "fit_intercept": False, **options}
+    rows = [(0.2, 0.5), (1.0, 1.0)]
+    return from_diffprivlib_tool(
+        models.LinearRegression, example=rows, adjacency=Replace(), output=lambda model: model.coef_, **options
+    )
+
+
+@needs_diffprivlib
+@pytest.mark.parametrize(("bounds", "is_refuted"), [((0, 1), True), ((-1, 1), False)])
+def test_the_search_finds_the_sensitivity_that_is_missing(bounds, is_refuted):
+    """Diffprivlib 0.6.6 takes the square of the lower bound for the sensitivity of x², which here is 0."""
+    adapter = regression(bounds_X=bounds)
+    found = find_worst_pair(
+        adapter,
+        Rows(low=(0.1, 0.0), high=(1.0, 1.0), most=2),  # all x at 0 leave nothing to minimise
+        claim=adapter.claim,
+        adjacency=adapter.adjacency,
+        runs=400,
+        search_runs=1600,
+        alpha=1e-6,
+        jobs=1,
+        bits=False,
+    )
+    assert found.is_refuted == is_refuted
+
+
+def test_the_library_is_found_where_it_is_installed():
+    """The wrong twin of the skips above: they must not hide a library that is there and cannot be imported."""
+    if mechanisms is None and importlib.util.find_spec("diffprivlib") is not None:
+        with pytest.raises(AuditError, match=r"cannot be imported \(.+\)"):
+            from_diffprivlib(print)

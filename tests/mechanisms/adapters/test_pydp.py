@@ -1,0 +1,161 @@
+"""PyDP's mechanisms, aggregates and partition strategies: what their claims are, and that they keep them."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+import cloudpickle
+import numpy as np
+import pytest
+
+from dpaudit import AddRemove, ApproxDP, GaussianDP, PureDP, UserLevel, Verdict, Within, check
+from dpaudit.audit.errors import AdjacencyError, AuditError, ClaimError, MechanismError
+from dpaudit.audit.mechanism import as_sampler
+from dpaudit.mechanisms.adapters import from_pydp
+
+needs_pydp = pytest.mark.skipif(importlib.util.find_spec("pydp") is None, reason="PyDP is not installed")
+
+
+def laplace():
+    from pydp.algorithms.numerical_mechanisms import LaplaceMechanism
+
+    return LaplaceMechanism(1.0, 2.0)
+
+
+def gaussian():
+    from pydp.algorithms.numerical_mechanisms import GaussianMechanism
+
+    return GaussianMechanism(1.0, 0.1, 2.0)
+
+
+def count(**options):
+    from pydp.algorithms.laplacian import Count
+
+    return Count(**{"epsilon": 1.0, **options})
+
+
+def total(**options):
+    from pydp.algorithms.laplacian import BoundedSum
+
+    return BoundedSum(**{"epsilon": 1.0, "lower_bound": 0.0, "upper_bound": 2.0, "dtype": "float", **options})
+
+
+def mean():
+    from pydp.algorithms.laplacian import BoundedMean
+
+    return BoundedMean(epsilon=1.0, lower_bound=0.0, upper_bound=1.0, dtype="float")
+
+
+def partition(strategy="laplace"):
+    from pydp.algorithms.partition_selection import create_partition_strategy
+
+    return create_partition_strategy(strategy, 1.0, 0.01, 1)
+
+
+def by_user(made, rows):
+    return made.quick_result([value for _, value in rows])
+
+
+def audit(adapter, x, y, claim=None, runs=20_000):
+    claim = adapter.claim if claim is None else claim
+    return check(adapter, x, y, claim=claim, adjacency=adapter.adjacency, alpha=1e-6, runs=runs, jobs=1, bits=False)
+
+
+def test_without_the_library_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pydp", None)
+    with pytest.raises(AuditError, match=r"pip install 'dpaudit\[pydp\]'"):
+        from_pydp(print)
+
+
+@needs_pydp
+@pytest.mark.parametrize(
+    ("make", "claim", "adjacency", "said"),
+    [
+        (laplace, PureDP(1.0), Within("l1", 2.0), "epsilon of LaplaceMechanism, python-dp "),
+        (gaussian, ApproxDP(1.0, 0.1), Within("l2", 2.0), "epsilon and delta of GaussianMechanism, python-dp "),
+        (count, PureDP(1.0), AddRemove(), "epsilon of Count, python-dp "),
+        (partition, ApproxDP(1.0, 0.01), Within("l1", 1.0), "epsilon and delta of LaplacePartition"),
+    ],
+)
+def test_claim_and_neighbours_are_read_from_the_object(make, claim, adjacency, said):
+    for source in (make, make()):
+        adapter = from_pydp(source)
+        assert (adapter.claim, adapter.adjacency) == (claim, adjacency)
+        assert adapter.claim_source.startswith(said)
+
+
+@needs_pydp
+@pytest.mark.parametrize(
+    ("call", "kind", "message"),
+    [
+        (lambda: from_pydp(3), MechanismError, "make=3 gives int, which has none of add_noise, quick_result"),
+        (lambda: from_pydp(count(linf_sensitivity=3)), AdjacencyError, r"contributes 3 values to each of 1 partitions"),
+        (lambda: from_pydp(count(l0_sensitivity=2)), AdjacencyError, r"1 values to each of 2 partitions of Count"),
+        (
+            lambda: from_pydp(type(gaussian()).create_from_standard_deviation(1.0)),
+            ClaimError,
+            r"epsilon=0.0 of GaussianMechanism is no claim; pass claim=",
+        ),
+    ],
+)
+def test_what_the_object_does_not_say_is_named(call, kind, message):
+    with pytest.raises(kind, match=message):
+        call()
+
+
+CORRECT = {
+    "laplace": (laplace, {}, 0.0, 2.0),
+    "laplace of whole numbers": (laplace, {}, 0, 2),
+    "gaussian": (gaussian, {}, 0.0, 2.0),
+    "of a known scale": (
+        lambda: type(gaussian()).create_from_standard_deviation(2.0),
+        {"claim": GaussianDP(0.5), "claim_source": "by hand", "adjacency": Within("l2")},
+        0.0,
+        1.0,
+    ),
+    "count": (count, {}, [1, 1], [1]),
+    "sum of an array": (total, {}, np.array([1.0, 2.0]), np.array([1.0])),
+    "users": (
+        lambda: count(linf_sensitivity=2),
+        {"adjacency": UserLevel(0), "release": by_user},
+        [(0, 1), (1, 1), (1, 1)],
+        [(0, 1)],
+    ),
+}
+
+
+@needs_pydp
+@pytest.mark.parametrize("case", CORRECT)
+def test_they_keep_their_claim_and_break_half_of_it(case):
+    make, options, x, y = CORRECT[case]
+    adapter = from_pydp(make, **options)
+    result = audit(adapter, x, y)
+    assert result.verdict is Verdict.NOT_REFUTED
+    assert not result.findings
+    assert not result.is_replayable
+    assert audit(adapter, x, y, adapter.claim.with_strength(adapter.claim.strength / 2)).is_refuted
+
+
+@needs_pydp
+def test_a_strategy_decides_and_a_mean_splits_its_budget():
+    assert set(as_sampler(from_pydp(partition)).draw(5, 200, np.random.default_rng(1))) == {False, True}
+    assert not audit(from_pydp(partition), 1, 0).is_refuted
+    assert not audit(from_pydp(mean), [1.0, 0.0], [1.0], runs=4_000).is_refuted
+
+
+@needs_pydp
+def test_functions_can_be_sent_to_workers_and_objects_cannot():
+    sent = cloudpickle.loads(cloudpickle.dumps(from_pydp(count)))
+    assert len(sent.sample([1], 3, np.random.default_rng(1))) == 3
+    with pytest.raises(TypeError, match="pickle"):
+        cloudpickle.dumps(from_pydp(count()))
+
+
+@needs_pydp
+def test_exceptions_are_outputs_and_mistakes_are_errors():
+    guessing = from_pydp(lambda: total(lower_bound=None, upper_bound=None))  # too few rows to find bounds
+    outputs = as_sampler(guessing).draw([1.0, 2.0], 5, np.random.default_rng(1))
+    assert {str(output) for output in outputs} == {"raises RuntimeError"}
+    with pytest.raises(MechanismError, match="TypeError"):
+        as_sampler(from_pydp(count)).draw(["one"], 5, np.random.default_rng(1))
