@@ -84,7 +84,8 @@ def refuse_if_all_raised(plan: Plan, x: Outputs, y: Outputs) -> None:
         return
     reason: Exception | None = None
     try:
-        plan.sampler.call(plan.x, plan.generator("pilot", "x", 0))
+        size = (1,) if plan.sampler.is_block else ()
+        plan.sampler.call(plan.x, *size, plan.generator("pilot", "x", 0))
     except Exception as error:
         reason = error
     raise MechanismError(

@@ -43,7 +43,7 @@ def claim_from_event(
     --------
     >>> from dp_accounting import GaussianDpEvent, LaplaceDpEvent, SelfComposedDpEvent
     >>> claim = claim_from_event(SelfComposedDpEvent(LaplaceDpEvent(noise_multiplier=4.0), 4))
-    >>> round(claim.deltas[0], 3), min(claim.deltas)
+    >>> round(claim.deltas[0], 3), round(min(claim.deltas), 9)
     (0.184, 0.0)
     """
     try:

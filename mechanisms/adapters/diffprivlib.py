@@ -1,8 +1,8 @@
 """Mechanisms, tools and models of diffprivlib, with the claim read from the object or from its budget accountant.
 
-A mechanism draws one run at a time, in some ten microseconds of Python: its block sampler loops over it, which costs a
-third less than single runs that each seed a copy. Threads do not speed it up; `joblib.parallel_config("loky")` does,
-where there are many cores. A tool or a model is a function of a single run, and runs in processes by itself.
+A mechanism draws one run at a time, in five to ten microseconds of Python. Its block sampler loops over it: single
+runs, each with a copy of its own, take half as long again. Threads share the interpreter and gain nothing; with
+`joblib.parallel_config("loky")` blocks go to processes. A tool or a model, a function of a single run, does by itself.
 """
 
 from __future__ import annotations
@@ -392,7 +392,6 @@ def _checked(adjacency: Adjacency | None, name: str, natural: str) -> Adjacency:
 
 
 def _natural_adjacency(mechanism: Any, takes_values: bool) -> str:
-    """What to suggest, in words."""
     sensitivity = getattr(_innermost(mechanism), "sensitivity", None)
     if takes_values and sensitivity:
         return f'Within("l1", {sensitivity:g}), as its sensitivity is {sensitivity:g}'

@@ -201,7 +201,7 @@ def test_a_claim_that_depends_on_the_data_is_an_error():
     )
     assert mean.claim == PureDP(0.5)
     with pytest.raises(ClaimError, match=r"spent 1-DP on a dataset, and 0\.5-DP on the example"):
-        mean([0.0, 1.0], np.random.default_rng(1))
+        draw(mean, [0.0, 1.0])
 
 
 @needs_diffprivlib
