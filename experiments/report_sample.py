@@ -61,7 +61,7 @@ def choose(utilities: tuple[float, ...], size: int, rng: np.random.Generator) ->
 
 def sample_suite(*, seed: int = 0, jobs: int | None = None) -> Suite:
     """Audits and statements of every kind and verdict, in ten seconds or so."""
-    environment = {"command": "dpaudit bench report"}
+    environment = {"command": "dpaudit bench reports"}
     return Suite(title="A report with one of each kind", entries=tuple(_entries(seed, jobs)), environment=environment)
 
 
