@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from .confidence import confidence
 from .errors import OptionError
 from .inference.bands import Band, confidence_band
 from .inference.divergence import renyi_lower
@@ -92,5 +93,5 @@ class CellCounts:
         largest = self.maximum()
         return (
             f"largest log ratio of a cell in [{largest.lower:.4g}, {largest.upper:.4g}] "
-            f"({100 * (1 - self.alpha):.12g}% confidence; {self.scope})"
+            f"({confidence(self.alpha)}; {self.scope})"
         )

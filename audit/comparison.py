@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .inference.counts import check_alpha
@@ -98,12 +98,11 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
     if now.verdict is not was.verdict and (before.accepted is None or not now.is_refuted):
         changes.append(f"the verdict was {was.verdict.value} and is {now.verdict.value}")
     if before.accepted is not None:
-        bound = now.bound if isinstance(now, AuditResult) else 0.0
         if now.verdict is Verdict.INCONCLUSIVE:
             notes.append(f"it is not decided whether the finding is still there that is {before.accepted}")
         elif not now.is_refuted:
             notes.append(f"a finding that is no longer found is {before.accepted}")
-        elif before.accepted.covers(bound, today):
+        elif replace(after, accepted=before.accepted).is_excused(today):
             notes.append(str(before.accepted))
         else:
             changes.append(f"the finding was {before.accepted}; that does not cover it")

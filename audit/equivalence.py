@@ -20,6 +20,7 @@ from .cells import OutcomeCells, learn_cells
 from .check import check
 from .claims import ApproxDP, PureDP
 from .conclusion import versions as library_versions
+from .confidence import confidence
 from .datasets import summarise
 from .distinguishers import choose_event
 from .equivalence_result import Equivalence, EquivalenceResult, event_counts_in_words
@@ -318,8 +319,8 @@ def assert_same_distribution(
     if result.verdict is Verdict.REFUTED:
         raise AssertionError(
             f"{names[0]} and {names[1]} differ: {event_counts_in_words(result.event, result.counts, *names)}; "
-            f"a likelihood ratio of at least {math.exp(min(result.bound, 700.0)):.4g} ({100 * (1 - alpha):.12g}% "
-            f"confidence, p-value {result.p_value:.2g}); {_how_to_repeat(result)}"
+            f"a likelihood ratio of at least {math.exp(min(result.bound, 700.0)):.4g} ({confidence(alpha)}, "
+            f"p-value {result.p_value:.2g}); {_how_to_repeat(result)}"
         )
     if result.verdict is Verdict.INCONCLUSIVE:
         raise AssertionError(f"cannot tell whether {names[0]} and {names[1]} differ: {result}\n  seed={result.seed}")

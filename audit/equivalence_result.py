@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from .cell_counts import CellCounts
+from .confidence import confidence as confidence_words
 from .distinguishers import Direction
 from .errors import OptionError
 from .events import Event
@@ -155,7 +156,7 @@ class EquivalenceResult:
         return float(observed - ndtri(min(self.cells.alpha, LARGEST_LEVEL)) / math.sqrt(2.0 * n))
 
     def __str__(self) -> str:
-        confidence = f"{100 * (1 - self.alpha):.12g}% confidence"
+        confidence = confidence_words(self.alpha)
         distance, margin = "total variation distance", f"margin {self.margin:.4g}"
         lower, upper = _rounded(self.lower, math.floor), _rounded(self.upper, math.ceil)
         if self.verdict is Equivalence.SHOWN:

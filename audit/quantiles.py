@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from .confidence import confidence
 from .goodness_of_fit import ks_radius
 from .noise_laws import GRID, NoiseLaw
 from .statements import Series
@@ -42,7 +43,7 @@ def quantile_series(values: Array, law: NoiseLaw, *, alpha: float) -> Series:
         lower=tuple(_observed(values, levels - radius).tolist()),
         upper=tuple(_observed(values, levels + radius).tolist()),
         stated=tuple(places.tolist()),
-        intervals=f"Kolmogorov-Smirnov band, all of it at {100 * (1 - alpha):.12g}% confidence whatever the law",
+        intervals=f"Kolmogorov-Smirnov band, all of it at {confidence(alpha)} whatever the law",
     )
 
 

@@ -85,6 +85,11 @@ class Entry:
     def is_met(self) -> bool:
         return self.expected is None or self.result.verdict is self.expected
 
+    def is_excused(self, day: datetime.date) -> bool:
+        """Whether it is refuted, and that is accepted on a day."""
+        bound = self.result.bound if isinstance(self.result, AuditResult) else 0.0
+        return self.result.is_refuted and self.accepted is not None and self.accepted.covers(bound, day)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
@@ -163,14 +168,14 @@ _ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthC
 
 def told_apart(suite: Suite) -> list[str]:
     """The names of the entries; of those that several have, the later ones get a number."""
-    found: list[str] = []
+    found: dict[str, None] = {}
     for entry in suite.entries:
         name, n = entry.name, 1
         while name in found:
             n += 1
             name = f"{entry.name} #{n}"
-        found.append(name)
-    return found
+        found[name] = None
+    return list(found)
 
 
 def to_json(suite: Suite) -> str:

@@ -15,6 +15,7 @@ from scipy.special import logit, logsumexp
 
 from .calibration import draw_runs
 from .conclusion import versions
+from .confidence import confidence
 from .errors import DatasetError, MechanismError, OptionError
 from .inference.binomial import probability_limits
 from .inference.counts import check_alpha
@@ -174,18 +175,17 @@ def slope_points(u: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], slop
 
 def _series(points: list[Point], u: npt.NDArray[np.float64], alpha: float) -> Series:
     """Log-probabilities of the candidates below the best, less that of the best, from the slopes to it."""
-    steps = np.sort(u[u < u.max()] - u.max())
-    order = np.argsort(u[u < u.max()], kind="stable")
-    pairs = [points[1 + place] for place in order]
+    below = (u[u < u.max()] - u.max()).tolist()
+    pairs = sorted(zip(below, points[1:], strict=True), key=lambda pair: pair[0])
     return Series(
         x_name="utility less the best one",
         y_name="log of the probability over that of the best",
-        x=tuple(steps.tolist()),
-        estimate=tuple(pair.estimate * step for pair, step in zip(pairs, steps.tolist(), strict=True)),
-        lower=tuple(pair.upper * step for pair, step in zip(pairs, steps.tolist(), strict=True)),
-        upper=tuple(pair.lower * step for pair, step in zip(pairs, steps.tolist(), strict=True)),
-        stated=tuple(pair.low * step for pair, step in zip(pairs, steps.tolist(), strict=True)),
-        intervals=f"exact, all together at {100 * (1 - alpha / 2):.12g}% confidence",
+        x=tuple(step for step, _ in pairs),
+        estimate=tuple(point.estimate * step for step, point in pairs),
+        lower=tuple(point.upper * step for step, point in pairs),  # a step is negative
+        upper=tuple(point.lower * step for step, point in pairs),
+        stated=tuple(point.low * step for step, point in pairs),
+        intervals=f"exact, all together at {confidence(alpha / 2)}",
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from .confidence import confidence as confidence_words
 from .errors import OptionError
 from .provenance import Provenance
 from .verdicts import Verdict
@@ -211,7 +212,7 @@ class StatementResult:
         return self.alpha if self.is_refuted else 1.0
 
     def __str__(self) -> str:
-        worst, confidence = self.worst, f"{100 * (1 - self.alpha):.12g}% confidence"
+        worst, confidence = self.worst, confidence_words(self.alpha)
         quantity = f"{self.quantity} at {worst.at}" if worst.at else self.quantity
         text = f"{self.verdict.name.replace('_', ' ')}: {quantity} in {worst.interval}, {worst.allowed} ({confidence})"
         if self.verdict is Verdict.INCONCLUSIVE and not self.notes:

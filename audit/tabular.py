@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .errors import AuditError
 from .records import Entry, Suite
+from .statements import StatementResult
 from .verdicts import AuditResult
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def _row(entry: Entry, adjusted: float) -> dict[str, Scalar]:
         "is_met": None if entry.expected is None else entry.is_met,
         "adjusted_p_value": adjusted,
         "notes": "; ".join(result.notes),
-        "seconds": _seconds(result.environment.get("seconds")),
+        "seconds": seconds(result),
         "versions": ", ".join(f"{name} {version}" for name, version in result.versions),
     }
     sources: tuple[Any, ...]
@@ -123,6 +124,9 @@ def _scalar(value: Any, kind: type[str] | type[int] | type[float] | type[bool]) 
     return kind(value.value if isinstance(value, enum.Enum) else value)
 
 
-def _seconds(spent: Any) -> float | None:
-    """Seconds out of an environment, which may hold anything."""
-    return spent if isinstance(spent, (int, float)) and 0 <= spent <= sys.float_info.max else None
+def seconds(result: AuditResult | StatementResult) -> float | None:
+    """Seconds that a result took, where its environment, which may hold anything, says so."""
+    spent = result.environment.get("seconds")
+    if not isinstance(spent, (int, float)) or isinstance(spent, bool):
+        return None
+    return float(spent) if 0 <= spent <= sys.float_info.max else None

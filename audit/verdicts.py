@@ -11,6 +11,7 @@ from .bit_warning import LowBits
 from .bits import Bits
 from .cell_counts import CellCounts
 from .claims import Claim, GroupClaim
+from .confidence import confidence as confidence_words
 from .distinguishers import Direction
 from .errors import OptionError
 from .events import Event
@@ -237,7 +238,7 @@ class AuditResult:
         return f"{self.event} is {self.ratio:.3g} times likelier on {self.likelier_on}"
 
     def __str__(self) -> str:
-        claim, confidence = self.directed_claim, f"{100 * (1 - self.alpha):.12g}% confidence"
+        claim, confidence = self.directed_claim, confidence_words(self.alpha)
         claimed = f"claimed {claim.strength:.4g}{' per step' if isinstance(claim, GroupClaim) else ''}"
         if self.verdict is Verdict.REFUTED:
             found = claim.describe_strength(self.bound)

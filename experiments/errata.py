@@ -10,10 +10,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..audit.confidence import percent
 from ..audit.records import Suite
 from ..audit.statements import StatementResult
 from ..audit.verdicts import AuditResult
-from ..reports.terminal import number, percent
+from ..reports.terminal import number
 from .errata_texts import ERRATA, Erratum
 
 _CASE = re.compile(r"\{([A-Z]\d+-[^{}]+)\}")  # and not the exponents

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..audit.claims import GroupClaim
+from ..audit.confidence import percent
 from ..audit.provenance import ELSEWHERE
 from ..audit.records import Entry
 from ..audit.statements import StatementResult
 from ..audit.verdicts import AuditResult
-from .terminal import exact, expectation, number, other_way, p_text, percent, visible
+from .terminal import exact, expectation, number, other_way, p_text, visible
 
 Facts = list[tuple[str, str]]
 _POWER = 0.95  # of an audit that was given none

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..audit.comparison import Comparison
+from ..audit.confidence import percent
 from ..audit.pairs import show
 from ..audit.records import Entry
 from ..audit.search import WorstPair
 from ..audit.verdicts import AuditResult, Verdict
 from .audit_session import DEFAULTS, Settings
-from .terminal import number, other_way, percent, prose, visible
+from .terminal import number, other_way, prose, visible
 
 _ADVICE = {
     Verdict.REFUTED: "the claim does not hold on this pair: more is lost than was claimed",

@@ -188,8 +188,7 @@ class DPAudit:
         entry.result.environment["repeat"] = repetition(case, self._session.settings)
         self._session.entries[entry.name] = entry
         verdict, messages = entry.result.verdict, []
-        bound = entry.result.bound if isinstance(entry.result, AuditResult) else 0.0
-        if verdict is Verdict.REFUTED and (accepted is None or not accepted.covers(bound, datetime.date.today())):
+        if verdict is Verdict.REFUTED and not entry.is_excused(datetime.date.today()):
             messages.append(failure_message(entry, case, self._session.settings, self._script(entry, case)))
         elif verdict is Verdict.INCONCLUSIVE:
             messages.append(failure_message(entry, case, self._session.settings, None))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..audit.records import Entry
+from ..audit.tabular import seconds
 from ..audit.verdicts import AuditResult, Verdict
-from .terminal import MARKS, findable, found, number, seconds, stated, visible
+from .terminal import MARKS, findable, found, number, stated, visible
 
 _HEADINGS = ("audit", "claim", "bound", "finds", "runs", "seconds", "verdict")
 _WIDEST = 60

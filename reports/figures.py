@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..audit.cell_counts import CellCounts
+from ..audit.confidence import percent
 from ..audit.records import Entry, Suite
 from ..audit.statements import StatementResult
 from ..audit.verdicts import AuditResult
@@ -19,7 +20,7 @@ from .look_figure import draw_bound, stopped
 from .output_figures import claimed_epsilon, not_drawn, outputs_figure, usable_sketch
 from .series_figures import MOST_POINTS, draw_points, draw_series, drawn_points, fraction_outside
 from .svg import standalone_svg, svg
-from .terminal import number, percent, prose, symbol, visible
+from .terminal import number, prose, symbol, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

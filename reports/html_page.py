@@ -7,14 +7,16 @@ import datetime
 import functools
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from ..audit.comparison import Comparison
+from ..audit.confidence import percent
 from ..audit.options import check_jobs
 from ..audit.records import Entry, Suite
 from ..audit.statements import StatementResult
+from ..audit.tabular import seconds
 from ..audit.verdicts import AuditResult, Verdict
 from .audit_facts import facts, in_words
 from .figures import distance_figures, forest, svg
@@ -32,9 +34,7 @@ from .terminal import (
     held_together,
     number,
     p_text,
-    percent,
     prose,
-    seconds,
     sentences,
     stated,
     verdict_counts,
@@ -99,8 +99,8 @@ def html(
         script=Markup(_script()),
         n_audits=len(suite.entries),
         tiles=[(_style(verdict), MARKS[verdict], verdict.value, count) for verdict, count in counts.items()],
-        refuted=_refuted(suite),
-        warnings=_warnings(suite),
+        refuted=_anchors(suite, _is_news),
+        warnings=_anchors(suite, _has_telling_bits),
         has_expectations=any(entry.expected is not None for entry in suite.entries),
         has_exact=any(entry.exact is not None for entry in suite.entries),
         expectations=expectations(suite),
@@ -158,22 +158,20 @@ def _style(verdict: Verdict) -> str:
     return verdict.name.lower().replace("_", "-")
 
 
-def _refuted(suite: Suite) -> list[tuple[str, str]]:
-    """Anchors and names of the refuted, unless that was expected of them."""
-    return [
-        (f"audit-{index}", visible(entry.name, 100))
-        for index, entry in enumerate(suite.entries, 1)
-        if entry.result.is_refuted and entry.expected is not Verdict.REFUTED
-    ]
+def _anchors(suite: Suite, is_meant: Callable[[Entry], bool]) -> list[tuple[str, str]]:
+    """Anchors and names of the entries that are meant."""
+    numbered = enumerate(suite.entries, 1)
+    return [(f"audit-{index}", visible(entry.name, 100)) for index, entry in numbered if is_meant(entry)]
 
 
-def _warnings(suite: Suite) -> list[tuple[str, str]]:
-    """Anchors and names of what nobody may miss: audits whose low bits break the claim although the values may not."""
-    return [
-        (f"audit-{index}", visible(entry.name, 100))
-        for index, entry in enumerate(suite.entries, 1)
-        if isinstance(entry.result, AuditResult) and entry.result.low_bits is not None
-    ]
+def _is_news(entry: Entry) -> bool:
+    """Whether it is refuted, and that was not expected of it."""
+    return entry.result.is_refuted and entry.expected is not Verdict.REFUTED
+
+
+def _has_telling_bits(entry: Entry) -> bool:
+    """Whether low bits break the claim, although the verdict is about values."""
+    return isinstance(entry.result, AuditResult) and entry.result.low_bits is not None
 
 
 def _scope(suite: Suite) -> list[str]:

@@ -87,8 +87,7 @@ def _outcome(entry: Entry, day: datetime.date) -> Failure | Error | None:
     elif result.verdict is Verdict.INCONCLUSIVE:
         has_passed, kind = False, Error
     else:
-        bound = result.bound if isinstance(result, AuditResult) else 0.0
-        has_passed = not result.is_refuted or (entry.accepted is not None and entry.accepted.covers(bound, day))
+        has_passed = not result.is_refuted or entry.is_excused(day)
     if has_passed:
         return None
     outcome = kind(prose(str(result).splitlines()[0]), result.verdict.value)

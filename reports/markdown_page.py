@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from ..audit.comparison import Comparison
+from ..audit.confidence import percent
 from ..audit.records import Entry, Suite
 from ..audit.statements import StatementResult
 from ..audit.verdicts import AuditResult, Verdict
@@ -21,7 +22,6 @@ from .terminal import (
     number,
     other_way,
     p_text,
-    percent,
     prose,
     sentences,
     stated,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ..audit.claims import GroupClaim
 from ..audit.records import Entry, Suite
 from ..audit.statements import StatementResult
+from ..audit.tabular import seconds
 from ..audit.verdicts import AuditResult, Verdict
 
 if TYPE_CHECKING:
@@ -35,11 +36,6 @@ def number(value: float | None) -> str:
     if 9999.5 <= abs(value) < 1e9:
         return f"{value:,.0f}"
     return f"{value:.4g}"
-
-
-def percent(probability: float) -> str:
-    """A probability as a percentage that keeps its digits near 100%: ``95%``, ``99.999%``."""
-    return f"{100 * probability:.12g}%"
 
 
 def symbol(strength_name: str) -> str:
@@ -92,7 +88,7 @@ def acceptance(entry: Entry, today: datetime.date) -> str:
         return "not decided"
     if not result.is_refuted:
         return "no longer found: withdraw it"
-    if accepted.covers(result.bound if isinstance(result, AuditResult) else 0.0, today):
+    if entry.is_excused(today):
         return "accepted"
     if today > datetime.date.fromisoformat(accepted.until):
         return "has expired"
@@ -176,22 +172,14 @@ def findable(result: AuditResult | StatementResult) -> float | None:
 
     None of a statement, of an audit that a refutation stopped, and where a health check failed.
     """
-    is_stated = isinstance(result, AuditResult) and result.stopped != "refuted" and not result.findings
-    return result.resolution if isinstance(result, AuditResult) and is_stated else None
-
-
-def seconds(result: AuditResult | StatementResult) -> float | None:
-    """Seconds that the audit took, where they were recorded."""
-    spent = result.environment.get("seconds")
-    if isinstance(spent, int) and abs(spent) < 2**53:
-        return float(spent)
-    return spent if isinstance(spent, float) else None
+    if not isinstance(result, AuditResult) or result.stopped == "refuted" or result.findings:
+        return None
+    return result.resolution
 
 
 def lines(result: AuditResult) -> str:
     """One result in a few lines of plain text: verdict, event, counts, pair, runs."""
     pair, claim = result.pair, result.claim
-    seed = f"seed {result.seed}"
     how = f"{result.pilot_runs:,} of them to choose the event"
     if result.stopped is not None:
         how = "bet on as they came; the counts are of the last event in all of them"
@@ -202,7 +190,7 @@ def lines(result: AuditResult) -> str:
             f"  event  {visible(result.event_in_words)}",
             f"  counts {result.counts}; p-value {p_text(result.p_value)}, estimate {number(result.estimate)}",
             f"  pair   {visible(pair.x)} and {visible(pair.y)}: {visible(pair.difference)}; {visible(pair.adjacency)}",
-            f"  runs   {result.runs:,} on each dataset, {how}; {seed}",
+            f"  runs   {result.runs:,} on each dataset, {how}; seed {result.seed}",
             f"  error  {result.ledger}",
         ]
     )

@@ -22,7 +22,7 @@ from ...audit.adjacency import Adjacency
 from ...audit.claims import ApproxDP, Claim, PureDP
 from ...audit.errors import AdjacencyError, AuditError, ClaimError, MechanismError
 from ...audit.options import check_adjacency
-from ...audit.outputs import Raised
+from .single_runs import released
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -72,7 +72,11 @@ class DiffprivlibMechanism:
             values: tuple[Any, ...] = (self.query(dataset),)
         else:
             values = (dataset,) if is_given else ()
-        return [_released(own.randomise, values, self.output) for _ in range(size)]
+        return [released(self._run, own, *values) for _ in range(size)]
+
+    def _run(self, own: Any, *values: Any) -> Any:
+        found = own.randomise(*values)
+        return found if self.output is None else self.output(found)
 
     def _made(self, dataset: Any) -> Any:
         made = self.source(dataset)
@@ -297,16 +301,6 @@ def _call(function: Callable[..., Any], dataset: Any, options: dict[str, Any]) -
     if target is None or target.default is not target.empty:
         return model.fit(rows)
     return model.fit(rows[:, :-1], rows[:, -1])
-
-
-def _released(randomise: Callable[..., Any], values: tuple[Any, ...], output: Callable[[Any], Any] | None) -> Any:
-    try:
-        found = randomise(*values)
-        return found if output is None else output(found)
-    except TypeError:  # diffprivlib's answer to a dataset of the wrong kind
-        raise
-    except Exception as error:
-        return Raised(type(error).__qualname__)
 
 
 def _library() -> ModuleType:

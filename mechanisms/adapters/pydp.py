@@ -18,7 +18,7 @@ from ...audit.adjacency import AddRemove, Adjacency, Within
 from ...audit.claims import ApproxDP, Claim, PureDP
 from ...audit.errors import AdjacencyError, AuditError, ClaimError, MechanismError
 from ...audit.options import check_adjacency, check_claim_source
-from ...audit.outputs import Raised
+from .single_runs import released
 
 _RELEASES = ("add_noise", "quick_result", "should_keep")
 """How a mechanism, an aggregate and a partition strategy are asked for one output."""
@@ -53,7 +53,7 @@ class PyDPMechanism:
         """`size` outputs, by PyDP's own entropy; a run that raises is an output too, unless it is a TypeError."""
         own = self.make()
         rows = dataset.tolist() if isinstance(dataset, np.ndarray) else dataset
-        return [_released(self.release, own, rows) for _ in range(size)]
+        return [released(self.release, own, rows) for _ in range(size)]
 
 
 def from_pydp(
@@ -137,15 +137,6 @@ class _Release:
 
     def __call__(self, made: Any, dataset: Any) -> Any:
         return getattr(made, self.method)(dataset)
-
-
-def _released(release: Callable[[Any, Any], Any], made: Any, rows: Any) -> Any:
-    try:
-        return release(made, rows)
-    except TypeError:  # a dataset of the wrong kind
-        raise
-    except Exception as error:
-        return Raised(type(error).__qualname__)
 
 
 def _require_pydp() -> None:

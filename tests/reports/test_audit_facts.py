@@ -11,13 +11,14 @@ import pytest
 from dpaudit import PureDP, Verdict, check, check_outputs
 from dpaudit.audit.claims import GroupClaim
 from dpaudit.audit.comparison import compare
+from dpaudit.audit.confidence import percent
 from dpaudit.audit.errors import RecordError
 from dpaudit.audit.records import Entry, Suite, from_json, to_json
 from dpaudit.audit.recounts import Accepted
 from dpaudit.reports import html, markdown
 from dpaudit.reports.audit_facts import facts, repetition
 from dpaudit.reports.figures import distance_figures
-from dpaudit.reports.terminal import acceptance, found, held_together, other_way, percent
+from dpaudit.reports.terminal import acceptance, found, held_together, other_way
 
 TODAY = datetime.date(2027, 1, 31)
 
