@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -14,6 +15,7 @@ from .cells import learn_cells
 from .claims import Claim, ClaimAtDistance, claim_at
 from .conclusion import Settings, conclude, versions
 from .datasets import difference, is_empty, summarise
+from .distinguishers import Choice
 from .errors import DatasetError
 from .event_health import with_event_findings
 from .health import HealthCheck, checks_to_ignore, examine
@@ -38,13 +40,14 @@ from .outputs import Outputs, are_equal, merge
 from .pilot import pilot_notes, run_pilot
 from .provenance import provenance_of
 from .sampling import Plan, count_hits, plan_blocks, shapes_of
-from .sequential import late_batches, run_sequentially
+from .sequential import Look, late_batches, run_sequentially
 from .sizing import runs_for
 from .sketches import sketch
 from .stated import stated
 from .verdicts import CELL_SHARE, AuditResult, Pair
 
-_RUNS = 1_000_000
+_RUNS = 1_000_000  # where none are asked for
+_RUNS_IN_TIME = 10**10  # where the time ends the audit
 
 
 def check(
@@ -70,6 +73,7 @@ def check(
     ignore: str | Iterable[str] = (),
     keep_datasets: bool = False,
     progress: Callable[[int], None] | None = None,
+    on_look: Callable[[Look], None] | None = None,
 ) -> AuditResult:
     """Audits a mechanism's claim on one pair of datasets.
 
@@ -94,21 +98,22 @@ def check(
     runs : int, optional
         Runs on each dataset, those that choose the event included: one in twenty, at least 2,000 (half of a small
         number), and a third where the best event is rare. Of a sequential audit, the most that it may take. By
-        default what the `resolution` needs, or a million where none is given.
+        default what the `resolution` needs; without one a million, or what the `seconds` allow.
     alpha : float
         Allowed probability of refuting a correct mechanism, in (0, 1).
     seed : int or None
         Fixes every number, whatever the workers; None draws one, which the result records.
     resolution : float, optional
         Excess of the claim's strength that the audit has to be able to find; too few `runs` for it are INCONCLUSIVE.
-        Without `runs` the audit takes as many as it needs, and states the resolution that it then reached.
+        Without `runs` the audit takes as many as it needs, and states the resolution that it then reached; within the
+        `seconds`, if it can.
     power : float
         Probability with which it has to be found, in (0, 1).
     sequential : bool
         Whether to stop as soon as the claim is refuted. Nothing is lost in validity and little in power: where the
         claim holds, the smallest excess found is about 1.4 times that of a fixed number of runs.
     seconds : float, optional
-        Time after which a sequential audit stops, at the end of the batch in hand.
+        Time that a sequential audit may take: its last batch is cut to what fits.
     cells : int
         Number of cells of outputs to count besides, 0 for none, such as 32: the result then has the ratio of each cell,
         the privacy profile and the trade-off curve with a band. They take a tenth of alpha. Not for sequential audits.
@@ -127,6 +132,8 @@ def check(
         Whether the result stores the datasets as text; otherwise only type, size and difference.
     progress : callable, optional
         Called with the number of runs just finished.
+    on_look : callable, optional
+        Called after each batch of a sequential audit with its `Look`: the runs so far, the running bound, the p-value.
 
     Returns
     -------
@@ -173,11 +180,11 @@ def check(
     runs = None if runs is None else check_runs(runs)
     snapshot = take_snapshot(x, y)
     plan = plan_blocks(sampler, x, y, settings.seed, jobs)
-    if runs is None:
+    if runs is None and seconds is None:
         # The audit is sized for the resolution, so it states the one that it reached and never calls itself too small.
         runs, settings = _runs(plan, settings, sequential), replace(settings, resolution=None)
-    if sequential:
-        result = _check_sequentially(plan, settings, runs, seconds, ignored, progress)
+    if sequential or runs is None:  # a time limit is for sequential audits alone
+        result = _check_sequentially(plan, settings, runs, seconds, ignored, progress, on_look)
     else:
         result = _check_fixed(plan, settings, runs, cells, ignored, progress)
     findings = (*snapshot.examine(ignored), *result.findings)
@@ -246,18 +253,25 @@ def _check_fixed(
 def _check_sequentially(
     plan: Plan,
     settings: Settings,
-    runs: int,
+    runs: int | None,
     seconds: float | None,
     ignored: frozenset[HealthCheck],
     progress: Callable[[int], None] | None,
+    on_look: Callable[[Look], None] | None,
 ) -> AuditResult:
     """The audit that bets batch by batch and stops when the claim is refuted."""
-    course = run_sequentially(plan, settings.claim, runs, settings.alpha, seconds, progress, bits=settings.bits is True)
-    claim, directed, done = settings.claim, course.counts, course.looks[-1]
-    if course.choice.likelier_on == "y":
-        claim, directed = claim.reversed(), directed.swapped()
-    sizes = late_batches(done.runs)
-    rate = (directed.hits_y + 0.5) / (directed.runs_y + 1.0)
+    course = run_sequentially(
+        plan,
+        settings.claim,
+        _RUNS_IN_TIME if runs is None else runs,
+        settings.alpha,
+        seconds,
+        enough=_finds(settings) if runs is None and settings.resolution is not None else None,
+        progress=progress,
+        on_look=on_look,
+        bits=settings.bits is True,
+    )
+    done = course.looks[-1]
     x, y = merge(course.blocks_x, course.blocks_y)
     findings = examine((course.blocks_x, course.blocks_y), (course.main_x, course.main_y), ignored, paired=True)
     result = AuditResult(
@@ -272,7 +286,7 @@ def _check_sequentially(
         alpha=settings.alpha,
         p_value=done.p_value,
         bound=done.bound,
-        resolution=sequential_resolution(claim, sizes, rate, alpha=settings.alpha, power=settings.power),
+        resolution=_resolution(settings, course.choice, course.counts),
         power=settings.power,
         requested_resolution=settings.resolution,
         runs=done.runs,
@@ -289,6 +303,22 @@ def _check_sequentially(
         stopped=course.stopped,
     )
     return with_event_findings(result, x, y, ignored)
+
+
+def _finds(settings: Settings) -> Callable[[Choice, Counts], bool]:
+    """Whether the resolution that was asked for is reached."""
+    wanted = math.inf if settings.resolution is None else settings.resolution
+    return lambda choice, counts: _resolution(settings, choice, counts) <= wanted
+
+
+def _resolution(settings: Settings, choice: Choice, counts: Counts) -> float:
+    """What a sequential audit of so many runs would have found."""
+    claim, directed = settings.claim, counts
+    if choice.likelier_on == "y":
+        claim, directed = claim.reversed(), counts.swapped()
+    rate = (directed.hits_y + 0.5) / (directed.runs_y + 1.0)
+    sizes = late_batches(counts.runs_x)
+    return sequential_resolution(claim, sizes, rate, alpha=settings.alpha, power=settings.power)
 
 
 def _repeats(plan: Plan, block: Outputs) -> bool:

@@ -211,7 +211,14 @@ def find_worst_pair(
     budget = max(size, LEAST_SEARCH) if search_runs is None else _check_search_runs(search_runs)
     said = stated(mechanism, claim, adjacency, options.pop("claim_source", ""))
     adjacency = said.adjacency
-    bits = _check_options(options)["bits"] is True
+    whole = _check_options(options)
+    if whole["seconds"] is not None and runs is None and search_runs is None:
+        raise OptionError(
+            f"seconds={whole['seconds']:g} limits the audit of the pair that is found, not the search; say with "
+            "search_runs= how many executions the search may take.",
+            seconds=whole["seconds"],
+        )
+    bits = whole["bits"] is True
     judge = Judge(sampler, claim_at(said.claim, distance), size, check_test_alpha(alpha), seed, jobs, progress, bits)
     source = pairs_of(domain, adjacency, distance, derived_seed(seed, _EXAMPLES, 0))
     pool = new_pool(source, adjacency, distance, seed)

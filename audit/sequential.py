@@ -7,6 +7,7 @@ refuted when its wealth, averaged over both directions, reaches 1/alpha, at what
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -131,12 +132,18 @@ def run_sequentially(
     claim: Claim,
     runs: int,
     alpha: float,
-    seconds: float | None,
-    progress: Callable[[int], None] | None = None,
+    seconds: float | None = None,
     *,
+    enough: Callable[[Choice, Counts], bool] | None = None,
+    progress: Callable[[int], None] | None = None,
+    on_look: Callable[[Look], None] | None = None,
     bits: bool = False,
 ) -> Course:
-    """Draws batches until the claim is refuted, `runs` are done or the time is up; the batch in hand is finished.
+    """Draws batches until the claim is refuted, `runs` are done, they are `enough` or the time is up.
+
+    `enough` is asked after every batch, with the event in play and its hits so far. With a time limit the last batch is
+    cut to what is left at the pace of the one before. Sizes so depend on the past alone, as a bet has to, and an audit
+    of as many runs without a time limit is the same.
 
     Raises
     ------
@@ -156,8 +163,16 @@ def run_sequentially(
     most = _KEPT
     pace, has_checked = 0.0, False
     stopped: Stop = "runs"
-    for size in batch_sizes(runs):
+
+    def in_play() -> tuple[Choice, Counts]:
+        choice = state.leading()
+        counts = _recounted(choice.event, kept_x, kept_y, main[int(choice.likelier_on == "y")], choice.likelier_on)
+        return choice, counts
+
+    for planned in batch_sizes(runs):
         batch_started = time.perf_counter()
+        left = _runs_left(started, seconds, pace) if done > _FIRST else planned
+        size = min(planned, max(left, _FIRST // 2))
         batch = _spread(plan, size, pace)
         if done < most:
             new_x, new_y = draw_pilot(batch, size, first_block=n_blocks)
@@ -178,22 +193,24 @@ def run_sequentially(
         if progress is not None:
             progress(2 * size)
         looks.append(Look(done, state.bound, float(state.wealth.p_values()[decisive])))
-        is_last = done == runs
+        if on_look is not None:
+            on_look(looks[-1])
+        is_cut = size < planned or (done > _FIRST and _runs_left(started, seconds, pace) < _FIRST // 2)
+        is_last = done == runs or is_cut or (enough is not None and done > _FIRST and enough(*in_play()))
         if not has_checked and (done >= _RAISING or is_last):
             refuse_if_all_raised(plan, *merge(kept_x, kept_y))
             has_checked = True
         if state.bound > claim.strength:
             stopped = "refuted"
             break
-        if seconds is not None and done > _FIRST and time.perf_counter() - started >= seconds:
-            stopped = "time"
+        if is_last:
+            stopped = "time" if is_cut and done < runs else "runs"
             break
         growth = _RARELY if learned > _MANY else _OFTEN
-        if not is_last and learned < most and done >= min(growth * learned, most):
+        if learned < most and done >= min(growth * learned, most):
             learned = sum(map(len, kept_x))
             state = state.learned(*merge(kept_x, kept_y))
-    choice = state.leading()
-    counts = _recounted(choice.event, kept_x, kept_y, main[int(choice.likelier_on == "y")], choice.likelier_on)
+    choice, counts = in_play()
     return Course(
         looks=tuple(looks),
         stopped=stopped,
@@ -299,6 +316,13 @@ def _recounted(
         hits_y=event.count(y) + hits_q,
         runs_y=len(y) + main.runs,
     )
+
+
+def _runs_left(started: float, seconds: float | None, pace: float) -> int:
+    """Runs that the time allows at `pace` seconds a run."""
+    if seconds is None:
+        return sys.maxsize
+    return int(min((seconds - (time.perf_counter() - started)) / max(pace, 1e-12), sys.maxsize))
 
 
 def _spread(plan: Plan, size: int, pace: float) -> Plan:

@@ -82,7 +82,7 @@ def run(
             runs=runs,
             jobs=jobs,
             out=out,
-            watch=(lambda case, size: watch(case.name, 2 * size)) if watch else None,
+            watch=lambda case, size: watch(case.name, 2 * size).advance,
             environment=_environment(),
         )
     show(suite)
@@ -128,6 +128,10 @@ def audit(
             show_default=False,
         ),
     ] = None,
+    search_runs: Annotated[
+        int | None,
+        typer.Option(help="Executions that a search may take; by default as many as --runs.", show_default=False),
+    ] = None,
     epsilon: Annotated[float | None, typer.Option(help="Claimed epsilon.", show_default=False)] = None,
     delta: Annotated[float, typer.Option(help="Claimed delta.")] = 0.0,
     mu: Annotated[float | None, typer.Option(help="Claimed mu, for Gaussian DP.", show_default=False)] = None,
@@ -154,7 +158,8 @@ def audit(
     power: Power = 0.95,
     sequential: Annotated[bool, typer.Option(help="Stop as soon as the claim is refuted.")] = False,
     seconds: Annotated[
-        float | None, typer.Option(help="Time that a sequential audit may take.", show_default=False)
+        float | None,
+        typer.Option(help="Time that the audit may take, which makes it sequential.", show_default=False),
     ] = None,
     cells: Annotated[int, typer.Option(help="Cells to count for ratios and curves; 0 for none.")] = 0,
     bits: Annotated[
@@ -205,7 +210,7 @@ def audit(
         "seed": seed,
         "resolution": resolution,
         "power": power,
-        "sequential": sequential,
+        "sequential": sequential or seconds is not None,
         "seconds": seconds,
         "cells": cells,
         "bits": bits_from_option(bits),
@@ -215,15 +220,13 @@ def audit(
         "name": name,
     }
     with progress() as watch:
+        shown_while = watch(label, None if runs is None or sequential or search else 2 * runs)
+        options |= {"progress": shown_while.advance, "on_look": shown_while.look}
         if search is not None and x is None and y is None:
-            found = find_worst_pair(
-                mechanism, import_object(search), progress=watch(label, None) if watch else None, **options
-            )
+            found = find_worst_pair(mechanism, import_object(search), search_runs=search_runs, **options)
             result, shown = found.audit, str(found)
         elif search is None and x is not None and y is not None:
-            total = None if runs is None else 2 * runs
-            progress_of = watch(label, total) if watch else None
-            result = check(mechanism, read_dataset(x), read_dataset(y), progress=progress_of, **options)
+            result = check(mechanism, read_dataset(x), read_dataset(y), **options)
             pair = f"{result.pair.difference} ({result.pair.adjacency})"
             shown = f"{result}\n  event   {result.event_in_words}\n  pair    {pair}"
         else:

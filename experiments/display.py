@@ -3,11 +3,34 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
-Watch = Callable[[str, int | None], Callable[[int], None]]
+from ..audit.sequential import Look
+
+_EVERY = 10.0  # seconds between two lines, where standard error is no terminal
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What an audit calls while it is shown.
+
+    Attributes
+    ----------
+    advance : callable
+        For `progress` of `check`: takes the number of runs just finished, both datasets together.
+    look : callable
+        For `on_look` of `check`.
+    """
+
+    advance: Callable[[int], None]
+    look: Callable[[Look], None]
+
+
+Watch = Callable[[str, int | None], Shown]
 
 
 def console() -> Any:
@@ -18,25 +41,57 @@ def console() -> Any:
 
 
 @contextmanager
-def progress() -> Iterator[Watch | None]:
-    """A progress display with runs per second and time left; None where standard error is not a terminal."""
+def progress() -> Iterator[Watch]:
+    """A display on standard error: in a terminal runs per second, time left and the running bound of a sequential
+    audit, elsewhere a line every ten seconds.
+    """
     if not sys.stderr.isatty():
-        yield None
+        yield _in_lines
         return
     from rich.console import Console
     from rich.markup import escape
-    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.text import Text
 
     class Speed(ProgressColumn):
         def render(self, task: Any) -> Text:
-            return Text("" if not task.speed else f"{task.speed / 1e6:.3g} million runs/s")
+            return Text("" if not task.speed else f"{_amount(task.speed)} runs/s")
 
-    columns = (TextColumn("{task.description}"), BarColumn(), Speed(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), Speed(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as display:
 
-        def watch(name: str, total: int | None) -> Callable[[int], None]:
+        def watch(name: str, total: int | None) -> Shown:
             task = display.add_task(escape(name), total=total)
-            return lambda finished: display.update(task, advance=finished)
+            return Shown(
+                advance=lambda finished: display.update(task, advance=finished),
+                look=lambda look: display.update(task, description=escape(f"{name}: {_words(look)}")),
+            )
 
         yield watch
+
+
+def _in_lines(name: str, total: int | None) -> Shown:
+    """Lines for a log, of which a short audit writes none."""
+    last, done = time.monotonic(), 0
+
+    def say(text: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _EVERY:
+            last = time.monotonic()
+            print(f"{name}: {text}", file=sys.stderr, flush=True)
+
+    def advance(finished: int) -> None:
+        nonlocal done
+        done += finished
+        if total is not None:
+            say(f"{done:,} of {total:,} runs")
+
+    return Shown(advance=advance, look=lambda look: say(_words(look)))
+
+
+def _words(look: Look) -> str:
+    return f"{look.runs:,} runs on each dataset, running bound {look.bound:.4g}, p-value {look.p_value:.2g}"
+
+
+def _amount(number: float) -> str:
+    return f"{number / 1e6:.3g} million" if number >= 1e5 else f"{number:,.3g}"

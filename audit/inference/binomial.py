@@ -61,15 +61,22 @@ def row_slices(rows: int, columns: int) -> list[slice]:
 def _normal_tail(hits: Array, runs: int, p: Array, p_complement: Array) -> Array:
     mean, rest = (runs * p)[:, None], (runs * p_complement)[:, None]
     away = np.clip(hits - 1.0 - mean, -mean, rest)  # hits − 1 is the k of the theorem
-    divergence = _entropy_gain(away / mean) * mean + _entropy_gain(-away / rest) * rest
-    tail: Array = ndtr(-np.sign(away) * np.sqrt(2.0 * np.maximum(divergence, 0.0)))
+    divergence, other = _entropy_gain(away / mean), _entropy_gain(-away / rest)
+    divergence *= mean
+    other *= rest
+    divergence += other
+    z = np.sqrt(2.0 * np.maximum(divergence, 0.0, out=divergence), out=divergence)
+    tail: Array = ndtr(np.copysign(z, -away, out=z), out=z)
     return tail
 
 
 def _entropy_gain(u: Array) -> Array:
     """(1 + u) log(1 + u) − u, with its limit 1 at u = −1."""
-    gain: Array = (1.0 + u) * np.log1p(np.where(u > -1.0, u, 0.0)) - u
-    return np.where(u <= -1.0, 1.0, gain)
+    at_limit = u <= -1.0 if u.min() <= -1.0 else None
+    gain: Array = np.log1p(u if at_limit is None else np.where(at_limit, 0.0, u))
+    gain *= 1.0 + u
+    gain -= u
+    return gain if at_limit is None else np.where(at_limit, 1.0, gain)
 
 
 def _summed_tail(hits: Array, runs: int, p: Array, p_complement: Array) -> Array:

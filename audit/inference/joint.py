@@ -26,11 +26,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtri
 
-from ..claims import Claim
+from ..claims import ApproxDP, Claim, GaussianDP, PureDP
 from ..errors import OptionError
 from .binomial import Array, clopper_pearson, row_slices, upper_tail
 from .counts import Counts, check_alpha
@@ -41,6 +42,9 @@ GAMMA = 1e-10
 _CELL, _ROUGH_CELL = 0.03, 0.1  # width of cells and blocks in standard errors; the bound loses about as much of its gap
 _REACH = 7.0  # standard errors around a cell in which blocks are told apart; beyond lie 3e-12 of the probability
 _ANGLES = np.linspace(0.0, math.pi / 2, 9)  # directions in which the ellipse is checked against the boundary
+
+CLOSED_FORM = (PureDP, ApproxDP, GaussianDP)
+"""Claims whose boundary and strength are formulas."""
 
 
 def p_value(counts: Counts, claim: Claim, *, alpha: float = 0.05) -> float:
@@ -156,13 +160,26 @@ def strength_estimate(counts: Counts, claim: Claim) -> float:
 
 
 def largest_strength(
-    holds: Callable[[float], bool], limit: float, *, tolerance: float = 1e-7, start: float = 1.0
+    condition: Callable[[float], bool],
+    limit: float,
+    *,
+    tolerance: float = 1e-7,
+    start: float = 1.0,
+    guess: float = math.nan,
 ) -> float:
     """The largest number below `limit` at which a condition holds that holds below and fails above; 0 if nowhere.
 
     From below, and to a relative `tolerance`: where it orders counts, a looser one only enlarges their region. The
-    search begins at `start`.
+    search begins at `start`. A good `guess` of the answer, which changes nothing else, spares it most of its steps.
     """
+    margin = 1e-8 * guess + 1e-11
+    surely, never = guess - margin, guess + margin
+    surely = surely if 0.0 < surely < limit and condition(surely) else 0.0  # NaN fails
+    never = never if 0.0 < never < limit and not condition(never) else math.inf
+
+    def holds(at: float) -> bool:
+        return at <= surely or (at < never and condition(at))
+
     low, high = 0.0, min(start, limit)
     while high < limit and holds(high):
         low, high = high, min(2 * high, limit)
@@ -183,13 +200,18 @@ def critical_hits(y: Array, n: int, m: int, claim: Claim, z: float) -> Array:
     Nondecreasing in y, in the claim's strength and in z. For every angle the ellipse gives y a share z·cos of the
     error and x a share z·sin; q moves on the arcsine scale, where its standard error is 1/(2√m).
     """
-    angle = np.arcsin(np.sqrt((y + 0.5) / (m + 1.0))) + z * np.cos(_ANGLES)[:, None] / (2.0 * math.sqrt(m))
-    angle = np.minimum(angle, math.pi / 2)
+    angle = _turned(y, m, z)
     p, rest = claim.max_power(np.sin(angle) ** 2, np.cos(angle) ** 2)
     share = z * np.sin(_ANGLES)[:, None]
     # Once the error reaches past 1 no count on x will do; the formula would turn back below n there.
     hits = np.where(n * rest <= share**2 * p, n + 1.0, np.ceil(n * p + share * np.sqrt(n * p * rest) - 1e-9))
     return np.asarray(hits.max(axis=0), dtype=np.float64)
+
+
+def _turned(y: Array, m: int, z: float) -> Array:
+    """The ellipse's q on the arcsine scale in every direction, shape (angles, len(y))."""
+    angle = np.arcsin(np.sqrt((y + 0.5) / (m + 1.0))) + z * np.cos(_ANGLES)[:, None] / (2.0 * math.sqrt(m))
+    return np.asarray(np.minimum(angle, math.pi / 2))
 
 
 def _clears(counts: Counts, claim: Claim, z: float) -> bool:
@@ -198,55 +220,58 @@ def _clears(counts: Counts, claim: Claim, z: float) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Evidence:
-    """Everything about the counts that does not depend on the member tested."""
+class _Grid:
+    """What the hits on y say by themselves: cells of q, blocks of y, and how likely these are in those."""
 
-    counts: Counts
-    has_region: bool  # False where the counts do not even reach the smallest member: nothing is refuted
     starts: Array  # first y of each block, shape (blocks,)
-    critical: Array  # c at that y, shape (blocks,)
     q: Array  # upper edges of the cells, and 1 − q, shape (cells,)
     q_rest: Array
     columns: np.ndarray[tuple[int, ...], np.dtype[np.int64]]  # blocks told apart for each cell, shape (cells, width)
     below: Array  # Pr[Y ≤ end of block] bounds at the lower edge of each cell, shape (cells, width)
     before: Array  # the same for everything before the first block, shape (cells,)
 
+
+@lru_cache(maxsize=4)  # the resolution is found for the hits that were tested; up to 3 MB each
+def _grid(hits_y: int, m: int, cell: float) -> _Grid:
+    (low, low_rest), (high, high_rest) = clopper_pearson(hits_y, m, alpha=GAMMA)
+    unit = 0.5 / math.sqrt(m)  # a standard error on the arcsine scale
+    first, last = math.atan2(math.sqrt(low), math.sqrt(low_rest)), math.atan2(math.sqrt(high), math.sqrt(high_rest))
+    edges = np.linspace(first, last, max(2, math.ceil((last - first) / (cell * unit)) + 1))
+    span = np.arange(first - _REACH * unit, last + _REACH * unit, cell * unit)
+    starts = np.unique(np.floor(m * np.sin(np.clip(span, 0.0, math.pi / 2)) ** 2))
+    nearest = m * np.sin(np.clip(edges[:-1] - _REACH * unit, 0.0, math.pi / 2)) ** 2
+    furthest = m * np.sin(np.clip(edges[:-1] + _REACH * unit, 0.0, math.pi / 2)) ** 2
+    from_block = np.maximum(np.searchsorted(starts, nearest, side="right") - 1, 0)
+    to_block = np.searchsorted(starts, furthest, side="right")
+    width = int((to_block - from_block).max()) + 1
+    columns = np.minimum(from_block[:, None] + np.arange(width), len(starts) - 1)
+    # Pr[Y ≤ k] is the tail of the misses: Pr[m − Y ≥ m − k].
+    q_low, q_low_rest = np.sin(edges[:-1]) ** 2, np.cos(edges[:-1]) ** 2
+    q_low[0], q_low_rest[0] = low, low_rest
+    ends = np.append(starts[1:] - 1.0, float(m))
+    through = np.concatenate([starts[columns[:, :1]] - 1.0, ends[columns]], axis=1)
+    below = upper_tail(m - through, m, q_low_rest, q_low)
+    below[:, 0] = np.where(through[:, 0] < 0, 0.0, below[:, 0])
+    q, q_rest = np.sin(edges[1:]) ** 2, np.cos(edges[1:]) ** 2
+    q[-1], q_rest[-1] = high, high_rest
+    return _Grid(starts, q, q_rest, columns, below[:, 1:], below[:, 0])
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """Everything about the counts that does not depend on the member tested."""
+
+    counts: Counts
+    has_region: bool  # False where the counts do not even reach the smallest member: nothing is refuted
+    grid: _Grid
+    critical: Array  # c at the first y of each block, shape (blocks,)
+
     @classmethod
     def of(cls, counts: Counts, claim: Claim, alpha: float, *, cell: float = _CELL) -> _Evidence:
-        n, m = counts.runs_x, counts.runs_y
         strength, z = _order(counts, claim, _order_z(alpha))
-        (low, low_rest), (high, high_rest) = clopper_pearson(counts.hits_y, m, alpha=GAMMA)
-        unit = 0.5 / math.sqrt(m)  # a standard error on the arcsine scale
-        first, last = math.atan2(math.sqrt(low), math.sqrt(low_rest)), math.atan2(math.sqrt(high), math.sqrt(high_rest))
-        edges = np.linspace(first, last, max(2, math.ceil((last - first) / (cell * unit)) + 1))
-        span = np.arange(first - _REACH * unit, last + _REACH * unit, cell * unit)
-        starts = np.unique(np.floor(m * np.sin(np.clip(span, 0.0, math.pi / 2)) ** 2))
-        nearest = m * np.sin(np.clip(edges[:-1] - _REACH * unit, 0.0, math.pi / 2)) ** 2
-        furthest = m * np.sin(np.clip(edges[:-1] + _REACH * unit, 0.0, math.pi / 2)) ** 2
-        from_block = np.maximum(np.searchsorted(starts, nearest, side="right") - 1, 0)
-        to_block = np.searchsorted(starts, furthest, side="right")
-        width = int((to_block - from_block).max()) + 1
-        columns = np.minimum(from_block[:, None] + np.arange(width), len(starts) - 1)
-        # Pr[Y ≤ k] is the tail of the misses: Pr[m − Y ≥ m − k].
-        q_low, q_low_rest = np.sin(edges[:-1]) ** 2, np.cos(edges[:-1]) ** 2
-        q_low[0], q_low_rest[0] = low, low_rest
-        ends = np.append(starts[1:] - 1.0, float(m))
-        through = np.concatenate([starts[columns[:, :1]] - 1.0, ends[columns]], axis=1)
-        below = upper_tail(m - through, m, q_low_rest, q_low)
-        below[:, 0] = np.where(through[:, 0] < 0, 0.0, below[:, 0])
-        q, q_rest = np.sin(edges[1:]) ** 2, np.cos(edges[1:]) ** 2
-        q[-1], q_rest[-1] = high, high_rest
-        return cls(
-            counts=counts,
-            has_region=z > 0,
-            starts=starts,
-            critical=critical_hits(starts, n, m, claim.with_strength(strength), z),
-            q=q,
-            q_rest=q_rest,
-            columns=columns,
-            below=below[:, 1:],
-            before=below[:, 0],
-        )
+        grid = _grid(counts.hits_y, counts.runs_y, cell)
+        critical = critical_hits(grid.starts, counts.runs_x, counts.runs_y, claim.with_strength(strength), z)
+        return cls(counts, z > 0, grid, critical)
 
     def p_value(self, claim: Claim) -> float:
         """The p-value of one member of the family; nondecreasing in its strength."""
@@ -254,15 +279,16 @@ class _Evidence:
         observed = claim.max_power(counts.hits_y / counts.runs_y, (counts.runs_y - counts.hits_y) / counts.runs_y)[0]
         if not self.has_region or counts.hits_x / counts.runs_x <= float(observed) * (1 + 1e-12):
             return 1.0
-        p, rest = claim.max_power(self.q, self.q_rest)
+        grid = self.grid
+        p, rest = claim.max_power(grid.q, grid.q_rest)
         # Σ_k tail_k Pr[Y in block k], summed by parts so that upper bounds on the tails and on Pr[Y ≤ end] both count
         # upward; values of Y before the first block get tail 1, values after the last one its tail.
         largest = 0.0
-        for some in row_slices(*self.columns.shape):
-            tails = upper_tail(self.critical[self.columns[some]], counts.runs_x, p[some], rest[some])
+        for some in row_slices(*grid.columns.shape):
+            tails = upper_tail(self.critical[grid.columns[some]], counts.runs_x, p[some], rest[some])
             steps = tails[:, :-1] - tails[:, 1:]
-            steps *= self.below[some, :-1]
-            mass = (1.0 - tails[:, 0]) * self.before[some] + steps.sum(axis=1) + tails[:, -1]
+            steps *= grid.below[some, :-1]
+            mass = (1.0 - tails[:, 0]) * grid.before[some] + steps.sum(axis=1) + tails[:, -1]
             largest = max(largest, float(mass.max()))
         return min(1.0, GAMMA + largest)
 
@@ -278,5 +304,16 @@ def _order(counts: Counts, claim: Claim, z: float) -> tuple[float, float]:
     """
     smallest = claim.with_strength(0.0)
     if _clears(counts, smallest, z):
-        return largest_strength(lambda s: _clears(counts, claim.with_strength(s), z), claim.max_strength), z
+        guess = _strength_cleared(counts, claim, z) if isinstance(claim, CLOSED_FORM) else math.nan
+        limit = claim.max_strength
+        return largest_strength(lambda s: _clears(counts, claim.with_strength(s), z), limit, guess=guess), z
     return 0.0, largest_strength(lambda part: _clears(counts, smallest, part), z)
+
+
+def _strength_cleared(counts: Counts, claim: Claim, z: float) -> float:
+    """Where `_clears` begins to fail, by the claim's own formula and but for rounding errors."""
+    n, angle = counts.runs_x, _turned(np.array([float(counts.hits_y)]), counts.runs_y, z)
+    # The least p whose share of the error reaches the hits: (h − p)² = e p(1 − p).
+    e, h = (z * np.sin(_ANGLES)[:, None]) ** 2 / n, (counts.hits_x + 1e-9) / n
+    p = (2 * h + e - np.sqrt(e * (e + 4 * h * max(1 - h, 0.0)))) / (2 * (1 + e))
+    return float(claim.strength_of(p, np.sin(angle) ** 2, 1 - p, np.cos(angle) ** 2).min())
