@@ -215,6 +215,39 @@ def bench_reports(
     _measure(REPORTS, None, only, effort, out, resume=False)
 
 
+@bench.command("libraries")
+def bench_libraries(
+    table: Annotated[
+        list[str] | None,
+        typer.Option(help="opendp, diffprivlib, pydp or defects; all by default.", show_default=False),
+    ] = None,
+    only: Rows = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few objects with few runs, to see that everything works.")
+    ] = False,
+    jobs: Jobs = None,
+    resume: Resume = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for libraries.md and libraries.json.", show_default=False)
+    ] = None,
+) -> None:
+    """The libraries that people use: audits of their releases, and the defects that the search finds in them.
+
+    Takes the extras opendp, diffprivlib and pydp; the rows of a library that is not installed are left out. Exit status
+    1 if a target is missed.
+
+    Example: `dpaudit bench libraries --table defects --only LinearRegression`
+    """
+    from .inference_effort import effort_for
+    from .library_bench import LIBRARIES, is_installed
+
+    for library in ("opendp", "diffprivlib", "pydp"):
+        if not is_installed(library):
+            typer.echo(f"{library} cannot be imported here: its rows are left out", err=True)
+    effort = effort_for(quick=quick, audits=None, sequential_audits=None, jobs=jobs, only=only or [])
+    _measure(LIBRARIES, table, only, effort, out, resume=resume)
+
+
 def _measure(
     page: Page, table: list[str] | None, only: list[str] | None, effort: Effort, out: Path | None, *, resume: bool
 ) -> None:
