@@ -229,9 +229,12 @@ def _best_of(
 ) -> tuple[int, float, float]:
     """The best event of a family, its value, and of a learned score the standard error of that."""
 
-    def counted(caution: float) -> Array:
+    def counted(caution: float, at: slice = slice(None)) -> Array:
         cautious = replace(criterion, caution=caution)
-        return cautious.values(family.hits_x, family.hits_y, family.runs, inside, direction)
+        return cautious.values(family.hits_x[at], family.hits_y[at], family.runs, inside, direction)
+
+    def counted_at(index: int, caution: float) -> float:
+        return float(counted(caution, slice(index, index + 1))[0])
 
     def fitted(curve: tuple[Array, Array], caution: float) -> Array:
         return replace(criterion, caution=caution).values(*curve, family.runs, inside, direction)
@@ -241,7 +244,7 @@ def _best_of(
         values = counted(caution)
         most = int(np.argmax(values))
         value = float(values[most])
-        doubt = value - float(counted(caution + 1.0)[most]) if value > -math.inf else 0.0
+        doubt = value - counted_at(most, caution + 1.0) if value > -math.inf else 0.0
         if family.fitted is None:
             return most, value, doubt
         # Where the best event lies the curve knows; what it is worth has to show in the counts, there or elsewhere.
@@ -259,7 +262,7 @@ def _best_of(
         float(side[index]) if inside else family.runs - float(side[index]) for side in (family.hits_x, family.hits_y)
     ]
     share = _FITTED_SHARE if max(hits) > _TAIL * family.runs else _FITTED_TAIL_SHARE
-    return index, float(counted(share * criterion.caution)[index]), 0.0
+    return index, counted_at(index, share * criterion.caution), 0.0
 
 
 def _well_inside(values: Array, certain: Array, inward: int) -> int:
@@ -296,8 +299,9 @@ class _Criterion:
         # The ellipse of the joint test in its asymptotic form, on the arcsine scale, where a standard error is 1/(2√n):
         # p is turned back by its share of the error, q on by its own.
         size = 0.5 * (self.z / math.sqrt(self.runs) + self.caution / math.sqrt(held))
-        p, p_rest = _turned(hits_p, held, -size * np.sin(_ANGLES)[:, None])
-        q, q_rest = _turned(hits_q, held, size * np.cos(_ANGLES)[:, None])
+        angles = _ANGLES[:, None] if size > 0.0 else _ANGLES[:1, None]
+        p, p_rest = _turned(hits_p, held, -size * np.sin(angles))
+        q, q_rest = _turned(hits_q, held, size * np.cos(angles))
         claim = self.claim if direction == "x" else self.claim.reversed()
         found = claim.rough_strength_of(p, q, p_rest, q_rest).min(axis=0)
         # An event says the same as its complement in the other direction; keep the one with the larger ratio.
@@ -315,7 +319,8 @@ def _turned(hits: Array, held: int, angle: Array) -> tuple[Array, Array]:
     """The frequency of `hits` in `held` runs, and one minus it, moved by an angle on the arcsine scale."""
     share = (hits + 0.375) / (held + 0.75)
     sine, cosine = np.sqrt(share), np.sqrt(1.0 - share)
-    moved = np.maximum(sine * np.cos(angle) + cosine * np.sin(angle), 0.0)
-    rest = np.maximum(cosine * np.cos(angle) - sine * np.sin(angle), 0.0)
+    turn_sine, turn_cosine = np.sin(angle), np.cos(angle)
+    moved = np.maximum(sine * turn_cosine + cosine * turn_sine, 0.0)
+    rest = np.maximum(cosine * turn_cosine - sine * turn_sine, 0.0)
     # Past 0 or π/2 one of the two is 0 and the other stays at 1.
     return np.where(rest > 0.0, moved**2, 1.0), np.where(moved > 0.0, rest**2, 1.0)

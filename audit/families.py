@@ -19,7 +19,7 @@ from scipy.special import expit
 from .columns import Columns, Coordinates, learn_leaves
 from .events import Event, Intervals, Outcomes, Scored
 from .learners import MOST_LEARNED, additive_scores, forest
-from .number_cells import CELL_RUNS_LEAST, CELLS, Cells, count_cells, quantile_cells, ratio_by_cell
+from .number_cells import CELL_RUNS_LEAST, CELLS, Cells, count_cells, distinct, merged, quantile_cells, ratio_by_cell
 from .outputs import Outputs, as_vectors, tally, vector_width
 from .scores import Column, Number, Score, Weighted
 
@@ -101,8 +101,13 @@ def event_families(
         if len(leaves.names) > 2 and not _are_few(learn_x, learn_y):
             yield from _learned_families(leaves, read, effort)
     elif learn_x.ndim == 1:
-        yield from score_families(Number(), parts)
-    yield from _table_families(*parts)
+        ordered = [_ordered(part) for part in parts]
+        yield from _ordered_families(Number(), ordered, fit=True)
+        if _is_continuous(learn_x):
+            yield from _atom_families(parts, merged(*ordered[:2]))
+            return
+    if learn_x.ndim == 1 or not _is_continuous(learn_x):
+        yield from _table_families(*parts, runs=len(held_x))
 
 
 def _are_few(x: Outputs, y: Outputs) -> bool:
@@ -117,8 +122,18 @@ def score_families(score: Score, parts: Sequence[Outputs], *, fit: bool = True) 
 
 def _value_families(score: Score, values: Sequence[Array], *, fit: bool) -> Iterator[Family[Any]]:
     """Events by a score with these values on the pilot outputs."""
-    if np.isfinite(np.concatenate(values[:2])).any():
-        for family in _number_families(*values, fit=fit):
+    yield from _ordered_families(score, [_ordered(part) for part in values], fit=fit)
+
+
+def _ordered(values: Outputs) -> Array:
+    """Sorted, NaN last, as the doubles that events compare: integers beyond 2⁵³ may fall together, in both."""
+    return np.sort(values.astype(np.float64))
+
+
+def _ordered_families(score: Score, ordered: Sequence[Array], *, fit: bool) -> Iterator[Family[Any]]:
+    """Events by a score with these values, sorted, on the pilot outputs."""
+    if any(np.isfinite(part).any() for part in ordered[:2]):
+        for family in _number_families(*ordered, fit=fit):
             yield _named(score, family)
 
 
@@ -136,7 +151,8 @@ def _of_learned(score: Score, held_x: Array, held_y: Array) -> Iterator[Family[A
     """Events by a score learned on one half of the pilot, from its values on the other half."""
     if np.isfinite(held_x).any() and np.isfinite(held_y).any():
         half = len(held_x) // 2
-        for family in _number_families(held_x[:half], held_y[:half], held_x[half:], held_y[half:], learned=True):
+        parts = map(_ordered, (held_x[:half], held_y[:half], held_x[half:], held_y[half:]))
+        for family in _number_families(*parts, learned=True):
             yield _named(score, replace(family, is_learned=True))
 
 
@@ -149,31 +165,30 @@ def _named(score: Score, family: Family[Intervals]) -> Family[Any]:
 
 
 def _number_families(
-    learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outputs, *, fit: bool = True, learned: bool = False
+    learn_x: Array, learn_y: Array, held_x: Array, held_y: Array, *, fit: bool = True, learned: bool = False
 ) -> Iterator[Family[Intervals]]:
     """What a fitted curve ranks highest, half-lines in both directions, and the cells with the largest raw ratio.
 
-    A learned score is a log-likelihood ratio already, if a rough one: its ratio has a slope, and no cell stands out.
+    From sorted values. A learned score is a log-likelihood ratio already, if a rough one: its ratio has a slope, and
+    no cell stands out.
     """
-    # As doubles, as events compare them: integers beyond 2⁵³ may fall together, in the choice as in the counting.
-    learn_x, learn_y, held_x, held_y = (part.astype(np.float64) for part in (learn_x, learn_y, held_x, held_y))
-    pooled = np.sort(np.concatenate([learn_x, learn_y]))
+    pooled = merged(learn_x, learn_y)
     pooled = pooled[~np.isnan(pooled)]
     if len(pooled) == 0:
         return
     # Half-lines are not learned, so the whole pilot is held out for them. Sorting puts NaN last.
     n = len(learn_x) + len(held_x)
-    all_x, all_y = np.sort(np.concatenate([learn_x, held_x])), np.sort(np.concatenate([learn_y, held_y]))
+    all_x, all_y = merged(learn_x, held_x), merged(learn_y, held_y)
     levels = 1.0 / (1.0 + np.exp(-np.linspace(-1, 1, _LEVELS) * math.log(len(pooled))))
     levels = np.concatenate([levels, np.linspace(0.0, 1.0, 4 * _LEVELS)])
-    values = np.unique(pooled[:: max(1, len(pooled) // 10_000)])
+    values = distinct(pooled[:: max(1, len(pooled) // 10_000)])
     discrete = len(values) <= TABLE
     if discrete:  # perhaps: look at all of them
-        values = np.unique(np.concatenate([all_x, all_y]))
+        values = distinct(merged(all_x, all_y))
         values = values[~np.isnan(values)]
         discrete = len(values) <= TABLE
     spread = pooled[np.minimum((levels * len(pooled)).astype(np.int64), len(pooled) - 1)]
-    cuts = values if discrete else np.unique(spread)
+    cuts = values if discrete else distinct(spread)
     others = bool(np.isnan(all_x[-1]) or np.isnan(all_y[-1]))
     if fit:
         repeats = discrete and len(values) * CELL_RUNS_LEAST <= len(pooled)
@@ -189,9 +204,9 @@ def _number_families(
     # Few values are looked at one by one, in a table.
     cells = [] if discrete or learned else quantile_cells(pooled, np.linspace(0.0, 1.0, wanted + 1))
     if len(cells) > 2:
-        counts = [count_cells(cells, np.sort(part)) for part in (learn_x, learn_y)]
+        counts = [count_cells(cells, part) for part in (learn_x, learn_y)]
         order = np.argsort(-np.log((counts[0] + 0.5) / (counts[1] + 0.5)), kind="stable")
-        held = [count_cells(cells, part)[order].cumsum() for part in (np.sort(held_x), np.sort(held_y))]
+        held = [count_cells(cells, part)[order].cumsum() for part in (held_x, held_y)]
         simple = np.flatnonzero(_numbers_of_runs(order)[:-1] <= _INTERVALS)
         if len(simple):
             build = _Cells(cells, order, tuple(simple.tolist()), others)
@@ -318,18 +333,22 @@ def fisher_direction(x: Outputs, y: Outputs) -> tuple[float, ...] | None:
     return None
 
 
-def _table_families(learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outputs) -> Iterator[Family[Any]]:
-    """Sets of single outcomes by their estimated likelihood ratio, from either end; none if nearly every one is new."""
-    runs = len(held_x)
-    if learn_x.dtype.kind == "f" and len(np.unique(learn_x[:2000], axis=0)) > 1000:
-        if learn_x.ndim == 2:
-            return
-        # Continuous, but for values that come again and again, if there are any.
-        values, counts = np.unique(np.concatenate([learn_x, learn_y]), return_counts=True)
-        atoms = values[counts >= _ATOM_RUNS]
-        if not 0 < len(atoms) <= TABLE:
-            return
-        learn_x, learn_y, held_x, held_y = (part[np.isin(part, atoms)] for part in (learn_x, learn_y, held_x, held_y))
+def _is_continuous(outputs: Outputs) -> bool:
+    """Whether nearly every one of the first outputs is new."""
+    return outputs.dtype.kind == "f" and len(np.unique(outputs[:2000], axis=0)) > 1000
+
+
+def _atom_families(parts: Sequence[Outputs], pooled: Array) -> Iterator[Family[Any]]:
+    """Sets of values that come again and again among continuous ones, `pooled` and sorted, if there are any."""
+    atoms = distinct(pooled[_ATOM_RUNS - 1 :][pooled[_ATOM_RUNS - 1 :] == pooled[: len(pooled) - _ATOM_RUNS + 1]])
+    if 0 < len(atoms) <= TABLE:
+        yield from _table_families(*(part[np.isin(part, atoms)] for part in parts), runs=len(parts[2]))
+
+
+def _table_families(
+    learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outputs, *, runs: int
+) -> Iterator[Family[Any]]:
+    """Sets of single outcomes by their estimated likelihood ratio, from either end; `runs` are held out."""
     tallies, found = zip(*map(tally, (learn_x, learn_y, held_x, held_y)), strict=True)
     names, seen = found[1] | found[0], tallies[0] + tallies[1]
     keys = [key for key, count in seen.most_common(TABLE) if count >= 3]

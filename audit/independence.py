@@ -207,7 +207,7 @@ def _largest(kind: _Kind, varying: npt.NDArray[np.int64], alpha: float, rng: np.
         if kind.is_within:  # a column says nothing of itself
             column = np.arange(2 * width) % width
             r[column[:, None] == column] = 0.0
-        i, j = divmod(int(np.abs(r).argmax()), 2 * width)
+        i, j = divmod(int(np.abs(r).round(9).argmax()), 2 * width)  # of equal ones the first, whatever the rounding
         found.append((abs(r[i, j]) * math.sqrt(len(first) - 1), float(r[i, j]), z / math.sqrt(len(first) - 1), i, j))
     _, r_most, radius, i, j = max(found)
     names = [_FEATURES[k // width] + (f" of {varying[k % width]}" if n_columns > 1 else "") for k in (i, j)]

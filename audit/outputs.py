@@ -22,6 +22,9 @@ Outputs: TypeAlias = npt.NDArray[Any]
 Array: TypeAlias = npt.NDArray[np.float64]
 
 
+_PLAIN = frozenset({float, int, bool, str, type(None)})  # hashable, and equal by value
+
+
 @dataclass(frozen=True, slots=True)
 class Raised:
     """The output of a run that raised: the exception's type, which an adversary sees."""
@@ -79,11 +82,13 @@ def as_outputs(raw: Any, size: int, name: str) -> Outputs:
             returned=len(raw),
             size=size,
         )
-    return _pack([_plain(output, name) for output in raw])
+    return _pack(list(raw) if _PLAIN.issuperset(map(type, raw)) else [_plain(output, name) for output in raw])
 
 
 def _plain(output: Any, name: str) -> Any:
     """One output in a form that compares and hashes by value: arrays and lists become tuples."""
+    if type(output) in _PLAIN:
+        return output
     if isinstance(output, np.ndarray):
         output = output.tolist()
     elif isinstance(output, np.generic):
@@ -132,6 +137,8 @@ def _pack(outputs: list[Any]) -> Outputs:
 
 def _number_type(values: list[Any]) -> type[Any] | None:
     """The array type that holds all the values without loss; None where there is none."""
+    if set(map(type, values)) == {float}:
+        return np.float64
     if not all(isinstance(value, (int, float)) for value in values):
         return None
     if all(isinstance(value, int) for value in values):
@@ -197,9 +204,9 @@ def outcome_key(output: Any) -> Any:
     """A key equal for equal outputs, NaN included."""
     if isinstance(output, np.generic):
         output = output.item()
-    if isinstance(output, float) and output != output:
-        return _NAN
-    return tuple(outcome_key(part) for part in output) if type(output) is tuple else output
+    if isinstance(output, float):
+        return output if output == output else _NAN
+    return tuple(map(outcome_key, output)) if type(output) is tuple else output
 
 
 def outcome_words(output: Any) -> str:

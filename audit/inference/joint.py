@@ -42,9 +42,7 @@ GAMMA = 1e-10
 _CELL, _ROUGH_CELL = 0.03, 0.1  # width of cells and blocks in standard errors; the bound loses about as much of its gap
 _REACH = 7.0  # standard errors around a cell in which blocks are told apart; beyond lie 3e-12 of the probability
 _ANGLES = np.linspace(0.0, math.pi / 2, 9)  # directions in which the ellipse is checked against the boundary
-
-CLOSED_FORM = (PureDP, ApproxDP, GaussianDP)
-"""Claims whose boundary and strength are formulas."""
+_FORMULAS = (PureDP, ApproxDP, GaussianDP)  # claims with a formula for the strength of an event
 
 
 def p_value(counts: Counts, claim: Claim, *, alpha: float = 0.05) -> float:
@@ -61,12 +59,23 @@ def p_value(counts: Counts, claim: Claim, *, alpha: float = 0.05) -> float:
     >>> p_value(Counts(hits_x=20, runs_x=100, hits_y=10, runs_y=100), PureDP(1.0))
     1.0
     """
-    return _Evidence.of(counts, claim, check_alpha(alpha)).p_value(claim)
+    return _p_value(counts, claim, alpha, _CELL)
 
 
 def rough_p_value(counts: Counts, claim: Claim, *, alpha: float) -> float:
     """As `p_value`, in a sixth of the time and up to a tenth larger: for planning."""
-    return _Evidence.of(counts, claim, check_alpha(alpha), cell=_ROUGH_CELL).p_value(claim)
+    return _p_value(counts, claim, alpha, _ROUGH_CELL)
+
+
+def _p_value(counts: Counts, claim: Claim, alpha: float, cell: float) -> float:
+    check_alpha(alpha)
+    return 1.0 if _allows(claim, counts) else _Evidence.of(counts, claim, alpha, cell).p_value(claim)
+
+
+def _allows(claim: Claim, counts: Counts) -> bool:
+    """Whether the frequencies themselves lie under the boundary."""
+    observed = claim.max_power(counts.hits_y / counts.runs_y, (counts.runs_y - counts.hits_y) / counts.runs_y)[0]
+    return counts.hits_x / counts.runs_x <= float(observed) * (1 + 1e-12)
 
 
 def strength_lower(counts: Counts, claim: Claim, *, alpha: float) -> float:
@@ -262,24 +271,23 @@ class _Evidence:
     """Everything about the counts that does not depend on the member tested."""
 
     counts: Counts
-    has_region: bool  # False where the counts do not even reach the smallest member: nothing is refuted
-    grid: _Grid
+    grid: _Grid | None  # None where the counts do not even reach the smallest member: nothing is refuted
     critical: Array  # c at the first y of each block, shape (blocks,)
 
     @classmethod
-    def of(cls, counts: Counts, claim: Claim, alpha: float, *, cell: float = _CELL) -> _Evidence:
+    def of(cls, counts: Counts, claim: Claim, alpha: float, cell: float = _CELL) -> _Evidence:
         strength, z = _order(counts, claim, _order_z(alpha))
+        if z == 0.0:
+            return cls(counts, None, np.empty(0))
         grid = _grid(counts.hits_y, counts.runs_y, cell)
         critical = critical_hits(grid.starts, counts.runs_x, counts.runs_y, claim.with_strength(strength), z)
-        return cls(counts, z > 0, grid, critical)
+        return cls(counts, grid, critical)
 
     def p_value(self, claim: Claim) -> float:
         """The p-value of one member of the family; nondecreasing in its strength."""
-        counts = self.counts
-        observed = claim.max_power(counts.hits_y / counts.runs_y, (counts.runs_y - counts.hits_y) / counts.runs_y)[0]
-        if not self.has_region or counts.hits_x / counts.runs_x <= float(observed) * (1 + 1e-12):
+        counts, grid = self.counts, self.grid
+        if grid is None or _allows(claim, counts):
             return 1.0
-        grid = self.grid
         p, rest = claim.max_power(grid.q, grid.q_rest)
         # Σ_k tail_k Pr[Y in block k], summed by parts so that upper bounds on the tails and on Pr[Y ≤ end] both count
         # upward; values of Y before the first block get tail 1, values after the last one its tail.
@@ -304,9 +312,11 @@ def _order(counts: Counts, claim: Claim, z: float) -> tuple[float, float]:
     """
     smallest = claim.with_strength(0.0)
     if _clears(counts, smallest, z):
-        guess = _strength_cleared(counts, claim, z) if isinstance(claim, CLOSED_FORM) else math.nan
+        guess = _strength_cleared(counts, claim, z) if isinstance(claim, _FORMULAS) else math.nan
         limit = claim.max_strength
         return largest_strength(lambda s: _clears(counts, claim.with_strength(s), z), limit, guess=guess), z
+    if not _clears(counts, smallest, 0.0):
+        return 0.0, 0.0
     return 0.0, largest_strength(lambda part: _clears(counts, smallest, part), z)
 
 
@@ -315,5 +325,5 @@ def _strength_cleared(counts: Counts, claim: Claim, z: float) -> float:
     n, angle = counts.runs_x, _turned(np.array([float(counts.hits_y)]), counts.runs_y, z)
     # The least p whose share of the error reaches the hits: (h − p)² = e p(1 − p).
     e, h = (z * np.sin(_ANGLES)[:, None]) ** 2 / n, (counts.hits_x + 1e-9) / n
-    p = (2 * h + e - np.sqrt(e * (e + 4 * h * max(1 - h, 0.0)))) / (2 * (1 + e))
+    p = np.minimum(2 * h + e - np.sqrt(e * (e + 4 * h * max(1 - h, 0.0))), 2.0) / (2 * (1 + e))
     return float(claim.strength_of(p, np.sin(angle) ** 2, 1 - p, np.cos(angle) ** 2).min())

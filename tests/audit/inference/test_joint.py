@@ -28,13 +28,13 @@ CLAIMS = [
 
 
 def p_values(n: int, m: int, claim, alpha: float) -> np.ndarray:
-    """Every p-value, shape (n + 1, m + 1)."""
+    """Every p-value, shape (n + 1, m + 1); those with the same hits on y after each other, which is faster."""
     return np.array(
         [
-            [p_value(Counts(hits_x=x, runs_x=n, hits_y=y, runs_y=m), claim, alpha=alpha) for y in range(m + 1)]
-            for x in range(n + 1)
+            [p_value(Counts(hits_x=x, runs_x=n, hits_y=y, runs_y=m), claim, alpha=alpha) for x in range(n + 1)]
+            for y in range(m + 1)
         ]
-    )
+    ).T
 
 
 def largest_size(rejected: np.ndarray, claim) -> float:
@@ -70,10 +70,10 @@ def test_bound_exceeds_the_truth_with_probability_at_most_alpha(claim):
     n = m = 12
     bounds = np.array(
         [
-            [strength_lower(Counts(hits_x=x, runs_x=n, hits_y=y, runs_y=m), claim, alpha=0.1) for y in range(m + 1)]
-            for x in range(n + 1)
+            [strength_lower(Counts(hits_x=x, runs_x=n, hits_y=y, runs_y=m), claim, alpha=0.1) for x in range(n + 1)]
+            for y in range(m + 1)
         ]
-    )
+    ).T
     for truth in (claim.strength, 0.3, 2.0):
         assert largest_size(bounds > truth, claim.with_strength(truth)) <= 0.1
 
