@@ -103,6 +103,13 @@ class Claim(ABC):
         p, rest = self._boundary(np.maximum(value, tiny), np.maximum(other, tiny))
         return np.where(other == 0.0, 1.0, np.clip(p, 0.0, 1.0)), np.where(other == 0.0, 0.0, np.clip(rest, 0.0, 1.0))
 
+    def power_touching(self, at: Array, q: Array) -> tuple[Array, Array]:
+        """As `max_power` at q, of shape (…, n), for concave boundaries that lie above this one and meet it at `at`.
+
+        The boundary itself, unless it is known as the least of others only.
+        """
+        return self.max_power(q)
+
     def strength_of(
         self,
         p: npt.ArrayLike,

@@ -165,8 +165,18 @@ class ZeroConcentratedDP(Claim):
         return ZeroConcentratedDP(self.rho * distance**2)
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
+        return (q, q_complement) if self.rho == 0.0 else self._least(q, q_complement)[:2]
+
+    def power_touching(self, at: Array, q: Array) -> tuple[Array, Array]:
+        """The boundary of the order that binds at `at`; the least over a few orders is concave but for a little."""
         if self.rho == 0.0:
-            return q, q_complement
+            return self.max_power(q)
+        orders = np.broadcast_to(self._least(at, 1.0 - at)[2], q.shape)[None]
+        value, rest, _ = _coin_power(orders, self.rho * orders, q, 1.0 - q)
+        return value, rest
+
+    def _least(self, q: Array, q_complement: Array) -> tuple[Array, Array, Array]:
+        """The boundary, its complement, and the order that binds."""
         # For a tail of log-probability −L the best order is near √(L/ρ) (minimise (ρa − L)(a − 1)/a): look around
         # that, then ever closer around the order that binds.
         tail = -np.log(np.minimum(np.minimum(q, q_complement), 0.25))
@@ -179,7 +189,7 @@ class ZeroConcentratedDP(Claim):
             value, rest = np.minimum(value, closer), np.maximum(rest, closer_rest)
             best = np.log(np.take_along_axis(orders, np.expand_dims(binding, 0), 0)[0] - 1.0)
             width *= 2.0 / (points - 1)
-        return value, rest
+        return value, rest, 1.0 + np.exp(best)
 
     def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
         return self._largest(121, p, p_complement, q, q_complement)

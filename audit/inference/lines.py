@@ -13,6 +13,7 @@ from ..claims import Claim
 from ..errors import OptionError
 
 _STEP = 1e-3  # of q or 1 − q, whichever is smaller
+_ACCURACY = 4e-12  # of a boundary or its complement, whichever is smaller; roots of Rényi claims are found to 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +87,14 @@ def _supporting_lines(claim: Claim, points: Sequence[float]) -> list[Line]:
     if missing := [q for q in points if q not in known]:
         q = np.array(missing)
         h = _STEP * np.minimum(q, 1.0 - q)
-        values, rests = (part.reshape(3, -1) for part in claim.max_power(np.concatenate([q - h, q, q + h])))
-        # Differences of whichever of B and 1 − B is small.
-        small = np.where(values[1] < 0.5, values, -rests)
-        before, after = np.diff(small, axis=0) / h
-        error = 8 * np.finfo(float).eps * np.abs(small[1]) / h
+        around = np.stack([q - h, q, q + h])
+        values, rests = claim.power_touching(q, around)
+        # Differences of whichever of B and 1 − B is small, over those of q as doubles have them, which are exact.
+        small, steps = np.where(values[1] < 0.5, values, -rests), np.diff(around, axis=0)
+        before, after = np.diff(small, axis=0) / steps
+        error = _ACCURACY * np.abs(small[1]) / steps.min(axis=0)
         slope = np.maximum(0.5 * (before + after), 0.0)
-        intercept = values[1] - slope * q + np.maximum(before - after, 0.0) * h + error * q
+        intercept = values[1] - slope * q + np.maximum(before - after, 0.0) * steps.max(axis=0) + error * q
         for place, at in enumerate(missing):
             known[at] = Line(float(slope[place] + error[place]), float(min(max(intercept[place], 0.0), 1.0)))
     return [known[q] for q in points]
