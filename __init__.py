@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .audit.propositions import NFoldComposition, ProbabilityPreservation
     from .audit.records import Entry, Suite, load, save
     from .audit.renyi import RenyiDP, ZeroConcentratedDP
+    from .audit.sampling import draw_block
     from .audit.search import WorstPair, find_worst_pair
     from .audit.slopes import check_slope
     from .audit.statements import Point, StatementResult
@@ -60,6 +61,7 @@ _WHERE = {
         "propositions": "NFoldComposition ProbabilityPreservation",
         "records": "Entry Suite load save",
         "renyi": "RenyiDP ZeroConcentratedDP",
+        "sampling": "draw_block",
         "search": "WorstPair find_worst_pair",
         "slopes": "check_slope",
         "statements": "Point StatementResult",
@@ -72,6 +74,7 @@ __all__ = [
     "check",
     "check_outputs",
     "find_worst_pair",
+    "draw_block",
     "epsilon_lower",
     "count_cells",
     "check_same_distribution",

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
+import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from .datasets import difference, entry_difference, is_frame, rows_of, shorten
 from .errors import AdjacencyError
 from .outputs import outcome_key
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+_WHOLE = 2.0**53  # beyond it a double is not every whole number
 
 
 class Adjacency(ABC):
@@ -203,5 +208,15 @@ class Within(Adjacency):
                 "a dataset holds NaN or an infinite number, so the pair has no distance; remove it.", norm=self.norm
             )
         order = {"l1": 1, "l2": 2, "linf": np.inf}[self.norm]
-        moved = np.linalg.norm((a - b).ravel(), ord=order) if a.size else 0.0
+        moved = np.linalg.norm(_steps(x, y, a, b).ravel(), ord=order) if a.size else 0.0
         return float(moved) / self.radius
+
+
+def _steps(x: Any, y: Any, a: FloatArray, b: FloatArray) -> FloatArray:
+    """x − y; of whole numbers that doubles cannot tell apart, as whole numbers."""
+    if a.size and max(np.abs(a).max(), np.abs(b).max()) > _WHOLE:
+        p, q = np.asarray(x, dtype=object), np.asarray(y, dtype=object)
+        if all(isinstance(value, numbers.Integral) for side in (p, q) for value in side.flat):
+            exact = [int(one) - int(other) for one, other in zip(p.flat, q.flat, strict=True)]
+            return np.array(exact, dtype=np.float64)
+    return a - b

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from .adjacency import Adjacency
-from .bit_warning import look_at_bits
 from .bits import Bits
-from .cells import learn_cells
 from .claims import Claim, ClaimAtDistance, claim_at
-from .conclusion import Settings, conclude, versions
+from .conclusion import Settings, versions
+from .conduct import check_fixed, check_sequentially
 from .datasets import difference, is_empty, summarise
-from .distinguishers import Choice
 from .errors import DatasetError
-from .event_health import with_event_findings
-from .health import HealthCheck, checks_to_ignore, examine
-from .inference.counts import Counts
+from .health import HealthCheck, checks_to_ignore
 from .inference.joint import check_test_alpha
-from .inference.sequential import sequential_resolution
 from .input_health import take_snapshot
-from .measure import as_cell_counts
+from .marks import digest
 from .mechanism import as_sampler
 from .options import (
     check_bits,
+    check_block_seconds,
     check_cells,
     check_distance,
     check_jobs,
@@ -36,18 +33,16 @@ from .options import (
     check_seconds,
     check_seed,
 )
-from .outputs import Outputs, are_equal, merge
-from .pilot import pilot_notes, run_pilot
 from .provenance import provenance_of
-from .sampling import Plan, count_hits, plan_blocks, shapes_of
-from .sequential import Look, late_batches, run_sequentially
+from .sampling import Plan, plan_blocks
+from .sequential import Look
 from .sizing import runs_for
-from .sketches import sketch
 from .stated import stated
-from .verdicts import CELL_SHARE, AuditResult, Pair
+from .store import Store, StorePart
+from .verdicts import AuditResult, Pair
 
+_STATE = "the mechanism keeps state from run to run, so one process drew all runs, whatever the workers"
 _RUNS = 1_000_000  # where none are asked for
-_RUNS_IN_TIME = 10**10  # where the time ends the audit
 
 
 def check(
@@ -73,7 +68,9 @@ def check(
     ignore: str | Iterable[str] = (),
     keep_datasets: bool = False,
     progress: Callable[[int], None] | None = None,
-    on_look: Callable[[Look], None] | None = None,
+    on_look: Callable[[Look], bool | None] | None = None,
+    block_seconds: float | None = None,
+    store: Store | StorePart | str | Path | None = None,
 ) -> AuditResult:
     """Audits a mechanism's claim on one pair of datasets.
 
@@ -113,7 +110,8 @@ def check(
         Whether to stop as soon as the claim is refuted. Nothing is lost in validity and little in power: where the
         claim holds, the smallest excess found is about 1.4 times that of a fixed number of runs.
     seconds : float, optional
-        Time that a sequential audit may take: its last batch is cut to what fits.
+        Time that a sequential audit may take: its last batch is cut to what fits. At least 48 runs on each dataset are
+        made in any case.
     cells : int
         Number of cells of outputs to count besides, 0 for none, such as 32: the result then has the ratio of each cell,
         the privacy profile and the trade-off curve with a band. They take a tenth of alpha. Not for sequential audits.
@@ -134,6 +132,13 @@ def check(
         Called with the number of runs just finished.
     on_look : callable, optional
         Called after each batch of a sequential audit with its `Look`: the runs so far, the running bound, the p-value.
+        Where it returns True the audit stops there, and its result holds as it is.
+    block_seconds : float, optional
+        Time that a block of runs may take; a mechanism that hangs in one is an error. A block is a megabyte of outputs,
+        or 1,024 runs of a function of a single run.
+    store : path, Store or StorePart, optional
+        Folder, or an open store, that keeps what is drawn: an audit that was stopped, by a crash too, goes on from it
+        and ends with the result that it would have had. Any other audit of the same name is refused.
 
     Returns
     -------
@@ -145,6 +150,8 @@ def check(
         For arguments outside their range.
     MechanismError
         If the mechanism cannot be run, or every pilot run raises.
+    StoreError
+        If the store is of another audit, in use, damaged or full.
 
     Examples
     --------
@@ -163,6 +170,8 @@ def check(
     said = stated(mechanism, claim, adjacency, claim_source)
     if said.adjacency is not None:
         said.adjacency.check(x, y, distance)
+    if sampler.check_pair is not None:
+        sampler.check_pair(x, y, distance)
     settings = Settings(
         claim=claim_at(said.claim, distance),
         claim_source=said.source,
@@ -176,21 +185,64 @@ def check(
         bits=check_bits(bits),
     )
     seconds, ignored = check_seconds(seconds, sequential), checks_to_ignore(ignore)
+    until = None if seconds is None else started + seconds
     cells = check_cells(cells, sequential)
     runs = None if runs is None else check_runs(runs)
     snapshot = take_snapshot(x, y)
-    plan = plan_blocks(sampler, x, y, settings.seed, jobs)
-    if runs is None and seconds is None:
+    plan = plan_blocks(sampler, x, y, settings.seed, jobs, check_block_seconds(block_seconds))
+    with ExitStack() as stack:
+        if store is not None:
+            kept = store if isinstance(store, (Store, StorePart)) else stack.enter_context(Store(store))
+            plan = replace(plan, memory=kept.section(sampler.name, _stored(plan, settings, runs, sequential, cells)))
+        result = _checked(plan, settings, runs, until, cells, ignored, progress, on_look, sequential=sequential)
+    findings = (*snapshot.examine(ignored), *result.findings)
+    notes = (*result.notes, _STATE) if plan.is_stateful and not sampler.is_block else result.notes
+    result = replace(result, findings=findings, notes=notes, ignored=tuple(sorted(one.value for one in ignored)))
+    result.environment["seconds"] = round(time.perf_counter() - started, 3)
+    return result
+
+
+def _stored(plan: Plan, settings: Settings, runs: int | None, sequential: bool, cells: int) -> dict[str, Any]:
+    """All that fixes what is drawn and counted, in text: what a store may not mix."""
+    claim = settings.claim
+    return {
+        "mechanism": settings.name,
+        "code": "" if settings.provenance is None else str(settings.provenance),
+        "x": digest(plan.x),
+        "y": digest(plan.y),
+        "claim": digest(claim) if len(str(claim)) > 60 else f"{claim} {digest(claim)}",
+        "alpha": settings.alpha,
+        "runs": "as needed" if runs is None else runs,
+        "resolution": settings.resolution,
+        "power": settings.power,
+        "sequential": sequential,
+        "cells": cells,
+        "bits": settings.bits,
+        "seed": settings.seed,
+        "block": plan.block,
+        **{f"version of {name}": version for name, version in versions()},
+    }
+
+
+def _checked(
+    plan: Plan,
+    settings: Settings,
+    runs: int | None,
+    until: float | None,
+    cells: int,
+    ignored: frozenset[HealthCheck],
+    progress: Callable[[int], None] | None,
+    on_look: Callable[[Look], bool | None] | None,
+    *,
+    sequential: bool,
+) -> AuditResult:
+    """The audit of either kind, of as many runs as were asked for or are needed."""
+    if runs is None and until is None:
         # The audit is sized for the resolution, so it states the one that it reached and never calls itself too small.
         runs, settings = _runs(plan, settings, sequential), replace(settings, resolution=None)
     if sequential or runs is None:  # a time limit is for sequential audits alone
-        result = _check_sequentially(plan, settings, runs, seconds, ignored, progress, on_look)
-    else:
-        result = _check_fixed(plan, settings, runs, cells, ignored, progress)
-    findings = (*snapshot.examine(ignored), *result.findings)
-    result = replace(result, findings=findings, ignored=tuple(sorted(one.value for one in ignored)))
-    result.environment["seconds"] = round(time.perf_counter() - started, 3)
-    return result
+        return check_sequentially(plan, settings, runs, until, ignored, progress, on_look)
+    return check_fixed(plan, settings, runs, cells, ignored, progress)
 
 
 def _runs(plan: Plan, settings: Settings, sequential: bool) -> int:
@@ -206,124 +258,6 @@ def _runs(plan: Plan, settings: Settings, sequential: bool) -> int:
         sequential=sequential,
         bits=settings.bits is True,
     )
-
-
-def _check_fixed(
-    plan: Plan,
-    settings: Settings,
-    runs: int,
-    n_cells: int,
-    ignored: frozenset[HealthCheck],
-    progress: Callable[[int], None] | None,
-) -> AuditResult:
-    """The audit of a fixed number of runs: the pilot chooses an event, the rest is counted and tested once."""
-    started = time.perf_counter()
-    pilot = run_pilot(plan, settings.claim, runs, settings.alpha, bits=settings.bits is True)
-    is_replayable = _repeats(plan, pilot.blocks_x[0])
-    if progress is not None:
-        progress(2 * pilot.runs)
-    sampled = time.perf_counter()
-    shapes = shapes_of(plan, pilot.blocks_x, pilot.blocks_y)
-    partition = learn_cells(pilot.x, pilot.y, n_cells) if n_cells else None
-    main_x, main_y = count_hits(
-        plan, pilot.choice.event, shapes, runs - pilot.runs, partition=partition, progress=progress
-    )
-    counted = time.perf_counter()
-    counts = Counts(
-        hits_x=int(main_x.hits.sum()),
-        runs_x=int(main_x.sizes.sum()),
-        hits_y=int(main_y.hits.sum()),
-        runs_y=int(main_y.sizes.sum()),
-    )
-    findings = examine((pilot.blocks_x, pilot.blocks_y), (main_x, main_y), ignored)
-    cells = None
-    if partition is not None:
-        cells = as_cell_counts(partition, main_x, main_y, CELL_SHARE * settings.alpha, asked=n_cells)
-    result = conclude(settings, runs, pilot, counts, is_replayable, findings, cells)
-    result = with_event_findings(result, pilot.x, pilot.y, ignored, choice=pilot.choice)
-    finished = time.perf_counter()
-    result.environment.update(
-        seconds_pilot=round(sampled - started, 3),
-        seconds_main=round(counted - sampled, 3),
-        seconds_test=round(finished - counted, 3),
-    )
-    return result
-
-
-def _check_sequentially(
-    plan: Plan,
-    settings: Settings,
-    runs: int | None,
-    seconds: float | None,
-    ignored: frozenset[HealthCheck],
-    progress: Callable[[int], None] | None,
-    on_look: Callable[[Look], None] | None,
-) -> AuditResult:
-    """The audit that bets batch by batch and stops when the claim is refuted."""
-    course = run_sequentially(
-        plan,
-        settings.claim,
-        _RUNS_IN_TIME if runs is None else runs,
-        settings.alpha,
-        seconds,
-        enough=_finds(settings) if runs is None and settings.resolution is not None else None,
-        progress=progress,
-        on_look=on_look,
-        bits=settings.bits is True,
-    )
-    done = course.looks[-1]
-    x, y = merge(course.blocks_x, course.blocks_y)
-    findings = examine((course.blocks_x, course.blocks_y), (course.main_x, course.main_y), ignored, paired=True)
-    result = AuditResult(
-        mechanism=settings.name,
-        provenance=settings.provenance,
-        claim=settings.claim,
-        claim_source=settings.claim_source,
-        pair=settings.pair,
-        event=course.choice.event,
-        likelier_on=course.choice.likelier_on,
-        counts=course.counts,
-        alpha=settings.alpha,
-        p_value=done.p_value,
-        bound=done.bound,
-        resolution=_resolution(settings, course.choice, course.counts),
-        power=settings.power,
-        requested_resolution=settings.resolution,
-        runs=done.runs,
-        pilot_runs=course.learned_from,
-        seed=settings.seed,
-        is_replayable=_repeats(plan, course.blocks_x[0]),
-        findings=findings,
-        notes=pilot_notes(x, y, runs="runs"),
-        sketch=sketch(x, y),
-        versions=versions(),
-        bits=settings.bits,
-        low_bits=look_at_bits(x, y, settings.claim, course.choice) if settings.bits == "warn" else None,
-        looks=course.looks,
-        stopped=course.stopped,
-    )
-    return with_event_findings(result, x, y, ignored)
-
-
-def _finds(settings: Settings) -> Callable[[Choice, Counts], bool]:
-    """Whether the resolution that was asked for is reached."""
-    wanted = math.inf if settings.resolution is None else settings.resolution
-    return lambda choice, counts: _resolution(settings, choice, counts) <= wanted
-
-
-def _resolution(settings: Settings, choice: Choice, counts: Counts) -> float:
-    """What a sequential audit of so many runs would have found."""
-    claim, directed = settings.claim, counts
-    if choice.likelier_on == "y":
-        claim, directed = claim.reversed(), counts.swapped()
-    rate = (directed.hits_y + 0.5) / (directed.runs_y + 1.0)
-    sizes = late_batches(counts.runs_x)
-    return sequential_resolution(claim, sizes, rate, alpha=settings.alpha, power=settings.power)
-
-
-def _repeats(plan: Plan, block: Outputs) -> bool:
-    """Whether drawing the first block again gives the same outputs: a seed then fixes the audit."""
-    return are_equal(plan.draw("pilot", "x", 0, len(block)), block)
 
 
 def _pair(x: Any, y: Any, adjacency: Adjacency | None, distance: float, keep: bool) -> Pair:

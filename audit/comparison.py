@@ -129,8 +129,8 @@ def _settings_changed(was: AuditResult, now: AuditResult) -> list[str]:
         changes.append(f"health checks are silenced that were not: {', '.join(silenced)}")
     if now.alpha < was.alpha:
         changes.append(f"alpha was {was.alpha:g} and is {now.alpha:g}, so less is found")
-    # An audit that stopped because the claim was refuted, or the time was up, has fewer runs by luck.
-    are_planned = not {was.stopped, now.stopped} & {"refuted", "time"}
+    # An audit that was stopped by something else than its plan has fewer runs by luck.
+    are_planned = not {was.stopped, now.stopped} & {"refuted", "time", "request"}
     if are_planned and now.runs < _FEWER * was.runs:
         changes.append(f"the runs on each dataset fell from {was.runs:,} to {now.runs:,}")
     return changes

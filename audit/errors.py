@@ -49,5 +49,9 @@ class RecordError(AuditError, ValueError):
     """A results file that cannot be read, or says something impossible."""
 
 
+class StoreError(AuditError, RuntimeError):
+    """A store of an unfinished audit that cannot be used: of another audit, in use, damaged or full."""
+
+
 class UnknownNameError(AuditError, LookupError):
     """A name of an experiment, or an import path, that does not exist."""

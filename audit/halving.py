@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from .outputs import Outputs, merge
 from .pairs import Candidate, PairSource, reason_against
 from .pilot import check_blocks, refuse_if_all_raised
 from .sampling import Plan, draw_pilot, plan_blocks
+
+PairCheck = Callable[[Any, Any, float], Any]
 
 # First pilots of a thousand runs tell large faults apart, of a hundred the largest; a smaller budget goes to shorter
 # pilots and to fewer pairs alike. Where pairs are few two hundred thousand are enough to begin with, and twice what an
@@ -125,14 +128,17 @@ class Pool:
     adjacency, distance : Adjacency or None, float
         Every pair is checked against them.
     rng : numpy.random.Generator
+    check_pair : callable, optional
+        Of the mechanism, which may refuse pairs that are neighbours.
     strangers : list of (Candidate, str)
-        Pairs that the caller gave and that are no neighbours, with the reason.
+        Pairs that the caller gave and that are no neighbours, and the first that the mechanism refused; why.
     """
 
     source: PairSource
     adjacency: Adjacency | None
     distance: float
     rng: np.random.Generator
+    check_pair: PairCheck | None = None
     strangers: list[tuple[Candidate, str]] = field(default_factory=list)
     seen: set[Hashable] = field(default_factory=set)
 
@@ -161,7 +167,7 @@ class Pool:
         for candidate in candidates:
             if candidate.key in self.seen or not self.source.is_allowed(candidate):
                 continue
-            reason = reason_against(candidate, self.adjacency, self.distance)
+            reason = self._reason_against(candidate)
             if reason is None:
                 if candidate.key is not None:
                     self.seen.add(candidate.key)
@@ -169,10 +175,24 @@ class Pool:
             elif candidate.is_promised:
                 self.strangers.append((candidate, reason))
 
+    def _reason_against(self, candidate: Candidate) -> str | None:
+        """Why the pair is none to try."""
+        reason = reason_against(candidate, self.adjacency, self.distance)
+        if reason is None and self.check_pair is not None:
+            try:
+                self.check_pair(candidate.x, candidate.y, self.distance)
+            except AuditError as error:
+                reason = str(error)
+                if not self.strangers and not candidate.is_promised:
+                    self.strangers.append((candidate, reason))
+        return reason
 
-def new_pool(source: PairSource, adjacency: Adjacency | None, distance: float, seed: int) -> Pool:
+
+def new_pool(
+    source: PairSource, adjacency: Adjacency | None, distance: float, seed: int, check_pair: PairCheck | None = None
+) -> Pool:
     """A pool with a generator of its own."""
-    return Pool(source, adjacency, distance, np.random.default_rng(derived_seed(seed, _DRAWS, 0)))
+    return Pool(source, adjacency, distance, np.random.default_rng(derived_seed(seed, _DRAWS, 0)), check_pair)
 
 
 def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:

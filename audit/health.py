@@ -20,8 +20,9 @@ from scipy.special import chdtr, chdtrc
 from .dependence import change, coupling, serial_correlation, two_sided
 from .errors import OptionError
 from .inference.binomial import clopper_pearson
+from .marks import FINGERPRINTED, fingerprint, order_mark
 from .outputs import Outputs, outcome_key, outcome_list
-from .sampling import FINGERPRINTED, BlockCounts, fingerprint, order_mark
+from .sampling import BlockCounts
 
 FALSE_ALARM = 1e-8
 """Of each single check, on one side or on both."""

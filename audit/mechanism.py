@@ -40,11 +40,14 @@ class Sampler:
         Whether one call draws a block of runs (then threads serve) or a single one (then processes do).
     name : str
         For messages and results.
+    check_pair : callable, optional
+        The mechanism's own ``check_pair(x, y, distance)``, which raises where its claim is not about such a pair.
     """
 
     call: _Call
     is_block: bool
     name: str
+    check_pair: Callable[[Any, Any, float], Any] | None = None
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -99,6 +102,8 @@ def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
     method = getattr(mechanism, "sample", None)
     function = method if callable(method) and not inspect.isclass(mechanism) else mechanism
     label = name or mechanism_name(mechanism)
+    own_check = getattr(mechanism, "check_pair", None)
+    own_check = own_check if callable(own_check) else None
     if not callable(function) or inspect.isclass(mechanism):
         raise MechanismError(
             f"mechanism={mechanism!r} cannot be run; use a function f(dataset, rng), a block sampler "
@@ -108,7 +113,7 @@ def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # a builtin without a signature: one argument is all that is safe to pass
-        return Sampler(_Call(function, None, None), False, label)
+        return Sampler(_Call(function, None, None), False, label, own_check)
     first, others = parameters[:1], parameters[1:]
     takes_dataset = any(p.kind is not p.KEYWORD_ONLY and p.name not in (_SIZE, *_GENERATORS) for p in first)
     names = {p.name for p in others if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
@@ -125,7 +130,8 @@ def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
             parameters=shown,
         )
     is_block = _SIZE in names
-    return Sampler(_Call(function, _SIZE if is_block else None, generators[0] if generators else None), is_block, label)
+    call = _Call(function, _SIZE if is_block else None, generators[0] if generators else None)
+    return Sampler(call, is_block, label, own_check)
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,14 @@ def check_seconds(seconds: float | None, sequential: bool) -> float | None:
     return float(seconds)
 
 
+def check_block_seconds(block_seconds: float | None) -> float | None:
+    if block_seconds is not None and not 0.0 < _number(block_seconds) < math.inf:
+        raise OptionError(
+            f"block_seconds={block_seconds!r} is no time limit; use a positive number.", block_seconds=block_seconds
+        )
+    return None if block_seconds is None else float(block_seconds)
+
+
 def _number(value: Any) -> float:
     """The value as a float; NaN, which fails every rule, where it is no number."""
     return float(value) if isinstance(value, numbers.Real) else math.nan

@@ -326,6 +326,22 @@ def write_whole(path: Path, text: str) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def plain_data(value: Any) -> Any:
+    """A value in what JSON has; `read_data` gives it back where it is text, numbers, tuples or a type of results."""
+    return _encode(value)
+
+
+def read_data(value: Any) -> Any:
+    """What `plain_data` was given.
+
+    Raises
+    ------
+    AuditError, TypeError, ValueError, KeyError
+        For what it did not make.
+    """
+    return _decode(value)
+
+
 def is_storable(value: Any) -> bool:
     """Whether a file gives this value back as it is."""
     try:

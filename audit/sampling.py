@@ -6,34 +6,37 @@ shape of the outputs. So a seed fixes every number, whatever the number of worke
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, Protocol, TypeVar
 
-import joblib
 import numpy as np
 
 from .cells import Labels, Partition
-from .errors import MechanismError
+from .errors import MechanismError, StoreError
 from .events import Event
 from .inference.sequential import NO_PAIRS, JointCounts
-from .mechanism import Sampler
+from .mechanism import Sampler, as_sampler
 from .outputs import Outputs
-from .shipping import Parcel, pack
+from .shipping import state_of
+from .tasks import SIDES, CountBlocks, CountPair, DrawBlock, Events, Phase, Shapes, Side, Task
+from .workers import Crew, shares_memory, spread
 
-Phase = Literal["pilot", "main"]
-Side = Literal["x", "y"]
-Shapes = dict[str, tuple[int, ...]] | None
-Events = tuple[Event | None, Event | None]
+AnyTask = TypeVar("AnyTask", bound=Task)
 _PHASES: tuple[Phase, ...] = ("pilot", "main")
-_SIDES: tuple[Side, ...] = ("x", "y")
+_FATES = tuple(each.name for each in fields(JointCounts))
 
 _BLOCK_NUMBERS = 1 << 17  # numbers in a block of a block sampler: a megabyte, measured best of 2¹⁵ … 2¹⁷
 _LOOPED_BLOCK = 1 << 10  # runs in a block of a looped function
-FINGERPRINTED = 256  # outputs at the head of a block that are hashed, to recognise a block or its noise
 _TASKS = 256  # tasks that a phase is cut into at most: enough for progress and balance, few enough to be cheap
+
+
+class Memory(Protocol):
+    """Keeps what tasks gave, under their keys, for an audit that is resumed; `store.Section` is one."""
+
+    def recall(self, key: str) -> Any: ...
+
+    def keep(self, key: str, value: Any) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,13 @@ class Plan:
         Runs in a block.
     jobs : int or None
         Workers for joblib; None takes the active `joblib.parallel_config`, or else all cores.
+    block_seconds : float, optional
+        Time that one block may take.
+    memory : Memory, optional
+        Of what was drawn before.
+    is_stateful : bool
+        Whether the mechanism carries state from run to run, of which another process would have a copy of its own: the
+        same noise again. One process then draws all runs.
     """
 
     sampler: Sampler
@@ -59,10 +69,13 @@ class Plan:
     seed: int
     block: int
     jobs: int | None
+    block_seconds: float | None = None
+    memory: Memory | None = None
+    is_stateful: bool = False
 
     def generator(self, phase: Phase, side: Side, number: int) -> np.random.Generator:
         """The generator of one block; SFC64 because it is the fastest that numpy has."""
-        key = (_PHASES.index(phase), _SIDES.index(side), number)
+        key = (_PHASES.index(phase), SIDES.index(side), number)
         return np.random.Generator(np.random.SFC64(np.random.SeedSequence(self.seed, spawn_key=key)))
 
     def draw(self, phase: Phase, side: Side, number: int, size: int, shape: tuple[int, ...] | None = None) -> Outputs:
@@ -81,15 +94,48 @@ class Plan:
             return outputs
         except MechanismError as error:
             where = f"block {number} of the {phase} runs on {side}, seed {self.seed}"
-            raise MechanismError(f"{error} (in {where})", **error.facts, block=number, side=side) from error.__cause__
+            again = f'draw_block(mechanism, {side}, "{phase}", "{side}", {number}, {size}, seed={self.seed})'
+            raise MechanismError(
+                f"{error} (in {where}; dpaudit.{again} repeats it)", **error.facts, block=number, side=side
+            ) from error.__cause__
 
 
-def plan_blocks(sampler: Sampler, x: Any, y: Any, seed: int, jobs: int | None) -> Plan:
+def plan_blocks(
+    sampler: Sampler, x: Any, y: Any, seed: int, jobs: int | None, block_seconds: float | None = None
+) -> Plan:
     """The plan for a sampler: its block size follows from the shape of one output, drawn here, and nothing else."""
-    first = Plan(sampler, x, y, seed, 1, jobs).draw("pilot", "x", 0, 1)
+    one = Plan(sampler, x, y, seed, 1, 1, block_seconds)
+    is_copied = not shares_memory(_preferred(sampler))
+    before = state_of(sampler.function) if is_copied else []
+    ((_, first),) = _run(one, [DrawBlock("x", 0, 1)])
+    is_stateful = is_copied and before != state_of(sampler.function)
     width = max(first.shape[1], 1) if first.ndim == 2 else 1
     block = max(256, _BLOCK_NUMBERS // width) if sampler.is_block else _LOOPED_BLOCK
-    return Plan(sampler, x, y, seed, block, jobs)
+    return replace(one, block=block, jobs=jobs, is_stateful=is_stateful)
+
+
+def draw_block(mechanism: Any, dataset: Any, phase: Phase, side: Side, number: int, size: int, *, seed: int) -> Outputs:
+    """The outputs of one block of an audit, drawn again: such as the one that an error names.
+
+    Parameters
+    ----------
+    mechanism : callable or object
+        As of `check`.
+    dataset : Any
+        The one on that side.
+    phase : {"pilot", "main"}
+    side : {"x", "y"}
+    number, size : int
+        Of the block, and of the runs in it.
+    seed : int
+        Of the audit.
+
+    Examples
+    --------
+    >>> draw_block(lambda dataset, rng: dataset + rng.integers(2), 5, "main", "x", 0, 3, seed=1).tolist()
+    [5, 6, 6]
+    """
+    return Plan(as_sampler(mechanism), dataset, dataset, seed, size, 1).draw(phase, side, number, size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +197,9 @@ def count_hits(
     sizes = _sizes(runs, plan.block)
     per_task = max(1, -(-2 * len(sizes) // _TASKS))
     tasks = [
-        (side, first, sizes[first : first + per_task]) for first in range(0, len(sizes), per_task) for side in _SIDES
+        CountBlocks(event, partition, shapes, side, first, tuple(sizes[first : first + per_task]))
+        for first in range(0, len(sizes), per_task)
+        for side in SIDES
     ]
     n_cells = 0 if partition is None else len(partition.names)
     kept = {
@@ -162,18 +210,15 @@ def count_hits(
             np.zeros(n_cells, np.int64),
             np.zeros(len(sizes), np.uint64),
         )
-        for side in _SIDES
+        for side in SIDES
     }
-    calls = [(i, event, partition, shapes, *task) for i, task in enumerate(tasks)]
-    owners = (*getattr(event, "values", ()), *getattr(partition, "values", ()))
-    for index, hits, fingerprints, cells, orders in _run(plan, _count, calls, owners):
-        side, first, part = tasks[index]
-        kept[side].cells[:] += cells
-        kept[side].hits[first : first + len(part)] = hits
-        kept[side].fingerprints[first : first + len(part)] = fingerprints
-        kept[side].orders[first : first + len(part)] = orders
+    for task, (blocks, cells) in _run(plan, tasks):
+        own = kept[task.side]
+        own.cells[:] += cells
+        for number, (hits, mark, order) in enumerate(blocks, start=task.first):
+            own.hits[number], own.fingerprints[number], own.orders[number] = hits, mark, order
         if progress is not None:
-            progress(sum(part))
+            progress(sum(task.sizes))
     return kept["x"], kept["y"]
 
 
@@ -195,15 +240,14 @@ def count_pairs(
         With the hits of the first event, or of the second where there is no first.
     """
     sizes = _sizes(runs, plan.block)
-    calls = [(i, events, shapes, first_block + i, size) for i, size in enumerate(sizes)]
     found: list[Any] = [None] * len(sizes)
-    parts = [value for event in events for value in getattr(event, "values", ())]
-    for index, *counted in _run(plan, _count_pair, calls, tuple(parts)):
-        found[index] = counted
+    for task, result in _run(plan, [CountPair(events, shapes, first_block + i, size) for i, size in enumerate(sizes)]):
+        found[task.number - first_block] = result
     first = second = NO_PAIRS
     hits_x, hits_y = np.zeros(len(sizes), np.int64), np.zeros(len(sizes), np.int64)
     marks = np.zeros((4, len(sizes)), np.uint64)
-    for index, (of_first, of_second, own_marks) in enumerate(found):
+    for index, (*each_way, own_marks) in enumerate(found):
+        of_first, of_second = (JointCounts(**dict(zip(_FATES, counts, strict=True))) for counts in each_way)
         first, second = first.followed_by(of_first), second.followed_by(of_second)
         shown = of_first if events[0] is not None else of_second
         hits_p, hits_q = shown.both + shown.only_p, shown.both + shown.only_q
@@ -214,25 +258,14 @@ def count_pairs(
     return (first, second), blocks_x, BlockCounts(hits_y, every, marks[1], cells, marks[3])
 
 
-def joint_counts(event: Event | None, p_outputs: Outputs, q_outputs: Outputs) -> JointCounts:
-    """What became of each pair of outputs; an event that is None is never hit."""
-    if event is None:
-        return JointCounts(both=0, only_p=0, only_q=0, neither=len(p_outputs))
-    on_p, on_q = event.contains(p_outputs), event.contains(q_outputs)
-    both, hits_p, hits_q = (int(np.count_nonzero(mask)) for mask in (on_p & on_q, on_p, on_q))
-    return JointCounts(
-        both=both, only_p=hits_p - both, only_q=hits_q - both, neither=len(p_outputs) - hits_p - hits_q + both
-    )
-
-
 def draw_pilot(plan: Plan, runs: int, *, first_block: int = 0) -> tuple[list[Outputs], list[Outputs]]:
     """The pilot outputs on x and on y, a list of blocks each, in order; numbered from `first_block`."""
     sizes = _sizes(runs, plan.block)
-    tasks = [(side, number, size) for side in _SIDES for number, size in enumerate(sizes, start=first_block)]
-    blocks: list[Any] = [None] * len(tasks)
-    for index, outputs in _run(plan, _draw, [(i, *task) for i, task in enumerate(tasks)]):
-        blocks[index] = outputs
-    return blocks[: len(sizes)], blocks[len(sizes) :]
+    tasks = [DrawBlock(side, number, size) for side in SIDES for number, size in enumerate(sizes, start=first_block)]
+    found: dict[Side, list[Any]] = {side: [None] * len(sizes) for side in SIDES}
+    for task, outputs in _run(plan, tasks):
+        found[task.side][task.number - first_block] = outputs
+    return found["x"], found["y"]
 
 
 def shapes_of(plan: Plan, blocks_x: list[Outputs], blocks_y: list[Outputs]) -> Shapes:
@@ -246,78 +279,31 @@ def _sizes(runs: int, block: int) -> list[int]:
     return [block] * (runs // block) + ([runs % block] if runs % block else [])
 
 
-def _run(
-    plan: Plan, function: Callable[..., Any], calls: list[tuple[Any, ...]], parts: tuple[Any, ...] = ()
-) -> Iterator[Any]:
-    """`function(plan, *call)` for every call, as the results come, in any order.
-
-    `parts` are objects in the calls whose types are the user's own, and may be unknown to a worker process.
-    """
-    prefer = "threads" if plan.sampler.is_block else "processes"
-    backend, jobs = joblib.parallel.get_active_backend(prefer=prefer)
-    if plan.jobs is not None:
-        jobs = plan.jobs
-    elif jobs is None:  # joblib.parallel_config says nothing
-        jobs = -1
-    parallel = joblib.Parallel(n_jobs=jobs, prefer=prefer, return_as="generator_unordered")
-    if jobs == 1 or getattr(backend, "supports_sharedmem", False):
-        yield from parallel(joblib.delayed(function)(plan, *call) for call in calls)
-        return
-    name, owners = plan.sampler.name, [plan.sampler.function, plan.x, plan.y, *parts]
-    parcel = pack((function, plan), owners, name)
-    try:
-        for result in parallel(joblib.delayed(_in_worker)(parcel, pack(call, owners, name)) for call in calls):
-            yield result.open()
-    except BrokenExecutor as error:
-        raise MechanismError(
-            f"a worker process that ran {name} died ({error}); it may have run out of memory, or the mechanism "
-            "ended it. Use jobs=1 to see more.",
-            mechanism=name,
-        ) from error
+def _run(plan: Plan, tasks: Sequence[AnyTask]) -> Iterator[tuple[AnyTask, Any]]:
+    """Every task with its result, in any order; what the plan's memory has of one is recalled."""
+    memory, todo = plan.memory, []
+    for task in tasks:
+        kept = None if memory is None else memory.recall(task.key)
+        if kept is None:
+            todo.append(task)
+        elif task.fits(kept):
+            yield task, kept
+        else:
+            raise StoreError(f"the store is damaged: what it has of {task.words} cannot be; delete it.")
+    crew = Crew(
+        prefer=_preferred(plan.sampler),
+        jobs=plan.jobs,
+        block_seconds=plan.block_seconds,
+        name=plan.sampler.name,
+        owners=[plan.sampler.function, plan.x, plan.y],
+    )
+    for task, result in spread(crew, replace(plan, memory=None), todo):
+        yield task, result if memory is None else memory.keep(task.key, result)
 
 
-def _in_worker(parcel: Parcel, call: Parcel) -> Parcel:
-    function, plan = parcel.open()
-    return pack(function(plan, *call.open()), [], plan.sampler.name)
-
-
-def _draw(plan: Plan, index: int, side: Side, number: int, size: int) -> tuple[int, Outputs]:
-    return index, plan.draw("pilot", side, number, size)
-
-
-def _count(
-    plan: Plan,
-    index: int,
-    event: Event | None,
-    partition: Partition | None,
-    shapes: Shapes,
-    side: Side,
-    first: int,
-    sizes: list[int],
-) -> tuple[int, list[int], list[int], Labels, list[int]]:
-    counted = [
-        _count_block(plan, event, partition, shapes, side, number, size)
-        for number, size in enumerate(sizes, start=first)
-    ]
-    hits, marks, cells, orders = zip(*counted, strict=True)
-    return index, list(hits), list(marks), np.sum(cells, axis=0), list(orders)
-
-
-def _count_block(
-    plan: Plan, event: Event | None, partition: Partition | None, shapes: Shapes, side: Side, number: int, size: int
-) -> tuple[int, int, Labels, int]:
-    """What is kept of one block, whose outputs are gone when the next is drawn: the cache stays warm."""
-    outputs = plan.draw("main", side, number, size, None if shapes is None else shapes[side])
-    cells = np.zeros(0, np.int64) if partition is None else partition.count(outputs)
-    return 0 if event is None else event.count(outputs), fingerprint(outputs), cells, order_mark(outputs)
-
-
-def _count_pair(
-    plan: Plan, index: int, events: Events, shapes: Shapes, number: int, size: int
-) -> tuple[int, JointCounts, JointCounts, tuple[int, int, int, int]]:
-    x, y = (plan.draw("main", side, number, size, None if shapes is None else shapes[side]) for side in _SIDES)
-    marks = (fingerprint(x), fingerprint(y), order_mark(x), order_mark(y))
-    return index, joint_counts(events[0], x, y), joint_counts(events[1], y, x), marks
+def _preferred(sampler: Sampler) -> Literal["threads", "processes"]:
+    """A block sampler is busy outside of Python's lock; a loop over single runs is not."""
+    return "threads" if sampler.is_block else "processes"
 
 
 def check_shape(outputs: Outputs, shape: tuple[int, ...], name: str) -> None:
@@ -329,25 +315,3 @@ def check_shape(outputs: Outputs, shape: tuple[int, ...], name: str) -> None:
             shape=outputs.shape[1:],
             expected=shape,
         )
-
-
-def fingerprint(outputs: Outputs) -> int:
-    """A 64-bit hash of the first outputs of a block, the same in every process."""
-    head = outputs[:FINGERPRINTED]
-    return _hash(repr(head.tolist()).encode() if head.dtype == object else np.ascontiguousarray(head).tobytes())
-
-
-def order_mark(outputs: Outputs) -> int:
-    """A 64-bit hash of the order of the first outputs of a block: of numbers, it stays where all are moved or scaled.
-
-    Vectors are ordered by their first coordinate; objects have no order, and are hashed themselves.
-    """
-    head = outputs[:FINGERPRINTED]
-    if head.dtype == object or (head.ndim == 2 and head.shape[1] == 0):
-        return fingerprint(head)
-    values = head[:, 0] if head.ndim == 2 else head
-    return _hash(np.argsort(values, kind="stable").astype(np.int16).tobytes())
-
-
-def _hash(content: bytes) -> int:
-    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")

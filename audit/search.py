@@ -212,16 +212,16 @@ def find_worst_pair(
     said = stated(mechanism, claim, adjacency, options.pop("claim_source", ""))
     adjacency = said.adjacency
     whole = _check_options(options)
-    if whole["seconds"] is not None and runs is None and search_runs is None:
+    if whole["seconds"] is not None and search_runs is None:
         raise OptionError(
             f"seconds={whole['seconds']:g} limits the audit of the pair that is found, not the search; say with "
-            "search_runs= how many executions the search may take.",
+            "search_runs= (--search-runs) how many executions the search may take.",
             seconds=whole["seconds"],
         )
     bits = whole["bits"] is True
     judge = Judge(sampler, claim_at(said.claim, distance), size, check_test_alpha(alpha), seed, jobs, progress, bits)
     source = pairs_of(domain, adjacency, distance, derived_seed(seed, _EXAMPLES, 0))
-    pool = new_pool(source, adjacency, distance, seed)
+    pool = new_pool(source, adjacency, distance, seed, sampler.check_pair)
     trials, untried = halve(pool, judge, budget)
     if not trials or trials[0].error is not None:
         raise _nothing_left(trials, pool, sampler.name)

@@ -23,7 +23,8 @@ from .inference.lines import Line, best_lines
 from .inference.sequential import NO_PAIRS, JointCounts, Wealth
 from .outputs import Outputs, merge
 from .pilot import check_blocks, refuse_if_all_raised
-from .sampling import BlockCounts, Events, Plan, count_pairs, draw_pilot, joint_counts, no_blocks, shapes_of
+from .sampling import BlockCounts, Plan, count_pairs, draw_pilot, no_blocks, shapes_of
+from .tasks import Events, joint_counts
 
 _FIRST, _GROWTH = 32, 1.2  # runs of the first batch, and by how much the total grows from look to look
 # Runs on each side that are kept to learn events from: so many, and of numbers so many numbers. An event that was
@@ -37,7 +38,7 @@ _WORKERS_FROM = 0.3  # seconds that a batch should last to be worth spreading
 _FINEST, _COARSEST = 2e-3, 2.0  # distances of the members of the grid from the claim, in units of its strength
 _ABOVE, _BELOW = 10, 20
 
-Stop = Literal["refuted", "runs", "time"]
+Stop = Literal["refuted", "runs", "time", "request"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +67,8 @@ class Course:
     Attributes
     ----------
     looks : tuple of Look
-    stopped : {"refuted", "runs", "time"}
-        Because the claim was refuted, at the planned number of runs, or at the end of the time allowed.
+    stopped : {"refuted", "runs", "time", "request"}
+        Because the claim was refuted, at the planned number of runs, at the end of the time allowed, or by the caller.
     choice : Choice
         The last event bet on, in the direction that won more.
     counts : Counts
@@ -132,14 +133,14 @@ def run_sequentially(
     claim: Claim,
     runs: int,
     alpha: float,
-    seconds: float | None = None,
+    until: float | None = None,
     *,
     enough: Callable[[Choice, Counts], bool] | None = None,
     progress: Callable[[int], None] | None = None,
-    on_look: Callable[[Look], None] | None = None,
+    on_look: Callable[[Look], bool | None] | None = None,
     bits: bool = False,
 ) -> Course:
-    """Draws batches until the claim is refuted, `runs` are done, they are `enough` or the time is up.
+    """Draws batches until the claim is refuted, `runs` are done, they are `enough` or it is time (`perf_counter`).
 
     `enough` is asked after every batch, with the event in play and its hits so far. With a time limit the last batch is
     cut to what is left at the pace of the one before. Sizes so depend on the past alone, as a bet has to, and an audit
@@ -150,7 +151,6 @@ def run_sequentially(
     MechanismError
         If every one of the first 2,000 runs on both datasets raises, or blocks differ in shape.
     """
-    started = time.perf_counter()
     members = grid_of_members(claim)
     decisive = next(i for i, member in enumerate(members) if member > claim.strength)
     state = _Bets.start(claim, members, alpha, bits)
@@ -161,7 +161,8 @@ def run_sequentially(
     looks: list[Look] = []
     done = n_blocks = learned = 0
     most = _KEPT
-    pace, has_checked = 0.0, False
+    pace = pace_before = 0.0
+    has_checked = False
     stopped: Stop = "runs"
 
     def in_play() -> tuple[Choice, Counts]:
@@ -171,7 +172,7 @@ def run_sequentially(
 
     for planned in batch_sizes(runs):
         batch_started = time.perf_counter()
-        left = _runs_left(started, seconds, pace) if done > _FIRST else planned
+        left = _runs_left(until, pace, pace_before) if done > _FIRST else planned
         size = min(planned, max(left, _FIRST // 2))
         batch = _spread(plan, size, pace)
         if done < most:
@@ -189,14 +190,13 @@ def run_sequentially(
             main = (main[0].followed_by(pairs[0]), main[1].followed_by(pairs[1]))
         done += size
         n_blocks += -(-size // batch.block)
-        pace = (time.perf_counter() - batch_started) / size
+        pace, pace_before = (time.perf_counter() - batch_started) / size, pace
         if progress is not None:
             progress(2 * size)
         looks.append(Look(done, state.bound, float(state.wealth.p_values()[decisive])))
-        if on_look is not None:
-            on_look(looks[-1])
-        is_cut = size < planned or (done > _FIRST and _runs_left(started, seconds, pace) < _FIRST // 2)
-        is_last = done == runs or is_cut or (enough is not None and done > _FIRST and enough(*in_play()))
+        is_asked = on_look is not None and on_look(looks[-1]) is True and done > _FIRST
+        is_cut = size < planned or (done > _FIRST and _runs_left(until, pace, pace_before) < _FIRST // 2)
+        is_last = done == runs or is_cut or is_asked or (enough is not None and done > _FIRST and enough(*in_play()))
         if not has_checked and (done >= _RAISING or is_last):
             refuse_if_all_raised(plan, *merge(kept_x, kept_y))
             has_checked = True
@@ -204,7 +204,7 @@ def run_sequentially(
             stopped = "refuted"
             break
         if is_last:
-            stopped = "time" if is_cut and done < runs else "runs"
+            stopped = "runs" if done == runs else "request" if is_asked else "time" if is_cut else "runs"
             break
         growth = _RARELY if learned > _MANY else _OFTEN
         if learned < most and done >= min(growth * learned, most):
@@ -318,11 +318,11 @@ def _recounted(
     )
 
 
-def _runs_left(started: float, seconds: float | None, pace: float) -> int:
-    """Runs that the time allows at `pace` seconds a run."""
-    if seconds is None:
+def _runs_left(until: float | None, *paces: float) -> int:
+    """Runs that the time allows at the best of the last paces, in seconds a run: the other may have started workers."""
+    if until is None:
         return sys.maxsize
-    return int(min((seconds - (time.perf_counter() - started)) / max(pace, 1e-12), sys.maxsize))
+    return int(min((until - time.perf_counter()) / max(min(paces), 1e-12), sys.maxsize))
 
 
 def _spread(plan: Plan, size: int, pace: float) -> Plan:

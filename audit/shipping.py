@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.machinery import PathFinder
-from types import ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import cloudpickle
@@ -53,6 +55,39 @@ def pack(value: Any, parts: list[Any], name: str) -> Parcel:
                 "jobs=1, or a block sampler (a parameter named size), which runs in threads.",
                 mechanism=name,
             ) from error
+
+
+def state_of(function: Any) -> list[bytes]:
+    """What copies of a function or an object, and of the variables of its module that it names, would begin with.
+
+    If a run changes it, there is state: a generator of its own, a counter, the second of a pair of numbers. What cannot
+    be copied is left out.
+    """
+    states = []
+    for part in (function, *_variables(function)):
+        try:
+            states.append(pack(part, [part], "").content)
+        except MechanismError:
+            states.append(b"")
+    return states
+
+
+def _variables(function: Any) -> Iterator[Any]:
+    """Values of the variables of a module that a function, a method or an object's call names."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    if not isinstance(function, (FunctionType, MethodType)):
+        function = inspect.getattr_static(function, "__call__", None)
+    function = getattr(function, "__func__", function)
+    if not isinstance(function, FunctionType):
+        return
+    codes = [function.__code__]
+    for code in codes:
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    for name in sorted({name for code in codes for name in code.co_names}):
+        value = function.__globals__.get(name)
+        if not isinstance(value, (ModuleType, type, FunctionType, BuiltinFunctionType)):
+            yield value
 
 
 def _modules(part: Any) -> Iterator[ModuleType]:

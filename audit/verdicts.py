@@ -115,7 +115,7 @@ class AuditResult:
     versions : tuple of (str, str)
     looks : tuple of Look
         Of a sequential audit: where it stood after each batch.
-    stopped : {"refuted", "runs", "time"}, optional
+    stopped : {"refuted", "runs", "time", "request"}, optional
         Of a sequential audit: why it ended.
     cells : CellCounts, optional
         Runs in cells of outputs, with what they say beyond the event.
@@ -268,6 +268,8 @@ class AuditResult:
             )
         if self.stopped == "time":
             text += f"; the time was up after {self.runs:,} runs on each dataset"
+        if self.stopped == "request":
+            text += f"; stopped on request after {self.runs:,} runs on each dataset"
         if not self.is_replayable:
             text += " [not replayable: the mechanism has randomness of its own]"
         if self.low_bits is not None:

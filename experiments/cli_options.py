@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import platform
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -30,3 +32,24 @@ def chosen_experiments(names: list[str] | None, documents: list[str] | None) -> 
     if not names and not documents:
         documents = ["reference"]
     return select(all_experiments(), names or [], documents or [])
+
+
+def say(text: str) -> None:
+    """A line on standard error."""
+    typer.echo(text, err=True)
+
+
+def environment_of_command() -> dict[str, Any]:
+    """The command line, without datasets given in it, and the machine."""
+    words, shown = sys.argv[1:], ["dpaudit"]
+    for before, word in zip(["", *words], words, strict=False):
+        option, equals, value = word.partition("=")
+        if before in ("--x", "--y") and not word.startswith("@") and "--keep-datasets" not in words:
+            shown.append("…")
+        elif option in ("--x", "--y") and equals and not value.startswith("@") and "--keep-datasets" not in words:
+            shown.append(f"{option}=…")
+        else:
+            shown.append(word)
+    from ..audit.records import this_moment
+
+    return {"command": " ".join(shown), "machine": platform.platform(), "started": this_moment()}

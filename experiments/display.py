@@ -51,20 +51,22 @@ def progress() -> Iterator[Watch]:
     from rich.console import Console
     from rich.markup import escape
     from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.table import Column
     from rich.text import Text
 
     class Speed(ProgressColumn):
         def render(self, task: Any) -> Text:
             return Text("" if not task.speed else f"{_amount(task.speed)} runs/s")
 
-    columns = (TextColumn("{task.description}"), BarColumn(), Speed(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
+    words = TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"))
+    columns = (words, BarColumn(bar_width=12), Speed(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, expand=True) as display:
 
         def watch(name: str, total: int | None) -> Shown:
             task = display.add_task(escape(name), total=total)
             return Shown(
                 advance=lambda finished: display.update(task, advance=finished),
-                look=lambda look: display.update(task, description=escape(f"{name}: {_words(look)}")),
+                look=lambda look: display.update(task, description=escape(f"{_words(look)}: {name}")),
             )
 
         yield watch
@@ -90,7 +92,7 @@ def _in_lines(name: str, total: int | None) -> Shown:
 
 
 def _words(look: Look) -> str:
-    return f"{look.runs:,} runs on each dataset, running bound {look.bound:.4g}, p-value {look.p_value:.2g}"
+    return f"{look.runs:,} runs each, bound {look.bound:.4g}, p {look.p_value:.2g}"
 
 
 def _amount(number: float) -> str:

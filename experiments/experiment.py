@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,9 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..audit.adjacency import Adjacency
 from ..audit.check import check
 from ..audit.claims import Claim, ClaimAtDistance, claim_at
+from ..audit.conclusion import versions
 from ..audit.errors import UnknownNameError
-from ..audit.records import Entry
+from ..audit.records import Entry, plain_data, read_data
 from ..audit.statements import StatementResult
+from ..audit.store import Store
 from ..audit.verdicts import AuditResult, Verdict
 
 if TYPE_CHECKING:
@@ -66,7 +69,14 @@ class AuditCase:
         return claim if self.distance == 1 else f"{claim} at distance {self.distance:g}"
 
     def run(
-        self, *, runs: int, alpha: float, seed: int, jobs: int | None, progress: Callable[[int], None] | None
+        self,
+        *,
+        runs: int,
+        alpha: float,
+        seed: int,
+        jobs: int | None,
+        progress: Callable[[int], None] | None,
+        store: Store | None = None,
     ) -> AuditResult:
         return check(
             self.mechanism,
@@ -81,6 +91,7 @@ class AuditCase:
             cells=self.cells,
             jobs=jobs,
             progress=progress,
+            store=None if store is None else store.part(self.name),
         )
 
 
@@ -109,10 +120,25 @@ class StatementCase:
     note: str = ""
 
     def run(
-        self, *, runs: int, alpha: float, seed: int, jobs: int | None, progress: Callable[[int], None] | None
+        self,
+        *,
+        runs: int,
+        alpha: float,
+        seed: int,
+        jobs: int | None,
+        progress: Callable[[int], None] | None,
+        store: Store | None = None,
     ) -> StatementResult:
         started = time.perf_counter()
-        result = self.measure(runs=runs, alpha=alpha, seed=seed)
+        settings = {"claim": self.claimed, "runs": runs, "alpha": alpha, "seed": seed, **dict(versions())}
+        section = None if store is None else store.section(self.name, settings)
+        kept = None if section is None else section.recall("result")
+        if kept is None:
+            result = self.measure(runs=runs, alpha=alpha, seed=seed)
+            if section is not None:
+                section.keep("result", json.dumps(plain_data(result)))
+        else:
+            result = read_data(json.loads(kept))
         result.environment["seconds"] = round(time.perf_counter() - started, 3)
         if progress is not None:
             progress(2 * runs)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..audit.records import Entry, Suite, Topic, save
+from ..audit.store import Store
 from .experiment import Case, Experiment
 
 
@@ -21,6 +22,7 @@ def run_experiments(
     out: Path | None = None,
     watch: Callable[[Case, int], Callable[[int], None]] | None = None,
     environment: dict[str, Any] | None = None,
+    store: Store | None = None,
 ) -> Suite:
     """Runs every case; with `out`, ``results.json`` there holds all that is finished at any time.
 
@@ -32,6 +34,8 @@ def run_experiments(
         On each dataset, for every case; by default the number that each case names.
     watch : callable, optional
         Called with each case and its runs before it runs; returns the progress callback for it.
+    store : Store, optional
+        That keeps what is drawn; what it has is not drawn again.
     """
     started = time.perf_counter()
     entries: list[Entry] = []
@@ -42,7 +46,7 @@ def run_experiments(
         for case in experiment.cases:
             size = case.runs if runs is None else runs
             watched = None if watch is None else watch(case, size)
-            result = case.run(runs=size, alpha=alpha, seed=seed, jobs=jobs, progress=watched)
+            result = case.run(runs=size, alpha=alpha, seed=seed, jobs=jobs, progress=watched, store=store)
             entries.append(
                 Entry(
                     name=case.name,

@@ -48,7 +48,12 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
         )
     counted = f"{result.pilot_runs:,} of them to choose the event"
     if result.stopped is not None:
-        why = {"refuted": "the claim was refuted", "runs": "all runs were done", "time": "the time was up"}
+        why = {
+            "refuted": "the claim was refuted",
+            "runs": "all runs were done",
+            "time": "the time was up",
+            "request": "it was asked to stop",
+        }
         batches = f"in {len(result.looks):,} batches, " if result.looks else ""
         counted = f"{batches}until {why[result.stopped]}"
     provenance = "not recorded" if result.provenance is None else str(result.provenance)

@@ -172,7 +172,7 @@ class DPAudit:
         if before is not None:
             events = [one.event for one in before.recounts[:1]] + events
         runs = options.get("runs") or max(result.runs, self._session.settings.runs)
-        if result.stopped == "time":
+        if result.stopped in ("time", "request"):
             runs = max(result.runs, LEAST_RUNS)
         return tuple(
             recount(mechanism, x, y, event, runs=runs, seed=options["seed"], jobs=options.get("jobs"))

@@ -16,7 +16,12 @@ from .terminal import number, symbol
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_WHY: Final = {"refuted": "refuted after {} runs", "runs": "all {} runs done", "time": "time up after {} runs"}
+_WHY: Final = {
+    "refuted": "refuted after {} runs",
+    "runs": "all {} runs done",
+    "time": "time up after {} runs",
+    "request": "stopped on request after {} runs",
+}
 
 
 def stopped(result: AuditResult) -> str:

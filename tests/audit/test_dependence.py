@@ -14,7 +14,8 @@ from dpaudit.audit import dependence
 from dpaudit.audit.dependence import change, coupling, halves, serial_correlation
 from dpaudit.audit.health import HealthCheck, examine
 from dpaudit.audit.inference.two_samples import hypergeometric_tail
-from dpaudit.audit.sampling import FINGERPRINTED, BlockCounts, order_mark
+from dpaudit.audit.marks import FINGERPRINTED, order_mark
+from dpaudit.audit.sampling import BlockCounts
 
 SHARED, UNSTEADY = HealthCheck.SHARED_RANDOMNESS, HealthCheck.UNSTEADY_HITS
 SERIAL, REPEATED = HealthCheck.SERIAL_DEPENDENCE, HealthCheck.REPEATED_BLOCKS
@@ -160,7 +161,9 @@ class OwnGenerator:
         return dataset + self.rng.laplace()
 
 
-def test_copies_of_one_generator_in_worker_processes():
+def test_copies_of_one_generator_in_worker_processes(monkeypatch):
+    """Of a state that is not seen, such as that of a library in another language."""
+    monkeypatch.setattr("dpaudit.audit.sampling.state_of", lambda function: [])
     assert audit(OwnGenerator(), jobs=1).findings == ()
     shared = audit(OwnGenerator(), 40_000, jobs=2)
     assert shared.verdict is Verdict.INCONCLUSIVE

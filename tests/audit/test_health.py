@@ -13,7 +13,8 @@ from scipy.special import gammaln
 from dpaudit import PureDP, Verdict, check
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.health import HealthCheck, checks_to_ignore, examine
-from dpaudit.audit.sampling import FINGERPRINTED, BlockCounts
+from dpaudit.audit.marks import FINGERPRINTED
+from dpaudit.audit.sampling import BlockCounts
 
 PROMISED = 1e-6  # of one audit, all checks on both sides together
 NONE = frozenset()

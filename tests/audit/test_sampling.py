@@ -10,8 +10,9 @@ import pytest
 
 from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.events import Intervals, Outcomes
+from dpaudit.audit.marks import fingerprint
 from dpaudit.audit.mechanism import as_sampler
-from dpaudit.audit.sampling import count_hits, draw_pilot, fingerprint, plan_blocks
+from dpaudit.audit.sampling import count_hits, draw_pilot, plan_blocks
 
 POSITIVE = Intervals(((0.0, np.inf),))
 SHAPES = {"x": (), "y": ()}

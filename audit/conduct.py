@@ -1,0 +1,145 @@
+"""The two kinds of audit: of a fixed number of runs, tested once; and one that may stop at any time."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+from .bit_warning import look_at_bits
+from .cells import learn_cells
+from .conclusion import Settings, conclude, versions
+from .distinguishers import Choice
+from .event_health import with_event_findings
+from .health import HealthCheck, examine
+from .inference.counts import Counts
+from .inference.sequential import sequential_resolution
+from .measure import as_cell_counts
+from .outputs import Outputs, are_equal, merge
+from .pilot import pilot_notes, run_pilot
+from .sampling import Plan, count_hits, shapes_of
+from .sequential import Look, late_batches, run_sequentially
+from .sketches import sketch
+from .verdicts import CELL_SHARE, AuditResult
+
+_REPEATED = 20  # runs of a function of a single run that are repeated, to see whether it has randomness of its own
+_RUNS_IN_TIME = 10**10  # where the time ends the audit
+
+
+def check_fixed(
+    plan: Plan,
+    settings: Settings,
+    runs: int,
+    n_cells: int,
+    ignored: frozenset[HealthCheck],
+    progress: Callable[[int], None] | None,
+) -> AuditResult:
+    """The audit of a fixed number of runs: the pilot chooses an event, the rest is counted and tested once."""
+    started = time.perf_counter()
+    pilot = run_pilot(plan, settings.claim, runs, settings.alpha, bits=settings.bits is True)
+    is_replayable = _repeats(plan, pilot.blocks_x[0])
+    if progress is not None:
+        progress(2 * pilot.runs)
+    sampled = time.perf_counter()
+    shapes = shapes_of(plan, pilot.blocks_x, pilot.blocks_y)
+    partition = learn_cells(pilot.x, pilot.y, n_cells) if n_cells else None
+    main_x, main_y = count_hits(
+        plan, pilot.choice.event, shapes, runs - pilot.runs, partition=partition, progress=progress
+    )
+    counted = time.perf_counter()
+    counts = Counts(
+        hits_x=int(main_x.hits.sum()),
+        runs_x=int(main_x.sizes.sum()),
+        hits_y=int(main_y.hits.sum()),
+        runs_y=int(main_y.sizes.sum()),
+    )
+    findings = examine((pilot.blocks_x, pilot.blocks_y), (main_x, main_y), ignored)
+    cells = None
+    if partition is not None:
+        cells = as_cell_counts(partition, main_x, main_y, CELL_SHARE * settings.alpha, asked=n_cells)
+    result = conclude(settings, runs, pilot, counts, is_replayable, findings, cells)
+    result = with_event_findings(result, pilot.x, pilot.y, ignored, choice=pilot.choice)
+    finished = time.perf_counter()
+    result.environment.update(
+        seconds_pilot=round(sampled - started, 3),
+        seconds_main=round(counted - sampled, 3),
+        seconds_test=round(finished - counted, 3),
+    )
+    return result
+
+
+def check_sequentially(
+    plan: Plan,
+    settings: Settings,
+    runs: int | None,
+    until: float | None,
+    ignored: frozenset[HealthCheck],
+    progress: Callable[[int], None] | None,
+    on_look: Callable[[Look], bool | None] | None,
+) -> AuditResult:
+    """The audit that bets batch by batch and stops when the claim is refuted."""
+    course = run_sequentially(
+        plan,
+        settings.claim,
+        _RUNS_IN_TIME if runs is None else runs,
+        settings.alpha,
+        until,
+        enough=_finds(settings) if runs is None and settings.resolution is not None else None,
+        progress=progress,
+        on_look=on_look,
+        bits=settings.bits is True,
+    )
+    done = course.looks[-1]
+    x, y = merge(course.blocks_x, course.blocks_y)
+    findings = examine((course.blocks_x, course.blocks_y), (course.main_x, course.main_y), ignored, paired=True)
+    result = AuditResult(
+        mechanism=settings.name,
+        provenance=settings.provenance,
+        claim=settings.claim,
+        claim_source=settings.claim_source,
+        pair=settings.pair,
+        event=course.choice.event,
+        likelier_on=course.choice.likelier_on,
+        counts=course.counts,
+        alpha=settings.alpha,
+        p_value=done.p_value,
+        bound=done.bound,
+        resolution=_resolution(settings, course.choice, course.counts),
+        power=settings.power,
+        requested_resolution=settings.resolution,
+        runs=done.runs,
+        pilot_runs=course.learned_from,
+        seed=settings.seed,
+        is_replayable=_repeats(plan, course.blocks_x[0]),
+        findings=findings,
+        notes=pilot_notes(x, y, runs="runs"),
+        sketch=sketch(x, y),
+        versions=versions(),
+        bits=settings.bits,
+        low_bits=look_at_bits(x, y, settings.claim, course.choice) if settings.bits == "warn" else None,
+        looks=course.looks,
+        stopped=course.stopped,
+    )
+    return with_event_findings(result, x, y, ignored)
+
+
+def _finds(settings: Settings) -> Callable[[Choice, Counts], bool]:
+    """Whether the resolution that was asked for is reached."""
+    wanted = math.inf if settings.resolution is None else settings.resolution
+    return lambda choice, counts: _resolution(settings, choice, counts) <= wanted
+
+
+def _resolution(settings: Settings, choice: Choice, counts: Counts) -> float:
+    """What a sequential audit of so many runs would have found."""
+    claim, directed = settings.claim, counts
+    if choice.likelier_on == "y":
+        claim, directed = claim.reversed(), counts.swapped()
+    rate = (directed.hits_y + 0.5) / (directed.runs_y + 1.0)
+    sizes = late_batches(counts.runs_x)
+    return sequential_resolution(claim, sizes, rate, alpha=settings.alpha, power=settings.power)
+
+
+def _repeats(plan: Plan, block: Outputs) -> bool:
+    """Whether drawing the first block again gives the same outputs: a seed then fixes the audit."""
+    size = len(block) if plan.sampler.is_block else min(len(block), _REPEATED)  # a loop begins as a longer one does
+    return are_equal(plan.draw("pilot", "x", 0, size), block[:size])

@@ -1,0 +1,43 @@
+"""Short hashes by which blocks, events and datasets are known again, the same in every process."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from .outputs import Outputs
+
+FINGERPRINTED = 256  # outputs at the head of a block that are hashed, to recognise a block or its noise
+
+
+def fingerprint(outputs: Outputs) -> int:
+    """A 64-bit hash of the first outputs of a block, the same in every process."""
+    head = outputs[:FINGERPRINTED]
+    return _hash(repr(head.tolist()).encode() if head.dtype == object else np.ascontiguousarray(head).tobytes())
+
+
+def order_mark(outputs: Outputs) -> int:
+    """A 64-bit hash of the order of the first outputs of a block: of numbers, it stays where all are moved or scaled.
+
+    Vectors are ordered by their first coordinate; objects have no order, and are hashed themselves.
+    """
+    head = outputs[:FINGERPRINTED]
+    if head.dtype == object or (head.ndim == 2 and head.shape[1] == 0):
+        return fingerprint(head)
+    values = head[:, 0] if head.ndim == 2 else head
+    return _hash(np.argsort(values, kind="stable").astype(np.int16).tobytes())
+
+
+def digest(value: Any) -> str:
+    """A short hash of a dataset or an event, the same in every process; "?" where its text names a place in memory."""
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return f"{_hash(f'{value.dtype.str} {value.shape} '.encode() + np.ascontiguousarray(value).tobytes()):016x}"
+    with np.printoptions(threshold=2**62):
+        text = repr(value)
+    return "?" if " at 0x" in text else f"{_hash(text.encode('utf-8', 'surrogatepass')):016x}"
+
+
+def _hash(content: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")

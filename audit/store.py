@@ -1,0 +1,241 @@
+"""What an audit has drawn, kept in an SQLite file, so that it goes on where it was stopped.
+
+An audit with a store runs from its beginning each time; blocks that the store has are recalled instead of drawn. So the
+result is that of an audit that was never stopped, of a mechanism with randomness of its own too. What is kept are the
+outputs that events are learned from and the counts of all other blocks, as numbers and text: a file is data, and
+nothing in one is ever executed or imported.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from .errors import StoreError
+from .kept_values import packed, unpacked
+
+FILE = "audit.sqlite"
+SCHEMA = 1
+"""Version of the file's tables; another one is refused."""
+
+_TABLES = (
+    "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "CREATE TABLE sections (number INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, settings TEXT NOT NULL)",
+    "CREATE TABLE blocks (section INTEGER NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY (section, key))"
+    " WITHOUT ROWID",
+)
+_PATIENCE = 0.5  # seconds of work that a crash may cost
+_LARGEST = 1 << 31  # bytes of a value: more is no block
+
+
+class Store:
+    """An SQLite file in a folder, open for this process alone; use it in a ``with`` statement.
+
+    Parameters
+    ----------
+    folder : path
+        Made where there is none.
+
+    Raises
+    ------
+    StoreError
+        If the file cannot be written, is no such store, is of another schema, or is in use by another process.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.path = Path(folder) / FILE
+        self.is_open = True
+        self._pending: list[tuple[int, str, bytes]] = []
+        self._saved = time.monotonic()
+        with self._in_words():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = sqlite3.connect(self.path, timeout=0, isolation_level=None)
+            try:
+                self._open()
+            except BaseException:
+                self._file.close()
+                raise
+
+    def _open(self) -> None:
+        self._file.execute("PRAGMA trusted_schema = OFF")
+        self._file.execute("PRAGMA locking_mode = EXCLUSIVE")  # until it is closed, or the process has died
+        self._file.execute("BEGIN EXCLUSIVE")
+        found = [
+            sql for (sql,) in self._file.execute("SELECT sql FROM sqlite_master WHERE sql NOT NULL ORDER BY rowid")
+        ]
+        if not found:
+            for table in _TABLES:
+                self._file.execute(table)
+            self._file.execute("INSERT INTO about VALUES ('schema', ?)", (str(SCHEMA),))
+        elif "about" not in {sql.split()[2] for sql in found if sql.startswith("CREATE TABLE ")}:
+            raise StoreError(f"{self.path} is no store of an audit; use another folder.", path=str(self.path))
+        else:
+            schema = self._file.execute("SELECT value FROM about WHERE name = 'schema'").fetchone()
+            if schema != (str(SCHEMA),) or tuple(found) != _TABLES:
+                raise StoreError(
+                    f"{self.path} has schema {None if schema is None else schema[0]}, and this version keeps schema "
+                    f"{SCHEMA}; continue it with the version that began it, or delete it.",
+                    path=str(self.path),
+                )
+        self._file.execute("COMMIT")
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        """Errors of the database, in words."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            if "locked" in str(error):
+                text = f"{self.path} is in use by another process; wait for it, or use another folder."
+            else:
+                text = (
+                    f"{self.path} cannot be used ({error}); what was saved before is still there, so make room or "
+                    "permit writing and resume, or use another folder."
+                )
+            raise StoreError(text, path=str(self.path)) from error
+
+    def section(self, name: str, settings: Mapping[str, Any]) -> Section:
+        """The part of one audit.
+
+        Raises
+        ------
+        StoreError
+            If it was begun with other settings, with the difference.
+        """
+        wanted = {key: str(value) for key, value in settings.items()}
+        with self._in_words():
+            row = self._file.execute("SELECT number, settings FROM sections WHERE name = ?", (name,)).fetchone()
+            if row is None:
+                text = json.dumps(wanted, sort_keys=True)
+                self._file.execute("INSERT INTO sections (name, settings) VALUES (?, ?)", (name, text))
+                row = self._file.execute("SELECT number, settings FROM sections WHERE name = ?", (name,)).fetchone()
+        number, text = row
+        try:
+            was = {str(key): str(value) for key, value in json.loads(text).items()}
+        except (ValueError, AttributeError, TypeError, RecursionError) as error:
+            raise StoreError(f"{self.path} is damaged: {error}; delete it.", path=str(self.path)) from error
+        changed = [
+            f"{key}: {was.get(key, 'nothing')} there, {wanted.get(key, 'nothing')} here"
+            for key in sorted({*was, *wanted})
+            if was.get(key) != wanted.get(key)
+        ]
+        if changed:
+            raise StoreError(
+                f"{self.path} holds {name} begun with other settings ({'; '.join(changed)}); continue with those, or "
+                "delete it.",
+                path=str(self.path),
+                changed=changed,
+            )
+        return Section(self, int(number))
+
+    def part(self, name: str) -> StorePart:
+        """For audits whose names may be those of others."""
+        return StorePart(self, name)
+
+    def told(self, name: str) -> str | None:
+        """What was noted under a name."""
+        with self._in_words():
+            row = self._file.execute("SELECT value FROM about WHERE name = ?", (f"note {name}",)).fetchone()
+        return None if row is None else str(row[0])
+
+    def tell(self, name: str, value: str) -> None:
+        """Notes a text, such as the command that began it all."""
+        with self._in_words():
+            self._file.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (f"note {name}", value))
+
+    def recall(self, section: int, key: str) -> Any:
+        """What was kept under a key; None where there is nothing."""
+        with self._in_words():
+            row = self._file.execute(
+                "SELECT value, length(value) FROM blocks WHERE section = ? AND key = ?", (section, key)
+            ).fetchone()
+        if row is None:
+            return None
+        if not isinstance(row[0], bytes) or row[1] > _LARGEST:
+            raise StoreError(f"{self.path} is damaged: {key} is no value; delete it.", path=str(self.path))
+        return unpacked(row[0], f"{self.path}, {key}")
+
+    def keep(self, section: int, key: str, value: Any) -> Any:
+        """Keeps a value and gives it as it will be recalled; with the next value after half a second it is on disk."""
+        content = packed(value)
+        self._pending.append((section, key, content))
+        if time.monotonic() - self._saved >= _PATIENCE:
+            self.save()
+        return unpacked(content, key)
+
+    def save(self) -> None:
+        """Writes all that is kept, in one transaction."""
+        if self._pending:
+            with self._in_words():
+                self._file.execute("BEGIN")
+                try:
+                    self._file.executemany("INSERT OR REPLACE INTO blocks VALUES (?, ?, ?)", self._pending)
+                    self._file.execute("COMMIT")
+                except BaseException:
+                    if self._file.in_transaction:
+                        self._file.execute("ROLLBACK")
+                    raise
+            self._pending.clear()
+        self._saved = time.monotonic()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was drawn yet."""
+        with self._in_words():
+            return not self._pending and self._file.execute("SELECT 1 FROM blocks LIMIT 1").fetchone() is None
+
+    def close(self) -> None:
+        """Saves, and lets others have the file."""
+        try:
+            if self.is_open:
+                self.save()
+        finally:
+            self.is_open = False
+            self._file.close()
+
+    def discard(self) -> None:
+        """Closes and deletes the file: the audit is finished."""
+        self.is_open = False
+        self._pending.clear()
+        self._file.close()
+        self.path.unlink(missing_ok=True)
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@dataclass(frozen=True, slots=True)
+class StorePart:
+    """A store whose sections have names of their own."""
+
+    store: Store
+    name: str
+
+    def section(self, name: str, settings: Mapping[str, Any]) -> Section:
+        """As of `Store`."""
+        return self.store.section(f"{self.name} ({name})", settings)
+
+
+class Section:
+    """What one audit keeps: a `sampling.Memory`."""
+
+    def __init__(self, store: Store, number: int) -> None:
+        self._store, self._number = store, number
+
+    def recall(self, key: str) -> Any:
+        return self._store.recall(self._number, key)
+
+    def keep(self, key: str, value: Any) -> Any:
+        return self._store.keep(self._number, key, value)

@@ -1,0 +1,193 @@
+"""What a worker does at a time: it draws blocks, and what leaves it are outputs of the pilot, or counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+
+from .cells import Labels, Partition
+from .events import Event
+from .inference.sequential import JointCounts
+from .marks import digest, fingerprint, order_mark
+from .outputs import Outputs
+
+if TYPE_CHECKING:
+    from .sampling import Plan
+
+Phase = Literal["pilot", "main"]
+Side = Literal["x", "y"]
+Shapes = dict[str, tuple[int, ...]] | None
+Events = tuple[Event | None, Event | None]
+SIDES: tuple[Side, ...] = ("x", "y")
+
+_MARK = 1 << 64  # below which marks lie
+
+
+class Task(Protocol):
+    """A piece of work whose result is data: numbers, text, arrays, and lists or tuples of them."""
+
+    @property
+    def words(self) -> str:
+        """Which blocks it draws, for a message."""
+        ...
+
+    @property
+    def key(self) -> str:
+        """What it draws and counts, for a memory; the same in every process."""
+        ...
+
+    @property
+    def blocks(self) -> int: ...
+
+    @property
+    def owners(self) -> Sequence[Any]:
+        """Objects in it whose types are the user's own."""
+        ...
+
+    def __call__(self, plan: Plan) -> Any: ...
+
+    def fits(self, result: Any) -> bool:
+        """Whether a recalled result can be one of this task."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DrawBlock:
+    """The outputs of a block of the pilot."""
+
+    side: Side
+    number: int
+    size: int
+    owners: Sequence[Any] = field(default=(), init=False)
+    blocks: int = field(default=1, init=False)
+
+    @property
+    def words(self) -> str:
+        return f"block {self.number} of the pilot runs on {self.side}"
+
+    @property
+    def key(self) -> str:
+        return f"{self.words}, {self.size} outputs"
+
+    def __call__(self, plan: Plan) -> Outputs:
+        return plan.draw("pilot", self.side, self.number, self.size)
+
+    def fits(self, result: Any) -> bool:
+        return isinstance(result, np.ndarray) and result.ndim in (1, 2) and len(result) == self.size
+
+
+@dataclass(frozen=True, slots=True)
+class CountBlocks:
+    """Counts of blocks of one side: for each (hits, mark, mark of the order), and cells of all together."""
+
+    event: Event | None
+    partition: Partition | None
+    shapes: Shapes
+    side: Side
+    first: int
+    sizes: tuple[int, ...]
+
+    @property
+    def owners(self) -> Sequence[Any]:
+        return (*getattr(self.event, "values", ()), *getattr(self.partition, "values", ()))
+
+    @property
+    def blocks(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def words(self) -> str:
+        last = self.first + len(self.sizes) - 1
+        which = f"block {self.first}" if last == self.first else f"blocks {self.first} to {last}"
+        return f"{which} of the main runs on {self.side}"
+
+    @property
+    def key(self) -> str:
+        return f"{self.words}, {sum(self.sizes)} counted by {digest((self.event, self.partition))}"
+
+    def __call__(self, plan: Plan) -> tuple[list[tuple[int, int, int]], Labels]:
+        counted = [self._count(plan, number, size) for number, size in enumerate(self.sizes, start=self.first)]
+        marks, cells = zip(*counted, strict=True)
+        return list(marks), np.sum(cells, axis=0)
+
+    def _count(self, plan: Plan, number: int, size: int) -> tuple[tuple[int, int, int], Labels]:
+        """What is kept of one block, whose outputs are gone when the next is drawn: the cache stays warm."""
+        outputs = plan.draw("main", self.side, number, size, None if self.shapes is None else self.shapes[self.side])
+        cells = np.zeros(0, np.int64) if self.partition is None else self.partition.count(outputs)
+        hits = 0 if self.event is None else self.event.count(outputs)
+        return (hits, fingerprint(outputs), order_mark(outputs)), cells
+
+    def fits(self, result: Any) -> bool:
+        match result:
+            case [[*counted], np.ndarray() as cells]:
+                n_cells = 0 if self.partition is None else len(self.partition.names)
+                return (
+                    len(counted) == len(self.sizes)
+                    and all(
+                        _are_within(one, (size + 1, _MARK, _MARK))
+                        for one, size in zip(counted, self.sizes, strict=True)
+                    )
+                    and cells.shape == (n_cells,)
+                    and cells.dtype == np.int64
+                    and (n_cells == 0 or (cells.min() >= 0 and cells.sum() == sum(self.sizes)))
+                )
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class CountPair:
+    """Pairs of runs (both, only p, only q, neither) for the event of each direction; and the marks of the blocks."""
+
+    events: Events
+    shapes: Shapes
+    number: int
+    size: int
+    blocks: int = field(default=2, init=False)
+
+    @property
+    def owners(self) -> Sequence[Any]:
+        return [value for event in self.events for value in getattr(event, "values", ())]
+
+    @property
+    def words(self) -> str:
+        return f"block {self.number} of the main runs"
+
+    @property
+    def key(self) -> str:
+        return f"{self.words}, {self.size} pairs counted by {digest(self.events)}"
+
+    def __call__(self, plan: Plan) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        shapes = {} if self.shapes is None else self.shapes
+        x, y = (plan.draw("main", side, self.number, self.size, shapes.get(side)) for side in SIDES)
+        first, second = joint_counts(self.events[0], x, y), joint_counts(self.events[1], y, x)
+        return astuple(first), astuple(second), (fingerprint(x), fingerprint(y), order_mark(x), order_mark(y))
+
+    def fits(self, result: Any) -> bool:
+        match result:
+            case [*fates, marks] if len(fates) == 2:
+                are_pairs = all(_are_within(each, (self.size + 1,) * 4) and sum(each) == self.size for each in fates)
+                return are_pairs and _are_within(marks, (_MARK,) * 4)
+        return False
+
+
+def joint_counts(event: Event | None, p_outputs: Outputs, q_outputs: Outputs) -> JointCounts:
+    """What became of each pair of outputs; an event that is None is never hit."""
+    if event is None:
+        return JointCounts(both=0, only_p=0, only_q=0, neither=len(p_outputs))
+    on_p, on_q = event.contains(p_outputs), event.contains(q_outputs)
+    both, hits_p, hits_q = (int(np.count_nonzero(mask)) for mask in (on_p & on_q, on_p, on_q))
+    return JointCounts(
+        both=both, only_p=hits_p - both, only_q=hits_q - both, neither=len(p_outputs) - hits_p - hits_q + both
+    )
+
+
+def _are_within(numbers: Any, ends: Sequence[int]) -> bool:
+    """Whether these are whole numbers from 0 up to their ends, which do not belong to them."""
+    return (
+        isinstance(numbers, (list, tuple))
+        and len(numbers) == len(ends)
+        and all(type(each) is int and 0 <= each < end for each, end in zip(numbers, ends, strict=True))
+    )

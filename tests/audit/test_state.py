@@ -1,0 +1,135 @@
+"""Mechanisms with state: a copy in another process would repeat its noise, so there is none."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import os
+import sys
+
+import joblib
+import numpy as np
+import pytest
+
+from dpaudit import PureDP, check
+from dpaudit.audit.mechanism import as_sampler
+from dpaudit.audit.sampling import draw_pilot, plan_blocks
+
+
+class Own:
+    """Noise from a generator that the object keeps."""
+
+    def __init__(self):
+        self.rng = np.random.default_rng(1)
+
+    def __call__(self, dataset):
+        return dataset + self.rng.laplace()
+
+
+def closure():
+    rng = np.random.default_rng(1)
+    return lambda dataset: dataset + rng.laplace()
+
+
+def in_pairs():
+    """As a sampler that makes two numbers and keeps one."""
+    kept = []
+
+    def mechanism(dataset, rng):
+        if not kept:
+            kept.extend(rng.laplace(size=2).tolist())
+        return dataset + kept.pop()
+
+    return mechanism
+
+
+def counting():
+    numbers = itertools.count(1)
+    return lambda dataset: dataset + np.random.default_rng(next(numbers)).laplace()
+
+
+MODULE = """
+import random
+import numpy as np
+
+np.random.seed(1)
+random.seed(1)
+OWN = np.random.default_rng(1)
+
+def by_own(dataset):
+    return dataset + OWN.laplace()
+
+def by_numpy(dataset):
+    return dataset + np.random.laplace()
+
+def by_python(dataset):
+    return dataset + random.gauss(0, 1)
+"""
+
+
+@pytest.fixture(scope="module")
+def noisy(tmp_path_factory):
+    """A module that workers import, with generators that it seeds when it is imported."""
+    folder = tmp_path_factory.mktemp("state")
+    (folder / "noisy_module_of_a_test.py").write_text(MODULE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(folder))
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]))
+        yield importlib.import_module("noisy_module_of_a_test")
+        sys.modules.pop("noisy_module_of_a_test")
+
+
+def seeded(dataset, rng):
+    return dataset + rng.laplace()
+
+
+def entropy(dataset):
+    return dataset + np.random.default_rng().laplace()
+
+
+class BlockOwn:
+    def __init__(self):
+        self.rng = np.random.default_rng(1)
+
+    def sample(self, dataset, size, rng):
+        return dataset + self.rng.laplace(size=size)
+
+
+@pytest.mark.parametrize("make", [Own, closure, counting, BlockOwn, "by_own", "by_numpy", "by_python"])
+def test_noise_is_never_repeated(make, noisy):
+    mechanism = getattr(noisy, make) if isinstance(make, str) else make()
+    with joblib.parallel_config("loky"):
+        plan = plan_blocks(as_sampler(mechanism), 0.0, 1.0, 0, 2)
+        first = draw_pilot(plan, 2_000)
+        second = draw_pilot(plan, 3_000, first_block=2)
+    noise = np.concatenate([block - side for blocks in (first, second) for side in (0, 1) for block in blocks[side]])
+    assert len(noise) == 10_000
+    assert len(np.unique(noise.round(9))) > 9_990
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "is_stateful"),
+    [
+        (Own(), True),
+        (closure(), True),
+        (in_pairs(), True),
+        (counting(), True),
+        (seeded, False),
+        (entropy, False),
+        (lambda dataset, rng: dataset + rng.laplace(), False),
+    ],
+)
+def test_state_is_what_a_run_changes(mechanism, is_stateful):
+    assert plan_blocks(as_sampler(mechanism), 0.0, 1.0, 0, 2).is_stateful == is_stateful
+
+
+def test_threads_share_an_object_and_its_state():
+    assert not plan_blocks(as_sampler(BlockOwn()), 0.0, 1.0, 0, 2).is_stateful
+
+
+@pytest.mark.parametrize("sequential", [False, True])
+def test_a_result_says_that_one_process_drew_all(sequential):
+    result = check(Own(), 0.0, 1.0, claim=PureDP(1.0), runs=3_000, sequential=sequential, jobs=2, alpha=1e-6)
+    assert "the mechanism keeps state from run to run, so one process drew all runs" in str(result)
+    assert not result.findings
+    assert not result.is_refuted

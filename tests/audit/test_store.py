@@ -1,0 +1,270 @@
+"""A store keeps what was drawn: stopped anywhere, an audit ends with the result that it would have had."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from dpaudit import PureDP, check
+from dpaudit.audit.errors import MechanismError, StoreError
+from dpaudit.audit.kept_values import packed
+from dpaudit.audit.sampling import Plan
+from dpaudit.audit.store import FILE, Store
+
+CLAIM = PureDP(1.0)
+MODES = {"fixed": {}, "sequential": {"sequential": True}, "cells": {"cells": 8}}
+
+
+def laplace(dataset, size, rng):
+    return dataset + rng.laplace(size=size)
+
+
+def words(dataset, rng):
+    """Outputs of every kind that a store takes."""
+    value = rng.geometric(0.5) + dataset
+    return [value, f"é{value}", ("a", int(value)), None, float(value), True, 10**20 + int(value)][rng.integers(7)]
+
+
+def own_randomness(dataset, size, rng):
+    return dataset + np.random.default_rng().laplace(size=size)
+
+
+def audited(mechanism=laplace, **options):
+    return check(mechanism, 0, 1, **{"claim": CLAIM, "runs": 150_000, "jobs": 1, "seed": 5} | options)
+
+
+def stopped(mechanism, calls, **options):
+    """An audit whose mechanism is stopped at its n-th call, by something that no audit expects."""
+    left = [calls]
+
+    def until(dataset, size, rng):
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return mechanism(dataset, size, rng)
+
+    with pytest.raises(KeyboardInterrupt):
+        audited(until, name="it", **options)
+
+
+@pytest.fixture
+def same_code(monkeypatch):
+    """The wrapper that stops a mechanism is other code than the mechanism."""
+    monkeypatch.setattr("dpaudit.audit.check.provenance_of", lambda function: None)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("calls", [2, 3, 5, 9])
+def test_an_audit_that_was_stopped_ends_as_if_it_had_not_been(tmp_path, same_code, mode, calls):
+    options = MODES[mode] | {"runs": 700_000}
+    stopped(laplace, calls, store=tmp_path, **options)
+    assert audited(name="it", store=tmp_path, **options) == audited(name="it", **options)
+
+
+@pytest.mark.parametrize("mode", ["fixed", "sequential"])
+@pytest.mark.parametrize("mechanism", [laplace, words])
+def test_a_store_changes_no_result_and_draws_nothing_twice(tmp_path, mode, mechanism):
+    options = MODES[mode] | {"runs": 6_000}
+    plain = audited(mechanism, **options)
+    assert audited(mechanism, store=tmp_path, **options) == plain
+    drawn = []
+
+    def seen(function):
+        def draw(plan, phase, side, number, size, shape=None):
+            drawn.append((phase, side, number, size))
+            return function(plan, phase, side, number, size, shape)
+
+        return draw
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Plan, "draw", seen(Plan.draw))
+        again = audited(mechanism, store=tmp_path, **options)
+    assert again == plain
+    assert len(drawn) == 2  # one run for the shape of an output, and the first block to see whether it repeats
+
+
+def test_randomness_of_its_own_is_kept_too(tmp_path):
+    for mode, options in MODES.items():
+        folder = tmp_path / mode
+        first = audited(own_randomness, store=folder, **options)
+        assert not first.is_replayable
+        assert audited(own_randomness, store=folder, **options) == first != audited(own_randomness, **options)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_workers_do_not_matter(tmp_path, jobs):
+    assert audited(store=tmp_path, jobs=jobs) == audited()
+    assert audited(store=tmp_path, jobs=3 - jobs) == audited()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"runs": 160_000}, "runs: 150000 there, 160000 here"),
+        ({"seed": 6}, "seed: 5 there, 6 here"),
+        ({"alpha": 0.01}, "alpha: 0.05 there, 0.01 here"),
+        ({"claim": PureDP(2.0)}, "claim: 1-DP "),
+        ({"sequential": True}, "sequential: False there, True here"),
+        ({"bits": True}, "bits: warn there, True here"),
+        ({"cells": 4}, "cells: 0 there, 4 here"),
+    ],
+)
+def test_another_audit_is_refused_with_the_difference(tmp_path, options, said):
+    audited(store=tmp_path)
+    with pytest.raises(StoreError, match=said):
+        audited(store=tmp_path, **options)
+    assert audited(store=tmp_path) == audited()
+
+
+def test_another_pair_or_code_is_refused(tmp_path):
+    def laplace_(dataset, size, rng):
+        return dataset + rng.laplace(scale=1.1, size=size)
+
+    audited(name="it", store=tmp_path)
+    with pytest.raises(StoreError, match=r"code: .*test_store:laplace, fingerprint .* there, .*fingerprint .* here"):
+        audited(laplace_, name="it", store=tmp_path)
+    with pytest.raises(StoreError, match=r"y: [0-9a-f]{16} there, [0-9a-f]{16} here"):
+        check(laplace, 0, 2, claim=CLAIM, runs=150_000, jobs=1, seed=5, name="it", store=tmp_path)
+    audited(name="another", store=tmp_path)
+
+
+def test_a_store_is_for_one_process(tmp_path):
+    with Store(tmp_path):
+        with pytest.raises(StoreError, match="in use by another process"):
+            Store(tmp_path)
+        code = f"from dpaudit.audit.store import Store; Store({str(tmp_path)!r})"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert "in use by another process" in done.stderr
+    Store(tmp_path).close()
+
+
+def test_an_open_store_holds_several_audits(tmp_path):
+    with Store(tmp_path) as store:
+        for name in ("one", "two"):
+            audited(store=store.part(name))
+        assert audited(store=store.part("two")) == audited()
+        store.discard()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_data_is_refused(tmp_path):
+    class Odd:
+        def __hash__(self):
+            return 1
+
+        def __eq__(self, other):
+            return isinstance(other, Odd)
+
+    with pytest.raises(StoreError, match="an output of type Odd cannot be kept as data"):
+        audited(lambda dataset, rng: Odd(), store=tmp_path, runs=1_000)
+
+
+def test_a_mechanism_that_fails_leaves_what_was_drawn(tmp_path):
+    def failing(dataset, size, rng):
+        if size == 22_856 and dataset == 1:  # the last block
+            raise ValueError("out of order")
+        return laplace(dataset, size, rng)
+
+    with pytest.raises(MechanismError, match=r'dpaudit\.draw_block\(mechanism, y, "main", "y", 2, 22856, seed=5\)'):
+        audited(failing, store=tmp_path, runs=300_000, name="it")
+    with Store(tmp_path) as store:
+        assert not store.is_empty
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StoreError, match="cannot be used"):
+        audited(store=tmp_path / "file")
+    (tmp_path / FILE).mkdir()
+    with pytest.raises(StoreError, match="cannot be used"):
+        audited(store=tmp_path)
+
+
+def changed(folder, *statements):
+    file = sqlite3.connect(folder / FILE)
+    for statement in statements:
+        file.execute(statement)
+    file.commit()
+    file.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("UPDATE about SET value = '2'", "has schema 2, and this version keeps schema 1"),
+        ("CREATE TABLE more (x)", "has schema 1"),
+        ("CREATE TRIGGER t AFTER INSERT ON blocks BEGIN DELETE FROM blocks; END", "has schema"),
+        ("DROP TABLE about", "no store of an audit"),
+        ("DROP TABLE blocks", "has schema"),
+        ("DELETE FROM about", "has schema None"),
+        ("UPDATE sections SET settings = '3'", "damaged"),
+        ("UPDATE sections SET settings = '{'", "damaged"),
+        ("UPDATE blocks SET value = 'text'", "is no value"),
+        ("UPDATE blocks SET value = x'00ff'", "damaged"),
+        ("UPDATE blocks SET value = substr(value, 1, length(value) - 8)", "its checksum is another"),
+    ],
+)
+def test_a_damaged_store_is_an_error_and_nothing_else(tmp_path, statement, said):
+    audited(store=tmp_path, runs=20_000)
+    changed(tmp_path, statement)
+    with pytest.raises(StoreError, match=said):
+        audited(store=tmp_path, runs=20_000)
+
+
+@pytest.mark.parametrize("content", [b"", b"SQLite format 3\0" + bytes(4096), b"not a database, " * 400])
+def test_a_file_that_is_no_store(tmp_path, content):
+    (tmp_path / FILE).write_bytes(content)
+    if content:
+        with pytest.raises(StoreError, match=r"cannot be used|no store|damaged"):
+            audited(store=tmp_path)
+        assert (tmp_path / FILE).read_bytes() == content
+    else:  # an empty file is an empty database
+        assert audited(store=tmp_path) == audited()
+
+
+WRONG = {
+    "number": 7,
+    "text": "seven",
+    "list": [1, 2],
+    "more hits than runs": [[[10**9, 1, 1]], np.zeros(0, np.int64)],
+    "negative": [[[-1, 1, 1]], np.zeros(0, np.int64)],
+    "no mark": [[[1, 1, 1 << 64]], np.zeros(0, np.int64)],
+    "cells": [[[1, 1, 1]], np.ones(3, np.int64)],
+    "outputs": np.ones(3),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("phase", ["pilot", "main"])
+@pytest.mark.parametrize("mode", ["fixed", "sequential"])
+def test_what_cannot_be_is_refused_also_with_a_checksum(tmp_path, mode, phase, wrong):
+    options = MODES[mode] | {"runs": 1_500_000} if mode == "sequential" else MODES[mode]
+    audited(store=tmp_path, **options)
+    file = sqlite3.connect(tmp_path / FILE)
+    value = packed(WRONG[wrong])
+    file.execute("UPDATE blocks SET value = ? WHERE key LIKE ?", (value, f"%{phase} runs%"))
+    file.commit()
+    file.close()
+    with pytest.raises(StoreError, match=rf"what it has of block.* of the {phase} runs( on .)? cannot be"):
+        audited(store=tmp_path, **options)
+
+
+def test_a_store_is_written_as_the_work_goes_on(tmp_path):
+    """Half a second of work at most is in memory alone."""
+    with Store(tmp_path) as store:
+        section = store.section("it", {})
+        section.keep("first", [1])
+        store._saved -= 1.0
+        section.keep("second", [2])
+        size = (tmp_path / FILE).stat().st_size
+        assert size > 0
+        copy = tmp_path / "copy"
+        copy.mkdir()
+        (copy / FILE).write_bytes((tmp_path / FILE).read_bytes())
+        with Store(copy) as other:
+            assert [other.section("it", {}).recall(key) for key in ("first", "second", "third")] == [[1], [2], None]

@@ -1,0 +1,149 @@
+"""Commands that are stopped by Ctrl-C or killed go on where they were, and end with the same results."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpaudit.audit.store import FILE
+from dpaudit.experiments.cli import main
+
+MODULE = """
+import time
+import numpy as np
+
+def patient(dataset, size, rng):
+    time.sleep(0.05)
+    with open("drawn", "a") as file:
+        file.write("x")
+    return dataset + rng.laplace(size=size)
+"""
+PAIR = ["audit", "patient_module:patient", "--x", "0", "--y", "1", "--epsilon", "1", "--jobs", "2"]
+KINDS = {"fixed": ["--runs", "2000000"], "sequential": ["--runs", "400000", "--sequential"]}
+COMMAND = [sys.executable, "-c", "from dpaudit.experiments.cli import main; main()"]
+PATIENCE = 120.0  # seconds until a test gives up
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "patient_module.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def begun(arguments, blocks=4):
+    """The command in a process of its own, once it has drawn some blocks."""
+    drawn = Path("drawn")
+    drawn.write_text("")
+    process = subprocess.Popen(
+        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    until = time.monotonic() + PATIENCE
+    while process.poll() is None and len(drawn.read_text()) < blocks and time.monotonic() < until:
+        time.sleep(0.01)
+    return process
+
+
+def finished(arguments):
+    """The exit status of the command, run to its end."""
+    done = subprocess.run(
+        [*COMMAND, *arguments], capture_output=True, text=True, timeout=PATIENCE, check=False, stdin=subprocess.DEVNULL
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+def results(out):
+    body = json.loads((out / "results.json").read_text())
+    body.pop("environment")
+    return body
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the signals of POSIX are needed")
+@pytest.mark.parametrize("kind", KINDS)
+def test_stopped_killed_and_resumed_it_ends_as_if_nothing_had_been(folder, kind):
+    rng, out, whole = np.random.default_rng(0), folder / "out", folder / "whole"
+    arguments = [*PAIR, *KINDS[kind]]
+    process = begun([*arguments, "--out", str(out)])
+    process.send_signal(signal.SIGINT)
+    said, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130, errors
+    assert "finishing what is in hand; Ctrl-C again stops at once" in errors
+    assert "interrupted; the same command with --resume goes on" in errors
+    assert (out / FILE).exists()
+    if kind == "sequential":
+        assert "stopped on request after" in said
+    refused = finished([*arguments, "--out", str(out)])
+    assert refused.returncode == 2
+    assert "go on with --resume, or delete it" in refused.stderr
+    for _ in range(2):
+        process = begun([*arguments, "--out", str(out), "--resume"])
+        time.sleep(rng.uniform(0.0, 0.2))
+        with contextlib.suppress(ProcessLookupError):  # it was quicker
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate(timeout=PATIENCE)
+        if not (out / FILE).exists():
+            break
+    if (out / FILE).exists():
+        assert finished([*arguments, "--out", str(out), "--resume"]).returncode == 0
+    assert finished([*arguments, "--out", str(whole)]).returncode == 0
+    assert results(out) == results(whole)
+    assert not (out / FILE).exists()
+
+
+def test_a_run_goes_on_as_it_was_begun(folder):
+    """Ended between two cases, so that it takes no timing."""
+    whole = folder / "whole"
+    arguments = ["run", "E1", "--runs", "300000", "--seed", "4"]
+    assert finished([*arguments, "--out", str(whole)]).returncode in (0, 1)
+    out = folder / "out"
+    code = (
+        "import sys; from dpaudit.experiments import suite; from dpaudit.experiments.interruption import Interrupted\n"
+        "real, cases = suite.save, []\n"
+        "def save(*arguments):\n"
+        "    real(*arguments); cases.append(1)\n"
+        "    if len(cases) == 2: raise Interrupted\n"
+        "suite.save = save; from dpaudit.experiments.cli import main; main()"
+    )
+    stopped = subprocess.run(
+        [sys.executable, "-c", code, *arguments, "--out", str(out)], capture_output=True, text=True, check=False
+    )
+    assert stopped.returncode == 130, stopped.stderr
+    assert f"interrupted; --resume {out} goes on" in stopped.stderr
+    assert len(results(out)["suite"]["entries"]) == 2
+    for changed in (["--seed", "5"], ["E3"], ["--runs", "1000"]):
+        refused = finished(["run", *changed, "--resume", str(out)])
+        assert refused.returncode == 2
+        assert "--resume goes on as it was" in refused.stderr
+    assert finished(["run", "--resume", str(out)]).returncode in (0, 1)
+    assert results(out) == results(whole)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "--resume", "nowhere"], "there is nothing to resume in nowhere"),
+        ([*PAIR, "--resume"], "name it with --out"),
+        ([*PAIR, "--out", "nowhere", "--resume"], "there is nothing to resume in nowhere"),
+        ([*PAIR, "--out", "new", "--epsilon", "-1"], "epsilon=-1.0"),
+        (["run", "NOPE", "--out", "new"], "NOPE"),
+    ],
+)
+def test_what_cannot_be_resumed_or_begun_leaves_nothing(folder, monkeypatch, capsys, arguments, said):
+    monkeypatch.setattr(sys, "argv", ["dpaudit", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+    assert not (folder / "new" / FILE).exists()
+    assert not (folder / "nowhere").exists()
