@@ -8,7 +8,7 @@ export OMP_NUM_THREADS := 1
 SOURCES := pyproject.toml README.md py.typed __init__.py \
 	$(shell find audit mechanisms experiments reports -name '*.py' -o -name '*.j2' -o -name '*.js')
 
-.PHONY: audit test clean
+.PHONY: audit test docs clean
 
 audit: $(VENV)/installed
 	$(BIN)/dpaudit run
@@ -19,6 +19,9 @@ test: $(VENV)/installed-test
 	MYPYPATH=$(VENV)/source $(BIN)/mypy $(addprefix -p dpaudit.,audit mechanisms experiments reports)
 	$(BIN)/pytest --numprocesses 2 --dist worksteal
 	$(BIN)/pytest --doctest-modules --pyargs dpaudit
+
+docs: $(VENV)/installed-test
+	$(BIN)/mkdocs build --strict
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'

@@ -6,7 +6,7 @@ docs/findings.md explains them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from ...audit.domains import Answers, Domain, Rows
 from ...audit.search import find_worst_pair
 from ...audit.verdicts import AuditResult
 from ...mechanisms import LaplaceMechanism
-from ...mechanisms.adapters import from_diffprivlib, from_diffprivlib_tool, from_pydp
+from ...mechanisms.adapters import from_diffprivlib, from_diffprivlib_tool, from_opendp, from_pydp
 from ..published.bounded_mean import BoundedMean
 from ..published.exposed_means import ExposedMean
 
@@ -70,7 +70,7 @@ class Defect:
     Attributes
     ----------
     name : str
-    library : {"diffprivlib", "pydp", ""}
+    library : {"opendp", "diffprivlib", "pydp", ""}
         That has to be installed; empty where the mechanism is written here from its definition.
     by : {"values", "low bits"}
         What shows it.
@@ -78,14 +78,14 @@ class Defect:
     """
 
     name: str
-    library: Literal["diffprivlib", "pydp", ""]
+    library: Literal["opendp", "diffprivlib", "pydp", ""]
     by: Literal["values", "low bits"]
     broken: Searched
     twin: Searched
 
 
 def defects() -> list[Defect]:
-    return [*_models(), *_tools(), *_low_bits(), _exposed_mean()]
+    return [*_models(), *_tools(), *_thresholds(), *_low_bits(), _exposed_mean()]
 
 
 def _models() -> list[Defect]:
@@ -130,8 +130,8 @@ def _models() -> list[Defect]:
             name="LogisticRegression",
             library="diffprivlib",
             by="values",
-            broken=Searched(words="rows of norm 30", make=logistic(30.0), domain=long, runs=20_000, search_runs=40_000),
-            twin=Searched(words="rows of norm 1", make=logistic(1.0), domain=short, runs=20_000, search_runs=40_000),
+            broken=Searched(words="rows of norm 30", make=logistic(30.0), domain=long, runs=10_000, search_runs=20_000),
+            twin=Searched(words="rows of norm 1", make=logistic(1.0), domain=short, runs=10_000, search_runs=20_000),
         ),
     ]
 
@@ -216,6 +216,36 @@ def _tools() -> list[Defect]:
                 search_runs=20_000,
             ),
         ),
+    ]
+
+
+def _thresholds() -> list[Defect]:
+    """Counts of words. A word that is there once is released where 1 + noise ≥ threshold; delta is for >."""
+    words = Rows(values=("a", "b", "c"))
+
+    def counts(threshold: int, claimed: int) -> Callable[[], Any]:
+        def measurement(threshold: int) -> Any:
+            dp = import_module("opendp.prelude")
+            dp.enable_features("contrib")
+            space = dp.vector_domain(dp.atom_domain(T=str)), dp.symmetric_distance()
+            return space >> dp.t.then_count_by() >> dp.m.then_laplace_threshold(scale=1.0, threshold=threshold)
+
+        return lambda: replace(from_opendp(measurement(threshold)), claim=from_opendp(measurement(claimed)).claim)
+
+    return [
+        Defect(
+            name="make_laplace_threshold",
+            library="opendp",
+            by="values",
+            broken=Searched(words="counts from 3 on", make=counts(3, 3), domain=words, runs=20_000, search_runs=20_000),
+            twin=Searched(
+                words="counts from 4 on, with the claim of 3",
+                make=counts(4, 3),
+                domain=words,
+                runs=20_000,
+                search_runs=20_000,
+            ),
+        )
     ]
 
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .accounting import claim_from_event
-    from .diffprivlib import DiffprivlibMechanism, DiffprivlibTool, from_diffprivlib, from_diffprivlib_tool
+    from .diffprivlib import DiffprivlibMechanism, from_diffprivlib
+    from .diffprivlib_tools import DiffprivlibTool, from_diffprivlib_tool
     from .opendp import OpenDPMechanism, from_opendp
     from .program import Program
     from .pydp import PyDPMechanism, from_pydp
@@ -14,9 +15,9 @@ _WHERE = {
     "from_opendp": "opendp",
     "OpenDPMechanism": "opendp",
     "from_diffprivlib": "diffprivlib",
-    "from_diffprivlib_tool": "diffprivlib",
+    "from_diffprivlib_tool": "diffprivlib_tools",
     "DiffprivlibMechanism": "diffprivlib",
-    "DiffprivlibTool": "diffprivlib",
+    "DiffprivlibTool": "diffprivlib_tools",
     "from_pydp": "pydp",
     "PyDPMechanism": "pydp",
     "claim_from_event": "accounting",

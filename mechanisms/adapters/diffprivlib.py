@@ -1,28 +1,30 @@
-"""Mechanisms, tools and models of diffprivlib, with the claim read from the object or from its budget accountant.
+"""Mechanisms of diffprivlib, with the claim read from the object.
 
 A mechanism draws one run at a time, in five to ten microseconds of Python. Its block sampler loops over it: single
 runs, each with a copy of its own, take half as long again. Threads share the interpreter and gain nothing; with
-`joblib.parallel_config("loky")` blocks go to processes. A tool or a model, a function of a single run, does by itself.
+`joblib.parallel_config("loky")` blocks go to processes.
 """
 
 from __future__ import annotations
 
 import inspect
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import import_module
-from importlib.metadata import version
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from ...audit.adjacency import Adjacency
-from ...audit.claims import ApproxDP, Claim, PureDP
-from ...audit.errors import AdjacencyError, AuditError, ClaimError, MechanismError
-from ...audit.options import check_adjacency
+from ...audit.claims import Claim
+from ...audit.datasets import shorten
+from ...audit.errors import ClaimError, DatasetError, MechanismError
+from ...audit.outputs import Raised
+from .diffprivlib_parts import claim_of, library, named_version, needed_adjacency, random_state
 from .single_runs import released
+
+_REFUSED = Raised("ValueError")
+_TRIES = 100  # further runs that have to raise before a dataset is taken to be outside the domain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -65,14 +67,34 @@ class DiffprivlibMechanism:
         ------
         ClaimError
             Where a function made a mechanism for this dataset whose epsilon or delta are not those claimed.
+        DatasetError
+            Where every run raises ValueError: the library's word for what is outside the mechanism's domain.
         """
         is_given = hasattr(self.source, "randomise")
-        own = _with_state(self.source if is_given else self._made(dataset), _state(rng) if self.seeded else None)
+        own = _with_state(self.source if is_given else self._made(dataset), random_state(rng) if self.seeded else None)
         if self.query is not None:
             values: tuple[Any, ...] = (self.query(dataset),)
         else:
             values = (dataset,) if is_given else ()
-        return [released(self._run, own, *values) for _ in range(size)]
+        outputs = [released(self._run, own, *values) for _ in range(size)]
+        if outputs and all(isinstance(output, Raised) and output == _REFUSED for output in outputs):
+            self._check_domain(dataset, own, values)
+        return outputs
+
+    def _check_domain(self, dataset: Any, own: Any, values: tuple[Any, ...]) -> None:
+        """Some run of the mechanism itself does not raise ValueError; a block may have been a single run."""
+        for _ in range(_TRIES):
+            try:
+                own.randomise(*values)
+            except ValueError as error:
+                reason = error
+            else:
+                return
+        raise DatasetError(
+            f"the dataset {shorten(dataset)} is outside the domain of {self} ({' '.join(str(reason).split())}), and "
+            "nothing is promised for it; pass one that the mechanism takes.",
+            mechanism=str(self),
+        ) from reason
 
     def _run(self, own: Any, *values: Any) -> Any:
         found = own.randomise(*values)
@@ -80,7 +102,7 @@ class DiffprivlibMechanism:
 
     def _made(self, dataset: Any) -> Any:
         made = self.source(dataset)
-        claim = _claim(*_budget_of(made))
+        claim = claim_of(*_budget_of(made))
         if claim != self.claim:
             raise ClaimError(
                 f"the mechanism made for a dataset claims {claim}, the example's {self.claim}; a claim must not depend "
@@ -136,7 +158,7 @@ def from_diffprivlib(
     AuditError
         If diffprivlib cannot be imported.
     """
-    machine = _library().mechanisms.DPMachine
+    machine = library().mechanisms.DPMachine
     made = mechanism
     if not isinstance(mechanism, machine):
         if not callable(mechanism) or inspect.isclass(mechanism):
@@ -163,165 +185,12 @@ def from_diffprivlib(
         source=mechanism if made is not mechanism else _without_state(mechanism),
         query=query,
         output=output,
-        claim=_claim(epsilon, delta),
-        claim_source=f"{'epsilon' if delta == 0 else 'epsilon and delta'} of {kind}, {_named_version()}",
-        adjacency=_checked(adjacency, kind, _natural_adjacency(made, made is mechanism and query is None)),
+        claim=claim_of(epsilon, delta),
+        claim_source=f"{'epsilon' if delta == 0 else 'epsilon and delta'} of {kind}, {named_version()}",
+        adjacency=needed_adjacency(adjacency, kind, _natural_adjacency(made, made is mechanism and query is None)),
         seeded=seeded,
         name=kind,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DiffprivlibTool:
-    """A tool or model of diffprivlib as a function of a single run; `from_diffprivlib_tool` makes one.
-
-    Attributes
-    ----------
-    function : callable
-        The tool, or the class of the model.
-    options : mapping
-        What it is given besides the data.
-    output : callable, optional
-        From what is returned, or the fitted model, to the output.
-    claim : Claim
-    claim_source : str
-    adjacency : Adjacency
-    seeded : bool
-    """
-
-    function: Callable[..., Any] = field(repr=False)
-    options: Mapping[str, Any] = field(repr=False)
-    output: Callable[[Any], Any] | None = field(repr=False)
-    claim: Claim
-    claim_source: str
-    adjacency: Adjacency
-    seeded: bool
-    name: str
-
-    def __str__(self) -> str:
-        return f"diffprivlib {self.name}"
-
-    def __call__(self, dataset: Any, rng: np.random.Generator) -> Any:
-        """One output.
-
-        Raises
-        ------
-        ClaimError
-            Where a fresh accountant was charged with something else than what is claimed.
-        """
-        accountant = _library().BudgetAccountant()
-        state = _state(rng) if self.seeded else None
-        found = _call(self.function, dataset, {**self.options, "random_state": state, "accountant": accountant})
-        spent = _claim(*accountant.total())
-        if spent != self.claim:
-            raise ClaimError(
-                f"{self} spent {spent} on a dataset, and {self.claim} on the example; a claim must not depend on the "
-                "data.",
-                claim=spent,
-            )
-        return found if self.output is None else self.output(found)
-
-
-def from_diffprivlib_tool(
-    function: Callable[..., Any],
-    *,
-    example: Any = None,
-    adjacency: Adjacency | None = None,
-    output: Callable[[Any], Any] | None = None,
-    seeded: bool = True,
-    **options: Any,
-) -> DiffprivlibTool:
-    """A function of `diffprivlib.tools`, or a class of `diffprivlib.models`, with what its accountant says as claim.
-
-    Every run has a `BudgetAccountant` of its own; what it is charged with on the example is the claim, and every run
-    of the audit must be charged with the same.
-
-    Parameters
-    ----------
-    function : callable or class
-        Called with the dataset and the options. Of a class of models one is made with the options and fitted: to
-        the dataset as an array, whose last column is the target where `fit` needs one.
-    example : Any
-        Any dataset, on which the function is called once to read the claim.
-    adjacency : Adjacency
-        What neighbours are. Tools for which the number of rows is public (mean, sum, var, std, count_nonzero) are
-        for ``Replace()``, histograms and quantiles hold for ``AddRemove()``; the documentation seldom says.
-    output : callable, optional
-        From what is returned to a number, an array or anything hashable; for a model needed, such as
-        ``lambda model: model.coef_``.
-    seeded : bool
-        As of `from_diffprivlib`.
-    **options
-        Of the function or the class: epsilon, bounds and so on.
-
-    Returns
-    -------
-    DiffprivlibTool
-
-    Raises
-    ------
-    AdjacencyError, ClaimError, MechanismError
-        Without an adjacency, an example, or the output of a model.
-    AuditError
-        If diffprivlib cannot be imported.
-    """
-    library = _library()
-    name = getattr(function, "__name__", type(function).__name__)
-    if output is None and inspect.isclass(function):
-        raise MechanismError(
-            f"output=None says not what of a fitted {name} is released; pass output=, such as lambda model: "
-            "model.coef_.",
-            mechanism=name,
-        )
-    if example is None:
-        raise ClaimError(
-            f"example=None: {name} states what it spends when it runs; pass example=, any dataset to run it on.",
-            example=None,
-        )
-    accountant = library.BudgetAccountant()
-    _call(function, example, {**options, "accountant": accountant})
-    return DiffprivlibTool(
-        function=function,
-        options=options,
-        output=output,
-        claim=_claim(*accountant.total()),
-        claim_source=f"BudgetAccountant().total() after {name}, {_named_version()}",
-        adjacency=_checked(adjacency, name, "Replace(), or AddRemove() where the number of rows is not public"),
-        seeded=seeded,
-        name=name,
-    )
-
-
-def _call(function: Callable[..., Any], dataset: Any, options: dict[str, Any]) -> Any:
-    if not inspect.isclass(function):
-        return function(dataset, **options)
-    model: Any = function(**options)
-    rows = np.asarray(dataset)
-    target = inspect.signature(model.fit).parameters.get("y")
-    if target is None or target.default is not target.empty:
-        return model.fit(rows)
-    return model.fit(rows[:, :-1], rows[:, -1])
-
-
-def _library() -> ModuleType:
-    try:
-        return import_module("diffprivlib")
-    except ImportError as error:
-        raise AuditError(
-            f"diffprivlib cannot be imported ({error}); use pip install 'dpaudit[diffprivlib]', which brings the "
-            "scikit-learn that it needs as well."
-        ) from error
-
-
-def _named_version() -> str:
-    return f"diffprivlib {version('diffprivlib')}"
-
-
-def _claim(epsilon: float, delta: float) -> Claim:
-    """The claim; where epsilon is 0 the number to bound is delta."""
-    if delta == 0:
-        return PureDP(epsilon)
-    return ApproxDP(epsilon, delta, bound_on="delta" if epsilon == 0 else "epsilon")
 
 
 def _budget_of(machine: Any) -> tuple[float, float]:
@@ -334,11 +203,6 @@ def _innermost(machine: Any) -> Any:
     while hasattr(machine, "parent"):
         machine = machine.parent
     return machine
-
-
-def _state(rng: np.random.Generator) -> np.random.RandomState:
-    """A random state, as diffprivlib wants one, over the generator's own stream: nothing is seeded."""
-    return np.random.RandomState(rng.bit_generator)
 
 
 def _without_state(machine: Any) -> Any:
@@ -373,16 +237,6 @@ def _fresh(generator: Any) -> Any:
     if issubclass(kind, np.random.Generator):
         return np.random.default_rng()
     return np.random.RandomState() if issubclass(kind, np.random.RandomState) else secrets.SystemRandom()
-
-
-def _checked(adjacency: Adjacency | None, name: str, natural: str) -> Adjacency:
-    if adjacency is None:
-        raise AdjacencyError(
-            f"adjacency=None says not for which neighbours {name} keeps its claim, and diffprivlib does not know; use "
-            f"adjacency={natural}.",
-            adjacency=None,
-        )
-    return check_adjacency(adjacency)
 
 
 def _natural_adjacency(mechanism: Any, takes_values: bool) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...audit.adjacency import Adjacency
 from ...audit.datasets import shorten
-from ...audit.errors import AuditError, DatasetError, MechanismError, OptionError
+from ...audit.errors import AdjacencyError, AuditError, DatasetError, MechanismError, OptionError
 from ...audit.outputs import Raised
 from .opendp_claims import MapClaim
 from .opendp_neighbours import neighbours_under
@@ -49,6 +49,35 @@ class OpenDPMechanism:
 
     def __str__(self) -> str:
         return _name(self.measurement)
+
+    def check_pair(self, x: Any, y: Any, distance: float) -> None:
+        """The pair is no farther apart in the measurement's own metric than its claim says: `distance` times `d_in`.
+
+        A relation that was declared may hold between datasets that are. Where the metric has no relation here, or
+        cannot measure the pair, nothing is known.
+
+        Raises
+        ------
+        AdjacencyError
+            For a pair that is, with the `d_in` that it needs.
+        """
+        metric, d_in = str(self.measurement.input_metric), self.claim.d_in
+        own = neighbours_under(metric, d_in)
+        try:
+            steps = 0.0 if own is None else own.distance(x, y)
+        except AdjacencyError:
+            return
+        if steps > distance * (1.0 + 1e-9):
+            far = math.isinf(steps)
+            found = "at no finite distance" if far else f"{steps * d_in:.12g} apart"
+            way_out = "pass another pair" if far else f"use d_in={steps * d_in / distance:.12g}, or pass a closer pair"
+            raise AdjacencyError(
+                f"the pair is {found} in {metric}, and measurement.map is claimed at {distance * d_in:.12g} (d_in="
+                f"{d_in!r} at distance {distance:g}); {way_out}.",
+                measured=steps * d_in,
+                distance=distance,
+                d_in=d_in,
+            )
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> list[Any]:
         """`size` outputs of independent invocations on `dataset`; the generator is not used.
@@ -96,7 +125,8 @@ def from_opendp(
         ``distance=k`` is audited against ``measurement.map(k * d_in)``.
     adjacency : Adjacency, optional
         Neighbours that are at most `d_in` apart in the metric, where another relation than its own is wanted: such as
-        ``Replace()`` with ``d_in=2`` for a measurement of ``symmetric_distance()``.
+        ``Replace()`` with ``d_in=2`` for a measurement of ``symmetric_distance()``. A pair that is farther apart than
+        that is refused.
     order : float, optional
         Of a Rényi curve, the order to audit.
     draws : {"together", "singly", "vectors"}
@@ -278,5 +308,14 @@ def _over_vectors(measurement: Any) -> Any:
 
 
 def _by_value(output: Any) -> Any:
-    """An output that compares by value: a dictionary as its items in order."""
-    return tuple(sorted(output.items(), key=repr)) if isinstance(output, dict) else output
+    """An output that compares by value: a dictionary as a tuple of the text of its keys, and its items in their order.
+
+    Which keys are there is what a threshold decides. As one text that is an outcome of its own, in events too; where
+    there are many keys, and so many texts, an event sees single ones in the items.
+    """
+    if isinstance(output, dict):
+        keys = sorted(output, key=repr)
+        return (", ".join(map(repr, keys)), *((key, _by_value(output[key])) for key in keys))
+    if isinstance(output, (list, tuple)) and any(isinstance(part, (dict, list, tuple)) for part in output):
+        return tuple(map(_by_value, output))
+    return output

@@ -7,6 +7,7 @@ and never read as the one that it resembles.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from ...audit.renyi import RenyiDP, ZeroConcentratedDP
 
 _APPROXIMATE = "Approximate("
 _ORDERS = 1.0 + np.logspace(-2, 6, 321)
+_FIRST_TRIED = 40  # every so many orders, until one is found at which a curve holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ def claim_of(measure: str, d_out: Any, order: float | None = None) -> Claim:
     if measure == "FixedSmoothedMaxDivergence":
         return ApproxDP(*d_out)
     if measure == "RenyiDivergence" and order is not None:
-        return RenyiDP(order, d_out(order))
+        return RenyiDP(order, _divergence(d_out, order))
     return PrivacyProfile.from_pld(_Curve(_delta_of(measure, d_out)))
 
 
@@ -123,13 +125,50 @@ def _delta_of(measure: str, distance: Any) -> Callable[[float], float]:
     if measure == "ZeroConcentratedDivergence":
         return lambda epsilon: _renyi_delta(distance * _ORDERS, epsilon)
     if measure == "RenyiDivergence":
-        divergences = np.array([distance(float(order)) for order in _ORDERS])
+        divergences = _divergences(distance)
         return lambda epsilon: _renyi_delta(divergences, epsilon)
     raise ClaimError(
         f"the measure {measure} is unknown; pass claim= to check, and to from_opendp a measurement of a known measure "
         "(MaxDivergence, ZeroConcentratedDivergence, SmoothedMaxDivergence, RenyiDivergence, or Approximate of these).",
         measure=measure,
     )
+
+
+def _divergence(curve: Callable[[float], float], order: float) -> float:
+    """A Rényi curve at an order."""
+    try:
+        return curve(order)
+    except Exception as error:  # OpenDPException, and what a curve written in Python raises
+        raise ClaimError(
+            f"the Rényi curve raised {type(error).__name__} at order {order:g}; pass as order= one at which it holds.",
+            order=order,
+        ) from error
+
+
+def _divergences(curve: Callable[[float], float]) -> Array:
+    """A Rényi curve at all orders, infinite where it says nothing: beyond the first at which it raises, on either side.
+
+    An exception takes the library some 70 ms, so not every order is tried.
+    """
+    found = np.full(len(_ORDERS), np.inf)
+
+    def holds(place: int) -> bool:
+        with suppress(ClaimError):
+            found[place] = _divergence(curve, float(_ORDERS[place]))
+            return True
+        return False
+
+    start = next(filter(holds, range(0, len(_ORDERS), _FIRST_TRIED)), None)
+    if start is None or not np.isfinite(found[start]):
+        raise ClaimError(
+            f"the Rényi curve has no finite value at orders from {_ORDERS[0]:g} to {_ORDERS[-1]:.3g}; pass as order= "
+            "one at which it holds."
+        )
+    for places in (range(start + 1, len(_ORDERS)), range(start - 1, -1, -1)):
+        for place in places:
+            if not holds(place):
+                break
+    return found
 
 
 def _renyi_delta(divergences: Array, epsilon: float) -> float:

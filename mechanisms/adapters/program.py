@@ -36,10 +36,11 @@ import numpy as np
 
 from ...audit.adjacency import Adjacency
 from ...audit.claims import Claim, ClaimAtDistance
+from ...audit.datasets import shorten
 from ...audit.errors import MechanismError, OptionError
 from ...audit.options import check_adjacency, check_claim_source
 from .program_process import RunningProgram
-from .program_protocol import AnswerError, request_line
+from .program_protocol import AnswerError, request_line, shown_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,9 @@ class Program:
     claim, adjacency, claim_source : optional
         What the program promises, for which neighbours, and where that is said.
     seconds : float
-        Time limit for a block, in seconds; the program's start counts to its first one.
+        How long a program may be silent while an answer is due: time without a byte of it, the program's start
+        included. An answer that is written as it is made may take longer in all; one that is held back to its end, as
+        JSON often is, has to fit into this.
     name : str, optional
         For messages and results; the command by default.
     environment : mapping of str to str, optional
@@ -175,7 +178,7 @@ class Program:
         tried = f" ({self.retries + 1} times)" if self.retries else ""
         asked = f"asked for {runs} run{'s' * (runs != 1)} with seed {seed}"
         heard = f"its standard error ends with {words!r}" if words else "it wrote nothing to standard error"
-        started = "" if str(self) == self._command_line else f"; its command is {list(self.command)!r}"
+        started = "" if str(self) == self._command_line else f"; its command is {shown_words(_words(self.command))}"
         return MechanismError(
             f"{self} {what}{broken.when}{tried}, {asked}; {broken.way_out}; {heard}{started}.",
             mechanism=str(self),
@@ -194,14 +197,15 @@ def _rebuild(kept: dict[str, Any]) -> Program:
 def _words(command: Any) -> tuple[str, ...]:
     if isinstance(command, (str, bytes, os.PathLike)):
         raise MechanismError(
-            f"command={command!r} is no list of words; use [program, argument, …], such as shlex.split of a command "
-            "line. There is no shell.",
+            f"command={shorten(command)} is no list of words; use [program, argument, …], such as shlex.split of a "
+            "command line. There is no shell.",
             command=command,
         )
     words = list(command) if isinstance(command, Sequence) else []
     if not words or not all(isinstance(word, (str, os.PathLike)) and "\0" not in str(word) for word in words):
         raise MechanismError(
-            f"command={command!r} is no list of words; use the program and its arguments as strings.", command=command
+            f"command={shorten(command)} is no list of words; use the program and its arguments as strings.",
+            command=command,
         )
     return tuple(os.fspath(word) for word in words)
 

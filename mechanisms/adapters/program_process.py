@@ -1,4 +1,4 @@
-"""A running program that is asked for one block after the other through its pipes, each within a time limit."""
+"""A running program that is asked for one block after the other through its pipes, and may not be silent for long."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 
 from ...audit.errors import MechanismError
-from .program_protocol import AnswerError, read_array, read_header, shown
+from .program_protocol import AnswerError, read_array, read_header, shown, shown_words
 
 MOST_BYTES = 1 << 28
 """Longest answer: 256 MiB, so that a line without an end does not fill the memory."""
@@ -25,6 +25,7 @@ _CHUNK = 1 << 18
 _TAIL = 1 << 12  # bytes kept of standard error
 _PATIENCE = 0.2  # seconds for a program to end by itself once its input is closed
 _DEATH_THROES = 0.5  # to end once it has closed a pipe: its exit status is wanted
+_GLANCE = 0.1  # seconds of silence after which to look whether it has ended: a child of its own may hold its pipes open
 _UNTIL_THE_END = "a program answers requests until the end of its standard input"
 
 
@@ -49,8 +50,8 @@ class RunningProgram:
             )
         except (OSError, ValueError) as error:
             raise MechanismError(
-                f"command={list(command)!r} cannot be started ({error}); give the path of a program that can be run, "
-                "and its folder where that is relative.",
+                f"command={shown_words(command)} cannot be started ({error}); give the path of a program that can be "
+                "run, and its folder where that is relative.",
                 command=list(command),
             ) from error
         self._owner = os.getpid()
@@ -62,6 +63,7 @@ class RunningProgram:
         self._answer = bytearray()
         self._said = bytearray()
         self._is_listening = True  # standard error is open
+        self._seconds = self._deadline = 0.0
 
     @property
     def is_ours(self) -> bool:
@@ -74,20 +76,20 @@ class RunningProgram:
         return bytes(self._said).decode("utf-8", "backslashreplace").strip()[-1000:]
 
     def ask(self, request: bytes, runs: int, seconds: float) -> Any:
-        """The outputs that it answers to a request, a list or an array.
+        """The outputs that it answers to a request, a list or an array; `seconds` may pass without a byte of it.
 
         Raises
         ------
         AnswerError
             Whatever else it does; it is of no use then.
         """
-        deadline = time.monotonic() + seconds
+        self._seconds, self._deadline = seconds, time.monotonic() + seconds
         self._check_silence("before it was asked")
         self._unsent = memoryview(request)
-        line = self._line(deadline, seconds)
+        line = self._line()
         if line.startswith(b"{"):
             kind, shape = read_header(line, runs)
-            content = self._exactly(math.prod(shape) * kind.itemsize, deadline, seconds)
+            content = self._exactly(math.prod(shape) * kind.itemsize)
             outputs: Any = np.frombuffer(content, kind).astype(kind.newbyteorder("="), copy=False).reshape(shape)
         else:
             outputs = read_array(line, runs)
@@ -109,7 +111,7 @@ class RunningProgram:
         _close(self._process)
         return status
 
-    def _line(self, deadline: float, seconds: float) -> bytes:
+    def _line(self) -> bytes:
         start = 0
         while (end := self._answer.find(b"\n", start)) < 0:
             start = len(self._answer)
@@ -117,14 +119,14 @@ class RunningProgram:
                 raise AnswerError(
                     f"wrote {start} bytes without the end of a line, which begin with {shown(self._answer)}"
                 )
-            self._serve(deadline, seconds)
+            self._serve()
         return bytes(self._take(end + 1)[:-1])
 
-    def _exactly(self, size: int, deadline: float, seconds: float) -> bytearray:
+    def _exactly(self, size: int) -> bytearray:
         if size > MOST_BYTES:
             raise AnswerError(f"announced {size} bytes", f"the most in an answer is {MOST_BYTES}")
         while len(self._answer) < size:
-            self._serve(deadline, seconds, size)
+            self._serve(size)
         return self._take(size)
 
     def _take(self, size: int) -> bytearray:
@@ -139,23 +141,25 @@ class RunningProgram:
         if self._answer:
             raise AnswerError(f"wrote {shown(self._answer)} {when}")
 
-    def _serve(self, deadline: float, seconds: float, size: int | None = None) -> None:
-        """Waits until a pipe has something, and reads or writes what is possible."""
-        left = deadline - time.monotonic()
+    def _serve(self, size: int | None = None) -> None:
+        """Waits a little for a pipe that has something, and reads or writes what is possible."""
+        left = self._deadline - time.monotonic()
         poll = select.poll()
         poll.register(self._stdout, select.POLLIN)
         if self._is_listening:
             poll.register(self._stderr, select.POLLIN)
         if self._unsent:
             poll.register(self._stdin, select.POLLOUT)
-        ready = {number for number, _ in poll.poll(math.ceil(1000 * left))} if left > 0 else set()
-        if not ready:
+        ready = {number for number, _ in poll.poll(math.ceil(1000 * min(left, _GLANCE)))} if left > 0 else set()
+        if not ready and self._process.poll() is not None:
+            raise AnswerError("ended", _UNTIL_THE_END, when=self._when_incomplete(), has_ended=True)
+        if left <= 0:
             came = f"{len(self._answer)} bytes" + (f" of {size}" if size is not None else "")
             unread = f", and {len(self._unsent)} bytes of the request were not read" if self._unsent else ""
             raise AnswerError(
-                f"did not answer within {seconds:g} seconds ({came} came{unread})",
-                f"raise seconds={seconds:g}, which are for a whole block and for starting the program, or end what it "
-                "writes with a line break and flush it",
+                f"did not answer for {self._seconds:g} seconds ({came} came{unread})",
+                f"raise seconds={self._seconds:g}, the time without a byte of an answer, from the start of the program "
+                "on, or end what it writes with a line break and flush it, now and then while it is made",
             )
         if self._stderr.fileno() in ready:
             self._listen()
@@ -166,6 +170,7 @@ class RunningProgram:
             if chunk == b"":
                 self._raise_closed("output")
             self._answer += chunk or b""
+            self._deadline = time.monotonic() + self._seconds
 
     def _write(self) -> None:
         try:
@@ -174,9 +179,12 @@ class RunningProgram:
             self._raise_closed("input")
 
     def _raise_closed(self, which: str) -> None:
-        came = f" ({len(self._answer)} bytes came: {shown(self._answer)})" if self._answer else ""
-        when = f" before its answer was complete{came}"
+        when = self._when_incomplete()
         raise AnswerError(f"closed its standard {which}", _UNTIL_THE_END, when=when, has_ended=True)
+
+    def _when_incomplete(self) -> str:
+        came = f" ({len(self._answer)} bytes came: {shown(self._answer)})" if self._answer else ""
+        return f" before its answer was complete{came}"
 
     def _listen(self) -> None:
         chunk = self._stderr.read(_CHUNK)

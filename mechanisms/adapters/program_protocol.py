@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -14,7 +14,8 @@ import numpy.typing as npt
 from ...audit.errors import DatasetError
 
 _FORMATS = {"float64": np.dtype("<f8"), "int64": np.dtype("<i8")}
-_SHOWN = 60  # characters of an answer in a message
+_SHOWN = 60  # characters of an answer, or of a word of a command, in a message
+_MOST_WORDS = 8  # of a command
 _RULE = "answer one JSON array, or a header and raw numbers; what else there is to say belongs on standard error"
 
 
@@ -151,6 +152,12 @@ def _parsed(line: bytes, *, objects: bool = False) -> Any:
 
 def _refuse(pairs: list[tuple[str, Any]]) -> Any:
     raise AnswerError("answered an object as an output", "write an object as an array, or as a string of JSON")
+
+
+def shown_words(command: Sequence[str]) -> str:
+    """A command in a message: its words, of which one that holds a whole program is cut short."""
+    words = [word if len(word) <= _SHOWN else f"{word[:_SHOWN]}…" for word in command]
+    return repr(words if len(words) <= _MOST_WORDS else [*words[:_MOST_WORDS], "…"])
 
 
 def shown(content: bytes | bytearray) -> str:

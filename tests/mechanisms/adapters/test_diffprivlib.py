@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import math
 import subprocess
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from dpaudit import ApproxDP, Local, PureDP, Replace, Rows, Verdict, Within, check, find_worst_pair
-from dpaudit.audit.errors import AdjacencyError, AuditError, ClaimError, MechanismError
+from dpaudit.audit.errors import AdjacencyError, AuditError, ClaimError, DatasetError, MechanismError, OptionError
 from dpaudit.audit.mechanism import as_sampler
 from dpaudit.mechanisms.adapters import from_diffprivlib, from_diffprivlib_tool
 
@@ -181,11 +182,64 @@ def test_the_object_at_hand_is_audited_and_not_one_made_anew():
 
 @needs_diffprivlib
 def test_exceptions_are_outputs_and_mistakes_are_errors():
+    """A dataset that a mechanism always refuses is none that its claim is about, so it refutes nothing; one that it
+    refuses now and then is, and so is every dataset of a tool, whose refusals an adversary sees."""
     adapter = from_diffprivlib(mechanisms.Binary(epsilon=1.0, value0="a", value1="b"), adjacency=Local())
-    assert audit(adapter, "a", "c").is_refuted
-    assert {str(output) for output in draw(adapter, "c")} == {"raises ValueError"}
+    for size in (1, 50):
+        with pytest.raises(DatasetError, match=r"'c' is outside the domain of diffprivlib Binary \(Value to be .*noth"):
+            draw(adapter, "c", size)
+    with pytest.raises(DatasetError, match="nothing is promised for it"):
+        audit(adapter, "a", "c")
     with pytest.raises(MechanismError, match=r"TypeError.* must be a string"):
         draw(adapter, 3)
+
+    def fail(noisy):
+        raise ValueError
+
+    refusing = from_diffprivlib(laplace(), adjacency=STEP, output=lambda noisy: fail(noisy) if noisy > 0 else 0)
+    assert audit(refusing, 0.0, 50.0, distance=50, claim=PureDP(0.1)).is_refuted
+    mean = from_diffprivlib_tool(
+        lambda rows, **options: fail(rows) if 1.0 in rows else tools.mean(rows, bounds=(0, 1), **options),
+        example=[0.0],
+        adjacency=Replace(),
+        epsilon=1.0,
+    )
+    assert audit(mean, [0.0], [1.0], runs=2_000).is_refuted
+
+
+@needs_diffprivlib
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"random_state": 3}, OptionError, "random_state=3 is the audit's to give: it seeds every run"),
+        ({"accountant": None}, OptionError, "accountant=None is the audit's to give: every run has one of its own"),
+        ({"epsilon": -1.0}, ClaimError, "mean raised ValueError on the example .*Epsilon must be non-negative"),
+        ({"epsilon": "1"}, MechanismError, "mean raised TypeError on the example .*numeric"),
+    ],
+)
+def test_options_of_a_tool_are_checked(options, error, message):
+    with pytest.raises(error, match=message):
+        from_diffprivlib_tool(tools.mean, example=[0.0], adjacency=Replace(), bounds=(0, 1), **options)
+
+
+@needs_diffprivlib
+def test_a_model_is_given_as_its_class():
+    for model in (models.LinearRegression(), functools.partial(models.LinearRegression, epsilon=1.0)):
+        with pytest.raises(MechanismError, match="is neither a function nor a class of models; pass the class itself"):
+            from_diffprivlib_tool(model, example=[(0.0, 1.0)], adjacency=Replace(), output=lambda fit: fit.coef_)
+    half = functools.partial(tools.mean, bounds=(0, 1))
+    assert from_diffprivlib_tool(half, example=[0.0], adjacency=Replace(), epsilon=0.5).claim == PureDP(0.5)
+
+
+@needs_diffprivlib
+def test_a_tool_that_charges_nothing_claims_nothing():
+    def unaccounted(rows, *, accountant, **options):
+        return tools.mean(rows, bounds=(0, 1), **options)
+
+    with pytest.raises(
+        ClaimError, match=r"nothing was charged when unaccounted ran on the example.*pass accountant= on"
+    ):
+        from_diffprivlib_tool(unaccounted, example=[0.0], adjacency=Replace(), epsilon=1.0)
 
 
 @needs_diffprivlib

@@ -11,7 +11,18 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpaudit import AddRemove, ApproxDP, PrivacyProfile, PureDP, RenyiDP, Replace, Within, ZeroConcentratedDP, check
+from dpaudit import (
+    AddRemove,
+    ApproxDP,
+    PrivacyProfile,
+    PureDP,
+    RenyiDP,
+    Replace,
+    Within,
+    ZeroConcentratedDP,
+    check,
+    find_worst_pair,
+)
 from dpaudit.audit.adjacency import Local
 from dpaudit.audit.errors import (
     AdjacencyError,
@@ -220,6 +231,45 @@ def test_other_neighbours_can_be_declared(dp: Any) -> None:
     assert mechanism.claim_source.endswith("neighbours as declared (replace one row)")
     with pytest.raises(ClaimError, match="not whole"):
         mechanism.claim(0.25)
+    mechanism.check_pair([1, 2], [1, 3], 1)
+
+
+def _bounded_sum(dp: Any) -> Any:
+    """A row added or removed moves it by 1 and one replaced by 2, for noise of scale 1."""
+    space = dp.vector_domain(dp.atom_domain(bounds=(-1, 1))), dp.symmetric_distance()
+    return space >> dp.t.then_sum() >> dp.m.then_laplace(scale=1.0)
+
+
+def test_a_pair_farther_apart_than_the_map_was_asked_is_refused(dp: Any) -> None:
+    """The wrong twin: without the check these are refuted, though nothing was promised for them."""
+    total, replaced = _bounded_sum(dp), ([0, 1], [0, -1])
+    message = r"2 apart in SymmetricDistance\(\), and measurement.map is claimed at 1 .*; use d_in=2, or pass a closer"
+    with pytest.raises(AdjacencyError, match=message):
+        _audit(from_opendp(total, adjacency=Replace()), *replaced)
+    with pytest.raises(AdjacencyError, match=message):
+        check(from_opendp(total), *replaced, adjacency=Replace(), runs=1_000)
+    twice = from_opendp(total, d_in=2, adjacency=Replace())
+    assert _audit(twice, *replaced).claim == PureDP(2.0)
+    assert check(twice.sample, *replaced, claim=PureDP(1.0), runs=_PLENTY, alpha=_ALPHA, jobs=1).is_refuted
+    with pytest.raises(AdjacencyError, match=r"2 apart .* claimed at 1\.5"):
+        from_opendp(total, adjacency=Replace()).check_pair(*replaced, 1.5)
+    vectors = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l2_distance(T=float)
+    gaussian = from_opendp(dp.m.make_gaussian(*vectors, scale=1.0), adjacency=Within("linf", 1))
+    with pytest.raises(AdjacencyError, match=r"3 apart in L2Distance\(f64\), .* use d_in=3"):
+        _audit(gaussian, [0.0] * 9, [1.0] * 9)
+    with pytest.raises(AdjacencyError, match="at no finite distance in L2Distance"):
+        gaussian.check_pair([0.0], [0.0, 0.0], 1)
+    far = from_opendp(dp.m.make_laplace(*_numbers(dp, float), scale=1.0), d_in=0.5, adjacency=Within("l1", 3.0))
+    far.check_pair(0.0, 1.0, 2)
+    with pytest.raises(AdjacencyError, match=r"3 apart .* claimed at 1 \(d_in=0.5 at distance 2\); use d_in=1.5"):
+        far.check_pair(0.0, 3.0, 2)
+
+
+def test_the_search_keeps_to_pairs_that_the_map_was_asked_about(dp: Any) -> None:
+    total, pairs = from_opendp(_bounded_sum(dp), adjacency=Local()), [([0, 1], [0, -1]), ([0], [0, 1])]
+    found = find_worst_pair(total, pairs, runs=1_000, search_runs=1_000, jobs=1)
+    assert (found.x, found.y) == pairs[1]
+    assert any("use d_in=2" in str(tried) for tried in found.ranking)
 
 
 def test_responses_and_selections(dp: Any) -> None:
@@ -263,6 +313,26 @@ def test_profiles_and_thresholds(dp: Any) -> None:
     assert not _audit(partitions, {"a": 12, "b": 12}, {"b": 12, "a": 11}, runs=2_000).is_refuted
     with pytest.raises(ClaimError, match="cannot be multiplied"):
         partitions.claim(2)
+    partitions.check_pair({"a": 12}, {}, 1)  # of which nothing is known
+
+
+def test_outputs_that_are_dictionaries_tell_which_keys_are_there(dp: Any) -> None:
+    """A threshold that lone rows pass nearly always, under the claim of one that they hardly ever pass."""
+    words = dp.vector_domain(dp.atom_domain(T=str)), dp.symmetric_distance()
+
+    def counts(threshold: int) -> Any:
+        return words >> dp.t.then_count_by() >> dp.m.then_laplace_threshold(scale=1.0, threshold=threshold)
+
+    low = from_opendp(counts(2))
+    assert low.sample([], 3, _rng()) == [("",)] * 3
+    assert {len(output) for output in low.sample(["b", "a"], 500, _rng())} == {1, 2, 3}
+    keys = {output[0] for output in low.sample(["b"] * 9 + ["a"] * 9 + ["a, b"] * 9, 50, _rng())}
+    assert "'a', 'a, b', 'b'" in keys
+    promised = from_opendp(counts(5)).claim(1)
+    assert all(_audit(low, ["b"], ["b", "a"], promised, runs=1_500, seed=seed).is_refuted for seed in range(3))
+    both = from_opendp(dp.c.make_composition([counts(2), counts(2)]))
+    assert both.sample([], 2, _rng()) == [(("",), ("",))] * 2
+    assert _audit(both, ["b"], ["b", "a"], ApproxDP(2.0, 0.01), runs=1_500).is_refuted
 
 
 def test_measures_of_the_users_own(dp: Any) -> None:
@@ -276,6 +346,18 @@ def test_measures_of_the_users_own(dp: Any) -> None:
 
     assert from_opendp(measurement(dp.renyi_divergence(), abs, curve), order=4.0).claim(2) == RenyiDP(4.0, 8.0)
     assert isinstance(from_opendp(measurement(dp.renyi_divergence(), abs, curve)).claim(1), PrivacyProfile)
+
+    def up_to_64(d_in: float) -> Any:
+        return lambda order: d_in**2 * order / 2 if order < 64 else 1 / 0
+
+    assert from_opendp(measurement(dp.renyi_divergence(), abs, up_to_64), order=4.0).claim(2) == RenyiDP(4.0, 8.0)
+    with pytest.raises(ClaimError, match="curve raised OpenDPException at order 100; pass as order="):
+        from_opendp(measurement(dp.renyi_divergence(), abs, up_to_64), order=100.0)
+    with pytest.raises(ClaimError, match=r"no finite value at orders from 1\.01 to .*; pass as order="):
+        from_opendp(measurement(dp.renyi_divergence(), abs, lambda d_in: lambda order: 1 / 0))
+    cut, whole = (from_opendp(measurement(dp.renyi_divergence(), abs, made)).claim(1) for made in (up_to_64, curve))
+    assert np.all(np.array(cut.deltas) >= np.array(whole.deltas))
+    assert np.any(np.array(cut.deltas) == np.array(whole.deltas))
     with pytest.raises(ClaimError, match="the measure tv is unknown"):
         from_opendp(measurement(dp.user_divergence("tv"), abs, abs))
     with pytest.raises(ClaimError, match="leave it out"):

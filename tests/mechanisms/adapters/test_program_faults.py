@@ -27,7 +27,7 @@ def draw(program, size=1000, dataset=(1, 2), seed=1):
     return as_sampler(program).draw(dataset, size, np.random.default_rng(seed))
 
 
-def draw_in_time(program, seconds=0.6, **options):
+def draw_in_time(program, seconds=0.6, at_most=None, **options):
     """As `draw`, with a time limit that the start of the program does not count to; it answers a single run."""
     draw(program, 1)
     object.__setattr__(program, "seconds", seconds)
@@ -35,7 +35,7 @@ def draw_in_time(program, seconds=0.6, **options):
     try:
         return draw(program, **options)
     finally:
-        assert time.monotonic() - started < seconds + 1.5
+        assert time.monotonic() - started < (seconds + 1.5 if at_most is None else at_most)
 
 
 def is_running(pid):
@@ -67,8 +67,8 @@ MISBEHAVING = {
     ),
     "garbage": ("write('hello\\n')", r"answered 'hello', which is not JSON .* standard error"),
     "no array": ("write('7\\n')", "answered '7', which is no array"),
-    "half a line": ("write('[1, 2'); flush(); time.sleep(9)", r"did not answer within 0.6 seconds \(5 bytes came"),
-    "nothing": ("time.sleep(9)", r"did not answer within 0.6 seconds \(0 bytes came\).*raise seconds=0.6"),
+    "half a line": ("write('[1, 2'); flush(); time.sleep(9)", r"did not answer for 0.6 seconds \(5 bytes came"),
+    "nothing": ("time.sleep(9)", r"did not answer for 0.6 seconds \(0 bytes came\).*raise seconds=0.6"),
     "too few": ("write(json.dumps([1] * (n - 1)) + '\\n')", "answered 999 outputs, asked for 1000 runs"),
     "too many": ("write(json.dumps([1] * (n + 1)) + '\\n')", "answered 1001 outputs, asked for 1000 runs"),
     "two lines": ("write(json.dumps([1] * n) + '\\nDone.\\n')", r"wrote 'Done.\\n' after its answer"),
@@ -93,7 +93,7 @@ MISBEHAVING = {
         "sys.stderr.write('x' * 10**7 + '\\nlast'); sys.exit(4)",
         r"ended with status 4 .*ends with 'x+.nlast'",
     ),
-    "floods for ever": ("while True: sys.stderr.write('x' * 65536)", "did not answer within 0.6 seconds"),
+    "floods for ever": ("while True: sys.stderr.write('x' * 65536)", "did not answer for 0.6 seconds"),
 }
 
 
@@ -147,7 +147,7 @@ def test_a_failed_program_is_ended_with_all_that_it_started():
     child = int(draw(program, 1)[0])
     assert is_running(child)
     object.__setattr__(program, "seconds", 0.1)
-    with pytest.raises(MechanismError, match=r"within 0.1 seconds"):
+    with pytest.raises(MechanismError, match=r"for 0.1 seconds"):
         draw(program)
     for _ in range(200):  # until whoever adopts orphans has seen its end
         if not is_running(child) or "\nState:\tZ" in Path(f"/proc/{child}/status").read_text():
@@ -156,6 +156,31 @@ def test_a_failed_program_is_ended_with_all_that_it_started():
     else:
         pytest.fail("the child of the program runs on")
     assert open_files() <= files
+
+
+def test_a_program_that_dies_before_a_child_that_holds_its_output_has_its_exit_status():
+    dying = "import subprocess; subprocess.Popen(['sleep', '99'])\nif n > 1: write('[1'); flush(); os._exit(4)\n"
+    dying += "write('[0]\\n')"
+    with pytest.raises(MechanismError, match=r"ended with status 4 before its answer was complete \(2 bytes came"):
+        draw_in_time(script(dying), seconds=60.0, at_most=3.0)
+
+
+def test_the_time_limit_is_for_silence():
+    slow = "write('[0'); flush()\nfor _ in range(n - 1): time.sleep(0.2); write(', 0'); flush()\nwrite(']\\n')"
+    assert draw_in_time(script(slow), seconds=1.0, at_most=30.0, size=11).tolist() == [0] * 11  # two seconds in all
+    held_back = "time.sleep(0.2 * (n - 1)); write(json.dumps([0] * n) + '\\n')"
+    with pytest.raises(
+        MechanismError, match=r"did not answer for 1 seconds \(0 bytes came\).* without a byte of an answer"
+    ):
+        draw_in_time(script(held_back), seconds=1.0, size=11)
+
+
+def test_a_long_command_is_cut_short_in_messages():
+    command = [sys.executable, "-c", "import sys; sys.exit(3)" + " # and so on" * 100]
+    with pytest.raises(MechanismError, match=r"its command is .*'import sys; sys\.exit") as caught:
+        draw(Program(command))
+    assert len(str(caught.value)) < 800
+    assert caught.value.facts["command"] == command
 
 
 def test_a_flood_on_standard_error_stops_nothing():

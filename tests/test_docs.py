@@ -1,0 +1,208 @@
+"""The pages: they are built without a network, link to what exists, are spelt, and leave no public name out."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from typer.main import get_command
+
+from dpaudit.experiments.cli import app
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PROSE = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+PUBLIC = (
+    "dpaudit",
+    "dpaudit.mechanisms",
+    "dpaudit.mechanisms.faulty",
+    "dpaudit.mechanisms.adapters",
+    "dpaudit.reports",
+)
+# Attributes that every mechanism, law or result of a kind has, and that their class says all of.
+OF_THE_KIND = {"claim", "truth", "epsilon", "scale", "law", "sample", "marginals", "mean", "log_cdf"} | {
+    "is_refuted",
+    "is_shown",
+    "is_met",
+    "verdict",
+    "runs_x",
+    "runs_y",
+}
+AMERICAN = re.compile(
+    r"\b\w*(?:ize[sd]?|izing|ization|yze[sd]?|yzing)\b"
+    r"|\b(?:neighbor|color|behavior|favor|center|fulfill|modeled|labeled)\w*\b",
+    re.IGNORECASE,
+)
+NO_AMERICAN = {"size", "sizes", "sized", "resize", "prize", "seize", "maximizing"}  # the last in a title
+
+needs_mkdocs = pytest.mark.skipif(
+    importlib.util.find_spec("mkdocs") is None or importlib.util.find_spec("mkdocstrings") is None,
+    reason="mkdocs and mkdocstrings make the pages: pip install 'dpaudit[docs]'",
+)
+
+
+class Page(HTMLParser):
+    """The links, ids and what is fetched of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.ids: set[str] = set()
+        self.fetched: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        given = dict(attributes)
+        self.ids |= {value for name in ("id", "name") if (value := given.get(name))}
+        if tag == "a" and given.get("href"):
+            self.links.append(str(given["href"]))
+        elif tag == "link" and given.get("rel") not in ("canonical", "prev", "next"):
+            self.fetched.append(str(given.get("href")))
+        self.fetched += [value for value in (given.get("src"), given.get("srcset")) if value]
+
+
+@needs_mkdocs
+def test_the_site_is_built_and_whole(tmp_path):
+    """One test, since the build takes seconds: no warnings, no dead links, nothing fetched, everything public shown."""
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    texts = {
+        path: path.read_text(encoding="utf-8")
+        for path in tmp_path.rglob("*.html")
+        if path.name != "404.html" and "pictures" not in path.parts
+    }
+    assert len(texts) > 60
+    pages = {path: Page(text) for path, text in texts.items()}
+    for path, page in pages.items():
+        for url in page.fetched:
+            assert not urlsplit(url).netloc, f"{path.name} fetches {url}"
+        for link in page.links:
+            assert leads_somewhere(link, path, pages), f"{path.relative_to(tmp_path)} links to {link}"
+    shown = {name for path, page in pages.items() if path.parent.name == "reference" for name in page.ids}
+    for module in PUBLIC:
+        for name in importlib.import_module(module).__all__:
+            defined = getattr(getattr(importlib.import_module(module), name), "__module__", module)
+            assert {f"{module}.{name}", f"{defined}.{name}"} & shown, f"{module}.{name} is in no page of the reference"
+    commands = texts[tmp_path / "reference" / "command-line.html"]
+    assert all(f"dpaudit {name}" in commands for name in get_command(app).commands)
+
+
+def leads_somewhere(link: str, path: Path, pages: dict[Path, Page]) -> bool:
+    """Whether a link of the page at `path` leads to a file and a place in it; one to another host is not followed."""
+    parts = urlsplit(link)
+    if parts.scheme or parts.netloc:
+        return True
+    target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+    target = target / "index.html" if target.is_dir() else target
+    if not target.exists():
+        return False
+    return not parts.fragment or target not in pages or unquote(parts.fragment) in pages[target].ids
+
+
+def test_a_dead_link_is_seen(tmp_path):
+    """The wrong twin: a file that is not there, and a place that is not in the page."""
+    page = tmp_path / "page.html"
+    page.write_text('<a id="here" href="other.html">', encoding="utf-8")
+    pages = {page: Page(page.read_text(encoding="utf-8"))}
+    assert [leads_somewhere(link, page, pages) for link in ("other.html", "#there", "#here")] == [False, False, True]
+
+
+def test_links_between_files_lead_somewhere():
+    """Also where nobody builds the pages."""
+    for page in PROSE:
+        text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for link in re.findall(r"\]\(([^)\s]+)\)", text):
+            path = urlsplit(link).path
+            if not urlsplit(link).scheme and path and path != "reference/command-line.md" and path != "command-line.md":
+                assert (page.parent / path).exists(), f"{page.relative_to(ROOT)} links to {link}"
+
+
+def test_the_map_names_what_exists():
+    names = re.findall(
+        r"`((?:audit|mechanisms)\.[\w.]+)`", (DOCS / "reference" / "theorems.md").read_text(encoding="utf-8")
+    )
+    assert len(names) > 40
+    for name in names:
+        module, _, attribute = f"dpaudit.{name}".rpartition(".")
+        assert hasattr(importlib.import_module(module), attribute), name
+
+
+def test_functions_named_in_proofs_exist():
+    """Those after "Used by", wherever in the library they are."""
+    files = [path for folder in ("audit", "reports") for path in (ROOT / folder).rglob("*.py")]
+    sources = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    for page in (DOCS / "proofs").glob("*.md"):
+        used_by = re.findall(r"^Used by .*?(?:\n\n|\Z)", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+        for name in re.findall(r"`([A-Za-z_.]+)(?:\(.*?\))?`", "".join(used_by)):
+            assert re.search(rf"(def|class) {name.split('.')[-1]}\b", sources), f"{page.name} names {name}"
+
+
+def members(value: object) -> Iterator[tuple[str, object]]:
+    """Public methods and properties that the class or one of ours above it defines."""
+    for name, found in inspect.getmembers_static(value):
+        is_ours = any(name in kind.__dict__ and kind.__module__.startswith("dpaudit") for kind in value.__mro__)
+        if (
+            is_ours
+            and not name.startswith("_")
+            and (inspect.isfunction(found) or isinstance(found, (property, classmethod)))
+        ):
+            yield name, found
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_everything_public_is_documented(module):
+    missing = []
+    for name in importlib.import_module(module).__all__:
+        value = getattr(importlib.import_module(module), name)
+        if not (inspect.isclass(value) or inspect.isfunction(value)):
+            continue
+        if not inspect.getdoc(value):
+            missing.append(name)
+        if inspect.isclass(value):
+            for attribute, _ in members(value):
+                documented = any(getattr(kind.__dict__.get(attribute), "__doc__", None) for kind in value.__mro__)
+                if not documented and attribute not in OF_THE_KIND:
+                    missing.append(f"{name}.{attribute}")
+    assert not missing
+
+
+def test_modules_are_documented():
+    for folder in ("audit", "mechanisms", "experiments", "reports"):
+        for path in (ROOT / folder).rglob("*.py"):
+            text = path.read_text(encoding="utf-8")
+            assert not text or text.startswith(('"""', "'''")), path
+
+
+def test_pages_are_spelt():
+    pytest.importorskip("codespell_lib", reason="codespell reads the pages: pip install 'dpaudit[docs]'")
+    command = [sys.executable, "-m", "codespell_lib", *map(str, PROSE)]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout
+
+
+def test_spelling_is_british():
+    for page in PROSE:
+        if "benchmarks" in page.parts or page.name == "sources.md":
+            continue
+        text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        found = {word for word in AMERICAN.findall(text) if word.lower() not in NO_AMERICAN}
+        assert not found, f"{page.relative_to(ROOT)}: {sorted(found)}"
+
+
+def test_the_spelling_is_looked_at(tmp_path):
+    """The wrong twin: a page with mistakes."""
+    (tmp_path / "page.md").write_text("We recieve a result.", encoding="utf-8")
+    command = [sys.executable, "-m", "codespell_lib", str(tmp_path / "page.md")]
+    if importlib.util.find_spec("codespell_lib") is not None:
+        assert subprocess.run(command, capture_output=True, check=False).returncode != 0
+    assert AMERICAN.findall("the behavior was analyzed") == ["behavior", "analyzed"]

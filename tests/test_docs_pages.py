@@ -1,0 +1,111 @@
+"""The pages' Python runs and prints what the pages say, and so do their commands.
+
+Run as a program this file writes what is printed into the pages: `python tests/test_docs_pages.py [page …]`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [
+    "CONTRIBUTING.md",
+    "docs/index.md",
+    "docs/tutorial.md",
+    *(
+        path.relative_to(ROOT).as_posix()
+        for folder in ("how-to", "explanation")
+        for path in sorted((ROOT / "docs" / folder).glob("*.md"))
+    ),
+]
+FILE = re.compile(r'```py title="(.*?)"\n(.*?)```', re.DOTALL)
+BLOCK = re.compile(r"```(python|sh)\n((?:(?!```).)*)```\n\n```text\n(.*?)```", re.DOTALL)
+# Of a session of pytest: what is asserted, and how the session ended but for its time.
+SHOWN = re.compile(r"^(E  .*|>.*|\d+ failed.*?passed)", re.MULTILINE)
+
+
+def readme_tests():
+    """The module that runs the README's blocks."""
+    spec = importlib.util.spec_from_file_location("readme_tests", Path(__file__).with_name("test_readme.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def said(command: str, folder: Path) -> str:
+    """What a command prints."""
+    program, *arguments = shlex.split(command)
+    start = {
+        "dpaudit": ["-c", "from dpaudit.experiments.cli import main; main()"],
+        "pytest": ["-m", "pytest", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:xdist"],
+    }[program]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
+    run = subprocess.run(
+        [sys.executable, *start, *arguments],
+        cwd=folder,
+        env=environment | {"COLUMNS": "100", "PYTHONPATH": f"{folder}:{os.environ.get('PYTHONPATH', '')}"},
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    assert not run.stderr, run.stderr
+    output = "\n".join(line.rstrip() for line in run.stdout.splitlines())
+    return "\n".join(SHOWN.findall(output)) if program == "pytest" else output.strip("\n")
+
+
+def run_page(text: str, folder: Path) -> list[tuple[str, str]]:
+    """What each block of a page is said to print, and what it prints; a later one goes on from an earlier one."""
+    for name, code in FILE.findall(text):
+        (folder / name).write_text(code, encoding="utf-8")
+    own = [name.removesuffix(".py") for name, _ in FILE.findall(text)]
+    printed, names = readme_tests().printed, {"__name__": "__main__"}  # where dataclasses look
+    sys.path.insert(0, str(folder))
+    found = []
+    try:
+        for kind, code, expected in BLOCK.findall(text):
+            if kind == "python":
+                found.append((expected, printed(code, names)))
+            else:
+                found.append((expected, "".join(said(line, folder) + "\n" for line in code.splitlines())))
+    finally:
+        sys.path.remove(str(folder))
+        for name in own:
+            sys.modules.pop(name, None)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_blocks_print_what_they_say(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for expected, found in run_page((ROOT / page).read_text(encoding="utf-8"), tmp_path):
+        assert found == expected
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_python_block_is_run(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert text.count("```python\n") == sum(kind == "python" for kind, _, _ in BLOCK.findall(text))
+
+
+def rewritten(page: Path) -> str:
+    """The page with what its blocks print."""
+    text = page.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        found = iter([output for _, output in run_page(text, Path(folder))])
+    return BLOCK.sub(lambda match: f"```{match[1]}\n{match[2]}```\n\n```text\n{next(found)}```", text)
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or PAGES:
+        (ROOT / name).write_text(rewritten(ROOT / name), encoding="utf-8")
+        print(name)

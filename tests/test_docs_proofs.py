@@ -1,0 +1,62 @@
+"""What the proofs leave open, measured: by how much a line that is bet against falls short of its boundary."""
+
+import numpy as np
+import pytest
+
+from dpaudit.audit.claims import ApproxDP, GaussianDP, PureDP
+from dpaudit.audit.inference.lines import _supporting_lines
+from dpaudit.audit.propositions import NFoldComposition, ProbabilityPreservation
+from dpaudit.audit.renyi import RenyiDP, ZeroConcentratedDP
+
+SMALL = np.geomspace(1e-9, 0.5, 150)
+U, REST = np.append(SMALL, 1.0 - SMALL[::-1]), np.append(1.0 - SMALL, SMALL[::-1])
+
+
+def places(n: int) -> list[float]:
+    """Where lines are placed, 1 − q from 1e-7 on."""
+    rng = np.random.default_rng(0)
+    below, above = (np.exp(rng.uniform(*np.log(ends), n)) for ends in ((1e-8, 0.6), (1e-7, 0.4)))
+    return [*below.tolist(), *(1.0 - above).tolist()]
+
+
+def shortfall(claim, at: list[float], boundary=None) -> float:
+    """The largest B(u) − line(u) over slope + intercept."""
+    boundary = claim.max_power(U, REST)[0] if boundary is None else boundary
+    lines = _supporting_lines(claim, at)
+    slope, intercept = (np.array([getattr(line, name) for line in lines])[:, None] for name in ("slope", "intercept"))
+    return float(((boundary - slope * U - intercept) / (slope + intercept)).max())
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        PureDP(0.1),
+        PureDP(1.0),
+        PureDP(4.0),
+        ApproxDP(1.0, 1e-5),
+        GaussianDP(1.0),
+        RenyiDP(2, 0.3),
+        RenyiDP(10, 1.0).group(3),
+        NFoldComposition(0.1, 10),
+        ProbabilityPreservation(2, 0.1),
+    ],
+    ids=str,
+)
+def test_lines_lie_above_their_boundary(claim):
+    assert shortfall(claim, places(300)) < 1e-11
+
+
+@pytest.mark.parametrize("rho", [0.02, 0.2, 1.0])
+def test_lines_of_zero_concentrated_claims_lie_above_a_boundary_above_theirs(rho):
+    """Of the order that binds where a line touches."""
+    claim = ZeroConcentratedDP(rho)
+    for at in places(100):
+        of_the_order = claim.power_touching(np.full(U.shape, at), U)[0]
+        assert shortfall(claim, [at], of_the_order) < 1e-11
+        assert np.all(of_the_order >= claim.max_power(U)[0] * (1 - 1e-3))  # itself found by a search
+
+
+def test_a_lower_line_is_seen():
+    """The wrong twin: the lines of a weaker claim."""
+    boundary = PureDP(1.001).max_power(U, REST)[0]
+    assert shortfall(PureDP(1.0), places(300), boundary) > 1e-4
