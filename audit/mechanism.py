@@ -70,8 +70,9 @@ class Sampler:
             raise
         except (Exception, SystemExit) as error:
             raise MechanismError(
-                f"{self.name} raised {type(error).__name__} while drawing a block of {size} runs: {error}; "
-                "a block sampler must not raise (as a function of one run its exceptions are counted as outputs).",
+                f"{self.name} raised {type(error).__name__} while drawing a block of {size} runs: {error}; is the "
+                "dataset of the kind that it takes? A block sampler must not raise (as a function of one run its "
+                "exceptions are counted as outputs).",
                 mechanism=self.name,
                 size=size,
             ) from error

@@ -88,11 +88,12 @@ def refuse_if_all_raised(plan: Plan, x: Outputs, y: Outputs) -> None:
         plan.sampler.call(plan.x, *size, plan.generator("pilot", "x", 0))
     except Exception as error:
         reason = error
+    kind = str(x[0].exception) if reason is None else type(reason).__qualname__  # caught by an adapter, it has no words
     raise MechanismError(
         f"{plan.sampler.name} raised in every one of {len(x):,} pilot runs on x and on y, "
-        f"{type(reason).__name__}: {reason}; run it once by hand.",
+        f"{kind}{'' if reason is None else f': {reason}'}; run it once by hand.",
         mechanism=plan.sampler.name,
-        type=type(reason).__qualname__,
+        type=kind,
     ) from reason
 
 

@@ -272,6 +272,7 @@ def _low_bits() -> list[Defect]:
                 domain=answers,
                 runs=20_000,
                 search_runs=20_000,
+                adjacency=Within("l1", 1.0),
             ),
         ),
         Defect(

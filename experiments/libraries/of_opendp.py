@@ -72,7 +72,7 @@ def _subject(name: str, make: Callable[[], Any], pair: tuple[Any, Any]) -> Subje
 
 def _dp() -> Any:
     library = import_module("opendp.prelude")
-    library.enable_features("contrib", "floating-point", "honest-but-curious")
+    library.enable_features("contrib", "honest-but-curious")
     return library
 
 

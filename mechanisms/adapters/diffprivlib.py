@@ -161,10 +161,12 @@ def from_diffprivlib(
     machine = library().mechanisms.DPMachine
     made = mechanism
     if not isinstance(mechanism, machine):
-        if not callable(mechanism) or inspect.isclass(mechanism):
+        homes = {str(getattr(part, "__module__", None)).partition(".")[0] for part in (mechanism, type(mechanism))}
+        if not callable(mechanism) or inspect.isclass(mechanism) or homes & {"diffprivlib", "opendp", "pydp"}:
+            tool = "; tools and models go to from_diffprivlib_tool" if "diffprivlib" in homes else ""
             raise MechanismError(
                 f"mechanism={mechanism!r:.60} is no mechanism of diffprivlib; use an object such as Laplace(epsilon=1, "
-                "sensitivity=1), or a function that makes one from a dataset.",
+                f"sensitivity=1), or a function that makes one from a dataset{tool}.",
                 mechanism=mechanism,
             )
         if example is None:

@@ -6,6 +6,7 @@ cannot be copied to worker processes, so blocks are drawn in threads, one after 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -100,7 +101,7 @@ def from_pydp(
         If PyDP cannot be imported.
     """
     _require_pydp()
-    made = make() if callable(make) else make
+    made = _made(make)
     method = next((name for name in _RELEASES if hasattr(made, name)), None)
     name = type(made).__name__
     if method is None and release is None:
@@ -112,13 +113,34 @@ def from_pydp(
     if claim is None:
         claim, claim_source = _claim_of(made, name)
     return PyDPMechanism(
-        make=make if callable(make) else _Given(made),
+        make=_Given(made) if made is make else make,
         release=_Release(str(method)) if release is None else release,
         claim=claim,
         claim_source=check_claim_source(claim_source),
         adjacency=_adjacency_of(made, name) if adjacency is None else check_adjacency(adjacency),
         name=name,
     )
+
+
+def _made(make: Any) -> Any:
+    """The object, or the one that a function makes."""
+    if inspect.isclass(make):
+        raise MechanismError(
+            f"make={make.__name__} is a class, whose defaults nobody chose; use an object such as "
+            f"{make.__name__}(epsilon=1.0, …), or a function that makes one.",
+            make=make,
+        )
+    if any(hasattr(make, name) for name in _RELEASES) or not callable(make):
+        return make
+    try:
+        made = make()
+    except TypeError as error:
+        raise MechanismError(
+            f"make={make!r:.60} cannot be called without arguments ({error}); use an object of PyDP, or a function "
+            "without parameters that makes one.",
+            make=make,
+        ) from error
+    return _made(made) if inspect.isclass(made) else made
 
 
 @dataclass(frozen=True, slots=True, eq=False)

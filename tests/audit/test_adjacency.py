@@ -207,3 +207,20 @@ def test_a_step_is_a_step(rows, data):
     row = data.draw(ROW)
     assert AddRemove().distance(rows, [*rows, row]) == 1
     assert UserLevel(0).distance(rows, [r for r in rows if r[0] != row[0]]) == (row[0] in {r[0] for r in rows})
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "distance"),
+    [
+        (2**60, 2**60 + 100, 100.0),
+        ([2**60, 7], [2**60 + 1, 9], 3.0),
+        (np.array([2**62]), np.array([2**62 - 1]), 1.0),
+        (2.0**60, 2.0**60 + 256, 256.0),
+        (10**30, 10**30 + 1, 1.0),
+    ],
+)
+def test_whole_numbers_beyond_doubles_are_measured_exactly(x, y, distance):
+    """The wrong twin is a pair that doubles cannot tell apart, and that would pass as one at any distance."""
+    assert Within("l1").distance(x, y) == distance
+    with pytest.raises(AdjacencyError, match=r"not at 0\.5"):
+        Within("l1").check(x, y, 0.5)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpaudit import AddRemove, Answers, PureDP, Replace, Rows, Values, find_worst_pair
-from dpaudit.audit.errors import DatasetError, OptionError
+from dpaudit import AddRemove, Answers, PureDP, Replace, Rows, Values, check, find_worst_pair
+from dpaudit.audit.errors import AdjacencyError, DatasetError, OptionError
 
 
 def noisy_length(rows, size, rng):
@@ -76,3 +76,27 @@ def test_a_pattern_before_its_equal_variations():
         assert not patterns or first in patterns
         met += len(patterns) > 0
     assert met
+
+
+class Refusing:
+    """A mechanism whose claim is about pairs that differ in their first row only."""
+
+    claim = PureDP(1.0)
+    adjacency = Replace()
+
+    def check_pair(self, x, y, distance):
+        if len(x) > 1:
+            raise AdjacencyError(f"rows beyond the first are not covered at distance {distance:g}")
+
+    def sample(self, dataset, size, rng):
+        return sum(dataset) + rng.laplace(size=size)
+
+
+def test_pairs_that_the_mechanism_refuses_are_not_audited():
+    with pytest.raises(AdjacencyError, match="rows beyond the first are not covered at distance 1"):
+        check(Refusing(), [0, 1], [1, 1], runs=100, jobs=1)
+    assert not check(Refusing(), [0], [1], runs=2_000, jobs=1, alpha=1e-6).is_refuted
+    found = find_worst_pair(Refusing(), Rows(low=0.0, high=1.0), runs=2_000, search_runs=400, jobs=1, alpha=1e-6)
+    assert len(found.x) == 1
+    with pytest.raises(AdjacencyError, match=r"none of 1 pair are neighbours; the first: rows beyond"):
+        find_worst_pair(Refusing(), [([0, 1], [1, 1])], runs=2_000, search_runs=400, jobs=1)

@@ -175,7 +175,7 @@ def test_a_program_is_audited_under_its_name(run, tmp_path):
             "UnknownNameError: 'mine.py:noisy_count' names",
         ),
         (("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--jobs", "0"), "OptionError: jobs=0"),
-        (("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--out", "mine.py/x"), "audit.sqlite cannot be used"),
+        (("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--out", "mine.py/x"), "StoreError: mine.py/x"),
         (("run", "no-such-experiment"), "UnknownNameError: 'no-such-experiment' is no experiment"),
         (("report", "absent.json"), "RecordError: absent.json cannot be read"),
     ],
