@@ -8,7 +8,7 @@ export OMP_NUM_THREADS := 1
 SOURCES := pyproject.toml README.md py.typed __init__.py \
 	$(shell find audit mechanisms experiments reports -name '*.py' -o -name '*.j2' -o -name '*.js')
 
-.PHONY: audit test docs clean
+.PHONY: audit test test-diffprivlib docs clean
 
 audit: $(VENV)/installed
 	$(BIN)/dpaudit run
@@ -19,6 +19,12 @@ test: $(VENV)/installed-test
 	MYPYPATH=$(VENV)/source $(BIN)/mypy $(addprefix -p dpaudit.,audit mechanisms experiments reports)
 	$(BIN)/pytest --numprocesses 2 --dist worksteal
 	$(BIN)/pytest --doctest-modules --pyargs dpaudit
+
+# The scikit-learn that diffprivlib needs is an old one, so its tests have an environment of their own.
+test-diffprivlib:
+	$(PYTHON) -m venv $(VENV)-diffprivlib
+	$(VENV)-diffprivlib/bin/pip install --quiet --disable-pip-version-check '.[test,diffprivlib]'
+	$(VENV)-diffprivlib/bin/pytest tests/mechanisms/adapters tests/experiments/test_library_bench.py
 
 docs: $(VENV)/installed-test
 	$(BIN)/mkdocs build --strict

@@ -171,7 +171,7 @@ def test_what_never_varies_is_left_out_and_noted():
         (lambda d, rng: "a", "returned 'a'"),
         (lambda d, rng: None, "returned None"),
         (lambda d, rng: rng.normal() if rng.random() < 0.9 else 1 / 0, "raises ZeroDivisionError"),
-        (lambda d, size, rng: 1 / 0, "a block sampler must not raise"),
+        (lambda d, size, rng: 1 / 0, "A block sampler must not raise"),
     ],
 )
 def test_outputs_that_are_no_numbers_are_refused(mechanism, words):

@@ -11,9 +11,12 @@ import pytest
 
 from dpaudit import PureDP, check
 from dpaudit.audit.errors import MechanismError, StoreError
-from dpaudit.audit.kept_values import packed
-from dpaudit.audit.sampling import Plan
+from dpaudit.audit.events import Intervals
+from dpaudit.audit.kept_values import packed, unpacked
+from dpaudit.audit.mechanism import as_sampler
+from dpaudit.audit.sampling import Plan, plan_blocks
 from dpaudit.audit.store import FILE, Store
+from dpaudit.audit.tasks import CountBlocks, CountPair, DrawBlock
 
 CLAIM = PureDP(1.0)
 MODES = {"fixed": {}, "sequential": {"sequential": True}, "cells": {"cells": 8}}
@@ -239,14 +242,29 @@ WRONG = {
 }
 
 
+EVENT = Intervals(((0.0, np.inf),))
+TASKS = {
+    "drawn": DrawBlock("x", 3, 5),
+    "counted": CountBlocks(EVENT, None, None, "y", 3, (5,)),
+    "pairs": CountPair((EVENT, None), None, 3, 5),
+}
+
+
 @pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+def test_what_cannot_be_fits_no_task(task, wrong):
+    assert not task.fits(WRONG[wrong])
+    plan = plan_blocks(as_sampler(laplace), 0, 1, 0, 1)
+    assert task.fits(unpacked(packed(task(plan)), "it"))
+
+
 @pytest.mark.parametrize("phase", ["pilot", "main"])
 @pytest.mark.parametrize("mode", ["fixed", "sequential"])
-def test_what_cannot_be_is_refused_also_with_a_checksum(tmp_path, mode, phase, wrong):
+def test_what_cannot_be_is_refused_also_with_a_checksum(tmp_path, mode, phase):
     options = MODES[mode] | {"runs": 1_500_000} if mode == "sequential" else MODES[mode]
     audited(store=tmp_path, **options)
     file = sqlite3.connect(tmp_path / FILE)
-    value = packed(WRONG[wrong])
+    value = packed(WRONG["more hits than runs"])
     file.execute("UPDATE blocks SET value = ? WHERE key LIKE ?", (value, f"%{phase} runs%"))
     file.commit()
     file.close()
