@@ -48,4 +48,4 @@ $(VENV)/installed-test: $(SOURCES) | $(BIN)/python
 	touch $(VENV)/installed $@
 
 clean:
-	rm -rf $(VENV) build dpaudit.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(VENV)-diffprivlib build dpaudit.egg-info .mypy_cache .ruff_cache .pytest_cache
