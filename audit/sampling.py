@@ -133,7 +133,7 @@ def draw_block(mechanism: Any, dataset: Any, phase: Phase, side: Side, number: i
     Examples
     --------
     >>> draw_block(lambda dataset, rng: dataset + rng.integers(2), 5, "main", "x", 0, 3, seed=1).tolist()
-    [5, 6, 6]
+    [5, 5, 5]
     """
     return Plan(as_sampler(mechanism), dataset, dataset, seed, size, 1).draw(phase, side, number, size)
 
