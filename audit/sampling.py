@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -19,16 +19,17 @@ from .inference.sequential import NO_PAIRS, JointCounts
 from .mechanism import Sampler, as_sampler
 from .outputs import Outputs
 from .shipping import state_of
-from .tasks import SIDES, CountBlocks, CountPair, DrawBlock, Events, Phase, Shapes, Side, Task
-from .workers import Crew, shares_memory, spread
+from .tasks import SIDES, AnyTask, CountBlocks, CountPairs, DrawBlock, Events, Phase, Shapes, Side
+from .workers import shares_memory, spread
 
-AnyTask = TypeVar("AnyTask", bound=Task)
 _PHASES: tuple[Phase, ...] = ("pilot", "main")
 _FATES = tuple(each.name for each in fields(JointCounts))
 
 _BLOCK_NUMBERS = 1 << 17  # numbers in a block of a block sampler: a megabyte, measured best of 2¹⁵ … 2¹⁷
 _LOOPED_BLOCK = 1 << 10  # runs in a block of a looped function
-_TASKS = 256  # tasks that a phase is cut into at most: enough for progress and balance, few enough to be cheap
+# Tasks that a phase is cut into at most: enough for progress and balance, few enough to be cheap. Beyond 256 tasks one
+# has at least 16 blocks, up to a number that keeps a thousand workers busy.
+_TASKS, _BLOCKS_OF_MANY, _MOST_TASKS = 256, 16, 4096
 
 
 class Memory(Protocol):
@@ -73,6 +74,11 @@ class Plan:
     memory: Memory | None = None
     is_stateful: bool = False
 
+    @property
+    def prefers(self) -> Literal["threads", "processes"]:
+        """A block sampler is busy outside of Python's lock; a loop over single runs is not."""
+        return "threads" if self.sampler.is_block else "processes"
+
     def generator(self, phase: Phase, side: Side, number: int) -> np.random.Generator:
         """The generator of one block; SFC64 because it is the fastest that numpy has."""
         key = (_PHASES.index(phase), SIDES.index(side), number)
@@ -105,7 +111,7 @@ def plan_blocks(
 ) -> Plan:
     """The plan for a sampler: its block size follows from the shape of one output, drawn here, and nothing else."""
     one = Plan(sampler, x, y, seed, 1, 1, block_seconds)
-    is_copied = not shares_memory(_preferred(sampler))
+    is_copied = not shares_memory(one.prefers)
     before = state_of(sampler.function) if is_copied else []
     ((_, first),) = _run(one, [DrawBlock("x", 0, 1)])
     is_stateful = is_copied and before != state_of(sampler.function)
@@ -195,10 +201,9 @@ def count_hits(
         Called with the number of runs (both sides together) that have just been finished.
     """
     sizes = _sizes(runs, plan.block)
-    per_task = max(1, -(-2 * len(sizes) // _TASKS))
     tasks = [
-        CountBlocks(event, partition, shapes, side, first, tuple(sizes[first : first + per_task]))
-        for first in range(0, len(sizes), per_task)
+        CountBlocks(event, partition, shapes, side, first, part)
+        for first, part in _parts(sizes, 2 * len(sizes))
         for side in SIDES
     ]
     n_cells = 0 if partition is None else len(partition.names)
@@ -241,8 +246,10 @@ def count_pairs(
     """
     sizes = _sizes(runs, plan.block)
     found: list[Any] = [None] * len(sizes)
-    for task, result in _run(plan, [CountPair(events, shapes, first_block + i, size) for i, size in enumerate(sizes)]):
-        found[task.number - first_block] = result
+    tasks = [CountPairs(events, shapes, first_block + first, part) for first, part in _parts(sizes, len(sizes))]
+    for task, counted in _run(plan, tasks):
+        start = task.first - first_block
+        found[start : start + len(counted)] = counted
     first = second = NO_PAIRS
     hits_x, hits_y = np.zeros(len(sizes), np.int64), np.zeros(len(sizes), np.int64)
     marks = np.zeros((4, len(sizes)), np.uint64)
@@ -279,6 +286,13 @@ def _sizes(runs: int, block: int) -> list[int]:
     return [block] * (runs // block) + ([runs % block] if runs % block else [])
 
 
+def _parts(sizes: list[int], blocks: int) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """The blocks of each task and the number of the first of them; by their number alone, for a store to know them."""
+    per_task = -(-blocks // min(max(blocks // _BLOCKS_OF_MANY, _TASKS), _MOST_TASKS))
+    for first in range(0, len(sizes), per_task):
+        yield first, tuple(sizes[first : first + per_task])
+
+
 def _run(plan: Plan, tasks: Sequence[AnyTask]) -> Iterator[tuple[AnyTask, Any]]:
     """Every task with its result, in any order; what the plan's memory has of one is recalled."""
     memory, todo = plan.memory, []
@@ -290,20 +304,8 @@ def _run(plan: Plan, tasks: Sequence[AnyTask]) -> Iterator[tuple[AnyTask, Any]]:
             yield task, kept
         else:
             raise StoreError(f"the store is damaged: what it has of {task.words} cannot be; delete it.")
-    crew = Crew(
-        prefer=_preferred(plan.sampler),
-        jobs=plan.jobs,
-        block_seconds=plan.block_seconds,
-        name=plan.sampler.name,
-        owners=[plan.sampler.function, plan.x, plan.y],
-    )
-    for task, result in spread(crew, replace(plan, memory=None), todo):
+    for task, result in spread(replace(plan, memory=None), todo):
         yield task, result if memory is None else memory.keep(task.key, result)
-
-
-def _preferred(sampler: Sampler) -> Literal["threads", "processes"]:
-    """A block sampler is busy outside of Python's lock; a loop over single runs is not."""
-    return "threads" if sampler.is_block else "processes"
 
 
 def check_shape(outputs: Outputs, shape: tuple[int, ...], name: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -54,6 +54,9 @@ class Task(Protocol):
         ...
 
 
+AnyTask = TypeVar("AnyTask", bound=Task)
+
+
 @dataclass(frozen=True, slots=True)
 class DrawBlock:
     """The outputs of a block of the pilot."""
@@ -100,9 +103,7 @@ class CountBlocks:
 
     @property
     def words(self) -> str:
-        last = self.first + len(self.sizes) - 1
-        which = f"block {self.first}" if last == self.first else f"blocks {self.first} to {last}"
-        return f"{which} of the main runs on {self.side}"
+        return f"{_blocks_in_words(self.first, len(self.sizes))} of the main runs on {self.side}"
 
     @property
     def key(self) -> str:
@@ -137,40 +138,64 @@ class CountBlocks:
         return False
 
 
+Fates = tuple[
+    int, int, int, int
+]  # pairs by which of the two outputs the event holds: both, only p's, only q's, neither
+
+
 @dataclass(frozen=True, slots=True)
-class CountPair:
-    """Pairs of runs (both, only p, only q, neither) for the event of each direction; and the marks of the blocks."""
+class CountPairs:
+    """Counts of blocks of both sides, run by run: for each (fates by the event of each direction, marks)."""
 
     events: Events
     shapes: Shapes
-    number: int
-    size: int
-    blocks: int = field(default=2, init=False)
+    first: int
+    sizes: tuple[int, ...]
 
     @property
     def owners(self) -> Sequence[Any]:
         return [value for event in self.events for value in getattr(event, "values", ())]
 
     @property
+    def blocks(self) -> int:
+        return 2 * len(self.sizes)
+
+    @property
     def words(self) -> str:
-        return f"block {self.number} of the main runs"
+        return f"{_blocks_in_words(self.first, len(self.sizes))} of the main runs"
 
     @property
     def key(self) -> str:
-        return f"{self.words}, {self.size} pairs counted by {digest(self.events)}"
+        return f"{self.words}, {sum(self.sizes)} pairs counted by {digest(self.events)}"
 
-    def __call__(self, plan: Plan) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    def __call__(self, plan: Plan) -> list[tuple[Fates, Fates, tuple[int, ...]]]:
+        return [self._count(plan, number, size) for number, size in enumerate(self.sizes, start=self.first)]
+
+    def _count(self, plan: Plan, number: int, size: int) -> tuple[Fates, Fates, tuple[int, ...]]:
         shapes = {} if self.shapes is None else self.shapes
-        x, y = (plan.draw("main", side, self.number, self.size, shapes.get(side)) for side in SIDES)
+        x, y = (plan.draw("main", side, number, size, shapes.get(side)) for side in SIDES)
         first, second = joint_counts(self.events[0], x, y), joint_counts(self.events[1], y, x)
         return astuple(first), astuple(second), (fingerprint(x), fingerprint(y), order_mark(x), order_mark(y))
 
     def fits(self, result: Any) -> bool:
-        match result:
-            case [*fates, marks] if len(fates) == 2:
-                are_pairs = all(_are_within(each, (self.size + 1,) * 4) and sum(each) == self.size for each in fates)
-                return are_pairs and _are_within(marks, (_MARK,) * 4)
-        return False
+        return (
+            isinstance(result, list)
+            and len(result) == len(self.sizes)
+            and all(_are_pairs(one, size) for one, size in zip(result, self.sizes, strict=True))
+        )
+
+
+def _are_pairs(counted: Any, size: int) -> bool:
+    """Whether these can be the counts and marks of a block of pairs."""
+    match counted:
+        case [*fates, marks] if len(fates) == 2:
+            can_be = all(_are_within(each, (size + 1,) * 4) and sum(each) == size for each in fates)
+            return can_be and _are_within(marks, (_MARK,) * 4)
+    return False
+
+
+def _blocks_in_words(first: int, count: int) -> str:
+    return f"block {first}" if count == 1 else f"blocks {first} to {first + count - 1}"
 
 
 def joint_counts(event: Event | None, p_outputs: Outputs, q_outputs: Outputs) -> JointCounts:

@@ -8,16 +8,16 @@ import signal
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor
-from dataclasses import dataclass
 from multiprocessing.pool import ThreadPool
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import joblib
 import numpy as np
 
+from .cluster import results_of_cluster
 from .errors import MechanismError
 from .shipping import Parcel, pack
-from .tasks import Task
+from .tasks import AnyTask, Task
 
 if TYPE_CHECKING:
     from .sampling import Plan
@@ -25,41 +25,13 @@ if TYPE_CHECKING:
 _SHOWN = 4  # tasks that a message names
 
 
-AnyTask = TypeVar("AnyTask", bound=Task)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Crew:
-    """Who does the work.
-
-    Attributes
-    ----------
-    prefer : {"threads", "processes"}
-        Where joblib is told nothing.
-    jobs : int or None
-        Workers; None takes what `joblib.parallel_config` says, or else every core.
-    block_seconds : float or None
-        Time that a block may take.
-    name : str
-        Of the mechanism, for messages.
-    owners : sequence
-        Objects whose types are the user's own, and may be unknown to a worker process.
-    """
-
-    prefer: Literal["threads", "processes"]
-    jobs: int | None
-    block_seconds: float | None
-    name: str
-    owners: Sequence[Any]
-
-
-def shares_memory(prefer: Literal["threads", "processes"]) -> bool:
+def shares_memory(prefers: Literal["threads", "processes"]) -> bool:
     """Whether workers of the backend that joblib would take have the objects themselves, and no copies."""
-    backend, _ = joblib.parallel.get_active_backend(prefer=prefer)
+    backend, _ = joblib.parallel.get_active_backend(prefer=prefers)
     return bool(getattr(backend, "supports_sharedmem", False))
 
 
-def spread(crew: Crew, plan: Plan, tasks: Sequence[AnyTask]) -> Iterator[tuple[AnyTask, Any]]:
+def spread(plan: Plan, tasks: Sequence[AnyTask]) -> Iterator[tuple[AnyTask, Any]]:
     """Every task with its result, as they come, in any order.
 
     Raises
@@ -67,53 +39,54 @@ def spread(crew: Crew, plan: Plan, tasks: Sequence[AnyTask]) -> Iterator[tuple[A
     MechanismError
         From a task; and if a worker dies or a block takes too long, with the blocks in hand.
     """
-    _, jobs = joblib.parallel.get_active_backend(prefer=crew.prefer)
-    if crew.jobs is not None:
-        jobs = crew.jobs
-    elif jobs is None:  # joblib.parallel_config says nothing
-        jobs = -1
-    is_here = shares_memory(crew.prefer)
-    if plan.is_stateful and not is_here:
-        jobs = 1
     longest = max((task.blocks for task in tasks), default=1)
-    limit = None if crew.block_seconds is None else crew.block_seconds * longest
+    limit = None if plan.block_seconds is None else plan.block_seconds * longest
     pending = dict(enumerate(tasks))
+    name = plan.sampler.name
     try:
-        for number, result in _results(crew, plan, tasks, jobs, limit, is_here=is_here):
+        for number, result in _results(plan, tasks, limit):
             yield pending.pop(number), result
     except BrokenExecutor as error:
         raise MechanismError(
-            f"a worker process that ran {crew.name} died ({error}); it may have run out of memory, or the mechanism "
+            f"a worker process that ran {name} died ({error}); it may have run out of memory, or the mechanism "
             f"ended it. In hand was {_first(pending)}, seed {plan.seed}. Use jobs=1 to see more.",
-            mechanism=crew.name,
+            mechanism=name,
         ) from error
     except (TimeoutError, multiprocessing.TimeoutError) as error:
         raise MechanismError(
-            f"{crew.name} took longer than {crew.block_seconds:g} seconds for a block. In hand was {_first(pending)}, "
+            f"{name} took longer than {plan.block_seconds:g} seconds for a block. In hand was {_first(pending)}, "
             f"seed {plan.seed}; allow more with block_seconds=, or run it with jobs=1 to see where it hangs.",
-            mechanism=crew.name,
-            seconds=crew.block_seconds,
+            mechanism=name,
+            seconds=plan.block_seconds,
         ) from error
 
 
-def _results(
-    crew: Crew, plan: Plan, tasks: Sequence[Task], jobs: int, limit: float | None, *, is_here: bool
-) -> Iterator[tuple[int, Any]]:
+def _results(plan: Plan, tasks: Sequence[Task], limit: float | None) -> Iterator[tuple[int, Any]]:
     """Numbers of the tasks with their results."""
-    if jobs == 1 and limit is not None:
-        yield from _in_a_thread(plan, tasks, limit)
+    backend, configured = joblib.parallel.get_active_backend(prefer=plan.prefers)
+    is_here = shares_memory(plan.prefers)
+    # Where joblib.parallel_config says nothing, on every core; and what carries state from run to run in one place.
+    jobs = next(each for each in (plan.jobs, configured, -1) if each is not None)
+    if jobs == 1 or (plan.is_stateful and not is_here):
+        yield from (_done(plan, *each) for each in enumerate(tasks)) if limit is None else _timed(plan, tasks, limit)
         return
-    parallel = joblib.Parallel(n_jobs=jobs, prefer=crew.prefer, return_as="generator_unordered", timeout=limit)
-    if jobs == 1 or is_here:
+    name, owners = plan.sampler.name, [plan.sampler.function, plan.x, plan.y]
+    if hasattr(backend, "client"):
+        parcel = pack((plan, tasks), owners + [each for task in tasks for each in task.owners], name)
+        for result in results_of_cluster(backend, _on_cluster, parcel, [task.words for task in tasks], name, limit):
+            yield result.open()
+        return
+    parallel = joblib.Parallel(n_jobs=jobs, prefer=plan.prefers, return_as="generator_unordered", timeout=limit)
+    if is_here:
         yield from parallel(joblib.delayed(_done)(plan, *numbered) for numbered in enumerate(tasks))
         return
-    parcel = pack(plan, list(crew.owners), crew.name)
-    parts = (pack(numbered, [*crew.owners, *numbered[1].owners], crew.name) for numbered in enumerate(tasks))
-    for result in parallel(joblib.delayed(_in_worker)(parcel, part, crew.name) for part in parts):
+    parcel = pack(plan, owners, name)
+    parts = (pack(numbered, [*owners, *numbered[1].owners], name) for numbered in enumerate(tasks))
+    for result in parallel(joblib.delayed(_in_process)(parcel, part) for part in parts):
         yield result.open()
 
 
-def _in_a_thread(plan: Plan, tasks: Sequence[Task], limit: float) -> Iterator[tuple[int, Any]]:
+def _timed(plan: Plan, tasks: Sequence[Task], limit: float) -> Iterator[tuple[int, Any]]:
     """One after the other, in a thread that can be left behind."""
     pool = ThreadPool(1)
     try:
@@ -127,14 +100,23 @@ def _done(plan: Plan, number: int, task: Task) -> tuple[int, Any]:
     return number, task(plan)
 
 
-def _in_worker(parcel: Parcel, part: Parcel, name: str) -> Parcel:
+def _on_cluster(parcel: Parcel, number: int) -> Parcel:
+    """The work of one task in a worker that has the parcel of all."""
+    plan, tasks = parcel.open()
+    return _in_worker(plan, number, tasks[number])
+
+
+def _in_process(parcel: Parcel, part: Parcel) -> Parcel:
     if multiprocessing.parent_process() is not None and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits for this one
-    plan, numbered = parcel.open(), part.open()
+    return _in_worker(parcel.open(), *part.open())
+
+
+def _in_worker(plan: Plan, number: int, task: Task) -> Parcel:
     # A module of the mechanism's may have seeded these when it was imported, in every worker alike.
     random.seed()
     np.random.seed()  # noqa: NPY002  # the old generator is what such a mechanism uses
-    return pack(_done(plan, *numbered), [], name)
+    return pack(_done(plan, number, task), [], plan.sampler.name)
 
 
 def _first(pending: dict[int, AnyTask]) -> str:

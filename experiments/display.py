@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..audit.sequential import Look
+if TYPE_CHECKING:
+    from ..audit.sequential import Look
 
 _EVERY = 10.0  # seconds between two lines, where standard error is no terminal
 

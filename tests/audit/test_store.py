@@ -16,7 +16,7 @@ from dpaudit.audit.kept_values import packed, unpacked
 from dpaudit.audit.mechanism import as_sampler
 from dpaudit.audit.sampling import Plan, plan_blocks
 from dpaudit.audit.store import FILE, Store
-from dpaudit.audit.tasks import CountBlocks, CountPair, DrawBlock
+from dpaudit.audit.tasks import CountBlocks, CountPairs, DrawBlock
 
 CLAIM = PureDP(1.0)
 MODES = {"fixed": {}, "sequential": {"sequential": True}, "cells": {"cells": 8}}
@@ -246,7 +246,7 @@ EVENT = Intervals(((0.0, np.inf),))
 TASKS = {
     "drawn": DrawBlock("x", 3, 5),
     "counted": CountBlocks(EVENT, None, None, "y", 3, (5,)),
-    "pairs": CountPair((EVENT, None), None, 3, 5),
+    "pairs": CountPairs((EVENT, None), None, 3, (5,)),
 }
 
 

@@ -1,0 +1,186 @@
+"""A dask cluster of processes of its own gives the same counts as one process, and says what it cannot do."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+
+import dask
+import joblib
+import numpy as np
+import pytest
+from distributed import Client
+
+from dpaudit import PureDP, check
+from dpaudit.audit import cluster as cluster_module
+from dpaudit.audit.errors import MechanismError
+from dpaudit.audit.mechanism import as_sampler
+from dpaudit.audit.sampling import plan_blocks
+from dpaudit.audit.tasks import DrawBlock
+from dpaudit.audit.workers import spread
+
+HERE = os.getpid()
+
+
+@contextmanager
+def cluster(folder, workers, deaths=3):
+    """A client of a scheduler and so many workers, each a process; gives their processes too, the scheduler's first.
+
+    A task is given up when it has outlived `deaths` workers.
+    """
+    python, file = [sys.executable, "-m"], folder / "scheduler.json"
+    common = ["--host", "127.0.0.1", "--scheduler-file", str(file), "--no-dashboard"]
+    worker = [*common, "--nthreads", "1", "--no-nanny", "--local-directory", str(folder)]
+    commands = [["distributed.cli.dask_scheduler", *common, "--port", "0"]]
+    commands += [["distributed.cli.dask_worker", *worker]] * workers
+    settings = os.environ | {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(deaths)}
+    processes = [
+        subprocess.Popen([*python, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=settings)
+        for command in commands
+    ]
+    logger = logging.getLogger("distributed")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)  # what it says of workers that are killed here on purpose
+    try:
+        # Results that a dead worker had are asked for so long before they are drawn again.
+        with (
+            dask.config.set({"distributed.comm.timeouts.connect": "2s"}),
+            Client(scheduler_file=str(file), timeout=30) as client,
+        ):
+            client.wait_for_workers(workers, timeout=30)
+            yield client, processes
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+        logger.setLevel(level)
+
+
+@pytest.fixture(scope="module")
+def two_workers(tmp_path_factory):
+    with cluster(tmp_path_factory.mktemp("cluster"), 2) as started:
+        yield started
+
+
+def made_here(home=HERE):
+    """Mechanisms that cross to other processes by value."""
+
+    def block(dataset, size, rng):
+        return dataset + rng.laplace(size=size)
+
+    def looped(dataset, rng):
+        return dataset + rng.laplace()
+
+    def deadly(dataset, rng):
+        if os.getpid() != home:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return dataset + rng.laplace()
+
+    def hanging(dataset, rng):
+        if os.getpid() != home:
+            time.sleep(20.0)
+        return dataset + rng.laplace()
+
+    def raising(dataset, size, rng):
+        if size > 1 and rng.random() < 0.2:
+            raise ValueError("at times")
+        return dataset + rng.laplace(size=size)
+
+    return block, looped, deadly, hanging, raising
+
+
+BLOCK, LOOPED, DEADLY, HANGING, RAISING = made_here()
+
+
+def audited(mechanism=LOOPED, runs=20_000, **options):
+    return check(mechanism, 0.0, 1.0, claim=PureDP(1.0), runs=runs, seed=3, bits=False, **options)
+
+
+def same(result, other):
+    """Whether all is equal but where the results came from."""
+    return replace(result, environment=other.environment) == other
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "options"),
+    [
+        (LOOPED, {}),
+        (BLOCK, {"runs": 1_000_000}),
+        (BLOCK, {"runs": 3_000_000, "sequential": True}),
+        (LOOPED, {"runs": 30_000, "sequential": True}),
+        (BLOCK, {"runs": 400_000, "cells": 8}),
+    ],
+    ids=["looped", "block", "block, sequential", "looped, sequential", "cells"],
+)
+def test_every_backend_gives_the_same(two_workers, mechanism, options):
+    alone = audited(mechanism, jobs=1, **options)
+    with joblib.parallel_config("dask"):
+        assert same(audited(mechanism, **options), alone)
+    for backend in ("threading", "loky"):
+        with joblib.parallel_config(backend, n_jobs=2):
+            assert same(audited(mechanism, **options), alone)
+
+
+def test_the_work_is_done_there(two_workers):
+    def whose(dataset, rng):
+        return os.getpid()
+
+    plan = plan_blocks(as_sampler(whose), 0, 1, 0, None)
+    with joblib.parallel_config("dask"):
+        drawn = [outputs for _, outputs in spread(plan, [DrawBlock("x", number, 1) for number in range(8)])]
+    assert set(np.concatenate(drawn).tolist()) <= {process.pid for process in two_workers[1][1:]}
+
+
+def test_one_worker_is_this_process(two_workers):
+    with joblib.parallel_config("dask"):
+        assert audited(DEADLY, jobs=1).counts == audited(jobs=1).counts
+
+
+def test_a_block_that_raises_is_named(two_workers):
+    with joblib.parallel_config("dask"), pytest.raises(MechanismError, match=r"at times.*draw_block\(mechanism, ."):
+        audited(RAISING, runs=10_000_000)
+
+
+def test_a_block_that_hangs_is_named(two_workers):
+    with (
+        joblib.parallel_config("dask"),
+        pytest.raises(MechanismError, match=r"longer than 0\.2 seconds.*block 0 of the"),
+    ):
+        audited(HANGING, block_seconds=0.2)
+
+
+def test_a_worker_that_is_killed_changes_nothing(tmp_path):
+    """Its blocks are drawn again by the other; and what is on disk is the same too."""
+    alone = audited(runs=200_000, jobs=1)
+    with cluster(tmp_path, 2) as (client, (_, first, _)), joblib.parallel_config("dask"):
+        threading.Timer(0.7, first.kill).start()
+        assert same(audited(runs=200_000, store=tmp_path / "store"), alone)
+        assert len(client.scheduler_info()["workers"]) == 1
+    assert same(audited(runs=200_000, store=tmp_path / "store", jobs=1), alone)
+
+
+def test_a_mechanism_that_kills_its_workers_ends_the_audit(tmp_path):
+    with (
+        cluster(tmp_path, 2, deaths=0),
+        joblib.parallel_config("dask"),
+        pytest.raises(MechanismError, match=r"every worker of the cluster that ran block \d+ of the .* died"),
+    ):
+        audited(DEADLY)
+
+
+def test_a_cluster_without_workers_is_left(tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster_module, "_LONELY", 0.3)
+    monkeypatch.setattr(cluster_module, "_LOOKED_AFTER", 0.1)
+    with (
+        cluster(tmp_path, 1),
+        joblib.parallel_config("dask"),
+        pytest.raises(MechanismError, match="has had no worker for 0 seconds"),
+    ):
+        audited(DEADLY)
