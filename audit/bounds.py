@@ -1,4 +1,7 @@
-"""Bounds on epsilon from bare counts: the exact joint test, and by name the intervals that others use."""
+"""Bounds on epsilon from bare counts: the exact joint test, and by name the intervals that others use.
+
+Proof: docs/proofs/joint-test.md
+"""
 
 from __future__ import annotations
 

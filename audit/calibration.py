@@ -1,4 +1,7 @@
-"""Is a mechanism's noise what it is said to be? Its scale and shape, too little noise and too much."""
+"""Is a mechanism's noise what it is said to be? Its scale and shape, too little noise and too much.
+
+Proof: docs/proofs/statements.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What the counts in cells say beyond one event: ratios, the privacy profile, the trade-off curve, divergences."""
+"""What the counts in cells say beyond one event: ratios, the privacy profile, the trade-off curve, divergences.
+
+Proofs: docs/proofs/bands.md, docs/proofs/ratios.md
+"""
 
 from __future__ import annotations
 
@@ -54,10 +57,12 @@ class CellCounts:
 
     @property
     def runs_x(self) -> int:
+        """Runs on x, each of which is in one cell."""
         return sum(self.hits_x)
 
     @property
     def runs_y(self) -> int:
+        """Runs on y, each of which is in one cell."""
         return sum(self.hits_y)
 
     def ratios(self) -> RatioIntervals:

@@ -3,6 +3,8 @@
 One event settles a verdict; a partition shows the whole: the ratio of every outcome, the privacy profile, the trade-off
 curve, divergences. Cells are ordered from the likeliest on x to the likeliest on y, so that the events of interest,
 {ratio ≥ t}, are the first few cells together.
+
+Proof: docs/proofs/choices.md
 """
 
 from __future__ import annotations

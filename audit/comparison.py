@@ -2,6 +2,8 @@
 
 Bounds wander with the event that an audit happened to choose and with the draw, so they are not compared. The event
 that was recorded is counted again in new runs, and an exact test says whether its probabilities have moved.
+
+Proof: docs/proofs/multiplicity.md
 """
 
 from __future__ import annotations

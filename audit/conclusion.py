@@ -85,6 +85,7 @@ def conclude(
 
 
 def versions() -> tuple[tuple[str, str], ...]:
+    """Of this library, Python, numpy and scipy, as results keep them."""
     try:
         own = version("dpaudit")
     except PackageNotFoundError:  # run from a source tree that is not installed

@@ -2,6 +2,8 @@
 
 The first question is an audit of the claim that no event tells them apart, `PureDP(0)`, in which the two "datasets" say
 which version is to be run. The second one bounds the total variation distance from both sides.
+
+Proof: docs/proofs/total-variation.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""How far apart two versions are: the limits, the verdict, and what to say of them."""
+"""How far apart two versions are: the limits, the verdict, and what to say of them.
+
+Proof: docs/proofs/total-variation.md
+"""
 
 from __future__ import annotations
 
@@ -123,6 +126,7 @@ class EquivalenceResult:
 
     @property
     def is_shown(self) -> bool:
+        """Whether the distance is within the margin, with the stated confidence."""
         return self.verdict is Equivalence.SHOWN
 
     @property
@@ -200,6 +204,7 @@ class EquivalenceResult:
 
 
 def event_counts_in_words(event: Event, counts: Counts, old: str, new: str) -> str:
+    """How often the event occurred in runs of either version."""
     return (
         f"{event}: {counts.hits_x:,} of {counts.runs_x:,} runs of {old}, {counts.hits_y:,} of {counts.runs_y:,} runs "
         f"of {new}"

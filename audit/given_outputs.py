@@ -1,4 +1,7 @@
-"""The audit of outputs that were drawn elsewhere."""
+"""The audit of outputs that were drawn elsewhere.
+
+Proof: docs/proofs/choices.md
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 Each function says up to which value chance alone explains the distance, for every sample size from 40 and an error
 probability as small as 1e-12.
+
+Proof: docs/proofs/statements.md
 """
 
 from __future__ import annotations

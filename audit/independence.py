@@ -1,4 +1,7 @@
-"""Is the noise drawn anew: for every coordinate of an output, for every run, and for every call?"""
+"""Is the noise drawn anew: for every coordinate of an output, for every run, and for every call?
+
+Proof: docs/proofs/statements.md
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 The intervals are exact or err on the safe side, for any number of draws. Outputs may be rounded to a grid of 2⁻³⁰ of
 the scale: that moves every number here by less than its last printed digit.
+
+Proof: docs/proofs/statements.md
 """
 
 from __future__ import annotations
@@ -76,6 +78,7 @@ class NoiseLaw(ABC):
 
     @property
     def mean(self) -> float:
+        """Expected noise."""
         return 0.0
 
     @abstractmethod
@@ -87,7 +90,8 @@ class NoiseLaw(ABC):
         return self.cdf(x)
 
     @abstractmethod
-    def log_cdf(self, x: Array) -> Array: ...
+    def log_cdf(self, x: Array) -> Array:
+        """ln Pr[X ≤ x], precise in the lower tail."""
 
     def log_sf(self, x: Array) -> Array:
         """Logarithm of Pr[noise > x]; of a symmetric law without atoms."""

@@ -19,6 +19,7 @@ _MOST_CELLS = 128
 
 
 def check_runs(runs: int) -> int:
+    """A whole number of runs that an audit can be made of."""
     if not _is_whole(runs) or runs < LEAST_RUNS:
         raise OptionError(f"runs={runs!r} is too few; use a whole number >= {LEAST_RUNS} for each dataset.", runs=runs)
     return int(runs)
@@ -34,12 +35,14 @@ def check_seed(seed: int | None) -> int:
 
 
 def check_jobs(jobs: int | None) -> int | None:
+    """A number of workers; −1 is for every core, None for what joblib is told."""
     if jobs is not None and (not _is_whole(jobs) or not (jobs >= 1 or jobs == -1)):
         raise OptionError(f"jobs={jobs!r} is no number of workers; use 1 or more, or -1 for every core.", jobs=jobs)
     return jobs
 
 
 def check_distance(distance: float) -> float:
+    """A positive distance, an int where it is whole."""
     number = _number(distance)
     if not 0 < number < math.inf:
         raise ClaimError(f"distance={distance!r} is no distance; use a positive number.", distance=distance)
@@ -47,6 +50,7 @@ def check_distance(distance: float) -> float:
 
 
 def check_resolution(resolution: float | None) -> float | None:
+    """A positive excess; None asks for none."""
     if resolution is None:
         return None
     if not 0 < _number(resolution) < math.inf:
@@ -70,6 +74,7 @@ def check_cells(cells: int, sequential: bool = False) -> int:
 
 
 def check_adjacency(adjacency: Adjacency) -> Adjacency:
+    """An instance of a neighbour relation."""
     if not isinstance(adjacency, Adjacency):
         raise OptionError(
             f"adjacency={adjacency!r} is no neighbour relation; use an instance such as AddRemove() or Replace().",
@@ -79,6 +84,7 @@ def check_adjacency(adjacency: Adjacency) -> Adjacency:
 
 
 def check_claim_source(claim_source: str) -> str:
+    """Text, or nothing."""
     if not isinstance(claim_source, str):
         raise OptionError(
             f"claim_source={claim_source!r} is no text; say in words where the claim is from.",
@@ -88,18 +94,21 @@ def check_claim_source(claim_source: str) -> str:
 
 
 def check_bits(bits: Bits) -> Bits:
+    """Whether low bits belong to the verdict, or are warned of."""
     if not (isinstance(bits, bool) or bits == "warn"):
         raise OptionError(f'bits={bits!r} is unknown; use "warn", True or False.', bits=bits)
     return bits
 
 
 def check_power(power: float) -> float:
+    """A probability between 0 and 1."""
     if not 0.0 < _number(power) < 1.0:
         raise OptionError(f"power={power!r} is no probability to aim at; use 0 < power < 1, such as 0.95.", power=power)
     return float(power)
 
 
 def check_seconds(seconds: float | None, sequential: bool) -> float | None:
+    """A positive time limit, of a sequential audit only; None is for no limit."""
     if seconds is None:
         return None
     if not sequential:
@@ -113,6 +122,7 @@ def check_seconds(seconds: float | None, sequential: bool) -> float | None:
 
 
 def check_block_seconds(block_seconds: float | None) -> float | None:
+    """A positive time limit for each block; None is for no limit."""
     if block_seconds is not None and not 0.0 < _number(block_seconds) < math.inf:
         raise OptionError(
             f"block_seconds={block_seconds!r} is no time limit; use a positive number.", block_seconds=block_seconds

@@ -1,4 +1,7 @@
-"""The pilot: the first runs, which choose the event and are not counted."""
+"""The pilot: the first runs, which choose the event and are not counted.
+
+Proof: docs/proofs/choices.md
+"""
 
 from __future__ import annotations
 

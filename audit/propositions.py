@@ -3,6 +3,8 @@
 Both say less than the guarantees that they follow from (`RenyiDP`, or `PureDP` composed), and are here to be audited
 as they are stated. Both boundaries are worked out as logarithms, of whichever of the probability and its complement is
 small.
+
+Proof: docs/proofs/boundaries.md
 """
 
 from __future__ import annotations

@@ -83,6 +83,7 @@ class Entry:
 
     @property
     def is_met(self) -> bool:
+        """Whether the verdict is the expected one; true where none was expected."""
         return self.expected is None or self.result.verdict is self.expected
 
     def is_excused(self, day: datetime.date) -> bool:

@@ -1,4 +1,7 @@
-"""An event counted again in runs of its own, to be compared with later runs: what a baseline remembers of an audit."""
+"""An event counted again in runs of its own, to be compared with later runs: what a baseline remembers of an audit.
+
+Proof: docs/proofs/choices.md
+"""
 
 from __future__ import annotations
 

@@ -26,7 +26,9 @@ _PHASES: tuple[Phase, ...] = ("pilot", "main")
 _FATES = tuple(each.name for each in fields(JointCounts))
 
 _BLOCK_NUMBERS = 1 << 17  # numbers in a block of a block sampler: a megabyte, measured best of 2¹⁵ … 2¹⁷
-_LOOPED_BLOCK = 1 << 10  # runs in a block of a looped function
+# Runs in a block of a looped function: the less of them there are, the longer one takes, as a rule, and the sooner it
+# should be over. What a run takes here and now may not matter: seeds belong to blocks.
+_LEAST_LOOPED, _MOST_LOOPED, _LOOPED_BLOCKS = 1 << 7, 1 << 10, 64
 # Tasks that a phase is cut into at most: enough for progress and balance, few enough to be cheap. Beyond 256 tasks one
 # has at least 16 blocks, up to a number that keeps a thousand workers busy.
 _TASKS, _BLOCKS_OF_MANY, _MOST_TASKS = 256, 16, 4096
@@ -107,16 +109,30 @@ class Plan:
 
 
 def plan_blocks(
-    sampler: Sampler, x: Any, y: Any, seed: int, jobs: int | None, block_seconds: float | None = None
+    sampler: Sampler,
+    x: Any,
+    y: Any,
+    seed: int,
+    jobs: int | None,
+    block_seconds: float | None = None,
+    *,
+    runs: int | None = None,
 ) -> Plan:
-    """The plan for a sampler: its block size follows from the shape of one output, drawn here, and nothing else."""
+    """The plan for a sampler; the size of its blocks follows from the shape of one output, drawn here, and from `runs`.
+
+    Parameters
+    ----------
+    runs : int, optional
+        Of the audit, on each dataset, where they are known.
+    """
     one = Plan(sampler, x, y, seed, 1, 1, block_seconds)
     is_copied = not shares_memory(one.prefers)
     before = state_of(sampler.function) if is_copied else []
     ((_, first),) = _run(one, [DrawBlock("x", 0, 1)])
     is_stateful = is_copied and before != state_of(sampler.function)
     width = max(first.shape[1], 1) if first.ndim == 2 else 1
-    block = max(256, _BLOCK_NUMBERS // width) if sampler.is_block else _LOOPED_BLOCK
+    looped = _MOST_LOOPED if runs is None else min(max(runs // _LOOPED_BLOCKS, _LEAST_LOOPED), _MOST_LOOPED)
+    block = max(256, _BLOCK_NUMBERS // width) if sampler.is_block else looped
     return replace(one, block=block, jobs=jobs, is_stateful=is_stateful)
 
 
@@ -203,7 +219,7 @@ def count_hits(
     sizes = _sizes(runs, plan.block)
     tasks = [
         CountBlocks(event, partition, shapes, side, first, part)
-        for first, part in _parts(sizes, 2 * len(sizes))
+        for first, part in parts(sizes, 2 * len(sizes))
         for side in SIDES
     ]
     n_cells = 0 if partition is None else len(partition.names)
@@ -246,7 +262,7 @@ def count_pairs(
     """
     sizes = _sizes(runs, plan.block)
     found: list[Any] = [None] * len(sizes)
-    tasks = [CountPairs(events, shapes, first_block + first, part) for first, part in _parts(sizes, len(sizes))]
+    tasks = [CountPairs(events, shapes, first_block + first, part) for first, part in parts(sizes, len(sizes))]
     for task, counted in _run(plan, tasks):
         start = task.first - first_block
         found[start : start + len(counted)] = counted
@@ -286,7 +302,7 @@ def _sizes(runs: int, block: int) -> list[int]:
     return [block] * (runs // block) + ([runs % block] if runs % block else [])
 
 
-def _parts(sizes: list[int], blocks: int) -> Iterator[tuple[int, tuple[int, ...]]]:
+def parts(sizes: list[int], blocks: int) -> Iterator[tuple[int, tuple[int, ...]]]:
     """The blocks of each task and the number of the first of them; by their number alone, for a store to know them."""
     per_task = -(-blocks // min(max(blocks // _BLOCKS_OF_MANY, _TASKS), _MOST_TASKS))
     for first in range(0, len(sizes), per_task):

@@ -1,6 +1,8 @@
 """The search for the worst pair of neighbouring datasets, and what it found.
 
 All choices are made on runs of their own. The pair that is left is audited on fresh ones; alpha is spent only there.
+
+Proof: docs/proofs/choices.md
 """
 
 from __future__ import annotations
@@ -101,10 +103,12 @@ class WorstPair:
 
     @property
     def is_refuted(self) -> bool:
+        """Whether the audit of fresh runs refuted the claim."""
         return self.audit.is_refuted
 
     @property
     def verdict(self) -> Verdict:
+        """That of the audit of fresh runs."""
         return self.audit.verdict
 
     def __str__(self) -> str:

@@ -3,6 +3,8 @@
 Nothing is set aside: the first batch is only learned from, every later one is bet on with the events, lines and bets
 that the earlier ones suggest. Against each member of a fixed grid of the claim's family wealth is kept; the claim is
 refuted when its wealth, averaged over both directions, reaches 1/alpha, at whatever look that happens.
+
+Proof: docs/proofs/wealth.md
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""How many runs an audit needs to find a given excess, from the event that a first pilot chooses."""
+"""How many runs an audit needs to find a given excess, from the event that a first pilot chooses.
+
+Proof: docs/proofs/choices.md
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The slope of log-probabilities in a utility: what the exponential mechanism states of its choices."""
+"""The slope of log-probabilities in a utility: what the exponential mechanism states of its choices.
+
+Proof: docs/proofs/statements.md
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 Each number of the statement gets an interval, and all intervals hold together with probability 1 − alpha. The statement
 is refuted where an interval lies outside what the statement allows.
+
+Proof: docs/proofs/statements.md
 """
 
 from __future__ import annotations
@@ -199,6 +201,7 @@ class StatementResult:
 
     @property
     def is_refuted(self) -> bool:
+        """Whether an interval lies outside what the statement allows."""
         return self.verdict is Verdict.REFUTED
 
     @property

@@ -190,6 +190,7 @@ class AuditResult:
 
     @property
     def is_refuted(self) -> bool:
+        """Whether the bound exceeds the claim; false where a health check failed."""
         return self.verdict is Verdict.REFUTED
 
     @property

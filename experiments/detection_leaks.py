@@ -21,7 +21,7 @@ from .bench_record import Column, Target, Value
 from .inference_effort import Bench, Effort, Task, once, seeds_of
 
 ALPHA = 1e-5
-_RUNS, _QUICK_RUNS = 2_000_000, 200_000
+RUNS, _QUICK_RUNS = 2_000_000, 200_000
 _SNAPPED_BOUND = 64.0
 
 
@@ -87,7 +87,7 @@ def _cells(case: _Case, seed: int, effort: Effort) -> tuple[dict[str, Value], li
         Answers(None, 0, 4, integer=True),
         claim=PureDP(case.claim),
         adjacency=Within("linf"),
-        runs=effort.either(_QUICK_RUNS, _RUNS),
+        runs=effort.either(_QUICK_RUNS, RUNS),
         alpha=ALPHA,
         seed=seed,
         jobs=effort.jobs,

@@ -11,6 +11,8 @@ is exact at 1/(4(C âˆ’ 1)) of alpha, and all hold together with probability 1 âˆ
   at least the lower limit of p_j at the upper limit of q_j, and at least the concave hull of these points, (0, 0) and
   (1, 1). The hull of the upper limits of p_j at the lower limits of q_j is concave, does not fall and is at least p_j
   at q_j, so it is above every mixture of the S_j; of other tests it says nothing.
+
+Proof: docs/proofs/bands.md
 """
 
 from __future__ import annotations

@@ -19,6 +19,8 @@ valid whatever the sample sizes:
 
 γ does not depend on alpha, and a p-value tuned to one alpha is valid against any other, so p-values can be adjusted
 for many audits.
+
+Proofs: docs/proofs/joint-test.md, docs/proofs/berger-boos.md, docs/proofs/cells-and-blocks.md
 """
 
 from __future__ import annotations

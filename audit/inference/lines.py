@@ -1,4 +1,7 @@
-"""Lines that lie above a claim's boundary everywhere and touch it at one point: what a bet is placed against."""
+"""Lines that lie above a claim's boundary everywhere and touch it at one point: what a bet is placed against.
+
+Proof: docs/proofs/lines.md
+"""
 
 from __future__ import annotations
 

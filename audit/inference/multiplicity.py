@@ -1,4 +1,7 @@
-"""Many tests, one stated error probability: shares that add up, or Holm's adjustment."""
+"""Many tests, one stated error probability: shares that add up, or Holm's adjustment.
+
+Proof: docs/proofs/multiplicity.md
+"""
 
 from __future__ import annotations
 

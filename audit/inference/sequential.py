@@ -7,6 +7,8 @@ that it ever reaches 1/alpha is at most alpha (Ville 1939). The same holds for a
 shares, over the two directions, over pairs. Event, line and shares of a batch may depend on everything before the
 batch; nothing has to be set aside for learning.
 
+Proof: docs/proofs/wealth.md
+
 References
 ----------
 Waudby-Smith & Ramdas (2024), Estimating means of bounded random variables by betting, Sections 3 and 4 (capital
@@ -57,6 +59,7 @@ class JointCounts:
 
     @property
     def runs(self) -> int:
+        """Pairs of runs, in whichever of the four cases."""
         return self.both + self.only_p + self.only_q + self.neither
 
     def followed_by(self, other: JointCounts) -> JointCounts:

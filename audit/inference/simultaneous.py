@@ -20,6 +20,8 @@ ln(p/q) among the pairs (p, q) that no test refutes:
 
 Nothing grows with the runs. The limit is some 1% further from the estimate than normal_quantile × sd from 10⁴ hits on,
 3% at 10³, 8% at 100 and 27% at 10, where the exact limits of a probability are as far out.
+
+Proof: docs/proofs/ratios.md
 """
 
 from __future__ import annotations

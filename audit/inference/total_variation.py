@@ -1,4 +1,7 @@
-"""An upper limit for the total variation distance of two multinomial laws."""
+"""An upper limit for the total variation distance of two multinomial laws.
+
+Proof: docs/proofs/total-variation.md
+"""
 
 from __future__ import annotations
 

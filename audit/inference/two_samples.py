@@ -1,4 +1,7 @@
-"""Whether an event is as probable as it was: an exact test on two pairs of counts."""
+"""Whether an event is as probable as it was: an exact test on two pairs of counts.
+
+Proof: docs/proofs/multiplicity.md
+"""
 
 from __future__ import annotations
 

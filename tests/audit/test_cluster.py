@@ -5,18 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
 
-import dask
 import joblib
 import numpy as np
 import pytest
-from distributed import Client
 
 from dpaudit import PureDP, check
 from dpaudit.audit import cluster as cluster_module
@@ -25,41 +21,20 @@ from dpaudit.audit.mechanism import as_sampler
 from dpaudit.audit.sampling import plan_blocks
 from dpaudit.audit.tasks import DrawBlock
 from dpaudit.audit.workers import spread
+from dpaudit.experiments.local_cluster import local_cluster
 
 HERE = os.getpid()
 
 
 @contextmanager
-def cluster(folder, workers, deaths=3):
-    """A client of a scheduler and so many workers, each a process; gives their processes too, the scheduler's first.
-
-    A task is given up when it has outlived `deaths` workers.
-    """
-    python, file = [sys.executable, "-m"], folder / "scheduler.json"
-    common = ["--host", "127.0.0.1", "--scheduler-file", str(file), "--no-dashboard"]
-    worker = [*common, "--nthreads", "1", "--no-nanny", "--local-directory", str(folder)]
-    commands = [["distributed.cli.dask_scheduler", *common, "--port", "0"]]
-    commands += [["distributed.cli.dask_worker", *worker]] * workers
-    settings = os.environ | {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(deaths)}
-    processes = [
-        subprocess.Popen([*python, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=settings)
-        for command in commands
-    ]
+def cluster(folder, workers, **options):
     logger = logging.getLogger("distributed")
     level = logger.level
     logger.setLevel(logging.CRITICAL)  # what it says of workers that are killed here on purpose
     try:
-        # Results that a dead worker had are asked for so long before they are drawn again.
-        with (
-            dask.config.set({"distributed.comm.timeouts.connect": "2s"}),
-            Client(scheduler_file=str(file), timeout=30) as client,
-        ):
-            client.wait_for_workers(workers, timeout=30)
-            yield client, processes
+        with local_cluster(folder, workers, **options) as started:
+            yield started
     finally:
-        for process in processes:
-            process.kill()
-            process.wait()
         logger.setLevel(level)
 
 

@@ -1,0 +1,136 @@
+"""An audit that is killed again and again ends as if it had not been."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..audit.store import FILE
+from .bench_record import Column, Target, Value
+from .inference_effort import Bench, Effort, Task, once
+
+_RUNS, _QUICK_RUNS = 20_000_000, 300_000
+_KILLS, _QUICK_KILLS = 30, 1
+_LONGEST, _QUICK_LONGEST = 3.0, 1.5  # seconds that a process may live; it takes about one to start
+
+# Slow enough that thirty deaths find it at work: the mean of so many numbers is Laplace noise and less.
+_MODULE = """
+import numpy as np
+
+def slow(dataset, size, rng):
+    return dataset + rng.laplace(size=size) + 1e-3 * rng.normal(size=(40, size)).mean(axis=0)
+"""
+_KINDS = {"fixed size": [], "sequential": ["--sequential"]}
+
+
+def _command(kind: str, runs: int, out: Path) -> list[str]:
+    started = [sys.executable, "-c", "from dpaudit.experiments.cli import main; main()", "audit", "slow_noise:slow"]
+    pair = ["--x", "0", "--y", "1", "--epsilon", "1", "--alpha", "1e-6", "--jobs", "2"]
+    return [*started, *pair, "--runs", str(runs), "--out", str(out), *_KINDS[kind]]
+
+
+def _results(out: Path) -> Any:
+    body = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    body.pop("environment")
+    return body
+
+
+def _is_sound(file: Path) -> bool:
+    """Whether SQLite finds nothing wrong with a store that was left behind."""
+    connection = sqlite3.connect(file)
+    try:
+        return bool(connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)])
+    finally:
+        connection.close()
+
+
+def _killed(command: list[str], folder: Path, seconds: float) -> bool:
+    """Runs the command for so long, then kills it and all that it started; whether it was still at work."""
+    process = subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=seconds)
+        return False
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    return True
+
+
+def _cells(effort: Effort, kind: str) -> tuple[dict[str, Value], list[Target]]:
+    runs, wanted = effort.either(_QUICK_RUNS, _RUNS), effort.either(_QUICK_KILLS, _KILLS)
+    longest, rng = effort.either(_QUICK_LONGEST, _LONGEST), np.random.default_rng(list(_KINDS).index(kind))
+    kills = rounds = unsound = different = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "slow_noise.py").write_text(_MODULE, encoding="utf-8")
+        started = time.perf_counter()
+        subprocess.run(_command(kind, runs, folder / "whole"), cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        seconds = time.perf_counter() - started
+        while kills < wanted:
+            rounds += 1
+            out = folder / f"round {rounds}"
+            command = _command(kind, runs, out)
+            while kills < wanted and _killed(command, folder, rng.uniform(0.0, longest)):
+                kills += 1
+                if (out / FILE).exists():
+                    unsound += not _is_sound(out / FILE)
+                    command = [*_command(kind, runs, out), "--resume"]
+            if not (out / "results.json").exists():
+                subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+            different += _results(out) != _results(folder / "whole")
+    cells: dict[str, Value] = {
+        "kind": kind,
+        "runs": runs,
+        "seconds": seconds,
+        "kills": kills,
+        "rounds": rounds,
+        "unsound": unsound,
+        "different": different,
+    }
+    targets = [("kills", kills, ">=", wanted), ("damaged stores", unsound, "<=", 0), ("different", different, "<=", 0)]
+    return cells, [
+        Target(what=what, value=float(value), sense=">=" if sense == ">=" else "<=", limit=float(limit))
+        for what, value, sense, limit in targets
+    ]
+
+
+def _tasks(effort: Effort) -> Iterator[Task]:
+    for kind in effort.either(tuple(_KINDS)[:1], tuple(_KINDS)):
+        if effort.wants(kind):
+            yield once(kind, _cells, effort, kind)
+
+
+KILLS = Bench(
+    name="kills",
+    title="Killed and resumed",
+    method=(
+        "`dpaudit audit --out` of a slow block sampler, killed with all its workers (SIGKILL) at moments drawn evenly "
+        f"from its first {_LONGEST:g} seconds, and again with --resume, until it has been killed {_KILLS} times; an "
+        "audit that ends before is begun anew. After every kill SQLite checks the store; at the end the results are "
+        "compared with those of an audit that nobody disturbed, but for `environment`."
+    ),
+    columns=(
+        Column("audit", "kind"),
+        Column("runs on each dataset", "runs", ",d"),
+        Column("seconds undisturbed", "seconds", ".1f"),
+        Column("kills", "kills"),
+        Column("audits", "rounds"),
+        Column("damaged stores", "unsound"),
+        Column("different results", "different"),
+    ),
+    names=tuple(_KINDS),
+    tasks=_tasks,
+)

@@ -1,0 +1,229 @@
+"""Speed: audits beside drawing their noise alone, two workers beside one, and the reference suite at 10⁸ runs."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from typing import Any
+
+import joblib
+import numpy as np
+
+from ..audit.mechanism import as_sampler
+from ..audit.sampling import Plan, plan_blocks
+from .bench_record import Column, Target, Value
+from .experiment import AuditCase
+from .inference_effort import Bench, Effort, Task, once
+from .reference import reference_cases
+
+_SUITE_RUNS, _QUICK_RUNS = 10**8, 10**5
+_WORKERS = 2
+_ALPHA = 1e-5
+
+_LEAST_SHARE, _HELD = 0.7, ("laplace", "geometric", "gaussian-analytic", "randomised-response")
+_LEAST_SCALING = 1.8
+_ROUNDS, _TASKS = 5, 256
+
+
+@cache
+def _cases() -> dict[str, AuditCase]:
+    return {case.name: case for case in reference_cases()}
+
+
+def _suite(effort: Effort, name: str) -> tuple[dict[str, Value], list[Target]]:
+    case, runs = _cases()[name], effort.either(_QUICK_RUNS, _SUITE_RUNS)
+    started = time.perf_counter()
+    result = case.run(runs=runs, alpha=_ALPHA, seed=0, jobs=_WORKERS, progress=None)
+    seconds = time.perf_counter() - started
+    cells: dict[str, Value] = {
+        "name": name,
+        "claim": case.claimed,
+        "runs": result.runs,
+        "verdict": str(result.verdict),
+        "bound": result.bound,
+        "exact": case.exact,
+        "seconds": seconds,
+        "rate": 2 * result.runs / seconds / 1e6,
+    }
+    targets = [Target(what="as expected", value=float(result.verdict == case.expected), sense=">=", limit=1.0)]
+    if case.exact is not None:
+        targets.append(Target(what="bound", value=result.bound, sense="<=", limit=case.exact))
+    return cells, [] if effort.is_quick else targets
+
+
+def _suite_tasks(effort: Effort) -> Iterator[Task]:
+    for name in effort.either(_HELD[:1], tuple(_cases())):
+        if effort.wants(name):
+            yield once(name, _suite, effort, name)
+
+
+SUITE = Bench(
+    name="suite",
+    title=f"The reference suite at {_SUITE_RUNS:,} runs on each dataset",
+    method=(
+        f"`dpaudit run --runs {_SUITE_RUNS}`, case by case: alpha {_ALPHA:g}, {_WORKERS} workers, one run each. "
+        "Executions on both datasets together, in millions a second, the choice of the event and the test included."
+    ),
+    columns=(
+        Column("mechanism", "name"),
+        Column("claim", "claim"),
+        Column("runs", "runs", ",d"),
+        Column("verdict", "verdict"),
+        Column("bound", "bound", ".5g"),
+        Column("exact", "exact", ".5g"),
+        Column("seconds", "seconds", ".1f"),
+        Column("10⁶ executions a second", "rate", ".1f"),
+    ),
+    names=tuple(_cases()),
+    tasks=_suite_tasks,
+)
+
+
+def _draw(plan: Plan, blocks: range) -> None:
+    for number in blocks:
+        plan.draw("main", "x" if number % 2 else "y", number, plan.block)
+
+
+def _draw_alone(plan: Plan, runs: int, jobs: int) -> None:
+    """As many outputs as an audit takes, of the same sampler with the same workers, which are thrown away."""
+    blocks = 2 * runs // plan.block
+    step = max(1, blocks // _TASKS)
+    parts = (range(first, min(first + step, blocks)) for first in range(0, blocks, step))
+    joblib.Parallel(n_jobs=jobs, prefer=plan.prefers)(joblib.delayed(_draw)(plan, part) for part in parts)
+
+
+def _in_turns(works: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
+    """Seconds of each, taken in turns after one round to warm up."""
+    seconds: dict[str, list[float]] = {name: [] for name in works}
+    for turn in range(rounds + 1):
+        for name, work in works.items():
+            started = time.perf_counter()
+            work()
+            if turn > 0:
+                seconds[name].append(time.perf_counter() - started)
+    return seconds
+
+
+def _median_ratio(above: list[float], below: list[float]) -> float:
+    return statistics.median(one / other for one, other in zip(above, below, strict=True))
+
+
+def _plan(case: AuditCase) -> Plan:
+    return plan_blocks(as_sampler(case.mechanism), case.x, case.y, 1, _WORKERS)
+
+
+def _throughput(effort: Effort, name: str) -> tuple[dict[str, Value], list[Target]]:
+    case, runs = _cases()[name], effort.either(_QUICK_RUNS, 10**8 if name in _HELD else 2 * 10**7)
+    plan = _plan(case)
+    works: dict[str, Callable[[], Any]] = {
+        "audit": partial(case.run, runs=runs, alpha=_ALPHA, seed=0, jobs=_WORKERS, progress=None),
+        "alone": partial(_draw_alone, plan, runs, _WORKERS),
+    }
+    seconds = _in_turns(works, effort.either(1, _ROUNDS))
+    share = _median_ratio(seconds["alone"], seconds["audit"])
+    cells: dict[str, Value] = {
+        "name": name,
+        "runs": runs,
+        "audit": 2 * runs / statistics.median(seconds["audit"]) / 1e6,
+        "alone": 2 * runs / statistics.median(seconds["alone"]) / 1e6,
+        "share": share,
+    }
+    if effort.is_quick or name not in _HELD:
+        return cells, []
+    return cells, [Target(what="share", value=share, sense=">=", limit=_LEAST_SHARE)]
+
+
+def _throughput_tasks(effort: Effort) -> Iterator[Task]:
+    for name, case in _cases().items():
+        if effort.wants(name) and case.expected.name == "NOT_REFUTED" and (not effort.is_quick or name in _HELD[:1]):
+            yield once(name, _throughput, effort, name)
+
+
+THROUGHPUT = Bench(
+    name="throughput",
+    title="Audits beside drawing alone",
+    method=(
+        "Whole audits, choice of the event and test included, and drawing as many outputs by the same sampler with the "
+        f"same {_WORKERS} workers and nothing else; in turns, medians of {_ROUNDS} rounds; share is the median of the "
+        "rounds' own ratios."
+    ),
+    columns=(
+        Column("mechanism", "name"),
+        Column("runs on each dataset", "runs", ",d"),
+        Column("audit, 10⁶ executions a second", "audit", ".1f"),
+        Column("drawing alone", "alone", ".1f"),
+        Column("share", "share", ".2f"),
+    ),
+    names=tuple(name for name, case in _cases().items() if case.expected.name == "NOT_REFUTED"),
+    tasks=_throughput_tasks,
+)
+
+
+def _single(dataset: float, rng: np.random.Generator) -> float:
+    return dataset + rng.laplace()
+
+
+def _looped() -> AuditCase:
+    case = _cases()["laplace"]
+    return AuditCase(
+        name="one at a time, in processes",
+        mechanism=_single,
+        x=0.0,
+        y=1.0,
+        claim=case.claim,
+        adjacency=_cases()["gaussian-analytic"].adjacency,
+        expected=case.expected,
+    )
+
+
+_SCALED = {"laplace": 10**8, "exponential": 10**8, "gaussian-analytic": 10**8, "one at a time, in processes": 10**6}
+
+
+def _scaling(effort: Effort, name: str) -> tuple[dict[str, Value], list[Target]]:
+    case = _looped() if name not in _cases() else _cases()[name]
+    runs, plan = effort.either(_QUICK_RUNS // 10, _SCALED[name]), _plan(case)
+    works: dict[str, Callable[[], Any]] = {}
+    for jobs in (1, 2):
+        works[f"audit {jobs}"] = partial(case.run, runs=runs, alpha=_ALPHA, seed=0, jobs=jobs, progress=None)
+        works[f"alone {jobs}"] = partial(_draw_alone, plan, runs, jobs)
+    seconds = _in_turns(works, effort.either(1, _ROUNDS))
+    gain = _median_ratio(seconds["audit 1"], seconds["audit 2"])
+    cells: dict[str, Value] = {
+        "name": name,
+        "runs": runs,
+        "one": statistics.median(seconds["audit 1"]),
+        "two": statistics.median(seconds["audit 2"]),
+        "gain": gain,
+        "alone": _median_ratio(seconds["alone 1"], seconds["alone 2"]),
+    }
+    if effort.is_quick:
+        return cells, []
+    return cells, [Target(what="times as fast", value=gain, sense=">=", limit=_LEAST_SCALING)]
+
+
+def _scaling_tasks(effort: Effort) -> Iterator[Task]:
+    for name in effort.either(("laplace",), tuple(_SCALED)):
+        if effort.wants(name):
+            yield once(name, _scaling, effort, name)
+
+
+SCALING = Bench(
+    name="scaling",
+    title="Two workers beside one",
+    method=(
+        f"Seconds of whole audits with one worker and with two, in turns, medians of {_ROUNDS} rounds, and the median "
+        "of the rounds' ratios; the same ratio for drawing alone, which is what the machine gives."
+    ),
+    columns=(
+        Column("mechanism", "name"),
+        Column("runs on each dataset", "runs", ",d"),
+        Column("seconds with one", "one", ".2f"),
+        Column("with two", "two", ".2f"),
+        Column("times as fast", "gain", ".2f"),
+        Column("drawing alone", "alone", ".2f"),
+    ),
+    names=tuple(_SCALED),
+    tasks=_scaling_tasks,
+)

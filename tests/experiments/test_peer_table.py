@@ -1,0 +1,100 @@
+"""The comparison with other testers says what the records say, and is up to date in both places."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dpaudit.audit.errors import RecordError
+from dpaudit.experiments.bench_record import Record
+from dpaudit.experiments.cli import app
+from dpaudit.experiments.peer_figures import STATDP_TRIALS
+from dpaudit.experiments.peer_table import Measured, peer_page, short_table, with_table
+from dpaudit.experiments.published.dp_sniper import PUBLISHED
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return Measured.read(ROOT / "docs" / "benchmarks")
+
+
+def changed(measured: Measured, table: str, key: str, **cells: object) -> Measured:
+    """The records with other figures in one row."""
+    row = measured.detection.tables[table][key]
+    return replace(measured, detection=measured.detection.with_row(table, replace(row, cells={**row.cells, **cells})))
+
+
+def test_page_and_readme_are_up_to_date(measured):
+    """`dpaudit bench peers --out docs/benchmarks/peers.md --readme README.md` writes both."""
+    assert (ROOT / "docs" / "benchmarks" / "peers.md").read_text(encoding="utf-8") == peer_page(measured)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert with_table(readme, short_table(measured)) == readme
+
+
+def test_the_table_is_short_and_whole(measured):
+    lines = short_table(measured).splitlines()
+    assert len(lines) == 2 + 9
+    assert {line.count(" | ") for line in lines} == {2}
+
+
+def test_who_is_ahead_follows_from_the_records(measured):
+    """A lower bound of ours is no longer ahead, and a wrong verdict is counted as one."""
+    name = next(
+        name for name, row in measured.detection.tables["dp-sniper"].items() if "dpaudit" in ahead(measured, name)
+    )
+    behind = changed(measured, "dp-sniper", name, expected=0.5 * float(PUBLISHED[name][0] or 0))
+    assert "others" in ahead(behind, name)
+    assert number_above(behind) == number_above(measured) - 1
+    wrong = changed(measured, "suites", "iSVT3", verdict="not refuted")
+    assert f"{len(STATDP_TRIALS)} of {len(STATDP_TRIALS)} right at" in short_table(measured)
+    assert f"{len(STATDP_TRIALS) - 1} of {len(STATDP_TRIALS)} right at" in short_table(wrong)
+
+
+def ahead(measured: Measured, name: str) -> str:
+    """The last cell of a mechanism's row."""
+    line = next(line for line in peer_page(measured).splitlines() if line.startswith(f"| {name} "))
+    return line.split("|")[-2]
+
+
+def number_above(measured: Measured) -> int:
+    """How many published bounds are said to be exceeded."""
+    return int(short_table(measured).split("above the best published bound on ")[1].split(",")[0])
+
+
+def test_every_published_mechanism_is_in_the_page(measured):
+    page = peer_page(measured)
+    assert all(f"| {name} | " in page for name in [*PUBLISHED, *STATDP_TRIALS])
+
+
+def test_records_without_a_table_are_refused(measured):
+    with pytest.raises(RecordError, match="table 'tightness'"):
+        short_table(replace(measured, inference=Record()))
+    kept = {name: rows for name, rows in measured.detection.tables["leaks"].items() if name != "naive Laplace"}
+    tables = {**measured.detection.tables, "leaks": kept}
+    with pytest.raises(RecordError, match="rows naive Laplace of 'leaks'"):
+        short_table(replace(measured, detection=Record(tables)))
+
+
+def test_the_command_writes_both(tmp_path, measured):
+    page, readme = tmp_path / "peers.md", tmp_path / "README.md"
+    readme.write_text("a\n<!-- peers -->\n<!-- /peers -->\n", encoding="utf-8")
+    records = str(ROOT / "docs" / "benchmarks")
+    arguments = ["bench", "peers", "--records", records, "--out", str(page), "--readme", str(readme)]
+    shown = CliRunner().invoke(app, arguments)
+    assert shown.exit_code == 0, shown.output
+    assert page.read_text(encoding="utf-8") == peer_page(measured)
+    assert short_table(measured) in readme.read_text(encoding="utf-8")
+
+
+def test_a_readme_without_marks_is_refused(measured):
+    with pytest.raises(RecordError, match="peers"):
+        with_table("# dpaudit\n", short_table(measured))
+    table = "| a |\n| --- |\n| \\1 |\n"
+    assert with_table("a\n<!-- peers -->\nold\n<!-- /peers -->\nb", table) == (
+        f"a\n<!-- peers -->\n\n{table}\n<!-- /peers -->\nb"
+    )
