@@ -169,6 +169,7 @@ class BinomialMechanism:
 
     @property
     def claim(self) -> ApproxDP:
+        """(epsilon, delta)-DP; delta is what the number of coins leaves at this epsilon."""
         return ApproxDP(self.epsilon, self.delta)
 
     def law(self, dataset: Any) -> BinomialLaw:

@@ -144,10 +144,12 @@ class SequentialComposition:
 
     @property
     def epsilon(self) -> float:
+        """That of the claim, in nats."""
         return self.claim.epsilon
 
     @property
     def claim(self) -> Budget:
+        """The epsilons and the deltas of the parts, added up."""
         return total_budget(part.claim for part in self.mechanisms)
 
     def law(self, dataset: Any) -> ProductLaw:
@@ -222,10 +224,12 @@ class AdaptiveComposition:
 
     @property
     def epsilon(self) -> float:
+        """That of the claim, in nats."""
         return self.claim.epsilon
 
     @property
     def claim(self) -> Budget:
+        """The epsilons and the deltas of both steps, added up."""
         return total_budget([self.first.claim, self.then_claim])
 
     def law(self, dataset: Any) -> ChainLaw:

@@ -188,6 +188,7 @@ class DiscreteGaussianMechanism:
 
     @property
     def claim(self) -> ApproxDP:
+        """(epsilon, delta)-DP, with the least delta at this epsilon."""
         return ApproxDP(self.epsilon, self.delta)
 
     def law(self, dataset: Any) -> DiscreteGaussianLaw:

@@ -65,6 +65,7 @@ class ExponentialMechanism:
 
     @property
     def claim(self) -> PureDP:
+        """`epsilon`-DP, for utilities of the stated sensitivity."""
         return PureDP(self.epsilon)
 
     @property

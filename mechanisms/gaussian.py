@@ -185,6 +185,7 @@ class GaussianMechanism:
 
     @property
     def claim(self) -> ApproxDP:
+        """(epsilon, delta)-DP, for answers of the stated sensitivity."""
         return ApproxDP(self.epsilon, self.delta)
 
     def law(self, dataset: Any) -> GaussianLaw:

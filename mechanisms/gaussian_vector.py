@@ -53,6 +53,7 @@ class GaussianVectorLaw(Law):
 
     @property
     def marginals(self) -> tuple[GaussianLaw, ...]:
+        """The law of each coordinate."""
         return tuple(GaussianLaw(mean, self.scale) for mean in self.location)
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
@@ -121,6 +122,7 @@ class VectorGaussianMechanism:
 
     @property
     def claim(self) -> ApproxDP:
+        """(epsilon, delta)-DP, for vectors of the stated l2 sensitivity."""
         return ApproxDP(self.epsilon, self.delta)
 
     def law(self, dataset: Any) -> GaussianVectorLaw:

@@ -74,6 +74,7 @@ class GeometricMechanism:
 
     @property
     def claim(self) -> PureDP:
+        """`epsilon`-DP, for whole answers of the stated sensitivity."""
         return PureDP(self.epsilon)
 
     def law(self, dataset: Any) -> GeometricLaw:

@@ -99,6 +99,7 @@ class EdgeCountMechanism:
 
     @property
     def claim(self) -> PureDP:
+        """`epsilon`-DP, for edges, or for nodes of bounded degree."""
         return PureDP(self.epsilon)
 
     def law(self, dataset: Any) -> GeometricLaw:
@@ -174,6 +175,7 @@ class DegreeHistogramMechanism:
 
     @property
     def claim(self) -> PureDP:
+        """`epsilon`-DP, for edges or nodes as stated."""
         return PureDP(self.epsilon)
 
     def law(self, dataset: Any) -> ProductLaw:

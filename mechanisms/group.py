@@ -163,6 +163,7 @@ class GroupTightMechanism:
 
     @property
     def claim(self) -> PureDP | ApproxDP:
+        """(epsilon, delta)-DP for neighbours, pure where delta is 0."""
         return ApproxDP(self.epsilon, self.delta) if self.delta > 0 else PureDP(self.epsilon)
 
     def law(self, dataset: Any) -> FiniteLaw:

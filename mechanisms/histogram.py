@@ -86,6 +86,7 @@ class HistogramMechanism:
 
     @property
     def claim(self) -> PureDP:
+        """`epsilon`-DP, for counts of the stated sensitivity."""
         return PureDP(self.epsilon)
 
     def law(self, dataset: Any) -> ProductLaw:

@@ -62,10 +62,12 @@ class LaplaceMechanism:
 
     @property
     def scale(self) -> float:
+        """Mean of the noise's size: sensitivity/epsilon."""
         return self.sensitivity / self.epsilon
 
     @property
     def claim(self) -> PureDP:
+        """`epsilon`-DP, for answers of the stated sensitivity."""
         return PureDP(self.epsilon)
 
     def law(self, dataset: Any) -> LaplaceLaw:

@@ -150,6 +150,7 @@ class LocalGaussianMechanism:
 
     @property
     def claim(self) -> ApproxDP:
+        """(epsilon, delta)-DP, for any two values of one person."""
         return ApproxDP(self.epsilon, self.delta)
 
     @property

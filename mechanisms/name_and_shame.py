@@ -61,6 +61,7 @@ class NameAndShame:
 
     @property
     def claim(self) -> ApproxDP:
+        """(0, delta)-DP, when one row is replaced."""
         return ApproxDP(0.0, self.delta)
 
     def law(self, dataset: Any) -> ProductLaw:

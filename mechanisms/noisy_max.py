@@ -72,10 +72,12 @@ class ReportNoisyMax:
 
     @property
     def scale(self) -> float:
+        """Of the noise: 2Δ/ε, or Δ/ε for counts that move one way only."""
         return (1 if self.monotone else 2) * self.sensitivity / self.epsilon
 
     @property
     def claim(self) -> PureDP:
+        """`epsilon`-DP, for counts of the stated sensitivity."""
         return PureDP(self.epsilon)
 
     def law(self, dataset: Any) -> FiniteLaw:

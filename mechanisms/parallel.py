@@ -99,10 +99,12 @@ class ParallelComposition:
 
     @property
     def epsilon(self) -> float:
+        """That of the claim, in nats."""
         return self.claim.epsilon
 
     @property
     def claim(self) -> Budget:
+        """The largest epsilon and the largest delta of the parts."""
         epsilons, deltas = zip(*(budget_of(mechanism.claim) for mechanism in self.mechanisms), strict=True)
         return budget(max(epsilons), max(deltas))
 

@@ -69,6 +69,7 @@ class PermuteAndFlip:
 
     @property
     def claim(self) -> PureDP:
+        """`epsilon`-DP, for utilities of the stated sensitivity."""
         return PureDP(self.epsilon)
 
     def law(self, dataset: Any) -> FiniteLaw:

@@ -109,6 +109,7 @@ class PostedPriceAuction:
 
     @property
     def claim(self) -> PureDP:
+        """`epsilon`-DP, for one bid added, removed or replaced."""
         return PureDP(self.epsilon)
 
     def law(self, dataset: Any) -> DiscreteLaw:

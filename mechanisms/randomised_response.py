@@ -77,6 +77,7 @@ class RandomisedResponse:
 
     @property
     def claim(self) -> PureDP:
+        """`epsilon`-DP, for any two values of one person."""
         return PureDP(self.epsilon)
 
     def law(self, dataset: Any) -> FiniteLaw:

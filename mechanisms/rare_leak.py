@@ -107,6 +107,7 @@ class RareLeakLaplace:
 
     @property
     def claim(self) -> ApproxDP:
+        """(epsilon, delta)-DP: the leak is what delta forgives."""
         return ApproxDP(self.epsilon, self.delta)
 
     def law(self, dataset: Any) -> LeakyLaplaceLaw:

@@ -65,10 +65,12 @@ class RandomisedResponseFold:
 
     @property
     def epsilon(self) -> float:
+        """n · epsilon_each, in nats."""
         return self.n * self.epsilon_each
 
     @property
     def claim(self) -> PureDP:
+        """`epsilon`-DP, of all responses together."""
         return PureDP(self.epsilon)
 
     def law(self, dataset: Any) -> FiniteLaw:
@@ -126,10 +128,12 @@ class UpAndDown:
 
     @property
     def epsilon(self) -> float:
+        """n · epsilon_each, in nats."""
         return self.n * self.epsilon_each
 
     @property
     def claim(self) -> PureDP:
+        """`epsilon`-DP, of all responses together."""
         return PureDP(self.epsilon)
 
     def law(self, dataset: Any) -> FiniteLaw:

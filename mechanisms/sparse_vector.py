@@ -89,6 +89,7 @@ class SparseVector:
 
     @property
     def claim(self) -> PureDP:
+        """`epsilon`-DP, for answers of the stated sensitivity."""
         return PureDP(self.epsilon)
 
     def law(self, dataset: Any) -> TranscriptLaw:
@@ -161,6 +162,7 @@ class NoisyThreshold:
             )
 
     def law(self, dataset: Any) -> TranscriptLaw | ComparedValuesLaw | FreshValuesLaw:
+        """The output's exact law."""
         answers = candidate_scores(self.queries, dataset)
         cutoff = len(answers) if self.cutoff is None else self.cutoff
         scales, values = (self.threshold_scale, self.query_scale), tuple(answers.tolist())
@@ -170,6 +172,7 @@ class NoisyThreshold:
         return FreshValuesLaw(transcripts, cutoff, values, self.value_scale) if self.release_value else transcripts
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats | Integers:
+        """`size` transcripts, shape (size, answers): what was said of each answer, or the value that was released."""
         answers = candidate_scores(self.queries, dataset)
         limit = len(answers) if self.cutoff is None else self.cutoff
         if self.release_value:

@@ -29,6 +29,7 @@ _MARKER = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of the command line and of the configuration file."""
     group = parser.getgroup(_FIXTURE, "audits of differential privacy (fixture dp_audit)")
     for name, text in HELP.items():
         shown = f"{text}; by default {DEFAULTS[name]}" if DEFAULTS[name] is not None else text
@@ -45,6 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Reads the settings, those of baselines too, and opens the session's record."""
     config.addinivalue_line("markers", _MARKER)
     values: dict[str, Any] = {}
     for name in DEFAULTS:
@@ -103,12 +105,14 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
+    """The seed, where it is not the usual one."""
     seed = config.stash[_SESSION].settings.seed
     return None if seed == DEFAULTS["seed"] else f"dp_audit: seed {seed} (--dp-audit-seed={seed} repeats the draws)"
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Charges every audit to the budget, and refuses a session that may exceed it."""
     session = config.stash[_SESSION]
     audited = [item for item in items if _FIXTURE in getattr(item, "fixturenames", ())]
     session.files |= {_name(item).partition("::")[0] for item in items}
@@ -128,6 +132,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_deselected(items: Iterable[pytest.Item]) -> None:
+    """Keeps in mind which tests were left out on purpose."""
     for item in items:
         item.config.stash[_SESSION].left_out.add(_name(item))
 
@@ -145,6 +150,7 @@ class _Watch:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Keeps in mind whether a test passed, for its audits."""
     report = yield
     if report.when == "call":
         item.stash[_PASSED] = report.passed
@@ -152,6 +158,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> str | None:
+    """The error probability of all audits of the session together."""
     session = config.stash[_SESSION]
     return f"dp_audit: {session.statement()}" if session.planned else None
 
@@ -203,6 +210,7 @@ def pytest_testnodedown(node: Any) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Saves and compares what was found; a comparison may turn a green session red."""
     own = session.config.stash[_SESSION]
     if own.is_worker:
         session.config.workeroutput[_FIXTURE] = own.packed()  # type: ignore[attr-defined]  # xdist's
@@ -229,6 +237,7 @@ def _given(config: pytest.Config) -> list[str]:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """A line for every audit, and the warnings of tests that passed."""
     session = config.stash[_SESSION]
     lines = session.summary()
     if lines:

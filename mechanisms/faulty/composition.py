@@ -118,6 +118,7 @@ class SharedNoiseLaplace(Twin):
 
     @property
     def epsilon(self) -> float:  # type: ignore[override]
+        """What the queries are said to cost together, in nats."""
         return self.epsilon_each * len(self.queries)
 
     @property
@@ -160,6 +161,7 @@ class UndercountedComposition(Twin):
 
     @property
     def epsilon(self) -> float:  # type: ignore[override]
+        """That of the claim, in nats."""
         return self.claim.epsilon
 
     @property

@@ -24,6 +24,7 @@ class TwiceExposed(Twin):
 
     @property
     def epsilon(self) -> float:  # type: ignore[override]  # a field elsewhere
+        """0: exposure is all that the claim allows for."""
         return 0.0
 
     @property

@@ -47,10 +47,12 @@ class BesideExact:
 
     @property
     def claim(self) -> Claim:
+        """That of the mechanism alone."""
         return self.mechanism.claim
 
     @property
     def truth(self) -> None:
+        """None: the statistic tells neighbours apart for certain."""
         return None
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
@@ -228,10 +230,12 @@ class CheckedCount:
 
     @property
     def claim(self) -> PureDP:
+        """`epsilon`-DP, as for a count that never raises."""
         return PureDP(self.epsilon)
 
     @property
     def truth(self) -> PureDP | None:
+        """The claim where nothing is refused, else None: a row that raises is seen."""
         return self.claim if self.refused == "nothing" else None
 
     def __call__(self, dataset: Any, rng: np.random.Generator) -> float:

@@ -42,6 +42,7 @@ class RangedCount:
 
     @property
     def claim(self) -> PureDP:
+        """`epsilon`-DP, as for a count without a range."""
         return PureDP(self.epsilon)
 
     def law(self, dataset: Any) -> DiscreteLaw:

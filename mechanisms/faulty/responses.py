@@ -32,6 +32,7 @@ class BiasedCoinResponse(Flaw):
 
     @property
     def epsilon(self) -> float:  # type: ignore[override]  # a field elsewhere
+        """ln 3, as for two fair coins."""
         return math.log(3)
 
     @property
