@@ -85,6 +85,7 @@ class Defect:
 
 
 def defects() -> list[Defect]:
+    """Every defect that is looked for, with its twin."""
     return [*_models(), *_tools(), *_thresholds(), *_low_bits(), _exposed_mean()]
 
 
@@ -130,8 +131,8 @@ def _models() -> list[Defect]:
             name="LogisticRegression",
             library="diffprivlib",
             by="values",
-            broken=Searched(words="rows of norm 30", make=logistic(30.0), domain=long, runs=10_000, search_runs=20_000),
-            twin=Searched(words="rows of norm 1", make=logistic(1.0), domain=short, runs=10_000, search_runs=20_000),
+            broken=Searched(words="rows of norm 30", make=logistic(30.0), domain=long, runs=20_000, search_runs=40_000),
+            twin=Searched(words="rows of norm 1", make=logistic(1.0), domain=short, runs=20_000, search_runs=40_000),
         ),
     ]
 
@@ -237,13 +238,13 @@ def _thresholds() -> list[Defect]:
             name="make_laplace_threshold",
             library="opendp",
             by="values",
-            broken=Searched(words="counts from 3 on", make=counts(3, 3), domain=words, runs=20_000, search_runs=20_000),
+            broken=Searched(words="counts from 3 on", make=counts(3, 3), domain=words, runs=20_000, search_runs=80_000),
             twin=Searched(
                 words="counts from 4 on, with the claim of 3",
                 make=counts(4, 3),
                 domain=words,
                 runs=20_000,
-                search_runs=20_000,
+                search_runs=80_000,
             ),
         )
     ]
