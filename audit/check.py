@@ -1,4 +1,7 @@
-"""The audit itself: pilot runs choose an event, fresh runs are counted, the counts are tested."""
+"""The audit itself: pilot runs choose an event, fresh runs are counted, the counts are tested.
+
+Proofs: docs/proofs/choices.md, docs/proofs/joint-test.md
+"""
 
 from __future__ import annotations
 
@@ -189,10 +192,11 @@ def check(
     cells = check_cells(cells, sequential)
     runs = None if runs is None else check_runs(runs)
     snapshot = take_snapshot(x, y)
-    plan = plan_blocks(sampler, x, y, settings.seed, jobs, check_block_seconds(block_seconds))
     with ExitStack() as stack:
-        if store is not None:
-            kept = store if isinstance(store, (Store, StorePart)) else stack.enter_context(Store(store))
+        # Before the first run, so that a folder that cannot be used costs none.
+        kept = stack.enter_context(Store(store)) if isinstance(store, (str, Path)) else store
+        plan = plan_blocks(sampler, x, y, settings.seed, jobs, check_block_seconds(block_seconds), runs=runs)
+        if kept is not None:
             plan = replace(plan, memory=kept.section(sampler.name, _stored(plan, settings, runs, sequential, cells)))
         result = _checked(plan, settings, runs, until, cells, ignored, progress, on_look, sequential=sequential)
     findings = (*snapshot.examine(ignored), *result.findings)

@@ -1,8 +1,9 @@
 """A claim is a boundary: the largest Pr[M(x) ∈ S] that a guarantee allows when Pr[M(y) ∈ S] = q.
 
-The boundary B is the power of the best test of "the data is y" against "the data is x" at false-positive rate q, one
-minus the trade-off function of Dong, Roth & Su (2022). Near 1 a double cannot hold 1 − q, so probabilities travel as
-(value, complement).
+B is the power of the best test of "the data is y" against "the data is x" at false-positive rate q, one minus the
+trade-off function of Dong, Roth & Su (2022). Near 1 doubles lose 1 − q, so probabilities come as (value, complement).
+
+Proofs: docs/proofs/boundaries.md, docs/proofs/group.md
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ class Claim(ABC):
         ----------
         Dong, Roth & Su (2022), Gaussian differential privacy, Theorem 2.14.
         """
-        if distance != int(distance):
+        if distance % 1 != 0:  # also of infinity and NaN
             raise ClaimError(
                 f"distance={distance!r} is not whole, and a group claim takes whole steps; give the claim as a "
                 "function of the distance.",
@@ -379,7 +380,8 @@ class GroupClaim(Claim):
     distance: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.base, Claim) or not 1 <= self.distance <= _MAX_DISTANCE:
+        is_whole = isinstance(self.distance, (int, np.integer))
+        if not isinstance(self.base, Claim) or not is_whole or not 1 <= self.distance <= _MAX_DISTANCE:
             raise ClaimError(
                 f"{self.base!r} at distance {self.distance!r} is no group claim; use a claim and a whole distance "
                 f"from 1 to {_MAX_DISTANCE}.",

@@ -3,17 +3,21 @@
 Such a claim has no parameter of its own to put a bound on, so its strength is an excess: by how much every δ of the
 profile, or every power of the curve, has to be raised before the counts no longer contradict it. The claim itself has
 excess 0.
+
+Proof: docs/proofs/boundaries.md
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from .claims import Array, Claim, _excess_delta, _pure_lines, check_number
+from .datasets import shorten
 from .errors import ClaimError
 
 _LINES_AT_ONCE = 64  # lines of a profile evaluated together, so that memory stays small for profiles of thousands
@@ -21,7 +25,15 @@ _LINES_AT_ONCE = 64  # lines of a profile evaluated together, so that memory sta
 
 def _curve(name: str, values: Sequence[float], low: float, high: float) -> tuple[float, ...]:
     """`values` as a non-empty tuple of numbers in [low, high]; else a `ClaimError`."""
-    points = tuple(float(v) for v in values)
+    try:
+        given: Sequence[object] = values
+        points = tuple(math.nan if isinstance(v, (str, bytes)) else float(cast(float, v)) for v in given)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ClaimError(
+            f"{name} must be a sequence of numbers from {low:g} to {high:g}; got {shorten(values)} ({error}).",
+            name=name,
+            values=values,
+        ) from error
     if not points or not all(low <= v <= high for v in points):  # NaN fails
         raise ClaimError(
             f"{name} must be a non-empty sequence of numbers from {low:g} to {high:g}; got {len(points)} values"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,12 @@ from .errors import StoreError
 from .outputs import outcome_key
 from .records import plain_data, read_data
 
-_KINDS = "biuf"  # of arrays: booleans, whole numbers, floats
+_KIND = re.compile(r"[<|][biuf][0-9]{1,2}")  # of arrays: booleans, whole numbers, floats
 _CHECKED = 8  # bytes of a checksum
 
 
-def packed(value: Any) -> bytes:
-    """Numbers, text, outcomes of outputs, arrays, and lists and tuples of them.
+def packed(value: Any, place: str = "") -> bytes:
+    """Numbers, text, outcomes of outputs, arrays, and lists and tuples of them, for a place that the checksum covers.
 
     Raises
     ------
@@ -28,11 +29,11 @@ def packed(value: Any) -> bytes:
     arrays: list[bytes] = []
     body = json.dumps(_encode(value, arrays), allow_nan=False).encode()
     content = b"".join([body, b"\n", *arrays])
-    return _checksum(content) + content
+    return checksum(content, place) + content
 
 
-def unpacked(content: bytes, where: str) -> Any:
-    """The value; a list where a tuple was.
+def unpacked(content: bytes, where: str, place: str = "") -> Any:
+    """The value that was packed for this place; a list where a tuple was.
 
     Raises
     ------
@@ -40,7 +41,7 @@ def unpacked(content: bytes, where: str) -> Any:
         For anything that `packed` did not make.
     """
     try:
-        if _checksum(content[_CHECKED:]) != content[:_CHECKED]:
+        if checksum(content[_CHECKED:], place) != content[:_CHECKED]:
             raise ValueError("its checksum is another")
         head, _, rest = content[_CHECKED:].partition(b"\n")
         value, end = _decode(json.loads(head), memoryview(rest), 0)
@@ -53,9 +54,10 @@ def unpacked(content: bytes, where: str) -> Any:
         raise StoreError(f"{where} is damaged ({type(error).__name__}: {error}); delete the store.") from error
 
 
-def _checksum(content: bytes) -> bytes:
-    """Against what disks do; whoever writes the file on purpose can write this too."""
-    return hashlib.blake2b(content, digest_size=_CHECKED).digest()
+def checksum(content: bytes, place: str) -> bytes:
+    """Against what disks do, also to the name of a place; whoever writes the file on purpose can write this too."""
+    key = hashlib.blake2b(place.encode("utf-8", "surrogatepass"), digest_size=32).digest()
+    return hashlib.blake2b(content, digest_size=_CHECKED, key=key).digest()
 
 
 def _encode(value: Any, arrays: list[bytes]) -> Any:
@@ -101,9 +103,11 @@ def _decode(value: Any, rest: memoryview, start: int) -> tuple[Any, int]:
         for place, each in enumerate(value["objects"]):
             outputs[place] = read_data(each)
         return outputs, start
-    kind, shape = np.dtype(str(value["array"])), [int(side) for side in value["shape"]]
-    if kind.kind not in _KINDS or len(shape) > 2 or min(shape, default=0) < 0:
-        raise ValueError(f"an array of {kind} with shape {shape}")
+    if not _KIND.fullmatch(value["array"]):  # numpy parses other names, some of them as Python
+        raise ValueError(f"an array of {value['array'][:20]!r}")
+    kind, shape = np.dtype(value["array"]), [int(side) for side in value["shape"]]
+    if len(shape) > 2 or min(shape, default=0) < 0:
+        raise ValueError(f"an array with shape {shape}")
     end = start + kind.itemsize * math.prod(shape)
     if end > len(rest):
         raise ValueError(f"{end - len(rest)} bytes are missing")

@@ -3,6 +3,8 @@
 For one event the divergence of the two output distributions is at least that of the two coins Ber(p) and Ber(q) (data
 processing), in both directions. So B(q) is the largest p whose coin keeps within the claim. This is tighter than
 Proposition 10 of Mironov (2017), which drops one of the two terms of the coin's divergence.
+
+Proofs: docs/proofs/boundaries.md, docs/proofs/group.md
 """
 
 from __future__ import annotations
@@ -160,9 +162,10 @@ class ZeroConcentratedDP(Claim):
     def with_strength(self, strength: float) -> ZeroConcentratedDP:
         return ZeroConcentratedDP(strength)
 
-    def direct_at_distance(self, distance: int) -> ZeroConcentratedDP:
-        """Group privacy of zCDP: k²ρ at distance k."""
-        return ZeroConcentratedDP(self.rho * distance**2)
+    def direct_at_distance(self, distance: int) -> ZeroConcentratedDP | None:
+        """Group privacy of zCDP: k²ρ at distance k, where that is a number."""
+        rho = self.rho * distance**2
+        return ZeroConcentratedDP(rho) if rho < np.inf else None
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         return (q, q_complement) if self.rho == 0.0 else self._least(q, q_complement)[:2]

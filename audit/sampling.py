@@ -194,6 +194,7 @@ class BlockCounts:
 
 
 def no_blocks() -> BlockCounts:
+    """What there is before the first block."""
     return BlockCounts(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint64))
 
 

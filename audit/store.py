@@ -22,8 +22,8 @@ from .errors import StoreError
 from .kept_values import packed, unpacked
 
 FILE = "audit.sqlite"
-SCHEMA = 1
-"""Version of the file's tables; another one is refused."""
+SCHEMA = 2
+"""Version of the file's tables; another one is refused. 2 added the place of a value to its checksum."""
 
 _TABLES = (
     "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
@@ -73,8 +73,7 @@ class Store:
         if not found:
             for table in _TABLES:
                 self._file.execute(table)
-            self._file.execute("INSERT INTO about VALUES ('schema', ?)", (str(SCHEMA),))
-        elif "about" not in {sql.split()[2] for sql in found if sql.startswith("CREATE TABLE ")}:
+        elif not any(str(sql).split()[:3] == ["CREATE", "TABLE", "about"] for sql in found):
             raise StoreError(f"{self.path} is no store of an audit; use another folder.", path=str(self.path))
         else:
             schema = self._file.execute("SELECT value FROM about WHERE name = 'schema'").fetchone()
@@ -84,6 +83,8 @@ class Store:
                     f"{SCHEMA}; continue it with the version that began it, or delete it.",
                     path=str(self.path),
                 )
+        # Written also where nothing is new: a folder that can only be read is seen before anything is drawn.
+        self._file.execute("INSERT OR REPLACE INTO about VALUES ('schema', ?)", (str(SCHEMA),))
         self._file.execute("COMMIT")
 
     @contextmanager
@@ -94,12 +95,19 @@ class Store:
         except (sqlite3.Error, OSError) as error:
             if "locked" in str(error):
                 text = f"{self.path} is in use by another process; wait for it, or use another folder."
+            elif "is full" in str(error):
+                text = (
+                    f"{self.path} cannot grow, as the disk is full; what was saved before is whole, so make room and "
+                    "resume, or use another folder."
+                )
             else:
                 text = (
                     f"{self.path} cannot be used ({error}); what was saved before is still there, so make room or "
                     "permit writing and resume, or use another folder."
                 )
             raise StoreError(text, path=str(self.path)) from error
+        except UnicodeDecodeError as error:  # text of the file in a message, or in place of a table's name
+            raise StoreError(f"{self.path} is damaged ({error}); delete it.", path=str(self.path)) from error
 
     def section(self, name: str, settings: Mapping[str, Any]) -> Section:
         """The part of one audit.
@@ -133,7 +141,7 @@ class Store:
                 path=str(self.path),
                 changed=changed,
             )
-        return Section(self, int(number))
+        return Section(self, int(number), f"{name}\n{json.dumps(wanted, sort_keys=True)}")
 
     def part(self, name: str) -> StorePart:
         """For audits whose names may be those of others."""
@@ -150,8 +158,8 @@ class Store:
         with self._in_words():
             self._file.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (f"note {name}", value))
 
-    def recall(self, section: int, key: str) -> Any:
-        """What was kept under a key; None where there is nothing."""
+    def recall(self, section: int, key: str, place: str) -> Any:
+        """What was kept under a key, for a place; None where there is nothing."""
         with self._in_words():
             row = self._file.execute(
                 "SELECT value, length(value) FROM blocks WHERE section = ? AND key = ?", (section, key)
@@ -160,15 +168,15 @@ class Store:
             return None
         if not isinstance(row[0], bytes) or row[1] > _LARGEST:
             raise StoreError(f"{self.path} is damaged: {key} is no value; delete it.", path=str(self.path))
-        return unpacked(row[0], f"{self.path}, {key}")
+        return unpacked(row[0], f"{self.path}, {key}", place)
 
-    def keep(self, section: int, key: str, value: Any) -> Any:
+    def keep(self, section: int, key: str, value: Any, place: str) -> Any:
         """Keeps a value and gives it as it will be recalled; with the next value after half a second it is on disk."""
-        content = packed(value)
+        content = packed(value, place)
         self._pending.append((section, key, content))
         if time.monotonic() - self._saved >= _PATIENCE:
             self.save()
-        return unpacked(content, key)
+        return unpacked(content, key, place)
 
     def save(self) -> None:
         """Writes all that is kept, in one transaction."""
@@ -231,11 +239,15 @@ class StorePart:
 class Section:
     """What one audit keeps: a `sampling.Memory`."""
 
-    def __init__(self, store: Store, number: int) -> None:
-        self._store, self._number = store, number
+    def __init__(self, store: Store, number: int, settings: str) -> None:
+        self._store, self._number, self._settings = store, number, settings
 
     def recall(self, key: str) -> Any:
-        return self._store.recall(self._number, key)
+        return self._store.recall(self._number, key, self.place(key))
 
     def keep(self, key: str, value: Any) -> Any:
-        return self._store.keep(self._number, key, value)
+        return self._store.keep(self._number, key, value, self.place(key))
+
+    def place(self, key: str) -> str:
+        """Which value of which audit: a damaged key or index may lead to one of another, such as of the other side."""
+        return f"{self._settings}\n{key}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import joblib
 import numpy as np
+import scipy
 
 from ..audit.check import check
 from ..audit.claims import PureDP
@@ -100,7 +101,8 @@ def _spread_of(values: list[float]) -> str:
 
 
 def machine() -> str:
+    """The sentence that says where something was measured."""
     return (
         f"Machine: {joblib.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, "
-        f"numpy {np.__version__}."
+        f"numpy {np.__version__}, scipy {scipy.__version__}."
     )

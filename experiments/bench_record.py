@@ -54,6 +54,8 @@ class Row:
     machine : str
     seconds : float
         Time that the row took.
+    date : str
+        The day on which it was finished, as year-month-day; empty in records from before it was kept.
     """
 
     key: str
@@ -61,6 +63,7 @@ class Row:
     targets: tuple[Target, ...] = ()
     machine: str = ""
     seconds: float = 0.0
+    date: str = ""
 
     @property
     def is_met(self) -> bool:
@@ -99,12 +102,19 @@ class Record:
 
 def markdown(title: str, method: str, columns: Iterable[Column], rows: Iterable[Row]) -> str:
     """One table under a second-level heading, with what became of the targets and the machine it ran on."""
-    shown = list(columns)
+    shown, rows = list(columns), list(rows)
     lines, machines = [], []
     for row in rows:
         lines.append((*(column.show(row) for column in shown), "; ".join(map(str, row.targets)) or "–"))
         machines += [row.machine] if row.machine not in machines else []
-    return "#" + str(Table(title, " ".join([method, *machines]), (*(c.header for c in shown), "target"), tuple(lines)))
+    said = " ".join([method, *machines, *measured_on(rows)])
+    return "#" + str(Table(title, said, (*(column.header for column in shown), "target"), tuple(lines)))
+
+
+def measured_on(rows: Iterable[Row]) -> list[str]:
+    """A sentence with the days of the rows that have one; none where no row does."""
+    days = sorted({row.date for row in rows if row.date})
+    return [f"Measured on {' to '.join(dict.fromkeys((days[0], days[-1])))}."] if days else []
 
 
 def load_record(path: Path) -> Record:
@@ -145,6 +155,7 @@ def save_record(record: Record, path: Path) -> None:
                 ],
                 "machine": row.machine,
                 "seconds": round(row.seconds, 1),
+                "date": row.date,
             }
             for key, row in rows.items()
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import traceback
 from pathlib import Path
@@ -85,7 +86,7 @@ def run(
     """
     from ..audit.inference.multiplicity import split_budget
     from .interruption import interruptible
-    from .resuming import Begun, store_for
+    from .resuming import Begun, store_for, telling_what_is_kept
     from .suite import run_experiments
 
     begun = Begun(names=names or [], document=document or [], runs=runs, alpha=alpha, budget=budget, seed=seed)
@@ -96,7 +97,7 @@ def run(
         chosen, alpha = chosen_experiments(begun.names or None, begun.document or None), begun.alpha
         if begun.budget is not None:
             alpha = split_budget(begun.budget, [case.name for each in chosen for case in each.cases]).shares[0][1]
-        with interruptible(say, hint) as asked, progress() as watch:
+        with telling_what_is_kept(store, f"--resume {out}"), interruptible(say, hint) as asked, progress() as watch:
             suite = run_experiments(
                 chosen,
                 alpha=alpha,
@@ -109,7 +110,8 @@ def run(
                 store=store,
             )
         show(suite)
-        write_reports(suite, out)
+        with telling_what_is_kept(store, f"--resume {out}"):
+            write_reports(suite, out)
         store.discard()
     raise typer.Exit(0 if suite.is_met else 1)
 
@@ -173,6 +175,9 @@ app.command()(schema)
 
 def main() -> None:
     """Entry point: an error on purpose is one line on standard error and exit status 2; 1 is kept for "refuted"."""
+    for stream in (sys.stdout, sys.stderr):  # a name of a file may have what no terminal can show
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
+            stream.reconfigure(errors="backslashreplace")
     arguments = sys.argv[1:]
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]

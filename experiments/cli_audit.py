@@ -114,7 +114,7 @@ def audit(
     from .arguments import adjacency_from_option, bits_from_option, claim_or_none
     from .datasets import import_object, read_dataset
     from .interruption import STATUS, interruptible
-    from .resuming import store_for
+    from .resuming import store_for, telling_what_is_kept
 
     claim = claim_or_none(epsilon, delta, mu, rho)
     if (path is None) == (program is None):
@@ -171,9 +171,10 @@ def audit(
         if out is not None:
             entries = (Entry(name=label, result=result),)
             suite = Suite(title=f"Audit of {label}", entries=entries, environment=environment_of_command())
-            save(suite, out / "results.json")
-            typer.echo(f"results: {out / 'results.json'}")
-            write_reports(suite, out)
+            with telling_what_is_kept(store, "the same command with --resume"):
+                save(suite, out / "results.json")
+                typer.echo(f"results: {out / 'results.json'}")
+                write_reports(suite, out)
         if result.stopped == "request":
             say(hint)
             raise typer.Exit(STATUS)

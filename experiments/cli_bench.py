@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .cli_options import Documents, Jobs, Names, Runs, Seed, chosen_experiments
+from .cli_options import Documents, Jobs, Names, Runs, Seed, chosen_experiments, say
 
 if TYPE_CHECKING:
     from .bench_page import Page
@@ -248,6 +248,105 @@ def bench_libraries(
     _measure(LIBRARIES, table, only, effort, out, resume=resume)
 
 
+@bench.command("scale")
+def bench_scale(
+    table: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="memory, suite, throughput, scaling, backends, sent, expected, kills or start; all by default.",
+            show_default=False,
+        ),
+    ] = None,
+    only: Rows = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Few runs, to see that everything works.")] = False,
+    resume: Resume = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for scale.md and scale.json.", show_default=False)] = None,
+) -> None:
+    """Long audits: memory, speed beside drawing alone, two workers, a dask cluster, and audits killed and resumed.
+
+    Takes the extra dask, and psutil. Exit status 1 if a target is missed.
+
+    Example: `dpaudit bench scale --table scaling`
+    """
+    from .inference_effort import effort_for
+    from .scale_bench import SCALE
+
+    effort = effort_for(quick=quick, audits=None, sequential_audits=None, jobs=None, only=only or [])
+    _measure(SCALE, table, only, effort, out, resume=resume)
+
+
+@bench.command("peers")
+def bench_peers(
+    records: Annotated[Path, typer.Option(help="Folder of detection.json and inference.json.")] = Path(
+        "docs/benchmarks"
+    ),
+    readme: Annotated[
+        Path | None, typer.Option(help="File to write the short table into, between its marks.", show_default=False)
+    ] = None,
+    out: Into = None,
+) -> None:
+    """What other testers publish beside what the benchmarks measured. Measures nothing itself.
+
+    Example: `dpaudit bench peers --out docs/benchmarks/peers.md --readme README.md`
+    """
+    from ..audit.records import write_whole
+    from .peer_table import Measured, peer_page, short_table, with_table
+
+    measured = Measured.read(records)
+    _print_table(peer_page(measured), out)
+    if readme is not None:
+        write_whole(readme, with_table(readme.read_text(encoding="utf-8"), short_table(measured)))
+
+
+@bench.command("fuzz")
+def bench_fuzz(
+    only: Rows = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Few examples, to see that everything works.")] = False,
+    examples: Annotated[int | None, typer.Option(help="Inputs in all.", show_default="100000, quick 60")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for fuzz.md and fuzz.json.", show_default=False)] = None,
+) -> None:
+    """Hostile input: command lines, claims, files of results and stores that something has happened to.
+
+    Exit status 1 if one is neither refused in words nor accepted.
+
+    Example: `dpaudit bench fuzz --examples 10000 --out docs/benchmarks`
+    """
+    from .fuzz_bench import EXAMPLES, FUZZ, QUICK_EXAMPLES
+    from .inference_effort import effort_for
+
+    wanted = (QUICK_EXAMPLES if quick else EXAMPLES) if examples is None else examples
+    effort = effort_for(quick=quick, audits=wanted, sequential_audits=None, jobs=1, only=only or [])
+    _measure(FUZZ, None, only, effort, out, resume=False)
+
+
+@bench.command("all")
+def bench_all(
+    quick: Annotated[bool, typer.Option("--quick", help="Small numbers, to see that everything works.")] = False,
+    resume: Resume = False,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for all pages and records, and index.md.", show_default=False)
+    ] = None,
+    pages: Annotated[
+        Path | None,
+        typer.Option(help="Instead: write index.md and peers.md from the records in this folder.", show_default=False),
+    ] = None,
+) -> None:
+    """Every benchmark, one after the other, and the page of all: a day of two cores in full, minutes with --quick.
+
+    With --resume only what the folder lacks is measured. Exit status 1 if a target is missed.
+
+    Example: `dpaudit bench all --resume --out docs/benchmarks`
+    """
+    from .bench_all import measure_all, write_pages
+
+    if pages is not None:
+        write_pages(pages)
+        return
+    met = measure_all(quick=quick, resume=resume, jobs=jobs, out=out, show=typer.echo, watch=say)
+    raise typer.Exit(0 if met else 1)
+
+
 def _measure(
     page: Page, table: list[str] | None, only: list[str] | None, effort: Effort, out: Path | None, *, resume: bool
 ) -> None:
@@ -261,7 +360,7 @@ def _measure(
         out=out,
         resume=resume,
         show=typer.echo,
-        watch=lambda line: typer.echo(line, err=True),
+        watch=say,
     )
     raise typer.Exit(0 if all_met else 1)
 

@@ -98,7 +98,7 @@ def import_object(path: str) -> Any:
         raise UnknownNameError(
             f"module {error.name!r} does not exist (looking for {path!r}); install it or run in its folder.", path=path
         ) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # whose status would be taken for a verdict
         raise UnknownNameError(
             f"importing {module_name!r} failed with {type(error).__name__}: {error}", path=path
         ) from error

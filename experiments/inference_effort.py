@@ -11,6 +11,7 @@ import joblib
 
 from ..audit.errors import OptionError
 from ..audit.options import check_jobs
+from ..audit.records import this_moment
 from .bench import machine
 from .bench_record import Column, Row, Target, Value
 
@@ -107,7 +108,9 @@ def once(key: str, cells: Callable[..., tuple[dict[str, Value], list[Target]]], 
 
 
 def finished(key: str, cells: dict[str, Value], targets: list[Target], seconds: float) -> Row:
-    return Row(key=key, cells=cells, targets=tuple(targets), machine=machine(), seconds=seconds)
+    """A row of what was measured on this machine."""
+    today = this_moment()[:10]
+    return Row(key=key, cells=cells, targets=tuple(targets), machine=machine(), seconds=seconds, date=today)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

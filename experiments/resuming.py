@@ -44,6 +44,27 @@ def store_for(folder: Path, *, is_resumed: bool) -> Iterator[Store]:
                 store.discard()
 
 
+@contextmanager
+def telling_what_is_kept(store: Store | None, way_on: str) -> Iterator[None]:
+    """Files that cannot be written inside are an error that says what is kept, and how to go on.
+
+    Raises
+    ------
+    StoreError
+        In place of the error of the system, such as of a full disk.
+    """
+    try:
+        yield
+    except OSError as error:
+        if store is None:
+            raise
+        raise StoreError(
+            f"the results cannot be written ({error}); all that was drawn is kept in {store.path}, so make room or "
+            f"permit writing, and {way_on} goes on without drawing it again.",
+            path=str(store.path),
+        ) from error
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
     """What a run of experiments was begun with."""

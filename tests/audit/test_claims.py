@@ -23,7 +23,7 @@ from dpaudit import (
     TradeOffCurve,
     ZeroConcentratedDP,
 )
-from dpaudit.audit.claims import claim_at
+from dpaudit.audit.claims import GroupClaim, claim_at
 from dpaudit.audit.errors import ClaimError
 
 CLAIMS: list[Claim] = [
@@ -278,3 +278,31 @@ def test_a_claim_for_a_distance_is_not_grouped_again():
     with pytest.raises(ClaimError, match="is for a distance already, and distance=3 would group it again"):
         claim_at(PureDP(0.5).group(3), 3)
     assert claim_at(PureDP(0.5).group(3), 1) == PureDP(0.5).group(3)  # for a pair that was declared so
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda: PrivacyProfile(3, (0.1,)),
+        lambda: PrivacyProfile("0", (0.1,)),
+        lambda: PrivacyProfile((0.0,), ("x",)),
+        lambda: TradeOffCurve((10**400,), (0.1,)),
+        lambda: TradeOffCurve(((1,),), (0.1,)),
+        lambda: GroupClaim(PureDP(1.0), 2.5),
+        lambda: GroupClaim(PureDP(1.0), "2"),
+        lambda: GroupClaim(PureDP(1.0), (2,)),
+        lambda: PureDP(1.0).group(math.inf),
+        lambda: PureDP(1.0).group(math.nan),
+        lambda: PureDP(1.0).group(10**400),
+    ],
+)
+def test_what_is_no_number_is_refused_as_a_claim(given):
+    with pytest.raises(ClaimError):
+        given()
+
+
+def test_a_group_bound_beyond_all_numbers_is_none():
+    """k²ρ overflows, and composing the boundary k times still bounds."""
+    claim = ZeroConcentratedDP(1e305).group(100)
+    assert claim.base.direct_at_distance(100) is None
+    assert claim.max_power([0.25])[0].tolist() == [1.0]

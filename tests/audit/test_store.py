@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import sqlite3
 import subprocess
 import sys
@@ -12,7 +14,7 @@ import pytest
 from dpaudit import PureDP, check
 from dpaudit.audit.errors import MechanismError, StoreError
 from dpaudit.audit.events import Intervals
-from dpaudit.audit.kept_values import packed, unpacked
+from dpaudit.audit.kept_values import checksum, packed, unpacked
 from dpaudit.audit.mechanism import as_sampler
 from dpaudit.audit.sampling import Plan, plan_blocks
 from dpaudit.audit.store import FILE, Store
@@ -191,7 +193,7 @@ def test_a_folder_that_cannot_be_written(tmp_path):
 def changed(folder, *statements):
     file = sqlite3.connect(folder / FILE)
     for statement in statements:
-        file.execute(statement)
+        file.executescript(statement)
     file.commit()
     file.close()
 
@@ -199,14 +201,16 @@ def changed(folder, *statements):
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("UPDATE about SET value = '2'", "has schema 2, and this version keeps schema 1"),
-        ("CREATE TABLE more (x)", "has schema 1"),
+        ("UPDATE about SET value = '1'", "has schema 1, and this version keeps schema 2"),
+        ("CREATE TABLE more (x)", "has schema 2"),
         ("CREATE TRIGGER t AFTER INSERT ON blocks BEGIN DELETE FROM blocks; END", "has schema"),
         ("DROP TABLE about", "no store of an audit"),
         ("DROP TABLE blocks", "has schema"),
         ("DELETE FROM about", "has schema None"),
         ("UPDATE sections SET settings = '3'", "damaged"),
         ("UPDATE sections SET settings = '{'", "damaged"),
+        ("UPDATE about SET value = x'ff'", "has schema"),
+        ("PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = 'CREATE TABLE '", "malformed database schema"),
         ("UPDATE blocks SET value = 'text'", "is no value"),
         ("UPDATE blocks SET value = x'00ff'", "damaged"),
         ("UPDATE blocks SET value = substr(value, 1, length(value) - 8)", "its checksum is another"),
@@ -228,6 +232,28 @@ def test_a_file_that_is_no_store(tmp_path, content):
         assert (tmp_path / FILE).read_bytes() == content
     else:  # an empty file is an empty database
         assert audited(store=tmp_path) == audited()
+
+
+def test_text_that_is_no_unicode_is_damage_wherever_it_is(tmp_path):
+    """A byte flipped in the text of a table, which comes back in a message, or in a key."""
+    audited(store=tmp_path, runs=20_000)
+    whole = (tmp_path / FILE).read_bytes()
+    for text in (b"CREATE TABLE blocks", b"section INTEGER", b"WITHOUT ROWID", b"runs on x"):
+        assert text in whole
+        for byte in (b"\xff", b"\xb3"):
+            (tmp_path / FILE).write_bytes(whole.replace(text, byte + text[1:]))
+            with contextlib.suppress(StoreError):
+                assert audited(store=tmp_path, runs=20_000) == audited(runs=20_000)
+
+
+@pytest.mark.parametrize(
+    "kind", ["O", "f8,f8", "(2,3)f8", "i1,import os", "V8", "U9", "<M8[s]", ">f8", "trap", "", 3, None]
+)
+def test_a_kind_of_array_is_a_name_and_nothing_else(kind):
+    """Numpy parses such names, some as Python: what is no plain number is damage, whatever the checksum says."""
+    content = json.dumps({"array": kind, "shape": [1]}).encode() + b"\n" + bytes(8)
+    with pytest.raises(StoreError, match="it is damaged"):
+        unpacked(checksum(content, "") + content, "it")
 
 
 WRONG = {
@@ -264,8 +290,10 @@ def test_what_cannot_be_is_refused_also_with_a_checksum(tmp_path, mode, phase):
     options = MODES[mode] | {"runs": 1_500_000} if mode == "sequential" else MODES[mode]
     audited(store=tmp_path, **options)
     file = sqlite3.connect(tmp_path / FILE)
-    value = packed(WRONG["more hits than runs"])
-    file.execute("UPDATE blocks SET value = ? WHERE key LIKE ?", (value, f"%{phase} runs%"))
+    ((name, settings),) = file.execute("SELECT name, settings FROM sections")
+    for (key,) in file.execute("SELECT key FROM blocks WHERE key LIKE ?", (f"%{phase} runs%",)).fetchall():
+        value = packed(WRONG["more hits than runs"], f"{name}\n{settings}\n{key}")
+        file.execute("UPDATE blocks SET value = ? WHERE key = ?", (value, key))
     file.commit()
     file.close()
     with pytest.raises(StoreError, match=rf"what it has of block.* of the {phase} runs( on .)? cannot be"):

@@ -1,0 +1,80 @@
+"""One command measures every page, and the page of all says what was missed."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpaudit.experiments.bench_all import PARTS, Part, measure_all, overview
+from dpaudit.experiments.bench_page import Page
+from dpaudit.experiments.bench_record import Column, Record, Row, Target, load_record, measured_on, save_record
+from dpaudit.experiments.inference_effort import Bench, once
+
+
+def bench(name, value):
+    def cells(effort):
+        return {"value": value, "audits": effort.audits}, [Target(what="value", value=value, sense="<=", limit=2.0)]
+
+    return Bench(
+        name=name,
+        title=f"Table {name}",
+        method="As said.",
+        columns=(Column("value", "value"), Column("audits", "audits")),
+        names=(name,),
+        tasks=lambda effort: iter([once(name, cells, effort)]),
+    )
+
+
+GOOD, BAD = Page("good", "Good", (bench("one", 1.0),)), Page("bad", "Bad", (bench("two", 2.0), bench("three", 3.0)))
+
+
+@pytest.mark.parametrize(("parts", "all_met"), [([Part(GOOD)], True), ([Part(BAD), Part(GOOD)], False)])
+def test_all_pages_are_measured(tmp_path, parts, all_met):
+    shown, watched = [], []
+    met = measure_all(
+        quick=True, resume=False, jobs=1, out=tmp_path, show=shown.append, watch=watched.append, parts=parts
+    )
+    assert met is all_met
+    assert [path.name for path in sorted(tmp_path.glob("*.json"))] == sorted(f"{p.page.name}-quick.json" for p in parts)
+    assert sum("Table" in text for text in shown) == sum(len(part.page.benches) for part in parts) == len(watched)
+    assert "cost of an audit" in shown[-1]
+
+
+def test_each_page_has_its_own_numbers(tmp_path):
+    measure_all(
+        quick=True, resume=False, jobs=1, out=tmp_path, show=str, watch=str, parts=[Part(GOOD, 7, 5), Part(BAD, 9)]
+    )
+    audits = [load_record(tmp_path / f"{page}-quick.json").tables for page in ("good", "bad")]
+    assert audits[0]["one"]["one"].cells["audits"] == 5
+    assert audits[1]["two"]["two"].cells["audits"] == 30  # the default of quick runs
+
+
+def test_the_page_of_all_has_every_table_and_what_was_missed(tmp_path, monkeypatch):
+    monkeypatch.setattr("dpaudit.experiments.bench_all.short_table", lambda measured: "| beside |")
+    record = Record()
+    for name, value, day in (("two", 2.0, "2026-01-02"), ("three", 3.0, "")):
+        target = Target(what="value", value=value, sense="<=", limit=2.0)
+        record = record.with_row(
+            name, Row(key=name, cells={}, targets=(target,), seconds=1800.0, date=day, machine="M.")
+        )
+    save_record(record, tmp_path / "bad.json")
+    text = overview(tmp_path, [BAD, GOOD])
+    assert "| [Bad](bad.md) | Table two | 1 | 1 | 0 | 0.50 | 2026-01-02 |" in text
+    assert "| [Bad](bad.md) | Table three | 1 | 1 | 1 | 0.50 | – |" in text
+    assert "| [Good](good.md) | Table one | 0 | 0 | 0 | 0.00 | – |" in text
+    assert "- Table three, three: value <= 2: MISSED, 3" in text
+    assert text.count("M.") == 1
+    assert "| beside |" in text
+
+
+def test_days_are_kept():
+    assert measured_on([Row(key="a", cells={})]) == []
+    rows = [Row(key=day, cells={}, date=day) for day in ("2026-02-01", "2026-01-31", "")]
+    assert measured_on(rows) == ["Measured on 2026-01-31 to 2026-02-01."]
+    assert measured_on(rows[:1]) == ["Measured on 2026-02-01."]
+
+
+def test_names_are_unique():
+    tables = [bench.name for part in PARTS for bench in part.page.benches]
+    files = [part.page.name for part in PARTS]
+    assert len(set(files)) == len(files)
+    assert all(tables.count(name) == 1 or name == "cost" for name in tables)
