@@ -182,6 +182,6 @@ def test_workers_save_and_compare(project):
     options = ("-n", "2", "--dp-audit-runs=2_000", "--dp-audit-compare=main")
     project.runpytest_subprocess(*options).assert_outcomes(passed=2)
     project.makepyfile(THREE.replace("    dp_audit(good, X, Y, claim=PureDP(2.0))\n", ""))
-    result = project.runpytest_subprocess(*options)
+    result = project.runpytest_subprocess("-n", "1", *options[2:])
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert "#2: the audit has disappeared" in text_of(result)

@@ -282,7 +282,7 @@ def test_workers_give_the_same(project):
     result.assert_outcomes(passed=1, failed=1)
     assert "2 audits, which may raise" in text_of(result)
     assert load(project.path / "alone.json") == load(project.path / "spread.json")
-    refused = project.runpytest_subprocess("-n", "2", "--dp-audit-alpha=0.01")
+    refused = project.runpytest_subprocess("-n", "1", "--dp-audit-alpha=0.01")
     refused.assert_outcomes(errors=2)
     assert "above the budget of 0.01" in text_of(refused)
 
