@@ -71,7 +71,7 @@ def _results(plan: Plan, tasks: Sequence[Task], limit: float | None) -> Iterator
         yield from (_done(plan, *each) for each in enumerate(tasks)) if limit is None else _timed(plan, tasks, limit)
         return
     name, owners = plan.sampler.name, [plan.sampler.function, plan.x, plan.y]
-    if hasattr(backend, "client"):
+    if type(backend).__name__ == "DaskDistributedBackend":  # a private class of joblib's, there only with dask
         parcel = pack((plan, tasks), owners + [each for task in tasks for each in task.owners], name)
         for result in results_of_cluster(backend, _on_cluster, parcel, [task.words for task in tasks], name, limit):
             yield result.open()

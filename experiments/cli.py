@@ -14,10 +14,15 @@ from ..audit.errors import AuditError
 from .cli_audit import audit
 from .cli_bench import bench
 from .cli_options import (
+    Alpha,
+    Delta,
     Documents,
+    Epsilon,
     Jobs,
+    Mu,
     Names,
     Power,
+    Rho,
     Seed,
     chosen_experiments,
     environment_of_command,
@@ -134,12 +139,10 @@ def list_experiments(names: Names = None, document: Documents = None) -> None:
 
 @app.command()
 def plan(
-    epsilon: Annotated[float | None, typer.Option(help="Claimed epsilon.", show_default=False)] = None,
-    delta: Annotated[float, typer.Option(help="Claimed delta.")] = 0.0,
-    mu: Annotated[float | None, typer.Option(help="Claimed mu, for Gaussian DP.", show_default=False)] = None,
-    rho: Annotated[
-        float | None, typer.Option(help="Claimed rho, for zero-concentrated DP.", show_default=False)
-    ] = None,
+    epsilon: Epsilon = None,
+    delta: Delta = 0.0,
+    mu: Mu = None,
+    rho: Rho = None,
     resolution: Annotated[
         list[float] | None, typer.Option(help="An excess to be found; several may be given.", show_default=False)
     ] = None,
@@ -147,7 +150,7 @@ def plan(
         list[int] | None, typer.Option(help="Runs on each dataset; several may be given.", show_default=False)
     ] = None,
     power: Power = 0.95,
-    alpha: Annotated[float, typer.Option(help="Allowed probability of refuting a correct mechanism.")] = 0.05,
+    alpha: Alpha = 0.05,
     q: Annotated[
         float | None,
         typer.Option(

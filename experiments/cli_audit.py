@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..audit.errors import OptionError
-from .cli_options import Jobs, Power, Seed, environment_of_command, say
+from .cli_options import Alpha, Delta, Epsilon, Jobs, Mu, Power, Rho, Seed, environment_of_command, say
 from .cli_report import write_reports
 from .display import progress
 
@@ -40,12 +40,10 @@ def audit(
         int | None,
         typer.Option(help="Executions that a search may take; by default as many as --runs.", show_default=False),
     ] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Claimed epsilon.", show_default=False)] = None,
-    delta: Annotated[float, typer.Option(help="Claimed delta.")] = 0.0,
-    mu: Annotated[float | None, typer.Option(help="Claimed mu, for Gaussian DP.", show_default=False)] = None,
-    rho: Annotated[
-        float | None, typer.Option(help="Claimed rho, for zero-concentrated DP.", show_default=False)
-    ] = None,
+    epsilon: Epsilon = None,
+    delta: Delta = 0.0,
+    mu: Mu = None,
+    rho: Rho = None,
     adjacency: Annotated[
         str | None,
         typer.Option(
@@ -59,7 +57,7 @@ def audit(
             help="Executions on each dataset; by default what --resolution needs, or 1,000,000.", show_default=False
         ),
     ] = None,
-    alpha: Annotated[float, typer.Option(help="Allowed probability of refuting a correct mechanism.")] = 0.05,
+    alpha: Alpha = 0.05,
     resolution: Annotated[
         float | None, typer.Option(help="Excess that has to be findable, else inconclusive.", show_default=False)
     ] = None,

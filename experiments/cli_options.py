@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 
 Runs = Annotated[int, typer.Option(help="Executions on each dataset.")]
 Seed = Annotated[int, typer.Option(help="Fixes every number, whatever the number of workers.")]
+Epsilon = Annotated[float | None, typer.Option(help="Claimed epsilon.", show_default=False)]
+Delta = Annotated[float, typer.Option(help="Claimed delta.")]
+Mu = Annotated[float | None, typer.Option(help="Claimed mu, for Gaussian DP.", show_default=False)]
+Rho = Annotated[float | None, typer.Option(help="Claimed rho, for zero-concentrated DP.", show_default=False)]
+Alpha = Annotated[float, typer.Option(help="Allowed probability of refuting a correct mechanism.")]
 Power = Annotated[float, typer.Option(help="Probability with which an excess has to be found.")]
 Names = Annotated[
     list[str] | None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 
 import numpy as np
@@ -283,6 +284,20 @@ def test_help_shows_an_example(run, command):
     status, out, _ = run(*command, "--help")
     assert status == 0
     assert ("Example:" in out) == (command != ())
+
+
+def test_help_waits_for_nothing_large():
+    code = (
+        "import sys; sys.argv = ['dpaudit', '--help']\n"
+        "from dpaudit.experiments.cli import main\n"
+        "try:\n    main()\n"
+        "except SystemExit:\n    pass\n"
+        "large = {'numpy', 'scipy', 'joblib', 'sklearn', 'statsmodels', 'matplotlib', 'networkx', 'distributed'}\n"
+        "print(sorted(large & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+    assert "audit" in done.stdout
 
 
 def test_bench_prints_a_table(run, tmp_path):
