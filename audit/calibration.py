@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .conclusion import versions
 from .errors import DatasetError, MechanismError, OptionError
 from .goodness_of_fit import (
     LEAST_SIMULATED,
@@ -35,7 +34,7 @@ from .noise_laws import GRID, GeometricNoise, NoiseLaw
 from .options import check_jobs, check_runs, check_seed
 from .outputs import Outputs, Raised, as_numbers, as_vectors, merge, outcome_words, vector_width
 from .pilot import draw_checked
-from .provenance import provenance_of
+from .provenance import provenance_of, versions
 from .quantiles import quantile_series
 from .sampling import no_blocks, plan_blocks
 from .statements import Point, Series, StatementResult

@@ -15,14 +15,13 @@ from typing import Any
 from .adjacency import Adjacency
 from .bits import Bits
 from .claims import Claim, ClaimAtDistance, claim_at
-from .conclusion import Settings, versions
+from .conclusion import Settings
 from .conduct import check_fixed, check_sequentially
 from .datasets import difference, is_empty, summarise
 from .errors import DatasetError
 from .health import HealthCheck, checks_to_ignore
 from .inference.joint import check_test_alpha
 from .input_health import take_snapshot
-from .marks import digest
 from .mechanism import as_sampler
 from .options import (
     check_bits,
@@ -42,6 +41,7 @@ from .sequential import Look
 from .sizing import runs_for
 from .stated import stated
 from .store import Store, StorePart
+from .stored import arrangements, sources
 from .verdicts import AuditResult, Pair
 
 _STATE = "the mechanism keeps state from run to run, so one process drew all runs, whatever the workers"
@@ -195,37 +195,18 @@ def check(
     with ExitStack() as stack:
         # Before the first run, so that a folder that cannot be used costs none.
         kept = stack.enter_context(Store(store)) if isinstance(store, (str, Path)) else store
-        plan = plan_blocks(sampler, x, y, settings.seed, jobs, check_block_seconds(block_seconds), runs=runs)
+        drawn_from = {} if kept is None else sources(sampler, x, y)
+        limit = check_block_seconds(block_seconds)
+        plan = plan_blocks(sampler, x, y, settings.seed, jobs, limit, runs=runs, watched=kept is not None)
         if kept is not None:
-            plan = replace(plan, memory=kept.section(sampler.name, _stored(plan, settings, runs, sequential, cells)))
+            wanted = drawn_from | arrangements(plan, settings, runs, cells, sequential=sequential)
+            plan = replace(plan, memory=kept.section(sampler.name, wanted))
         result = _checked(plan, settings, runs, until, cells, ignored, progress, on_look, sequential=sequential)
     findings = (*snapshot.examine(ignored), *result.findings)
     notes = (*result.notes, _STATE) if plan.is_stateful and not sampler.is_block else result.notes
     result = replace(result, findings=findings, notes=notes, ignored=tuple(sorted(one.value for one in ignored)))
     result.environment["seconds"] = round(time.perf_counter() - started, 3)
     return result
-
-
-def _stored(plan: Plan, settings: Settings, runs: int | None, sequential: bool, cells: int) -> dict[str, Any]:
-    """All that fixes what is drawn and counted, in text: what a store may not mix."""
-    claim = settings.claim
-    return {
-        "mechanism": settings.name,
-        "code": "" if settings.provenance is None else str(settings.provenance),
-        "x": digest(plan.x),
-        "y": digest(plan.y),
-        "claim": digest(claim) if len(str(claim)) > 60 else f"{claim} {digest(claim)}",
-        "alpha": settings.alpha,
-        "runs": "as needed" if runs is None else runs,
-        "resolution": settings.resolution,
-        "power": settings.power,
-        "sequential": sequential,
-        "cells": cells,
-        "bits": settings.bits,
-        "seed": settings.seed,
-        "block": plan.block,
-        **{f"version of {name}": version for name, version in versions()},
-    }
 
 
 def _checked(

@@ -11,26 +11,29 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any
+from uuid import uuid4
 
 from .errors import MechanismError
 from .shipping import Parcel
 
-_LONELY = 60.0  # seconds that a cluster may be without a worker
+_LONELY = 60.0  # seconds that a cluster may be without a worker, if its `wait_for_workers_timeout` is not longer
 _LOOKED_AFTER = 5.0  # seconds without a result after which its workers are counted
 
 
 def results_of_cluster(
     backend: Any,
-    work: Callable[[Parcel, int], Parcel],
+    work: Callable[[Parcel, int, str | None], Parcel],
     parcel: Parcel,
     tasks: Sequence[str],
     name: str,
     limit: float | None,
+    *,
+    is_replayable: bool,
 ) -> Iterator[Parcel]:
-    """What ``work(parcel, number)`` gives for the number of every task, as they come.
+    """What ``work(parcel, number, queue)`` gives for the number of every task, as they come.
 
-    The parcel goes to the scheduler once and from there to each worker once; a task is a number, and a result is what
-    `work` returns.
+    The parcel goes to the cluster once, and from worker to worker; a task is a number, and a result is what `work`
+    returns.
 
     Parameters
     ----------
@@ -42,31 +45,39 @@ def results_of_cluster(
         Of the mechanism.
     limit : float or None
         Seconds from one result to the next.
+    is_replayable : bool
+        Whether a task that is run again gives the same. Otherwise `work` puts its number into a queue of the
+        scheduler's before it draws, and a number that comes twice ends the audit: what the first run drew is lost, and
+        perhaps because of what it was.
 
     Raises
     ------
     MechanismError
-        From `work`; if workers die again and again over a task; if the scheduler is lost; and after a minute without
-        any worker.
+        From `work`; if workers die again and again over a task, or once over one that cannot be replayed; if the
+        scheduler is lost; and after a minute without any worker.
     TimeoutError
         After `limit`.
     """
-    from distributed import CancelledError, KilledWorker
+    from distributed import CancelledError, KilledWorker, Queue
 
-    client, done = backend.client, SimpleQueue[Any]()
+    client = backend.client
+    begun = None if is_replayable else Queue(f"dpaudit-{uuid4().hex}", client=client)
+    wait = _Wait(client, name, limit, max(_LONELY, backend.wait_for_workers_timeout or 0.0))
     with backend.retrieval_context(), warnings.catch_warnings():
         # A large dataset is no mistake: workers that come later need it too.
         warnings.filterwarnings("ignore", message="Sending large graph")
         # A task, not scattered data: those are lost with the workers that hold them.
         shared = client.submit(_same, parcel, pure=False)
-        futures = {client.submit(work, shared, number, pure=False): words for number, words in enumerate(tasks)}
+        queue = None if begun is None else begun.name
+        futures = {client.submit(work, shared, number, queue, pure=False): words for number, words in enumerate(tasks)}
+        started: set[int] = set()
         try:
             for future in futures:
-                future.add_done_callback(done.put)
-            for _ in futures:
-                future = _next(client, done, name, limit)
+                future.add_done_callback(wait.done.put)
+            while futures:
+                future = wait.next()
                 try:
-                    yield future.result()
+                    result = wait.result(future)
                 except KilledWorker as error:
                     raise MechanismError(
                         f"every worker of the cluster that ran {futures[future]} of {name} died: it ran out of memory, "
@@ -79,32 +90,86 @@ def results_of_cluster(
                         "and with store= the audit goes on where it was.",
                         mechanism=name,
                     ) from error
+                if begun is not None:
+                    _refuse_second_starts(begun, started, tasks, name)
+                # Let go of, or it would be run again if its worker died later.
+                del futures[future]
+                future.release()
+                yield result
         finally:
             if client.status == "running":
                 client.cancel([shared, *futures])
+                if begun is not None:
+                    begun.close()
 
 
 def _same(parcel: Parcel) -> Parcel:
     return parcel
 
 
-def _next(client: Any, done: SimpleQueue[Any], name: str, limit: float | None) -> Any:
-    """The next future that is done; raises `TimeoutError` after `limit`, and where nobody works any more."""
-    started = time.monotonic()
-    alone_since = None
-    while True:
-        waited = time.monotonic() - started
-        if limit is not None and waited >= limit:
-            raise TimeoutError
-        try:
-            return done.get(timeout=_LOOKED_AFTER if limit is None else min(limit - waited, _LOOKED_AFTER))
-        except Empty:
-            is_alone = client.status != "running" or not client.scheduler_info()["workers"]
-        now = time.monotonic()
-        alone_since = (alone_since or now) if is_alone else None
-        if alone_since is not None and now - alone_since > _LONELY:
+def say_begun(queue: str | None, number: int) -> None:
+    """In a worker: the scheduler knows that a task is begun, before it draws anything."""
+    if queue is not None:
+        from distributed import Queue
+
+        Queue(queue).put(number)
+
+
+def _refuse_second_starts(begun: Any, started: set[int], tasks: Sequence[str], name: str) -> None:
+    for number in begun.get(batch=True):
+        if number in started:
             raise MechanismError(
-                f"the cluster that should run {name} has had no worker for {_LONELY:.0f} seconds; start some, and with "
-                "store= the audit goes on where it was.",
+                f"a worker of the cluster was lost that had drawn {tasks[number]} of {name}, whose noise does not come "
+                "from `rng`: drawn again it is other noise, and what is lost may have been lost because of what it "
+                "was. Begin anew.",
                 mechanism=name,
+            )
+        started.add(number)
+
+
+class _Wait:
+    """For results, as long as they may take and somebody works on them."""
+
+    def __init__(self, client: Any, name: str, limit: float | None, lonely: float) -> None:
+        self.done = SimpleQueue[Any]()
+        self._client, self._name, self._limit, self._lonely = client, name, limit, lonely
+        self._last = time.monotonic()
+        self._alone_since: float | None = None
+
+    def next(self) -> Any:
+        """The next future that is done."""
+        while True:
+            try:
+                return self.done.get(timeout=self._patience())
+            except Empty:
+                self._look()
+
+    def result(self, future: Any) -> Any:
+        """A future's result; its worker may die before it is fetched, and then it is made again."""
+        while True:
+            try:
+                result = future.result(timeout=self._patience())
+            except TimeoutError:
+                self._look()
+            else:
+                self._last, self._alone_since = time.monotonic(), None
+                return result
+
+    def _patience(self) -> float:
+        if self._limit is None:
+            return _LOOKED_AFTER
+        return max(min(self._last + self._limit - time.monotonic(), _LOOKED_AFTER), 0.01)
+
+    def _look(self) -> None:
+        """Raises `TimeoutError` after the limit, and a `MechanismError` where nobody works any more."""
+        now = time.monotonic()
+        if self._limit is not None and now - self._last >= self._limit:
+            raise TimeoutError
+        is_alone = self._client.status != "running" or not self._client.scheduler_info()["workers"]
+        self._alone_since = (self._alone_since or now) if is_alone else None
+        if self._alone_since is not None and now - self._alone_since >= self._lonely:
+            raise MechanismError(
+                f"the cluster that should run {self._name} has had no worker for {self._lonely:.0f} seconds; start "
+                "some, and with store= the audit goes on where it was.",
+                mechanism=self._name,
             )

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
-
-import numpy as np
-import scipy
 
 from .bit_warning import look_at_bits
 from .bits import Bits
@@ -18,7 +13,7 @@ from .inference.counts import Counts
 from .inference.joint import joint_test
 from .inference.planning import resolution as reached_resolution
 from .pilot import Pilot, pilot_notes
-from .provenance import Provenance
+from .provenance import Provenance, versions
 from .sketches import sketch
 from .verdicts import CELL_SHARE, AuditResult, Pair
 
@@ -82,13 +77,3 @@ def conclude(
         sketch=sketch(pilot.x, pilot.y),
         versions=versions(),
     )
-
-
-def versions() -> tuple[tuple[str, str], ...]:
-    """Of this library, Python, numpy and scipy, as results keep them."""
-    try:
-        own = version("dpaudit")
-    except PackageNotFoundError:  # run from a source tree that is not installed
-        own = "not installed"
-    python = ".".join(map(str, sys.version_info[:3]))
-    return (("dpaudit", own), ("python", python), ("numpy", np.__version__), ("scipy", scipy.__version__))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from .bit_warning import look_at_bits
 from .cells import learn_cells
-from .conclusion import Settings, conclude, versions
+from .conclusion import Settings, conclude
 from .distinguishers import Choice
 from .event_health import with_event_findings
 from .health import HealthCheck, examine
@@ -17,6 +17,7 @@ from .inference.sequential import sequential_resolution
 from .measure import as_cell_counts
 from .outputs import Outputs, are_equal, merge
 from .pilot import pilot_notes, run_pilot
+from .provenance import versions
 from .sampling import Plan, count_hits, shapes_of
 from .sequential import Look, late_batches, run_sequentially
 from .sketches import sketch

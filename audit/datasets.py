@@ -32,7 +32,10 @@ def summarise(dataset: Any) -> str:
     if is_graph(dataset):
         return f"graph of {dataset.number_of_nodes()} nodes, {dataset.number_of_edges()} edges"
     name = type(dataset).__name__
-    return f"{name} of {len(dataset)}" if hasattr(dataset, "__len__") else name
+    try:
+        return f"{name} of {len(dataset)}"
+    except TypeError:  # no collection, or one that does not say, as a sparse matrix
+        return name
 
 
 def shorten(value: Any) -> str:

@@ -21,7 +21,6 @@ from .bits import Bits
 from .cells import OutcomeCells, learn_cells
 from .check import check
 from .claims import ApproxDP, PureDP
-from .conclusion import versions as library_versions
 from .confidence import confidence
 from .datasets import summarise
 from .distinguishers import choose_event
@@ -37,6 +36,7 @@ from .mechanism import as_sampler
 from .options import check_cells, check_jobs, check_runs, check_seed
 from .outputs import merge
 from .pilot import draw_checked, pilot_notes, pilot_runs
+from .provenance import versions as library_versions
 from .sampling import count_hits, plan_blocks, shapes_of
 from .sequential import late_batches
 from .two_versions import TwoVersions

@@ -16,12 +16,11 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from .calibration import as_matrix, draw_runs
-from .conclusion import versions
 from .inference.counts import check_alpha
 from .mechanism import Sampler, as_sampler
 from .options import check_jobs, check_runs, check_seed
 from .outputs import Outputs, merge
-from .provenance import provenance_of
+from .provenance import provenance_of, versions
 from .statements import Point, StatementResult
 
 Array = npt.NDArray[np.float64]

@@ -34,7 +34,7 @@ def digest(value: Any) -> str:
     """A short hash of a dataset or an event, the same in every process; "?" where its text names a place in memory."""
     if isinstance(value, np.ndarray) and value.dtype != object:
         return f"{_hash(f'{value.dtype.str} {value.shape} '.encode() + np.ascontiguousarray(value).tobytes()):016x}"
-    with np.printoptions(threshold=2**62):
+    with np.printoptions(threshold=2**62, floatmode="unique"):
         text = repr(value)
     return "?" if " at 0x" in text else f"{_hash(text.encode('utf-8', 'surrogatepass')):016x}"
 

@@ -12,6 +12,9 @@ from importlib.metadata import PackageNotFoundError, version
 from types import CodeType, FunctionType
 from typing import Any
 
+import numpy as np
+import scipy
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
@@ -107,3 +110,14 @@ def _constant(value: Any) -> str:
     if isinstance(value, tuple):
         return f"({', '.join(map(_constant, value))})"
     return repr(value)
+
+
+@functools.cache
+def versions() -> tuple[tuple[str, str], ...]:
+    """Of this library, Python, numpy and scipy, as results keep them."""
+    try:
+        own = version("dpaudit")
+    except PackageNotFoundError:  # run from a source tree that is not installed
+        own = "not installed"
+    python = ".".join(map(str, sys.version_info[:3]))
+    return (("dpaudit", own), ("python", python), ("numpy", np.__version__), ("scipy", scipy.__version__))

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.machinery import PathFinder
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import cloudpickle
 
 from .errors import MechanismError
+from .identity import is_library
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +33,13 @@ def _open(content: bytes) -> Any:
     return cloudpickle.loads(content)
 
 
-def pack(value: Any, parts: list[Any], name: str) -> Parcel:
+def pack(value: Any, parts: list[Any], name: str, *, is_far: bool = False) -> Parcel:
     """`value` as a parcel. Functions and types of the modules of `parts` go by value if a worker cannot import them.
+
+    Parameters
+    ----------
+    is_far : bool
+        Whether workers may be on other machines, which have what is installed and not the user's own modules.
 
     Raises
     ------
@@ -44,7 +48,8 @@ def pack(value: Any, parts: list[Any], name: str) -> Parcel:
     """
     with ExitStack() as stack:
         for module in {module.__name__: module for part in parts for module in _modules(part)}.values():
-            if not _is_importable(module) and module.__name__ not in cloudpickle.list_registry_pickle_by_value():
+            is_there = is_library(module) if is_far else _is_importable(module)
+            if not is_there and module.__name__ not in cloudpickle.list_registry_pickle_by_value():
                 cloudpickle.register_pickle_by_value(module)
                 stack.callback(cloudpickle.unregister_pickle_by_value, module)
         try:
@@ -55,39 +60,6 @@ def pack(value: Any, parts: list[Any], name: str) -> Parcel:
                 "jobs=1, or a block sampler (a parameter named size), which runs in threads.",
                 mechanism=name,
             ) from error
-
-
-def state_of(function: Any) -> list[bytes]:
-    """What copies of a function or an object, and of the variables of its module that it names, would begin with.
-
-    If a run changes it, there is state: a generator of its own, a counter, the second of a pair of numbers. What cannot
-    be copied is left out.
-    """
-    states = []
-    for part in (function, *_variables(function)):
-        try:
-            states.append(pack(part, [part], "").content)
-        except MechanismError:
-            states.append(b"")
-    return states
-
-
-def _variables(function: Any) -> Iterator[Any]:
-    """Values of the variables of a module that a function, a method or an object's call names."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    if not isinstance(function, (FunctionType, MethodType)):
-        function = inspect.getattr_static(function, "__call__", None)
-    function = getattr(function, "__func__", function)
-    if not isinstance(function, FunctionType):
-        return
-    codes = [function.__code__]
-    for code in codes:
-        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-    for name in sorted({name for code in codes for name in code.co_names}):
-        value = function.__globals__.get(name)
-        if not isinstance(value, (ModuleType, type, FunctionType, BuiltinFunctionType)):
-            yield value
 
 
 def _modules(part: Any) -> Iterator[ModuleType]:

@@ -17,7 +17,6 @@ from scipy.optimize import brentq
 from scipy.special import logit, logsumexp
 
 from .calibration import draw_runs
-from .conclusion import versions
 from .confidence import confidence
 from .errors import DatasetError, MechanismError, OptionError
 from .inference.binomial import probability_limits
@@ -25,7 +24,7 @@ from .inference.counts import check_alpha
 from .mechanism import as_sampler
 from .options import check_jobs, check_runs, check_seed
 from .outputs import merge, outcome_key, outcome_words, tally
-from .provenance import provenance_of
+from .provenance import provenance_of, versions
 from .statements import Point, Series, StatementResult
 
 METHOD = (

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any
 
 from .errors import StoreError
-from .kept_values import packed, unpacked
+from .kept_values import checksum, packed, unpacked
 
 FILE = "audit.sqlite"
 SCHEMA = 2
@@ -31,7 +31,7 @@ _TABLES = (
     "CREATE TABLE blocks (section INTEGER NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY (section, key))"
     " WITHOUT ROWID",
 )
-_PATIENCE = 0.5  # seconds of work that a crash may cost
+_PATIENCE, _SHARE = 0.5, 0.02  # seconds of work that a crash may cost, unless writing takes less of the time than this
 _LARGEST = 1 << 31  # bytes of a value: more is no block
 
 
@@ -53,7 +53,8 @@ class Store:
         self.path = Path(folder) / FILE
         self.is_open = True
         self._pending: list[tuple[int, str, bytes]] = []
-        self._saved = time.monotonic()
+        self._opened = self._saved = time.monotonic()
+        self._spent = 0.0  # seconds of writing
         with self._in_words():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = sqlite3.connect(self.path, timeout=0, isolation_level=None)
@@ -151,12 +152,18 @@ class Store:
         """What was noted under a name."""
         with self._in_words():
             row = self._file.execute("SELECT value FROM about WHERE name = ?", (f"note {name}",)).fetchone()
-        return None if row is None else str(row[0])
+        if row is None:
+            return None
+        known, _, value = str(row[0]).partition(" ")
+        if known != checksum(value.encode("utf-8", "surrogatepass"), name).hex():
+            raise StoreError(f"{self.path} is damaged: the note {name!r} is another; delete it.", path=str(self.path))
+        return value
 
     def tell(self, name: str, value: str) -> None:
         """Notes a text, such as the command that began it all."""
+        known = checksum(value.encode("utf-8", "surrogatepass"), name).hex()
         with self._in_words():
-            self._file.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (f"note {name}", value))
+            self._file.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (f"note {name}", f"{known} {value}"))
 
     def recall(self, section: int, key: str, place: str) -> Any:
         """What was kept under a key, for a place; None where there is nothing."""
@@ -171,15 +178,21 @@ class Store:
         return unpacked(row[0], f"{self.path}, {key}", place)
 
     def keep(self, section: int, key: str, value: Any, place: str) -> Any:
-        """Keeps a value and gives it as it will be recalled; with the next value after half a second it is on disk."""
+        """Keeps a value and gives it as it will be recalled.
+
+        It is on disk at once, if writing then takes little of the time that drawing takes; of blocks of minutes none is
+        lost. Otherwise it is there with the next value after half a second.
+        """
         content = packed(value, place)
         self._pending.append((section, key, content))
-        if time.monotonic() - self._saved >= _PATIENCE:
+        now = time.monotonic()
+        if now - self._saved >= _PATIENCE or self._spent < _SHARE * (now - self._opened):
             self.save()
         return unpacked(content, key, place)
 
     def save(self) -> None:
         """Writes all that is kept, in one transaction."""
+        started = time.monotonic()
         if self._pending:
             with self._in_words():
                 self._file.execute("BEGIN")
@@ -192,6 +205,7 @@ class Store:
                     raise
             self._pending.clear()
         self._saved = time.monotonic()
+        self._spent += self._saved - started
 
     @property
     def is_empty(self) -> bool:

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import joblib
 import numpy as np
 
-from .cluster import results_of_cluster
+from .cluster import results_of_cluster, say_begun
 from .errors import MechanismError
+from .marks import fingerprint
+from .provenance import versions
 from .shipping import Parcel, pack
 from .tasks import AnyTask, Task
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from .sampling import Plan
 
 _SHOWN = 4  # tasks that a message names
+_PROBED = 32  # runs that are drawn twice
 
 
 def shares_memory(prefers: Literal["threads", "processes"]) -> bool:
@@ -53,6 +56,12 @@ def spread(plan: Plan, tasks: Sequence[AnyTask]) -> Iterator[tuple[AnyTask, Any]
             mechanism=name,
         ) from error
     except (TimeoutError, multiprocessing.TimeoutError) as error:
+        if limit is None:  # nobody here has set one: what a worker was sent from or to is out of reach
+            raise MechanismError(
+                f"the workers that ran {name} cannot be reached ({error}). In hand was {_first(pending)}, seed "
+                f"{plan.seed}.",
+                mechanism=name,
+            ) from error
         raise MechanismError(
             f"{name} took longer than {plan.block_seconds:g} seconds for a block. In hand was {_first(pending)}, "
             f"seed {plan.seed}; allow more with block_seconds=, or run it with jobs=1 to see where it hangs.",
@@ -72,8 +81,12 @@ def _results(plan: Plan, tasks: Sequence[Task], limit: float | None) -> Iterator
         return
     name, owners = plan.sampler.name, [plan.sampler.function, plan.x, plan.y]
     if type(backend).__name__ == "DaskDistributedBackend":  # a private class of joblib's, there only with dask
-        parcel = pack((plan, tasks), owners + [each for task in tasks for each in task.owners], name)
-        for result in results_of_cluster(backend, _on_cluster, parcel, [task.words for task in tasks], name, limit):
+        owners += [each for task in tasks for each in task.owners]
+        parcel = pack((plan, tasks, versions()), owners, name, is_far=True)
+        words = [task.words for task in tasks]
+        for result in results_of_cluster(
+            backend, _on_cluster, parcel, words, name, limit, is_replayable=_is_replayable(plan)
+        ):
             yield result.open()
         return
     parallel = joblib.Parallel(n_jobs=jobs, prefer=plan.prefers, return_as="generator_unordered", timeout=limit)
@@ -100,10 +113,28 @@ def _done(plan: Plan, number: int, task: Task) -> tuple[int, Any]:
     return number, task(plan)
 
 
-def _on_cluster(parcel: Parcel, number: int) -> Parcel:
+def _on_cluster(parcel: Parcel, number: int, queue: str | None) -> Parcel:
     """The work of one task in a worker that has the parcel of all."""
-    plan, tasks = parcel.open()
+    try:
+        plan, tasks, wanted = parcel.open()
+    except Exception as error:  # a module that is not there, or another version of one
+        raise MechanismError(
+            f"a worker of the cluster cannot open what it was sent ({type(error).__name__}: {error}); install the same "
+            "packages there."
+        ) from error
+    if versions() != wanted:
+        raise MechanismError(
+            f"a worker of the cluster has other versions, and so perhaps other noise from the same seed: {versions()} "
+            f"there, {wanted} here."
+        )
+    say_begun(queue, number)
     return _in_worker(plan, number, tasks[number])
+
+
+def _is_replayable(plan: Plan) -> bool:
+    """Whether the noise comes from `rng`: a few runs are drawn twice."""
+    first, second = (plan.draw("pilot", "x", 0, _PROBED) for _ in range(2))
+    return fingerprint(first) == fingerprint(second)
 
 
 def _in_process(parcel: Parcel, part: Parcel) -> Parcel:

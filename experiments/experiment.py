@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..audit.adjacency import Adjacency
 from ..audit.check import check
 from ..audit.claims import Claim, ClaimAtDistance, claim_at
-from ..audit.conclusion import versions
 from ..audit.errors import UnknownNameError
+from ..audit.provenance import versions
 from ..audit.records import Entry, plain_data, read_data
 from ..audit.statements import StatementResult
 from ..audit.store import Store

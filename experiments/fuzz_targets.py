@@ -157,7 +157,7 @@ def load_text(yard: Yard, text: str) -> Suite:
 
 _STATEMENTS = (
     "DROP TABLE about", "DROP TABLE sections", "DROP TABLE blocks", "DELETE FROM about", "CREATE TABLE more (x)",
-    "UPDATE about SET value = '2'", "UPDATE about SET value = x'31'", "UPDATE about SET value = 1e999",
+    "UPDATE about SET value = '7'", "UPDATE about SET value = x'31'", "UPDATE about SET value = 1e999",
     "UPDATE sections SET settings = '3'", "UPDATE sections SET settings = x'ff00'", "UPDATE sections SET name = x'ff'",
     "UPDATE sections SET settings = replace(hex(zeroblob(500000)), '00', '[')", "UPDATE sections SET number = -7",
     "UPDATE sections SET settings = '{\"runs\": [1], \"code\": {\"trap\": \"trap:object\"}}'",

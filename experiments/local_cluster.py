@@ -52,7 +52,7 @@ def local_cluster(
         # Results that a dead worker had are asked for so long before they are drawn again.
         with (
             dask.config.set({"distributed.comm.timeouts.connect": "2s"}),
-            Client(scheduler_file=str(file), timeout=_PATIENCE) as client,  # type: ignore[no-untyped-call]
+            Client(scheduler_file=str(file), timeout=_PATIENCE) as client,
         ):
             client.wait_for_workers(workers, timeout=_PATIENCE)
             yield client, processes

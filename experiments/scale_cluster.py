@@ -18,9 +18,10 @@ from ..audit.check import check
 from ..audit.claims import PureDP
 from ..audit.events import Intervals
 from ..audit.mechanism import as_sampler
+from ..audit.provenance import versions
 from ..audit.sampling import Plan, count_hits, parts, plan_blocks
 from ..audit.shipping import pack
-from ..audit.tasks import CountBlocks
+from ..audit.tasks import SIDES, CountBlocks
 from ..audit.verdicts import AuditResult
 from ..mechanisms import LaplaceMechanism
 from .bench_record import Column, Target, Value
@@ -117,27 +118,29 @@ def _planned(mechanism: Any, jobs: int | None) -> Plan:
 
 @cache
 def _overhead(is_quick: bool) -> tuple[float, float, int]:
-    """Seconds that a task costs the client and the scheduler, seconds of a lone task there and back, tasks timed.
+    """Seconds that a task costs the client and the scheduler, seconds of a phase of two, and tasks timed.
 
-    Of blocks so small that nothing else takes time, with the time that they take by themselves subtracted.
+    Of tasks that draw a few zeros: what they take by themselves is told by how long they take here, and subtracted.
     """
-    blocks = 64 if is_quick else 4096
-    plan = Plan(as_sampler(_nothing), 0.0, 1.0, 1, 4, None)
+    blocks = 32 if is_quick else 1 << 15
+    plan = Plan(as_sampler(_nothing), 0.0, 1.0, 1, 1, None)
 
     def seconds(count: int) -> float:
         started = time.perf_counter()
-        count_hits(plan, _EVENT, None, 2 * count)  # two tasks, of one block each, for every four runs
+        count_hits(plan, _EVENT, None, count)  # blocks of one run
         return time.perf_counter() - started
 
+    with joblib.parallel_config("sequential"):
+        alone = min(seconds(blocks) for _ in range(_ROUNDS))
     with (
         tempfile.TemporaryDirectory() as folder,
         local_cluster(Path(folder), _WORKERS),
         joblib.parallel_config("dask"),
     ):
         seconds(16)
-        many = min(seconds(blocks * 2) for _ in range(1 if is_quick else 3))
-        lone = statistics.median(seconds(2) for _ in range(3 if is_quick else 15))
-    return many / tasks_of(blocks), lone, tasks_of(blocks)
+        many = statistics.median(seconds(blocks) for _ in range(1 if is_quick else _ROUNDS))
+        lone = statistics.median(seconds(1) for _ in range(3 if is_quick else 15))
+    return max(many - alone / _WORKERS, 0.0) / tasks_of(blocks), lone, tasks_of(blocks)
 
 
 def tasks_of(blocks: int) -> int:
@@ -145,21 +148,33 @@ def tasks_of(blocks: int) -> int:
     return 2 * sum(1 for _ in parts([1] * blocks, 2 * blocks))
 
 
+def _tasks_for(plan: Plan, blocks: int) -> list[CountBlocks]:
+    """The tasks of a main phase of so many blocks on each side."""
+    sizes = [plan.block] * blocks
+    return [
+        CountBlocks(_EVENT, None, None, side, first, part) for first, part in parts(sizes, 2 * blocks) for side in SIDES
+    ]
+
+
+def _bytes_sent(plan: Plan, tasks: list[CountBlocks], mechanism: Any) -> int:
+    """Of what all tasks share."""
+    return len(pack((plan, tasks, versions()), [mechanism], "", is_far=True).content)
+
+
 def _sent(effort: Effort, name: str) -> tuple[dict[str, Value], list[Target]]:
     mechanism, runs, _ = _AUDITED[name]
     plan = _planned(mechanism, 1)
-    blocks = -(-runs // plan.block)
-    task = CountBlocks(_EVENT, None, None, "x", 0, (plan.block,) * -(-2 * blocks // tasks_of(blocks)))
+    tasks = _tasks_for(plan, -(-runs // plan.block))
     started = time.perf_counter()
-    counted = task(plan)
+    counted = tasks[0](plan)
     seconds = time.perf_counter() - started
     cost, lone, timed = _overhead(effort.is_quick)
     cells: dict[str, Value] = {
         "name": name,
         "runs": runs,
-        "tasks": tasks_of(blocks),
+        "tasks": len(tasks),
         "task_seconds": seconds,
-        "once": len(pack((plan, [task] * tasks_of(blocks)), [mechanism], name).content),
+        "once": _bytes_sent(plan, tasks, mechanism),
         "result": len(pack((0, counted), [], name).content),
         "cost_ms": 1e3 * cost,
         "lone_ms": 1e3 * lone,
@@ -178,11 +193,11 @@ SENT = Bench(
     name="sent",
     title="What is sent, and what a task costs",
     method=(
-        "Of the main phase: the tasks that it is cut into and the seconds of one of them here; bytes of mechanism, "
-        "datasets and tasks, which go to the scheduler once and to each worker once; bytes of one result, pickled (a "
-        "task itself is a number and the names of what it needs). Cost: seconds of client and scheduler for each of "
-        "thousands of tasks that do nothing, with two workers on this machine; lone: a phase of two such tasks, from "
-        "its start to its end."
+        "Of the main phase: the tasks that it is cut into and the seconds of the first of them here; bytes of "
+        "mechanism, datasets and tasks, which go to the cluster once and from worker to worker; bytes of one result, "
+        "pickled (a task itself is a number and the names of what it needs). Cost: seconds of client and scheduler for "
+        "each of thousands of tasks that draw a few zeros, with two workers on this machine, less what the drawing "
+        "takes; median of three. Lone: a phase of two such tasks, from its start to its end, median of 15."
     ),
     columns=(
         Column("mechanism", "name"),
@@ -191,6 +206,7 @@ SENT = Bench(
         Column("seconds of a task", "task_seconds", ".4f"),
         Column("bytes sent once", "once", ",d"),
         Column("bytes of a result", "result", ",d"),
+        Column("tasks timed", "timed", ",d"),
         Column("cost of a task, ms", "cost_ms", ".2f"),
         Column("lone phase, ms", "lone_ms", ".0f"),
     ),
@@ -235,19 +251,18 @@ _BYTES_A_SECOND = 125e6  # of the scheduler's network, 1 Gbit/s
 def _expected(effort: Effort, name: str, runs: int) -> tuple[dict[str, Value], list[Target]]:
     mechanism = _AUDITED[name][0]
     plan = _planned(mechanism, 1)
-    blocks = -(-runs // plan.block)
-    tasks = tasks_of(blocks)
+    tasks = _tasks_for(plan, -(-runs // plan.block))
     sizes = (plan.block,) * effort.either(1, 8)
     started = time.perf_counter()
     CountBlocks(_EVENT, None, None, "x", 0, sizes)(plan)
     block_seconds = (time.perf_counter() - started) / len(sizes)
     cost, lone, _ = _overhead(effort.is_quick)
-    content = len(pack((plan, [CountBlocks(_EVENT, None, None, "x", 0, sizes)] * tasks), [mechanism], name).content)
-    cells: dict[str, Value] = {"name": name, "runs": runs, "tasks": tasks, "work": 2 * blocks * block_seconds}
+    content, work = _bytes_sent(plan, tasks, mechanism), block_seconds * sum(len(task.sizes) for task in tasks)
+    cells: dict[str, Value] = {"name": name, "runs": runs, "tasks": len(tasks), "work": work, "once": content}
     for workers in _SPREADS:
         start = lone + workers * content / _BYTES_A_SECOND
-        share = efficiency(tasks, workers, seconds=2 * blocks * block_seconds / tasks, cost=cost, start=start)
-        cells |= {f"share {workers}": share, f"seconds {workers}": 2 * blocks * block_seconds / (workers * share)}
+        share = efficiency(len(tasks), workers, seconds=work / len(tasks), cost=cost, start=start)
+        cells |= {f"share {workers}": share, f"seconds {workers}": work / (workers * share)}
     return cells, []
 
 
@@ -263,7 +278,7 @@ EXPECTED = Bench(
     title="What to expect of a cluster",
     method=(
         "A simulation with the costs measured above: tasks are handed out one after the other, each to the worker that "
-        "is free first; all workers first fetch what is sent once, over 1 Gbit/s of the scheduler's; tasks differ by "
+        "is free first; all workers first fetch what is sent once, one after the other over 1 Gbit/s; tasks differ by "
         "10%. Of the main phase of an audit of fixed size; efficiency is work over workers times time."
     ),
     columns=(
@@ -271,6 +286,7 @@ EXPECTED = Bench(
         Column("runs on each dataset", "runs", ",d"),
         Column("tasks", "tasks", ",d"),
         Column("seconds of work", "work", ",.0f"),
+        Column("bytes sent once", "once", ",d"),
         *(
             column
             for workers in _SPREADS

@@ -22,14 +22,17 @@ health checks find them.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import shlex
+import shutil
 import signal
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -125,6 +128,17 @@ class Program:
     def __reduce__(self) -> tuple[Any, ...]:
         kept = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
         return _rebuild, (kept,)
+
+    def __audit_identity__(self) -> tuple[Any, ...]:
+        """Command and surroundings, and the contents of every file that the command names: a store knows them again."""
+        folder = Path("." if self.folder is None else self.folder)
+        words = [os.fspath(word) for word in self.command]
+        first = words[:1] if os.sep in words[0] else [shutil.which(words[0]) or words[0]]
+        contents = []
+        for word in [*first, *words[1:]]:
+            path = folder / word
+            contents.append(hashlib.blake2b(path.read_bytes()).digest() if path.is_file() else b"")
+        return words, dict(self.environment or {}), str(folder), contents
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
         """The program's answer to one request for `size` runs, with a seed of 63 bits drawn from `rng`.

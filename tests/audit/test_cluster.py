@@ -155,7 +155,65 @@ def test_a_cluster_without_workers_is_left(tmp_path, monkeypatch):
     monkeypatch.setattr(cluster_module, "_LOOKED_AFTER", 0.1)
     with (
         cluster(tmp_path, 1),
-        joblib.parallel_config("dask"),
+        joblib.parallel_config("dask", wait_for_workers_timeout=0.1),
         pytest.raises(MechanismError, match="has had no worker for 0 seconds"),
     ):
         audited(DEADLY)
+
+
+def test_results_that_are_lost_with_the_last_worker_are_not_waited_for(tmp_path, monkeypatch):
+    """Drawn, and still in the worker when it dies."""
+    monkeypatch.setattr(cluster_module, "_LONELY", 0.3)
+    monkeypatch.setattr(cluster_module, "_LOOKED_AFTER", 0.1)
+    plan = plan_blocks(as_sampler(LOOPED), 0.0, 1.0, 0, None)
+    with cluster(tmp_path, 1) as (_, (_, worker)), joblib.parallel_config("dask", wait_for_workers_timeout=0.1):
+        results = spread(plan, [DrawBlock("x", number, 5) for number in range(20)])
+        next(results)
+        worker.kill()
+        with pytest.raises(MechanismError, match="has had no worker"):
+            list(results)
+
+
+def test_lost_noise_that_cannot_be_drawn_again_ends_the_audit(tmp_path):
+    """Its worker dies at outputs that it does not like: what is left would be other noise."""
+
+    def picky(dataset, rng):
+        output = dataset + np.random.default_rng().laplace()
+        if output > 8.0 and os.getpid() != home:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return output
+
+    home = HERE
+    with (
+        cluster(tmp_path, 3),
+        joblib.parallel_config("dask"),
+        pytest.raises(MechanismError, match=r"was lost that had drawn block.*whose noise does not come from `rng`"),
+    ):
+        audited(picky)
+
+
+def test_what_has_come_back_is_not_drawn_again(tmp_path):
+    """A worker dies when most is done; the other takes over what is left."""
+    drawn = tmp_path / "drawn"
+    drawn.write_text("")
+
+    def noted(dataset, size, rng, path=str(drawn)):
+        with open(path, "a") as file:
+            file.write("x")
+        time.sleep(0.01)
+        return dataset + rng.laplace(size=size)
+
+    plan = plan_blocks(as_sampler(noted), 0.0, 1.0, 0, None)
+    tasks = [DrawBlock("x", number, 5) for number in range(60)]
+    before = len(drawn.read_text())
+    with cluster(tmp_path, 2) as (_, (_, first, _)), joblib.parallel_config("dask"):
+        for count, _ in enumerate(spread(plan, tasks)):
+            if count == 40:
+                first.kill()
+    assert len(drawn.read_text()) - before <= 60 + 2 + 12  # and two to see whether it can be drawn again, and some lost
+
+
+def test_other_versions_are_refused(two_workers, monkeypatch):
+    monkeypatch.setattr("dpaudit.audit.workers.versions", lambda: (("numpy", "0.1"),))
+    with joblib.parallel_config("dask"), pytest.raises(MechanismError, match="a worker of the cluster has other vers"):
+        audited(runs=30_000)

@@ -1,0 +1,237 @@
+"""What an object is, as a hash that is the same in every process: by its content and its code, never by its place.
+
+A store goes on with blocks that were drawn before. So it has to know a mechanism again, with the parameters,
+attributes, closures, variables and helpers that decide what it draws, and a dataset to its last digit.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import struct
+import sys
+import sysconfig
+from collections.abc import Iterable
+from enum import Enum
+from pathlib import Path
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any
+
+import numpy as np
+
+from .datasets import is_graph
+
+_OWN_NAME = __name__.partition(".")[0]
+_PLACES = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+_PLAIN = (bool, int, float, complex, str, bytes)
+_PASSED = (GetSetDescriptorType, MemberDescriptorType)  # of a class with slots: their names are in its annotations
+
+
+def identity(value: Any) -> tuple[str, tuple[str, ...]]:
+    """A hash of an object, and the types in it that could not be looked into, such as of a C library's objects.
+
+    Functions and classes of the user's own are hashed by their code and by all that it names; those of installed
+    libraries by name and version. An object may say what it is by a method `__audit_identity__`.
+
+    Examples
+    --------
+    >>> identity([1.0, "a"]) == identity([1.0, "a"]), identity([1.0, "a"]) == identity([1.0, "b"])
+    (True, False)
+    >>> from functools import partial
+    >>> identity(partial(pow, 2))[0] == identity(partial(pow, 3))[0]
+    False
+    """
+    walk = _Walk()
+    walk.add(value)
+    return walk.hash.hexdigest(), tuple(sorted(walk.opaque))
+
+
+def is_library(module: ModuleType) -> bool:
+    """Whether a module is of Python, of this library or installed, and not the user's own."""
+    name = module.__name__.partition(".")[0]
+    if name in (_OWN_NAME, "builtins") or name in sys.stdlib_module_names:
+        return True
+    file = getattr(module, "__file__", None)
+    if file is None:
+        return name != "__main__"
+    return any(Path(file).resolve().is_relative_to(place) for place in _PLACES)
+
+
+class _Walk:
+    """Goes through an object; each part has a hash of its own, so that equal parts are equal, be they one or two."""
+
+    def __init__(self) -> None:
+        self.hash = _hasher()
+        self.opaque: set[str] = set()
+        self._known: dict[int, tuple[bytes, Any]] = {}  # with the objects, so that no other one gets their place
+        self._above: dict[int, int] = {}  # objects that are being gone through, and their depth
+
+    def put(self, *words: str | bytes) -> None:
+        for word in words:
+            content = word.encode("utf-8", "surrogatepass") if isinstance(word, str) else word
+            self.hash.update(struct.pack("<Q", len(content)) + content)
+
+    def each(self, name: str, values: Iterable[Any]) -> None:
+        found = list(values)
+        self.put(name, str(len(found)))
+        for value in found:
+            self.add(value)
+
+    def add(self, value: Any) -> None:
+        if value is None or (isinstance(value, _PLAIN) and not isinstance(value, Enum)):
+            self.put(type(value).__name__, value if isinstance(value, (str, bytes)) else repr(value))
+        elif id(value) in self._above:
+            self.put("above", str(len(self._above) - self._above[id(value)]))
+        else:
+            if id(value) not in self._known:
+                self._known[id(value)] = (self._part(value), value)
+            self.put(self._known[id(value)][0])
+
+    def _part(self, value: Any) -> bytes:
+        outer, self.hash = self.hash, _hasher()
+        self._above[id(value)] = len(self._above)
+        said = getattr(type(value), "__audit_identity__", None)
+        if said is not None:
+            self.each("said", [type(value), said(value)])
+        else:
+            self.content(value)
+        del self._above[id(value)]
+        inner, self.hash = self.hash, outer
+        return inner.digest()
+
+    def content(self, value: Any) -> None:
+        match value:
+            case np.ndarray() if value.dtype != object:
+                self.put("array", value.dtype.str, str(value.shape), np.ascontiguousarray(value).tobytes())
+            case np.ndarray():
+                self.each(f"array {value.shape}", value.ravel().tolist())
+            case np.generic():
+                self.put("number", value.dtype.str, value.tobytes())
+            case list() | tuple() if type(value) in (list, tuple):
+                self.each(type(value).__name__, value)
+            case MappingProxyType():
+                self.add(dict(value))
+            case dict() if type(value) is dict:
+                self.each("dict", [part for item in value.items() for part in item])
+            case set() | frozenset():
+                self.put(type(value).__name__, *sorted(identity(each)[0] for each in value))
+            case Enum():
+                self.add(type(value))
+                self.put(value.name)
+            case ModuleType():
+                self.module(value)
+            case FunctionType():
+                self.function(value)
+            case MethodType():
+                self.each("method", [value.__func__, value.__self__])
+            case functools.partial():
+                self.each("partial", [value.func, value.args, value.keywords])
+            case BuiltinFunctionType():
+                self.put("builtin", str(value.__module__), value.__qualname__)
+                if not isinstance(value.__self__, ModuleType):
+                    self.add(value.__self__)
+            case type():
+                self.kind(value)
+            case CodeType():
+                self.code(value)
+            case CellType():
+                try:
+                    self.each("cell", [value.cell_contents])
+                except ValueError:  # nothing in it yet
+                    self.put("empty cell")
+            case property():
+                self.each("property", [value.fget, value.fset, value.fdel])
+            case staticmethod() | classmethod():
+                self.each(type(value).__name__, [value.__func__])
+            case functools.cached_property():  # whose lock is no part of it
+                self.each("cached property", [value.func])
+            case _ if is_graph(value):
+                parts = [value.graph, list(value.nodes(data=True)), list(value.edges(data=True))]
+                self.each(f"graph {type(value).__name__}", parts)
+            case _:
+                self.object(value)
+
+    def object(self, value: Any) -> None:
+        """Any other object: what it would be made from again."""
+        self.each("wrapped", [type(value), getattr(value, "__wrapped__", None)])
+        try:
+            made = value.__reduce_ex__(4)
+        except Exception:  # whatever an object says to being copied
+            self.opaque.add(f"{type(value).__module__}.{type(value).__qualname__}")
+            return
+        if isinstance(made, str):
+            self.put(made)
+            return
+        function, arguments, *rest = made
+        state, items, pairs = (*rest, None, None, None)[:3]
+        if isinstance(state, dict):  # without what was only computed from the rest
+            cached = functools.cached_property
+            state = {k: v for k, v in state.items() if not isinstance(getattr(type(value), str(k), None), cached)}
+        self.each("made", [function, arguments, state])
+        self.each("items", [] if items is None else items)
+        self.each("pairs", [] if pairs is None else [part for pair in pairs for part in pair])
+
+    def module(self, module: ModuleType) -> None:
+        """A library by name and version, the user's own by its source: what code names in it is not known."""
+        self.put("module", module.__name__)
+        if is_library(module):
+            top = sys.modules.get(module.__name__.partition(".")[0])
+            self.put(str(getattr(top, "__version__", "")))
+            return
+        file = getattr(module, "__file__", None)
+        if file is not None and Path(file).is_file():
+            self.put(Path(file).read_bytes())
+
+    def function(self, function: FunctionType) -> None:
+        module = sys.modules.get(function.__module__ or "")
+        if module is not None and is_library(module):
+            self.put("function", function.__qualname__)
+            self.add(module)
+            return
+        self.put("function", function.__name__)
+        self.each("with", [function.__defaults__, function.__kwdefaults__, *(function.__closure__ or ())])
+        self.code(function.__code__)
+        for name in sorted(_names_in(function.__code__)):
+            if name in function.__globals__:
+                self.put("variable", name)
+                self.add(function.__globals__[name])
+
+    def code(self, code: CodeType) -> None:
+        self.put("code", code.co_code, *code.co_names, *code.co_varnames)
+        self.each("constants", code.co_consts)
+
+    def kind(self, kind: type) -> None:
+        """A class: of a library by name and version, of the user's own by what it defines."""
+        module = sys.modules.get(kind.__module__)
+        self.put("class", kind.__qualname__)
+        if module is not None and is_library(module):
+            self.add(module)
+            return
+        self.each("bases", kind.__bases__)
+        for name, part in sorted(vars(kind).items()):
+            if not isinstance(part, _PASSED) and name not in ("__dict__", "__weakref__", "__doc__", "__module__"):
+                self.put("part", name)
+                self.add(part)
+
+
+def _hasher() -> hashlib.blake2b:
+    return hashlib.blake2b(digest_size=16)
+
+
+def _names_in(code: CodeType) -> set[str]:
+    """Names of variables that code and the functions defined in it may take from their module."""
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names |= _names_in(constant)
+    return names

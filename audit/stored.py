@@ -1,0 +1,66 @@
+"""What an audit has to have in common with the one that began a store: all that decides what is drawn and counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .conclusion import Settings
+from .errors import StoreError
+from .identity import identity
+from .marks import digest
+from .mechanism import Sampler
+from .provenance import versions
+from .sampling import Plan
+from .tasks import SIDES
+
+
+def sources(sampler: Sampler, x: Any, y: Any) -> dict[str, str]:
+    """The mechanism and the datasets as they are before anything is run, by hashes of their contents.
+
+    Raises
+    ------
+    StoreError
+        For a dataset that cannot be told from another.
+    """
+    found = {}
+    for side, dataset in zip(SIDES, (x, y), strict=True):
+        found[side], opaque = identity(dataset)
+        if opaque:
+            raise StoreError(
+                f"{side} has parts that cannot be told from others ({', '.join(opaque)}), so a store might mix it with "
+                "another dataset; give it as arrays, or let the mechanism make it from something plain.",
+                side=side,
+            )
+    return {"code or parameters": identity(sampler.function)[0]} | found
+
+
+def arrangements(plan: Plan, settings: Settings, runs: int | None, cells: int, *, sequential: bool) -> dict[str, Any]:
+    """All else, in text.
+
+    Raises
+    ------
+    StoreError
+        For a mechanism with state, which would begin anew with noise that was used before.
+    """
+    if plan.is_stateful:
+        raise StoreError(
+            f"{settings.name} keeps state from run to run (a generator, a counter or a cache of its own), which a "
+            "store cannot bring back; draw all noise from `rng`, or audit it without a store.",
+            mechanism=settings.name,
+        )
+    claim = settings.claim
+    return {
+        "mechanism": settings.name,
+        "code": "" if settings.provenance is None else str(settings.provenance),
+        "claim": digest(claim) if len(str(claim)) > 60 else f"{claim} {digest(claim)}",
+        "alpha": settings.alpha,
+        "runs": "as needed" if runs is None else runs,
+        "resolution": settings.resolution,
+        "power": settings.power,
+        "sequential": sequential,
+        "cells": cells,
+        "bits": settings.bits,
+        "seed": settings.seed,
+        "block": plan.block,
+        **{f"version of {name}": version for name, version in versions()},
+    }
