@@ -197,7 +197,7 @@ def check(
         kept = stack.enter_context(Store(store)) if isinstance(store, (str, Path)) else store
         drawn_from = {} if kept is None else sources(sampler, x, y)
         limit = check_block_seconds(block_seconds)
-        plan = plan_blocks(sampler, x, y, settings.seed, jobs, limit, runs=runs, watched=kept is not None)
+        plan = plan_blocks(sampler, x, y, settings.seed, jobs, limit, runs=runs)
         if kept is not None:
             wanted = drawn_from | arrangements(plan, settings, runs, cells, sequential=sequential)
             plan = replace(plan, memory=kept.section(sampler.name, wanted))

@@ -58,49 +58,56 @@ def results_of_cluster(
     TimeoutError
         After `limit`.
     """
-    from distributed import CancelledError, KilledWorker, Queue
+    from distributed import Queue
 
     client = backend.client
     begun = None if is_replayable else Queue(f"dpaudit-{uuid4().hex}", client=client)
     wait = _Wait(client, name, limit, max(_LONELY, backend.wait_for_workers_timeout or 0.0))
-    with backend.retrieval_context(), warnings.catch_warnings():
+    with warnings.catch_warnings():
         # A large dataset is no mistake: workers that come later need it too.
         warnings.filterwarnings("ignore", message="Sending large graph")
         # A task, not scattered data: those are lost with the workers that hold them.
         shared = client.submit(_same, parcel, pure=False)
-        queue = None if begun is None else begun.name
-        futures = {client.submit(work, shared, number, queue, pure=False): words for number, words in enumerate(tasks)}
-        started: set[int] = set()
-        try:
-            for future in futures:
-                future.add_done_callback(wait.done.put)
-            while futures:
+    queue = None if begun is None else begun.name
+    futures = {client.submit(work, shared, number, queue, pure=False): words for number, words in enumerate(tasks)}
+    started: set[int] = set()
+    try:
+        for future in futures:
+            future.add_done_callback(wait.done.put)
+        while futures:
+            with backend.retrieval_context():  # in a task of the cluster: its place is free while this one waits
                 future = wait.next()
-                try:
-                    result = wait.result(future)
-                except KilledWorker as error:
-                    raise MechanismError(
-                        f"every worker of the cluster that ran {futures[future]} of {name} died: it ran out of memory, "
-                        "or the mechanism ended it. Use jobs=1 to see more.",
-                        mechanism=name,
-                    ) from error
-                except CancelledError as error:
-                    raise MechanismError(
-                        f"the cluster's scheduler was lost while it ran {futures[future]} of {name}; start it again, "
-                        "and with store= the audit goes on where it was.",
-                        mechanism=name,
-                    ) from error
-                if begun is not None:
-                    _refuse_second_starts(begun, started, tasks, name)
-                # Let go of, or it would be run again if its worker died later.
-                del futures[future]
-                future.release()
-                yield result
-        finally:
-            if client.status == "running":
-                client.cancel([shared, *futures])
-                if begun is not None:
-                    begun.close()
+                result = _result(wait, future, futures[future], name)
+            if begun is not None:
+                _refuse_second_starts(begun, started, tasks, name)
+            # Let go of, or it would be run again if its worker died later.
+            del futures[future]
+            future.release()
+            yield result
+    finally:
+        if client.status == "running":
+            client.cancel([shared, *futures])
+            if begun is not None:
+                begun.close()
+
+
+def _result(wait: _Wait, future: Any, words: str, name: str) -> Parcel:
+    from distributed import CancelledError, KilledWorker
+
+    try:
+        return wait.result(future)
+    except KilledWorker as error:
+        raise MechanismError(
+            f"every worker of the cluster that ran {words} of {name} died: it ran out of memory, or the mechanism "
+            "ended it. Use jobs=1 to see more.",
+            mechanism=name,
+        ) from error
+    except CancelledError as error:
+        raise MechanismError(
+            f"the cluster's scheduler was lost while it ran {words} of {name}; start it again, and with store= the "
+            "audit goes on where it was.",
+            mechanism=name,
+        ) from error
 
 
 def _same(parcel: Parcel) -> Parcel:
@@ -144,11 +151,11 @@ class _Wait:
             except Empty:
                 self._look()
 
-    def result(self, future: Any) -> Any:
+    def result(self, future: Any) -> Parcel:
         """A future's result; its worker may die before it is fetched, and then it is made again."""
         while True:
             try:
-                result = future.result(timeout=self._patience())
+                result: Parcel = future.result(timeout=self._patience())
             except TimeoutError:
                 self._look()
             else:

@@ -34,6 +34,8 @@ from .datasets import is_graph
 _OWN_NAME = __name__.partition(".")[0]
 _PLACES = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 _PLAIN = (bool, int, float, complex, str, bytes)
+_DEPTH = 3  # of lists in lists whose repr is looked at whole, which is quicker
+_NO_CONTENT = {"__dict__", "__weakref__", "__doc__", "__module__", "__firstlineno__", "__static_attributes__"}
 _PASSED = (GetSetDescriptorType, MemberDescriptorType)  # of a class with slots: their names are in its annotations
 
 
@@ -117,6 +119,8 @@ class _Walk:
                 self.each(f"array {value.shape}", value.ravel().tolist())
             case np.generic():
                 self.put("number", value.dtype.str, value.tobytes())
+            case list() | tuple() if _is_plain(value, _DEPTH):
+                self.put("plain", repr(value))
             case list() | tuple() if type(value) in (list, tuple):
                 self.each(type(value).__name__, value)
             case MappingProxyType():
@@ -219,9 +223,17 @@ class _Walk:
             return
         self.each("bases", kind.__bases__)
         for name, part in sorted(vars(kind).items()):
-            if not isinstance(part, _PASSED) and name not in ("__dict__", "__weakref__", "__doc__", "__module__"):
+            if not isinstance(part, _PASSED) and name not in _NO_CONTENT:
                 self.put("part", name)
                 self.add(part)
+
+
+def _is_plain(value: Any, depth: int) -> bool:
+    """Whether `repr` says all of it: numbers, texts, and lists and tuples of these."""
+    kind = type(value)
+    if kind is list or kind is tuple:
+        return depth > 0 and all(_is_plain(each, depth - 1) for each in value)
+    return value is None or kind in _PLAIN
 
 
 def _hasher() -> hashlib.blake2b:

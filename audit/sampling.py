@@ -20,7 +20,7 @@ from .inference.sequential import NO_PAIRS, JointCounts
 from .mechanism import Sampler, as_sampler
 from .outputs import Outputs
 from .tasks import SIDES, AnyTask, CountBlocks, CountPairs, DrawBlock, Events, Phase, Shapes, Side
-from .workers import shares_memory, spread
+from .workers import spread
 
 _PHASES: tuple[Phase, ...] = ("pilot", "main")
 _FATES = tuple(each.name for each in fields(JointCounts))
@@ -117,7 +117,6 @@ def plan_blocks(
     block_seconds: float | None = None,
     *,
     runs: int | None = None,
-    watched: bool = False,
 ) -> Plan:
     """The plan for a sampler; the size of its blocks follows from the shape of one output, drawn here, and from `runs`.
 
@@ -125,14 +124,11 @@ def plan_blocks(
     ----------
     runs : int, optional
         Of the audit, on each dataset, where they are known.
-    watched : bool
-        Whether state that a run leaves behind matters also where workers share memory.
     """
     one = Plan(sampler, x, y, seed, 1, 1, block_seconds)
-    matters = watched or not shares_memory(one.prefers)
-    before = identity(sampler.function)[0] if matters else ""
+    before = identity(sampler.function)
     ((_, first),) = _run(one, [DrawBlock("x", 0, 1)])
-    is_stateful = matters and before != identity(sampler.function)[0]
+    is_stateful = before != identity(sampler.function)
     width = max(first.shape[1], 1) if first.ndim == 2 else 1
     looped = _MOST_LOOPED if runs is None else min(max(runs // _LOOPED_BLOCKS, _LEAST_LOOPED), _MOST_LOOPED)
     block = max(256, _BLOCK_NUMBERS // width) if sampler.is_block else looped

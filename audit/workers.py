@@ -6,6 +6,7 @@ import multiprocessing
 import random
 import signal
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from multiprocessing.pool import ThreadPool
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _SHOWN = 4  # tasks that a message names
 _PROBED = 32  # runs that are drawn twice
+# From so many tasks and seconds of work processes are worth their start; bytes of a plan of which each has a copy.
+_MANY, _LONG, _LARGE = 64, 3.0, 1 << 25
 
 
 def shares_memory(prefers: Literal["threads", "processes"]) -> bool:
@@ -89,14 +92,40 @@ def _results(plan: Plan, tasks: Sequence[Task], limit: float | None) -> Iterator
         ):
             yield result.open()
         return
-    parallel = joblib.Parallel(n_jobs=jobs, prefer=plan.prefers, return_as="generator_unordered", timeout=limit)
-    if is_here:
-        yield from parallel(joblib.delayed(_done)(plan, *numbered) for numbered in enumerate(tasks))
+    numbered = list(enumerate(tasks))
+    sent: Parcel | None = None
+    if not is_here:
+        sent = pack(plan, owners, name)
+    elif len(tasks) >= _MANY:
+        started = time.perf_counter()
+        yield next(_timed(plan, tasks, limit)) if limit is not None else _done(plan, *numbered[0])
+        del numbered[0]
+        if (time.perf_counter() - started) * len(tasks) > _LONG:
+            sent = _for_processes(plan, owners)
+    options = {"n_jobs": jobs, "return_as": "generator_unordered", "timeout": limit}
+    if sent is None:
+        parallel = joblib.Parallel(prefer="threads", **options)
+        yield from parallel(joblib.delayed(_done)(plan, *each) for each in numbered)
         return
-    parcel = pack(plan, owners, name)
-    parts = (pack(numbered, [*owners, *numbered[1].owners], name) for numbered in enumerate(tasks))
-    for result in parallel(joblib.delayed(_in_process)(parcel, part) for part in parts):
+    parallel = joblib.Parallel(prefer="processes", **options)
+    parts = (pack(each, [*owners, *each[1].owners], name) for each in numbered)
+    for result in parallel(joblib.delayed(_in_process)(sent, part) for part in parts):
         yield result.open()
+
+
+def _for_processes(plan: Plan, owners: list[Any]) -> Parcel | None:
+    """The plan of a long audit for worker processes, where threads would do but nobody has asked for them.
+
+    Threads take turns at every call of numpy's, and on two cores draw hardly faster than one. None where a mechanism
+    carries state, cannot be sent, or is so large that copies of it may be too much.
+    """
+    if plan.is_stateful or shares_memory("processes"):
+        return None
+    try:
+        parcel = pack(plan, owners, plan.sampler.name)
+    except MechanismError:
+        return None
+    return parcel if len(parcel.content) <= _LARGE else None
 
 
 def _timed(plan: Plan, tasks: Sequence[Task], limit: float) -> Iterator[tuple[int, Any]]:

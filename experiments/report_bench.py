@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +81,7 @@ def _measured(effort: Effort, audits: int, form: str, former: Row | None) -> Ite
 
 def _opened(text: str) -> dict[str, Any]:
     """Seconds to open a page, complaints and requests; nothing where there is no browser."""
-    if browser_path() is None:
+    if browser_path() is None or find_spec("playwright") is None:
         return {}
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         path = Path(folder) / "report.html"

@@ -29,8 +29,8 @@ def store_for(folder: Path, *, is_resumed: bool) -> Iterator[Store]:
     path = folder / FILE
     if is_resumed and not path.exists():
         raise OptionError(
-            f"there is nothing to resume in {folder}: what was finished there has no {FILE} any more, and what was "
-            "never begun has none yet; leave --resume out."
+            f"there is nothing to resume in {folder}: it has no {FILE}, which goes away when the work is finished; "
+            "leave --resume out."
         )
     if not is_resumed and path.exists():
         raise OptionError(

@@ -8,6 +8,7 @@ import joblib
 import numpy as np
 import pytest
 
+from dpaudit.audit import workers
 from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.events import Intervals, Outcomes
 from dpaudit.audit.marks import fingerprint
@@ -209,3 +210,46 @@ def test_fingerprints_tell_blocks_apart():
     assert fingerprint(block) != fingerprint(block[1:])
     objects = np.array([None, ("a", 1), "b"], dtype=object)
     assert fingerprint(objects) == fingerprint(objects.copy()) != fingerprint(objects[::-1])
+
+
+@pytest.fixture
+def long_at_once(monkeypatch):
+    """As if every phase of a few tasks took long; gives what was sent to processes."""
+    sent = []
+    monkeypatch.setattr("dpaudit.audit.workers._MANY", 2)
+    monkeypatch.setattr("dpaudit.audit.workers._LONG", 0.0)
+    real = workers._for_processes
+
+    def noted(plan, owners):
+        sent.append(real(plan, owners))
+        return sent[-1]
+
+    monkeypatch.setattr(workers, "_for_processes", noted)
+    return sent
+
+
+def test_long_audits_of_block_samplers_use_processes_and_give_the_same(long_at_once):
+    assert counted(noisy, 600_000, jobs=2) == counted(noisy, 600_000, jobs=1)
+    assert [parcel is not None for parcel in long_at_once] == [True]
+
+
+def test_threads_stay_where_they_are_asked_for_or_needed(long_at_once, monkeypatch):
+    with joblib.parallel_config("threading", n_jobs=2):
+        assert counted(noisy, 600_000, jobs=None) == counted(noisy, 600_000, jobs=1)
+    lock = threading.Lock()
+
+    def unsent(dataset, size, rng):
+        with lock:
+            return dataset + rng.normal(size=size)
+
+    kept = []
+
+    def stateful(dataset, size, rng):
+        kept.append(size)
+        return dataset + rng.normal(size=size)
+
+    for mechanism in (unsent, stateful):
+        assert counted(mechanism, 600_000, jobs=2) == counted(noisy, 600_000, jobs=1)
+    monkeypatch.setattr(workers, "_LARGE", 10)
+    assert counted(noisy, 600_000, jobs=2) == counted(noisy, 600_000, jobs=1)
+    assert long_at_once == [None] * 4

@@ -124,7 +124,11 @@ def test_state_is_what_a_run_changes(mechanism, is_stateful):
 
 
 def test_threads_share_an_object_and_its_state():
-    assert not plan_blocks(as_sampler(BlockOwn()), 0.0, 1.0, 0, 2).is_stateful
+    """So it may have any, and is drawn by all of them, and by no process."""
+    result = check(BlockOwn(), 0.0, 1.0, claim=PureDP(1.0), runs=600_000, jobs=2, alpha=1e-6)
+    assert plan_blocks(as_sampler(BlockOwn()), 0.0, 1.0, 0, 2).is_stateful
+    assert "one process" not in str(result)
+    assert not result.is_refuted
 
 
 @pytest.mark.parametrize("sequential", [False, True])

@@ -35,7 +35,8 @@ def test_all_pages_are_measured(tmp_path, parts, all_met):
     )
     assert met is all_met
     assert [path.name for path in sorted(tmp_path.glob("*.json"))] == sorted(f"{p.page.name}-quick.json" for p in parts)
-    assert sum("Table" in text for text in shown) == sum(len(part.page.benches) for part in parts) == len(watched)
+    measured = [line for line in watched if "left out" not in line]
+    assert sum("Table" in text for text in shown) == sum(len(part.page.benches) for part in parts) == len(measured)
     assert "cost of an audit" in shown[-1]
 
 
