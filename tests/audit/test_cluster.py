@@ -123,8 +123,10 @@ def test_a_block_that_raises_is_named(two_workers):
         audited(RAISING, runs=10_000_000)
 
 
-def test_a_block_that_hangs_is_named(two_workers):
+def test_a_block_that_hangs_is_named(tmp_path):
+    """On a cluster of its own: dask leaves a worker to what hangs in it."""
     with (
+        cluster(tmp_path, 1),
         joblib.parallel_config("dask"),
         pytest.raises(MechanismError, match=r"longer than 0\.2 seconds.*block 0 of the"),
     ):
