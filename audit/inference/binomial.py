@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, ndtr
 
 Array = npt.NDArray[np.float64]
@@ -92,8 +93,7 @@ def _summed_tail(hits: Array, runs: int, p: Array, p_complement: Array) -> Array
     span = np.arange(base, first.max() + width - 1)
     if len(span) <= 4 * hits.size + 10**6:
         log_choose = np.concatenate([[0.0], np.cumsum(np.log((runs - span) / (span + 1.0)))])
-        index = (first - base).astype(np.int64)[:, None] + np.arange(width)
-        log_weight = log_choose[index]
+        log_weight = sliding_window_view(log_choose, width)[(first - base).astype(np.int64)]
         log_weight -= log_choose[np.clip(np.floor(mean) - base, 0, len(span)).astype(np.int64)][:, None]
     else:  # rows far apart: a table for each
         k = first[:, None] + np.arange(width - 1)
@@ -102,12 +102,14 @@ def _summed_tail(hits: Array, runs: int, p: Array, p_complement: Array) -> Array
     logit = np.log(np.maximum(p, tiny)) - np.log(np.maximum(p_complement, tiny))
     log_weight += (np.arange(width) - (np.floor(mean) - first)[:, None]) * logit[:, None]
     log_weight -= log_weight.max(axis=1, keepdims=True)
-    weight = np.exp(log_weight)
-    tail = np.cumsum(weight[:, ::-1], axis=1)[:, ::-1]
+    weight = np.exp(log_weight, out=log_weight)
+    from_above = np.cumsum(weight[:, ::-1], axis=1)
+    outcomes = np.clip(first[:, None] + width - hits, 0, width).astype(np.int64)  # at or above the hits
+    found: Array = np.take_along_axis(from_above, np.maximum(outcomes - 1, 0), axis=1)
+    found[outcomes == 0] = 0.0
     # Dividing by the mass that was summed, not by 1, only enlarges.
-    tail = np.concatenate([tail / tail[:, :1] + _REST, np.full((len(p), 1), _REST)], axis=1)
-    column = np.clip(hits - first[:, None], 0, width).astype(np.int64)
-    found: Array = np.take_along_axis(tail, column, axis=1)
+    found /= from_above[:, -1:]
+    found += _REST
     return np.where(hits < first[:, None], 1.0, found)
 
 
