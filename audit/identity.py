@@ -35,8 +35,8 @@ _OWN_NAME = __name__.partition(".")[0]
 _PLACES = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 _PLAIN = (bool, int, float, complex, str, bytes)
 _DEPTH = 3  # of lists in lists whose repr is looked at whole, which is quicker
-_NO_CONTENT = {"__dict__", "__weakref__", "__doc__", "__module__", "__firstlineno__", "__static_attributes__"}
-_PASSED = (GetSetDescriptorType, MemberDescriptorType)  # of a class with slots: their names are in its annotations
+_SLOTS = (GetSetDescriptorType, MemberDescriptorType)
+_BEHAVIOUR = (FunctionType, staticmethod, classmethod, property)
 
 
 def identity(value: Any) -> tuple[str, tuple[str, ...]]:
@@ -223,7 +223,9 @@ class _Walk:
             return
         self.each("bases", kind.__bases__)
         for name, part in sorted(vars(kind).items()):
-            if not isinstance(part, _PASSED) and name not in _NO_CONTENT:
+            # What Python and its libraries keep in a class has names like __slotnames__, and comes and goes.
+            is_kept = name.startswith("__") or name == "_abc_impl"
+            if isinstance(part, _BEHAVIOUR) or not (is_kept or isinstance(part, _SLOTS)):
                 self.put("part", name)
                 self.add(part)
 

@@ -56,7 +56,8 @@ def test_what_was_saved_before_is_whole(tmp_path, pages):
         store.section("it", {}).keep("first", [1])
     pages.append(6)
     store = Store(tmp_path)
-    store.section("it", {}).keep("second", np.zeros(1_000_000))
+    with pytest.raises(StoreError, match=FULL):
+        store.section("it", {}).keep("second", np.zeros(1_000_000))
     with pytest.raises(StoreError, match=FULL):
         store.close()
     pages.clear()

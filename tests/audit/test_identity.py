@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
 import subprocess
@@ -122,6 +123,17 @@ def test_what_was_computed_from_the_rest_changes_nothing():
     assert own.computed.sum() == 3
     assert len(made.nodes) == len(made.adj) == 2
     assert (identity(own), identity(made)) == before
+
+
+def test_what_python_keeps_in_a_class_changes_nothing():
+    """The first copy of an object leaves `__slotnames__` in its class."""
+    made = defined("class f:\n    scale = 2.0\n    def __call__(self, d, rng): return d + self.scale")()
+    before = identity(made)
+    copy.copy(made)
+    assert "__slotnames__" in vars(type(made))
+    assert identity(made) == before
+    type(made).scale = 3.0
+    assert identity(made) != before
 
 
 def test_circles_end():
