@@ -53,6 +53,7 @@ def drawn(dataset, size, rng, *, scale=1.0):
 
 def defined(source, **variables):
     """A function from its text, with the module's variables that it names."""
+    variables["__name__"] = "a_module_of_the_users_own"
     exec(source, variables)
     return variables["f"]
 
