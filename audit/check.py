@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -40,7 +39,7 @@ from .sampling import Plan, plan_blocks
 from .sequential import Look
 from .sizing import runs_for
 from .stated import stated
-from .store import Store, StorePart
+from .store import Store, StorePart, opened
 from .stored import arrangements, sources
 from .verdicts import AuditResult, Pair
 
@@ -192,9 +191,7 @@ def check(
     cells = check_cells(cells, sequential)
     runs = None if runs is None else check_runs(runs)
     snapshot = take_snapshot(x, y)
-    with ExitStack() as stack:
-        # Before the first run, so that a folder that cannot be used costs none.
-        kept = stack.enter_context(Store(store)) if isinstance(store, (str, Path)) else store
+    with opened(store) as kept:  # before the first run, so that a folder that cannot be used costs none
         drawn_from = {} if kept is None else sources(sampler, x, y)
         limit = check_block_seconds(block_seconds)
         plan = plan_blocks(sampler, x, y, settings.seed, jobs, limit, runs=runs)

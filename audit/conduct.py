@@ -15,7 +15,7 @@ from .health import HealthCheck, examine
 from .inference.counts import Counts
 from .inference.sequential import sequential_resolution
 from .measure import as_cell_counts
-from .outputs import Outputs, are_equal, merge
+from .outputs import merge
 from .pilot import pilot_notes, run_pilot
 from .provenance import versions
 from .sampling import Plan, count_hits, shapes_of
@@ -23,7 +23,6 @@ from .sequential import Look, late_batches, run_sequentially
 from .sketches import sketch
 from .verdicts import CELL_SHARE, AuditResult
 
-_REPEATED = 20  # runs of a function of a single run that are repeated, to see whether it has randomness of its own
 _RUNS_IN_TIME = 10**10  # where the time ends the audit
 
 
@@ -38,7 +37,7 @@ def check_fixed(
     """The audit of a fixed number of runs: the pilot chooses an event, the rest is counted and tested once."""
     started = time.perf_counter()
     pilot = run_pilot(plan, settings.claim, runs, settings.alpha, bits=settings.bits is True)
-    is_replayable = _repeats(plan, pilot.blocks_x[0])
+    is_replayable = plan.repeats("x", pilot.blocks_x[0])
     if progress is not None:
         progress(2 * pilot.runs)
     sampled = time.perf_counter()
@@ -111,7 +110,7 @@ def check_sequentially(
         runs=done.runs,
         pilot_runs=course.learned_from,
         seed=settings.seed,
-        is_replayable=_repeats(plan, course.blocks_x[0]),
+        is_replayable=plan.repeats("x", course.blocks_x[0]),
         findings=findings,
         notes=pilot_notes(x, y, runs="runs"),
         sketch=sketch(x, y),
@@ -138,9 +137,3 @@ def _resolution(settings: Settings, choice: Choice, counts: Counts) -> float:
     rate = (directed.hits_y + 0.5) / (directed.runs_y + 1.0)
     sizes = late_batches(counts.runs_x)
     return sequential_resolution(claim, sizes, rate, alpha=settings.alpha, power=settings.power)
-
-
-def _repeats(plan: Plan, block: Outputs) -> bool:
-    """Whether drawing the first block again gives the same outputs: a seed then fixes the audit."""
-    size = len(block) if plan.sampler.is_block else min(len(block), _REPEATED)  # a loop begins as a longer one does
-    return are_equal(plan.draw("pilot", "x", 0, size), block[:size])

@@ -12,13 +12,15 @@ import numpy as np
 
 from .adjacency import Adjacency
 from .claims import Claim
-from .errors import AuditError
+from .errors import AuditError, StoreError
 from .mechanism import Sampler
 from .merits import merits
 from .outputs import Outputs, merge
 from .pairs import Candidate, PairSource, reason_against
 from .pilot import check_blocks, refuse_if_all_raised
 from .sampling import Plan, draw_pilot, plan_blocks
+from .store import Store, StorePart
+from .stored import sources, terms
 
 PairCheck = Callable[[Any, Any, float], Any]
 
@@ -52,6 +54,8 @@ class Judge:
         Called with the number of runs just finished.
     bits : bool
         Whether the audit to come looks at low bits as well.
+    store : Store or StorePart, optional
+        Keeps what is drawn.
     """
 
     sampler: Sampler
@@ -62,6 +66,17 @@ class Judge:
     jobs: int | None
     progress: Callable[[int], None] | None = None
     bits: bool = False
+    store: Store | StorePart | None = None
+
+    def plan(self, candidate: Candidate, number: int) -> Plan:
+        """How the pilots of a candidate are drawn, under a number that is no other's."""
+        x, y, seed = candidate.x, candidate.y, derived_seed(self.seed, _TRIALS, number)
+        if self.store is None:
+            return plan_blocks(self.sampler, x, y, seed, self.jobs)
+        drawn_from = sources(self.sampler, x, y)
+        plan = plan_blocks(self.sampler, x, y, seed, self.jobs)
+        name = f"{self.sampler.name}, pair {number + 1} of the search"
+        return replace(plan, memory=self.store.section(name, drawn_from | terms(plan)))
 
 
 @dataclass(slots=True, eq=False)
@@ -96,8 +111,7 @@ class Trial:
         more = pilot - self.runs
         try:
             if self.plan is None:
-                seed = derived_seed(judge.seed, _TRIALS, self.number)
-                self.plan = plan_blocks(judge.sampler, self.candidate.x, self.candidate.y, seed, judge.jobs)
+                self.plan = judge.plan(self.candidate, self.number)
             blocks_x, blocks_y = draw_pilot(self.plan, more, first_block=len(self.blocks_x))
             self.runs = pilot
             self.blocks_x += blocks_x
@@ -105,6 +119,8 @@ class Trial:
             check_blocks(self.blocks_x, self.blocks_y, judge.sampler.is_block, judge.sampler.name)
             x, y = merge(self.blocks_x, self.blocks_y)
             refuse_if_all_raised(self.plan, x, y)
+        except StoreError:  # the pair is not to blame
+            raise
         except AuditError as error:
             self.error = str(error)
             self.forget()

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from .datasets import is_graph
+from .provenance import package_of, words_of
 
 _OWN_NAME = __name__.partition(".")[0]
 _PLACES = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))
@@ -39,11 +40,11 @@ _SLOTS = (GetSetDescriptorType, MemberDescriptorType)
 _BEHAVIOUR = (FunctionType, staticmethod, classmethod, property)
 
 
-def identity(value: Any) -> tuple[str, tuple[str, ...]]:
+def identity(value: Any, package: str = "") -> tuple[str, tuple[str, ...]]:
     """A hash of an object, and the types in it that could not be looked into, such as of a C library's objects.
 
     Functions and classes of the user's own are hashed by their code and by all that it names; those of installed
-    libraries by name and version. An object may say what it is by a method `__audit_identity__`.
+    libraries, but for `package`, by name and version. An object may say what it is by a method `__audit_identity__`.
 
     Examples
     --------
@@ -53,7 +54,7 @@ def identity(value: Any) -> tuple[str, tuple[str, ...]]:
     >>> identity(partial(pow, 2))[0] == identity(partial(pow, 3))[0]
     False
     """
-    walk = _Walk()
+    walk = _Walk(package)
     walk.add(value)
     return walk.hash.hexdigest(), tuple(sorted(walk.opaque))
 
@@ -72,16 +73,18 @@ def is_library(module: ModuleType) -> bool:
 class _Walk:
     """Goes through an object; each part has a hash of its own, so that equal parts are equal, be they one or two."""
 
-    def __init__(self) -> None:
+    def __init__(self, own: str) -> None:
+        self.own = own  # name of a package whose code is looked at although it is installed
         self.hash = _hasher()
         self.opaque: set[str] = set()
         self._known: dict[int, tuple[bytes, Any]] = {}  # with the objects, so that no other one gets their place
         self._above: dict[int, int] = {}  # objects that are being gone through, and their depth
 
-    def put(self, *words: str | bytes) -> None:
+    def put(self, *words: str | bytes | memoryview) -> None:
         for word in words:
             content = word.encode("utf-8", "surrogatepass") if isinstance(word, str) else word
-            self.hash.update(struct.pack("<Q", len(content)) + content)
+            self.hash.update(struct.pack("<Q", len(content)))
+            self.hash.update(content)
 
     def each(self, name: str, values: Iterable[Any]) -> None:
         found = list(values)
@@ -90,7 +93,7 @@ class _Walk:
             self.add(value)
 
     def add(self, value: Any) -> None:
-        if value is None or (isinstance(value, _PLAIN) and not isinstance(value, Enum)):
+        if value is None or type(value) in _PLAIN:
             self.put(type(value).__name__, value if isinstance(value, (str, bytes)) else repr(value))
         elif id(value) in self._above:
             self.put("above", str(len(self._above) - self._above[id(value)]))
@@ -102,19 +105,24 @@ class _Walk:
     def _part(self, value: Any) -> bytes:
         outer, self.hash = self.hash, _hasher()
         self._above[id(value)] = len(self._above)
-        said = getattr(type(value), "__audit_identity__", None)
-        if said is not None:
-            self.each("said", [type(value), said(value)])
-        else:
-            self.content(value)
-        del self._above[id(value)]
-        inner, self.hash = self.hash, outer
+        try:
+            said = getattr(type(value), "__audit_identity__", None)
+            if said is not None:
+                self.each("said", [type(value), said(value)])
+            else:
+                self.content(value)
+        except Exception:  # whatever an object says to being looked into or copied, and what is nested too deeply
+            self.opaque.add(f"{type(value).__module__}.{type(value).__qualname__}")
+        finally:
+            del self._above[id(value)]
+            inner, self.hash = self.hash, outer
         return inner.digest()
 
     def content(self, value: Any) -> None:
         match value:
             case np.ndarray() if value.dtype != object:
-                self.put("array", value.dtype.str, str(value.shape), np.ascontiguousarray(value).tobytes())
+                plain = np.ascontiguousarray(value).reshape(-1)
+                self.put("array", value.dtype.str, str(value.shape), plain.view(np.uint8).data)
             case np.ndarray():
                 self.each(f"array {value.shape}", value.ravel().tolist())
             case np.generic():
@@ -147,7 +155,7 @@ class _Walk:
             case type():
                 self.kind(value)
             case CodeType():
-                self.code(value)
+                self.put("code", words_of(value))
             case CellType():
                 try:
                     self.each("cell", [value.cell_contents])
@@ -168,11 +176,7 @@ class _Walk:
     def object(self, value: Any) -> None:
         """Any other object: what it would be made from again."""
         self.each("wrapped", [type(value), getattr(value, "__wrapped__", None)])
-        try:
-            made = value.__reduce_ex__(4)
-        except Exception:  # whatever an object says to being copied
-            self.opaque.add(f"{type(value).__module__}.{type(value).__qualname__}")
-            return
+        made = value.__reduce_ex__(4)
         if isinstance(made, str):
             self.put(made)
             return
@@ -185,41 +189,39 @@ class _Walk:
         self.each("items", [] if items is None else items)
         self.each("pairs", [] if pairs is None else [part for pair in pairs for part in pair])
 
+    def is_foreign(self, name: str | None) -> bool:
+        """Whether what belongs to a module of this name is known by name and version."""
+        module = sys.modules.get(name or "")
+        if module is None or not is_library(module):
+            return False
+        top = module.__name__.partition(".")[0]
+        return top != self.own or top in (_OWN_NAME, *sys.stdlib_module_names)
+
     def module(self, module: ModuleType) -> None:
-        """A library by name and version, the user's own by its source: what code names in it is not known."""
+        """The user's own by its source: what code takes from it is not known."""
         self.put("module", module.__name__)
-        if is_library(module):
-            top = sys.modules.get(module.__name__.partition(".")[0])
-            self.put(str(getattr(top, "__version__", "")))
-            return
         file = getattr(module, "__file__", None)
-        if file is not None and Path(file).is_file():
+        if self.is_foreign(module.__name__):
+            self.put(package_of(module.__name__))
+        elif file is not None and Path(file).is_file():
             self.put(Path(file).read_bytes())
 
     def function(self, function: FunctionType) -> None:
-        module = sys.modules.get(function.__module__ or "")
-        if module is not None and is_library(module):
-            self.put("function", function.__qualname__)
-            self.add(module)
+        self.put("function", function.__qualname__)
+        if self.is_foreign(function.__module__):
+            self.put(str(function.__module__), package_of(str(function.__module__)))
             return
-        self.put("function", function.__name__)
         self.each("with", [function.__defaults__, function.__kwdefaults__, *(function.__closure__ or ())])
-        self.code(function.__code__)
+        self.put("code", words_of(function.__code__))
         for name in sorted(_names_in(function.__code__)):
             if name in function.__globals__:
                 self.put("variable", name)
                 self.add(function.__globals__[name])
 
-    def code(self, code: CodeType) -> None:
-        self.put("code", code.co_code, *code.co_names, *code.co_varnames)
-        self.each("constants", code.co_consts)
-
     def kind(self, kind: type) -> None:
-        """A class: of a library by name and version, of the user's own by what it defines."""
-        module = sys.modules.get(kind.__module__)
         self.put("class", kind.__qualname__)
-        if module is not None and is_library(module):
-            self.add(module)
+        if self.is_foreign(kind.__module__):
+            self.put(kind.__module__, package_of(kind.__module__))
             return
         self.each("bases", kind.__bases__)
         for name, part in sorted(vars(kind).items()):

@@ -68,11 +68,11 @@ def provenance_of(mechanism: Any) -> Provenance:
         kind = mechanism if inspect.isclass(mechanism) or inspect.isbuiltin(mechanism) else type(mechanism)
         module, name = str(getattr(kind, "__module__", None) or "builtins"), str(kind.__qualname__)
         codes = list(_codes_of(kind)) if inspect.isclass(kind) else []
-    return Provenance(where=f"{module}:{name}", package=_package(module), fingerprint=_fingerprint(codes))
+    return Provenance(where=f"{module}:{name}", package=package_of(module), fingerprint=_fingerprint(codes))
 
 
 @functools.cache
-def _package(module: str) -> str:
+def package_of(module: str) -> str:
     """The distribution of a module where it has the module's first name, or else the module's own version."""
     top = module.partition(".")[0]
     if top in sys.stdlib_module_names:
@@ -95,12 +95,12 @@ def _codes_of(kind: type) -> Iterator[CodeType]:
 def _fingerprint(codes: list[CodeType]) -> str:
     if not codes:
         return ""
-    return hashlib.sha256("\n".join(map(_words_of, codes)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return hashlib.sha256("\n".join(map(words_of, codes)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _words_of(code: CodeType) -> str:
+def words_of(code: CodeType) -> str:
     """All that a piece of code does, as text that is the same in every process."""
-    constants = [_words_of(each) if isinstance(each, CodeType) else _constant(each) for each in code.co_consts]
+    constants = [words_of(each) if isinstance(each, CodeType) else _constant(each) for each in code.co_consts]
     return repr((code.co_qualname, code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants))
 
 

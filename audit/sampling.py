@@ -18,7 +18,7 @@ from .events import Event
 from .identity import identity
 from .inference.sequential import NO_PAIRS, JointCounts
 from .mechanism import Sampler, as_sampler
-from .outputs import Outputs
+from .outputs import Outputs, are_equal
 from .tasks import SIDES, AnyTask, CountBlocks, CountPairs, DrawBlock, Events, Phase, Shapes, Side
 from .workers import spread
 
@@ -29,6 +29,7 @@ _BLOCK_NUMBERS = 1 << 17  # numbers in a block of a block sampler: a megabyte, m
 # Runs in a block of a looped function: the less of them there are, the longer one takes, as a rule, and the sooner it
 # should be over. What a run takes here and now may not matter: seeds belong to blocks.
 _LEAST_LOOPED, _MOST_LOOPED, _LOOPED_BLOCKS = 1 << 7, 1 << 10, 64
+_REPEATED = 20  # runs that are drawn again, to see whether a mechanism has randomness of its own
 # Tasks that a phase is cut into at most: enough for progress and balance, few enough to be cheap. Beyond 256 tasks one
 # has at least 16 blocks, up to a number that keeps a thousand workers busy.
 _TASKS, _BLOCKS_OF_MANY, _MOST_TASKS = 256, 16, 4096
@@ -85,6 +86,19 @@ class Plan:
         """The generator of one block; SFC64 because it is the fastest that numpy has."""
         key = (_PHASES.index(phase), SIDES.index(side), number)
         return np.random.Generator(np.random.SFC64(np.random.SeedSequence(self.seed, spawn_key=key)))
+
+    def repeats(self, side: Side, drawn: Outputs | None = None) -> bool:
+        """Whether the head of a side's first pilot block comes again: its noise then follows from the seed alone.
+
+        Parameters
+        ----------
+        drawn : ndarray, optional
+            What has been drawn of that block; without it, a few runs are drawn twice.
+        """
+        if drawn is None:
+            drawn = self.draw("pilot", side, 0, _REPEATED)
+        size = len(drawn) if self.sampler.is_block else min(len(drawn), _REPEATED)  # a loop begins as a longer one does
+        return are_equal(self.draw("pilot", side, 0, size), drawn[:size])
 
     def draw(self, phase: Phase, side: Side, number: int, size: int, shape: tuple[int, ...] | None = None) -> Outputs:
         """The outputs of one block; with `shape`, that of a single output, another one is an error.

@@ -34,6 +34,7 @@ from .options import (
 )
 from .patterns import pairs_of
 from .stated import stated
+from .store import opened
 from .verdicts import AuditResult, Verdict
 
 LEAST_SEARCH = 4 * LEAST_FIRST
@@ -186,7 +187,8 @@ def find_worst_pair(
     progress : callable, optional
         Called with the number of runs just finished.
     **options
-        Of `check`, such as ``sequential=True`` or ``resolution=0.1``; with ``bits=True`` the search looks at bits too.
+        Of `check`, such as ``sequential=True`` or ``resolution=0.1``; with ``bits=True`` the search looks at bits too,
+        and a ``store`` keeps what the search draws as well.
 
     Returns
     -------
@@ -222,30 +224,40 @@ def find_worst_pair(
             "search_runs= (--search-runs) how many executions the search may take.",
             seconds=whole["seconds"],
         )
-    bits = whole["bits"] is True
-    judge = Judge(sampler, claim_at(said.claim, distance), size, check_test_alpha(alpha), seed, jobs, progress, bits)
     source = pairs_of(domain, adjacency, distance, derived_seed(seed, _EXAMPLES, 0))
     pool = new_pool(source, adjacency, distance, seed, sampler.check_pair)
-    trials, untried = halve(pool, judge, budget)
-    if not trials or trials[0].error is not None:
-        raise _nothing_left(trials, pool, sampler.name)
-    x, y = trials[0].candidate.x, trials[0].candidate.y
-    audit = check(
-        mechanism,
-        x,
-        y,
-        claim=said.claim,
-        claim_source=said.source,
-        adjacency=adjacency,
-        distance=distance,
-        runs=runs,
-        alpha=alpha,
-        seed=seed,
-        jobs=jobs,
-        name=name,
-        progress=progress,
-        **options,
-    )
+    with opened(whole["store"]) as kept:
+        judge = Judge(
+            sampler=sampler,
+            claim=claim_at(said.claim, distance),
+            runs=size,
+            alpha=check_test_alpha(alpha),
+            seed=seed,
+            jobs=jobs,
+            progress=progress,
+            bits=whole["bits"] is True,
+            store=kept,
+        )
+        trials, untried = halve(pool, judge, budget)
+        if not trials or trials[0].error is not None:
+            raise _nothing_left(trials, pool, sampler.name)
+        x, y = trials[0].candidate.x, trials[0].candidate.y
+        audit = check(
+            mechanism,
+            x,
+            y,
+            claim=said.claim,
+            claim_source=said.source,
+            adjacency=adjacency,
+            distance=distance,
+            runs=runs,
+            alpha=alpha,
+            seed=seed,
+            jobs=jobs,
+            name=name,
+            progress=progress,
+            **options | {"store": kept},
+        )
     return WorstPair(
         x=x,
         y=y,

@@ -238,6 +238,16 @@ class Store:
         self.close()
 
 
+@contextmanager
+def opened(store: str | Path | Store | StorePart | None) -> Iterator[Store | StorePart | None]:
+    """The store of a folder, which is closed in the end, or one that the caller has open."""
+    if isinstance(store, (str, Path)):
+        with Store(store) as own:
+            yield own
+    else:
+        yield store
+
+
 @dataclass(frozen=True, slots=True)
 class StorePart:
     """A store whose sections have names of their own."""

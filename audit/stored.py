@@ -1,4 +1,4 @@
-"""What an audit has to have in common with the one that began a store: all that decides what is drawn and counted."""
+"""What an audit or a search has to have in common with the one that began a store: all that decides what is drawn."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .errors import StoreError
 from .identity import identity
 from .marks import digest
 from .mechanism import Sampler
-from .provenance import versions
+from .provenance import provenance_of, versions
 from .sampling import Plan
 from .tasks import SIDES
 
@@ -31,11 +31,12 @@ def sources(sampler: Sampler, x: Any, y: Any) -> dict[str, str]:
                 "another dataset; give it as arrays, or let the mechanism make it from something plain.",
                 side=side,
             )
-    return {"code or parameters": identity(sampler.function)[0]} | found
+    package = provenance_of(sampler.function).where.partition(":")[0].partition(".")[0]
+    return {"code or parameters": identity(sampler.function, package)[0]} | found
 
 
-def arrangements(plan: Plan, settings: Settings, runs: int | None, cells: int, *, sequential: bool) -> dict[str, Any]:
-    """All else, in text.
+def terms(plan: Plan) -> dict[str, Any]:
+    """What decides which numbers a plan draws, besides the mechanism and the datasets.
 
     Raises
     ------
@@ -44,13 +45,28 @@ def arrangements(plan: Plan, settings: Settings, runs: int | None, cells: int, *
     """
     if plan.is_stateful:
         raise StoreError(
-            f"{settings.name} keeps state from run to run (a generator, a counter or a cache of its own), which a "
+            f"{plan.sampler.name} keeps state from run to run (a generator, a counter or a cache of its own), which a "
             "store cannot bring back; draw all noise from `rng`, or audit it without a store.",
-            mechanism=settings.name,
+            mechanism=plan.sampler.name,
         )
-    claim = settings.claim
     return {
-        "mechanism": settings.name,
+        "mechanism": plan.sampler.name,
+        "seed": plan.seed,
+        "block": plan.block,
+        **{f"version of {name}": version for name, version in versions()},
+    }
+
+
+def arrangements(plan: Plan, settings: Settings, runs: int | None, cells: int, *, sequential: bool) -> dict[str, Any]:
+    """All that an audit has in common besides, in text.
+
+    Raises
+    ------
+    StoreError
+        As of `terms`.
+    """
+    claim = settings.claim
+    return terms(plan) | {
         "code": "" if settings.provenance is None else str(settings.provenance),
         "claim": digest(claim) if len(str(claim)) > 60 else f"{claim} {digest(claim)}",
         "alpha": settings.alpha,
@@ -60,7 +76,4 @@ def arrangements(plan: Plan, settings: Settings, runs: int | None, cells: int, *
         "sequential": sequential,
         "cells": cells,
         "bits": settings.bits,
-        "seed": settings.seed,
-        "block": plan.block,
-        **{f"version of {name}": version for name, version in versions()},
     }

@@ -138,9 +138,8 @@ class CountBlocks:
         return False
 
 
-Fates = tuple[
-    int, int, int, int
-]  # pairs by which of the two outputs the event holds: both, only p's, only q's, neither
+# Pairs by which of their two outputs the event holds: both, only the one of p, only that of q, neither.
+Fates = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)

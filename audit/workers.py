@@ -17,7 +17,6 @@ import numpy as np
 
 from .cluster import results_of_cluster, say_begun
 from .errors import MechanismError
-from .marks import fingerprint
 from .provenance import versions
 from .shipping import Parcel, pack
 from .tasks import AnyTask, Task
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from .sampling import Plan
 
 _SHOWN = 4  # tasks that a message names
-_PROBED = 32  # runs that are drawn twice
 # From so many tasks and seconds of work processes are worth their start; bytes of a plan of which each has a copy.
 _MANY, _LONG, _LARGE = 64, 3.0, 1 << 25
 
@@ -79,70 +77,92 @@ def _results(plan: Plan, tasks: Sequence[Task], limit: float | None) -> Iterator
     is_here = shares_memory(plan.prefers)
     # Where joblib.parallel_config says nothing, on every core; and what carries state from run to run in one place.
     jobs = next(each for each in (plan.jobs, configured, -1) if each is not None)
-    if jobs == 1 or (plan.is_stateful and not is_here):
-        yield from (_done(plan, *each) for each in enumerate(tasks)) if limit is None else _timed(plan, tasks, limit)
-        return
-    name, owners = plan.sampler.name, [plan.sampler.function, plan.x, plan.y]
-    if type(backend).__name__ == "DaskDistributedBackend":  # a private class of joblib's, there only with dask
-        owners += [each for task in tasks for each in task.owners]
-        parcel = pack((plan, tasks, versions()), owners, name, is_far=True)
-        words = [task.words for task in tasks]
-        for result in results_of_cluster(
-            backend, _on_cluster, parcel, words, name, limit, is_replayable=_is_replayable(plan)
-        ):
-            yield result.open()
-        return
     numbered = list(enumerate(tasks))
-    sent: Parcel | None = None
-    if not is_here:
-        sent = pack(plan, owners, name)
-    elif len(tasks) >= _MANY:
-        started = time.perf_counter()
-        yield next(_timed(plan, tasks, limit)) if limit is not None else _done(plan, *numbered[0])
-        del numbered[0]
-        if (time.perf_counter() - started) * len(tasks) > _LONG:
-            sent = _for_processes(plan, owners)
-    options = {"n_jobs": jobs, "return_as": "generator_unordered", "timeout": limit}
-    if sent is None:
-        parallel = joblib.Parallel(prefer="threads", **options)
-        yield from parallel(joblib.delayed(_done)(plan, *each) for each in numbered)
+    if jobs == 1 or (plan.is_stateful and not is_here):
+        yield from _one_by_one(plan, numbered, limit)
+    elif type(backend).__name__ == "DaskDistributedBackend":  # a private class of joblib's, there only with dask
+        yield from _on_cluster(plan, tasks, backend, limit)
+    elif not is_here:
+        yield from _in_processes(plan, numbered, jobs, limit, _packed(plan))
+    else:
+        parcel = None
+        if len(tasks) >= _MANY:
+            started = time.perf_counter()
+            first = next(_one_by_one(plan, numbered[:1], limit))
+            if (time.perf_counter() - started) * len(tasks) > _LONG:
+                parcel = _for_processes(plan)
+            del numbered[0]
+            yield first
+        if parcel is None:
+            parallel = _parallel("threads", jobs, limit)
+            yield from parallel(joblib.delayed(_done)(plan, *each) for each in numbered)
+        else:
+            yield from _in_processes(plan, numbered, jobs, limit, parcel)
+
+
+def _one_by_one(plan: Plan, numbered: Sequence[tuple[int, Task]], limit: float | None) -> Iterator[tuple[int, Any]]:
+    """In this process; with a limit, in a thread that can be left behind."""
+    if limit is None:
+        yield from (_done(plan, *each) for each in numbered)
         return
-    parallel = joblib.Parallel(prefer="processes", **options)
+    pool = ThreadPool(1)
+    try:
+        for each in numbered:
+            yield pool.apply_async(_done, (plan, *each)).get(limit)
+    finally:
+        pool.terminate()
+
+
+def _in_processes(
+    plan: Plan, numbered: Sequence[tuple[int, Task]], jobs: int, limit: float | None, parcel: Parcel
+) -> Iterator[tuple[int, Any]]:
+    owners, name = _owners(plan), plan.sampler.name
     parts = (pack(each, [*owners, *each[1].owners], name) for each in numbered)
-    for result in parallel(joblib.delayed(_in_process)(sent, part) for part in parts):
+    for result in _parallel("processes", jobs, limit)(joblib.delayed(_in_process)(parcel, part) for part in parts):
         yield result.open()
 
 
-def _for_processes(plan: Plan, owners: list[Any]) -> Parcel | None:
+def _on_cluster(plan: Plan, tasks: Sequence[Task], backend: Any, limit: float | None) -> Iterator[tuple[int, Any]]:
+    name, owners = plan.sampler.name, [*_owners(plan), *(each for task in tasks for each in task.owners)]
+    parcel = pack((plan, tasks, versions()), owners, name, is_far=True)
+    words = [task.words for task in tasks]
+    for result in results_of_cluster(backend, _in_cluster, parcel, words, name, limit, is_replayable=plan.repeats("x")):
+        yield result.open()
+
+
+def _parallel(prefer: str, jobs: int, limit: float | None) -> Any:
+    return joblib.Parallel(n_jobs=jobs, prefer=prefer, return_as="generator_unordered", timeout=limit)
+
+
+def _owners(plan: Plan) -> list[Any]:
+    return [plan.sampler.function, plan.x, plan.y]
+
+
+def _packed(plan: Plan) -> Parcel:
+    return pack(plan, _owners(plan), plan.sampler.name)
+
+
+def _for_processes(plan: Plan) -> Parcel | None:
     """The plan of a long audit for worker processes, where threads would do but nobody has asked for them.
 
-    Threads take turns at every call of numpy's, and on two cores draw hardly faster than one. None where a mechanism
-    carries state, cannot be sent, or is so large that copies of it may be too much.
+    Threads take turns at every call of numpy's, and on two cores draw hardly faster than one. None where copies of a
+    mechanism may differ from it, as it carries state or draws from elsewhere than `rng`, where it cannot be sent, or is
+    so large that copies of it may be too much.
     """
-    if plan.is_stateful or shares_memory("processes"):
+    if shares_memory("processes") or plan.is_stateful or not plan.repeats("x"):
         return None
     try:
-        parcel = pack(plan, owners, plan.sampler.name)
+        parcel = _packed(plan)
     except MechanismError:
         return None
     return parcel if len(parcel.content) <= _LARGE else None
-
-
-def _timed(plan: Plan, tasks: Sequence[Task], limit: float) -> Iterator[tuple[int, Any]]:
-    """One after the other, in a thread that can be left behind."""
-    pool = ThreadPool(1)
-    try:
-        for numbered in enumerate(tasks):
-            yield pool.apply_async(_done, (plan, *numbered)).get(limit)
-    finally:
-        pool.terminate()
 
 
 def _done(plan: Plan, number: int, task: Task) -> tuple[int, Any]:
     return number, task(plan)
 
 
-def _on_cluster(parcel: Parcel, number: int, queue: str | None) -> Parcel:
+def _in_cluster(parcel: Parcel, number: int, queue: str | None) -> Parcel:
     """The work of one task in a worker that has the parcel of all."""
     try:
         plan, tasks, wanted = parcel.open()
@@ -158,12 +178,6 @@ def _on_cluster(parcel: Parcel, number: int, queue: str | None) -> Parcel:
         )
     say_begun(queue, number)
     return _in_worker(plan, number, tasks[number])
-
-
-def _is_replayable(plan: Plan) -> bool:
-    """Whether the noise comes from `rng`: a few runs are drawn twice."""
-    first, second = (plan.draw("pilot", "x", 0, _PROBED) for _ in range(2))
-    return fingerprint(first) == fingerprint(second)
 
 
 def _in_process(parcel: Parcel, part: Parcel) -> Parcel:

@@ -23,7 +23,6 @@ from .cli_options import (
     Names,
     Power,
     Rho,
-    Seed,
     chosen_experiments,
     environment_of_command,
     say,
@@ -64,14 +63,18 @@ def run(
         int | None,
         typer.Option(help="Executions on each dataset; by default what each case needs.", show_default=False),
     ] = None,
-    alpha: Annotated[float, typer.Option(help="Allowed probability of a false alarm, for each case.")] = 1e-5,
+    alpha: Annotated[
+        float | None, typer.Option(help="Allowed probability of a false alarm, for each case.", show_default="1e-05")
+    ] = None,
     budget: Annotated[
         float | None,
         typer.Option(
             help="Allowed probability of any false alarm, shared equally; replaces --alpha.", show_default=False
         ),
     ] = None,
-    seed: Seed = 0,
+    seed: Annotated[
+        int | None, typer.Option(help="Fixes every number, whatever the number of workers.", show_default="0")
+    ] = None,
     jobs: Jobs = None,
     out: Annotated[Path, typer.Option(help="Folder for the results and the report.")] = Path("audit-report"),
     resume: Annotated[
@@ -94,18 +97,19 @@ def run(
     from .resuming import Begun, store_for, telling_what_is_kept
     from .suite import run_experiments
 
-    begun = Begun(names=names or [], document=document or [], runs=runs, alpha=alpha, budget=budget, seed=seed)
     out = out if resume is None else resume
     hint = f"interrupted; --resume {out} goes on"
     with store_for(out, is_resumed=resume is not None) as store:
-        begun = begun.or_as_noted(store)
-        chosen, alpha = chosen_experiments(begun.names or None, begun.document or None), begun.alpha
+        begun = Begun.noted(
+            store, names=names or None, document=document or None, runs=runs, alpha=alpha, budget=budget, seed=seed
+        )
+        chosen, of_each = chosen_experiments(begun.names or None, begun.document or None), begun.alpha
         if begun.budget is not None:
-            alpha = split_budget(begun.budget, [case.name for each in chosen for case in each.cases]).shares[0][1]
+            of_each = split_budget(begun.budget, [case.name for each in chosen for case in each.cases]).shares[0][1]
         with telling_what_is_kept(store, f"--resume {out}"), interruptible(say, hint) as asked, progress() as watch:
             suite = run_experiments(
                 chosen,
-                alpha=alpha,
+                alpha=of_each,
                 seed=begun.seed,
                 runs=begun.runs,
                 jobs=jobs,

@@ -6,8 +6,9 @@ import dataclasses
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ..audit.errors import OptionError, StoreError
 from ..audit.store import FILE, Store
@@ -69,36 +70,41 @@ def telling_what_is_kept(store: Store | None, way_on: str) -> Iterator[None]:
 class Begun:
     """What a run of experiments was begun with."""
 
-    names: list[str]
-    document: list[str]
-    runs: int | None
-    alpha: float
-    budget: float | None
-    seed: int
+    names: list[str] = field(default_factory=list)
+    document: list[str] = field(default_factory=list)
+    runs: int | None = None
+    alpha: float = 1e-5
+    budget: float | None = None
+    seed: int = 0
 
-    def or_as_noted(self, store: Store) -> Begun:
-        """What the store says, if it is resumed; else this, which is noted there.
+    @classmethod
+    def noted(cls, store: Store, **options: Any) -> Begun:
+        """What the store says, if it is resumed; else what is asked for, which is noted there.
+
+        Parameters
+        ----------
+        **options
+            The attributes; None is not asked for.
 
         Raises
         ------
         OptionError
-            If this asks for something else than what was begun.
+            If something else is asked for than what was begun.
         StoreError
             If the note cannot be read.
         """
+        asked = {name: value for name, value in options.items() if value is not None}
         note = store.told(_NOTE)
         if note is None:
-            store.tell(_NOTE, json.dumps(dataclasses.asdict(self)))
-            return self
+            begun = cls(**asked)
+            store.tell(_NOTE, json.dumps(dataclasses.asdict(begun)))
+            return begun
         try:
-            begun = Begun(**json.loads(note))
+            begun = cls(**json.loads(note))
         except (ValueError, TypeError) as error:
             raise StoreError(f"{store.path} is damaged ({error}); delete it.", path=str(store.path)) from error
-        for each in dataclasses.fields(self):
-            asked, was = getattr(self, each.name), getattr(begun, each.name)
-            if asked not in (was, _UNASKED[each.name]):
-                raise OptionError(f"{each.name} was {was!r}, and {asked!r} is asked for; --resume goes on as it was.")
+        for name, value in asked.items():
+            was = getattr(begun, name)
+            if value != was:
+                raise OptionError(f"{name} was {was!r}, and {value!r} is asked for; --resume goes on as it was.")
         return begun
-
-
-_UNASKED: dict[str, object] = {"names": [], "document": [], "runs": None, "alpha": 1e-5, "budget": None, "seed": 0}

@@ -10,6 +10,7 @@ import sys
 import threading
 from dataclasses import dataclass
 from enum import Enum
+from types import ModuleType
 
 import networkx as nx
 import numpy as np
@@ -148,6 +149,43 @@ def test_circles_end():
 
 def test_what_cannot_be_looked_into_is_named():
     assert identity([threading.Lock()])[1] == ("_thread.lock",)
+
+
+def nested(depth):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+class Raising:
+    def __reduce_ex__(self, protocol):
+        raise OSError("no copies")
+
+
+class Speechless:
+    def __audit_identity__(self):
+        raise KeyError("name")
+
+
+@pytest.mark.parametrize("value", [Raising(), Speechless(), {"a": [Raising()]}, nested(100_000)], ids=range(4))
+def test_whatever_an_object_does_is_no_error(value):
+    known, opaque = identity(value)
+    assert len(known) == 32
+    assert len(opaque) >= 1
+
+
+def test_an_installed_package_is_known_by_its_version_unless_it_is_the_mechanisms_own(tmp_path, monkeypatch):
+    monkeypatch.setattr("dpaudit.audit.identity._PLACES", (tmp_path,))
+    kept = []
+    for noise in ("laplace", "normal"):
+        module = ModuleType("anybodys")
+        module.__file__ = str(tmp_path / "anybodys.py")
+        exec(f"def draw(x, rng): return x + rng.{noise}()", vars(module))
+        monkeypatch.setitem(sys.modules, "anybodys", module)
+        kept.append((identity(module.draw), identity(module.draw, "anybodys")))
+    assert kept[0][0] == kept[1][0]
+    assert kept[0][1] != kept[1][1]
 
 
 def test_an_object_may_say_what_it_is():

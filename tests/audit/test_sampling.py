@@ -220,8 +220,8 @@ def long_at_once(monkeypatch):
     monkeypatch.setattr("dpaudit.audit.workers._LONG", 0.0)
     real = workers._for_processes
 
-    def noted(plan, owners):
-        sent.append(real(plan, owners))
+    def noted(plan):
+        sent.append(real(plan))
         return sent[-1]
 
     monkeypatch.setattr(workers, "_for_processes", noted)

@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 
-from dpaudit import PureDP, check
+from dpaudit import PureDP, check, find_worst_pair
 from dpaudit.audit.errors import MechanismError, StoreError
 from dpaudit.audit.events import Intervals
 from dpaudit.audit.kept_values import checksum, packed, unpacked
@@ -42,7 +42,13 @@ def audited(mechanism=laplace, **options):
     return check(mechanism, 0, 1, **{"claim": CLAIM, "runs": 150_000, "jobs": 1, "seed": 5} | options)
 
 
-def stopped(mechanism, calls, **options):
+def searched(mechanism=laplace, **options):
+    pairs = [(0, high / 4) for high in range(8)]
+    chosen = {"claim": CLAIM, "runs": 150_000, "search_runs": 40_000, "jobs": 1, "seed": 5} | options
+    return find_worst_pair(mechanism, pairs, **chosen)
+
+
+def stopped(mechanism, calls, kind=audited, **options):
     """An audit whose mechanism is stopped at its n-th call, by something that no audit expects."""
     left, real = [calls], Plan.draw
 
@@ -55,7 +61,7 @@ def stopped(mechanism, calls, **options):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Plan, "draw", draw)
         with pytest.raises(KeyboardInterrupt):
-            audited(mechanism, **options)
+            kind(mechanism, **options)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -86,6 +92,41 @@ def test_a_store_changes_no_result_and_draws_nothing_twice(tmp_path, mode, mecha
         again = audited(mechanism, store=tmp_path, **options)
     assert again == plain
     assert len(drawn) == 2  # one run for the shape of an output, and the first block to see whether it repeats
+
+
+@pytest.mark.parametrize("calls", [2, 4, 24, 30, 40])
+def test_a_search_that_was_stopped_goes_on_too(tmp_path, calls):
+    stopped(laplace, calls, searched, store=tmp_path)
+    whole = searched(store=tmp_path)
+    assert whole == searched()
+    drawn, real = [], Plan.draw
+
+    def draw(plan, phase, side, number, size, shape=None):
+        drawn.append(size)
+        return real(plan, phase, side, number, size, shape)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Plan, "draw", draw)
+        assert searched(store=tmp_path) == whole
+    # One run of each pair and of the audit for the shape of an output, and a block to see whether it repeats.
+    assert sorted(drawn)[:-1] == [1] * (len(whole.ranking) + 1)
+
+
+def test_a_search_of_other_pairs_is_refused(tmp_path):
+    stopped(laplace, 25, searched, store=tmp_path)
+    with pytest.raises(StoreError, match=r"pair 1 of the search begun with other settings \(seed: "):
+        searched(store=tmp_path, seed=6)
+    with pytest.raises(StoreError, match=r"pair 1 of the search begun with other settings \(y: "):
+        find_worst_pair(laplace, [(0, 1), (0, 2)], claim=CLAIM, search_runs=40_000, jobs=1, seed=5, store=tmp_path)
+
+
+def test_a_pair_is_not_put_aside_for_what_its_store_says(tmp_path):
+    """A full disk is no fault of the mechanism on the pair."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dpaudit.audit.store._LARGEST", 1)
+        searched(store=tmp_path)
+        with pytest.raises(StoreError, match="is no value"):
+            searched(store=tmp_path)
 
 
 def test_randomness_of_its_own_is_kept_too(tmp_path):

@@ -122,7 +122,7 @@ def test_a_run_goes_on_as_it_was_begun(folder, monkeypatch, capsys):
     assert stopped.returncode == 130, stopped.stderr
     assert f"interrupted; --resume {out} goes on" in stopped.stderr
     assert len(results(out)["suite"]["entries"]) == 2
-    for changed in (["--seed", "5"], ["E3"], ["--runs", "1000"]):
+    for changed in (["--seed", "0"], ["--alpha", "1e-5", "--seed", "5"], ["E3"], ["--runs", "1000"]):
         monkeypatch.setattr(sys, "argv", ["dpaudit", "run", *changed, "--resume", str(out)])
         with pytest.raises(SystemExit) as ended:
             main()
