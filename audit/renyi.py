@@ -18,7 +18,7 @@ import numpy as np
 from .claims import Array, Claim, check_number
 
 _WIDTH = 1e-12  # to which log-odds are solved; the larger end is taken
-_ROUNDING = 8 * np.finfo(float).eps  # slack on the log-odds, so that rounding can only enlarge the boundary
+_ROUNDING = 8 * np.finfo(float).eps  # slack on sums and on log-odds, so that rounding can only enlarge the boundary
 
 
 def _coin_power(order: Array, divergence: Array, q: Array, q_complement: Array) -> tuple[Array, Array, Array]:
@@ -27,14 +27,15 @@ def _coin_power(order: Array, divergence: Array, q: Array, q_complement: Array) 
     `order` and `divergence` have one axis more than `q`, the first: shape (orders, …); the results that of `q`.
     """
     log_q, log_rest = np.log(q), np.log(q_complement)
-    excess = order - 1.0
+    excess, sizes = order - 1.0, -(log_q + log_rest)
 
     def over(logit: Array) -> Array:
         log_p_rest = -np.logaddexp(0.0, logit)
         log_p = logit + log_p_rest
         forward = np.logaddexp(order * log_p - excess * log_q, order * log_p_rest - excess * log_rest)
         backward = np.logaddexp(order * log_q - excess * log_p, order * log_rest - excess * log_p_rest)
-        found: Array = np.maximum(forward, backward) / excess - divergence
+        rounding = order * (np.abs(logit) - log_p_rest + sizes) + 1.0
+        found: Array = (np.maximum(forward, backward) - _ROUNDING * rounding) / excess - divergence
         return found
 
     # Mironov's Proposition 10, p ≤ (e^τ q)^{(a−1)/a} and its mirror image for 1 − p, brackets the answer from above.
@@ -52,24 +53,31 @@ def _coin_power(order: Array, divergence: Array, q: Array, q_complement: Array) 
 def _solve(function: Callable[[Array], Array], low: Array, high: Array) -> Array:
     """Upper ends of brackets of width `_WIDTH` around the roots of a function that grows through zero.
 
-    The ITP method of Oliveira & Takahashi (2020), An enhancement of the bisection method average performance
-    preserving minmax optimality: hardly more steps than bisection ever, mostly about ten.
+    Chandrupatla (1997), A new hybrid quadratic/bisection algorithm for finding the zero of a nonlinear function without
+    using derivatives: inverse quadratic interpolation where it is safe, else bisection; mostly about ten steps.
     """
-    below, above = np.minimum(function(low), 0.0), np.maximum(function(high), 0.0)
-    width = high - low
-    steps_left = np.ceil(np.log2(np.maximum(width / _WIDTH, 2.0))) + 1
-    while np.any(width > _WIDTH * (1.0 + np.abs(high))):
-        middle = low + 0.5 * width
-        secant = np.where(above > below, low - below * width / np.where(above > below, above - below, 1.0), middle)
-        shift = np.minimum(0.2 * width**2, np.abs(middle - secant))
-        reach = np.maximum(_WIDTH * 2.0**steps_left - 0.5 * width, 0.0)
-        at = np.clip(secant + np.sign(middle - secant) * shift, middle - reach, middle + reach)
+    # `new` and `old` enclose the root, `last` is the point before.
+    tiny = np.finfo(float).tiny
+    new, old, last = low, high, low
+    at_new, at_old = np.minimum(function(low), -tiny), np.maximum(function(high), tiny)
+    at_last, share = at_new, np.full(low.shape, 0.5)
+    while np.any(open_ := np.abs(old - new) > _WIDTH * (1.0 + np.minimum(np.abs(old), np.abs(new)))):
+        gap = old - new
+        # Never nearer to an end than half a bracket, so that the next point lies beyond the root.
+        least = np.minimum(0.5 * _WIDTH * (1.0 + np.abs(new)) / np.where(open_, np.abs(gap), 1.0), 0.5)
+        at = new + np.clip(share, least, 1.0 - least) * gap
         value = function(at)
-        far = value > 0.0
-        low, below = np.where(far, low, at), np.where(far, below, value)
-        high, above = np.where(far, at, high), np.where(far, value, above)
-        width, steps_left = high - low, np.maximum(steps_left - 1, 0)
-    return high
+        is_same = (value > 0.0) == (at_new > 0.0)
+        last, at_last = np.where(is_same, new, old), np.where(is_same, at_new, at_old)
+        old, at_old = np.where(is_same, old, new), np.where(is_same, at_old, at_new)
+        new, at_new = at, value
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            place, height = (new - old) / (last - old), (at_new - at_old) / (at_last - at_old)
+            is_safe = (height**2 < place) & ((1.0 - height) ** 2 < 1.0 - place)
+            quadratic = at_new / (at_old - at_new) * at_last / (at_old - at_last)
+            quadratic += (last - new) / (old - new) * at_new / (at_last - at_new) * at_old / (at_last - at_old)
+        share = np.where(is_safe, quadratic, 0.5)
+    return np.where(at_new > 0.0, new, old)
 
 
 def _coin_divergence(order: Array, p: Array, p_rest: Array, q: Array, q_rest: Array) -> Array:
@@ -125,6 +133,8 @@ class RenyiDP(Claim):
         return f"Rényi divergence of order {self.order:g} >= {strength:.4g}"
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
+        if self.divergence == 0.0:
+            return q, q_complement
         order, divergence = np.full((1, *q.shape), self.order), np.full((1, *q.shape), self.divergence)
         value, rest, _ = _coin_power(order, divergence, q, q_complement)
         return value, rest

@@ -35,6 +35,7 @@ from scipy.special import ndtri
 
 from ..claims import ApproxDP, Claim, GaussianDP, PureDP
 from ..errors import OptionError
+from ..renyi import RenyiDP, ZeroConcentratedDP
 from .binomial import Array, clopper_pearson, row_slices, upper_tail
 from .counts import Counts, check_alpha
 
@@ -44,7 +45,8 @@ GAMMA = 1e-10
 _CELL, _ROUGH_CELL = 0.03, 0.1  # width of cells and blocks in standard errors; the bound loses about as much of its gap
 _REACH = 7.0  # standard errors around a cell in which blocks are told apart; beyond lie 3e-12 of the probability
 _ANGLES = np.linspace(0.0, math.pi / 2, 9)  # directions in which the ellipse is checked against the boundary
-_FORMULAS = (PureDP, ApproxDP, GaussianDP)  # claims with a formula for the strength of an event
+# How near to the truth the formula for the strength of an event comes; that of zCDP looks at a few orders only.
+_FORMULAS = {PureDP: 1e-8, ApproxDP: 1e-8, GaussianDP: 1e-8, RenyiDP: 1e-8, ZeroConcentratedDP: 4e-3}
 
 
 def p_value(counts: Counts, claim: Claim, *, alpha: float = 0.05) -> float:
@@ -177,13 +179,14 @@ def largest_strength(
     tolerance: float = 1e-7,
     start: float = 1.0,
     guess: float = math.nan,
+    error: float = 1e-8,
 ) -> float:
     """The largest number below `limit` at which a condition holds that holds below and fails above; 0 if nowhere.
 
     From below, and to a relative `tolerance`: where it orders counts, a looser one only enlarges their region. The
-    search begins at `start`. A good `guess` of the answer, which changes nothing else, spares it most of its steps.
+    search begins at `start`. A `guess` of the answer, to a relative `error`, changes nothing else, and spares it steps.
     """
-    margin = 1e-8 * guess + 1e-11
+    margin = error * guess + 1e-11
     surely, never = guess - margin, guess + margin
     surely = surely if 0.0 < surely < limit and condition(surely) else 0.0  # NaN fails
     never = never if 0.0 < never < limit and not condition(never) else math.inf
@@ -314,9 +317,12 @@ def _order(counts: Counts, claim: Claim, z: float) -> tuple[float, float]:
     """
     smallest = claim.with_strength(0.0)
     if _clears(counts, smallest, z):
-        guess = _strength_cleared(counts, claim, z) if isinstance(claim, _FORMULAS) else math.nan
-        limit = claim.max_strength
-        return largest_strength(lambda s: _clears(counts, claim.with_strength(s), z), limit, guess=guess), z
+        error = _FORMULAS.get(type(claim))
+        guess = math.nan if error is None else _strength_cleared(counts, claim, z)
+        found = largest_strength(
+            lambda s: _clears(counts, claim.with_strength(s), z), claim.max_strength, guess=guess, error=error or 0.0
+        )
+        return found, z
     if not _clears(counts, smallest, 0.0):
         return 0.0, 0.0
     return 0.0, largest_strength(lambda part: _clears(counts, smallest, part), z)

@@ -155,6 +155,27 @@ def test_renyi_boundary_solves_its_equation(order, divergence, q):
     assert max(coin(value, rest, q, 1 - q), coin(q, 1 - q, value, rest)) == pytest.approx(divergence, rel=1e-7)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_renyi_boundary_is_never_below_the_true_one(seed):
+    """At 60 digits, where rounding hides the divergence too: orders next to 1 and up to 10⁶, divergences from 1e-12."""
+    rng = np.random.default_rng(seed)
+    for _ in range(40):
+        order, divergence = min(1 + 10 ** rng.uniform(-6, 6), 1e6), 10 ** rng.uniform(-12, 2)
+        q = 10 ** rng.uniform(-8, -0.1)
+        q, q_rest = (q, 1 - q) if rng.random() < 0.5 else (1 - q, q)
+        p, p_rest = (float(v) for v in RenyiDP(order, divergence).max_power(q, q_rest))
+        with mpmath.workdps(60):
+            a, q, p = mpmath.mpf(order), _exactly(q, q_rest), _exactly(p, p_rest)
+            forward = p**a * q ** (1 - a) + (1 - p) ** a * (1 - q) ** (1 - a)
+            backward = q**a * p ** (1 - a) + (1 - q) ** a * (1 - p) ** (1 - a) if p < 1 else mpmath.inf
+            assert mpmath.log(max(forward, backward)) / (a - 1) >= mpmath.mpf(divergence)
+
+
+def _exactly(value, complement):
+    """A probability with the digits of whichever of it and its complement is small."""
+    return mpmath.mpf(value) if value < 0.5 else 1 - mpmath.mpf(complement)
+
+
 def test_renyi_boundary_is_below_proposition_ten_and_at_the_stated_value():
     value, _ = RenyiDP(2.0, 0.1).max_power(1e-4)
     assert float(value) == pytest.approx(0.0033, rel=0.02)
