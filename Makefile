@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Small matrices, and as many processes as cores: threads of the linear algebra would only get in each other's way.
 export OMP_NUM_THREADS := 1
+# What is imported is compiled once, and not again by every process that a test starts.
+unexport PYTHONDONTWRITEBYTECODE
 SOURCES := pyproject.toml README.md py.typed __init__.py \
 	$(shell find audit mechanisms experiments reports -name '*.py' -o -name '*.j2' -o -name '*.js')
 

@@ -13,11 +13,12 @@ from typing import Any
 
 from .adjacency import Adjacency
 from .bits import Bits
-from .claims import Claim, ClaimAtDistance, claim_at
+from .claims import Claim
 from .conclusion import Settings
 from .conduct import check_fixed, check_sequentially
 from .datasets import difference, is_empty, summarise
 from .errors import DatasetError
+from .group import ClaimAtDistance, claim_at
 from .health import HealthCheck, checks_to_ignore
 from .inference.joint import check_test_alpha
 from .input_health import take_snapshot

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from .bits import Bits
-from .claims import Claim, ClaimAtDistance, claim_at
+from .claims import Claim
 from .conclusion import Settings, conclude
 from .errors import MechanismError
 from .event_health import with_event_findings
+from .group import ClaimAtDistance, claim_at
 from .health import checks_to_ignore, examine_order
 from .inference.counts import Counts
 from .inference.joint import check_test_alpha

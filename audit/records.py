@@ -18,12 +18,13 @@ import numpy as np
 
 from .bit_warning import LowBits
 from .cell_counts import CellCounts
-from .claims import ApproxDP, Claim, GaussianDP, GroupClaim, PureDP
+from .claims import ApproxDP, Claim, GaussianDP, PureDP
 from .columns import Coordinates, Leaves
 from .curves import PrivacyProfile, TradeOffCurve
 from .datasets import shorten
 from .errors import AuditError, RecordError
 from .events import Event, Intervals, Outcomes, Scored
+from .group import GroupClaim
 from .health import Finding, HealthCheck
 from .inference.counts import Counts
 from .inference.multiplicity import holm

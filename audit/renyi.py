@@ -111,6 +111,8 @@ class RenyiDP(Claim):
     order: float
     divergence: float
 
+    strength_error = 1e-8
+
     def __post_init__(self) -> None:
         order = check_number("order", self.order, 1 + 1e-6, 1e6, "use PureDP(epsilon) for order infinity")
         object.__setattr__(self, "order", order)
@@ -156,6 +158,8 @@ class ZeroConcentratedDP(Claim):
     """
 
     rho: float
+
+    strength_error = 4e-3  # it looks at a few orders
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rho", check_number("rho", self.rho, 0, math.inf, "rho=0 claims equal distributions"))

@@ -15,8 +15,9 @@ from typing import Any
 
 from .adjacency import Adjacency
 from .check import check
-from .claims import Claim, ClaimAtDistance, claim_at
+from .claims import Claim
 from .errors import AdjacencyError, AuditError, MechanismError, OptionError
+from .group import ClaimAtDistance, claim_at
 from .halving import LEAST_FIRST, Judge, Pool, Trial, derived_seed, halve, new_pool
 from .health import checks_to_ignore
 from .inference.joint import check_test_alpha

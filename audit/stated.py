@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from .adjacency import Adjacency
-from .claims import Claim, ClaimAtDistance
+from .claims import Claim
 from .errors import ClaimError
+from .group import ClaimAtDistance
 from .options import check_adjacency, check_claim_source
 
 

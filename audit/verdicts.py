@@ -10,11 +10,12 @@ from typing import Any
 from .bit_warning import LowBits
 from .bits import Bits
 from .cell_counts import CellCounts
-from .claims import Claim, GroupClaim
+from .claims import Claim
 from .confidence import confidence as confidence_words
 from .distinguishers import Direction
 from .errors import OptionError
 from .events import Event
+from .group import GroupClaim
 from .health import Finding
 from .inference.counts import Counts
 from .inference.joint import strength_estimate

@@ -14,7 +14,7 @@ from .detection_bench import DETECTION
 from .fuzz_bench import EXAMPLES, FUZZ, QUICK_EXAMPLES
 from .inference_bench import INFERENCE
 from .inference_effort import effort_for
-from .library_bench import LIBRARIES, is_installed
+from .library_bench import LIBRARIES, left_out
 from .peer_table import Measured, peer_page, short_table
 from .regression_bench import REGRESSION
 from .report_bench import REPORTS
@@ -73,9 +73,8 @@ def measure_all(
     """
     parts, all_met = list(parts), True
     if watch is not None:
-        for library in ("opendp", "diffprivlib", "pydp"):
-            if not is_installed(library):
-                watch(f"{library} cannot be imported here: its rows are left out")
+        for line in left_out():
+            watch(line)
     for part in parts:
         audits = part.quick_audits if quick else part.audits
         effort = effort_for(quick=quick, audits=audits, sequential_audits=None, jobs=jobs, only=[])

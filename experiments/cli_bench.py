@@ -239,11 +239,10 @@ def bench_libraries(
     Example: `dpaudit bench libraries --table defects --only LinearRegression`
     """
     from .inference_effort import effort_for
-    from .library_bench import LIBRARIES, is_installed
+    from .library_bench import LIBRARIES, left_out
 
-    for library in ("opendp", "diffprivlib", "pydp"):
-        if not is_installed(library):
-            typer.echo(f"{library} cannot be imported here: its rows are left out", err=True)
+    for line in left_out():
+        typer.echo(line, err=True)
     effort = effort_for(quick=quick, audits=None, sequential_audits=None, jobs=jobs, only=only or [])
     _measure(LIBRARIES, table, only, effort, out, resume=resume)
 

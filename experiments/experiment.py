@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..audit.adjacency import Adjacency
 from ..audit.check import check
-from ..audit.claims import Claim, ClaimAtDistance, claim_at
+from ..audit.claims import Claim
 from ..audit.errors import UnknownNameError
+from ..audit.group import ClaimAtDistance, claim_at
 from ..audit.provenance import versions
 from ..audit.records import Entry, plain_data, read_data
 from ..audit.statements import StatementResult

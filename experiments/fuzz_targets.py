@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..audit.check import check
-from ..audit.claims import ApproxDP, Claim, GaussianDP, GroupClaim, PureDP, claim_at
+from ..audit.claims import ApproxDP, Claim, GaussianDP, PureDP
 from ..audit.curves import PrivacyProfile, TradeOffCurve
 from ..audit.errors import AuditError
+from ..audit.group import GroupClaim, claim_at
 from ..audit.kept_values import checksum, packed, unpacked
 from ..audit.records import Entry, Suite, load, to_json
 from ..audit.renyi import RenyiDP, ZeroConcentratedDP

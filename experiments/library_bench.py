@@ -48,6 +48,13 @@ def is_installed(library: str) -> bool:
     return True
 
 
+def left_out() -> Iterator[str]:
+    """A line for each library whose rows cannot be measured here."""
+    for library in _DISTRIBUTIONS:
+        if not is_installed(library):
+            yield f"{library} cannot be imported here: its rows are left out"
+
+
 def _subject(library: str, name: str) -> Subject:
     return next(subject for subject in _SUBJECTS[library]() if subject.name == name)
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
-import joblib
 import numpy as np
 
 from ..audit.mechanism import as_sampler
@@ -18,6 +17,7 @@ from .bench_record import Column, Target, Value
 from .experiment import AuditCase
 from .inference_effort import Bench, Effort, Task, once
 from .reference import reference_cases
+from .timing import draw_alone, in_turns, median_ratio
 
 _SUITE_RUNS, _QUICK_RUNS = 10**8, 10**5
 _WORKERS = 2
@@ -25,7 +25,7 @@ _ALPHA = 1e-5
 
 _LEAST_SHARE, _HELD = 0.7, ("laplace", "geometric", "gaussian-analytic", "randomised-response")
 _LEAST_SCALING = 1.8
-_ROUNDS, _TASKS = 5, 256
+_ROUNDS = 5
 
 
 @cache
@@ -83,35 +83,6 @@ SUITE = Bench(
 )
 
 
-def _draw(plan: Plan, blocks: range) -> None:
-    for number in blocks:
-        plan.draw("main", "x" if number % 2 else "y", number, plan.block)
-
-
-def _draw_alone(plan: Plan, runs: int, jobs: int, prefer: str = "threads") -> None:
-    """As many outputs as an audit takes, of the same sampler with the same workers, which are thrown away."""
-    blocks = 2 * runs // plan.block
-    step = max(1, blocks // _TASKS)
-    parts = (range(first, min(first + step, blocks)) for first in range(0, blocks, step))
-    joblib.Parallel(n_jobs=jobs, prefer=prefer)(joblib.delayed(_draw)(plan, part) for part in parts)
-
-
-def _in_turns(works: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
-    """Seconds of each, taken in turns after one round to warm up."""
-    seconds: dict[str, list[float]] = {name: [] for name in works}
-    for turn in range(rounds + 1):
-        for name, work in works.items():
-            started = time.perf_counter()
-            work()
-            if turn > 0:
-                seconds[name].append(time.perf_counter() - started)
-    return seconds
-
-
-def _median_ratio(above: list[float], below: list[float]) -> float:
-    return statistics.median(one / other for one, other in zip(above, below, strict=True))
-
-
 def _plan(case: AuditCase) -> Plan:
     return plan_blocks(as_sampler(case.mechanism), case.x, case.y, 1, _WORKERS)
 
@@ -122,10 +93,10 @@ def _throughput(effort: Effort, name: str) -> tuple[dict[str, Value], list[Targe
     plan = _plan(case)
     works: dict[str, Callable[[], Any]] = {
         "audit": partial(case.run, runs=runs, alpha=_ALPHA, seed=0, jobs=_WORKERS, progress=None),
-        "alone": partial(_draw_alone, plan, runs, _WORKERS),
+        "alone": partial(draw_alone, plan, runs, _WORKERS),
     }
-    seconds = _in_turns(works, effort.either(1, _ROUNDS))
-    share = _median_ratio(seconds["alone"], seconds["audit"])
+    seconds = in_turns(works, effort.either(1, _ROUNDS))
+    share = median_ratio(seconds["alone"], seconds["audit"])
     cells: dict[str, Value] = {
         "name": name,
         "runs": runs,
@@ -196,16 +167,16 @@ def _scaling(effort: Effort, name: str) -> tuple[dict[str, Value], list[Target]]
     works: dict[str, Callable[[], Any]] = {}
     for jobs in (1, 2):
         works[f"audit {jobs}"] = partial(case.run, runs=runs, alpha=_ALPHA, seed=0, jobs=jobs, progress=None)
-        works[f"alone {jobs}"] = partial(_draw_alone, plan, runs, jobs, "processes")
-    seconds = _in_turns(works, effort.either(1, _SCALING_ROUNDS))
-    gain = _median_ratio(seconds["audit 1"], seconds["audit 2"])
+        works[f"alone {jobs}"] = partial(draw_alone, plan, runs, jobs, "processes")
+    seconds = in_turns(works, effort.either(1, _SCALING_ROUNDS))
+    gain = median_ratio(seconds["audit 1"], seconds["audit 2"])
     cells: dict[str, Value] = {
         "name": name,
         "runs": runs,
         "one": statistics.median(seconds["audit 1"]),
         "two": statistics.median(seconds["audit 2"]),
         "gain": gain,
-        "alone": _median_ratio(seconds["alone 1"], seconds["alone 2"]),
+        "alone": median_ratio(seconds["alone 1"], seconds["alone 2"]),
     }
     if effort.is_quick:
         return cells, []

@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from ..audit.claims import GroupClaim
 from ..audit.confidence import percent
+from ..audit.group import GroupClaim
 from ..audit.provenance import ELSEWHERE
 from ..audit.records import Entry
 from ..audit.statements import StatementResult

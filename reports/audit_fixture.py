@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 
 from ..audit.check import check
-from ..audit.claims import Claim, ClaimAtDistance
+from ..audit.claims import Claim
 from ..audit.comparison import compare
 from ..audit.equivalence_result import EquivalenceResult
 from ..audit.errors import OptionError
+from ..audit.group import ClaimAtDistance
 from ..audit.options import LEAST_RUNS
 from ..audit.records import Entry, Suite, is_storable
 from ..audit.recounts import Accepted, Recount, recount

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ..audit.claims import Claim, GaussianDP, GroupClaim, PureDP
+from ..audit.claims import Claim, GaussianDP, PureDP
+from ..audit.group import GroupClaim
 from ..audit.records import Entry, Suite
 from ..audit.verdicts import AuditResult, Verdict
 from .figure_style import COLOUR, MARKER, ink, legible

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..audit.claims import ApproxDP, Claim, GroupClaim, PureDP
+from ..audit.claims import ApproxDP, Claim, PureDP
 from ..audit.events import Intervals, Outcomes
+from ..audit.group import GroupClaim
 from ..audit.outputs import outcome_words
 from ..audit.sketches import Sketch
 from ..audit.verdicts import AuditResult

@@ -8,7 +8,7 @@ import unicodedata
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from ..audit.claims import GroupClaim
+from ..audit.group import GroupClaim
 from ..audit.records import Entry, Suite
 from ..audit.statements import StatementResult
 from ..audit.tabular import seconds

@@ -3,7 +3,7 @@
 Every function errs upward only. Where the variance is small the tail is the sum of its terms; above, it is the normal
 bound of Zubkov & Serov (2013), A complete proof of universal inequalities for the distribution function of the
 binomial law, Theorem 1: Φ(z_k) ≤ Pr[X ≤ k] ≤ Φ(z_{k+1}), z_k = sgn(k − np) √(2n KL(k/n ‖ p)). It is off by less than
-one hit, which is .01 standard errors where it takes over.
+one hit, which is .01 standard errors where it takes over unless a rough bound will do.
 
 Proof: docs/proofs/binomial.md
 """
@@ -17,7 +17,9 @@ from scipy.special import betainc, betaincc, betainccinv, betaincinv, ndtr
 
 Array = npt.NDArray[np.float64]
 
-_NORMAL_FROM = 1e4  # variance from which the normal bound is used
+NORMAL_FROM = 1e4
+"""Variance from which the normal bound is used."""
+
 _REACH = 7.5  # standard deviations summed on each side; with 30 hits more, Bernstein's inequality leaves out < 1e-12
 _REST = 1e-12
 _WIDE = 1e-9  # over the error of the inverse beta functions
@@ -25,7 +27,7 @@ _CACHED = 1 << 15  # entries of a matrix worked on at a time: four times as fast
 _SAFETY = 1.0 + 1e-9  # over the rounding error of the sums and of ndtr (below 1e-11)
 
 
-def upper_tail(hits: Array, runs: int, p: Array, p_complement: Array) -> Array:
+def upper_tail(hits: Array, runs: int, p: Array, p_complement: Array, *, normal_from: float = NORMAL_FROM) -> Array:
     """Upper bounds on Pr[Bin(runs, p) ≥ hits].
 
     Parameters
@@ -34,6 +36,8 @@ def upper_tail(hits: Array, runs: int, p: Array, p_complement: Array) -> Array:
         Whole numbers, any size.
     p, p_complement : ndarray, shape (rows,)
         One probability for each row, and one minus it.
+    normal_from : float
+        Variance from which the normal bound is used, which is quicker than the sum.
 
     Returns
     -------
@@ -41,7 +45,7 @@ def upper_tail(hits: Array, runs: int, p: Array, p_complement: Array) -> Array:
         In [0, 1], each at least the true tail; nonincreasing in `hits` along a row.
     """
     bound = np.empty(hits.shape)
-    small = runs * p * p_complement < _NORMAL_FROM
+    small = runs * p * p_complement < normal_from
     if small.any():
         bound[small] = _summed_tail(hits[small], runs, p[small], p_complement[small])
     large = np.flatnonzero(~small)

@@ -23,8 +23,8 @@ from dpaudit import (
     TradeOffCurve,
     ZeroConcentratedDP,
 )
-from dpaudit.audit.claims import GroupClaim, claim_at
 from dpaudit.audit.errors import ClaimError
+from dpaudit.audit.group import GroupClaim, claim_at
 
 CLAIMS: list[Claim] = [
     PureDP(0.0),

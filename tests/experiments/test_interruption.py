@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -55,12 +57,13 @@ def begun(arguments, blocks=4):
 
 
 def finished(arguments):
-    """The exit status of the command, run to its end."""
-    done = subprocess.run(
-        [*COMMAND, *arguments], capture_output=True, text=True, timeout=PATIENCE, check=False, stdin=subprocess.DEVNULL
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return done
+    """The command run to its end, in this process."""
+    said, errors = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(said), contextlib.redirect_stderr(errors):
+        patch.setattr(sys, "argv", ["dpaudit", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    return SimpleNamespace(returncode=ended.value.code or 0, stdout=said.getvalue(), stderr=errors.getvalue())
 
 
 def results(out):

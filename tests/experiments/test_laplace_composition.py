@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from dpaudit import AddRemove, ApproxDP, PureDP, Verdict
-from dpaudit.audit.claims import claim_at
+from dpaudit.audit.group import claim_at
 from dpaudit.experiments.experiment import AuditCase, StatementCase
 from dpaudit.experiments.laplace_composition import DOCUMENT, EPSILON, experiments
 from dpaudit.experiments.laplace_measures import AtEveryDistance, cdf_distance, exact_distance
