@@ -41,7 +41,7 @@ from .sequential import Look
 from .sizing import runs_for
 from .stated import stated
 from .store import Store, StorePart, opened
-from .stored import arrangements, sources
+from .stored import arrangements, code_of, sources
 from .verdicts import AuditResult, Pair
 
 _STATE = "the mechanism keeps state from run to run, so one process drew all runs, whatever the workers"
@@ -193,7 +193,7 @@ def check(
     runs = None if runs is None else check_runs(runs)
     snapshot = take_snapshot(x, y)
     with opened(store) as kept:  # before the first run, so that a folder that cannot be used costs none
-        drawn_from = {} if kept is None else sources(sampler, x, y)
+        drawn_from = {} if kept is None else sources(code_of(sampler), x, y)
         limit = check_block_seconds(block_seconds)
         plan = plan_blocks(sampler, x, y, settings.seed, jobs, limit, runs=runs)
         if kept is not None:

@@ -32,7 +32,7 @@ def check_number(name: str, value: object, low: float, high: float, way_out: str
     if not inside:  # NaN fails both comparisons
         bracket = "<=" if closed else "<"
         bound = "" if math.isinf(high) else f" < {high:g}"
-        rule = f"use {low:g} {bracket} {name}{bound or ' and finite'}"
+        rule = f"use {low:.9g} {bracket} {name}{bound or ' and finite'}"
         raise ClaimError(f"{name}={value!r} is not allowed; {rule} ({way_out}).", name=name, value=value)
     return number
 
@@ -45,7 +45,7 @@ class Claim(ABC):
     """
 
     strength_error = math.inf
-    """How far off the boundary's inverse `strength_of` may be, relatively, where it is a formula; else infinite."""
+    """How far off the boundary's inverse `strength_of` usually is, relatively: where to look first. Infinite: far."""
 
     @abstractmethod
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:

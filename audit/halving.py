@@ -13,6 +13,7 @@ import numpy as np
 from .adjacency import Adjacency
 from .claims import Claim
 from .errors import AuditError, StoreError
+from .marks import digest
 from .mechanism import Sampler
 from .merits import merits
 from .outputs import Outputs, merge
@@ -56,6 +57,8 @@ class Judge:
         Whether the audit to come looks at low bits as well.
     store : Store or StorePart, optional
         Keeps what is drawn.
+    code : str
+        Of the mechanism, for the store.
     """
 
     sampler: Sampler
@@ -67,14 +70,22 @@ class Judge:
     progress: Callable[[int], None] | None = None
     bits: bool = False
     store: Store | StorePart | None = None
+    code: str = ""
+    _seen: dict[str, bool] = field(default_factory=dict)  # whether the mechanism carries state, by its first run
+
+    def in_words(self) -> dict[str, Any]:
+        """What decides which pairs are kept, for the store."""
+        claim = f"{self.claim} {digest(self.claim)}"
+        return {"claim": claim, "runs": self.runs, "alpha": self.alpha, "bits": self.bits, "seed": self.seed}
 
     def plan(self, candidate: Candidate, number: int) -> Plan:
         """How the pilots of a candidate are drawn, under a number that is no other's."""
         x, y, seed = candidate.x, candidate.y, derived_seed(self.seed, _TRIALS, number)
+        drawn_from = {} if self.store is None else sources(self.code, x, y)
+        plan = plan_blocks(self.sampler, x, y, seed, self.jobs, is_stateful=self._seen.get("state"))
+        self._seen["state"] = plan.is_stateful
         if self.store is None:
-            return plan_blocks(self.sampler, x, y, seed, self.jobs)
-        drawn_from = sources(self.sampler, x, y)
-        plan = plan_blocks(self.sampler, x, y, seed, self.jobs)
+            return plan
         name = f"{self.sampler.name}, pair {number + 1} of the search"
         return replace(plan, memory=self.store.section(name, drawn_from | terms(plan)))
 

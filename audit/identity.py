@@ -11,7 +11,8 @@ import hashlib
 import struct
 import sys
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from types import (
@@ -30,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from .datasets import is_graph
-from .provenance import package_of, words_of
+from .provenance import package_of, provenance_of, words_of
 
 _OWN_NAME = __name__.partition(".")[0]
 _PLACES = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))
@@ -40,8 +41,26 @@ _SLOTS = (GetSetDescriptorType, MemberDescriptorType)
 _BEHAVIOUR = (FunctionType, staticmethod, classmethod, property)
 
 
-def identity(value: Any, package: str = "") -> tuple[str, tuple[str, ...]]:
-    """A hash of an object, and the types in it that could not be looked into, such as of a C library's objects.
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What an object is, but for what could not be seen of it.
+
+    Attributes
+    ----------
+    hash : str
+    opaque : tuple of str
+        Types that cannot be looked into, such as of a C library's objects; the type is part of the hash.
+    failed : tuple of str
+        Types of objects that raised an exception of their own.
+    """
+
+    hash: str
+    opaque: tuple[str, ...]
+    failed: tuple[str, ...]
+
+
+def identity(value: Any, package: str = "") -> Identity:
+    """A hash of an object by its contents.
 
     Functions and classes of the user's own are hashed by their code and by all that it names; those of installed
     libraries, but for `package`, by name and version. An object may say what it is by a method `__audit_identity__`.
@@ -51,12 +70,17 @@ def identity(value: Any, package: str = "") -> tuple[str, tuple[str, ...]]:
     >>> identity([1.0, "a"]) == identity([1.0, "a"]), identity([1.0, "a"]) == identity([1.0, "b"])
     (True, False)
     >>> from functools import partial
-    >>> identity(partial(pow, 2))[0] == identity(partial(pow, 3))[0]
+    >>> identity(partial(pow, 2)).hash == identity(partial(pow, 3)).hash
     False
     """
     walk = _Walk(package)
     walk.add(value)
-    return walk.hash.hexdigest(), tuple(sorted(walk.opaque))
+    return Identity(walk.hash.hexdigest(), tuple(sorted(walk.opaque)), tuple(sorted(walk.failed)))
+
+
+def identity_of_mechanism(function: Any) -> Identity:
+    """As `identity`, with the code of the package that a mechanism is from, installed or not."""
+    return identity(function, provenance_of(function).where.partition(":")[0].partition(".")[0])
 
 
 def is_library(module: ModuleType) -> bool:
@@ -77,6 +101,7 @@ class _Walk:
         self.own = own  # name of a package whose code is looked at although it is installed
         self.hash = _hasher()
         self.opaque: set[str] = set()
+        self.failed: set[str] = set()
         self._known: dict[int, tuple[bytes, Any]] = {}  # with the objects, so that no other one gets their place
         self._above: dict[int, int] = {}  # objects that are being gone through, and their depth
 
@@ -111,8 +136,9 @@ class _Walk:
                 self.each("said", [type(value), said(value)])
             else:
                 self.content(value)
-        except Exception:  # whatever an object says to being looked into or copied, and what is nested too deeply
-            self.opaque.add(f"{type(value).__module__}.{type(value).__qualname__}")
+        except Exception:  # whatever an object says to being looked into, and what is nested too deeply
+            self.put("failed", _name_of(type(value)))
+            self.failed.add(_name_of(type(value)))
         finally:
             del self._above[id(value)]
             inner, self.hash = self.hash, outer
@@ -120,10 +146,10 @@ class _Walk:
 
     def content(self, value: Any) -> None:
         match value:
-            case np.ndarray() if value.dtype != object:
+            case np.ndarray() if type(value) is np.ndarray and value.dtype != object:
                 plain = np.ascontiguousarray(value).reshape(-1)
                 self.put("array", value.dtype.str, str(value.shape), plain.view(np.uint8).data)
-            case np.ndarray():
+            case np.ndarray() if type(value) is np.ndarray:
                 self.each(f"array {value.shape}", value.ravel().tolist())
             case np.generic():
                 self.put("number", value.dtype.str, value.tobytes())
@@ -136,7 +162,7 @@ class _Walk:
             case dict() if type(value) is dict:
                 self.each("dict", [part for item in value.items() for part in item])
             case set() | frozenset():
-                self.put(type(value).__name__, *sorted(identity(each)[0] for each in value))
+                self.put(type(value).__name__, *sorted(self.apart(value)))
             case Enum():
                 self.add(type(value))
                 self.put(value.name)
@@ -176,7 +202,11 @@ class _Walk:
     def object(self, value: Any) -> None:
         """Any other object: what it would be made from again."""
         self.each("wrapped", [type(value), getattr(value, "__wrapped__", None)])
-        made = value.__reduce_ex__(4)
+        try:
+            made = value.__reduce_ex__(4)
+        except Exception:  # whatever an object says to being copied
+            self.opaque.add(_name_of(type(value)))
+            return
         if isinstance(made, str):
             self.put(made)
             return
@@ -188,6 +218,15 @@ class _Walk:
         self.each("made", [function, arguments, state])
         self.each("items", [] if items is None else items)
         self.each("pairs", [] if pairs is None else [part for pair in pairs for part in pair])
+
+    def apart(self, values: Iterable[Any]) -> Iterator[str]:
+        """Each by itself, as of what has no order."""
+        for value in values:
+            walk = _Walk(self.own)
+            walk.add(value)
+            self.opaque |= walk.opaque
+            self.failed |= walk.failed
+            yield walk.hash.hexdigest()
 
     def is_foreign(self, name: str | None) -> bool:
         """Whether what belongs to a module of this name is known by name and version."""
@@ -238,6 +277,10 @@ def _is_plain(value: Any, depth: int) -> bool:
     if kind is list or kind is tuple:
         return depth > 0 and all(_is_plain(each, depth - 1) for each in value)
     return value is None or kind in _PLAIN
+
+
+def _name_of(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _hasher() -> hashlib.blake2b:

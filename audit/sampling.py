@@ -15,7 +15,7 @@ import numpy as np
 from .cells import Labels, Partition
 from .errors import MechanismError, StoreError
 from .events import Event
-from .identity import identity
+from .identity import identity_of_mechanism
 from .inference.sequential import NO_PAIRS, JointCounts
 from .mechanism import Sampler, as_sampler
 from .outputs import Outputs, are_equal
@@ -131,6 +131,7 @@ def plan_blocks(
     block_seconds: float | None = None,
     *,
     runs: int | None = None,
+    is_stateful: bool | None = None,
 ) -> Plan:
     """The plan for a sampler; the size of its blocks follows from the shape of one output, drawn here, and from `runs`.
 
@@ -138,15 +139,18 @@ def plan_blocks(
     ----------
     runs : int, optional
         Of the audit, on each dataset, where they are known.
+    is_stateful : bool, optional
+        Whether the mechanism carries state, where that is known; otherwise its first run shows it.
     """
     one = Plan(sampler, x, y, seed, 1, 1, block_seconds)
-    before = identity(sampler.function)
+    before = identity_of_mechanism(sampler.function) if is_stateful is None else None
     ((_, first),) = _run(one, [DrawBlock("x", 0, 1)])
-    is_stateful = before != identity(sampler.function)
+    if before is not None:
+        is_stateful = before != identity_of_mechanism(sampler.function)
     width = max(first.shape[1], 1) if first.ndim == 2 else 1
     looped = _MOST_LOOPED if runs is None else min(max(runs // _LOOPED_BLOCKS, _LEAST_LOOPED), _MOST_LOOPED)
     block = max(256, _BLOCK_NUMBERS // width) if sampler.is_block else looped
-    return replace(one, block=block, jobs=jobs, is_stateful=is_stateful)
+    return replace(one, block=block, jobs=jobs, is_stateful=bool(is_stateful))
 
 
 def draw_block(mechanism: Any, dataset: Any, phase: Phase, side: Side, number: int, size: int, *, seed: int) -> Outputs:

@@ -16,11 +16,13 @@ from typing import Any
 from .adjacency import Adjacency
 from .check import check
 from .claims import Claim
+from .domains import Domain
 from .errors import AdjacencyError, AuditError, MechanismError, OptionError
 from .group import ClaimAtDistance, claim_at
 from .halving import LEAST_FIRST, Judge, Pool, Trial, derived_seed, halve, new_pool
 from .health import checks_to_ignore
 from .inference.joint import check_test_alpha
+from .marks import digest
 from .mechanism import as_sampler
 from .options import (
     check_bits,
@@ -36,6 +38,7 @@ from .options import (
 from .patterns import pairs_of
 from .stated import stated
 from .store import opened
+from .stored import code_of
 from .verdicts import AuditResult, Verdict
 
 LEAST_SEARCH = 4 * LEAST_FIRST
@@ -238,7 +241,12 @@ def find_worst_pair(
             progress=progress,
             bits=whole["bits"] is True,
             store=kept,
+            code="" if kept is None else code_of(sampler),
         )
+        if kept is not None:
+            domain_in_words = digest(domain) if isinstance(domain, Domain) else "of the caller's own"
+            about = {"search_runs": budget, "distance": distance, "adjacency": adjacency, "domain": domain_in_words}
+            kept.section(f"{sampler.name}, the search", about | judge.in_words())
         trials, untried = halve(pool, judge, budget)
         if not trials or trials[0].error is not None:
             raise _nothing_left(trials, pool, sampler.name)

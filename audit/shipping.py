@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
@@ -46,14 +46,25 @@ def pack(value: Any, parts: list[Any], name: str, *, is_far: bool = False) -> Pa
     MechanismError
         If something in it cannot be pickled.
     """
+    return next(pack_each([value], parts, name, is_far=is_far))
+
+
+def pack_each(values: Iterable[Any], parts: list[Any], name: str, *, is_far: bool = False) -> Iterator[Parcel]:
+    """As `pack`, one after the other, asking the file system once what a worker can import."""
+    modules = {module.__name__: module for part in parts for module in _modules(part)}.values()
+    unknown = [module for module in modules if not (is_library(module) if is_far else _is_importable(module))]
+    for value in values:
+        yield Parcel(_pickled(value, unknown, name))
+
+
+def _pickled(value: Any, by_value: list[ModuleType], name: str) -> bytes:
     with ExitStack() as stack:
-        for module in {module.__name__: module for part in parts for module in _modules(part)}.values():
-            is_there = is_library(module) if is_far else _is_importable(module)
-            if not is_there and module.__name__ not in cloudpickle.list_registry_pickle_by_value():
+        for module in by_value:
+            if module.__name__ not in cloudpickle.list_registry_pickle_by_value():
                 cloudpickle.register_pickle_by_value(module)
                 stack.callback(cloudpickle.unregister_pickle_by_value, module)
         try:
-            return Parcel(cloudpickle.dumps(value))
+            return bytes(cloudpickle.dumps(value))
         except Exception as error:  # whatever a user's __reduce__ raises
             raise MechanismError(
                 f"{name} or its datasets cannot be sent to a worker process ({type(error).__name__}: {error}); use "

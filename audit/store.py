@@ -119,6 +119,7 @@ class Store:
             If it was begun with other settings, with the difference.
         """
         wanted = {key: str(value) for key, value in settings.items()}
+        self.save()  # what a section is about may follow from what was drawn before
         with self._in_words():
             row = self._file.execute("SELECT number, settings FROM sections WHERE name = ?", (name,)).fetchone()
             if row is None:

@@ -6,16 +6,16 @@ from typing import Any
 
 from .conclusion import Settings
 from .errors import StoreError
-from .identity import identity
+from .identity import identity, identity_of_mechanism
 from .marks import digest
 from .mechanism import Sampler
-from .provenance import provenance_of, versions
+from .provenance import versions
 from .sampling import Plan
 from .tasks import SIDES
 
 
-def sources(sampler: Sampler, x: Any, y: Any) -> dict[str, str]:
-    """The mechanism and the datasets as they are before anything is run, by hashes of their contents.
+def sources(code: str, x: Any, y: Any) -> dict[str, str]:
+    """The mechanism, by its `code_of`, and the datasets as they are before anything is run, by hashes of contents.
 
     Raises
     ------
@@ -24,15 +24,34 @@ def sources(sampler: Sampler, x: Any, y: Any) -> dict[str, str]:
     """
     found = {}
     for side, dataset in zip(SIDES, (x, y), strict=True):
-        found[side], opaque = identity(dataset)
-        if opaque:
+        seen = identity(dataset)
+        found[side] = seen.hash
+        if hidden := (*seen.opaque, *seen.failed):
             raise StoreError(
-                f"{side} has parts that cannot be told from others ({', '.join(opaque)}), so a store might mix it with "
+                f"{side} has parts that cannot be told from others ({', '.join(hidden)}), so a store might mix it with "
                 "another dataset; give it as arrays, or let the mechanism make it from something plain.",
                 side=side,
             )
-    package = provenance_of(sampler.function).where.partition(":")[0].partition(".")[0]
-    return {"code or parameters": identity(sampler.function, package)[0]} | found
+    return {"code or parameters": code} | found
+
+
+def code_of(sampler: Sampler) -> str:
+    """The mechanism before anything is run, by a hash of its contents.
+
+    Raises
+    ------
+    StoreError
+        For a mechanism that cannot be told from another.
+    """
+    seen = identity_of_mechanism(sampler.function)
+    if seen.failed:
+        raise StoreError(
+            f"{sampler.name} has parts that raise an exception when they are looked into ({', '.join(seen.failed)}), "
+            "so a store might mix it with another mechanism; mend their __audit_identity__, or audit it without a "
+            "store.",
+            mechanism=sampler.name,
+        )
+    return seen.hash
 
 
 def terms(plan: Plan) -> dict[str, Any]:

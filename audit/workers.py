@@ -18,7 +18,7 @@ import numpy as np
 from .cluster import results_of_cluster, say_begun
 from .errors import MechanismError
 from .provenance import versions
-from .shipping import Parcel, pack
+from .shipping import Parcel, pack, pack_each
 from .tasks import AnyTask, Task
 
 if TYPE_CHECKING:
@@ -89,10 +89,10 @@ def _results(plan: Plan, tasks: Sequence[Task], limit: float | None) -> Iterator
         if len(tasks) >= _MANY:
             started = time.perf_counter()
             first = next(_one_by_one(plan, numbered[:1], limit))
-            if (time.perf_counter() - started) * len(tasks) > _LONG:
-                parcel = _for_processes(plan)
-            del numbered[0]
+            is_long = (time.perf_counter() - started) * len(tasks) > _LONG
             yield first
+            del numbered[0]
+            parcel = _for_processes(plan) if is_long else None
         if parcel is None:
             parallel = _parallel("threads", jobs, limit)
             yield from parallel(joblib.delayed(_done)(plan, *each) for each in numbered)
@@ -116,8 +116,8 @@ def _one_by_one(plan: Plan, numbered: Sequence[tuple[int, Task]], limit: float |
 def _in_processes(
     plan: Plan, numbered: Sequence[tuple[int, Task]], jobs: int, limit: float | None, parcel: Parcel
 ) -> Iterator[tuple[int, Any]]:
-    owners, name = _owners(plan), plan.sampler.name
-    parts = (pack(each, [*owners, *each[1].owners], name) for each in numbered)
+    owners = [*_owners(plan), *(owner for _, task in numbered for owner in task.owners)]
+    parts = pack_each(numbered, owners, plan.sampler.name)
     for result in _parallel("processes", jobs, limit)(joblib.delayed(_in_process)(parcel, part) for part in parts):
         yield result.open()
 
@@ -149,9 +149,11 @@ def _for_processes(plan: Plan) -> Parcel | None:
     mechanism may differ from it, as it carries state or draws from elsewhere than `rng`, where it cannot be sent, or is
     so large that copies of it may be too much.
     """
-    if shares_memory("processes") or plan.is_stateful or not plan.repeats("x"):
+    if shares_memory("processes") or plan.is_stateful:
         return None
     try:
+        if not plan.repeats("x"):
+            return None
         parcel = _packed(plan)
     except MechanismError:
         return None

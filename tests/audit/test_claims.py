@@ -23,6 +23,7 @@ from dpaudit import (
     TradeOffCurve,
     ZeroConcentratedDP,
 )
+from dpaudit.audit import renyi
 from dpaudit.audit.errors import ClaimError
 from dpaudit.audit.group import GroupClaim, claim_at
 
@@ -157,23 +158,49 @@ def test_renyi_boundary_solves_its_equation(order, divergence, q):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_renyi_boundary_is_never_below_the_true_one(seed):
-    """At 60 digits, where rounding hides the divergence too: orders next to 1 and up to 10⁶, divergences from 1e-12."""
+    """At 400 digits, where rounding hides the divergence too: any order, and divergences from 1e-18 on."""
     rng = np.random.default_rng(seed)
     for _ in range(40):
-        order, divergence = min(1 + 10 ** rng.uniform(-6, 6), 1e6), 10 ** rng.uniform(-12, 2)
-        q = 10 ** rng.uniform(-8, -0.1)
+        order, divergence = min(1 + 10 ** rng.uniform(-6, 6), 9e5), 10 ** rng.uniform(-18, 2)
+        q = 10 ** rng.uniform(-20, -0.1)
         q, q_rest = (q, 1 - q) if rng.random() < 0.5 else (1 - q, q)
+        if q_rest == 0.0 or q == 0.0:
+            continue
         p, p_rest = (float(v) for v in RenyiDP(order, divergence).max_power(q, q_rest))
-        with mpmath.workdps(60):
-            a, q, p = mpmath.mpf(order), _exactly(q, q_rest), _exactly(p, p_rest)
-            forward = p**a * q ** (1 - a) + (1 - p) ** a * (1 - q) ** (1 - a)
-            backward = q**a * p ** (1 - a) + (1 - q) ** a * (1 - p) ** (1 - a) if p < 1 else mpmath.inf
+        if p_rest < 1e-299:  # as near to 1 as can be told
+            continue
+        with mpmath.workdps(400):
+            a, (q, q_rest), (p, p_rest) = mpmath.mpf(order), _exactly(q, q_rest), _exactly(p, p_rest)
+            forward = p**a * q ** (1 - a) + p_rest**a * q_rest ** (1 - a)
+            backward = q**a * p ** (1 - a) + q_rest**a * p_rest ** (1 - a)
             assert mpmath.log(max(forward, backward)) / (a - 1) >= mpmath.mpf(divergence)
 
 
+@pytest.mark.parametrize("order", [1 + 1e-6, 1.01, 2.0, 50.0, 9e5])
+@pytest.mark.parametrize("divergence", [1e-300, 1e-9, 0.3, 50.0, 1e4, 1e308])
+def test_renyi_boundary_is_found_in_few_steps(order, divergence, monkeypatch):
+    steps, real = [], renyi._solve
+
+    def solved(function, low, high):
+        def counted(logit):
+            steps.append(1)
+            return function(logit)
+
+        return real(counted, low, high)
+
+    monkeypatch.setattr(renyi, "_solve", solved)
+    small = np.geomspace(1e-300, 0.5, 50)
+    q, rest = np.concatenate([small, 1 - small]), np.concatenate([1 - small, small])
+    value, complement = RenyiDP(order, divergence).max_power(q, rest)
+    assert np.all(value >= q)
+    assert np.all(complement <= rest)
+    assert len(steps) <= 100
+
+
 def _exactly(value, complement):
-    """A probability with the digits of whichever of it and its complement is small."""
-    return mpmath.mpf(value) if value < 0.5 else 1 - mpmath.mpf(complement)
+    """A probability and its complement with the digits of whichever is small."""
+    small = mpmath.mpf(min(value, complement))
+    return (small, 1 - small) if value < complement else (1 - small, small)
 
 
 def test_renyi_boundary_is_below_proposition_ten_and_at_the_stated_value():

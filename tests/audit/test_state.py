@@ -6,12 +6,14 @@ import importlib
 import itertools
 import os
 import sys
+from pathlib import Path
 
 import joblib
 import numpy as np
 import pytest
 
 from dpaudit import PureDP, check
+from dpaudit.audit.errors import StoreError
 from dpaudit.audit.mechanism import as_sampler
 from dpaudit.audit.sampling import draw_pilot, plan_blocks
 
@@ -121,6 +123,15 @@ def test_noise_is_never_repeated(make, noisy):
 )
 def test_state_is_what_a_run_changes(mechanism, is_stateful):
     assert plan_blocks(as_sampler(mechanism), 0.0, 1.0, 0, 2).is_stateful == is_stateful
+
+
+@pytest.mark.parametrize("is_installed", [False, True])
+def test_state_of_the_mechanisms_own_module_counts(noisy, monkeypatch, tmp_path, is_installed):
+    if is_installed:
+        monkeypatch.setattr("dpaudit.audit.identity._PLACES", (Path(noisy.__file__).parent,))
+    assert plan_blocks(as_sampler(noisy.by_own), 0.0, 1.0, 0, 2).is_stateful
+    with pytest.raises(StoreError, match="by_own keeps state from run to run"):
+        check(noisy.by_own, 0.0, 1.0, claim=PureDP(1.0), runs=1_000, jobs=1, store=tmp_path)
 
 
 def test_threads_share_an_object_and_its_state():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import sqlite3
 import subprocess
 import sys
@@ -42,8 +43,7 @@ def audited(mechanism=laplace, **options):
     return check(mechanism, 0, 1, **{"claim": CLAIM, "runs": 150_000, "jobs": 1, "seed": 5} | options)
 
 
-def searched(mechanism=laplace, **options):
-    pairs = [(0, high / 2) for high in range(4)]
+def searched(mechanism=laplace, pairs=((0, 0.0), (0, 0.5), (0, 1.0), (0, 1.5)), **options):
     chosen = {"claim": CLAIM, "runs": 10_000, "search_runs": 4_000, "jobs": 1, "seed": 5} | options
     return find_worst_pair(mechanism, pairs, **chosen)
 
@@ -114,10 +114,28 @@ def test_a_search_that_was_stopped_goes_on_too(tmp_path, calls):
 
 def test_a_search_of_other_pairs_is_refused(tmp_path):
     stopped(laplace, 8, searched, store=tmp_path)
-    with pytest.raises(StoreError, match=r"pair 1 of the search begun with other settings \(seed: "):
-        searched(store=tmp_path, seed=6)
-    with pytest.raises(StoreError, match=r"pair 1 of the search begun with other settings \(y: "):
-        find_worst_pair(laplace, [(0, 1), (0, 2)], claim=CLAIM, search_runs=4_000, jobs=1, seed=5, store=tmp_path)
+    for name, other in {"seed": 6, "search_runs": 4_001, "runs": 10_001, "claim": PureDP(2.0), "bits": True}.items():
+        with pytest.raises(StoreError, match=rf"laplace, the search begun with other settings \({name}: "):
+            searched(store=tmp_path, **{name: other})
+    with pytest.raises(StoreError, match=r"pair 2 of the search begun with other settings \(y: "):
+        searched(pairs=[(0, 0.0), (0, 1), (0, 2)], store=tmp_path)
+
+
+def test_a_search_of_noise_of_its_own_goes_on_after_a_crash(tmp_path):
+    """What a pair follows from is on disk before the pair is, or another pair would stand in its place."""
+
+    def saved(store):
+        with sqlite3.connect(store.path) as file:
+            return file.execute("SELECT (SELECT count(*) FROM blocks), (SELECT max(number) FROM sections)").fetchone()
+
+    store = Store(tmp_path)
+    first = store.section("first", {})
+    first.keep("a", 1)
+    store._saved, store._spent = math.inf, math.inf  # as if it had just been written, and took long
+    first.keep("b", 2)
+    store.section("second", {})
+    store._file.close()  # as if it had been killed
+    assert saved(store) == (2, 2)
 
 
 def test_a_pair_is_not_put_aside_for_what_its_store_says(tmp_path):

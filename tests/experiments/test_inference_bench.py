@@ -212,13 +212,13 @@ def quick(out, audits, **options):
 
 
 def test_a_row_that_is_continued_is_the_row_of_one_go(tmp_path):
-    whole = quick(tmp_path / "whole", 20)[1]
-    assert quick(tmp_path / "parts", 10)[1].cells["audits"] == 10
-    continued = quick(tmp_path / "parts", 20, resume=True)[1]
+    whole = quick(tmp_path / "whole", 8)[1]
+    assert quick(tmp_path / "parts", 4)[1].cells["audits"] == 4
+    continued = quick(tmp_path / "parts", 8, resume=True)[1]
     assert continued.cells == whole.cells
     assert continued.seconds > 0
-    assert quick(tmp_path / "parts", 20, resume=True)[1] == continued  # nothing is left to do
-    assert quick(tmp_path / "parts", 10)[1].cells["audits"] == 10  # replaced
+    assert quick(tmp_path / "parts", 8, resume=True)[1] == continued  # nothing is left to do
+    assert quick(tmp_path / "parts", 4)[1].cells["audits"] == 4  # replaced
 
 
 def test_a_test_that_refutes_what_holds_misses_the_target(tmp_path, monkeypatch):

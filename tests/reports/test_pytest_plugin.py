@@ -57,6 +57,8 @@ def _loaded():
 def project(pytester, monkeypatch):
     """A project with a mechanism that keeps its claim and one that does not."""
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    # A file that is written again within a second, as long as before, would be read from what it was compiled to.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     pytester.makepyfile(mechanisms=MECHANISMS)
     pytester.syspathinsert()
     yield pytester
