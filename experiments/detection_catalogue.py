@@ -18,7 +18,7 @@ from .inference_effort import Bench, Effort, Task, once, seeds_of, spread
 ALPHA = 1e-6
 _SEEDS, _QUICK_SEEDS = 20, 1
 _RUNS = 1_000_000
-_QUICK_EVERY = 45  # in a quick run one fault in so many
+_QUICK_EVERY = 100  # in a quick run one fault in so many
 _QUICK_RUNS = 50_000
 
 

@@ -27,7 +27,7 @@ _NAMES = tuple(subject.name for subject in subjects())
 _ALARM_RUNS, _QUICK_ALARM_RUNS = (100_000, 300_000), (5_000, 500)  # fixed size, and at most; 300,000 have 50 looks
 _LEAST_SHARE = 0.02  # at 100,000 runs; a test that hardly ever speaks would pass the other target
 _NEAR_ALPHA = ("laplace", "geometric", "randomised-response", "gaussian-0.05", "gaussian-0.001")
-_QUICK_ALARMS = ("laplace", "geometric", "randomised-response")
+_QUICK = ("laplace", "geometric", "randomised-response")
 _BATCH, _WRITTEN_AFTER = 10, 20  # audits that a process does at a time, and batches between writing the row
 
 
@@ -80,7 +80,7 @@ def _tally(name: str, runs: int, sequential: bool, seeds: range) -> _Tally:
 def _alarm_tasks(effort: Effort) -> Iterator[Task]:
     for number, name in enumerate(_NAMES):
         for sequential in (False, True):
-            if effort.wants(name) and (not effort.is_quick or name in _QUICK_ALARMS):
+            if effort.wants(name) and (not effort.is_quick or name in _QUICK):
                 key = f"{name}, {_KINDS[sequential]}"
                 yield Task(key, partial(_alarms, effort, key, number, name, sequential))
 
@@ -217,7 +217,7 @@ def _tightness(effort: Effort, name: str, runs: int, seeds: range) -> tuple[dict
 def _tightness_tasks(effort: Effort) -> Iterator[Task]:
     for number, name in enumerate(_NAMES):
         for place, runs in enumerate(effort.either(_TIGHT_RUNS[:1], _TIGHT_RUNS)):
-            if effort.wants(name):
+            if effort.wants(name) and (not effort.is_quick or name in _QUICK):
                 seeds = seeds_of(3, 10 * number + place, 0, effort.either(2, 50 if runs > _JUDGED_RUNS else 200))
                 yield once(f"{name}, {runs}", _tightness, effort, name, runs, seeds)
 

@@ -156,7 +156,7 @@ _SCALED = {
     "laplace": 6 * 10**8,
     "gaussian-analytic": 6 * 10**8,
     "exponential": 3 * 10**8,
-    "one at a time, in processes": 10**6,
+    "one at a time, in processes": 3 * 10**6,
 }
 _SCALING_ROUNDS = 3
 

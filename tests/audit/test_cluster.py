@@ -19,8 +19,9 @@ from dpaudit.audit import cluster as cluster_module
 from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.mechanism import as_sampler
 from dpaudit.audit.sampling import plan_blocks
+from dpaudit.audit.shipping import pack
 from dpaudit.audit.tasks import DrawBlock
-from dpaudit.audit.workers import spread
+from dpaudit.audit.workers import _in_cluster, spread
 from dpaudit.experiments.local_cluster import local_cluster
 
 HERE = os.getpid()
@@ -214,7 +215,7 @@ def test_what_has_come_back_is_not_drawn_again(tmp_path):
     assert len(drawn.read_text()) - before <= 60 + 2 + 12  # and two to see whether it can be drawn again, and some lost
 
 
-def test_other_versions_are_refused(two_workers, monkeypatch):
-    monkeypatch.setattr("dpaudit.audit.workers.versions", lambda: (("numpy", "0.1"),))
-    with joblib.parallel_config("dask"), pytest.raises(MechanismError, match="a worker of the cluster has other vers"):
-        audited(runs=30_000)
+def test_other_versions_are_refused():
+    parcel = pack((None, [], (("numpy", "0.1"),)), [], "m")
+    with pytest.raises(MechanismError, match=r"a worker of the cluster has other versions.*\('numpy', '0.1'\),\) here"):
+        _in_cluster(parcel, 0, None)

@@ -163,7 +163,7 @@ class OwnGenerator:
 
 def test_copies_of_one_generator_in_worker_processes(monkeypatch):
     """Of a state that is not seen, such as that of a library in another language."""
-    monkeypatch.setattr("dpaudit.audit.sampling.identity", lambda function: ())
+    monkeypatch.setattr("dpaudit.audit.sampling.identity_of_mechanism", lambda function: ())
     assert audit(OwnGenerator(), jobs=1).findings == ()
     shared = audit(OwnGenerator(), 40_000, jobs=2)
     assert shared.verdict is Verdict.INCONCLUSIVE

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from dpaudit.audit.sampling import Plan
 from dpaudit.audit.store import FILE
 from dpaudit.experiments.cli import main
 
@@ -28,6 +29,8 @@ def patient(dataset, size, rng):
     with open("drawn", "a") as file:
         file.write("x")
     return dataset + rng.laplace(size=size)
+
+pairs = [(0, 0.25), (0, 0.5), (0, 1.0)]
 """
 PAIR = ["audit", "patient_module:patient", "--x", "0", "--y", "1", "--epsilon", "1", "--jobs", "2"]
 KINDS = {"fixed": ["--runs", "2000000"], "sequential": ["--runs", "60000", "--sequential"]}
@@ -133,6 +136,31 @@ def test_a_run_goes_on_as_it_was_begun(folder, monkeypatch, capsys):
         assert "--resume goes on as it was" in capsys.readouterr().err
     assert finished(["run", "--resume", str(out)]).returncode in (0, 1)
     assert results(out) == results(whole)
+
+
+@pytest.mark.parametrize("draws", [3, 8, 14])
+def test_a_search_goes_on_too(folder, monkeypatch, draws):
+    arguments = ["audit", "patient_module:patient", "--search", "patient_module:pairs", "--epsilon", "1"]
+    arguments += ["--runs", "4000", "--search-runs", "2000", "--jobs", "1"]
+    assert finished([*arguments, "--out", "whole"]).returncode == 0
+    left, real = [draws], Plan.draw
+
+    def draw(plan, *others):
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return real(plan, *others)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Plan, "draw", draw)
+        stopped = finished([*arguments, "--out", "out"])
+    assert stopped.returncode == 130
+    assert "the same command with --resume goes on" in stopped.stderr
+    other = finished([*arguments, "--search-runs", "2001", "--out", "out", "--resume"])
+    assert other.returncode == 2
+    assert "search_runs: 2000 there, 2001 here" in other.stderr.replace("\n", " ")
+    assert finished([*arguments, "--out", "out", "--resume"]).returncode == 0
+    assert results(folder / "out") == results(folder / "whole")
 
 
 @pytest.mark.parametrize(

@@ -82,14 +82,14 @@ def test_stated_power_where_hits_are_few(claim, runs, q, excess):
 
 @pytest.mark.parametrize(("claim", "q"), [(PureDP(1.0), 0.268), (GaussianDP(1.0), 0.3)], ids=str)
 def test_stated_power_against_simulation(claim, q):
-    """100 exact tests refute as often as stated, within .02, else this fails with probability 2e-8."""
+    """60 exact tests refute as often as stated, within .02, else this fails with probability 2e-8."""
     runs = 100_000
     excess = resolution(claim, runs, runs, q, alpha=0.05, power=0.8)
     rng = np.random.default_rng(1)
     p = float(claim.with_strength(claim.strength + excess).max_power(q)[0])
-    pairs = zip(rng.binomial(runs, p, 100).tolist(), rng.binomial(runs, q, 100).tolist(), strict=True)
+    pairs = zip(rng.binomial(runs, p, 60).tolist(), rng.binomial(runs, q, 60).tolist(), strict=True)
     refuted = sum(p_value(Counts(hits_x=x, runs_x=runs, hits_y=y, runs_y=runs), claim) <= 0.05 for x, y in pairs)
-    assert binom.ppf(1e-8, 100, 0.78) <= refuted <= binom.isf(1e-8, 100, 0.82)
+    assert binom.ppf(1e-8, 60, 0.78) <= refuted <= binom.isf(1e-8, 60, 0.82)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_the_best_event_needs_the_fewest_runs(claim):
     excess = 0.1
     best = best_q(claim, resolution=excess)
     needed = runs_needed(claim, best, resolution=excess, alpha=0.05)
-    for factor in (0.9, 0.99, 1.01, 1.1):
+    for factor in (0.9, 1.1):
         assert runs_needed(claim, factor * best, resolution=excess, alpha=0.05) > 0.97 * needed
 
 
