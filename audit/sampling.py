@@ -30,8 +30,8 @@ _BLOCK_NUMBERS = 1 << 17  # numbers in a block of a block sampler: a megabyte, m
 # should be over. What a run takes here and now may not matter: seeds belong to blocks.
 _LEAST_LOOPED, _MOST_LOOPED, _LOOPED_BLOCKS = 1 << 7, 1 << 10, 64
 _REPEATED = 20  # runs that are drawn again, to see whether a mechanism has randomness of its own
-# Tasks that a phase is cut into at most: enough for progress and balance, few enough to be cheap, as a task costs a
-# cluster some milliseconds. Beyond 256 tasks one has at least 64 blocks, up to a number that keeps a thousand workers busy.
+# Tasks that a phase is cut into at most: enough for progress and balance, and few, as one costs a cluster milliseconds.
+# Beyond 256 tasks one has at least 64 blocks, up to a number that keeps a thousand workers busy.
 _TASKS, _BLOCKS_OF_MANY, _MOST_TASKS = 256, 64, 4096
 
 
