@@ -10,17 +10,25 @@ unexport PYTHONDONTWRITEBYTECODE
 SOURCES := pyproject.toml README.md py.typed __init__.py \
 	$(shell find audit mechanisms experiments reports -name '*.py' -o -name '*.j2' -o -name '*.js')
 
-.PHONY: audit test test-diffprivlib docs clean
+.PHONY: audit test types collected test-diffprivlib docs clean
 
 audit: $(VENV)/installed
 	$(BIN)/dpaudit run
 
+TESTS := --doctest-modules --pyargs dpaudit tests --ignore tests/mechanisms/adapters/answering_program.py
+
 test: $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(MAKE) --jobs 2 types collected
+	$(BIN)/pytest --numprocesses 2 --dist worksteal $(TESTS)
+
+types: $(VENV)/installed-test
 	MYPYPATH=$(VENV)/source $(BIN)/mypy $(addprefix -p dpaudit.,audit mechanisms experiments reports)
-	$(BIN)/pytest --numprocesses 2 --dist worksteal --doctest-modules --pyargs dpaudit tests \
-		--ignore tests/mechanisms/adapters/answering_program.py
+
+# One process beside the type checker compiles what each of those that run the tests would compile again.
+collected: $(VENV)/installed-test
+	$(BIN)/pytest --collect-only -qq $(TESTS) > $(VENV)/collected || (cat $(VENV)/collected; exit 1)
 
 # The scikit-learn that diffprivlib needs is an old one, so its tests have an environment of their own.
 test-diffprivlib:

@@ -252,7 +252,7 @@ def call(monkeypatch, capsys, *arguments):
 
 
 def test_quick_form_from_end_to_end(tmp_path, monkeypatch, capsys):
-    status, out, err = call(monkeypatch, capsys, "--quick", "--jobs", "2", "--audits", "6", "--out", str(tmp_path))
+    status, out, err = call(monkeypatch, capsys, "--quick", "--jobs", "1", "--audits", "6", "--out", str(tmp_path))
     assert status == 0, out
     text = (tmp_path / "inference-quick.md").read_text()
     for bench in INFERENCE.benches:
