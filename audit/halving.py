@@ -13,7 +13,6 @@ import numpy as np
 from .adjacency import Adjacency
 from .claims import Claim
 from .errors import AuditError, StoreError
-from .marks import digest
 from .mechanism import Sampler
 from .merits import merits
 from .outputs import Outputs, merge
@@ -21,7 +20,7 @@ from .pairs import Candidate, PairSource, reason_against
 from .pilot import check_blocks, refuse_if_all_raised
 from .sampling import Plan, draw_pilot, plan_blocks
 from .store import Store, StorePart
-from .stored import sources, terms
+from .stored import claim_in_words, sources, terms
 
 PairCheck = Callable[[Any, Any, float], Any]
 
@@ -75,8 +74,13 @@ class Judge:
 
     def in_words(self) -> dict[str, Any]:
         """What decides which pairs are kept, for the store."""
-        claim = f"{self.claim} {digest(self.claim)}"
-        return {"claim": claim, "runs": self.runs, "alpha": self.alpha, "bits": self.bits, "seed": self.seed}
+        return {
+            "claim": claim_in_words(self.claim),
+            "runs": self.runs,
+            "alpha": self.alpha,
+            "bits": self.bits,
+            "seed": self.seed,
+        }
 
     def plan(self, candidate: Candidate, number: int) -> Plan:
         """How the pilots of a candidate are drawn, under a number that is no other's."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .claims import Claim
 from .conclusion import Settings
 from .errors import StoreError
 from .identity import identity, identity_of_mechanism
@@ -76,6 +77,11 @@ def terms(plan: Plan) -> dict[str, Any]:
     }
 
 
+def claim_in_words(claim: Claim) -> str:
+    """A claim, so that another one is told from it and, where it is short, seen in a message."""
+    return digest(claim) if len(str(claim)) > 60 else f"{claim} {digest(claim)}"
+
+
 def arrangements(plan: Plan, settings: Settings, runs: int | None, cells: int, *, sequential: bool) -> dict[str, Any]:
     """All that an audit has in common besides, in text.
 
@@ -84,10 +90,9 @@ def arrangements(plan: Plan, settings: Settings, runs: int | None, cells: int, *
     StoreError
         As of `terms`.
     """
-    claim = settings.claim
     return terms(plan) | {
         "code": "" if settings.provenance is None else str(settings.provenance),
-        "claim": digest(claim) if len(str(claim)) > 60 else f"{claim} {digest(claim)}",
+        "claim": claim_in_words(settings.claim),
         "alpha": settings.alpha,
         "runs": "as needed" if runs is None else runs,
         "resolution": settings.resolution,
