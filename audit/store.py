@@ -138,8 +138,8 @@ class Store:
         ]
         if changed:
             raise StoreError(
-                f"{self.path} holds {name} begun with other settings ({'; '.join(changed)}); continue with those, or "
-                "delete it.",
+                f"{self.path} keeps {name}, begun with other settings ({'; '.join(changed)}); continue with those, or "
+                f"delete {FILE}.",
                 path=str(self.path),
                 changed=changed,
             )
@@ -242,11 +242,17 @@ class Store:
 @contextmanager
 def opened(store: str | Path | Store | StorePart | None) -> Iterator[Store | StorePart | None]:
     """The store of a folder, which is closed in the end, or one that the caller has open."""
-    if isinstance(store, (str, Path)):
-        with Store(store) as own:
-            yield own
-    else:
+    if not isinstance(store, (str, Path)):
         yield store
+        return
+    is_new = not (Path(store) / FILE).exists()
+    with Store(store) as own:
+        try:
+            yield own
+        except BaseException:
+            if is_new and own.is_empty:  # refused before anything was drawn
+                own.discard()
+            raise
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,9 @@ def run(
         int | None, typer.Option(help="Fixes every number, whatever the number of workers.", show_default="0")
     ] = None,
     jobs: Jobs = None,
-    out: Annotated[Path, typer.Option(help="Folder for the results and the report.")] = Path("audit-report"),
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the results and the report.", show_default="audit-report")
+    ] = None,
     resume: Annotated[
         Path | None,
         typer.Option(help="Go on with the run that was stopped in this folder, as it was begun.", show_default=False),
@@ -92,14 +94,17 @@ def run(
 
     Example: `dpaudit run E2 D7`
     """
+    from ..audit.errors import OptionError
     from ..audit.inference.multiplicity import split_budget
     from .interruption import interruptible
     from .resuming import Begun, store_for, telling_what_is_kept
     from .suite import run_experiments
 
-    out = out if resume is None else resume
+    if resume is not None and out not in (None, resume):
+        raise OptionError(f"--resume goes on in {resume}, and --out {out} is another folder; leave --out out.")
+    out = resume or out or Path("audit-report")
     hint = f"interrupted; --resume {out} goes on"
-    with store_for(out, is_resumed=resume is not None) as store:
+    with store_for(out, "run", is_resumed=resume is not None) as store:
         begun = Begun.noted(
             store, names=names or None, document=document or None, runs=runs, alpha=alpha, budget=budget, seed=seed
         )

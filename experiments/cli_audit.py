@@ -146,7 +146,7 @@ def audit(
         "the same command with --resume goes on" if out else "--out would have kept what is drawn"
     )
     with ExitStack() as stack:
-        store = None if out is None else stack.enter_context(store_for(out, is_resumed=resume))
+        store = None if out is None else stack.enter_context(store_for(out, "audit", is_resumed=resume))
         with interruptible(say, hint) as asked, progress() as watch:
             shown_while = watch(label, None if runs is None or sequential or search else 2 * runs)
             if options["sequential"]:

@@ -8,41 +8,56 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from ..audit.errors import OptionError, StoreError
 from ..audit.store import FILE, Store
 
-_NOTE = "run"
+Command = Literal["run", "audit"]
+
+_NOTE, _COMMAND = "run", "command"  # what a store is told
 
 
 @contextmanager
-def store_for(folder: Path, *, is_resumed: bool) -> Iterator[Store]:
+def store_for(folder: Path, command: Command, *, is_resumed: bool) -> Iterator[Store]:
     """The store in a folder: one that is there where the work is resumed, else a new one.
 
     Raises
     ------
     OptionError
-        If there is nothing to resume, or something that a new beginning would lose.
+        If there is nothing to resume, what is there is of another command, or a new beginning would lose it.
     StoreError
         From opening it.
     """
     path = folder / FILE
     if is_resumed and not path.exists():
-        raise OptionError(
-            f"there is nothing to resume in {folder}: it has no {FILE}, which goes away when the work is finished; "
-            "leave --resume out."
-        )
+        raise OptionError(f"there is nothing to resume in {folder}: {_why_nothing(folder)}; leave --resume out.")
     if not is_resumed and path.exists():
         raise OptionError(
             f"{path} is of work that was not finished; go on with --resume, or delete it to begin anew.", path=str(path)
         )
     with Store(folder) as store:
+        was = store.told(_COMMAND)
+        if is_resumed and was != command:
+            raise OptionError(
+                f"{path} is of {f'dpaudit {was}' if was in get_args(Command) else 'another command'}; repeat that one "
+                "with --resume, or use another folder.",
+                path=str(path),
+            )
+        store.tell(_COMMAND, command)
         try:
             yield store
         finally:
-            if store.is_open and store.is_empty:  # the command was refused before it began
+            if store.is_open and store.is_empty and not is_resumed:  # the command was refused before it began
                 store.discard()
+
+
+def _why_nothing(folder: Path) -> str:
+    if not folder.exists():
+        return "there is no such folder"
+    if (folder / "results.json").exists():
+        return f"its work is finished, and the results are in {folder / 'results.json'}"
+    return f"it has no {FILE}, which is there from the first draw until the work is finished"
 
 
 @contextmanager
@@ -106,5 +121,17 @@ class Begun:
         for name, value in asked.items():
             was = getattr(begun, name)
             if value != was:
-                raise OptionError(f"{name} was {was!r}, and {value!r} is asked for; --resume goes on as it was.")
+                what = _WORDS.get(name, f"--{name}")
+                raise OptionError(
+                    f"{what} was {_in_words(was)}, and {_in_words(value)} is asked for; --resume goes on as it was."
+                )
         return begun
+
+
+_WORDS = {"names": "what to run", "document": "--document"}
+
+
+def _in_words(value: object) -> str:
+    if value in (None, []):
+        return "nothing in particular"
+    return " ".join(value) if isinstance(value, list) else str(value)

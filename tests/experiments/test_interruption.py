@@ -128,6 +128,8 @@ def test_a_run_goes_on_as_it_was_begun(folder, monkeypatch, capsys):
     assert stopped.returncode == 130, stopped.stderr
     assert f"interrupted; --resume {out} goes on" in stopped.stderr
     assert len(results(out)["suite"]["entries"]) == 2
+    refused = finished([*PAIR, "--out", str(out), "--resume"])
+    assert "is of dpaudit run; repeat that one with --resume" in refused.stderr.replace("\n", " ")
     for changed in (["--seed", "0"], ["--alpha", "1e-5", "--seed", "5"], ["E3"], ["--runs", "1000"]):
         monkeypatch.setattr(sys, "argv", ["dpaudit", "run", *changed, "--resume", str(out)])
         with pytest.raises(SystemExit) as ended:
@@ -159,14 +161,17 @@ def test_a_search_goes_on_too(folder, monkeypatch, draws):
     other = finished([*arguments, "--search-runs", "2001", "--out", "out", "--resume"])
     assert other.returncode == 2
     assert "search_runs: 2000 there, 2001 here" in other.stderr.replace("\n", " ")
+    assert "is of dpaudit audit" in finished(["run", "--resume", "out"]).stderr.replace("\n", " ")
     assert finished([*arguments, "--out", "out", "--resume"]).returncode == 0
     assert results(folder / "out") == results(folder / "whole")
+    assert "its work is finished" in finished([*arguments, "--out", "out", "--resume"]).stderr.replace("\n", " ")
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run", "--resume", "nowhere"], "there is nothing to resume in nowhere"),
+        (["run", "--resume", "nowhere"], "there is nothing to resume in nowhere: there is no such folder"),
+        (["run", "--resume", "nowhere", "--out", "there"], "--out there is another folder"),
         ([*PAIR, "--resume"], "name it with --out"),
         ([*PAIR, "--out", "nowhere", "--resume"], "there is nothing to resume in nowhere"),
         ([*PAIR, "--out", "new", "--epsilon", "-1"], "epsilon=-1.0"),
