@@ -48,7 +48,8 @@ _TREES_FROM = 10_000  # runs from which the bets of a sequential audit look at t
 _DIRECTIONS: tuple[Direction, ...] = ("x", "y")
 _Best = tuple[float, Family[Any], bool, Direction, int]
 """An event's value, family, whether it is the complement, its direction and its index in the family."""
-_ANGLES = np.linspace(0.0, math.pi / 2, 9)
+_ANGLES = np.linspace(0.0, math.pi / 2, 9)[:, None]
+_SINES, _COSINES = np.sin(_ANGLES), np.cos(_ANGLES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,14 +231,13 @@ def _best_of(
     """The best event of a family, its value, and of a learned score the standard error of that."""
 
     def counted(caution: float, at: slice = slice(None)) -> Array:
-        cautious = replace(criterion, caution=caution)
-        return cautious.values(family.hits_x[at], family.hits_y[at], family.runs, inside, direction)
+        return criterion.values(family.hits_x[at], family.hits_y[at], family.runs, inside, direction, caution)
 
     def counted_at(index: int, caution: float) -> float:
         return float(counted(caution, slice(index, index + 1))[0])
 
     def fitted(curve: tuple[Array, Array], caution: float) -> Array:
-        return replace(criterion, caution=caution).values(*curve, family.runs, inside, direction)
+        return criterion.values(*curve, family.runs, inside, direction, caution)
 
     if family.is_learned:
         caution = _LEARNED_CAUTION if family.fitted else max(criterion.caution, _LEARNED_CAUTION)
@@ -291,25 +291,32 @@ class _Criterion:
     least_share: float = 0.0  # of the pilot runs, inside an event and outside, that make it worth testing
     is_one_way: bool = False  # whether the direction is given, and not to be chosen with the event
 
-    def values(self, hits_x: Array, hits_y: Array, held: int, inside: bool, direction: Direction) -> Array:
-        """The criterion for events with these hits in `held` runs, or for their complements; −∞ where one is no use."""
+    def values(
+        self, hits_x: Array, hits_y: Array, held: int, inside: bool, direction: Direction, caution: float | None = None
+    ) -> Array:
+        """The criterion for events with these hits in `held` runs, or for their complements; −∞ where one is no use.
+
+        With another caution than its own, where one is given.
+        """
         hits_p, hits_q = (hits_x, hits_y) if direction == "x" else (hits_y, hits_x)
         if not inside:
             hits_p, hits_q = held - hits_p, held - hits_q
         # The ellipse of the joint test in its asymptotic form, on the arcsine scale, where a standard error is 1/(2√n):
         # p is turned back by its share of the error, q on by its own.
-        size = 0.5 * (self.z / math.sqrt(self.runs) + self.caution / math.sqrt(held))
-        angles = _ANGLES[:, None] if size > 0.0 else _ANGLES[:1, None]
-        p, p_rest = _turned(hits_p, held, -size * np.sin(angles))
-        q, q_rest = _turned(hits_q, held, size * np.cos(angles))
+        caution = self.caution if caution is None else caution
+        size = 0.5 * (self.z / math.sqrt(self.runs) + caution / math.sqrt(held))
+        for_p, for_q = (_SINES, _COSINES) if size > 0.0 else (_SINES[:1], _COSINES[:1])
+        p, p_rest = _turned(hits_p, held, -size * for_p)
+        q, q_rest = _turned(hits_q, held, size * for_q)
         claim = self.claim if direction == "x" else self.claim.reversed()
         found = claim.rough_strength_of(p, q, p_rest, q_rest).min(axis=0)
         # An event says the same as its complement in the other direction; keep the one with the larger ratio.
         # An event that never fails cannot be likelier on the other side.
         useless = np.isnan(found) | (hits_q == held)
-        useless |= np.minimum(np.minimum(hits_p, held - hits_p), np.minimum(hits_q, held - hits_q)) < (
-            self.least_share * held
-        )
+        if self.least_share > 0.0:
+            useless |= np.minimum(np.minimum(hits_p, held - hits_p), np.minimum(hits_q, held - hits_q)) < (
+                self.least_share * held
+            )
         if not self.is_one_way:
             useless |= hits_p * (held - hits_p) < hits_q * (held - hits_q)
         return np.where(useless, -math.inf, found - claim.strength)

@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 
 import numpy as np
 from scipy.special import chdtr, chdtrc
@@ -139,9 +139,9 @@ def _repeated_blocks(side: str, blocks: list[Outputs], counts: BlockCounts) -> l
 
 def _agreement(blocks: list[Outputs]) -> float:
     """Upper confidence limit for the probability Σ pᵢ² that two runs agree: it is at most the largest pᵢ."""
-    values = [outcome_key(value) for block in blocks for value in outcome_list(block[:_TALLIED])][:_TALLIED]
-    most = Counter(values).most_common(1)[0][1]
-    return min(1.0, clopper_pearson(most, len(values), alpha=FALSE_ALARM)[1][0])
+    values = chain.from_iterable(outcome_list(block[:_TALLIED]) for block in blocks)
+    counts = Counter(map(outcome_key, islice(values, _TALLIED)))
+    return min(1.0, clopper_pearson(max(counts.values()), counts.total(), alpha=FALSE_ALARM)[1][0])
 
 
 def _unsteady_hits(side: str, counts: BlockCounts) -> list[Finding]:

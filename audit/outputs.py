@@ -226,12 +226,14 @@ def tally(outputs: Outputs) -> tuple[Counter[Any], dict[Any, Any]]:
     """How often each outcome came, by its key, and an output for each key."""
     counts: Counter[Any] = Counter()
     names: dict[Any, Any] = {}
+    if outputs.dtype != object and outputs.ndim == 1:  # numbers are their own keys, but for one NaN at most, the last
+        numbers_found, times = np.unique(outputs, return_counts=True)
+        values = numbers_found.tolist()
+        keys = values[:-1] + [outcome_key(value) for value in values[-1:]]
+        return Counter(dict(zip(keys, times.tolist(), strict=True))), dict(zip(keys, values, strict=True))
     if outputs.dtype == object:  # equal ones are counted before they are looked at
         found = Counter(outputs.tolist())
         values, hits = list(found), list(found.values())
-    elif outputs.ndim == 1:
-        numbers_found, times = np.unique(outputs, return_counts=True)
-        values, hits = numbers_found.tolist(), times.tolist()
     else:
         _, first, times = np.unique(row_keys(outputs), return_index=True, return_counts=True)
         values, hits = outcome_list(outputs[first]), times.tolist()

@@ -105,8 +105,13 @@ class _Data:
             np.maximum(at[:, None] - at, 0.0), hits_x + hits / total, hits * (1 + 2 / total), math.log(max(total, 2.0))
         )
 
-    def columns(self, ramps: tuple[Ramp, ...]) -> Array:
-        return np.column_stack([np.ones(len(self.hits))] + [self.hinges[:, a] - self.hinges[:, b] for a, b in ramps])
+    def columns(self, proposed: list[tuple[Ramp, ...]]) -> Array:
+        """A constant and the ramps of each proposal, as many in each; shape (proposals, cells, 1 + ramps)."""
+        columns = np.ones((len(proposed), len(self.hits), 1 + len(proposed[0])))
+        for number, ramps in enumerate(zip(*proposed, strict=True), start=1):
+            first, second = np.array(ramps).T
+            columns[:, :, number] = (self.hinges[:, first] - self.hinges[:, second]).T
+        return columns
 
     def width(self, ramp: Ramp) -> float:
         """The distance between its knots."""
@@ -141,7 +146,7 @@ def _fitted_each(
 
     By Newton's method, with shorter steps where a whole one would overshoot.
     """
-    columns = np.stack([data.columns(ramps) for ramps in proposed])
+    columns = data.columns(proposed)
     weights = np.clip(weights, -_STEEPEST, _STEEPEST)  # where cells separate x from y slopes grow without end
     log_ratio = (columns @ weights[..., None])[..., 0]
     likelihood = data.likelihood(log_ratio)
@@ -185,22 +190,37 @@ def _best_ramp(data: _Data, fit: _Fit) -> Ramp | None:
     n_cells = len(data.hits)
     if n_cells < 2:
         return None
-    columns, share = data.columns(fit.ramps), expit(fit.log_ratio)
+    columns, share = data.columns([fit.ramps])[0], expit(fit.log_ratio)
     weights = data.hits * share * (1 - share)
     score = (data.hits_x - data.hits * share) @ data.hinges
     raw = data.hinges.T @ (weights[:, None] * data.hinges)
     cross = data.hinges.T @ (weights[:, None] * columns)
     information = np.linalg.pinv(columns.T @ (weights[:, None] * columns), rcond=1e-12, hermitian=True)
-    left = raw - cross @ information @ cross.T
-    # A ramp is the difference of two hinges.
-    spread, raw_spread = (np.diag(m)[:, None] + np.diag(m) - 2 * m for m in (left, raw))
-    known = spread > np.maximum(1e-5 * raw_spread, 1e-12 * float(np.diag(raw).max()))
-    statistic = (score[:, None] - score) ** 2 / np.where(known, spread, np.inf)
-    first, last = np.indices((n_cells, n_cells))
-    statistic = statistic - data.price * ((first > 0).astype(np.float64) + (last < n_cells - 1))
-    statistic[first >= last] = -np.inf
+    # A ramp is the difference of two hinges. Done in place: matrices of this size come from the system and go back to
+    # it, which takes longer than filling them.
+    left = cross @ information @ cross.T
+    spread, least = _of_differences(np.subtract(raw, left, out=left)), _of_differences(raw)
+    least *= 1e-5
+    np.maximum(least, 1e-12 * float(np.diag(raw).max()), out=least)
+    np.copyto(spread, np.inf, where=~(spread > least))
+    statistic = np.subtract.outer(score, score)
+    statistic **= 2
+    statistic /= spread
+    place = np.arange(n_cells)
+    prices = np.add.outer((place > 0).astype(np.float64), place < n_cells - 1)
+    prices *= data.price
+    statistic -= prices
+    statistic[np.tri(n_cells, dtype=np.bool_)] = -np.inf
     a, b = np.unravel_index(int(np.argmax(statistic)), statistic.shape)
     return int(a), int(b)
+
+
+def _of_differences(products: Array) -> Array:
+    """The squared size of every difference of two hinges, from their products; shape (cells, cells)."""
+    own = np.diag(products)
+    sizes = np.add.outer(own, own)
+    sizes -= 2 * products
+    return sizes
 
 
 def _moved(data: _Data, fit: _Fit) -> _Fit:

@@ -157,15 +157,18 @@ def found_share(
     gains = np.array([np.log1p(bets * (value - line.intercept)) for value in (1.0 - line.slope, 1.0, -line.slope, 0.0)])
     log_wealth = np.zeros((repetitions, len(bets)))
     found = np.zeros(repetitions, dtype=np.bool_)
+    enough = -math.log(alpha)
     for size in sizes:
         hits_q = rng.binomial(size, q, repetitions)
         both = rng.binomial(hits_q, p)
         only_p = rng.binomial(size - hits_q, p)
         joint = np.stack([both, only_p, hits_q - both, size - hits_q - only_p], axis=1)
         log_wealth += joint @ gains
-        top = log_wealth.max(axis=1)
-        average = top + np.log(np.exp(log_wealth - top[:, None]).mean(axis=1)) - math.log(2.0)
-        found |= average >= -math.log(alpha)
+        # An average is no larger than the largest, so only few have to be averaged.
+        near = np.flatnonzero(~found & (log_wealth >= enough).any(axis=1))
+        top = log_wealth[near].max(axis=1)
+        average = top + np.log(np.exp(log_wealth[near] - top[:, None]).mean(axis=1)) - math.log(2.0)
+        found[near] = average >= enough
     return float(found.mean())
 
 
