@@ -95,14 +95,24 @@ class _Data:
     hits_x: Array
     hits: Array
     price: float  # of a parameter, in twice the log-likelihood
+    prices: Array  # of a ramp from one knot to another, but for its slope; infinite where that is no ramp
+    room: Array  # for four matrices: made anew they would come from the system, which takes longer than filling them
 
     @classmethod
     def of(cls, at: Array, hits_x: Array, hits_y: Array) -> _Data:
         # One more output on each side, spread like all, keeps the ratio finite where a cell has none of one side.
-        hits = hits_x + hits_y
+        hits, n_cells = hits_x + hits_y, len(at)
         total = float(hits.sum())
+        price, place = math.log(max(total, 2.0)), np.arange(n_cells)
+        prices = price * np.add.outer((place > 0).astype(np.float64), place < n_cells - 1)
+        prices[np.tri(n_cells, dtype=np.bool_)] = math.inf
         return cls(
-            np.maximum(at[:, None] - at, 0.0), hits_x + hits / total, hits * (1 + 2 / total), math.log(max(total, 2.0))
+            hinges=np.maximum(at[:, None] - at, 0.0),
+            hits_x=hits_x + hits / total,
+            hits=hits * (1 + 2 / total),
+            price=price,
+            prices=prices,
+            room=np.empty((4, n_cells, n_cells)),
         )
 
     def columns(self, proposed: list[tuple[Ramp, ...]]) -> Array:
@@ -167,18 +177,18 @@ def _fitted_each(
         shrink = np.minimum(1.0, 2.0 / np.maximum(size, 1e-12))
         size = size * shrink
         while True:
-            reached = data.likelihood(log_ratio[going] + shrink[:, None] * change)
+            moved = log_ratio[going] + shrink[:, None] * change
+            reached = data.likelihood(moved)
             too_far = (reached < likelihood[going]) & (size > 1e-4) & useful
             if not too_far.any():
                 break
             shrink, size = np.where(too_far, 0.25, 1.0) * shrink, np.where(too_far, 0.25, 1.0) * size
         useful &= size > 1e-4
-        going, shrink, step = going[useful], shrink[useful], step[useful, :, 0]
+        going = going[useful]
         if len(going) == 0:
             break
-        weights[going] += shrink[:, None] * step
-        log_ratio[going] = (columns[going] @ weights[going][..., None])[..., 0]
-        likelihood[going] = data.likelihood(log_ratio[going])
+        weights[going] += shrink[useful, None] * step[useful, :, 0]
+        log_ratio[going], likelihood[going] = moved[useful], reached[useful]
     return [
         _Fit(ramps, own, values, data.cost(ramps) - 2.0 * float(reached))
         for ramps, own, values, reached in zip(proposed, weights, log_ratio, likelihood, strict=True)
@@ -193,34 +203,29 @@ def _best_ramp(data: _Data, fit: _Fit) -> Ramp | None:
     columns, share = data.columns([fit.ramps])[0], expit(fit.log_ratio)
     weights = data.hits * share * (1 - share)
     score = (data.hits_x - data.hits * share) @ data.hinges
-    raw = data.hinges.T @ (weights[:, None] * data.hinges)
+    one, raw, spread, least = data.room
+    np.matmul(data.hinges.T, np.multiply(weights[:, None], data.hinges, out=one), out=raw)
     cross = data.hinges.T @ (weights[:, None] * columns)
     information = np.linalg.pinv(columns.T @ (weights[:, None] * columns), rcond=1e-12, hermitian=True)
-    # A ramp is the difference of two hinges. Done in place: matrices of this size come from the system and go back to
-    # it, which takes longer than filling them.
-    left = cross @ information @ cross.T
-    spread, least = _of_differences(np.subtract(raw, left, out=left)), _of_differences(raw)
+    left = np.subtract(raw, np.matmul(cross @ information, cross.T, out=one), out=one)
+    lowest = 1e-12 * float(np.diag(raw).max())
+    _size_differences(left, spread)
+    _size_differences(raw, least)
     least *= 1e-5
-    np.maximum(least, 1e-12 * float(np.diag(raw).max()), out=least)
-    np.copyto(spread, np.inf, where=~(spread > least))
-    statistic = np.subtract.outer(score, score)
-    statistic **= 2
+    np.copyto(spread, np.inf, where=~(spread > np.maximum(least, lowest, out=least)))
+    statistic = np.square(np.subtract.outer(score, score, out=one), out=one)
     statistic /= spread
-    place = np.arange(n_cells)
-    prices = np.add.outer((place > 0).astype(np.float64), place < n_cells - 1)
-    prices *= data.price
-    statistic -= prices
-    statistic[np.tri(n_cells, dtype=np.bool_)] = -np.inf
+    statistic -= data.prices
     a, b = np.unravel_index(int(np.argmax(statistic)), statistic.shape)
     return int(a), int(b)
 
 
-def _of_differences(products: Array) -> Array:
-    """The squared size of every difference of two hinges, from their products; shape (cells, cells)."""
-    own = np.diag(products)
-    sizes = np.add.outer(own, own)
-    sizes -= 2 * products
-    return sizes
+def _size_differences(products: Array, sizes: Array) -> None:
+    """Puts the squared size of every ramp, a difference of two hinges, into `sizes`; doubles the hinges' products."""
+    own = np.diag(products).copy()
+    np.add.outer(own, own, out=sizes)
+    products *= 2.0
+    sizes -= products
 
 
 def _moved(data: _Data, fit: _Fit) -> _Fit:
