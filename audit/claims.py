@@ -44,8 +44,8 @@ class Claim(ABC):
     so "strength >= s" is what an audit can show.
     """
 
-    strength_error = math.inf
-    """How far off the boundary's inverse `strength_of` usually is, relatively: where to look first. Infinite: far."""
+    has_closed_form = False
+    """Whether the boundary is a formula. One that is searched for, or is the least of many, is asked for less often."""
 
     @abstractmethod
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
@@ -216,8 +216,6 @@ class PureDP(Claim):
 
     epsilon: float
 
-    strength_error = 1e-8
-
     def __post_init__(self) -> None:
         object.__setattr__(
             self, "epsilon", check_number("epsilon", self.epsilon, 0, math.inf, "epsilon=0 claims equal distributions")
@@ -227,6 +225,7 @@ class PureDP(Claim):
         return f"{self.epsilon:g}-DP"
 
     strength_name = "epsilon"
+    has_closed_form = True
 
     @property
     def strength(self) -> float:
@@ -264,8 +263,6 @@ class ApproxDP(Claim):
     delta: float
     bound_on: Literal["epsilon", "delta"] = "epsilon"
 
-    strength_error = 1e-8
-
     def __post_init__(self) -> None:
         epsilon = check_number("epsilon", self.epsilon, 0, math.inf, "epsilon=0 bounds the total variation by delta")
         object.__setattr__(self, "epsilon", epsilon)
@@ -277,6 +274,8 @@ class ApproxDP(Claim):
 
     def __str__(self) -> str:
         return f"({self.epsilon:g}, {self.delta:g})-DP"
+
+    has_closed_form = True
 
     @property
     def strength_name(self) -> str:
@@ -317,8 +316,6 @@ class GaussianDP(Claim):
 
     mu: float
 
-    strength_error = 1e-8
-
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", check_number("mu", self.mu, 0, math.inf, "mu=0 claims equal distributions"))
 
@@ -326,6 +323,7 @@ class GaussianDP(Claim):
         return f"{self.mu:g}-GDP"
 
     strength_name = "mu"
+    has_closed_form = True
 
     @property
     def strength(self) -> float:

@@ -61,6 +61,7 @@ class ProbabilityPreservation(Claim):
         return f"({self.order:g}, {self.divergence:g})-probability preservation"
 
     strength_name = "divergence"
+    has_closed_form = True
 
     @property
     def strength(self) -> float:
@@ -136,6 +137,7 @@ class NFoldComposition(Claim):
         return f"{self.n}-fold composition of {self.epsilon:g}-DP"
 
     strength_name = "epsilon"
+    has_closed_form = True
 
     @property
     def strength(self) -> float:

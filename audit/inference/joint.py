@@ -37,6 +37,7 @@ from ..claims import Claim
 from ..errors import OptionError
 from .binomial import NORMAL_FROM, Array, clopper_pearson, row_slices, upper_tail
 from .counts import Counts, check_alpha
+from .order import critical_hits, order
 
 GAMMA = 1e-10
 """Probability spent on the confidence interval for q; no p-value is smaller."""
@@ -53,7 +54,6 @@ class _Fineness:
 _FINE = _Fineness(0.03, NORMAL_FROM)  # the bound loses about as much of its gap
 _ROUGH = _Fineness(0.1, 400.0)
 _REACH = 7.0  # standard errors around a cell in which blocks are told apart; beyond lie 3e-12 of the probability
-_ANGLES = np.linspace(0.0, math.pi / 2, 9)  # directions in which the ellipse is checked against the boundary
 
 
 def p_value(counts: Counts, claim: Claim, *, alpha: float = 0.05) -> float:
@@ -134,8 +134,8 @@ def joint_test(counts: Counts, claim: Claim, *, alpha: float) -> tuple[float, fl
     evidence = _Evidence.of(counts, claim, alpha)
     p = evidence.p_value(claim)
     # Where the ellipse clears the boundary is within a few percent of the answer's gap; half an ellipse measures it.
-    guess = _order(counts, claim, _order_z(alpha))[0]
-    halfway = _order(counts, claim, _order_z(alpha) / 2)[0]
+    guess = order(counts, claim, _order_z(alpha))[0]
+    halfway = order(counts, claim, _order_z(alpha) / 2)[0]
     return p, _last_refuted(evidence, claim, alpha, guess, max(2 * (halfway - guess), 1e-9 * (1 + guess)))
 
 
@@ -180,64 +180,24 @@ def strength_estimate(counts: Counts, claim: Claim) -> float:
 
 
 def largest_strength(
-    condition: Callable[[float], bool],
-    limit: float,
-    *,
-    tolerance: float = 1e-7,
-    start: float = 1.0,
-    guess: float = math.nan,
-    error: float = 1e-8,
+    condition: Callable[[float], bool], limit: float, *, tolerance: float = 1e-7, start: float = 1.0
 ) -> float:
     """The largest number below `limit` at which a condition holds that holds below and fails above; 0 if nowhere.
 
-    From below, and to a relative `tolerance`: where it orders counts, a looser one only enlarges their region. The
-    search begins at `start`. A `guess` of the answer, to a relative `error`, changes nothing else, and spares it steps.
+    From below, and to a relative `tolerance`. The search begins at `start`.
     """
-    margin = error * guess + 1e-11
-    surely, never = guess - margin, guess + margin
-    surely = surely if 0.0 < surely < limit and condition(surely) else 0.0  # NaN fails
-    never = never if 0.0 < never < limit and not condition(never) else math.inf
-
-    def holds(at: float) -> bool:
-        return at <= surely or (at < never and condition(at))
-
     low, high = 0.0, min(start, limit)
-    while high < limit and holds(high):
+    while high < limit and condition(high):
         low, high = high, min(2 * high, limit)
         if low > 1e6:
             return math.inf
     while high - low > tolerance * max(high, 1e-9):
         middle = 0.5 * (low + high)
-        if holds(middle):
+        if condition(middle):
             low = middle
         else:
             high = middle
     return low
-
-
-def critical_hits(y: Array, n: int, m: int, claim: Claim, z: float) -> Array:
-    """c(y): the fewest hits on x whose ellipse of `z` standard errors with y hits lies above the claim's boundary.
-
-    Nondecreasing in y, in the claim's strength and in z. For every angle the ellipse gives y a share z·cos of the
-    error and x a share z·sin; q moves on the arcsine scale, where its standard error is 1/(2√m).
-    """
-    angle = _turned(y, m, z)
-    p, rest = claim.max_power(np.sin(angle) ** 2, np.cos(angle) ** 2)
-    share = z * np.sin(_ANGLES)[:, None]
-    # Once the error reaches past 1 no count on x will do; the formula would turn back below n there.
-    hits = np.where(n * rest <= share**2 * p, n + 1.0, np.ceil(n * p + share * np.sqrt(n * p * rest) - 1e-9))
-    return np.asarray(hits.max(axis=0), dtype=np.float64)
-
-
-def _turned(y: Array, m: int, z: float) -> Array:
-    """The ellipse's q on the arcsine scale in every direction, shape (angles, len(y))."""
-    angle = np.arcsin(np.sqrt((y + 0.5) / (m + 1.0))) + z * np.cos(_ANGLES)[:, None] / (2.0 * math.sqrt(m))
-    return np.asarray(np.minimum(angle, math.pi / 2))
-
-
-def _clears(counts: Counts, claim: Claim, z: float) -> bool:
-    critical = critical_hits(np.array([float(counts.hits_y)]), counts.runs_x, counts.runs_y, claim, z)
-    return counts.hits_x >= float(critical[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +250,7 @@ class _Evidence:
 
     @classmethod
     def of(cls, counts: Counts, claim: Claim, alpha: float, fineness: _Fineness = _FINE) -> _Evidence:
-        strength, z = _order(counts, claim, _order_z(alpha))
+        strength, z = order(counts, claim, _order_z(alpha))
         if z == 0.0:
             return cls(counts, fineness, None, np.empty(0))
         grid = _grid(counts.hits_y, counts.runs_y, fineness)
@@ -318,29 +278,3 @@ class _Evidence:
 
 def _order_z(alpha: float) -> float:
     return max(float(-ndtri(alpha)), 0.5)
-
-
-def _order(counts: Counts, claim: Claim, z: float) -> tuple[float, float]:
-    """Where the counts stand: (strength, z), or (0, a smaller z) where not even the smallest member is cleared by z.
-
-    (0, 0) means that the frequencies lie under the smallest boundary.
-    """
-    smallest = claim.with_strength(0.0)
-    if _clears(counts, smallest, z):
-        error, limit = claim.strength_error, claim.max_strength
-        guess = _strength_cleared(counts, claim, z) if math.isfinite(error) else math.nan
-        return largest_strength(
-            lambda s: _clears(counts, claim.with_strength(s), z), limit, guess=guess, error=error
-        ), z
-    if not _clears(counts, smallest, 0.0):
-        return 0.0, 0.0
-    return 0.0, largest_strength(lambda part: _clears(counts, smallest, part), z)
-
-
-def _strength_cleared(counts: Counts, claim: Claim, z: float) -> float:
-    """Where `_clears` begins to fail, by the claim's own formula and but for rounding errors."""
-    n, angle = counts.runs_x, _turned(np.array([float(counts.hits_y)]), counts.runs_y, z)
-    # The least p whose share of the error reaches the hits: (h − p)² = e p(1 − p).
-    e, h = (z * np.sin(_ANGLES)[:, None]) ** 2 / n, (counts.hits_x + 1e-9) / n
-    p = np.minimum(2 * h + e - np.sqrt(e * (e + 4 * h * max(1 - h, 0.0))), 2.0) / (2 * (1 + e))
-    return float(claim.strength_of(p, np.sin(angle) ** 2, 1 - p, np.cos(angle) ** 2).min())

@@ -11,6 +11,7 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pytest
+from joblib.externals.loky import get_reusable_executor
 
 from dpaudit import PureDP, check
 from dpaudit.audit.errors import StoreError
@@ -77,6 +78,7 @@ def noisy(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(folder))
         patch.setenv("PYTHONPATH", os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]))
+        get_reusable_executor().shutdown()  # workers that another test has started do not know the folder
         yield importlib.import_module("noisy_module_of_a_test")
         sys.modules.pop("noisy_module_of_a_test")
 
