@@ -121,14 +121,11 @@ class Begun:
         for name, value in asked.items():
             was = getattr(begun, name)
             if value != was:
-                what = _WORDS.get(name, f"--{name}")
+                what = "what to run" if name == "names" else f"--{name}"
                 raise OptionError(
                     f"{what} was {_in_words(was)}, and {_in_words(value)} is asked for; --resume goes on as it was."
                 )
         return begun
-
-
-_WORDS = {"names": "what to run", "document": "--document"}
 
 
 def _in_words(value: object) -> str:
