@@ -45,7 +45,8 @@ class Claim(ABC):
     """
 
     has_closed_form = False
-    """Whether the boundary is a formula. One that is searched for, or is the least of many, is asked for less often."""
+    """Whether the boundary is a formula. Others are read from a table where counts are put in order, and are exact
+    where probability is bounded: less power by next to nothing, many times less work."""
 
     @abstractmethod
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:

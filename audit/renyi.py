@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import count
 
 import numpy as np
@@ -21,47 +20,78 @@ from .claims import Array, Claim, check_number
 
 _LARGEST = 1e5  # divergence; from about 1,500 on every p is allowed but for what a double cannot tell from 1
 _WIDTH = 1e-12  # to which log-odds are solved; the larger end is taken
-_TABLE_STEP, _FIRST_TAIL, _TAILS = 0.125, -3, 57  # of ln(−ln q), from q just above a half to the least, and of ln ρ
-_ORDERS = (-4.6, 13.8)  # ln(a − 1) from orders of 1.01 to 10⁶
 _ROUNDING = 16 * np.finfo(float).eps  # slack on sums and on log-odds, so that rounding can only enlarge the boundary
+_ORDERS = (-4.6, 13.8)  # ln(a − 1) from orders of 1.01 to 10⁶
+_POINTS = (25, 9, 9, 9)  # orders among which the one that says most is looked for, ever closer around the best
+_WIDTHS = (1e-3, 1e-7, _WIDTH)  # the same for one order after the other
 
 
-def _coin_power(order: Array, divergence: Array, q: Array, q_complement: Array) -> tuple[Array, Array, Array]:
-    """Largest p with D_a(p‖q) ≤ τ_a and D_a(q‖p) ≤ τ_a for every order a given, 1 − p, and which order binds.
+@dataclass(frozen=True, slots=True)
+class _Coins:
+    """Ber(q) for every q, as ln q and ln(1 − q), and how far another coin may be from it; arrays broadcast together."""
 
-    `order` and `divergence` have one axis more than `q`, the first: shape (orders, …); the results that of `q`.
-    """
-    divergence = np.minimum(divergence, _LARGEST)
-    small = np.minimum(q, q_complement)
-    logs = np.log(small), np.log1p(-small)
-    log_q, log_rest = np.where(q < q_complement, logs, logs[::-1])
-    excess, sizes = order - 1.0, -(log_q + log_rest)
+    log_q: Array
+    log_rest: Array
 
-    def over(logit: Array) -> Array:
-        log_p_rest = -np.logaddexp(0.0, logit)
+    @classmethod
+    def of(cls, q: Array, q_complement: Array) -> _Coins:
+        small = np.minimum(q, q_complement)
+        logs = np.log(small), np.log1p(-small)
+        return cls(*np.where(q < q_complement, logs, logs[::-1]))
+
+    def divergence(self, order: Array, logit: Array, *, slack: float = 0.0) -> Array:
+        """The larger of D_a(p‖q) and D_a(q‖p) for p of these log-odds, less a multiple of what the terms add up to."""
+        excess, log_p_rest = order - 1.0, -np.logaddexp(0.0, logit)
         log_p = logit + log_p_rest
-        forward = np.logaddexp(order * log_p - excess * log_q, order * log_p_rest - excess * log_rest)
-        backward = np.logaddexp(order * log_q - excess * log_p, order * log_rest - excess * log_p_rest)
-        rounding = order * (np.abs(logit) - log_p_rest + sizes) + 1.0
-        found: Array = (np.maximum(forward, backward) - _ROUNDING * rounding) / excess - divergence
-        return found
+        forward = np.logaddexp(order * log_p - excess * self.log_q, order * log_p_rest - excess * self.log_rest)
+        backward = np.logaddexp(order * self.log_q - excess * log_p, order * self.log_rest - excess * log_p_rest)
+        found: Array = np.maximum(forward, backward)
+        if slack:
+            found -= slack * (order * (np.abs(logit) - log_p_rest - self.log_q - self.log_rest) + 1.0)
+        return found / excess
 
-    # Mironov's Proposition 10, p ≤ (e^τ q)^{(a−1)/a} and its mirror image for 1 − p, brackets the answer from above.
-    low = log_q - log_rest
-    cap = (divergence + log_q) * excess / order
-    below = np.minimum(cap, -1e-300)
-    mirror = np.minimum(order / excess * log_rest - divergence, -1e-300)
-    capped = np.where(cap < 0.0, below - np.log(-np.expm1(below)), np.inf)
-    high = np.minimum(capped, np.log(-np.expm1(mirror)) - mirror).min(axis=0)
-    high = np.maximum(high, low)
-    high = _solve(lambda logit: over(logit).max(axis=0), low, high + _WIDTH * (1.0 + np.abs(high)))
-    binding = np.argmax(over(high), axis=0)
-    high = high + _ROUNDING * (1.0 + np.abs(high))
-    return np.exp(-np.logaddexp(0.0, -high)), np.exp(-np.logaddexp(0.0, high)), binding
+    def cap(self, order: Array, divergence: Array) -> Array:
+        """Log-odds from above by Proposition 10: p ≤ (e^τ q)^{(a−1)/a}, and its mirror image for 1 − p."""
+        excess = order - 1.0
+        cap = (divergence + self.log_q) * excess / order
+        below = np.minimum(cap, -1e-300)
+        mirror = np.minimum(order / excess * self.log_rest - divergence, -1e-300)
+        capped = np.where(cap < 0.0, below - np.log(-np.expm1(below)), np.inf)
+        found: Array = np.maximum(np.minimum(capped, np.log(-np.expm1(mirror)) - mirror), self.log_q - self.log_rest)
+        return found + _WIDTH * (1.0 + np.abs(found))
+
+    def most(self, order: Array, divergence: Array, below: Array, *, width: float = _WIDTH) -> Array:
+        """Log-odds of the largest p up to `below` with both divergences at most τ; from above."""
+        divergence = np.minimum(divergence, _LARGEST)
+        high = np.minimum(self.cap(order, divergence), below)
+        low = np.minimum(np.broadcast_to(self.log_q - self.log_rest, high.shape), high)
+        return _solve(lambda at: self.divergence(order, at, slack=_ROUNDING) - divergence, low, high, width)
+
+    def telling_order(self, logit: Array) -> Array:
+        """The order a with the largest D_a/a for p of these log-odds: the one that asks for the largest ρ."""
+        best, wide = np.full(logit.shape, sum(_ORDERS) / 2), (_ORDERS[1] - _ORDERS[0]) / 2
+        for points in _POINTS:
+            apart = 2.0 * wide / (points - 1)
+            at = np.clip(np.add.outer(np.linspace(-wide, wide, points), best), *_ORDERS)
+            orders = 1.0 + np.exp(at)
+            found = self.divergence(orders, logit) / orders
+            top = np.clip(np.argmax(found, axis=0), 1, points - 2)
+            one, two, three = (np.take_along_axis(found, (top + k)[None], 0)[0] for k in (-1, 0, 1))
+            best, wide = np.take_along_axis(at, top[None], 0)[0], apart
+        # Between the last ones by a parabola, where it has a top.
+        bend = 2.0 * two - one - three
+        shift = np.where(bend > 0.0, 0.5 * (three - one) / np.where(bend > 0.0, bend, 1.0), 0.0)
+        return np.asarray(1.0 + np.exp(np.clip(best + apart * np.clip(shift, -1.0, 1.0), *_ORDERS)))
 
 
-def _solve(function: Callable[[Array], Array], low: Array, high: Array) -> Array:
-    """Upper ends of brackets of width `_WIDTH` around the roots of a function that grows through zero.
+def _probabilities(logit: Array) -> tuple[Array, Array]:
+    """p and 1 − p, slightly larger than these log-odds say."""
+    logit = logit + _ROUNDING * (1.0 + np.abs(logit))
+    return np.exp(-np.logaddexp(0.0, -logit)), np.exp(-np.logaddexp(0.0, logit))
+
+
+def _solve(function: Callable[[Array], Array], low: Array, high: Array, width: float) -> Array:
+    """Upper ends of brackets of this width around the roots of a function that grows through zero, or `high`.
 
     Chandrupatla (1997), A new hybrid quadratic/bisection algorithm for finding the zero of a nonlinear function without
     using derivatives: inverse quadratic interpolation where it is safe, else bisection; mostly about ten steps. Every
@@ -69,16 +99,17 @@ def _solve(function: Callable[[Array], Array], low: Array, high: Array) -> Array
     """
     # `new` and `old` enclose the root, `last` is the point before.
     tiny = np.finfo(float).tiny
-    new, old, last = low, high, low
-    at_new, at_old = np.minimum(function(low), -tiny), np.maximum(function(high), tiny)
-    at_last, share = at_new, np.full(low.shape, 0.5)
+    at_low, at_high = np.minimum(function(low), -tiny), function(high)
+    new, old, last = np.where(at_high > 0.0, low, high), high, low
+    at_new, at_old, at_last = at_low, np.maximum(at_high, tiny), at_low
+    share = at_new / (at_new - at_old)
     for step in count(1):
         gap = old - new
-        open_ = np.abs(gap) > _WIDTH * (1.0 + np.minimum(np.abs(old), np.abs(new)))
+        open_ = np.abs(gap) > width * (1.0 + np.minimum(np.abs(old), np.abs(new)))
         if not np.any(open_):
             break
         # Never nearer to an end than half a bracket, so that the next point lies beyond the root.
-        least = np.minimum(0.5 * _WIDTH * (1.0 + np.abs(new)) / np.where(open_, np.abs(gap), 1.0), 0.5)
+        least = np.minimum(0.5 * width * (1.0 + np.abs(new)) / np.where(open_, np.abs(gap), 1.0), 0.5)
         at = new + np.clip(share, least, 1.0 - least) * gap
         value = function(at)
         is_same = (value > 0.0) == (at_new > 0.0)
@@ -149,9 +180,8 @@ class RenyiDP(Claim):
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         if self.divergence == 0.0:
             return q, q_complement
-        order, divergence = np.full((1, *q.shape), self.order), np.full((1, *q.shape), self.divergence)
-        value, rest, _ = _coin_power(order, divergence, q, q_complement)
-        return value, rest
+        coins, order = _Coins.of(q, q_complement), np.asarray(self.order)
+        return _probabilities(coins.most(order, np.asarray(self.divergence), np.asarray(np.inf)))
 
     def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
         return _coin_divergence(np.asarray(self.order), p, p_complement, q, q_complement)
@@ -161,8 +191,8 @@ class RenyiDP(Claim):
 class ZeroConcentratedDP(Claim):
     """ρ-zero-concentrated DP: the Rényi divergence of every order a > 1 is at most ρ a.
 
-    The boundary is the least over orders. Any set of orders gives a valid (larger) boundary, so where the best one is
-    looked for needs no proof, only care to be near it.
+    The boundary is the least over orders. Any order gives a valid (larger) boundary, so the search for the best one
+    needs no proof, only care to be near it.
 
     References
     ----------
@@ -194,16 +224,29 @@ class ZeroConcentratedDP(Claim):
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         if self.rho == 0.0:
             return q, q_complement
-        orders = _orders_near(self.rho, q, q_complement)
-        return _coin_power(orders, self.rho * orders, q, q_complement)[:2]
+        return _probabilities(self._least(_Coins.of(q, q_complement))[0])
 
     def power_touching(self, at: Array, q: Array) -> tuple[Array, Array]:
-        """The boundary of the order that is best at `at`; the least over a few orders is concave but for a little."""
+        """The boundary of the order that binds at `at`, which is concave without any search."""
         if self.rho == 0.0:
             return self.max_power(q)
-        orders = np.broadcast_to(_orders_near(self.rho, at, 1.0 - at)[0], q.shape)[None]
-        value, rest, _ = _coin_power(orders, self.rho * orders, q, 1.0 - q)
-        return value, rest
+        order = self._least(_Coins.of(at, 1.0 - at))[1]
+        divergence = min(self.rho, _LARGEST) * order
+        return _probabilities(_Coins.of(q, 1.0 - q).most(order, divergence, np.asarray(np.inf)))
+
+    def _least(self, coins: _Coins) -> tuple[Array, Array]:
+        """Log-odds of the boundary and the order that binds, by cutting planes.
+
+        From what Proposition 10 says of a few orders: the order that says most about the p that is left, the largest p
+        that this one allows, and again. An order that is off by a little leaves p off by its square.
+        """
+        rho = min(self.rho, _LARGEST)
+        few = 1.0 + np.exp(np.linspace(*_ORDERS, _POINTS[0])).reshape(-1, *([1] * coins.log_q.ndim))
+        below = coins.cap(few, np.minimum(rho * few, _LARGEST)).min(axis=0)
+        for width in _WIDTHS:
+            order = coins.telling_order(below)
+            below = coins.most(order, rho * order, below, width=width)
+        return below, order
 
     def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
         return self._largest(121, p, p_complement, q, q_complement)
@@ -218,37 +261,3 @@ class ZeroConcentratedDP(Claim):
         p, p_rest, q, q_rest = np.broadcast_arrays(p, p_complement, q, q_complement)
         orders = (1.0 + np.geomspace(1e-2, 1e4, n_orders)).reshape(-1, *([1] * p.ndim))
         return np.asarray((_coin_divergence(orders, p, p_rest, q, q_rest) / orders).max(axis=0))
-
-
-def _orders_near(rho: float, q: Array, q_complement: Array) -> Array:
-    """Orders at which ρ-zCDP says most at q, the likeliest first, then four around it; shape (5, …).
-
-    Between the places of a table of ln(a − 1), which changes slowly with ln ρ and the logarithm of q's own.
-    """
-    tail = np.log(-np.log(np.minimum(q, q_complement))) / _TABLE_STEP - _FIRST_TAIL
-    nearest, place = math.floor(math.log(rho) / _TABLE_STEP), np.clip(tail.astype(np.int64), 0, _TAILS - 2)
-    above, beyond = math.log(rho) / _TABLE_STEP - nearest, tail - place
-    side = (q >= q_complement).astype(np.int64)
-    less, more = _best_orders(nearest), _best_orders(nearest + 1)
-    corners = [table[side, at] for table in (less, more) for at in (place, place + 1)]
-    rows = [corners[k] + beyond * (corners[k + 1] - corners[k]) for k in (0, 2)]
-    return np.asarray(1.0 + np.exp(np.stack([rows[0] + above * (rows[1] - rows[0]), *corners])))
-
-
-@lru_cache(maxsize=1 << 10)
-def _best_orders(place: int) -> Array:
-    """ln(a − 1) of the best order a for this place of ln ρ, for q below a half and above; shape (2, tails)."""
-    rho = math.exp(min(max(place * _TABLE_STEP, -700.0), 700.0))
-    tail = np.minimum(np.exp((np.arange(_TAILS) + _FIRST_TAIL) * _TABLE_STEP), 740.0)  # where doubles end
-    small, large = np.exp(-tail), -np.expm1(-tail)
-    q, q_complement = np.stack([small, large]), np.stack([large, small])
-    # For a tail of log-probability −L the best order is near √(L/ρ) (minimise (ρa − L)(a − 1)/a): look around that,
-    # then ever closer around the order that binds.
-    best, width = np.broadcast_to(0.5 * np.log(tail / rho), q.shape), 5.0
-    for points in (25, 9, 9):
-        steps = np.linspace(-width, width, points)[:, None, None]
-        orders = 1.0 + np.exp(np.clip(best + steps, *_ORDERS))
-        binding = _coin_power(orders, rho * orders, q, q_complement)[2]
-        best = np.log(np.take_along_axis(orders, np.expand_dims(binding, 0), 0)[0] - 1.0)
-        width *= 2.0 / (points - 1)
-    return best

@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 from scipy.special import ndtr
 
-from ..audit import inference, renyi
+from ..audit import inference
 from ..audit.claims import ApproxDP, Claim, GaussianDP, PureDP
 from ..audit.curves import PrivacyProfile, TradeOffCurve
 from ..audit.inference import (
@@ -201,13 +201,11 @@ def seconds_of(call: Callable[[], object], repeats: int) -> list[float]:
 
 
 def _forget() -> None:
-    """Empties the caches of the inference, and of the boundaries that it asks for."""
-    modules = [
-        importlib.import_module(f"{inference.__name__}.{m.name}") for m in pkgutil.iter_modules(inference.__path__)
-    ]
-    for value in itertools.chain.from_iterable(vars(module).values() for module in (*modules, renyi)):
-        if callable(getattr(value, "cache_clear", None)):
-            value.cache_clear()
+    """Empties the caches of the inference."""
+    for module in pkgutil.iter_modules(inference.__path__):
+        for value in vars(importlib.import_module(f"{inference.__name__}.{module.name}")).values():
+            if callable(getattr(value, "cache_clear", None)):
+                value.cache_clear()
 
 
 def peak_of(call: Callable[[], object]) -> float:

@@ -28,7 +28,8 @@ _LARGEST = 1e6  # from which on no strength is told from another
 def order(counts: Counts, claim: Claim, z: float) -> tuple[float, float]:
     """Where the counts stand: (strength, z), or (0, a smaller z) where not even the smallest member is cleared by z.
 
-    From below, by next to nothing. (0, 0) means that the frequencies lie under the smallest boundary.
+    From below, by a ten-millionth or less: the claim's own strength is only where the search begins. (0, 0) means that
+    the frequencies lie under the smallest boundary.
     """
     y = np.array([float(counts.hits_y)])
 
@@ -37,10 +38,10 @@ def order(counts: Counts, claim: Claim, z: float) -> tuple[float, float]:
         return float(needed[0]) - counts.hits_x
 
     if lacking(0.0, z) <= 0:
-        return _last(lambda s: lacking(s, z), claim.max_strength, claim.strength or 1.0), z
+        return _root_from_below(lambda s: lacking(s, z), claim.max_strength, claim.strength or 1.0), z
     if lacking(0.0, 0.0) > 0:
         return 0.0, 0.0
-    return 0.0, _last(lambda part: lacking(0.0, part), z, 0.5 * z)
+    return 0.0, _root_from_below(lambda part: lacking(0.0, part), z, 0.5 * z)
 
 
 def critical_hits(y: Array, n: int, m: int, claim: Claim, z: float) -> Array:
@@ -76,12 +77,12 @@ def _power_at(claim: Claim, angle: Array, m: int) -> tuple[Array, Array]:
     return np.sin(power) ** 2, np.cos(power) ** 2
 
 
-def _last(excess: Callable[[float], float], limit: float, start: float) -> float:
+def _root_from_below(excess: Callable[[float], float], limit: float, start: float) -> float:
     """The largest number below `limit`, but for `_NEARNESS` and from below, at which a growing function is at most 0.
 
-    As it is at 0. From `start` outward in growing steps, then by linear interpolation, the value of an end that stays
-    twice halved (Illinois), every fourth step by bisection; never nearer to an end than half of what is looked for, so
-    that the next point lies beyond the root.
+    As it is at 0. From `start` outward in growing steps, then by linear interpolation with every fourth step a
+    bisection; the value at an end that stays for a second time counts half (the Illinois rule). Never nearer to an end
+    than half of what is looked for, so that the next point lies beyond the root.
     """
     low, low_value, high, high_value = 0.0, -math.inf, limit, math.inf
     at, further, step, last = min(start, 0.5 * limit), 1.0625, 0, 0

@@ -7,7 +7,7 @@ import pytest
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, TradeOffCurve, ZeroConcentratedDP
 from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.inference.order import _last, critical_hits, order
+from dpaudit.audit.inference.order import _root_from_below, critical_hits, order
 from dpaudit.audit.propositions import ProbabilityPreservation
 
 CLAIMS = [
@@ -22,13 +22,20 @@ CLAIMS = [
     ProbabilityPreservation(2.0, 0.3),
 ]
 SIZES = [(30, 30), (1000, 40), (40, 1000), (10**6, 10**7)]
+MOST = 10.0  # standard deviations between the hits on y that are looked at
+
+
+def some_hits(runs, most):
+    """All of them, or some around a fifth."""
+    span = (0, runs) if runs <= 1000 else runs / 5 + MOST * math.sqrt(runs) * np.array([-0.5, 0.5])
+    return np.unique(np.round(np.linspace(*span, most)))
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 @pytest.mark.parametrize(("n", "m"), SIZES)
 class TestRegions:
     def test_they_are_nested_in_the_strength_and_in_z(self, claim, n, m):
-        y = np.unique(np.round(np.linspace(0, m, 200)))
+        y = some_hits(m, 100)
         strengths = claim.strength + np.array([0.0, 1e-9, 1e-6, 1e-3, 0.1])
         found = [critical_hits(y, n, m, claim.with_strength(s), z) for s in strengths for z in (0.0, 1.0, 1.6, 5.0)]
         grid = np.array(found).reshape(len(strengths), 4, len(y))
@@ -37,7 +44,7 @@ class TestRegions:
 
     def test_the_table_is_the_same_for_one_count_and_for_many(self, claim, n, m):
         """Its places depend on the runs alone, so a region does not depend on the counts that ask for it."""
-        y = np.unique(np.round(np.linspace(0, m, 40)))
+        y = some_hits(m, 40)
         alone = [critical_hits(np.array([one]), n, m, claim, 1.6)[0] for one in y]
         assert critical_hits(y, n, m, claim, 1.6).tolist() == alone
 
@@ -75,18 +82,18 @@ def test_the_search_ends_just_below_the_root(root, start):
         lambda at: math.floor(10 * (at - root)) + 0.5,  # a step
         lambda at: 1e-9 if at > root else -1e6,
     ):
-        found = _last(excess, math.inf, start)
+        found = _root_from_below(excess, math.inf, start)
         assert found == 0.0 or excess(found) <= 0
         assert found <= root + 0.1
         assert excess(found * (1 + 2e-7) + 1e-15) > 0
 
 
 def test_the_search_ends_below_a_limit_and_gives_up_far_out():
-    assert 1.0 - 1e-6 < _last(lambda at: -1.0, 1.0, 0.2) < 1.0
-    assert _last(lambda at: -1.0, math.inf, 1.0) == math.inf
+    assert 1.0 - 1e-6 < _root_from_below(lambda at: -1.0, 1.0, 0.2) < 1.0
+    assert _root_from_below(lambda at: -1.0, math.inf, 1.0) == math.inf
 
 
 def test_the_search_takes_a_dozen_steps():
     asked = []
-    _last(lambda at: asked.append(at) or math.expm1(at - 1.05), math.inf, 1.0)
+    _root_from_below(lambda at: asked.append(at) or math.expm1(at - 1.05), math.inf, 1.0)
     assert len(asked) <= 12
