@@ -28,8 +28,8 @@ _LARGEST = 1e6  # from which on no strength is told from another
 def order(counts: Counts, claim: Claim, z: float) -> tuple[float, float]:
     """Where the counts stand: (strength, z), or (0, a smaller z) where not even the smallest member is cleared by z.
 
-    From below, by a ten-millionth or less: the claim's own strength is only where the search begins. (0, 0) means that
-    the frequencies lie under the smallest boundary.
+    From below, by a ten-millionth of it or less: the claim's own strength is only where the search begins. (0, 0) means
+    that the frequencies lie under the smallest boundary.
     """
     y = np.array([float(counts.hits_y)])
 
