@@ -21,9 +21,9 @@ from .claims import Array, Claim, check_number
 _LARGEST = 1e5  # divergence; from about 1,500 on every p is allowed but for what a double cannot tell from 1
 _WIDTH = 1e-12  # to which log-odds are solved; the larger end is taken
 _ROUNDING = 16 * np.finfo(float).eps  # slack on sums and on log-odds, so that rounding can only enlarge the boundary
-_ORDERS = (-4.6, 13.8)  # ln(a − 1) from orders of 1.01 to 10⁶
-_POINTS = (25, 9, 9, 9)  # orders among which the one that says most is looked for, ever closer around the best
-_WIDTHS = (1e-3, 1e-7, _WIDTH)  # the same for one order after the other
+_ORDERS = (-10.4, 13.8)  # ln(a − 1) of orders from 1.00003 to 10⁶, of which the one that says most is looked for
+_POINTS = (25, 9, 9, 9)  # how many are tried at a time, ever closer around the best
+_WIDTHS = (1e-3, 1e-7, _WIDTH)  # of log-odds, each for a better order than the one before
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class _Coins:
     def cap(self, order: Array, divergence: Array) -> Array:
         """Log-odds from above by Proposition 10: p ≤ (e^τ q)^{(a−1)/a}, and its mirror image for 1 − p."""
         excess = order - 1.0
-        cap = (divergence + self.log_q) * excess / order
+        cap = (divergence + self.log_q + _ROUNDING * (divergence - self.log_q)) * excess / order
         below = np.minimum(cap, -1e-300)
         mirror = np.minimum(order / excess * self.log_rest - divergence, -1e-300)
         capped = np.where(cap < 0.0, below - np.log(-np.expm1(below)), np.inf)
@@ -191,8 +191,8 @@ class RenyiDP(Claim):
 class ZeroConcentratedDP(Claim):
     """ρ-zero-concentrated DP: the Rényi divergence of every order a > 1 is at most ρ a.
 
-    The boundary is the least over orders. Any order gives a valid (larger) boundary, so the search for the best one
-    needs no proof, only care to be near it.
+    The boundary is the least over orders, here from 1.00003 to 10⁶. Any order gives a valid (larger) boundary, so the
+    search for the best one needs no proof, only care to be near it.
 
     References
     ----------
@@ -235,7 +235,7 @@ class ZeroConcentratedDP(Claim):
         return _probabilities(_Coins.of(q, 1.0 - q).most(order, divergence, np.asarray(np.inf)))
 
     def _least(self, coins: _Coins) -> tuple[Array, Array]:
-        """Log-odds of the boundary and the order that binds, by cutting planes.
+        """Log-odds of the boundary and the order that binds, by exchanging one order for a better one.
 
         From what Proposition 10 says of a few orders: the order that says most about the p that is left, the largest p
         that this one allows, and again. An order that is off by a little leaves p off by its square.
@@ -249,15 +249,15 @@ class ZeroConcentratedDP(Claim):
         return below, order
 
     def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
-        return self._largest(121, p, p_complement, q, q_complement)
+        return self._largest(181, p, p_complement, q, q_complement)
 
     def rough_strength_of(self, p: Array, q: Array, p_complement: Array, q_complement: Array) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = self._largest(13, p, p_complement, q, q_complement)
+            found = self._largest(19, p, p_complement, q, q_complement)
         return np.where((p == 0.0) | (q_complement == 0.0), -np.inf, found)
 
     def _largest(self, n_orders: int, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
         """The largest D_a / a over so many orders a."""
         p, p_rest, q, q_rest = np.broadcast_arrays(p, p_complement, q, q_complement)
-        orders = (1.0 + np.geomspace(1e-2, 1e4, n_orders)).reshape(-1, *([1] * p.ndim))
+        orders = (1.0 + np.geomspace(3e-5, 1e4, n_orders)).reshape(-1, *([1] * p.ndim))
         return np.asarray((_coin_divergence(orders, p, p_rest, q, q_rest) / orders).max(axis=0))
