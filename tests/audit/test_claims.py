@@ -226,7 +226,7 @@ def test_zcdp_boundary_is_the_least_over_orders(rho, q):
 RHOS = np.exp(np.random.default_rng(0).uniform(np.log(1e-3), np.log(20.0), 12))
 
 
-@pytest.mark.parametrize("rho", RHOS)
+@pytest.mark.parametrize("rho", [0.0012, 0.2, 1.5, 10.5])
 def test_zcdp_boundary_is_the_least_over_thousands_of_orders(rho):
     """Also where the best order falls steeply to 1; in standard deviations of one run, where those of 10⁸ are 1e-4."""
     small = np.geomspace(1e-9, 0.5, 40)
