@@ -259,5 +259,5 @@ class ZeroConcentratedDP(Claim):
     def _largest(self, n_orders: int, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
         """The largest D_a / a over so many orders a."""
         p, p_rest, q, q_rest = np.broadcast_arrays(p, p_complement, q, q_complement)
-        orders = (1.0 + np.geomspace(3e-5, 1e4, n_orders)).reshape(-1, *([1] * p.ndim))
+        orders = (1.0 + np.geomspace(math.exp(_ORDERS[0]), 1e4, n_orders)).reshape(-1, *([1] * p.ndim))
         return np.asarray((_coin_divergence(orders, p, p_rest, q, q_rest) / orders).max(axis=0))
