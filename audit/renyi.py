@@ -60,7 +60,7 @@ class _Coins:
         found: Array = np.maximum(np.minimum(capped, np.log(-np.expm1(mirror)) - mirror), self.log_q - self.log_rest)
         return found + _WIDTH * (1.0 + np.abs(found))
 
-    def most(self, order: Array, divergence: Array, below: Array, *, width: float = _WIDTH) -> Array:
+    def most(self, order: Array, divergence: Array, below: Array | float = math.inf, *, width: float = _WIDTH) -> Array:
         """Log-odds of the largest p up to `below` with both divergences at most τ; from above."""
         divergence = np.minimum(divergence, _LARGEST)
         high = np.minimum(self.cap(order, divergence), below)
@@ -181,7 +181,7 @@ class RenyiDP(Claim):
         if self.divergence == 0.0:
             return q, q_complement
         coins, order = _Coins.of(q, q_complement), np.asarray(self.order)
-        return _probabilities(coins.most(order, np.asarray(self.divergence), np.asarray(np.inf)))
+        return _probabilities(coins.most(order, np.asarray(self.divergence)))
 
     def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
         return _coin_divergence(np.asarray(self.order), p, p_complement, q, q_complement)
@@ -232,7 +232,7 @@ class ZeroConcentratedDP(Claim):
             return self.max_power(q)
         order = self._least(_Coins.of(at, 1.0 - at))[1]
         divergence = min(self.rho, _LARGEST) * order
-        return _probabilities(_Coins.of(q, 1.0 - q).most(order, divergence, np.asarray(np.inf)))
+        return _probabilities(_Coins.of(q, 1.0 - q).most(order, divergence))
 
     def _least(self, coins: _Coins) -> tuple[Array, Array]:
         """Log-odds of the boundary and the order that binds, by exchanging one order for a better one.
@@ -249,15 +249,13 @@ class ZeroConcentratedDP(Claim):
         return below, order
 
     def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
-        return self._largest(181, p, p_complement, q, q_complement)
+        p, p_rest, q, q_rest = np.broadcast_arrays(p, p_complement, q, q_complement)
+        logit = np.clip(np.log(p) - np.log(p_rest), -745.0, 745.0)  # where p is 0 or 1 every order says the same
+        order = _Coins.of(q, q_rest).telling_order(logit)
+        return np.maximum(_coin_divergence(order, p, p_rest, q, q_rest) / order, 0.0)  # rounding, next to order 1
 
     def rough_strength_of(self, p: Array, q: Array, p_complement: Array, q_complement: Array) -> Array:
+        orders = (1.0 + np.geomspace(math.exp(_ORDERS[0]), 1e4, 19)).reshape(-1, *([1] * np.broadcast(p, q).ndim))
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = self._largest(19, p, p_complement, q, q_complement)
+            found = (_coin_divergence(orders, p, p_complement, q, q_complement) / orders).max(axis=0)
         return np.where((p == 0.0) | (q_complement == 0.0), -np.inf, found)
-
-    def _largest(self, n_orders: int, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
-        """The largest D_a / a over so many orders a."""
-        p, p_rest, q, q_rest = np.broadcast_arrays(p, p_complement, q, q_complement)
-        orders = (1.0 + np.geomspace(math.exp(_ORDERS[0]), 1e4, n_orders)).reshape(-1, *([1] * p.ndim))
-        return np.asarray((_coin_divergence(orders, p, p_rest, q, q_rest) / orders).max(axis=0))

@@ -16,7 +16,7 @@ from ..claims import Claim
 from ..errors import OptionError
 
 _STEP = 1e-3  # of q or 1 − q, whichever is smaller
-_NEAREST = 1e-12  # to 0 or 1; nearer to 1 a double does not tell q from q + h
+_LEAST, _LEAST_REST = 1e-300, 1e-12  # of q and 1 − q; beyond a double does not tell q from q ± h
 _ACCURACY = 4e-12  # of a boundary or its complement, whichever is smaller; roots of Rényi claims are found to 1e-12
 
 
@@ -74,8 +74,8 @@ def supporting_line(claim: Claim, q: float) -> Line:
     >>> round(line.slope, 6), round(line.intercept, 6)
     (2.718282, 0.1)
     """
-    if not _NEAREST < q < 1.0 - _NEAREST:
-        raise OptionError(f"q={q!r} is not inside (0, 1), or next to an end; use 1e-12 < q < 1 - 1e-12.", q=q)
+    if not _LEAST < q < 1.0 - _LEAST_REST:
+        raise OptionError(f"q={q!r} is not inside (0, 1), or next to an end; use 1e-300 < q < 1 - 1e-12.", q=q)
     return _supporting_lines(claim, [q])[0]
 
 
