@@ -11,6 +11,7 @@ from .events import Event
 from .inference.counts import Counts
 from .inference.joint import joint_test
 from .outputs import Outputs
+from .rounding import rounded_down
 
 _LOOK = 20_000  # pilot runs on each side that a warning is based on, half of them to choose its event
 _GRIDS = 2  # powers of two that outputs are looked at modulo: enough to see that something is there
@@ -40,8 +41,9 @@ class LowBits:
 
     def __str__(self) -> str:
         return (
-            f"the low bits break the claim: {self.strength_name} >= {self.bound:.3g} by {self.event} ({self.counts}, "
-            "pilot runs). The verdict is about values; bits=True audits the bits too, bits=False silences this."
+            f"the low bits break the claim: {self.strength_name} >= {rounded_down(self.bound, 3):g} by {self.event} "
+            f"({self.counts}, pilot runs). The verdict is about values; bits=True audits the bits too, bits=False "
+            "silences this."
         )
 
 

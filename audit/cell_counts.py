@@ -13,6 +13,7 @@ from .errors import OptionError
 from .inference.bands import Band, confidence_band
 from .inference.divergence import renyi_lower
 from .inference.simultaneous import MaximumInterval, RatioIntervals, maximum_interval, ratio_intervals
+from .rounding import rounded_down, rounded_up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +98,6 @@ class CellCounts:
     def __str__(self) -> str:
         largest = self.maximum()
         return (
-            f"largest log ratio of a cell in [{largest.lower:.4g}, {largest.upper:.4g}] "
+            f"largest log ratio of a cell in [{rounded_down(largest.lower):g}, {rounded_up(largest.upper):g}] "
             f"({confidence(self.alpha)}; {self.scope})"
         )

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
 from .errors import ClaimError
+from .rounding import rounded_down
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
@@ -47,6 +48,9 @@ class Claim(ABC):
     has_closed_form = False
     """Whether the boundary is a formula. Others are read from a table where counts are put in order, and are exact
     where probability is bounded: less power by next to nothing, many times less work."""
+
+    caveat = ""
+    """What an audit of one event cannot say of the claim, in words that follow "not refuted"."""
 
     @abstractmethod
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
@@ -157,17 +161,13 @@ class Claim(ABC):
 
         return self if distance == 1 else GroupClaim(self, int(distance))
 
-    def direct_at_distance(self, distance: int) -> Claim | None:
-        """A further claim that holds at a distance, where the family has a group theorem of its own."""
-        return None
-
     def reversed(self) -> Claim:
         """The boundary for Pr[M(y) ∈ S] given Pr[M(x) ∈ S]: the same unless the claim depends on the direction."""
         return self
 
     def describe_strength(self, strength: float) -> str:
-        """The strength with its name, and what is held fixed: ``epsilon >= 1.2 at delta 1e-05`` and so on."""
-        return f"{self.strength_name} >= {strength:.4g}"
+        """A lower bound with its name, and what is held fixed: ``epsilon >= 1.2 at delta 1e-05``; rounded down."""
+        return f"{self.strength_name} >= {rounded_down(strength):g}"
 
 
 def _pure_lines(epsilon: Array | float, delta: Array | float, q: Array, rest: Array) -> tuple[Array, Array]:
@@ -295,7 +295,7 @@ class ApproxDP(Claim):
 
     def describe_strength(self, strength: float) -> str:
         fixed = f"delta {self.delta:g}" if self.bound_on == "epsilon" else f"epsilon {self.epsilon:g}"
-        return f"{self.bound_on} >= {strength:.4g} at {fixed}"
+        return f"{self.bound_on} >= {rounded_down(strength):g} at {fixed}"
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         return _pure_lines(self.epsilon, self.delta, q, q_complement)

@@ -37,6 +37,7 @@ from .options import check_cells, check_jobs, check_runs, check_seed
 from .outputs import merge
 from .pilot import draw_checked, pilot_notes, pilot_runs
 from .provenance import versions as library_versions
+from .rounding import rounded_down
 from .sampling import count_hits, plan_blocks, shapes_of
 from .sequential import late_batches
 from .two_versions import TwoVersions
@@ -321,8 +322,8 @@ def assert_same_distribution(
     if result.verdict is Verdict.REFUTED:
         raise AssertionError(
             f"{names[0]} and {names[1]} differ: {event_counts_in_words(result.event, result.counts, *names)}; "
-            f"a likelihood ratio of at least {math.exp(min(result.bound, 700.0)):.4g} ({confidence(alpha)}, "
-            f"p-value {result.p_value:.2g}); {_how_to_repeat(result)}"
+            f"a likelihood ratio of at least {rounded_down(math.exp(min(result.bound, 700.0))):g} "
+            f"({confidence(alpha)}, p-value {result.p_value:.2g}); {_how_to_repeat(result)}"
         )
     if result.verdict is Verdict.INCONCLUSIVE:
         raise AssertionError(f"cannot tell whether {names[0]} and {names[1]} differ: {result}\n  seed={result.seed}")

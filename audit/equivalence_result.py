@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +22,7 @@ from .health import Finding
 from .inference.counts import Counts
 from .inference.total_variation import LARGEST_LEVEL, total_variation_upper
 from .pilot import with_pilot
+from .rounding import rounded_down, rounded_up
 
 _PLANNED_Z = 1.645  # equal versions are shown within the margin that is called sufficient 19 times in 20
 
@@ -162,7 +162,7 @@ class EquivalenceResult:
     def __str__(self) -> str:
         confidence = confidence_words(self.alpha)
         distance, margin = "total variation distance", f"margin {self.margin:.4g}"
-        lower, upper = _rounded(self.lower, math.floor), _rounded(self.upper, math.ceil)
+        lower, upper = f"{rounded_down(self.lower):g}", f"{rounded_up(self.upper):g}"
         if self.verdict is Equivalence.SHOWN:
             text = f"EQUIVALENT: {distance} at most {upper}, {margin} ({confidence}); {self.scope}"
         elif self.verdict is Equivalence.DIFFERENT:
@@ -199,7 +199,7 @@ class EquivalenceResult:
     def __repr__(self) -> str:
         return (
             f"<EquivalenceResult {self.old} and {self.new}: {self.verdict.value}, total variation distance in "
-            f"[{_rounded(self.lower, math.floor)}, {_rounded(self.upper, math.ceil)}], margin {self.margin:.4g}>"
+            f"[{rounded_down(self.lower):g}, {rounded_up(self.upper):g}], margin {self.margin:.4g}>"
         )
 
 
@@ -209,11 +209,3 @@ def event_counts_in_words(event: Event, counts: Counts, old: str, new: str) -> s
         f"{event}: {counts.hits_x:,} of {counts.runs_x:,} runs of {old}, {counts.hits_y:,} of {counts.runs_y:,} runs "
         f"of {new}"
     )
-
-
-def _rounded(limit: float, direction: Callable[[float], int]) -> str:
-    """A limit with four digits, rounded so that it still holds."""
-    if limit in (0.0, 1.0):
-        return f"{limit:g}"
-    unit = 10.0 ** (math.floor(math.log10(limit)) - 3)
-    return f"{direction(limit / unit) * unit:.4g}"

@@ -50,8 +50,7 @@ def claim_at(claim: Claim | ClaimAtDistance, distance: float) -> Claim:
 class GroupClaim(Claim):
     """A claim made at distance 1, for datasets at distance k: the boundary composed k times.
 
-    The strength stays that of the claim at distance 1, so a bound reads "epsilon per step". A claim that knows a
-    smaller boundary at distance k (zero-concentrated DP) contributes it through `direct_at_distance`.
+    The strength stays that of the claim at distance 1, so a bound reads "epsilon per step".
     """
 
     base: Claim
@@ -72,6 +71,10 @@ class GroupClaim(Claim):
     @property
     def strength_name(self) -> str:
         return self.base.strength_name
+
+    @property
+    def caveat(self) -> str:  # type: ignore[override]
+        return self.base.caveat
 
     @property
     def strength(self) -> float:
@@ -97,10 +100,6 @@ class GroupClaim(Claim):
         value, rest = q, q_complement
         for _ in range(self.distance):
             value, rest = self.base.max_power(value, rest)
-        direct = self.base.direct_at_distance(self.distance)
-        if direct is not None:
-            other_value, other_rest = direct.max_power(q, q_complement)
-            value, rest = np.minimum(value, other_value), np.maximum(rest, other_rest)
         return value, rest
 
     def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
@@ -111,9 +110,17 @@ class GroupClaim(Claim):
         return found
 
     def _scalar_strength(self, p: float, p_rest: float, q: float, q_rest: float) -> float:
-        """Bisection: the boundary grows with the strength."""
+        """Bisection: the boundary grows with the strength.
+
+        Its limits at 0 and 1 are asked of the claim for neighbours, as doubles next to them would be reached.
+        """
+        if p_rest == 0.0 and math.isinf(self.base.strength_of(1.0, q, 0.0, q_rest)):
+            p, p_rest, q, q_rest = q_rest, q, 0.0, 1.0  # the mirror image
 
         def is_short(strength: float) -> bool:
+            member = self.base.with_strength(strength)
+            if q == 0.0 and math.isinf(member.strength_of(member.max_power(0.0)[0], 0.0)):
+                return True  # what never is on y is never on x
             value, rest = self.with_strength(strength).max_power(q, q_rest)
             return bool(value < p) and bool(rest > p_rest)
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from .claims import Array, Claim, check_number
 from .errors import ClaimError
+from .rounding import rounded_down
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class ProbabilityPreservation(Claim):
         return replace(self, divergence=strength)
 
     def describe_strength(self, strength: float) -> str:
-        return f"Rényi divergence of order {self.order:g} >= {strength:.4g} by probability preservation"
+        return f"Rényi divergence of order {self.order:g} >= {rounded_down(strength):g} by probability preservation"
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         log_q, log_rest = _logs(q, q_complement)
@@ -147,7 +148,7 @@ class NFoldComposition(Claim):
         return replace(self, epsilon=strength)
 
     def describe_strength(self, strength: float) -> str:
-        return f"epsilon >= {strength:.4g} of each of {self.n} composed mechanisms"
+        return f"epsilon >= {rounded_down(strength):g} of each of {self.n} composed mechanisms"
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         root = np.sqrt(-_logs(q, q_complement)[0])

@@ -21,6 +21,7 @@ from .inference.counts import Counts
 from .inference.joint import strength_estimate
 from .inference.multiplicity import Ledger
 from .provenance import Provenance
+from .rounding import rounded_down
 from .sequential import Look, Stop
 from .sketches import Sketch
 
@@ -244,7 +245,7 @@ class AuditResult:
         claimed = f"claimed {claim.strength:.4g}{' per step' if isinstance(claim, GroupClaim) else ''}"
         if self.verdict is Verdict.REFUTED:
             found = claim.describe_strength(self.bound)
-            if f"{self.bound:.4g}" == f"{claim.strength:.4g}":  # above it, if only in a later digit
+            if f"{rounded_down(self.bound):.4g}" == f"{claim.strength:.4g}":  # above it, if only in a later digit
                 found = found.replace(" >= ", " > ", 1)
             text = f"REFUTED: {found}, {claimed} ({confidence})"
             if math.isinf(self.estimate):
@@ -258,11 +259,13 @@ class AuditResult:
             text = (
                 f"NOT REFUTED: {claim.describe_strength(self.bound)}, {claimed} ({confidence}); an excess of about "
                 f"{self.resolution:.2g} on this pair and event would have been found with probability {self.power:g}"
+                f"{'; ' * bool(claim.caveat)}{claim.caveat}"
             )
         elif self.findings:
             text = "INCONCLUSIVE: " + "\n  ".join(str(finding) for finding in self.findings)
         else:
-            seen = "no excess at all" if math.isinf(self.resolution) else f"an excess of about {self.resolution:.2g}"
+            is_blind = math.isinf(self.resolution)
+            seen = "no excess, however large," if is_blind else f"an excess of about {self.resolution:.2g}"
             wanted = "" if self.requested_resolution is None else f", {self.requested_resolution:.2g} was asked for"
             text = (
                 f"INCONCLUSIVE: too few runs ({self.runs:,} per dataset); {seen} would have been found with "
@@ -280,6 +283,6 @@ class AuditResult:
 
     def __repr__(self) -> str:
         return (
-            f"<AuditResult {self.mechanism}: {self.verdict.value}, {self.claim.strength_name} >= {self.bound:.4g}, "
-            f"claim {self.claim}>"
+            f"<AuditResult {self.mechanism}: {self.verdict.value}, "
+            f"{self.claim.strength_name} >= {rounded_down(self.bound):g}, claim {self.claim}>"
         )

@@ -13,6 +13,7 @@ from ..audit.adjacency import Within
 from ..audit.bits import Bits
 from ..audit.claims import PureDP
 from ..audit.domains import Answers
+from ..audit.rounding import rounded_down
 from ..audit.search import find_worst_pair
 from ..audit.verdicts import AuditResult, Verdict
 from ..mechanisms import GeometricMechanism, LaplaceMechanism, RareLeakLaplace
@@ -101,7 +102,9 @@ def _cells(case: _Case, seed: int, effort: Effort) -> tuple[dict[str, Value], li
         "verdict": audit.verdict.value,
         "bound": audit.bound,
         "event": str(audit.event),
-        "warning": "–" if audit.low_bits is None else f"{audit.low_bits.event}: at least {audit.low_bits.bound:.3g}",
+        "warning": "–"
+        if audit.low_bits is None
+        else f"{audit.low_bits.event}: at least {rounded_down(audit.low_bits.bound, 3):g}",
         "seconds": time.perf_counter() - started,
     }
     is_right = float(_outcome(audit) == case.expected)

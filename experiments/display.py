@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..audit.rounding import rounded_down
+
 if TYPE_CHECKING:
     from ..audit.sequential import Look
 
@@ -93,7 +95,7 @@ def _in_lines(name: str, total: int | None) -> Shown:
 
 
 def _words(look: Look) -> str:
-    return f"{look.runs:,} runs each, bound {look.bound:.4g}, p {look.p_value:.2g}"
+    return f"{look.runs:,} runs each, bound {rounded_down(look.bound):g}, p {look.p_value:.2g}"
 
 
 def _amount(number: float) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..audit.errors import RecordError
+from ..audit.rounding import rounded_down
 from .bench_record import Record, load_record
 from .detection_leaks import RUNS as LEAK_RUNS
 from .peer_figures import (
@@ -120,14 +121,15 @@ def _bits(measured: Measured) -> str:
     warned, refuted = measured.cell("leaks", "naive Laplace"), measured.cell("leaks", "naive Laplace, with bits")
     least = str(warned["warning"]).rsplit(" ", 1)[-1]
     return (
-        f"warned of by default (ε ≥ {least}); with `bits=True` ε ≥ {refuted['bound']:.4g}, {LEAK_RUNS:,} runs on each "
-        f"dataset, {refuted['seconds']:.0f} s"
+        f"warned of by default (ε ≥ {least}); with `bits=True` ε ≥ {rounded_down(refuted['bound']):g}, "
+        f"{LEAK_RUNS:,} runs on each dataset, {refuted['seconds']:.0f} s"
     )
 
 
 def _leak(measured: Measured) -> str:
     row = measured.cell("leaks", "leak of .002")
-    return f"{row['verdict']}, ε ≥ {row['bound']:.4g}, {LEAK_RUNS:,} runs on each dataset, {row['seconds']:.1f} s"
+    bound = rounded_down(row["bound"])
+    return f"{row['verdict']}, ε ≥ {bound:g}, {LEAK_RUNS:,} runs on each dataset, {row['seconds']:.1f} s"
 
 
 def _outputs(measured: Measured) -> str:
@@ -274,7 +276,7 @@ def _statdp_table(measured: Measured) -> str:
                 f"{trial.runs:g}·10⁶",
                 f"{trial.seconds:g}",
                 str(row["verdict"]),
-                f"{row['bound']:.4g}",
+                f"{rounded_down(row['bound']):g}",
                 f"{row['executions']:,}",
                 f"{row['seconds']:.1f}",
             )

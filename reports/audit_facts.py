@@ -44,7 +44,7 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
     else:
         reached = (
             f"an excess of {number(result.resolution)} over the claim would have been found with probability "
-            f"{result.power:g}{asked}"
+            f"{result.power:g}{asked}{'; ' * bool(claim.caveat)}{claim.caveat}"
         )
     counted = f"{result.pilot_runs:,} of them to choose the event"
     if result.stopped is not None:

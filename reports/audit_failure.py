@@ -11,6 +11,7 @@ from ..audit.comparison import Comparison
 from ..audit.confidence import percent
 from ..audit.pairs import show
 from ..audit.records import Entry
+from ..audit.rounding import rounded_down
 from ..audit.search import WorstPair
 from ..audit.verdicts import AuditResult, Verdict
 from .audit_session import DEFAULTS, Settings
@@ -52,7 +53,7 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
     result = entry.result
     lines = [visible(line, 1_000) for line in str(result).splitlines()]
     if isinstance(result, AuditResult):
-        pair, least = result.pair, f"{result.claim.strength_name} >= {number(result.bound)}"
+        pair, least = result.pair, f"{result.claim.strength_name} >= {number(rounded_down(result.bound))}"
         contents = "" if case.x is None and case.y is None else f"x = {show(case.x)}, y = {show(case.y)}: "
         lines += [
             f"  mechanism  {visible(result.mechanism, 100)}",

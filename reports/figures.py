@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..audit.cell_counts import CellCounts
 from ..audit.confidence import percent
 from ..audit.records import Entry, Suite
+from ..audit.rounding import rounded_down
 from ..audit.statements import StatementResult
 from ..audit.verdicts import AuditResult
 from .cell_figures import draw_profile, draw_ratios, draw_trade_off
@@ -91,8 +92,8 @@ def _left_out(result: AuditResult) -> str:
 def _of_looks(result: AuditResult, name: str) -> tuple[Figure, str, str]:
     letter, last = symbol(result.claim.strength_name), result.looks[-1]
     label = (
-        f"Running lower bound on {letter} of {name}: {number(last.bound)} after {last.runs:,} runs on each dataset, "
-        f"claimed {number(result.claim.strength)}; {stopped(result)}."
+        f"Running lower bound on {letter} of {name}: {number(rounded_down(last.bound))} after {last.runs:,} runs on "
+        f"each dataset, claimed {number(result.claim.strength)}; {stopped(result)}."
     )
     caption = (
         f"The lower bound after each batch, valid at all looks together with {percent(1 - result.alpha)} confidence; "
@@ -191,7 +192,7 @@ def _of_statement(result: StatementResult) -> list[tuple[Figure, str, str]]:
 def _of_distances(entries: list[Entry]) -> Drawn:
     results = [entry.result for entry in entries if isinstance(entry.result, AuditResult)]
     first = results[0]
-    each = "; ".join(f"{number(r.bound)} at distance {number(r.pair.distance)}" for r in results)
+    each = "; ".join(f"{number(rounded_down(r.bound))} at distance {number(r.pair.distance)}" for r in results)
     name = visible(first.mechanism, 100)
     label = f"Lower bounds of {name} by distance: {each}."
     caption = (

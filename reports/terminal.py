@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..audit.group import GroupClaim
 from ..audit.records import Entry, Suite
+from ..audit.rounding import rounded_down
 from ..audit.statements import StatementResult
 from ..audit.tabular import seconds
 from ..audit.verdicts import AuditResult, Verdict
@@ -115,7 +116,8 @@ def false_alarms(suite: Suite) -> float:
 def held_together(suite: Suite) -> str:
     """A sentence: what is refuted when all audits together may raise one false alarm with probability .05."""
     refuted = sum(p <= 0.05 for p in suite.adjusted_p_values())
-    return f"If any false alarm among them may have probability 0.05 (Holm), {refuted:,} are refuted."
+    are = "is" if refuted == 1 else "are"
+    return f"If any false alarm among them may have probability 0.05 (Holm), {refuted:,} {are} refuted."
 
 
 def stated(result: AuditResult | StatementResult) -> str:
@@ -132,9 +134,10 @@ def found(result: AuditResult | StatementResult) -> str:
     if result.findings:
         return "–"
     claim = result.directed_claim
-    is_just_above = result.is_refuted and number(result.bound) == number(claim.strength)
+    bound = number(rounded_down(result.bound))
+    is_just_above = result.is_refuted and bound == number(claim.strength)
     per_step = " per step" * isinstance(claim, GroupClaim)
-    return f"{symbol(claim.strength_name)} {'>' if is_just_above else '≥'} {number(result.bound)}{per_step}"
+    return f"{symbol(claim.strength_name)} {'>' if is_just_above else '≥'} {bound}{per_step}"
 
 
 def other_way(result: AuditResult) -> str:

@@ -80,7 +80,7 @@ def rough_p_value(counts: Counts, claim: Claim, *, alpha: float) -> float:
 
 def _p_value(counts: Counts, claim: Claim, alpha: float, fineness: _Fineness) -> float:
     check_alpha(alpha)
-    return 1.0 if _allows(claim, counts) else _Evidence.of(counts, claim, alpha, fineness).p_value(claim)
+    return 1.0 if _allows(claim, counts) else _Evidence.of(counts, claim, alpha, fineness).largest(claim)
 
 
 def _allows(claim: Claim, counts: Counts) -> bool:
@@ -259,8 +259,12 @@ class _Evidence:
 
     def p_value(self, claim: Claim) -> float:
         """The p-value of one member of the family; nondecreasing in its strength."""
-        counts, grid = self.counts, self.grid
-        if grid is None or _allows(claim, counts):
+        return 1.0 if _allows(claim, self.counts) else self.largest(claim)
+
+    def largest(self, claim: Claim) -> float:
+        """The same of a member that does not allow the frequencies themselves."""
+        grid = self.grid
+        if grid is None:
             return 1.0
         p, rest = claim.max_power(grid.q, grid.q_rest)
         # Σ_k tail_k Pr[Y in block k], summed by parts so that upper bounds on the tails and on Pr[Y ≤ end] both count
@@ -268,7 +272,7 @@ class _Evidence:
         largest = 0.0
         for some in row_slices(*grid.columns.shape):
             critical = self.critical[grid.columns[some]]
-            tails = upper_tail(critical, counts.runs_x, p[some], rest[some], normal_from=self.fineness.normal_from)
+            tails = upper_tail(critical, self.counts.runs_x, p[some], rest[some], normal_from=self.fineness.normal_from)
             steps = tails[:, :-1] - tails[:, 1:]
             steps *= grid.below[some, :-1]
             mass = (1.0 - tails[:, 0]) * grid.before[some] + steps.sum(axis=1) + tails[:, -1]

@@ -80,27 +80,30 @@ def _power_at(claim: Claim, angle: Array, m: int) -> tuple[Array, Array]:
 def _root_from_below(excess: Callable[[float], float], limit: float, start: float) -> float:
     """The largest number below `limit`, but for `_NEARNESS` and from below, at which a growing function is at most 0.
 
-    As it is at 0. From `start` outward in growing steps, then by linear interpolation with every fourth step a
-    bisection; the value at an end that stays for a second time counts half (the Illinois rule). Never nearer to an end
-    than half of what is looked for, so that the next point lies beyond the root.
+    As it is at 0. From `start` outward in growing steps, then by linear interpolation, with every fourth step a
+    bisection unless the last four did well. The value at an end that stays for a second time counts less (Anderson &
+    Björck 1973, A new high order method of the regula falsi type for computing a root of an equation). Never nearer to
+    an end than half of what is looked for, so that the next point lies beyond the root.
     """
     low, low_value, high, high_value = 0.0, -math.inf, limit, math.inf
-    at, further, step, last = min(start, 0.5 * limit), 1.0625, 0, 0
+    at, further, step, last, before = min(start, 0.5 * limit), 1.0625, 0, 0, math.inf
     while low <= _LARGEST and (math.isinf(high) or high - low > _NEARNESS * max(high, 1e-9)):
         value, step = excess(at), step + 1
         if value <= 0:
-            low, low_value = at, value
-            high_value *= 0.5 if last < 0 else 1.0
+            share = 1.0 - value / low_value if last < 0 and low_value < 0.0 else 1.0
+            low, low_value, high_value = at, value, high_value * (share if share > 0.0 else 0.5)
         else:
-            high, high_value = at, value
-            low_value *= 0.5 if last > 0 else 1.0
+            share = 1.0 - value / high_value if last > 0 else 1.0
+            high, high_value, low_value = at, value, low_value * (share if share > 0.0 else 0.5)
         last = 1 if value > 0 else -1
         if math.isinf(high_value):
             at, further = min(further * low, 0.5 * (low + limit)), min(further**2, 1e3)
         elif math.isinf(low_value):
             at, further = high / further, min(further**2, 1e3)
         else:
-            share = low_value / (low_value - high_value) if step % 4 else 0.5
+            is_slow = step % 4 == 0 and abs(value) >= 0.1 * before
+            share = 0.5 if is_slow else low_value / (low_value - high_value)
             least = 0.5 * _NEARNESS * max(high, 1e-9)
             at = min(max(low + share * (high - low), low + least), high - least)
+        before = abs(value) if step % 4 == 0 else before
     return low if low <= _LARGEST else math.inf

@@ -13,6 +13,7 @@ from dpaudit import AddRemove, ApproxDP, GaussianDP, PureDP, Verdict, Within, ch
 from dpaudit.audit.errors import AdjacencyError, AuditError, ClaimError, DatasetError, MechanismError, OptionError
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.inference.joint import strength_lower
+from dpaudit.audit.rounding import rounded_down
 
 X, Y = [1, 1, 1], [1, 1]
 RARE = 1e-6  # alpha where a mechanism that only just keeps its claim has to pass
@@ -50,7 +51,7 @@ def test_refuted():
     assert 1.9 < result.bound <= 2.0
     assert result.p_value < 1e-8
     assert result.counts.runs_x == result.counts.runs_y == 100_000 - result.pilot_runs
-    assert str(result).startswith(f"REFUTED: epsilon >= {result.bound:.4g}, ")
+    assert str(result).startswith(f"REFUTED: epsilon >= {rounded_down(result.bound):g}, ")
     assert "claimed 1 (95% confidence)" in str(result)
     assert "times likelier on" in result.event_in_words
 

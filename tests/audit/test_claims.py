@@ -23,7 +23,7 @@ from dpaudit import (
     TradeOffCurve,
     ZeroConcentratedDP,
 )
-from dpaudit.audit import renyi
+from dpaudit.audit import coins, renyi
 from dpaudit.audit.errors import ClaimError
 from dpaudit.audit.group import GroupClaim, claim_at
 
@@ -173,25 +173,42 @@ def test_renyi_boundary_is_never_below_the_true_one(seed):
             assert mpmath.log(max(forward, backward)) / (a - 1) >= mpmath.mpf(divergence)
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_divergence_of_coins_is_the_larger_of_the_two(seed):
+    """At 60 digits, to what rounding does to the log-odds; also next to order 1, where the moments say nothing."""
+    rng = np.random.default_rng(seed)
+    with mpmath.workdps(60):
+        for _ in range(200):
+            order = 1 + 10 ** rng.uniform(-6, 4)
+            logits = np.sort(rng.normal(0.0, 10 ** rng.uniform(-1, 2), 2))
+            (q, q_rest), (p, p_rest) = ((1 / (1 + mpmath.exp(-t)), 1 / (1 + mpmath.exp(t))) for t in map(float, logits))
+            a = mpmath.mpf(order)
+            forward = p**a * q ** (1 - a) + p_rest**a * q_rest ** (1 - a)
+            backward = q**a * p ** (1 - a) + q_rest**a * p_rest ** (1 - a)
+            larger = float(mpmath.log(max(forward, backward)) / (a - 1))
+            ours = coins.Coins.of(np.float64(q), np.float64(q_rest)).divergence(np.float64(order), logits[1])
+            assert float(ours) == pytest.approx(larger, rel=1e-12, abs=1e-14 * (1 + abs(logits).max()))
+
+
 @pytest.mark.parametrize("order", [1 + 1e-6, 1.01, 2.0, 50.0, 9e5])
 @pytest.mark.parametrize("divergence", [1e-300, 1e-9, 0.3, 50.0, 1e4, 1e308])
 def test_renyi_boundary_is_found_in_few_steps(order, divergence, monkeypatch):
-    steps, real = [], renyi._solve
+    steps, real = [], coins._solve
 
-    def solved(function, low, high, width):
+    def solved(function, low, high, start):
         def counted(logit):
             steps.append(1)
             return function(logit)
 
-        return real(counted, low, high, width)
+        return real(counted, low, high, start)
 
-    monkeypatch.setattr(renyi, "_solve", solved)
+    monkeypatch.setattr(coins, "_solve", solved)
     small = np.geomspace(1e-300, 0.5, 50)
     q, rest = np.concatenate([small, 1 - small]), np.concatenate([1 - small, small])
     value, complement = RenyiDP(order, divergence).max_power(q, rest)
     assert np.all(value >= q)
     assert np.all(complement <= rest)
-    assert len(steps) <= 100
+    assert len(steps) <= 75  # bisections alone would be about 50
 
 
 def _exactly(value, complement):
@@ -229,7 +246,7 @@ def test_zcdp_boundary_is_the_least_over_thousands_of_orders(rho):
     small = np.geomspace(1e-9, 0.5, 40)
     q, q_rest = np.append(small, 1 - small[::-1]), np.append(1 - small, small[::-1])
     orders = 1.0 + np.exp(np.linspace(-13.0, 10.0, 3000))[:, None]
-    least, rest_of_least = renyi._probabilities(renyi._Coins.of(q, q_rest).most(orders, rho * orders).min(axis=0))
+    least, rest_of_least = renyi._probabilities(coins.Coins.of(q, q_rest).most(orders, rho * orders).min(axis=0))
     value, rest = ZeroConcentratedDP(rho).max_power(q, q_rest)
     excess = np.where(value < 0.5, value - least, rest_of_least - rest) / np.sqrt(least * rest_of_least + 1e-300)
     assert excess.max() < 1e-3  # orders nearer to 1 than are tried
@@ -289,8 +306,15 @@ def test_group_claims():
     assert float(ApproxDP(0.5, 0.01).group(3).max_power(0.0)[0]) == pytest.approx(
         0.01 * (1 + math.exp(0.5) + math.exp(1.0)), rel=1e-9
     )
-    composed, direct = ZeroConcentratedDP(0.1).group(2), ZeroConcentratedDP(0.4)
-    assert np.all(composed.max_power(Q)[0] <= direct.max_power(Q)[0] * (1 + 1e-12))
+
+
+@pytest.mark.parametrize(("rho", "distance"), [(1e-3, 2), (0.1, 2), (0.05, 5), (1.0, 3)])
+def test_composed_zcdp_is_never_above_the_group_theorem(rho, distance):
+    """k²ρ, by which the composed boundary is proved; both are found by a search."""
+    composed = ZeroConcentratedDP(rho).group(distance).max_power(Q, Q_REST)
+    direct = ZeroConcentratedDP(distance**2 * rho).max_power(Q, Q_REST)
+    excess = [np.log(direct[1] / composed[1]), np.log(composed[0] / direct[0])]
+    assert np.max(excess / (1.0 - np.log(direct[::-1]))) < 1e-8
 
 
 def test_claim_at_a_distance():
@@ -385,7 +409,20 @@ def test_what_is_no_number_is_refused_as_a_claim(given):
 
 
 def test_a_group_bound_beyond_all_numbers_is_none():
-    """k²ρ overflows, and composing the boundary k times still bounds."""
+    """k²ρ is no number any more."""
     claim = ZeroConcentratedDP(1e305).group(100)
-    assert claim.base.direct_at_distance(100) is None
     assert claim.max_power([0.25])[0].tolist() == [1.0]
+
+
+@pytest.mark.parametrize("base", [PureDP(1.0), GaussianDP(1.0), RenyiDP(2.0, 0.5), ZeroConcentratedDP(0.5)], ids=str)
+def test_no_strength_at_a_distance_allows_what_never_is_on_the_other_side(base):
+    """Doubles next to 0 and 1 would be reached by a finite one."""
+    assert float(base.group(5).strength_of(0.5, 0.0)) == math.inf
+    assert float(base.group(5).strength_of(1.0, 0.5)) == math.inf
+
+
+def test_a_delta_at_a_distance_allows_what_never_is_on_the_other_side():
+    """Vadhan's sum, δ(1 + e^ε + … + e^((k−1)ε)) = ½, and its mirror image."""
+    strength = float(ApproxDP(1.0, 0.01).group(3).strength_of(0.5, 0.0))
+    assert 0.01 * (1 + math.exp(strength) + math.exp(2 * strength)) == pytest.approx(0.5, rel=1e-9)
+    assert float(ApproxDP(1.0, 0.01).group(3).strength_of(1.0, 0.5)) == pytest.approx(strength, rel=1e-9)

@@ -16,6 +16,7 @@ from dpaudit.audit.events import Intervals, Outcomes
 from dpaudit.audit.health import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.records import Entry, Suite
+from dpaudit.audit.rounding import rounded_down
 from dpaudit.audit.sketches import Sketch
 from dpaudit.audit.verdicts import AuditResult, Pair
 from dpaudit.reports import html, lines, markdown, table
@@ -298,7 +299,7 @@ def test_numbers_in_markdown_are_the_results(suite):
     for entry, row in zip(suite.entries, rows(text)[2:], strict=True):
         one = entry.result
         assert row[0] == entry.name
-        assert row[3] == "–" if one.findings else row[3].endswith(f" {number(one.bound)}")
+        assert row[3] == "–" if one.findings else row[3].endswith(f" {number(rounded_down(one.bound))}")
         resolution = None if one.findings else one.resolution
         assert row[4:7] == [number(entry.exact), number(resolution), f"{one.runs:,}"]
         assert row[8] == {True: "yes", False: "**no**"}[entry.is_met] or entry.expected is None
@@ -320,7 +321,7 @@ def test_table_fits_100_columns_whole(suite):
     assert "no: expected\n" in re.sub(r" +\n", "\n", text)
     for entry in suite.entries:
         assert entry.result.verdict.value in text
-        assert number(entry.result.bound) in text
+        assert number(rounded_down(entry.result.bound)) in text
         assert f"{entry.result.runs:,}" in text
 
 
