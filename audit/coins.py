@@ -28,7 +28,7 @@ _NEWTON_STEPS = 20  # at most; where rounding hides the slope bisections do bett
 _LOG_ORDERS = np.linspace(3e-5**0.5, 13.8**0.5, 21) ** 2  # of 1.00003 to 10⁶, among which the one that says most is
 _AROUND = np.linspace(-1.0, 1.0, 21)  # where it is looked for next, in multiples of a reach
 _WIDEST = 0.5 * float(_LOG_ORDERS[-1] - _LOG_ORDERS[0])  # reach
-_ROUNDS = 12  # of looking; three or four mostly do
+_ROUNDS = 12  # of looking at most; three or four mostly do where ρ is below 1
 
 
 class _Parts(NamedTuple):
@@ -76,6 +76,7 @@ class Coins:
 
         By Newton's method on the order that says most about the p at hand, which is looked for ever nearer to the one
         before. Any order gives a p that is large enough, and one that is off by a little leaves it off by its square.
+        Where that does not settle, an order is exchanged for the one that says most about the p that it allows.
         """
         rho, anywhere = min(rho, LARGEST), _LOG_ORDERS.reshape(-1, *([1] * self.logit.ndim))
         some = np.exp(anywhere)
@@ -86,17 +87,25 @@ class Coins:
             best, reach = self._most_telling(tried, at)
             order = np.exp(best)
             value, slope = self._beyond(order, rho * order, at)
-            is_far_below = value < -0.1 * rho * order  # then also at the best order
+            is_far_below = value < -0.1 * rho * order  # most likely at the best order too
             low, high = np.where(is_far_below, at, low), np.where(value > 0.0, at, high)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 aim = at - value / slope
             is_outside = (aim < low) | (is_far_below & ~(aim < high))
             aim = np.where(is_outside, 0.5 * (low + high), np.fmin(aim, high))
             moved, at = np.abs(aim - at), aim
-            if np.all((moved < 1e-3) & (reach < 0.01)):
+            is_settled = (moved < 1e-3) & (reach < np.minimum(np.maximum(best, 1e-3), 1e-2))
+            if np.all(is_settled):
                 break
             tried = np.where((moved > 0.5) & (step < _ROUNDS // 2), anywhere, _nearby(best, reach))
-        return _solve(partial(self._beyond, order, rho * order), self.logit, high, at), order
+        found = _solve(partial(self._beyond, order, rho * order), self.logit, high, at)
+        for _ in range(_ROUNDS):
+            if np.all(is_settled):
+                break
+            order, before = self.telling_order(found), found
+            found = np.minimum(self.most(order, rho * order), before)
+            is_settled = before - found <= 1e-9 * (1.0 + np.abs(found))
+        return found, order
 
     def telling_order(self, logit: Array) -> Array:
         """The order a with the largest D_a/a for p ≥ q of these log-odds: the one that asks for the largest ρ."""
@@ -113,7 +122,7 @@ class Coins:
         """
         orders, last, size = np.exp(log_orders), len(log_orders) - 1, logit.size
         tried, found = log_orders.ravel(), (self.divergence(orders, logit) / orders).ravel()
-        top = np.clip(found.reshape(-1, size).argmax(axis=0), 1, last - 1) * size + np.arange(size)
+        top = np.clip(found.reshape(last + 1, size).argmax(axis=0), 1, last - 1) * size + np.arange(size)
         (x, f), (y, g), (z, h) = ((tried[at], found[at]) for at in (top - size, top, top + size))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             rise, fall = (g - f) / (y - x), (h - g) / (z - y)
@@ -130,19 +139,18 @@ class Coins:
         fall = excess * parts.apart
         log_sum = _log_sum(parts, fall)
         size = 1.0 + np.abs(logit) - parts.log_p_rest - (self.log_q + self.log_q_rest)
-        slack = _ROUNDING * size * (1.0 + np.minimum(1.0 / excess, parts.apart))
         share = parts.log_p - log_sum
         slope = np.where(
             parts.is_forward,
             np.exp(share + parts.log_p_rest) * -np.expm1(-fall) * (order / excess),
             np.exp(share + self.log_q_rest) * -np.expm1(-order * parts.apart),
         )
-        return parts.ratio + log_sum / excess - slack - divergence, slope
+        return parts.ratio + log_sum / excess - _ROUNDING * size - divergence, slope
 
     def _parts(self, logit: Array) -> _Parts:
         """D(p‖q) is the larger one where p + q ≤ 1, and w = p there; else D(q‖p), and w = 1 − q."""
-        log_p = -np.logaddexp(0.0, -logit)
-        log_p_rest = log_p - logit
+        tail = np.log1p(np.exp(-np.abs(logit)))
+        log_p, log_p_rest = np.minimum(logit, 0.0) - tail, -np.maximum(logit, 0.0) - tail
         is_forward = logit <= -self.logit
         ratio = np.where(is_forward, log_p - self.log_q, self.log_q_rest - log_p_rest)
         log_w, log_v = np.where(is_forward, log_p, self.log_q_rest), np.where(is_forward, log_p_rest, self.log_q)

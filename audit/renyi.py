@@ -34,7 +34,7 @@ def _probabilities(logit: Array) -> tuple[Array, Array]:
 def _coins(p: Array, p_complement: Array, q: Array, q_complement: Array) -> tuple[Coins, Array]:
     """The coins of q, and the log-odds of p or of q, whichever is larger."""
     coins = Coins.of(q, q_complement)
-    return coins, np.maximum(np.log(p) - np.log(p_complement), coins.logit)
+    return coins, np.maximum(Coins.of(p, p_complement).logit, coins.logit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ def rough_p_value(counts: Counts, claim: Claim, *, alpha: float) -> float:
 
 def _p_value(counts: Counts, claim: Claim, alpha: float, fineness: _Fineness) -> float:
     check_alpha(alpha)
-    return 1.0 if _allows(claim, counts) else _Evidence.of(counts, claim, alpha, fineness).largest(claim)
+    return 1.0 if _allows(claim, counts) else _Evidence.of(counts, claim, alpha, fineness).p_value_of_forbidden(claim)
 
 
 def _allows(claim: Claim, counts: Counts) -> bool:
@@ -259,10 +259,10 @@ class _Evidence:
 
     def p_value(self, claim: Claim) -> float:
         """The p-value of one member of the family; nondecreasing in its strength."""
-        return 1.0 if _allows(claim, self.counts) else self.largest(claim)
+        return 1.0 if _allows(claim, self.counts) else self.p_value_of_forbidden(claim)
 
-    def largest(self, claim: Claim) -> float:
-        """The same of a member that does not allow the frequencies themselves."""
+    def p_value_of_forbidden(self, claim: Claim) -> float:
+        """The p-value of a member that does not allow the frequencies themselves."""
         grid = self.grid
         if grid is None:
             return 1.0

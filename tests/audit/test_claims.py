@@ -254,6 +254,23 @@ def test_zcdp_boundary_is_the_least_over_thousands_of_orders(rho):
     assert excess.min() > -1e-3  # so many are not all of them
 
 
+@pytest.mark.parametrize("rho", [31.0, 50.0, 311.0])
+def test_zcdp_boundary_is_the_least_over_orders_where_rho_is_large(rho):
+    """Near q = e^−ρ the best order moves by much as p moves by little; in log-odds, of p from 1e-200 to 1 − 1e-200."""
+    log_q = np.append(-rho * np.linspace(0.7, 1.3, 60), np.log([1e-3, 0.0077, 0.1]))
+    given, orders = coins.Coins.of(np.exp(log_q), -np.expm1(log_q)), 1.0 + np.geomspace(3e-5, 10.0, 1500)[:, None]
+    least = given.most(orders, rho * orders).min(axis=0)
+    found = given.most_at_any_order(rho)[0]
+    assert np.all((found <= least + 1e-6)[np.abs(least) < 460.0])
+    assert np.all(found >= least - 1e-3)  # so many orders are not all of them
+
+
+def test_boundaries_of_no_probabilities():
+    none = np.empty((3, 0))
+    for claim in CLAIMS:
+        assert claim.max_power(none)[0].shape == claim.strength_of(none, none).shape == (3, 0)
+
+
 def test_zcdp_boundary_at_the_limit_of_order_one():
     """Where p + q = 1 the least order says most: the Kullback-Leibler divergence is at most rho."""
     for rho, q in [(0.1, 0.3888), (1.0, 0.175744), (5.0, 0.00593)]:
