@@ -13,11 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from .claims import Array
+
+Bools: TypeAlias = npt.NDArray[np.bool_]
 
 LARGEST = 1e5
 """Divergence: from about 1,500 on every p is allowed but for what a double cannot tell from 1."""
@@ -36,7 +39,7 @@ class _Parts(NamedTuple):
 
     log_p: Array
     log_p_rest: Array
-    is_forward: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+    is_forward: Bools
     ratio: Array
     log_w: Array
     log_v: Array
@@ -72,13 +75,24 @@ class Coins:
         return _solve(partial(self._beyond, order, divergence), self.logit, high, start)
 
     def most_at_any_order(self, rho: float) -> tuple[Array, Array]:
-        """Log-odds of the largest p with D_a ≤ ρa for every order a, from above, and the order that binds.
+        """Log-odds of the largest p with D_a ≤ ρa for every order a, from above, and the last order it was held to.
 
-        By Newton's method on the order that says most about the p at hand, which is looked for ever nearer to the one
-        before. Any order gives a p that is large enough, and one that is off by a little leaves it off by its square.
-        Where that does not settle, an order is exchanged for the one that says most about the p that it allows.
+        Any order gives a p that is large enough, and one that is off by a little leaves it off by its square. Where
+        Newton's method does not settle, an order is exchanged for the one that says most about the p that it allows.
         """
-        rho, anywhere = min(rho, LARGEST), _LOG_ORDERS.reshape(-1, *([1] * self.logit.ndim))
+        rho = min(rho, LARGEST)
+        found, order, is_settled = self._by_newton(rho)
+        for _ in range(_ROUNDS):
+            if np.all(is_settled):
+                break
+            order, before = self.telling_order(found), found
+            found = np.minimum(self.most(order, rho * order), before)
+            is_settled = before - found <= 1e-9 * (1.0 + np.abs(found))
+        return found, order
+
+    def _by_newton(self, rho: float) -> tuple[Array, Array, Bools]:
+        """The same with the order that says most about the p at hand, ever nearer to the one before; has it settled?"""
+        anywhere = _LOG_ORDERS.reshape(-1, *([1] * self.logit.ndim))
         some = np.exp(anywhere)
         high = self._cap(some, np.minimum(rho * some, LARGEST)).min(axis=0)
         low, at = self.logit, np.minimum(self._near(np.asarray(rho)), high)
@@ -98,14 +112,7 @@ class Coins:
             if np.all(is_settled):
                 break
             tried = np.where((moved > 0.5) & (step < _ROUNDS // 2), anywhere, _nearby(best, reach))
-        found = _solve(partial(self._beyond, order, rho * order), self.logit, high, at)
-        for _ in range(_ROUNDS):
-            if np.all(is_settled):
-                break
-            order, before = self.telling_order(found), found
-            found = np.minimum(self.most(order, rho * order), before)
-            is_settled = before - found <= 1e-9 * (1.0 + np.abs(found))
-        return found, order
+        return _solve(partial(self._beyond, order, rho * order), self.logit, high, at), order, is_settled
 
     def telling_order(self, logit: Array) -> Array:
         """The order a with the largest D_a/a for p ≥ q of these log-odds: the one that asks for the largest ρ."""
@@ -194,12 +201,8 @@ def _solve(function: Callable[[Array], tuple[Array, Array]], low: Array, high: A
     step that did not halve the value is followed by a bisection, and after some there are bisections only.
     """
     at = np.minimum(np.maximum(start, low), high)
-    best, best_value, best_slope, was_newton = (
-        at,
-        np.full(at.shape, np.inf),
-        np.ones(at.shape),
-        np.zeros(at.shape, bool),
-    )
+    best, best_value, best_slope = at, np.full(at.shape, np.inf), np.ones(at.shape)
+    was_newton = np.zeros(at.shape, dtype=bool)
     for step in count():
         value, slope = function(at)
         is_above, size, least = value > 0.0, np.abs(value), np.abs(best_value)
