@@ -156,8 +156,7 @@ class Coins:
 
     def _parts(self, logit: Array) -> _Parts:
         """D(p‖q) is the larger one where p + q ≤ 1, and w = p there; else D(q‖p), and w = 1 − q."""
-        tail = np.log1p(np.exp(-np.abs(logit)))
-        log_p, log_p_rest = np.minimum(logit, 0.0) - tail, -np.maximum(logit, 0.0) - tail
+        log_p, log_p_rest = -np.logaddexp(0.0, -logit), -np.logaddexp(0.0, logit)
         is_forward = logit <= -self.logit
         ratio = np.where(is_forward, log_p - self.log_q, self.log_q_rest - log_p_rest)
         log_w, log_v = np.where(is_forward, log_p, self.log_q_rest), np.where(is_forward, log_p_rest, self.log_q)
