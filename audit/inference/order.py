@@ -37,11 +37,12 @@ def order(counts: Counts, claim: Claim, z: float) -> tuple[float, float]:
         needed = _hits_needed(y, counts.runs_x, counts.runs_y, claim.with_strength(strength), part)
         return float(needed[0]) - counts.hits_x
 
+    size = 1.0 + min(counts.hits_x, counts.runs_x - counts.hits_x)
     if lacking(0.0, z) <= 0:
-        return _root_from_below(lambda s: lacking(s, z), claim.max_strength, claim.strength or 1.0), z
+        return _root_from_below(lambda s: lacking(s, z), claim.max_strength, claim.strength or 1.0, size), z
     if lacking(0.0, 0.0) > 0:
         return 0.0, 0.0
-    return 0.0, _root_from_below(lambda part: lacking(0.0, part), z, 0.5 * z)
+    return 0.0, _root_from_below(lambda part: lacking(0.0, part), z, 0.5 * z, size)
 
 
 def critical_hits(y: Array, n: int, m: int, claim: Claim, z: float) -> Array:
@@ -77,16 +78,17 @@ def _power_at(claim: Claim, angle: Array, m: int) -> tuple[Array, Array]:
     return np.sin(power) ** 2, np.cos(power) ** 2
 
 
-def _root_from_below(excess: Callable[[float], float], limit: float, start: float) -> float:
+def _root_from_below(excess: Callable[[float], float], limit: float, start: float, size: float) -> float:
     """The largest number below `limit`, but for `_NEARNESS` and from below, at which a growing function is at most 0.
 
-    As it is at 0. From `start` outward in growing steps, then by linear interpolation, with every fourth step a
-    bisection unless the last four did well. The value at an end that stays for a second time counts less (Anderson &
-    Björck 1973, A new high order method of the regula falsi type for computing a root of an equation). Never nearer to
-    an end than half of what is looked for, so that the next point lies beyond the root.
+    As it is at 0. From `start` outward in growing steps, the first by the share of `size` that is in excess; then by
+    linear interpolation, with every fourth step a bisection unless the last four did well. The value at an end that
+    stays for a second time counts less (Anderson & Björck 1973, A new high order method of the regula falsi type for
+    computing a root of an equation). Never nearer to an end than half of what is looked for, so that the next point
+    lies beyond the root.
     """
     low, low_value, high, high_value = 0.0, -math.inf, limit, math.inf
-    at, further, step, last, before = min(start, 0.5 * limit), 1.0625, 0, 0, math.inf
+    at, further, step, last, before = min(start, 0.5 * limit), 0.0, 0, 0, math.inf
     while low <= _LARGEST and (math.isinf(high) or high - low > _NEARNESS * max(high, 1e-9)):
         value, step = excess(at), step + 1
         if value <= 0:
@@ -96,10 +98,11 @@ def _root_from_below(excess: Callable[[float], float], limit: float, start: floa
             share = 1.0 - value / high_value if last > 0 else 1.0
             high, high_value, low_value = at, value, low_value * (share if share > 0.0 else 0.5)
         last = 1 if value > 0 else -1
+        further = min(further**3, 1e3) if further else 1.0 + min(max(4.0 * abs(value) / size, 1e-6), 0.0625)
         if math.isinf(high_value):
-            at, further = min(further * low, 0.5 * (low + limit)), min(further**2, 1e3)
+            at = min(further * low, 0.5 * (low + limit))
         elif math.isinf(low_value):
-            at, further = high / further, min(further**2, 1e3)
+            at = high / further
         else:
             is_slow = step % 4 == 0 and abs(value) >= 0.1 * before
             share = 0.5 if is_slow else low_value / (low_value - high_value)

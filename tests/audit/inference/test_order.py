@@ -75,25 +75,26 @@ def test_what_a_table_says_is_near_the_boundary(claim):
 
 @pytest.mark.parametrize("root", [0.0, 1e-9, 0.3, 1.0, 1.7, 2.5e5])
 @pytest.mark.parametrize("start", [1e-3, 1.0, 40.0])
-def test_the_search_ends_just_below_the_root(root, start):
+@pytest.mark.parametrize("size", [1.0, 1e6])
+def test_the_search_ends_just_below_the_root(root, start, size):
     for excess in (
         lambda at: at - root,
         lambda at: math.copysign(abs(at - root) ** 3, at - root),
         lambda at: math.floor(10 * (at - root)) + 0.5,  # a step
         lambda at: 1e-9 if at > root else -1e6,
     ):
-        found = _root_from_below(excess, math.inf, start)
+        found = _root_from_below(excess, math.inf, start, size)
         assert found == 0.0 or excess(found) <= 0
         assert found <= root + 0.1
         assert excess(found * (1 + 2e-7) + 1e-15) > 0
 
 
 def test_the_search_ends_below_a_limit_and_gives_up_far_out():
-    assert 1.0 - 1e-6 < _root_from_below(lambda at: -1.0, 1.0, 0.2) < 1.0
-    assert _root_from_below(lambda at: -1.0, math.inf, 1.0) == math.inf
+    assert 1.0 - 1e-6 < _root_from_below(lambda at: -1.0, 1.0, 0.2, 1.0) < 1.0
+    assert _root_from_below(lambda at: -1.0, math.inf, 1.0, 1.0) == math.inf
 
 
 def test_the_search_takes_a_dozen_steps():
     asked = []
-    _root_from_below(lambda at: asked.append(at) or math.expm1(at - 1.05), math.inf, 1.0)
+    _root_from_below(lambda at: asked.append(at) or math.expm1(at - 1.05), math.inf, 1.0, 1.0)
     assert len(asked) <= 12
