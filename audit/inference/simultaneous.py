@@ -142,7 +142,8 @@ def maximum_interval(
     Parameters
     ----------
     hits_x, runs_x, hits_y, runs_y, alpha
-        As for `ratio_intervals`. An outcome of probability 0 on both sides has no ratio and does not count.
+        As for `ratio_intervals`. An outcome of probability 0 on both sides has no ratio and does not count; where that
+        is known leave it out, as without hits it may have any, and the upper end is infinite.
     direction : {"x", "y", "both"}
         "x" for ln(p/q), "y" for ln(q/p), "both" for its absolute value, the largest over outcomes and directions.
 
