@@ -22,7 +22,7 @@ from .order import critical_hits
 
 _MOST_RUNS = 10**12
 _FEW = 8.0  # standard deviation of the hits, below which it matters which of two neighbouring counts is refuted
-_FEW_NODES, _NODES, _CORNER_NODES = 30, 5, 13  # counts of y at which the test is run
+_FEW_NODES, _NODES, _CORNER_NODES = 30, 3, 13  # counts of y at which the test is run
 _FLAT = 0.05  # spread of the sizes of ellipses from which a corner is to be expected
 _LIKELY = 3.0  # standard deviations of Y among which they lie
 _NEAR = 24.0  # standard errors around q that a p-value for a likely y looks at
