@@ -245,8 +245,8 @@ class AuditResult:
         claimed = f"claimed {claim.strength:.4g}{' per step' if isinstance(claim, GroupClaim) else ''}"
         if self.verdict is Verdict.REFUTED:
             found = claim.describe_strength(self.bound)
-            if f"{rounded_down(self.bound):.4g}" == f"{claim.strength:.4g}":  # above it, if only in a later digit
-                found = found.replace(" >= ", " > ", 1)
+            if (least := rounded_down(self.bound)) <= claim.strength:  # above it, if only in a later digit
+                found = found.replace(f" >= {least:g}", f" > {claim.strength:.4g}", 1)
             text = f"REFUTED: {found}, {claimed} ({confidence})"
             if math.isinf(self.estimate):
                 other = "y" if self.likelier_on == "x" else "x"

@@ -134,10 +134,11 @@ def found(result: AuditResult | StatementResult) -> str:
     if result.findings:
         return "–"
     claim = result.directed_claim
-    bound = number(rounded_down(result.bound))
-    is_just_above = result.is_refuted and bound == number(claim.strength)
+    bound = rounded_down(result.bound)
+    is_just_above = result.is_refuted and bound <= claim.strength
     per_step = " per step" * isinstance(claim, GroupClaim)
-    return f"{symbol(claim.strength_name)} {'>' if is_just_above else '≥'} {bound}{per_step}"
+    least = f"> {number(claim.strength)}" if is_just_above else f"≥ {number(bound)}"
+    return f"{symbol(claim.strength_name)} {least}{per_step}"
 
 
 def other_way(result: AuditResult) -> str:

@@ -21,7 +21,7 @@ from dpaudit.audit.sketches import Sketch
 from dpaudit.audit.verdicts import AuditResult, Pair
 from dpaudit.reports import html, lines, markdown, table
 from dpaudit.reports.markdown_page import escaped
-from dpaudit.reports.terminal import number, visible
+from dpaudit.reports.terminal import found, number, visible
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -362,3 +362,10 @@ def test_visible_keeps_both_ends_of_a_long_text():
     assert len(text) == 90
     assert text.startswith("aaa")
     assert text.endswith("zzz")
+
+
+@pytest.mark.parametrize(("bound", "least"), [(1.23461, "> 1.235"), (1.2351, "≥ 1.235"), (1.24999, "≥ 1.249")])
+def test_a_refuted_bound_is_not_rounded_below_the_claim(bound, least):
+    refuted = result(claim=PureDP(1.23456), bound=bound, p_value=0.01)
+    assert found(refuted) == f"ε {least}"
+    assert str(refuted).startswith(f"REFUTED: epsilon {least.replace('≥', '>=')}, claimed 1.235 (")
