@@ -177,6 +177,12 @@ class Coins:
         return self.logit + np.exp(0.5 * (np.log(2.0 * rho) - self.log_q - self.log_q_rest))
 
 
+def probabilities(logit: Array) -> tuple[Array, Array]:
+    """p and 1 − p, slightly larger than these log-odds say."""
+    logit = logit + _ROUNDING * (1.0 + np.abs(logit))
+    return np.exp(-np.logaddexp(0.0, -logit)), np.exp(-np.logaddexp(0.0, logit))
+
+
 def _nearby(log_orders: Array, reach: Array) -> Array:
     """Further ones around these, of the shape (tried, …)."""
     middle = np.minimum(np.maximum(log_orders, _LOG_ORDERS[0] + reach), _LOG_ORDERS[-1] - reach)

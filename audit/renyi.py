@@ -14,21 +14,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .claims import Array, Claim, check_number
-from .coins import LARGEST, Coins
+from .coins import LARGEST, Coins, probabilities
 from .rounding import rounded_down
 
-_ROUNDING = 16 * np.finfo(float).eps  # slack on log-odds, so that rounding can only enlarge the boundary
 _ROUGH_ORDERS = 1.0 + np.geomspace(3e-5, 1e4, 19)
 _CAVEAT = (
     "one event shows only a part of a Rényi divergence, so the mechanism may exceed the claim by more "
     "(GaussianDP tells Gaussian noise more sharply, cells other noise)"
 )
-
-
-def _probabilities(logit: Array) -> tuple[Array, Array]:
-    """p and 1 − p, slightly larger than these log-odds say."""
-    logit = logit + _ROUNDING * (1.0 + np.abs(logit))
-    return np.exp(-np.logaddexp(0.0, -logit)), np.exp(-np.logaddexp(0.0, logit))
 
 
 def _coins(p: Array, p_complement: Array, q: Array, q_complement: Array) -> tuple[Coins, Array]:
@@ -80,7 +73,7 @@ class RenyiDP(Claim):
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         if self.divergence == 0.0:
             return q, q_complement
-        return _probabilities(Coins.of(q, q_complement).most(np.asarray(self.order), np.asarray(self.divergence)))
+        return probabilities(Coins.of(q, q_complement).most(np.asarray(self.order), np.asarray(self.divergence)))
 
     def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
         coins, logit = _coins(p, p_complement, q, q_complement)
@@ -119,14 +112,14 @@ class ZeroConcentratedDP(Claim):
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         if self.rho == 0.0:
             return q, q_complement
-        return _probabilities(Coins.of(q, q_complement).most_at_any_order(self.rho)[0])
+        return probabilities(Coins.of(q, q_complement).most_at_any_order(self.rho)[0])
 
     def power_touching(self, at: Array, q: Array) -> tuple[Array, Array]:
         """The boundary of the order that binds at `at`, which is concave without any search."""
         if self.rho == 0.0:
             return self.max_power(q)
         order = Coins.of(at, 1.0 - at).most_at_any_order(self.rho)[1]
-        return _probabilities(Coins.of(q, 1.0 - q).most(order, min(self.rho, LARGEST) * order))
+        return probabilities(Coins.of(q, 1.0 - q).most(order, min(self.rho, LARGEST) * order))
 
     def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
         coins, logit = _coins(*np.broadcast_arrays(p, p_complement, q, q_complement))

@@ -154,11 +154,13 @@ class AuditSession:
         most = max(self.planned, key=lambda name: self.planned[name], default="")
         if planned <= budget * (1 + 1e-9):
             return None
+        from ..audit.rounding import rounded_up
+
         return (
             f"dp_audit: the audits of {len(self.planned):,} tests may raise a false alarm with probability "
             f"{planned:.3g}, above the budget of {budget:g} (the most has {most}, {self.planned[most]:.3g}); use a "
             f"smaller alpha (--dp-audit-alpha, now {self.settings.alpha:g}, or that of a marker), fewer tests at a "
-            f"time, or allow more (--dp-audit-budget={_rounded_up(planned)})."
+            f"time, or allow more (--dp-audit-budget={rounded_up(planned, 1):g})."
         )
 
     def charge(self, name: str, alpha: float) -> str | None:
@@ -361,9 +363,3 @@ def _file(name: str) -> str:
 def _is_part(test: str, given: str) -> bool:
     """Whether a test lies in a folder, file, class or function that the command line gives."""
     return test == given or any(test.startswith(given + mark) for mark in ("/", "::", "["))
-
-
-def _rounded_up(probability: float) -> str:
-    """One digit, rounded up."""
-    digits = math.floor(math.log10(probability))
-    return f"{math.ceil(probability / 10.0**digits) * 10.0**digits:.0g}"

@@ -23,7 +23,7 @@ from dpaudit import (
     TradeOffCurve,
     ZeroConcentratedDP,
 )
-from dpaudit.audit import coins, renyi
+from dpaudit.audit import coins
 from dpaudit.audit.errors import ClaimError
 from dpaudit.audit.group import GroupClaim, claim_at
 
@@ -246,7 +246,7 @@ def test_zcdp_boundary_is_the_least_over_thousands_of_orders(rho):
     small = np.geomspace(1e-9, 0.5, 40)
     q, q_rest = np.append(small, 1 - small[::-1]), np.append(1 - small, small[::-1])
     orders = 1.0 + np.exp(np.linspace(-13.0, 10.0, 3000))[:, None]
-    least, rest_of_least = renyi._probabilities(coins.Coins.of(q, q_rest).most(orders, rho * orders).min(axis=0))
+    least, rest_of_least = coins.probabilities(coins.Coins.of(q, q_rest).most(orders, rho * orders).min(axis=0))
     value, rest = ZeroConcentratedDP(rho).max_power(q, q_rest)
     excess = np.where(value < 0.5, value - least, rest_of_least - rest) / np.sqrt(least * rest_of_least + 1e-300)
     assert excess.max() < 1e-3  # orders nearer to 1 than are tried
