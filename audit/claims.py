@@ -11,11 +11,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal, Self, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, ndtr, ndtri
 
 from .errors import ClaimError
 from .rounding import rounded_down
@@ -78,6 +80,17 @@ class Claim(ABC):
     def max_strength(self) -> float:
         """No member of the family has a strength of this or more (infinite unless said otherwise)."""
         return math.inf
+
+    @property
+    def gaussian_mu(self) -> float | None:
+        """μ of the Gaussian mechanism that attains the claim, where that mechanism's events lie below the boundary.
+
+        A mechanism that attains (ε, δ) may touch the boundary at one probability only, and Gaussian noise that attains
+        a Rényi divergence touches it nowhere: what an audit can detect then depends on the noise. None where an event
+        of an attaining mechanism lies on the boundary whatever the mechanism, as far as an audit looks: pure claims,
+        μ-GDP, and claims given as curves.
+        """
+        return None
 
     def max_power(self, q: npt.ArrayLike, q_complement: npt.ArrayLike | None = None) -> tuple[Array, Array]:
         """Largest Pr[M(x) ∈ S] allowed when Pr[M(y) ∈ S] = q, and one minus it.
@@ -290,6 +303,10 @@ class ApproxDP(Claim):
     def max_strength(self) -> float:
         return math.inf if self.bound_on == "epsilon" else 1.0
 
+    @property
+    def gaussian_mu(self) -> float | None:
+        return None if self.delta == 0.0 else _tight_mu(self.epsilon, self.delta)
+
     def with_strength(self, strength: float) -> ApproxDP:
         return replace(self, epsilon=strength) if self.bound_on == "epsilon" else replace(self, delta=strength)
 
@@ -304,6 +321,23 @@ class ApproxDP(Claim):
         if self.bound_on == "epsilon":
             return _pure_epsilon(self.delta, p, p_complement, q, q_complement)
         return _excess_delta(self.epsilon, p, p_complement, q, q_complement)
+
+
+@lru_cache(maxsize=1 << 12)
+def _tight_mu(epsilon: float, delta: float) -> float:
+    """μ of the Gaussian mechanism for which (ε, δ) is tight.
+
+    References
+    ----------
+    Balle & Wang (2018), Improving the Gaussian mechanism for differential privacy, Theorem 8.
+    """
+
+    def excess(log_mu: float) -> float:
+        mu = math.exp(log_mu)
+        far = float(log_ndtr(-mu / 2 - epsilon / mu)) + epsilon
+        return float(ndtr(mu / 2 - epsilon / mu)) - math.exp(min(far, 0.0)) - delta
+
+    return math.exp(float(brentq(excess, math.log(1e-300), math.log(1e150), xtol=1e-12)))
 
 
 @dataclass(frozen=True, slots=True)

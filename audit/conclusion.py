@@ -11,10 +11,10 @@ from .claims import Claim
 from .health import Finding
 from .inference.counts import Counts
 from .inference.joint import joint_test
-from .inference.planning import resolution as reached_resolution
 from .pilot import Pilot, pilot_notes
 from .provenance import Provenance, versions
 from .sketches import sketch
+from .stated_power import detectable
 from .verdicts import CELL_SHARE, AuditResult, Pair
 
 
@@ -49,7 +49,7 @@ def conclude(
         directed, claim = counts.swapped(), settings.claim.reversed()
     alpha = settings.alpha * (1 - CELL_SHARE) if cells else settings.alpha
     p_value, bound = joint_test(directed, claim, alpha=alpha)
-    q = (directed.hits_y + 0.5) / (directed.runs_y + 1.0)
+    found = detectable(claim, directed, runs, alpha=alpha, power=settings.power)
     return AuditResult(
         mechanism=settings.name,
         provenance=settings.provenance,
@@ -62,7 +62,8 @@ def conclude(
         alpha=settings.alpha,
         p_value=p_value,
         bound=bound,
-        resolution=reached_resolution(claim, directed.runs_x, directed.runs_y, q, alpha=alpha, power=settings.power),
+        resolution=found.excess,
+        resolution_basis=found.basis,
         power=settings.power,
         requested_resolution=settings.resolution,
         runs=runs,

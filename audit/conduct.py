@@ -13,14 +13,14 @@ from .distinguishers import Choice
 from .event_health import with_event_findings
 from .health import HealthCheck, examine
 from .inference.counts import Counts
-from .inference.sequential import sequential_resolution
 from .measure import as_cell_counts
 from .outputs import merge
 from .pilot import pilot_notes, run_pilot
 from .provenance import versions
 from .sampling import Plan, count_hits, shapes_of
-from .sequential import Look, late_batches, run_sequentially
+from .sequential import Look, run_sequentially
 from .sketches import sketch
+from .stated_power import Detectable, detectable_sequentially
 from .verdicts import CELL_SHARE, AuditResult
 
 _RUNS_IN_TIME = 10**10  # where the time ends the audit
@@ -89,7 +89,7 @@ def check_sequentially(
         on_look=on_look,
         bits=settings.bits is True,
     )
-    done = course.looks[-1]
+    done, found = course.looks[-1], _detectable(settings, course.choice, course.counts)
     x, y = merge(course.blocks_x, course.blocks_y)
     findings = examine((course.blocks_x, course.blocks_y), (course.main_x, course.main_y), ignored, paired=True)
     result = AuditResult(
@@ -104,7 +104,8 @@ def check_sequentially(
         alpha=settings.alpha,
         p_value=done.p_value,
         bound=done.bound,
-        resolution=_resolution(settings, course.choice, course.counts),
+        resolution=found.excess,
+        resolution_basis=found.basis,
         power=settings.power,
         requested_resolution=settings.resolution,
         runs=done.runs,
@@ -126,14 +127,12 @@ def check_sequentially(
 def _finds(settings: Settings) -> Callable[[Choice, Counts], bool]:
     """Whether the resolution that was asked for is reached."""
     wanted = math.inf if settings.resolution is None else settings.resolution
-    return lambda choice, counts: _resolution(settings, choice, counts) <= wanted
+    return lambda choice, counts: _detectable(settings, choice, counts).excess <= wanted
 
 
-def _resolution(settings: Settings, choice: Choice, counts: Counts) -> float:
-    """What a sequential audit of so many runs would have found."""
+def _detectable(settings: Settings, choice: Choice, counts: Counts) -> Detectable:
+    """What a sequential audit of so many runs detects."""
     claim, directed = settings.claim, counts
     if choice.likelier_on == "y":
         claim, directed = claim.reversed(), counts.swapped()
-    rate = (directed.hits_y + 0.5) / (directed.runs_y + 1.0)
-    sizes = late_batches(counts.runs_x)
-    return sequential_resolution(claim, sizes, rate, alpha=settings.alpha, power=settings.power)
+    return detectable_sequentially(claim, directed, alpha=settings.alpha, power=settings.power)

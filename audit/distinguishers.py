@@ -27,7 +27,7 @@ Direction = Literal["x", "y"]
 # where every half-line in the tail has the same ratio and only the largest is wanted, 1.5 gives gaps 1.9 times the
 # oracle's (median), 4 gives 1.12. Where the best event is rare even in a long pilot the ratio grows into the tail, and
 # caution costs depth; for an event that is not rare the reason does not hold.
-_CAUTION, _RARE_CAUTION, _RARE_HITS = 4.0, 2.0, 1000
+CAUTION, _RARE_CAUTION, _RARE_HITS = 4.0, 2.0, 1000
 # With the families of a long vector, one has such a tail by chance.
 _FEW_FAMILIES, _RARE_AMONG_MANY = 8, 5.0
 # Of the caution, for the one event that a fitted curve proposes; more for one far in a tail, with less than a
@@ -95,7 +95,7 @@ def choose_event(
         Whether events by the low bits of outputs are among those to choose from.
     """
     families = _families((learn_x, learn_y, held_x, held_y), bits, "trees")
-    criterion = _Criterion(claim, runs, _z(alpha), _CAUTION)
+    criterion = _Criterion(claim, runs, _z(alpha), CAUTION)
     best = _best_or_suspect(families, criterion, _DIRECTIONS)
     if best is not None and _shows_nothing(best, claim):
         if not deep and not _nearly_always_happens(best):
@@ -122,7 +122,7 @@ def choose_event_each_way(
 ) -> tuple[Choice | None, Choice | None]:
     """As `choose_event`, the best event for either direction; None for one in which no event is of use."""
     families = _families((learn_x, learn_y, held_x, held_y), bits, "trees" if len(learn_x) >= _TREES_FROM else "sums")
-    criterion = _Criterion(claim, runs, _z(alpha), _CAUTION, is_one_way=True)
+    criterion = _Criterion(claim, runs, _z(alpha), CAUTION, is_one_way=True)
     best_x, best_y = (_best_or_suspect(families, criterion, (direction,)) for direction in _DIRECTIONS)
     if best_x is None and best_y is None:
         return _anything_else(learn_x, held_x), None
@@ -130,7 +130,7 @@ def choose_event_each_way(
 
 
 def choose_among(
-    families: list[Family[Any]], claim: Claim, runs: int, alpha: float, *, caution: float = _CAUTION
+    families: list[Family[Any]], claim: Claim, runs: int, alpha: float, *, caution: float = CAUTION
 ) -> Choice | None:
     """The best event of these families in either direction, for a test of `runs` runs; None where all are of no use."""
     best = _best(families, _Criterion(claim, runs, _z(alpha), caution), _DIRECTIONS)

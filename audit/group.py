@@ -84,6 +84,11 @@ class GroupClaim(Claim):
     def max_strength(self) -> float:
         return self.base.max_strength
 
+    @property
+    def gaussian_mu(self) -> float | None:
+        mu = self.base.gaussian_mu
+        return None if mu is None else self.distance * mu
+
     def with_strength(self, strength: float) -> GroupClaim:
         return GroupClaim(self.base.with_strength(strength), self.distance)
 

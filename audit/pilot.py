@@ -163,6 +163,14 @@ def pilot_runs(runs: int) -> int:
     return min(max(runs // _SHARE, _LEAST), _MOST, runs // 2)
 
 
+def main_runs(runs: int, q: float) -> int:
+    """How many of an audit's runs are counted where the best event has probability `q` on the rarer side."""
+    size = pilot_runs(runs)
+    if q * (size // 2) < _FEW_HITS:
+        size = max(size, min(runs // _DEEP_SHARE, _DEEP_MOST))
+    return runs - size
+
+
 def _deep_pilot_runs(choice: Choice, runs: int, width: int) -> int:
     """How long the pilot has to be after a first choice; 0 where it was long enough."""
     fewer, more = sorted((choice.pilot_hits_x, choice.pilot_hits_y))

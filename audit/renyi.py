@@ -64,6 +64,10 @@ class RenyiDP(Claim):
     def strength(self) -> float:
         return self.divergence
 
+    @property
+    def gaussian_mu(self) -> float | None:
+        return math.sqrt(2.0 * self.divergence / self.order)
+
     def with_strength(self, strength: float) -> RenyiDP:
         return replace(self, divergence=strength)
 
@@ -105,6 +109,10 @@ class ZeroConcentratedDP(Claim):
     @property
     def strength(self) -> float:
         return self.rho
+
+    @property
+    def gaussian_mu(self) -> float | None:
+        return math.sqrt(2.0 * self.rho)
 
     def with_strength(self, strength: float) -> ZeroConcentratedDP:
         return ZeroConcentratedDP(strength)

@@ -110,10 +110,16 @@ def batch_sizes(runs: int) -> list[int]:
     return sizes
 
 
-def late_batches(runs: int) -> list[int]:
-    """Batches that count for the power: all but those in the first twentieth, when the event is still being learned."""
+def late_batches(runs: int, learned: float = 0.0) -> list[int]:
+    """Batches that count for the power: all but those in the first twentieth, or before the event was `learned`."""
     totals = np.cumsum(batch_sizes(runs))
-    return [size for size, total in zip(batch_sizes(runs), totals, strict=True) if total > runs / 20]
+    sizes = zip(batch_sizes(runs), totals, strict=True)
+    return [size for size, total in sizes if total > runs / 20 and total - size >= learned]
+
+
+def next_learning(runs: float) -> float:
+    """When events are learned at the latest after so many runs."""
+    return runs * (_RARELY if runs > _MANY else _OFTEN)
 
 
 def grid_of_members(claim: Claim) -> list[float]:

@@ -24,6 +24,7 @@ from .provenance import Provenance
 from .rounding import rounded_down
 from .sequential import Look, Stop
 from .sketches import Sketch
+from .stated_power import Basis
 
 CELL_SHARE = 0.1
 """Part of an audit's alpha that goes to its cells, where they are counted; the verdict has the rest."""
@@ -96,8 +97,9 @@ class AuditResult:
         confidence 1 − alpha. Of a sequential audit both are valid at every look, and the bound is one of a fixed grid
         of strengths, densest just above the claim.
     resolution : float
-        Smallest excess over the claim that this audit finds with probability `power`, for an event as frequent as this
-        one was seen to be; may be infinite.
+        Smallest excess over the claim that this audit detects with probability `power`; may be infinite.
+    resolution_basis : {"event", "gaussian"}
+        What that is said of: an event as frequent as this one was seen to be, or Gaussian noise.
     power : float
     requested_resolution : float, optional
         The resolution that the caller asked for.
@@ -141,6 +143,7 @@ class AuditResult:
     p_value: float
     bound: float
     resolution: float
+    resolution_basis: Basis = "event"
     power: float
     requested_resolution: float | None = None
     runs: int

@@ -1,7 +1,8 @@
 """What an audit of a given size can find, and the size it takes to find a given excess over the claim.
 
 The power is that of the exact test: the fewest hits on x that it refutes are found by p-values at a few likely counts
-of y, at every one where hits are rare, and the power is summed over both counts.
+of y, at every one where hits are rare, and the power is summed over both counts. For which event it is stated:
+`alternatives`.
 """
 
 from __future__ import annotations
@@ -15,12 +16,17 @@ from scipy.special import ndtri
 
 from ..claims import Claim
 from ..errors import OptionError
+from .alternatives import Alternative, best_q, event_of, power_at
 from .binomial import Array, upper_tail
 from .counts import Counts, check_alpha
 from .joint import largest_strength, p_value, rough_p_value
 from .order import critical_hits
 
+__all__ = ["best_q", "power_of_test", "resolution", "runs_needed"]
+
 _MOST_RUNS = 10**12
+# Of event and excess in turn; the first excess is that of the normal approximation, which does where it is near.
+_ROUNDS, _NEAR_ENOUGH, _LARGEST = 4, 0.1, 1e3
 _FEW = 8.0  # standard deviation of the hits, below which it matters which of two neighbouring counts is refuted
 _FEW_NODES, _NODES, _CORNER_NODES = 30, 3, 13  # counts of y at which the test is run
 _FLAT = 0.05  # spread of the sizes of ellipses from which a corner is to be expected
@@ -29,12 +35,13 @@ _NEAR = 24.0  # standard errors around q that a p-value for a likely y looks at
 _MOST_Z = 64.0  # size of an ellipse that no count clears
 
 
-def power_of_test(claim: Claim, runs_x: int, runs_y: int, q: float, excess: float, *, alpha: float) -> float:
+def power_of_test(claim: Claim, runs_x: int, runs_y: int, q: Alternative, excess: float, *, alpha: float) -> float:
     """Probability that the exact test refutes the claim when the strength is `excess` above it.
 
-    The event has probability `q` on y and, on x, the largest that the claim with strength + `excess` allows. The
-    result is within .02 of the true power, and within .01 where that is .95. Exceptions are too low by up to .05: a
-    dozen hits on y and a boundary as steep as that of epsilon 4, or a hundred runs and a boundary without closed form.
+    The event has probability `q` on y and, on x, the largest that the claim with strength + `excess` allows; or `q` is
+    `GaussianNoise`, of that strength. The result is within .02 of the true
+    power, and within .01 where that is .95. Exceptions are too low by up to .05: a dozen hits on y and a boundary as
+    steep as that of epsilon 4, or a hundred runs and a boundary without closed form.
 
     Raises
     ------
@@ -48,17 +55,18 @@ def power_of_test(claim: Claim, runs_x: int, runs_y: int, q: float, excess: floa
     True
     """
     check_alpha(alpha)
-    _check_probability("q", q)
+    _check_event(q)
     if not excess >= 0.0:
         raise OptionError(f"excess={excess!r} is below the claim; use 0 or more.", excess=excess)
-    return _Power.of(claim, runs_x, runs_y, q, alpha).at(claim, excess)
+    at = event_of(claim, excess, q)
+    return _Power.of(claim, runs_x, runs_y, at.q, alpha).at(at.p, at.p_rest)
 
 
-def resolution(claim: Claim, runs_x: int, runs_y: int, q: float, *, alpha: float, power: float = 0.95) -> float:
+def resolution(claim: Claim, runs_x: int, runs_y: int, q: Alternative, *, alpha: float, power: float = 0.95) -> float:
     """Smallest excess of the claim's strength that the exact test finds with probability `power`.
 
     The event has probability `q` on y and, when the excess is s, the largest probability on x that the claim with
-    strength + s allows.
+    strength + s allows; or `q` is `GaussianNoise`, of strength + s.
 
     Parameters
     ----------
@@ -66,8 +74,9 @@ def resolution(claim: Claim, runs_x: int, runs_y: int, q: float, *, alpha: float
         The claim tested.
     runs_x, runs_y : int
         Runs on each dataset.
-    q : float
-        Probability of the event on y, in (0, 1), such as an estimate from pilot runs.
+    q : float or GaussianNoise
+        Probability of the event on y, in (0, 1), such as an estimate from pilot runs; or the noise that an event is
+        chosen of, for claims that have a `gaussian_mu`.
     alpha, power : float
         Error probability of the test, and probability of refuting, both in (0, 1).
 
@@ -83,16 +92,39 @@ def resolution(claim: Claim, runs_x: int, runs_y: int, q: float, *, alpha: float
     True
     """
     check_alpha(alpha)
-    _check_probability("q", q)
+    _check_event(q)
     _check_probability("power", power)
-    found, limit = _Power.of(claim, runs_x, runs_y, q, alpha), claim.max_strength - claim.strength
-    excess = largest_strength(lambda excess: found.at(claim, excess) < power, limit, tolerance=1e-4)
-    if excess >= 0.999 * limit:
-        return math.inf
+    limit = claim.max_strength - claim.strength
+    aim = max(float(ndtri(power) - ndtri(alpha)), 0.2) / math.sqrt(min(runs_x, runs_y))
+    guess = 0.0
+    if not isinstance(q, float):
+        guess = largest_strength(lambda excess: event_of(claim, excess, q).clearance < aim, limit, tolerance=1e-3)
+    for _ in range(_ROUNDS):  # the event depends on the excess, and the excess on the event
+        excess = _resolution_at(
+            claim,
+            runs_x,
+            runs_y,
+            event_of(claim, min(guess, 0.999 * limit, _LARGEST), q).q,
+            q,
+            alpha=alpha,
+            power=power,
+        )
+        if isinstance(q, float) or excess == math.inf or abs(excess - guess) < _NEAR_ENOUGH * guess:
+            break
+        guess = excess
     return max(excess, 1e-12)  # with a power of alpha or less any excess will do
 
 
-def runs_needed(claim: Claim, q: float, *, resolution: float, power: float = 0.95, alpha: float) -> int:
+def _resolution_at(
+    claim: Claim, runs_x: int, runs_y: int, rate: float, q: Alternative, *, alpha: float, power: float
+) -> float:
+    """The resolution for an event that has the probability `rate` on y whatever the excess."""
+    found, limit = _Power.of(claim, runs_x, runs_y, rate, alpha), claim.max_strength - claim.strength
+    excess = largest_strength(lambda excess: found.at(*power_at(claim, excess, rate, q)) < power, limit, tolerance=1e-4)
+    return math.inf if excess >= 0.999 * limit else excess
+
+
+def runs_needed(claim: Claim, q: Alternative, *, resolution: float, power: float = 0.95, alpha: float) -> int:
     """Fewest runs on each dataset, to a hundredth, with which the exact test finds an excess with probability `power`.
 
     As near as `power_of_test` is. Where hits are few the power is not quite monotone in the runs: it is reached at the
@@ -117,7 +149,7 @@ def runs_needed(claim: Claim, q: float, *, resolution: float, power: float = 0.9
     True
     """
     check_alpha(alpha)
-    _check_probability("q", q)
+    _check_event(q)
     _check_probability("power", power)
     if not 0.0 < resolution < claim.max_strength - claim.strength:
         raise OptionError(
@@ -128,10 +160,11 @@ def runs_needed(claim: Claim, q: float, *, resolution: float, power: float = 0.9
     z = float(-ndtri(alpha))
     aim = max(float(ndtri(power)) + z, 0.2)
     low, high, further = 0.0, math.inf, 0.003
-    at = (aim / max(float(_clearance(claim, resolution, np.array([q]))[0]), 1e-9)) ** 2
+    event = event_of(claim, resolution, q)
+    at = (aim / max(event.clearance, 1e-9)) ** 2
     while high > max(low + 1.0, 1.01 * low):
         at = float(round(min(max(at, low + 1.0), high - 1.0, _MOST_RUNS)))
-        reached = _Power.of(claim, int(at), int(at), q, alpha).at(claim, resolution)
+        reached = _Power.of(claim, int(at), int(at), event.q, alpha).at(event.p, event.p_rest)
         # The normal quantile of the power grows like the root of the runs: go a little beyond where it meets the aim.
         gain = min(max(aim / max(float(ndtri(min(max(reached, 1e-9), 1 - 1e-9))) + z, 0.2 * aim), 0.5), 2.0) ** 2
         if reached >= power:
@@ -141,7 +174,7 @@ def runs_needed(claim: Claim, q: float, *, resolution: float, power: float = 0.9
         else:
             raise OptionError(
                 f"resolution={resolution:g} takes more than {_MOST_RUNS:,} runs on each dataset with an event of "
-                f"probability {q:.3g}; use a coarser one.",
+                f"probability {event.q:.3g}; use a coarser one.",
                 resolution=resolution,
             )
         further *= 2.0
@@ -151,45 +184,12 @@ def runs_needed(claim: Claim, q: float, *, resolution: float, power: float = 0.9
     return int(high)
 
 
-def best_q(claim: Claim, *, resolution: float) -> float:
-    """The probability on y at which an excess takes the fewest runs, by the normal approximation.
-
-    For planning before any run: no event of any mechanism does with fewer, but for a few percent, and most do not do
-    as well. For (ε, δ) it is the corner of the stronger claim, which only randomised response reaches.
-
-    Examples
-    --------
-    >>> from dpaudit import PureDP
-    >>> round(best_q(PureDP(1.0), resolution=0.01), 3)
-    0.267
-    """
-    stronger = claim.with_strength(claim.strength + resolution)
-    corner = largest_strength(lambda q: float(stronger.max_power(q)[0]) <= 1.0 - q, 1.0)  # of (ε, δ), often the best
-    rare = np.geomspace(1e-12, 0.02, 250)
-    q = np.concatenate([[corner] * (corner > 0.0), rare, np.linspace(0.02, 0.98, 500), 1.0 - rare[:100:-1]])
-    return float(q[int(np.argmax(_clearance(claim, resolution, q)))])
-
-
-def _clearance(claim: Claim, excess: float, q: Array) -> Array:
-    """Standard errors, those of one run, between the boundaries of the claim and of the one `excess` stronger."""
-    q_rest = 1.0 - q
-    at, at_rest = claim.max_power(q, q_rest)
-    above, above_rest = claim.with_strength(claim.strength + excess).max_power(q, q_rest)
-    rise = np.where(above < 0.5, above - at, at_rest - above_rest)
-    near = 1e-6 * q * q_rest
-    slope = (claim.max_power(q + near)[0] - claim.max_power(q - near)[0]) / (2.0 * near)
-    spread = np.sqrt(at * at_rest + slope**2 * q * q_rest)
-    clear: Array = np.where(spread > 0, rise / np.maximum(spread, 1e-300), 0.0)
-    return clear
-
-
 @dataclass(frozen=True, slots=True)
 class _Power:
     """The fewest hits on x that the test refutes for blocks of hits on y, and how likely those are."""
 
     critical: Array
     mass: Array
-    q: float
     runs_x: int
 
     @classmethod
@@ -198,12 +198,17 @@ class _Power:
         at_most = upper_tail((runs_y - ends)[None], runs_y, np.array([1.0 - q]), np.array([q]))[0]
         middle = np.floor(0.5 * (ends + np.append(ends[0], ends[:-1] + 1.0)))
         critical = _critical(_tabulated(claim, runs_x, runs_y, q), runs_x, runs_y, q, alpha, middle)
-        return cls(critical, np.diff(at_most, prepend=0.0), q, runs_x)
+        return cls(critical, np.diff(at_most, prepend=0.0), runs_x)
 
-    def at(self, claim: Claim, excess: float) -> float:
-        p, rest = claim.with_strength(claim.strength + excess).max_power(self.q)
-        found = upper_tail(self.critical[None], self.runs_x, np.atleast_1d(p), np.atleast_1d(rest))[0]
+    def at(self, p: float, p_rest: float) -> float:
+        """The power where the event has this probability on x."""
+        found = upper_tail(self.critical[None], self.runs_x, np.array([p]), np.array([p_rest]))[0]
         return float(min((found * self.mass).sum(), 1.0))
+
+
+def _check_event(q: Alternative) -> None:
+    if isinstance(q, float):
+        _check_probability("q", q)
 
 
 def _check_probability(name: str, value: float) -> None:

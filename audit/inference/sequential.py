@@ -18,19 +18,23 @@ processes and their mixtures over a grid of bets).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from ..claims import Claim
 from ..errors import OptionError
+from .alternatives import Alternative, AlternativeEvent, event_of
 from .counts import check_alpha
 from .joint import largest_strength
 from .lines import Line, best_line
 
 Array = npt.NDArray[np.float64]
+
+SizesFor: TypeAlias = Callable[[AlternativeEvent], Sequence[int]]
 
 # Shares of the largest bet, small ones for small excesses: the best bet is about the excess over the variance.
 _BETS = np.geomspace(1e-3, 0.95, 14)
@@ -143,23 +147,38 @@ class Wealth:
 
 
 def found_share(
-    claim: Claim, excess: float, sizes: Sequence[int], q: float, *, alpha: float, repetitions: int = 400, seed: int = 0
+    claim: Claim,
+    excess: float,
+    sizes: Sequence[int] | SizesFor,
+    q: Alternative,
+    *,
+    alpha: float,
+    repetitions: int = 400,
+    seed: int = 0,
 ) -> float:
     """Share of simulated audits that refute the claim in batches of these sizes; within .025 of the true power.
 
-    The event has probability `q` on y and, on x, the largest that the claim strengthened by `excess` allows. The wealth
-    of the other direction is taken as lost.
+    The event has probability `q` on y and, on x, the largest that the claim strengthened by `excess` allows; or it is
+    that of another `Alternative`. The wealth of the other direction is taken as lost.
+
+    Parameters
+    ----------
+    sizes : sequence of int, or callable
+        Runs in each batch that is bet on; or a function that gives them for an event.
     """
-    rng = np.random.default_rng(seed)
-    p = float(claim.with_strength(claim.strength + excess).max_power(q)[0])
-    line = best_line(claim, p, q, float(sum(sizes)))
+    rng, event = np.random.default_rng(seed), event_of(claim, excess, q)
+    p, rate = event.p, event.q
+    batches = sizes(event) if callable(sizes) else sizes
+    if not batches:
+        return 0.0
+    line = best_line(claim, p, rate, float(sum(batches)))
     bets = _BETS / (line.slope + line.intercept)
     gains = np.array([np.log1p(bets * (value - line.intercept)) for value in (1.0 - line.slope, 1.0, -line.slope, 0.0)])
     log_wealth = np.zeros((repetitions, len(bets)))
     found = np.zeros(repetitions, dtype=np.bool_)
     enough = -math.log(alpha)
-    for size in sizes:
-        hits_q = rng.binomial(size, q, repetitions)
+    for size in batches:
+        hits_q = rng.binomial(size, rate, repetitions)
         both = rng.binomial(hits_q, p)
         only_p = rng.binomial(size - hits_q, p)
         joint = np.stack([both, only_p, hits_q - both, size - hits_q - only_p], axis=1)
@@ -172,18 +191,24 @@ def found_share(
     return float(found.mean())
 
 
-def sequential_resolution(claim: Claim, sizes: Sequence[int], q: float, *, alpha: float, power: float) -> float:
+def sequential_resolution(
+    claim: Claim, sizes: Sequence[int] | SizesFor, q: Alternative, *, alpha: float, power: float
+) -> float:
     """Smallest excess of the claim's strength that such an audit finds with probability `power`, to a hundredth of it.
 
     Simulated with the stopping rule, so the excess is off by what 400 repetitions leave open: 3% where measured.
-    Infinite where no excess is found with that power.
+    Infinite where no excess is found with that power. Parameters as of `found_share`.
     """
     check_alpha(alpha)
-    if not (0.0 < q < 1.0 and 0.0 < power < 1.0):
+    rate = q if isinstance(q, float) else 0.1
+    if not (0.0 < rate < 1.0 and 0.0 < power < 1.0):
         raise OptionError(f"q={q!r}, power={power!r} plan nothing; use probabilities inside (0, 1).", q=q, power=power)
-    return largest_strength(
+    runs = 10_000 if callable(sizes) else sum(sizes)
+    limit = claim.max_strength - claim.strength
+    excess = largest_strength(
         lambda excess: found_share(claim, excess, sizes, q, alpha=alpha) < power,
-        claim.max_strength - claim.strength,
+        limit,
         tolerance=1e-2,
-        start=4.0 / math.sqrt(sum(sizes) * q * (1.0 - q)),  # about the size of what can be found
+        start=4.0 / math.sqrt(runs * rate * (1.0 - rate)),  # about the size of what can be found
     )
+    return math.inf if excess >= 0.99 * limit else excess

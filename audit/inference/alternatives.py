@@ -1,0 +1,158 @@
+"""Which event of a mechanism that exceeds its claim an audit would test: what a stated power refers to.
+
+A mechanism of strength s has events below the boundary of s and, if s is tight, some that come near it. Two laws serve:
+
+- *On the boundary*: an event with probability q on y that has all of B_s(q) on x. Laplace noise, randomised response
+  and the exponential mechanism have such events for pure claims, and Gaussian noise has for μ-GDP.
+- *Gaussian noise* that attains s (`Claim.gaussian_mu`), p = Φ(Φ⁻¹(q) + μ). For (ε, δ) it touches the boundary at one
+  probability only, which is too rare to be counted in few runs; for Rényi divergences it touches it nowhere. Its best
+  event is the one that clears the claim by the most standard errors.
+
+References
+----------
+Dong, Roth & Su (2022), Gaussian differential privacy, Section 2.3 (the trade-off function of Gaussian noise).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from ..claims import Claim
+from ..errors import OptionError
+from .binomial import Array
+from .joint import largest_strength
+
+_LEAST = 1e-300  # of a probability
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianNoise:
+    """Gaussian noise that attains the strength, and an event of it that a pilot would choose.
+
+    Attributes
+    ----------
+    share : float
+        Part of the best event's clearance that the chosen event has, in (0, 1]: the rarest such event is taken.
+    """
+
+    share: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class AsLikely:
+    """An event on the boundary of the stronger claim that is as likely as one that was seen, where it is likelier.
+
+    An excess may come from p or from q. Of an event that is rare on both sides p stays, so q falls as the excess grows;
+    of one whose complement is rare q stays: the case in which fewer hits show the excess.
+
+    Attributes
+    ----------
+    p, q : float
+        The event's probabilities as seen, in (0, 1).
+    """
+
+    p: float
+    q: float
+
+
+Alternative: TypeAlias = float | AsLikely | GaussianNoise
+"""An event on the boundary of the stronger claim, by its probability on y or like one seen; or Gaussian noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlternativeEvent:
+    """Probabilities of an event under an alternative, and how clearly one pair of runs shows the excess.
+
+    Attributes
+    ----------
+    q, p, p_rest : float
+        On y, on x, and 1 − p.
+    clearance : float
+        Standard errors of one run by which p lies above the claim's boundary at q.
+    """
+
+    q: float
+    p: float
+    p_rest: float
+    clearance: float
+
+
+def event_of(claim: Claim, excess: float, alternative: Alternative) -> AlternativeEvent:
+    """The event that an audit tests where the strength is `excess` above the claim."""
+    rates = _rates_of(claim, excess, alternative)
+    p, rest = _power_at(claim, excess, rates, alternative)
+    clear = _clearance(claim, rates, p, rest)
+    at = int(np.argmax(clear))
+    if isinstance(alternative, GaussianNoise):
+        at = int(np.argmax(clear >= alternative.share * clear[at])) if clear[at] > 0.0 else at
+    return AlternativeEvent(float(rates[at]), float(p[at]), float(rest[at]), float(clear[at]))
+
+
+def power_at(claim: Claim, excess: float, q: float, alternative: Alternative) -> tuple[float, float]:
+    """Pr[M(x) ∈ S], and one minus it, for an event of probability `q` on y where the strength is `excess` above."""
+    p, rest = _power_at(claim, excess, np.array([q]), alternative)
+    return float(p[0]), float(rest[0])
+
+
+def best_q(claim: Claim, *, resolution: float) -> float:
+    """The probability on y at which an excess takes the fewest runs, by the normal approximation.
+
+    For planning before any run: no event of any mechanism does with fewer, but for a few percent, and most do not do
+    as well. For (ε, δ) it is the corner of the stronger claim, which only randomised response reaches.
+
+    Examples
+    --------
+    >>> from dpaudit import PureDP
+    >>> round(best_q(PureDP(1.0), resolution=0.01), 3)
+    0.267
+    """
+    stronger = claim.with_strength(claim.strength + resolution)
+    corner = largest_strength(lambda q: float(stronger.max_power(q)[0]) <= 1.0 - q, 1.0)  # of (ε, δ), often the best
+    q = np.concatenate([[corner] * (corner > 0.0), _rates()])
+    return float(q[int(np.argmax(_clearance(claim, q, *_power_at(claim, resolution, q, 0.5))))])
+
+
+def _rates_of(claim: Claim, excess: float, alternative: Alternative) -> Array:
+    match alternative:
+        case GaussianNoise():
+            return _rates()
+        case AsLikely(p, q) if p + q <= 1.0:  # the mirror image of the boundary: 1 − q = B(1 − p)
+            stronger = claim.with_strength(claim.strength + excess)
+            return np.maximum(stronger.max_power(np.array([1.0 - p]), np.array([p]))[1], _LEAST)
+        case AsLikely(_, q):
+            return np.array([q])
+        case float():
+            return np.array([alternative])
+
+
+def _rates() -> Array:
+    """Probabilities to choose from, dense where they are small and next to 1."""
+    rare = np.geomspace(1e-12, 0.02, 250)
+    return np.concatenate([rare, np.linspace(0.02, 0.98, 500), 1.0 - rare[:100:-1]])
+
+
+def _power_at(claim: Claim, excess: float, q: Array, alternative: Alternative) -> tuple[Array, Array]:
+    stronger = claim.with_strength(claim.strength + excess)
+    if not isinstance(alternative, GaussianNoise):
+        return stronger.max_power(q)
+    mu = stronger.gaussian_mu
+    if mu is None:
+        raise OptionError(f"{claim} names no Gaussian noise to plan with; use the probability of an event.")
+    z = ndtri(q) + mu
+    return ndtr(z), ndtr(-z)
+
+
+def _clearance(claim: Claim, q: Array, p: Array, p_rest: Array) -> Array:
+    """Standard errors, those of one run, by which events at (p, q) lie above the boundary of the claim."""
+    q_rest = 1.0 - q
+    at, at_rest = claim.max_power(q, q_rest)
+    rise = np.where(p < 0.5, p - at, at_rest - p_rest)
+    near = 1e-6 * q * q_rest
+    slope = (claim.max_power(q + near)[0] - claim.max_power(q - near)[0]) / (2.0 * near)
+    spread = np.sqrt(at * at_rest + slope**2 * q * q_rest)
+    clear: Array = np.where(spread > 0, rise / np.maximum(spread, 1e-300), 0.0)
+    return clear

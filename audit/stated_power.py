@@ -1,0 +1,134 @@
+"""The smallest excess that an audit detects with the power asked for, and for which kind of mechanism it says so.
+
+Two things can go wrong in an audit of a mechanism that exceeds its claim: the pilot may choose a worse event than the
+best, and the test may miss the event chosen. Each gets half of the probability of a miss. The event is one as frequent
+as the one tested, on the boundary of the stronger claim. Where claims differ from what noise can do, as (ε, δ) and
+Rényi claims do, it is the best event of Gaussian noise instead, unless the counts show that the mechanism is not of
+that kind.
+
+Proof: docs/proofs/choices.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from .claims import Claim
+from .distinguishers import CAUTION
+from .inference.alternatives import Alternative, AlternativeEvent, AsLikely, GaussianNoise, event_of
+from .inference.counts import Counts
+from .inference.planning import resolution
+from .inference.sequential import sequential_resolution
+from .pilot import main_runs
+from .sequential import late_batches, next_learning
+
+Basis = Literal["event", "gaussian"]
+"""What a stated excess is for: an event as frequent as the one tested, or Gaussian noise."""
+
+_SHARE = 0.75  # of the clearance of the best event that a learned one has, in 19 of 20 choices where it is rare
+_ERRORS = 3.0  # standard errors by which an event has to show more than Gaussian noise could
+
+
+@dataclass(frozen=True, slots=True)
+class Detectable:
+    """The smallest excess that is detected with the power asked for; infinite where none is."""
+
+    excess: float
+    basis: Basis
+
+
+def power_of_the_test(power: float) -> float:
+    """The power that the test of a chosen event has to have, for an audit that has this one.
+
+    Examples
+    --------
+    >>> power_of_the_test(0.95)
+    0.975
+    """
+    return 1.0 - 0.5 * (1.0 - power)
+
+
+def detectable(claim: Claim, counts: Counts, runs: int, *, alpha: float, power: float) -> Detectable:
+    """What an audit of a fixed number of runs detects.
+
+    Parameters
+    ----------
+    claim, counts : Claim, Counts
+        In the direction tested.
+    runs : int
+        Of the whole audit on each dataset, those of the pilot included.
+    """
+    needed = power_of_the_test(power)
+
+    def of(alternative: Alternative) -> float:
+        excess = resolution(claim, counts.runs_x, counts.runs_y, alternative, alpha=alpha, power=needed)
+        if isinstance(alternative, GaussianNoise) and excess < math.inf:
+            main = main_runs(
+                runs, event_of(claim, excess, alternative).q
+            )  # fewer if that event is too rare for a pilot
+            if main < counts.runs_x:
+                return resolution(claim, main, main, alternative, alpha=alpha, power=needed)
+        return excess
+
+    return _of_either(claim, counts, of)
+
+
+def detectable_sequentially(claim: Claim, counts: Counts, *, alpha: float, power: float) -> Detectable:
+    """What a sequential audit detects that has made the runs of these counts; parameters as of `detectable`."""
+    needed = power_of_the_test(power)
+
+    def sizes(event: AlternativeEvent) -> list[int]:
+        return late_batches(counts.runs_x, learned_after(claim, event))
+
+    return _of_either(claim, counts, lambda q: sequential_resolution(claim, sizes, q, alpha=alpha, power=needed))
+
+
+def learned_after(claim: Claim, event: AlternativeEvent) -> float:
+    """Runs after which a sequential audit bets on an event: its frequencies, the caution taken off, show something.
+
+    The half of the runs on which events are compared has to show it, and the next time that events are learned is by
+    a factor later.
+    """
+    runs = np.geomspace(32, 1e12, 400)
+    away = CAUTION / (2.0 * np.sqrt(runs / 2))
+    angle_p = np.maximum(math.atan2(math.sqrt(event.p), math.sqrt(event.p_rest)) - away * math.sqrt(0.5), 0.0)
+    angle_q = np.minimum(math.asin(math.sqrt(event.q)) + away * math.sqrt(0.5), math.pi / 2)
+    shows = claim.rough_strength_of(
+        np.sin(angle_p) ** 2, np.sin(angle_q) ** 2, np.cos(angle_p) ** 2, np.cos(angle_q) ** 2
+    )
+    first = float(runs[int(np.argmax(shows > 0.0))]) if (shows > 0.0).any() else math.inf
+    return next_learning(first)
+
+
+def is_gaussian(claim: Claim, counts: Counts, excess: float) -> bool:
+    """Whether a stated excess is for Gaussian noise: the counts show no more than such noise of that excess gives."""
+    mu = claim.with_strength(claim.strength + excess).gaussian_mu
+    if mu is None:
+        return False
+    p, q = (
+        _turned(*side) for side in ((counts.hits_x, counts.runs_x, -_ERRORS), (counts.hits_y, counts.runs_y, _ERRORS))
+    )
+    return p <= float(ndtr(ndtri(q) + mu))
+
+
+def _of_either(claim: Claim, counts: Counts, of: Callable[[Alternative], float]) -> Detectable:
+    if claim.gaussian_mu is not None:
+        excess = of(GaussianNoise(_SHARE))
+        if math.isinf(excess) or is_gaussian(claim, counts, excess):
+            return Detectable(excess, "gaussian")
+    p, q = (
+        (hits + 0.5) / (runs + 1.0) for hits, runs in ((counts.hits_x, counts.runs_x), (counts.hits_y, counts.runs_y))
+    )
+    return Detectable(of(AsLikely(p, q)), "event")
+
+
+def _turned(hits: int, runs: int, errors: float) -> float:
+    """A frequency moved by so many standard errors on the arcsine scale."""
+    angle = math.asin(math.sqrt((hits + 0.375) / (runs + 0.75))) + errors / (2.0 * math.sqrt(runs))
+    return math.sin(min(max(angle, 0.0), math.pi / 2)) ** 2
