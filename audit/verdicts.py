@@ -204,7 +204,9 @@ class AuditResult:
             test = "one event in one direction, chosen on other runs"
         if self.cells is None:
             return Ledger(self.alpha, ((test, self.alpha),))
-        return Ledger(self.alpha, ((test, self.alpha - self.cells.alpha), ("a statement on cells", self.cells.alpha)))
+        return Ledger(
+            self.alpha, ((test, self.alpha - self.cells.alpha), ("all statements on cells", self.cells.alpha))
+        )
 
     @property
     def directed_counts(self) -> Counts:
