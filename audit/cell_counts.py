@@ -1,27 +1,33 @@
 """What the counts in cells say beyond one event: ratios, the privacy profile, the trade-off curve, divergences.
 
-Proofs: docs/proofs/bands.md, docs/proofs/ratios.md
+Proofs: docs/proofs/multiplicity.md, docs/proofs/bands.md, docs/proofs/ratios.md
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
+
+import numpy as np
 
 from .confidence import confidence
 from .errors import OptionError
 from .inference.bands import Band, confidence_band
 from .inference.divergence import renyi_lower
-from .inference.simultaneous import MaximumInterval, RatioIntervals, maximum_interval, ratio_intervals
+from .inference.simultaneous import Direction, MaximumInterval, RatioIntervals, maximum_interval, ratio_intervals
 from .rounding import rounded_down, rounded_up
+
+_BAND, _RATIOS, _MAXIMUM = 1 / 2, 1 / 4, 1 / 4
+"""Parts of alpha: of the band; of the ratios with the lower ends of the maximum; of its upper ends."""
+_RENYI = _BAND / 2
+"""The Rényi bound rests on half of the band's limits. This part gives it the same limits, so it costs nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellCounts:
     """Runs on x and on y in each cell of a partition that was chosen on other runs.
 
-    Each method makes a statement that fails with probability at most `alpha`, over all cells together. Whoever uses
-    several of them at once divides alpha among them.
+    With probability 1 − alpha or more, everything that its methods state is true at once: the band in both directions,
+    Rényi bounds of all orders, the ratio of every cell, and the largest ratio in every direction.
 
     Attributes
     ----------
@@ -68,32 +74,39 @@ class CellCounts:
 
     def ratios(self) -> RatioIntervals:
         """Simultaneous intervals for the log likelihood ratio of x against y of every cell, in nats."""
-        return ratio_intervals(self.hits_x, self.runs_x, self.hits_y, self.runs_y, alpha=self.alpha)
+        return ratio_intervals(self.hits_x, self.runs_x, self.hits_y, self.runs_y, alpha=_RATIOS * self.alpha)
 
-    def maximum(self, direction: Literal["x", "y", "both"] = "both") -> MaximumInterval:
+    def maximum(self, direction: Direction = "both") -> MaximumInterval:
         """Interval for the largest log ratio of a cell: of x against y, of y against x, or of both.
 
-        The lower end is over all cells, the upper one over those that the pilot saw: each has half of alpha.
+        The lower end is the largest of the ends of `ratios`; the upper end is over the cells that the pilot saw.
         """
-        n, sides = self.n_known, (self.runs_x, self.runs_y)
-        every = maximum_interval(self.hits_x, sides[0], self.hits_y, sides[1], alpha=self.alpha, direction=direction)
-        if n == len(self.names):
-            return every
+        ratios, n = self.ratios(), self.n_known
         known = maximum_interval(
-            self.hits_x[:n], sides[0], self.hits_y[:n], sides[1], alpha=self.alpha, direction=direction
+            self.hits_x[:n], self.runs_x, self.hits_y[:n], self.runs_y, alpha=_MAXIMUM * self.alpha, direction=direction
         )
-        return replace(every, upper=known.upper)
+        ways = [(ratios.lower, ratios.observed)] * (direction != "y")
+        ways += [(-ratios.upper, -ratios.observed)] * (direction != "x")
+        lower, observed = (np.concatenate(ends) for ends in zip(*ways, strict=True))
+        least = 0.0 if direction == "both" else -np.inf  # an absolute value is not negative
+        return MaximumInterval(
+            lower=max(least, float(lower.max())),
+            observed=float(np.max(observed, where=~np.isnan(observed), initial=least)),
+            upper=known.upper,
+            direction=direction,
+            alpha=(_RATIOS + _MAXIMUM) * self.alpha,
+        )
 
     def band(self) -> Band:
         """Privacy profile and trade-off curve of x against y with a simultaneous band.
 
         The lower ends hold for all events; the upper ends for unions of these cells in their order only, see `scope`.
         """
-        return confidence_band(self.hits_x, self.hits_y, alpha=self.alpha)
+        return confidence_band(self.hits_x, self.hits_y, alpha=_BAND * self.alpha)
 
     def renyi_lower(self, order: float) -> float:
         """Lower bound on the Rényi divergence of x from y of this order, in nats."""
-        return float(renyi_lower(self.hits_x, self.hits_y, order, alpha=self.alpha))
+        return float(renyi_lower(self.hits_x, self.hits_y, order, alpha=_RENYI * self.alpha))
 
     def __str__(self) -> str:
         largest = self.maximum()

@@ -124,22 +124,23 @@ class PrivacyProfile(Claim):
 
 @dataclass(frozen=True, slots=True)
 class TradeOffCurve(Claim):
-    """A trade-off curve: no test of false-positive rate a_i has a false-negative rate below b_i.
+    """A trade-off curve f: no test of false-positive rate a has a false-negative rate below f(a).
 
-    The claim is the piecewise-linear curve through the points (and (0, 1), (1, 0)), as stated; where the points
-    sample a curved function, straight pieces between them claim a little more than the function does, so sample it
-    finely or state the privacy profile instead, whose grid errs to the safe side.
+    The claim is for both orders of the datasets, so it includes the inverse curve: the boundary is the smaller of one
+    minus f and one minus its inverse. The curve is piecewise linear through the points (and (0, 1), (1, 0)), as stated.
+    Where the points sample a curved function, straight pieces between them claim a little more than the function does,
+    so sample it finely or state the privacy profile instead, whose grid errs to the safe side.
 
     Parameters
     ----------
     false_positive, false_negative : sequence of float, same length, in [0, 1]
         False-positive rates in increasing order; false-negative rates decreasing and convex.
     excess : float
-        Added to the power at every rate; 0 for the claim itself.
+        Added to the power at every rate, in both orders of the datasets; 0 for the claim itself.
 
     References
     ----------
-    Dong, Roth & Su (2022), Gaussian differential privacy, Definition 2.1 and Proposition 2.2.
+    Dong, Roth & Su (2022), Gaussian differential privacy, Definition 2.1, Propositions 2.2 and 2.4 (the inverse).
     """
 
     false_positive: tuple[float, ...]
@@ -157,19 +158,30 @@ class TradeOffCurve(Claim):
                 "equally many of both, with false_positive + false_negative <= 1.",
                 points=len(a),
             )
-        grid, power = self._knots()
-        slopes = np.diff(power) / np.diff(grid)
+        rates, misses = self._knots()
+        slopes = -np.diff(misses) / np.diff(rates)
         if np.any(np.diff(slopes) > 1e-9 * (1 + np.abs(slopes[:-1]))):
             raise ClaimError("the trade-off curve is not convex; take its convex hull first.", slopes=slopes.tolist())
 
     def _knots(self) -> tuple[Array, Array]:
-        """False-positive rates from 0 to 1 and the power at each; a jump at rate 0 stays a jump."""
+        """False-positive rates from 0 to 1 and the false-negative rate at each; a jump at rate 0 stays a jump."""
         a, b = np.array(self.false_positive), np.array(self.false_negative)
         if a[0] > 0:
             a, b = np.concatenate([[0.0], a]), np.concatenate([[1.0], b])
         if a[-1] < 1:
             a, b = np.concatenate([a, [1.0]]), np.concatenate([b, [0.0]])
-        return a, 1.0 - b
+        return a, b
+
+    def _inverse_knots(self) -> tuple[Array, Array]:
+        """As `_knots`, of the inverse b ↦ inf{a: f(a) ≤ b}: a flat end becomes a jump, and a jump a flat end."""
+        a, b = self._knots()
+        is_first = np.append(True, np.diff(b) < 0)
+        rates, misses = b[is_first][::-1], a[is_first][::-1]
+        if rates[0] > 0:
+            rates, misses = np.concatenate([[0.0], rates]), np.concatenate([[1.0], misses])
+        if rates[-1] < 1:
+            rates, misses = np.concatenate([rates, [1.0]]), np.concatenate([misses, [0.0]])
+        return rates, misses
 
     def __str__(self) -> str:
         return f"trade-off curve of {len(self.false_positive)} points"
@@ -188,11 +200,33 @@ class TradeOffCurve(Claim):
         return replace(self, excess=strength)
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
-        grid, power = self._knots()
-        value = np.interp(q, grid, power) + self.excess
-        rest = np.interp(q_complement, (1.0 - grid)[::-1], (1.0 - power)[::-1]) - self.excess
+        value, rest = _power(*self._knots(), q, q_complement)
+        shifted = np.minimum(q + self.excess, 1.0), np.maximum(q_complement - self.excess, 0.0)
+        other, other_rest = _power(*self._inverse_knots(), *shifted)
+        value, rest = np.minimum(value + self.excess, other), np.maximum(rest - self.excess, other_rest)
         return np.minimum(value, 1.0), np.maximum(rest, 0.0)
 
     def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
-        value, rest = replace(self, excess=0.0)._boundary(q, q_complement)
-        return np.where(value < 0.5, p - value, rest - p_complement)
+        value, rest = _power(*self._knots(), q, q_complement)
+        mirrored, mirrored_rest = _power(*self._knots(), p_complement, p)
+        excess = np.where(value < 0.5, p - value, rest - p_complement)
+        return np.maximum(excess, np.where(mirrored < 0.5, q_complement - mirrored, mirrored_rest - q))
+
+
+def _power(rates: Array, misses: Array, q: Array, q_complement: Array) -> tuple[Array, Array]:
+    """(1 − f(q), f(q)) for the curve f through the points, both accurate in the relative sense."""
+    near, far = (
+        _mixed(at, knots, np.stack([1.0 - misses, misses])[:, order])
+        for at, knots, order in ((q, rates, slice(None)), (q_complement, (1.0 - rates)[::-1], slice(None, None, -1)))
+    )
+    value, rest = np.where(q < q_complement, near, far)
+    return value, rest
+
+
+def _mixed(at: Array, knots: Array, heights: Array) -> Array:
+    """Rows of heights at `at`, shape (rows, …), as mixtures of those at the knots on either side: nothing cancels."""
+    left = np.clip(np.searchsorted(knots, at, side="right") - 1, 0, len(knots) - 2)
+    with np.errstate(divide="ignore", invalid="ignore"):  # knots that are one in doubles; the other complement is used
+        share = np.clip((at - knots[left]) / (knots[left + 1] - knots[left]), 0.0, 1.0)
+        rest = np.clip((knots[left + 1] - at) / (knots[left + 1] - knots[left]), 0.0, 1.0)
+    return np.asarray(heights[:, left] * rest + heights[:, left + 1] * share)

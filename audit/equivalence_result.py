@@ -55,7 +55,8 @@ class EquivalenceResult:
     event, likelier_on, counts
         The event that the pilot chose, the version that it is likelier in ("x" is the old one), and its hits.
     cells : CellCounts
-        Runs in each cell; x is the old version. Its alpha is that of the upper limit.
+        Runs in each cell; x is the old version. Its alpha is spent on the upper limit: what its methods state comes on
+        top of `alpha`.
     scope : str
         For which events the upper limit holds.
     counts_unlisted : bool

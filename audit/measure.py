@@ -40,7 +40,7 @@ def count_cells(
     cells : int
         Cells for numbers and vectors, at least 2; finer ones show more and are known less well. 32 where measured.
     alpha : float
-        Probability that a statement made from the counts is wrong.
+        Probability that any of the statements made from the counts is wrong.
 
     Examples
     --------

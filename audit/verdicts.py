@@ -207,7 +207,9 @@ class AuditResult:
             test = "one event in one direction, chosen on other runs"
         if self.cells is None:
             return Ledger(self.alpha, ((test, self.alpha),))
-        return Ledger(self.alpha, ((test, self.alpha - self.cells.alpha), ("a statement on cells", self.cells.alpha)))
+        return Ledger(
+            self.alpha, ((test, self.alpha - self.cells.alpha), ("all statements on cells", self.cells.alpha))
+        )
 
     @property
     def directed_counts(self) -> Counts:
@@ -221,7 +223,7 @@ class AuditResult:
 
     @property
     def estimate(self) -> float:
-        """Point estimate of the strength from the same counts; infinite where the event was seen on one side only."""
+        """Point estimate of the strength: the least that allows the observed frequencies; infinite where none does."""
         return strength_estimate(self.directed_counts, self.directed_claim)
 
     @property
@@ -234,14 +236,34 @@ class AuditResult:
 
     @property
     def event_in_words(self) -> str:
-        """Such as "output ≤ -0.31 is 2.70 times likelier on x"."""
-        counts = self.directed_counts
-        other = "y" if self.likelier_on == "x" else "x"
-        if counts.hits_x == 0:
-            return f"{self.event} never occurred on {self.likelier_on}"
+        """Such as "output ≤ -0.31 is 2.70 times likelier on x"; of the side that was seen more, tested or not."""
+        counts, (tested, other) = self.directed_counts, self._sides
+        if counts.hits_x == counts.hits_y == 0:
+            return f"{self.event} never occurred"
+        if self.ratio < 1.0:
+            counts, tested, other = counts.swapped(), other, tested
         if counts.hits_y == 0:
-            return f"{self.event} occurred {counts.hits_x:,} times on {self.likelier_on} and never on {other}"
-        return f"{self.event} is {self.ratio:.3g} times likelier on {self.likelier_on}"
+            times = "once" if counts.hits_x == 1 else f"{counts.hits_x:,} times"
+            return f"{self.event} occurred {times} on {tested} and never on {other}"
+        ratio = f"{max(self.ratio, 1.0 / self.ratio):.3g}"
+        if ratio == "1":
+            return f"{self.event} is about as likely on x as on y"
+        return f"{self.event} is {ratio} times likelier on {tested}"
+
+    @property
+    def _sides(self) -> tuple[Direction, Direction]:
+        """The dataset whose probability of the event is tested, and the other one."""
+        return ("x", "y") if self.likelier_on == "x" else ("y", "x")
+
+    @property
+    def _no_estimate(self) -> str:
+        """Why no finite strength allows the observed frequencies."""
+        counts, (tested, other) = self.directed_counts, self._sides
+        if counts.hits_y == 0:
+            return f"the event never occurred on {other}, so the point estimate is infinite"
+        if counts.hits_x == counts.runs_x:
+            return f"outputs outside the event never occurred on {tested}, so the point estimate is infinite"
+        return f"no {self.claim.strength_name} allows the observed frequencies, so the point estimate is infinite"
 
     def __str__(self) -> str:
         claim, confidence = self.directed_claim, confidence_words(self.alpha)
@@ -252,8 +274,7 @@ class AuditResult:
                 found = found.replace(f" >= {least:g}", f" > {claim.strength:.4g}", 1)
             text = f"REFUTED: {found}, {claimed} ({confidence})"
             if math.isinf(self.estimate):
-                other = "y" if self.likelier_on == "x" else "x"
-                text += f"; no finite {claim.strength_name} is in sight, as the event never occurred on {other}"
+                text += f"; {self._no_estimate}"
             if self.stopped == "refuted":
                 text += f"; stopped after {self.runs:,} runs on each dataset"
                 if self.bound < self.estimate < math.inf:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy.typing as npt
 
 from ..audit.cell_counts import CellCounts
 from ..audit.claims import Claim
-from ..audit.inference.bands import Band, confidence_band
+from ..audit.inference.bands import Band
 from .claimed_curves import ClaimedCurve
 from .figure_style import DASHED, ink, legible, name_rows, sides
 from .intervals import draw_intervals, window
@@ -108,7 +109,7 @@ def draw_trade_off(axes: Axes, cells: CellCounts, claim: Claim | None) -> None:
 
 def reversed_band(cells: CellCounts) -> Band:
     """The band with x and y exchanged: the same limits, which all hold together."""
-    return confidence_band(cells.hits_y[::-1], cells.hits_x[::-1], alpha=cells.alpha)
+    return replace(cells, hits_x=cells.hits_y[::-1], hits_y=cells.hits_x[::-1]).band()
 
 
 def claimed_curves(claim: Claim | None) -> list[ClaimedCurve]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..audit.cell_counts import CellCounts
@@ -73,8 +73,7 @@ def _of_audit(result: AuditResult) -> list[tuple[Figure, str, str]]:
     if result.looks:
         found.append(_of_looks(result, name))
     if result.cells is not None:
-        # Two statements are made, of the ratios and of the band: each gets half of the error.
-        found += _of_cells(result, replace(result.cells, alpha=result.cells.alpha / 2))
+        found += _of_cells(result, result.cells)
     return found
 
 
@@ -116,7 +115,7 @@ def _framed(draw: Callable[[Axes], None], height: float, *, left: float = 0.7, l
 
 
 def _of_cells(result: AuditResult, cells: CellCounts) -> list[tuple[Figure, str, str]]:
-    confidence = percent(1 - 2 * cells.alpha)
+    confidence = percent(1 - cells.alpha)
     epsilon, name = claimed_epsilon(result.claim), visible(result.mechanism, 100)
     found, band = cells.ratios(), cells.band()
     lower, estimate, upper = (float(delta) for delta in band.profile(0.0))

@@ -62,8 +62,8 @@ def plot(result: Drawable, kind: str | None = None, ax: Axes | None = None) -> A
         - "forest": every audit as a fraction of its claim;
         - "distance": bounds against the distance between the datasets.
 
-        The lower end of a band holds for all events, the upper one for unions of the first cells in their order only. A
-        figure's intervals have all of the cells' alpha: two figures of the same cells do not hold together.
+        The lower end of a band holds for all events, the upper one for unions of the first cells in their order only.
+        All figures of the same cells hold together with probability 1 − alpha of the cells.
     ax : matplotlib.axes.Axes, optional
 
     Returns

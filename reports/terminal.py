@@ -142,15 +142,18 @@ def found(result: AuditResult | StatementResult) -> str:
 
 
 def other_way(result: AuditResult) -> str:
-    """The same event by its complement, where that has the larger ratio: it is the one to hold against epsilon."""
+    """The same event by its complement, where that has the larger ratio: it is the one to hold against epsilon.
+
+    Empty where the event was seen no more on the side that is tested.
+    """
     counts = result.directed_counts
     misses_p, misses_q = counts.runs_x - counts.hits_x, counts.runs_y - counts.hits_y
     ratio = math.inf if misses_p == 0 else (misses_q / counts.runs_y) / (misses_p / counts.runs_x)
-    if misses_q == 0 or ratio <= result.ratio:
+    if misses_q == 0 or not 1.0 < result.ratio < ratio:
         return ""
     p, q = ("x", "y") if result.likelier_on == "x" else ("y", "x")
-    times = "only on" if math.isinf(ratio) else f"{ratio:.3g} times likelier on"
-    return f"so outputs outside it come {times} {q}: {misses_q:,} there, {misses_p:,} on {p}"
+    times = "occur only on" if math.isinf(ratio) else f"are {ratio:.3g} times likelier on"
+    return f"outputs outside the event {times} {q}: {misses_q:,} there, {misses_p:,} on {p}"
 
 
 def p_text(p_value: float | None) -> str:

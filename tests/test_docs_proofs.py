@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dpaudit.audit.claims import ApproxDP, GaussianDP, PureDP
+from dpaudit.audit.curves import TradeOffCurve
 from dpaudit.audit.inference.lines import _supporting_lines
 from dpaudit.audit.propositions import NFoldComposition, ProbabilityPreservation
 from dpaudit.audit.renyi import RenyiDP, ZeroConcentratedDP
@@ -39,6 +40,9 @@ def shortfall(claim, at: list[float], boundary=None) -> float:
         RenyiDP(10, 1.0).group(3),
         NFoldComposition(0.1, 10),
         ProbabilityPreservation(2, 0.1),
+        TradeOffCurve((0.1, 0.4), (0.6, 0.2)),
+        TradeOffCurve((1e-6, 0.3), (0.4, 1e-5), excess=1e-3),
+        TradeOffCurve((0.0, 0.3), (0.7, 0.0)).group(2),
     ],
     ids=str,
 )

@@ -20,7 +20,9 @@ from dpaudit.audit.goodness_of_fit import (
     ks_distance,
     ks_radius,
     least,
+    safe_rank,
 )
+from dpaudit.audit.noise_laws import GeometricNoise
 
 
 @pytest.mark.parametrize(("tail", "value"), [(0.10, 1.9329578), (0.05, 2.492367), (0.01, 3.878125)])
@@ -112,15 +114,43 @@ def test_radii_grow_as_alpha_falls_and_shrink_with_draws():
         assert radius(100, alpha=1e-6) > radius(100, alpha=1e-2) > radius(1000, alpha=1e-2)
 
 
-def test_chi_square_keeps_its_alpha():
-    """Simulated for cells with few draws; 4,000 others exceed the threshold as often as said. False alarm: 1e-7."""
-    chances = (0.02, 0.08, 0.3, 0.6)
-    radius = chi_square_radius(50, chances, alpha=0.05)
-    drawn = np.random.default_rng(7).multinomial(50, chances, size=4_000)
-    beyond = sum(chi_square_distance(hits, np.array(chances)) > radius for hits in drawn)
-    assert beyond <= stats.binom.isf(1e-7, 4_000, 0.05)
-    assert beyond > 100
-    assert radius**2 * 50 == pytest.approx(stats.chi2.isf(0.05, 3), rel=0.1)
+def level(radius, n, chances):
+    """Pr[distance > radius] for n draws in three cells, summed over every outcome."""
+    a, b = np.divmod(np.arange((n + 1) ** 2), n + 1)
+    hits = np.stack([a, b, n - a - b])[:, a + b <= n]
+    distances = np.array([chi_square_distance(each, np.array(chances)) for each in hits.T])
+    return stats.multinomial(n, chances).pmf(hits.T)[distances > radius].sum()
+
+
+@pytest.mark.parametrize(
+    ("n", "chances"), [(50, (0.1, 0.3, 0.6)), (80, (1 / 3, 1 / 3, 1 / 3)), (60, (0.02, 0.08, 0.9))]
+)
+@pytest.mark.parametrize("alpha", [0.2, 0.05, 0.01, 1e-3])
+def test_chi_square_keeps_its_alpha(n, chances, alpha):
+    """Exact levels, of lattices where many outcomes have equal distances. A seed misses with probability 1e-6 each."""
+    radius = chi_square_radius(n, chances, alpha=alpha)
+    assert level(radius, n, chances) <= alpha
+    assert level(radius * (1 - 1e-9), n, chances) > 0.25 * alpha  # with the outcomes at the radius itself
+
+
+@pytest.mark.parametrize("alpha", [0.05, 1e-3])
+@pytest.mark.parametrize(("scale", "n"), [(1.0, 100_000), (5.0, 1000)])
+def test_chi_square_keeps_its_alpha_in_many_cells(scale, n, alpha):
+    """Of 40,000 fresh samples a share from .3 to 1 of alpha lies beyond. False alarm: 1e-6 on either side."""
+    law = GeometricNoise(scale)
+    chances = np.array([law.cell_probability(*cell) for cell in law.cells(n)])
+    radius = chi_square_radius(n, tuple(chances.tolist()), alpha=alpha)
+    drawn = np.random.default_rng(7).multinomial(n, chances / chances.sum(), size=40_000)
+    beyond = sum(chi_square_distance(hits, chances) > radius for hits in drawn)
+    assert stats.binom.isf(1 - 1e-6, 40_000, 0.3 * alpha) <= beyond <= stats.binom.isf(1e-6, 40_000, alpha)
+
+
+@pytest.mark.parametrize(("samples", "alpha"), [(200, 0.5), (2000, 0.05), (166_667, 6e-4), (10**6, 1e-4)])
+def test_the_safe_rank_is_the_largest_that_seldom_misses(samples, alpha):
+    """By the law of an order statistic: the level beyond the r-th largest has shapes r and samples − r + 1."""
+    rank = safe_rank(samples, alpha)
+    missed = [stats.beta.sf(alpha, r, samples - r + 1) for r in (rank, rank + 1)]
+    assert missed[0] <= 1e-6 < missed[1]
 
 
 def test_chi_square_of_exact_shares_is_zero():

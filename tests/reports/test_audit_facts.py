@@ -152,7 +152,7 @@ def test_bounds_for_groups_say_that_they_are_per_step():
 def test_the_complement_is_shown_where_it_says_more():
     result = audit()
     large = replace(result, counts=replace(result.counts, hits_x=result.counts.runs_x - 5, hits_y=900), likelier_on="x")
-    assert other_way(large).startswith("so outputs outside it come ")
+    assert other_way(large).startswith("outputs outside the event are ")
     assert other_way(large) in of(large)["In the counts"]
     assert other_way(replace(result, counts=replace(result.counts, hits_x=5, hits_y=1), likelier_on="x")) == ""
 

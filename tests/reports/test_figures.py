@@ -215,14 +215,13 @@ def test_figures_of_an_audit_are_of_its_outputs_its_looks_and_its_cells():
 
 def test_figures_of_cells_share_their_alpha():
     curves, rows = figures_of(result(cells=CELLS))
-    halved = dataclasses.replace(CELLS, alpha=0.005)
     epsilon, delta = next(line.get_data() for line in curves.figure.axes[0].lines if line.get_label() == "x against y")
-    assert delta[0] == pytest.approx(halved.band().profile(epsilon[0])[1])
+    assert delta[0] == pytest.approx(CELLS.band().profile(epsilon[0])[1])
     band = next(each for each in curves.figure.axes[1].collections).get_paths()[0].vertices
-    lower = halved.band().trade_off(0.5)[0]
+    lower = CELLS.band().trade_off(0.5)[0]
     assert min(y for x, y in band if x == 0.5) == pytest.approx(float(lower))
     ends = [tuple(s[:, 0]) for each in rows.figure.axes[0].collections for s in each.get_segments()]
-    assert max(ends) == pytest.approx((halved.ratios().lower[0], halved.ratios().upper[0]))
+    assert max(ends) == pytest.approx((CELLS.ratios().lower[0], CELLS.ratios().upper[0]))
     for one in (curves, rows):
         assert "holds together with 99% confidence" in one.caption
     assert "unions of the first cells in the order of their ratios only" in curves.caption

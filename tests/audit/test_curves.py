@@ -1,0 +1,139 @@
+"""Trade-off curves that are not their own inverse: the boundary against every randomised test of small laws."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from dpaudit import GaussianDP, TradeOffCurve, check
+from dpaudit.audit.inference.bands import concave_hull
+from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.joint import strength_lower
+
+GRID = np.linspace(0.0, 1.0, 201)
+CURVES = [
+    TradeOffCurve((0.1, 0.4), (0.6, 0.2)),
+    TradeOffCurve((0.0, 0.3), (0.7, 0.0)),  # a jump and a flat end
+    TradeOffCurve((0.2,), (0.0,)),  # a flat end only
+    TradeOffCurve((0.0,), (0.9,)),  # a jump only
+    TradeOffCurve((1e-9, 0.5), (0.3, 1e-12)),
+]
+
+
+def stated(curve, rate):
+    """f by NumPy: linear through the points, (0, 1) and (1, 0)."""
+    a, b = curve.false_positive, curve.false_negative
+    return np.interp(rate, [0.0] * (a[0] > 0) + [*a, 1.0], [1.0] * (a[0] > 0) + [*b, 0.0])
+
+
+def curve_of(p, q):
+    """The trade-off curve of two discrete laws, by Neyman and Pearson."""
+    order = np.argsort(-p / q)
+    rates, powers = concave_hull(np.cumsum(q[order])[:-1], np.cumsum(p[order])[:-1])
+    return TradeOffCurve(tuple(rates.tolist()), tuple((1.0 - powers).clip(0.0, 1.0).tolist()))
+
+
+def randomised(p, q):
+    """(rate on q, power on p) of tests that reject each outcome with a probability of 0, ¼, …, 1."""
+    tests = np.array(list(itertools.product(np.linspace(0.0, 1.0, 5), repeat=len(p))))
+    return tests @ q, tests @ p
+
+
+@pytest.mark.parametrize("excess", [0.0, 0.07])
+@pytest.mark.parametrize("curve", CURVES, ids=range(len(CURVES)))
+def test_the_boundary_is_the_largest_power_that_both_conditions_allow(curve, excess):
+    """Tried one by one: p in steps of 1e-4."""
+    p = np.linspace(0.0, 1.0, 10_001)
+    found = curve.with_strength(excess).max_power(GRID[1:-1])[0]
+    for q, value in zip(GRID[1:-1], found, strict=True):
+        allowed = (1.0 - p >= stated(curve, q) - excess - 1e-12) & (q >= stated(curve, 1.0 - p) - excess - 1e-12)
+        assert p[allowed].max() == pytest.approx(value, abs=1.01e-4)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_claim_is_kept_in_both_orders_where_no_randomised_test_crosses_its_boundary(seed):
+    """The boundary in one order says what the stated curve says in both."""
+    rng = np.random.default_rng(seed)
+    p, q, other_p, other_q = rng.dirichlet(np.ones(3), 4)
+    curve = curve_of(other_p, other_q)
+    rate, power = randomised(p, q)
+    needed = max((power - 1 + stated(curve, rate)).max(), (rate - 1 + stated(curve, power)).max())
+    assert np.maximum(curve.strength_of(power, rate), 0.0).max() == pytest.approx(max(needed, 0.0), abs=1e-9)
+    if 0.0 < needed < 0.999:
+        at_it, below = (curve.with_strength(s).max_power(rate)[0] for s in (needed + 1e-9, 0.999 * needed - 1e-9))
+        assert np.all(power <= at_it + 1e-9)
+        assert np.any(power > below)
+
+
+def test_the_curve_of_two_laws_bounds_their_tests_in_one_order_only():
+    """A law that is far likelier to say 2 on x: its curve as x against y, claimed for both orders, is refuted."""
+    p, q = np.array([0.5, 0.4, 0.1]), np.array([0.2, 0.799, 0.001])
+    curve = curve_of(p, q)
+    rate, power = randomised(p, q)
+    assert np.all(power <= 1.0 - stated(curve, rate) + 1e-12)
+    assert np.any(rate > 1.0 - stated(curve, power) + 0.05)
+    assert np.any(power > curve.max_power(rate)[0] + 0.05)
+
+    def laws(is_x, size, rng):
+        return rng.choice(3, p=p if is_x else q, size=size)
+
+    for pair in ((True, False), (False, True)):
+        assert check(laws, *pair, claim=curve, runs=20_000, jobs=1, alpha=1e-6).is_refuted
+    # Both orders are the curve and its inverse; a curve below both is kept, with false alarm 1e-6.
+    rates = np.linspace(0.0, 1.0, 2001)
+    powers = np.maximum(1.0 - stated(curve, rates), 1.0 - stated(curve_of(q, p), rates))
+    rates, powers = concave_hull(rates, powers)
+    safe = TradeOffCurve(tuple(rates.tolist()), tuple((1.0 - powers).tolist()))
+    assert not check(laws, True, False, claim=safe, runs=20_000, jobs=1, alpha=1e-6).is_refuted
+
+
+def test_counts_that_only_the_inverse_forbids_refute():
+    """f allows p = .92 at q = .6. Of the complement with the datasets exchanged it allows p = 7/9."""
+    curve = TradeOffCurve((0.5,), (0.1,))
+    assert 1.0 - stated(curve, 0.6) == pytest.approx(0.92)
+    assert float(curve.max_power(0.6)[0]) == pytest.approx(7 / 9)
+    excess = 0.82 - 0.6  # f(1 − .9) − .6, where f(.1) = .82
+    assert float(curve.strength_of(0.9, 0.6)) == pytest.approx(excess)
+    bound = strength_lower(Counts(hits_x=9000, runs_x=10_000, hits_y=6000, runs_y=10_000), curve, alpha=1e-6)
+    assert 0.8 * excess < bound < excess
+
+
+def test_a_symmetric_curve_is_as_it_was():
+    """A Gaussian curve sampled at points and their mirror images: one minus the curve, the chords of GaussianDP."""
+    half = np.concatenate([np.geomspace(1e-8, 1e-2, 200), np.linspace(0.0101, norm.cdf(-0.5), 400)])
+    rates = np.concatenate([half, norm.cdf(-norm.ppf(half) - 1.0)[-2::-1]])
+    misses = norm.cdf(-norm.ppf(rates) - 1.0)
+    curve = TradeOffCurve(tuple(rates.tolist()), tuple(misses.tolist()))
+    value, rest = curve.max_power(GRID)
+    np.testing.assert_allclose(value, np.interp(GRID, [0, *rates, 1], [0, *(1 - misses), 1]), atol=1e-12)
+    np.testing.assert_allclose(value[1:-1], GaussianDP(1.0).max_power(GRID[1:-1])[0], atol=2e-5)
+    np.testing.assert_allclose(value + rest, 1.0, atol=1e-14)
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=range(len(CURVES)))
+def test_value_and_complement_keep_their_digits(curve):
+    """Against fractions: next to 0 and to 1 as well, where they differ by less than a double can say of 1."""
+    a, b = map(list, (curve.false_positive, curve.false_negative))
+    knots = (
+        [(Fraction(0), Fraction(1))] * (a[0] > 0)
+        + [(Fraction(x), Fraction(y)) for x, y in zip(a, b, strict=True)]
+        + [(Fraction(1), Fraction(0))]
+    )
+    swapped = sorted({y: x for x, y in reversed(knots)}.items())
+    swapped += [(Fraction(1), Fraction(0))] * (swapped[-1][0] < 1)
+
+    def exact(points, u):
+        (x0, y0), (x1, y1) = next(pair for pair in itertools.pairwise(points) if pair[0][0] <= u <= pair[1][0])
+        return y0 + (y1 - y0) * (u - x0) / (x1 - x0)
+
+    for small in (1e-300, 1e-20, 1e-9, 1e-4, 0.03, 0.3, 0.49):
+        for q, rest in ((small, 1.0 - small), (1.0 - small, small)):
+            u = Fraction(q) if q < rest else 1 - Fraction(rest)
+            complement = max(exact(knots, u), exact(swapped, u))
+            found = curve.max_power(q, rest)
+            assert float(found[0]) == pytest.approx(float(1 - complement), rel=1e-12)
+            assert float(found[1]) == pytest.approx(float(complement), rel=1e-12)

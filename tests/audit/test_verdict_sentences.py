@@ -1,0 +1,149 @@
+"""What a result says of its counts, read back: no sentence contradicts them, and an infinite estimate has a reason."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from dpaudit import (
+    ApproxDP,
+    GaussianDP,
+    NFoldComposition,
+    PrivacyProfile,
+    ProbabilityPreservation,
+    PureDP,
+    RenyiDP,
+    TradeOffCurve,
+    Verdict,
+    ZeroConcentratedDP,
+)
+from dpaudit.audit.events import Intervals
+from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.verdicts import AuditResult, Pair
+from dpaudit.reports.terminal import other_way
+
+CLAIMS = [
+    PureDP(1.0), ApproxDP(1.0, 0.1), ApproxDP(1.0, 0.1, bound_on="delta"), GaussianDP(1.0), RenyiDP(2.0, 0.3),
+    ZeroConcentratedDP(0.1), PrivacyProfile((0.5,), (0.1,)), TradeOffCurve((0.1, 0.4), (0.6, 0.2)),
+    ProbabilityPreservation(2.0, 0.1), NFoldComposition(0.1, 4), PureDP(0.5).group(2), GaussianDP(0.5).group(2),
+    ApproxDP(0.5, 0.01, bound_on="delta").group(2),
+]  # fmt: skip
+FULL = 1000
+
+
+def refuted(claim, hits_x, hits_y, likelier_on, runs_y=FULL):
+    result = AuditResult(
+        mechanism="m",
+        claim=claim,
+        pair=Pair(x="", y="", difference="", adjacency="", distance=1.0),
+        event=Intervals(((-math.inf, 0.5),)),
+        likelier_on=likelier_on,
+        counts=Counts(hits_x=hits_x, runs_x=FULL, hits_y=hits_y, runs_y=runs_y),
+        alpha=0.05,
+        p_value=0.01,
+        bound=claim.strength + 1e-3,
+        resolution=0.1,
+        power=0.95,
+        runs=FULL,
+        pilot_runs=0,
+        seed=1,
+    )
+    assert result.verdict is Verdict.REFUTED
+    return result
+
+
+hits = st.one_of(st.sampled_from([0, 1, FULL - 1, FULL]), st.integers(0, FULL))
+
+
+@given(st.sampled_from(CLAIMS), hits, hits, st.sampled_from("xy"), st.sampled_from([FULL, 1700]))
+@example(PureDP(1.0), FULL, 500, "x", FULL)
+@example(PureDP(1.0), 500, FULL, "y", FULL)
+@example(PureDP(1.0), FULL, 0, "x", 1700)
+@example(ApproxDP(1.0, 0.1), 200, 0, "x", FULL)
+@example(ApproxDP(1.0, 0.1, bound_on="delta"), FULL, 0, "x", FULL)
+@example(PureDP(1.0), 0, 0, "y", FULL)
+@settings(max_examples=600, deadline=None, derandomize=True)
+def test_no_sentence_contradicts_its_counts(claim, hits_x, hits_y, likelier_on, runs_y):
+    hits_y = runs_y if hits_y == FULL else hits_y
+    result = refuted(claim, hits_x, hits_y, likelier_on, runs_y)
+    on, runs, text = {"x": hits_x, "y": hits_y}, {"x": FULL, "y": runs_y}, str(result)
+    share = {side: on[side] / runs[side] for side in on}
+
+    reason = re.search(r"; (.*), so the point estimate is infinite", text)
+    assert (reason is not None) == math.isinf(result.estimate)
+    if reason is not None:
+        what, side = re.fullmatch(r"(the event|outputs outside the event) never occurred on ([xy])", reason[1]).groups()
+        assert on[side] == (0 if what == "the event" else runs[side])
+        # It is the reason: with one run in every set that was empty the estimate is finite.
+        less = {s: min(max(h, 1), runs[s] - 1) for s, h in on.items()}
+        assert math.isfinite(refuted(claim, less["x"], less["y"], likelier_on, runs_y).estimate)
+
+    words = result.event_in_words.removeprefix(str(result.event))
+    if match := re.fullmatch(r" occurred (once|[\d,]+ times) on ([xy]) and never on ([xy])", words):
+        assert on[match[2]] == (1 if match[1] == "once" else int(match[1].split()[0].replace(",", ""))) > 0
+        assert on[match[3]] == 0
+    elif match := re.fullmatch(r" is (\S+) times likelier on ([xy])", words):
+        other = "y" if match[2] == "x" else "x"
+        assert float(match[1]) == pytest.approx(share[match[2]] / share[other], rel=5.1e-3)
+        assert share[match[2]] > share[other] > 0
+    elif words == " is about as likely on x as on y":
+        assert share["x"] / share["y"] == pytest.approx(1.0, rel=1e-2)
+    else:
+        assert words == " never occurred"
+        assert hits_x == hits_y == 0
+
+    if outside := other_way(result):
+        found = re.fullmatch(
+            r"outputs outside the event (?:are (\S+) times likelier|occur only) on ([xy]): ([\d,]+) there, ([\d,]+) on "
+            r"([xy])", outside,
+        )  # fmt: skip
+        ratio, side, there, here, other = found.groups()
+        there, here = (int(n.replace(",", "")) for n in (there, here))
+        assert (there, here) == (runs[side] - on[side], runs[other] - on[other])
+        assert there / runs[side] > here / runs[other]
+        assert side != other == likelier_on
+        assert (
+            here == 0
+            if ratio is None
+            else float(ratio) == pytest.approx((there / runs[side]) / (here / runs[other]), rel=5.1e-3)
+        )
+
+
+@pytest.mark.parametrize(
+    ("claim", "hits_x", "hits_y", "likelier_on", "reason"),
+    [
+        (PureDP(1.0), 500, 0, "x", "the event never occurred on y"),
+        (PureDP(1.0), 0, 500, "y", "the event never occurred on x"),
+        (PureDP(1.0), FULL, 500, "x", "outputs outside the event never occurred on x"),
+        (PureDP(1.0), 500, FULL, "y", "outputs outside the event never occurred on y"),
+        (ApproxDP(1.0, 0.1), 50, 0, "x", None),  # delta allows it
+        (ApproxDP(1.0, 0.1), FULL, 950, "x", None),
+        (ApproxDP(1.0, 0.1, bound_on="delta"), 500, 0, "x", None),
+        (PrivacyProfile((0.5,), (0.1,)), FULL, 0, "x", None),
+        (TradeOffCurve((0.1,), (0.6,)), FULL, 0, "x", None),
+    ],
+)
+def test_the_set_that_was_empty_is_named_with_its_side(claim, hits_x, hits_y, likelier_on, reason):
+    text = str(refuted(claim, hits_x, hits_y, likelier_on))
+    if reason is None:
+        assert "point estimate" not in text
+    else:
+        assert text.endswith(f"; {reason}, so the point estimate is infinite")
+
+
+def test_where_no_set_is_empty_the_frequencies_are_the_reason():
+    """A claim whose family ends below what is seen."""
+
+    class Bounded(PureDP):
+        def _strength_of(self, p, p_complement, q, q_complement):
+            found = PureDP._strength_of(self, p, p_complement, q, q_complement)
+            return np.where(found > 2.0, math.inf, found)
+
+    assert str(refuted(Bounded(1.0), 900, 10, "x")).endswith(
+        "; no epsilon allows the observed frequencies, so the point estimate is infinite"
+    )
