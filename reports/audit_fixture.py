@@ -140,7 +140,8 @@ class DPAudit:
             pytest.fail(refusal)
         if isinstance(result, EquivalenceResult):
             if not result.is_shown:
-                pytest.fail(f"{result}\n  seed {result.seed}")
+                self._session.failed[label] = f"{result}\n  seed {result.seed}"
+                pytest.fail(self._session.failed[label])
             return result
         case = Case(label, self._name, function, None, None, whole, None)
         self._conclude(Entry(name=label, result=result), case)
