@@ -1,7 +1,8 @@
 """Two records of the same audits: what has changed between them, beyond sampling error.
 
 Bounds wander with the event that an audit happened to choose and with the draw, so they are not compared. The event
-that was recorded is counted again in new runs, and an exact test says whether its probabilities have moved.
+that was recorded is counted again in new runs, and an exact test says whether its probabilities have moved. The test
+needs independent runs, so counts from the same random numbers get no p-value.
 
 Proof: docs/proofs/multiplicity.md
 """
@@ -39,7 +40,7 @@ class Comparison:
         What else a reader should know.
     p_value : float, optional
         Of "the event has the same probabilities, and outputs the same forms", adjusted for all that was looked at;
-        None where no counts were compared.
+        None where no counts of independent runs were compared.
     """
 
     name: str
@@ -59,7 +60,9 @@ def compare(
 ) -> tuple[Comparison, ...]:
     """Every audit of two records, those of the first one first.
 
-    An audit of a mechanism that has not changed is called changed with probability at most `alpha`.
+    The counts of a mechanism that has not changed are called different with probability at most `alpha`. Differing
+    counts from one stream of random numbers have no p-value; they are named as a change, with the way to compare them.
+    Settings and verdicts are compared as they are.
 
     Parameters
     ----------
@@ -87,12 +90,9 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
         if _is_another_pair(was, now):
             notes.append("the search found another pair of datasets, so counts are not compared")
         else:
-            moved, p_value = _moved(before, after, alpha)
+            moved, same, p_value = _moved(before, after, alpha)
             changes += moved
-            if p_value is None:
-                changes.append(
-                    "nothing to compare: the event was not counted in runs of its own, as pytest --dp-audit-save has it"
-                )
+            notes += same
     elif isinstance(was, StatementResult) and isinstance(now, StatementResult):
         changes += _statement_changed(was, now)
     else:
@@ -164,12 +164,16 @@ def _statement_changed(was: StatementResult, now: StatementResult) -> list[str]:
     return changes
 
 
-def _moved(before: Entry, after: Entry, alpha: float) -> tuple[list[str], float | None]:
-    """What of the event's probabilities and of the forms of outputs has moved, in words, and the p-value of it all."""
+def _moved(before: Entry, after: Entry, alpha: float) -> tuple[list[str], list[str], float | None]:
+    """What of the event's probabilities and of the forms of outputs has moved, notes, and the p-value of it all."""
     pairs = [(old, new) for old in before.recounts for new in after.recounts if old.event == new.event]
     if not pairs:
-        return [], None
-    tests = _tests(*pairs[0])
+        counted = "nothing to compare: the event was not counted in runs of its own, as pytest --dp-audit-save has it"
+        return [counted], [], None
+    independent = [(old, new) for old, new in pairs if new.is_independent_of(old)]
+    if not independent:
+        return *_on_the_same_numbers(*pairs[0]), None
+    tests = _tests(*independent[0])
     adjusted = holm([change_p_value(*now, *was) for _, now, was in tests])
     moved = [
         f"Pr[{what}] was {was[0] / was[1]:.4g} ({was[0]:,} of {was[1]:,}) and is {now[0] / now[1]:.4g} ({now[0]:,} of "
@@ -177,7 +181,23 @@ def _moved(before: Entry, after: Entry, alpha: float) -> tuple[list[str], float 
         for (what, now, was), p in zip(tests, adjusted, strict=True)
         if p <= alpha
     ]
-    return moved, float(adjusted.min())
+    return moved, [], float(adjusted.min())
+
+
+def _on_the_same_numbers(old: Recount, new: Recount) -> tuple[list[str], list[str]]:
+    """Changes and notes for two counts from one stream: without a test, the same or not to be compared."""
+    source = "random numbers that may be the same (neither file names them)"
+    if new.seed is not None:
+        source = f"the same random numbers (seed {new.seed}, {new.stream})"
+    differing = [
+        f"Pr[{what}] was {was[0]:,} of {was[1]:,} and is {now[0]:,} of {now[1]:,}"
+        for what, now, was in _tests(old, new)
+        if now != was
+    ]
+    if not differing:
+        return [], [f"no p-value: both counts are the same, and from {source}"]
+    reason = f"no p-value: both counts are from {source}; save one of them anew under another name"
+    return [f"{'; '.join(differing)}. {reason} (pytest --dp-audit-save=NAME)"], []
 
 
 def _tests(old: Recount, new: Recount) -> list[tuple[str, tuple[int, int], tuple[int, int]]]:

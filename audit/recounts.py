@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import enum
+import hashlib
 import math
 import numbers
 from collections import Counter
@@ -40,12 +41,22 @@ class Recount:
         What kinds of outputs came, such as "number", "None" or "raises ValueError", and how often on x and on y.
     looked_at : int
         Runs on each dataset whose forms were noted.
+    seed : int or None
+        None where a file does not say.
+    stream : str
+        What the runs were for, such as "baseline main". Runs of other seeds or other streams are independent of these.
     """
 
     event: Event | None
     counts: Counts | None
     forms: tuple[tuple[str, int, int], ...]
     looked_at: int
+    seed: int | None = None
+    stream: str = ""
+
+    def is_independent_of(self, other: Recount) -> bool:
+        """Whether the random numbers were others; false where neither says which they were."""
+        return (self.seed, self.stream) != (other.seed, other.stream)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,18 +101,24 @@ def recount(
     y: Any,
     event: Event | None,
     *,
+    stream: str,
     runs: int = 100_000,
     seed: int | None = 0,
     jobs: int | None = None,
 ) -> Recount:
     """Counts an event in fresh runs of a mechanism on x and on y, and the forms of its outputs.
 
+    The runs are independent of those of an audit with the same seed, and of those of every other stream.
+
     Parameters
     ----------
     mechanism, x, y, seed, jobs
-        As in `check`. The runs are others than those of an audit with the same seed.
+        As in `check`.
     event : Event or None
         Such as the one that an audit chose.
+    stream : str
+        What the runs are for. Two recounts to be compared need two streams: with the same random numbers the counts of
+        two versions of a mechanism depend on each other.
     runs : int
         On each dataset.
 
@@ -110,21 +127,23 @@ def recount(
     >>> from dpaudit.audit.events import Intervals
     >>> def noisy(answer, size, rng):
     ...     return answer + rng.laplace(size=size)
-    >>> again = recount(noisy, 1.0, 0.0, Intervals(((1.0, math.inf),)), runs=10_000)
+    >>> again = recount(noisy, 1.0, 0.0, Intervals(((1.0, math.inf),)), stream="before", runs=10_000)
     >>> 4_800 < again.counts.hits_x < 5_200, again.forms
     (True, (('number', 10000, 10000),))
     """
     if not (event is None or isinstance(event, Event)):
         raise OptionError(f"event={event!r} is no event; use one that an audit chose.", event=event)
     sampler, runs, jobs = as_sampler(mechanism, None), check_runs(runs), check_jobs(jobs)
-    own = int(np.random.SeedSequence(check_seed(seed), spawn_key=(5,)).generate_state(1, np.uint64)[0])
-    plan = plan_blocks(sampler, x, y, own, jobs)
+    if not isinstance(stream, str) or not stream:
+        raise OptionError(f"stream={stream!r} names no stream; use a text, such as 'before'.", stream=stream)
+    seed = check_seed(seed)
+    plan = plan_blocks(sampler, x, y, _own_seed(seed, stream), jobs)
     looked_at = min(runs, _LOOKED_AT)
     blocks_x, blocks_y = draw_checked(plan, looked_at)
     forms = [_forms(side) for side in merge(blocks_x, blocks_y)]
     seen = tuple((form, forms[0][form], forms[1][form]) for form in sorted(forms[0] | forms[1]))
     if event is None:
-        return Recount(event=None, counts=None, forms=seen, looked_at=looked_at)
+        return Recount(event=None, counts=None, forms=seen, looked_at=looked_at, seed=seed, stream=stream)
     main_x, main_y = count_hits(plan, event, shapes_of(plan, blocks_x, blocks_y), runs)
     counts = Counts(
         hits_x=int(main_x.hits.sum()),
@@ -132,7 +151,13 @@ def recount(
         hits_y=int(main_y.hits.sum()),
         runs_y=int(main_y.sizes.sum()),
     )
-    return Recount(event=event, counts=counts, forms=seen, looked_at=looked_at)
+    return Recount(event=event, counts=counts, forms=seen, looked_at=looked_at, seed=seed, stream=stream)
+
+
+def _own_seed(seed: int, stream: str) -> int:
+    """The root of a stream's seeds: of a seed and a text, and no other's."""
+    text = int.from_bytes(hashlib.sha256(stream.encode()).digest(), "big")
+    return int(np.random.SeedSequence((seed, text), spawn_key=(5,)).generate_state(1, np.uint64)[0])
 
 
 def _forms(outputs: Outputs) -> Counter[str]:

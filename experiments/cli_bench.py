@@ -152,7 +152,7 @@ def bench_detection(
 def bench_regression(
     table: Annotated[
         list[str] | None,
-        typer.Option(help="sessions, planted or calibration; all by default.", show_default=False),
+        typer.Option(help="sessions, planted, calibration or baselines; all by default.", show_default=False),
     ] = None,
     only: Rows = None,
     quick: Annotated[
@@ -167,7 +167,7 @@ def bench_regression(
         Path | None, typer.Option(help="Folder for regression.md and regression.json.", show_default=False)
     ] = None,
 ) -> None:
-    """Regression testing: red sessions over correct mechanisms, planted bugs in tests, checks of the noise.
+    """Regression testing: red sessions over correct mechanisms, planted bugs in tests, checks of noise, baselines.
 
     Rows are written as they are finished, and replace those of the same name in the folder. Exit status 1 if a target
     is missed.

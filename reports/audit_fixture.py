@@ -20,6 +20,7 @@ from ..audit.claims import Claim
 from ..audit.comparison import compare
 from ..audit.equivalence_result import EquivalenceResult
 from ..audit.errors import OptionError
+from ..audit.events import Event
 from ..audit.group import ClaimAtDistance
 from ..audit.options import LEAST_RUNS
 from ..audit.records import Entry, Suite, is_storable
@@ -29,7 +30,7 @@ from ..audit.statements import StatementResult
 from ..audit.verdicts import AuditResult, Verdict
 from .audit_failure import Case, change_message, failure_message, repetition
 from .audit_script import ScriptError, script
-from .audit_session import AuditSession
+from .audit_session import AuditSession, compared_with, saved_as
 
 _OWN = ("audits", "accepted", "until", "up_to")  # options of the marker that are no options of check
 
@@ -139,7 +140,8 @@ class DPAudit:
             pytest.fail(refusal)
         if isinstance(result, EquivalenceResult):
             if not result.is_shown:
-                pytest.fail(f"{result}\n  seed {result.seed}")
+                self._session.failed[label] = f"{result}\n  seed {result.seed}"
+                pytest.fail(self._session.failed[label])
             return result
         case = Case(label, self._name, function, None, None, whole, None)
         self._conclude(Entry(name=label, result=result), case)
@@ -167,17 +169,24 @@ class DPAudit:
     def _recounts(
         self, mechanism: Any, x: Any, y: Any, result: AuditResult, options: Mapping[str, Any], label: str
     ) -> tuple[Recount, ...]:
-        """The event counted again where a baseline is saved, and the baseline's event where one is compared with."""
-        events = [result.event if is_storable(result.event) else None] if self._session.save else []
+        """The baseline's event counted again where one is compared with, and this audit's where one is saved.
+
+        Each in a stream that nothing else draws from: with the same random numbers a baseline and what is compared with
+        it would depend on each other. The last event of a baseline is the one that was counted to be its own.
+        """
+        wanted = list[tuple[Event | None, str]]()
         before = self._session.baseline().get(label)
-        if before is not None:
-            events = [one.event for one in before.recounts[:1]] + events
+        if self._session.compare and before is not None:
+            wanted += [(one.event, compared_with(self._session.compare)) for one in before.recounts[-1:]]
+        if self._session.save:
+            event = result.event if is_storable(result.event) else None
+            wanted.append((event, saved_as(self._session.save)))
         runs = options.get("runs") or max(result.runs, self._session.settings.runs)
         if result.stopped in ("time", "request"):
             runs = max(result.runs, LEAST_RUNS)
         return tuple(
-            recount(mechanism, x, y, event, runs=runs, seed=options["seed"], jobs=options.get("jobs"))
-            for event in dict.fromkeys(events)
+            recount(mechanism, x, y, event, stream=stream, runs=runs, seed=options["seed"], jobs=options.get("jobs"))
+            for event, stream in wanted
         )
 
     def _conclude(self, entry: Entry, case: Case) -> None:
@@ -211,7 +220,7 @@ class DPAudit:
         elif isinstance(entry.result, StatementResult):
             how = "by intervals"
         else:
-            how = "by claims and settings only (another pair of datasets)"
+            how = "by claims and settings only"
         self._session.compared[entry.name] = how
         return [change_message(found, str(self._session.compare))] if found.has_changed else []
 

@@ -350,6 +350,16 @@ def _for_a_baseline(result: AuditResult | StatementResult) -> AuditResult | Stat
     return replace(result, environment={})
 
 
+def saved_as(name: str) -> str:
+    """The stream of random numbers of what is saved as a baseline."""
+    return f"baseline {name}"
+
+
+def compared_with(name: str) -> str:
+    """The stream of random numbers of what is compared with a baseline."""
+    return f"comparison with {name}"
+
+
 def owner(name: str) -> str:
     """The test that an audit of this name belongs to."""
     test, mark, number = name.rpartition(" #")

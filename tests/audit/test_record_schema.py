@@ -58,7 +58,10 @@ SERIES = Series(
 )  # fmt: skip
 BITS = LowBits(Scored(LowestBit(Number()), Intervals(((-INF, -53.0),))), "x", COUNTS, 9.5, "epsilon")
 CELLS = CellCounts(names=("a", "b"), hits_x=(3, 1), hits_y=(1, 3), alpha=0.005, n_known=1, scope="cells")
-RECOUNT = Recount(event=RESULT.event, counts=COUNTS, forms=(("number", 10, 9), ("None", 0, 1)), looked_at=10)
+RECOUNT = Recount(
+    event=RESULT.event, counts=COUNTS, forms=(("number", 10, 9), ("None", 0, 1)), looked_at=10, seed=2**63,
+    stream="baseline main",
+)  # fmt: skip
 ENTRY = Entry(
     name="é", result=dataclasses.replace(RESULT, findings=(Finding(HealthCheck.UNSTEADY_HITS, "odd"),), low_bits=BITS),
     expected=Verdict.REFUTED, exact=INF, note="n", experiment="laplace",

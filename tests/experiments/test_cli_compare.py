@@ -16,12 +16,13 @@ from dpaudit.experiments.cli import main
 EVENT = Intervals(((1.0, math.inf),))
 
 
-def entry(scale):
+def entry(scale, stream="after"):
     def noisy(answer, size, rng):
         return answer + rng.laplace(scale=scale, size=size)
 
     result = check(noisy, 1.0, 0.0, claim=PureDP(1.0), runs=5_000, alpha=1e-5, name="noisy [bold]")
-    return Entry(name="tests/test_it.py::test_noisy", result=result, recounts=(recount(noisy, 1.0, 0.0, EVENT),))
+    again = recount(noisy, 1.0, 0.0, EVENT, stream=stream)
+    return Entry(name="tests/test_it.py::test_noisy", result=result, recounts=(again,))
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def compared(tmp_path, monkeypatch, capsys):
     return call
 
 
-ONE = entry(1.0)
+ONE = entry(1.0, "before")
 
 
 def test_the_same_is_the_same(compared):
@@ -48,6 +49,16 @@ def test_the_same_is_the_same(compared):
     assert code == 0
     assert "1 audit, 0 changed" in shown
     assert "5,000 runs" in shown
+    assert "no p-value: both counts are the same, and from" in shown
+    code, shown, _ = compared([ONE], [entry(1.0)])
+    assert (code, "1 audit, 0 changed" in shown, "random numbers" in shown) == (0, True, False)  # false alarm: 1e-5
+
+
+def test_two_versions_saved_under_one_name(compared):
+    code, shown, _ = compared([ONE], [entry(1.01, "before")])
+    assert code == 1
+    assert "save one of them anew" in shown
+    assert "(pytest --dp-audit-save=NAME)" in shown
 
 
 def test_other_noise_and_what_is_missing(compared):

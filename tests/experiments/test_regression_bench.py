@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+import dataclasses
 
+import pytest
+from scipy.stats import binom
+
+from dpaudit import check_same_distribution
 from dpaudit.experiments.cli import main
+from dpaudit.experiments.inference_effort import Effort, seeds_of
 from dpaudit.experiments.regression_bench import REGRESSION
 from dpaudit.experiments.regression_cases import BUGS, bugs, right
+from dpaudit.experiments.regression_rewrites import _REWRITES, _cells, _p_values, _tasks
 from dpaudit.experiments.regression_sessions import _session
 
 
@@ -28,7 +34,43 @@ def test_a_session_says_what_its_audits_found():
     assert (status, found.runs) == (0, 1_000)
 
 
-@pytest.mark.parametrize("rows", [("1e-05", "scale-epsilon", "Laplace, 2% less", "Laplace, right")])
+@pytest.mark.parametrize("name", _REWRITES)
+def test_a_rewrite_keeps_the_law(name):
+    """On both datasets; false alarm 1e-6 for each."""
+    for answer in (1.0, 0.0):
+        result = check_same_distribution(*_REWRITES[name], answer, runs=50_000, alpha=5e-7, bits=False, jobs=1)
+        assert not result.is_refuted
+        assert not result.findings
+
+
+def test_one_stream_makes_counts_depend_on_each_other():
+    """Too often changed, or never at all: numpy's Laplace law is the inverse distribution of one uniform number.
+
+    With two streams the coin is called changed at .05 by chance, false alarm of this test: 1e-6.
+    """
+    one, two = (sum(p <= 0.05 for p in _p_values("coin, r >= 1 - p", is_one, range(600))) for is_one in (True, False))
+    assert two <= binom.isf(1e-6, 600, 0.05) < one
+    assert set(_p_values("Laplace, by inverse distribution", True, range(20))) == {1.0}
+
+
+def test_the_target_of_baselines_sees_what_one_stream_does():
+    """The figures are those of 2,000 rewrites with one stream, and with two."""
+    for refuted, is_met in (([148, 52, 10, 0], False), ([70, 10, 1, 0], True), ([70, 10, 1, 2], False)):
+        _, (target,) = _cells("coin, r >= 1 - p", False, 2_000, refuted)
+        assert target.is_met is is_met
+
+
+def test_a_row_of_baselines_that_was_cut_goes_on():
+    effort = Effort(is_quick=True, only=frozenset(["coin, r >= 1 - p"]))
+    (whole,) = next(iter(_tasks(effort))).measure(None)
+    cut = dataclasses.replace(whole, cells=_cells("coin, r >= 1 - p", False, 150, [0, 0, 0, 0])[0])
+    *_, resumed = next(iter(_tasks(effort))).measure(cut)
+    last = _p_values("coin, r >= 1 - p", False, seeds_of(18, list(_REWRITES).index("coin, r >= 1 - p"), 150, 50))
+    assert (resumed.cells["repetitions"], whole.cells["repetitions"]) == (200, 200)
+    assert resumed.cells["changed at 0.05"] == sum(p <= 0.05 for p in last)
+
+
+@pytest.mark.parametrize("rows", [("1e-05", "scale-epsilon", "Laplace, 2% less", "Laplace, right", "coin, r >= 1 - p")])
 def test_the_quick_form(rows, capsys, monkeypatch):
     options = [part for row in rows for part in ("--only", row)]
     monkeypatch.setattr(

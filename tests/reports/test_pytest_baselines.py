@@ -7,6 +7,7 @@ import json
 import pytest
 
 from dpaudit import load
+from dpaudit.audit.comparison import compare
 
 from .test_pytest_plugin import MECHANISMS, ONE_OF_EACH, _loaded, project, run, text_of
 
@@ -49,6 +50,51 @@ def test_what_has_not_changed_passes(project):
     before = baseline(project).read_bytes()
     run(project, "--dp-audit-save=main")
     assert baseline(project).read_bytes() == before  # nothing in it but what matters
+
+
+def streams(project, name="main"):
+    (first, *_) = load(baseline(project, name)).entries
+    return [one.stream for one in first.recounts]
+
+
+def test_code_rewritten_with_the_same_law_passes(project):
+    """Noise subtracted instead of added, from independent random numbers; a false alarm has probability 3e-5."""
+    project.makepyfile(THREE)
+    run(project, "--dp-audit-save=main")
+    project.makepyfile(mechanisms=MECHANISMS.replace("+ rng", "- rng"))
+    result = run(project, "--dp-audit-compare=main")
+    result.assert_outcomes(passed=2)
+    assert "compared with main: 3 by counts" in text_of(result)
+
+
+def test_what_is_saved_and_what_is_compared_have_streams_of_their_own(project):
+    """Where a session does both it counts twice, and files of either can be compared with each other."""
+    project.makepyfile(THREE)
+    run(project, "--dp-audit-save=main")
+    assert streams(project) == ["baseline main"]
+    first = load(baseline(project))
+    assert {one.p_value for one in compare(first, first)} == {None}
+    # A baseline that is renewed while it is compared with is compared by the counts that are its own.
+    for name in ("branch", "main", "main"):
+        run(project, "--dp-audit-compare=main", f"--dp-audit-save={name}").assert_outcomes(passed=2)
+        assert streams(project, name) == ["comparison with main", f"baseline {name}"]
+        found = compare(first, load(baseline(project, name)))
+        assert [(one.has_changed, one.p_value is None) for one in found] == 3 * [(False, False)]
+
+
+def test_a_baseline_of_the_same_random_numbers_is_no_pass(project):
+    """Results of a comparison that were put in place of the baseline: other code gives other counts."""
+    project.makepyfile(THREE)
+    run(project, "--dp-audit-save=main")
+    run(project, "--dp-audit-compare=main", f"--dp-audit-report={project.path / 'now.json'}")
+    (project.path / "now.json").replace(baseline(project))
+    result = run(project, "--dp-audit-compare=main")
+    result.assert_outcomes(passed=2)
+    assert "compared with main: 3 by claims and settings only" in text_of(result)
+    project.makepyfile(mechanisms=MECHANISMS.replace("+ rng", "- rng"))
+    result = run(project, "--dp-audit-compare=main")
+    result.assert_outcomes(failed=2)
+    assert "save one of them anew under another name" in text_of(result)
 
 
 def test_other_noise_fails_with_the_counts(project):

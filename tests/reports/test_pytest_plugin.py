@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -219,6 +220,34 @@ def test_a_session_above_its_budget_is_refused(project):
     assert "with probability 0.02, above the budget of 0.01" in text_of(result)
     assert "--dp-audit-budget=0.02" in text_of(result)
     run(project, "--dp-audit-alpha=0.01", "--dp-audit-budget=0.02").assert_outcomes(passed=1, failed=1)
+
+
+def test_what_has_a_budget_of_its_own(project):
+    """A session with its workers; shards are sessions, so that each needs its part of the whole."""
+    budget = "--dp-audit-budget=2e-5"
+    project.makepyfile(ONE_OF_EACH, test_more=ONE_OF_EACH.replace("bad(", "fine(").replace("bad,", "good,"))
+    refused = project.runpytest_subprocess("-n", "2", budget)
+    refused.assert_outcomes(errors=4)
+    assert "the audits of 4 tests may raise a false alarm with probability 4e-05, above the budget" in text_of(refused)
+    assert "2e-05 in all, of a budget of 2e-05" in text_of(run(project, budget, "test_more.py"))
+    assert "2e-05 in all, of a budget of 2e-05" in text_of(run(project, budget, "--ignore=test_more.py"))
+    assert run(project, "--dp-audit-budget=1e-5", "test_more.py").ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_the_nightly_run_of_the_page_works(project):
+    """As it is written there, with fewer runs; and every option that the page names is one."""
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "pytest.md"
+    text, known = page.read_text(encoding="utf-8"), text_of(run(project, "--help"))
+    assert {option for option in re.findall(r"--dp-audit-[a-z]+", text) if f"{option}=" not in known} == set()
+    (nightly,) = re.findall(r"- run: pytest (.*)", text)
+    assert "--dp-audit-seed=random" in nightly
+    project.makepyfile(ONE_OF_EACH)
+    result = run(project, *nightly.split())
+    result.assert_outcomes(passed=1, failed=1)
+    assert "2 tests with 2 audits × alpha 1e-07 = 2e-07 in all, of a budget of 2.7e-05" in text_of(result)
+    assert re.search(r"dp_audit: seed \d+ \(--dp-audit-seed=\d+ repeats the draws\)", text_of(result))
+    assert re.search(r"repeat     pytest .*--dp-audit-seed=\d+", text_of(result))
+    assert (project.path / "audits.html").exists()
 
 
 def test_audits_that_no_test_has_announced_take_what_is_left(project):

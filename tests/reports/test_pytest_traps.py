@@ -87,23 +87,73 @@ def test_what_was_compared_is_said(project):
     assert "3 tests with 3 audits × alpha 2e-05 = 6e-05 in all, of a budget of 0.01 (each is compared as well)" in text
 
 
+RUN_TWICE = """
+from _pytest.runner import runtestprotocol
+
+def pytest_runtest_protocol(item, nextitem):
+    for _ in range(2):
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    return True
+"""
+AGAIN = "found earlier in this session: a rerun changes nothing"
+
+
 def test_a_rerun_is_no_second_chance(project):
     project.makepyfile(ONE_OF_EACH)
-    project.makeconftest(
-        """
-        from _pytest.runner import runtestprotocol
-
-        def pytest_runtest_protocol(item, nextitem):
-            for _ in range(2):
-                reports = runtestprotocol(item, nextitem=nextitem, log=False)
-            for report in reports:
-                item.ihook.pytest_runtest_logreport(report=report)
-            return True
-        """
-    )
+    project.makeconftest(RUN_TWICE)
     result = run(project)
     result.assert_outcomes(passed=1, failed=1)
-    assert "found earlier in this session: a rerun changes nothing" in text_of(result)
+    assert AGAIN in text_of(result)
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [("bad", "DIFFERENT: total variation distance at least"), ("few", "INCONCLUSIVE")],
+)
+def test_nor_is_it_where_two_versions_were_not_shown_to_be_equivalent(project, first, said):
+    """The second run has versions that are the same, and enough runs: it would pass if it were made."""
+    project.makepyfile(
+        f"""
+        from mechanisms import *
+        from dpaudit import check_equivalence
+
+        CALLS = []
+
+        def test_versions(dp_audit):
+            CALLS.append("{first}" if not CALLS else "good")
+            new, runs = (bad if CALLS[-1] == "bad" else good), (200 if CALLS[-1] == "few" else 20_000)
+            dp_audit.check(check_equivalence, good, new, X, margin=0.2, runs=runs)
+
+        def test_the_second_run_alone(dp_audit):
+            dp_audit.check(check_equivalence, good, good, X, margin=0.2, runs=20_000)
+        """
+    )
+    project.makeconftest(RUN_TWICE)
+    result = run(project, "--dp-audit-budget=0.1")
+    result.assert_outcomes(passed=1, failed=1)
+    assert AGAIN in text_of(result)
+    assert said in text_of(result)
+
+
+def test_a_check_that_passed_may_be_made_again(project):
+    """A rerun because of something else: the same draws, the same result."""
+    project.makepyfile(
+        """
+        from mechanisms import *
+        from dpaudit import check_equivalence
+
+        CALLS = []
+
+        def test_versions(dp_audit):
+            dp_audit.check(check_equivalence, good, good, X, margin=0.2, runs=20_000)
+            CALLS.append(1)
+            assert len(CALLS) == 2
+        """
+    )
+    project.makeconftest(RUN_TWICE)
+    run(project).assert_outcomes(passed=1)
 
 
 def test_a_test_without_an_audit_is_no_pass(project):

@@ -95,8 +95,9 @@ STATEMENT = StatementResult(
     environment={"repeat": "pytest 'test_it.py::test_slope'"},
 )  # fmt: skip
 AGAIN = Recount(
-    event=HALF_LINE, counts=Counts(hits_x=10, runs_x=100, hits_y=4, runs_y=100), forms=(("number", 9, 9),), looked_at=9
-)
+    event=HALF_LINE, counts=Counts(hits_x=10, runs_x=100, hits_y=4, runs_y=100), forms=(("number", 9, 9),), looked_at=9,
+    seed=3, stream="baseline main",
+)  # fmt: skip
 ENTRIES = (
     Entry(name="count", result=REFUTED, expected=Verdict.REFUTED, exact=1.25, note="Why.", experiment="E1"),
     Entry(name="stopped", result=STOPPED, accepted=Accepted(reason="known", until="2027-01-01", up_to=2.0)),
