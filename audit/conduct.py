@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 
+from .batches import late_batches
 from .bit_warning import look_at_bits
 from .cells import learn_cells
 from .conclusion import Settings, conclude
@@ -19,7 +20,7 @@ from .outputs import merge
 from .pilot import pilot_notes, run_pilot
 from .provenance import versions
 from .sampling import Plan, count_hits, shapes_of
-from .sequential import Look, late_batches, run_sequentially
+from .sequential import Look, run_sequentially
 from .sketches import sketch
 from .verdicts import CELL_SHARE, AuditResult
 
