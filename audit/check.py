@@ -114,7 +114,7 @@ def check(
         claim holds, the smallest excess found is about 1.4 times that of a fixed number of runs.
     seconds : float, optional
         Time that a sequential audit may take: its last batch is cut to what fits. At least 48 runs on each dataset are
-        made in any case.
+        made in any case, and a batch that a `store` has as begun is completed.
     cells : int
         Number of cells of outputs to count besides, 0 for none, such as 32: the result then has the ratio of each cell,
         the privacy profile and the trade-off curve with a band. They take a tenth of alpha. Not for sequential audits.
@@ -140,8 +140,10 @@ def check(
         Time that a block of runs may take; a mechanism that hangs in one is an error. A block is a megabyte of outputs,
         or 1,024 runs of a function of a single run.
     store : path, Store or StorePart, optional
-        Folder, or an open store, that keeps what is drawn: an audit that was stopped, by a crash too, goes on from it
-        and ends with the result that it would have had. Any other audit of the same name is refused.
+        Folder, or an open store, that keeps what is drawn: an audit that was stopped, by a crash too, goes on from it.
+        Without a time limit it ends with the result of an audit that was never stopped. With `seconds` later batches
+        have other sizes, nothing that was kept is drawn again, and `alpha` holds over all sessions together. Any other
+        audit of the same name is refused.
 
     Returns
     -------
@@ -200,6 +202,8 @@ def check(
             wanted = drawn_from | arrangements(plan, settings, runs, cells, sequential=sequential)
             plan = replace(plan, memory=kept.section(sampler.name, wanted))
         result = _checked(plan, settings, runs, until, cells, ignored, progress, on_look, sequential=sequential)
+        if plan.memory is not None:
+            plan.memory.save()  # what a result rests on is not drawn again after it was seen
     findings = (*snapshot.examine(ignored), *result.findings)
     notes = (*result.notes, _STATE) if plan.is_stateful and not sampler.is_block else result.notes
     result = replace(result, findings=findings, notes=notes, ignored=tuple(sorted(one.value for one in ignored)))

@@ -17,6 +17,7 @@ from typing import Any, overload
 
 from scipy.special import ndtri
 
+from .batches import late_batches
 from .bits import Bits
 from .cells import OutcomeCells, learn_cells
 from .check import check
@@ -39,7 +40,6 @@ from .pilot import draw_checked, pilot_notes, pilot_runs
 from .provenance import versions as library_versions
 from .rounding import rounded_down
 from .sampling import count_hits, plan_blocks, shapes_of
-from .sequential import late_batches
 from .two_versions import TwoVersions
 from .verdicts import AuditResult, Pair, Verdict
 

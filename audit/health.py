@@ -27,6 +27,9 @@ from .sampling import BlockCounts
 FALSE_ALARM = 1e-8
 """Of each single check, on one side or on both."""
 
+ANY_FALSE_ALARM = 1e-6
+"""Of all checks of an audit together, at most: fifteen, on a pilot of either of two lengths."""
+
 _TALLIED = 20_000  # pilot runs looked at for the likeliest outcome
 _NORMAL_VARIANCE = 400
 

@@ -36,11 +36,33 @@ _TASKS, _BLOCKS_OF_MANY, _MOST_TASKS = 256, 64, 4096
 
 
 class Memory(Protocol):
-    """Keeps what tasks gave, under their keys, for an audit that is resumed; `store.Section` is one."""
+    """Keeps what tasks gave, under their keys, for an audit that is resumed; `store.Section` is one.
+
+    What was kept first is never lost before what was kept later; after `save` all of it is safe.
+    """
 
     def recall(self, key: str) -> Any: ...
 
     def keep(self, key: str, value: Any) -> Any: ...
+
+    def save(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPart:
+    """A memory whose keys are no others': of runs that are not those of the audit."""
+
+    memory: Memory
+    name: str
+
+    def recall(self, key: str) -> Any:
+        return self.memory.recall(f"{self.name}: {key}")
+
+    def keep(self, key: str, value: Any) -> Any:
+        return self.memory.keep(f"{self.name}: {key}", value)
+
+    def save(self) -> None:
+        self.memory.save()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,15 @@ Proof: docs/proofs/wealth.md
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Literal
 
 import numpy as np
 
+from .batches import FIRST, LEAST, Begun, Clock, keep_begun, next_size, recall_begun
 from .claims import Claim
 from .distinguishers import Choice, Direction, choose_event_each_way
 from .events import Event
@@ -28,7 +29,6 @@ from .pilot import check_blocks, refuse_if_all_raised
 from .sampling import BlockCounts, Plan, count_pairs, draw_pilot, no_blocks, shapes_of
 from .tasks import Events, joint_counts
 
-_FIRST, _GROWTH = 32, 1.2  # runs of the first batch, and by how much the total grows from look to look
 # Runs on each side that are kept to learn events from: so many, and of numbers so many numbers. An event that was
 # learned from too few stays to the end.
 _KEPT, _KEPT_NUMBERS = 200_000, 1 << 20
@@ -94,29 +94,6 @@ class Course:
     main_y: BlockCounts
 
 
-def batch_sizes(runs: int) -> list[int]:
-    """Runs of each batch of an audit of at most `runs`: 32, then a fifth of all before, the last one cut.
-
-    Examples
-    --------
-    >>> batch_sizes(100)
-    [32, 16, 16, 16, 16, 4]
-    """
-    sizes, total = [], 0
-    while total < runs:
-        size = min(max(int((_GROWTH - 1) * total), _FIRST if total == 0 else _FIRST // 2), runs - total)
-        sizes.append(size)
-        total += size
-    return sizes
-
-
-def late_batches(runs: int, learned: float = 0.0) -> list[int]:
-    """Batches that count for the power: all but those in the first twentieth, or before the event was `learned`."""
-    totals = np.cumsum(batch_sizes(runs))
-    sizes = zip(batch_sizes(runs), totals, strict=True)
-    return [size for size, total in sizes if total > runs / 20 and total - size >= learned]
-
-
 def next_learning(runs: float) -> float:
     """When events are learned at the latest after so many runs."""
     return runs * (_RARELY if runs > _MANY else _OFTEN)
@@ -152,7 +129,8 @@ def run_sequentially(
 
     `enough` is asked after every batch, with the event in play and its hits so far. With a time limit the last batch is
     cut to what is left at the pace of the one before. Sizes so depend on the past alone, as a bet has to, and an audit
-    of as many runs without a time limit is the same.
+    of as many runs without a time limit is the same. Batches that the plan's memory has are completed with the sizes
+    that they were begun with, whatever `runs`, `enough` and the time; only a refutation or the caller stops before.
 
     Raises
     ------
@@ -169,7 +147,8 @@ def run_sequentially(
     looks: list[Look] = []
     done = n_blocks = learned = 0
     most = _KEPT
-    pace = pace_before = 0.0
+    clock = Clock(until)
+    begun: Begun | None = None
     has_checked = False
     stopped: Stop = "runs"
 
@@ -178,11 +157,18 @@ def run_sequentially(
         counts = _recounted(choice.event, kept_x, kept_y, main[int(choice.likelier_on == "y")], choice.likelier_on)
         return choice, counts
 
-    for planned in batch_sizes(runs):
+    for number in count():
         batch_started = time.perf_counter()
-        left = _runs_left(until, pace, pace_before) if done > _FIRST else planned
-        size = min(planned, max(left, _FIRST // 2))
-        batch = _spread(plan, size, pace)
+        planned = next_size(done, runs)
+        is_new, is_cut = begun is None, False
+        if begun is not None:
+            size, clock = begun.size, replace(clock, paces=begun.paces)
+        else:
+            size = min(planned, max(clock.runs_left(), LEAST)) if done > FIRST else planned
+            is_cut = size < planned
+            if number > 0:  # the first has the same size in every audit
+                keep_begun(plan.memory, number, size, clock)
+        batch = _spread(plan, size, clock.pace)
         if done < most:
             new_x, new_y = draw_pilot(batch, size, first_block=n_blocks)
             kept_x, kept_y = kept_x + new_x, kept_y + new_y
@@ -198,13 +184,19 @@ def run_sequentially(
             main = (main[0].followed_by(pairs[0]), main[1].followed_by(pairs[1]))
         done += size
         n_blocks += -(-size // batch.block)
-        pace, pace_before = (time.perf_counter() - batch_started) / size, pace
+        if is_new:
+            clock = clock.after(time.perf_counter() - batch_started, size)
+        if plan.memory is not None:
+            plan.memory.save()  # no run is drawn again after its look was seen
+        begun = recall_begun(plan.memory, number + 1, done)
         if progress is not None:
             progress(2 * size)
         looks.append(Look(done, state.bound, float(state.wealth.p_values()[decisive])))
-        is_asked = on_look is not None and on_look(looks[-1]) is True and done > _FIRST
-        is_cut = size < planned or (done > _FIRST and _runs_left(until, pace, pace_before) < _FIRST // 2)
-        is_last = done == runs or is_cut or is_asked or (enough is not None and done > _FIRST and enough(*in_play()))
+        is_asked = on_look is not None and on_look(looks[-1]) is True and done > FIRST
+        is_cut = is_cut or (done > FIRST and clock.runs_left() < LEAST)
+        is_last = is_asked or (
+            begun is None and (done >= runs or is_cut or (enough is not None and done > FIRST and enough(*in_play())))
+        )
         if not has_checked and (done >= _RAISING or is_last):
             refuse_if_all_raised(plan, *merge(kept_x, kept_y))
             has_checked = True
@@ -212,7 +204,7 @@ def run_sequentially(
             stopped = "refuted"
             break
         if is_last:
-            stopped = "runs" if done == runs else "request" if is_asked else "time" if is_cut else "runs"
+            stopped = "runs" if done >= runs else "request" if is_asked else "time" if is_cut else "runs"
             break
         growth = _RARELY if learned > _MANY else _OFTEN
         if learned < most and done >= min(growth * learned, most):
@@ -224,7 +216,7 @@ def run_sequentially(
         stopped=stopped,
         choice=choice,
         counts=counts,
-        learned_from=min(_FIRST, done),
+        learned_from=min(FIRST, done),
         blocks_x=kept_x,
         blocks_y=kept_y,
         main_x=main_x,
@@ -324,13 +316,6 @@ def _recounted(
         hits_y=event.count(y) + hits_q,
         runs_y=len(y) + main.runs,
     )
-
-
-def _runs_left(until: float | None, *paces: float) -> int:
-    """Runs that the time allows at the best of the last paces, in seconds a run: the other may have started workers."""
-    if until is None:
-        return sys.maxsize
-    return int(min((until - time.perf_counter()) / max(min(paces), 1e-12), sys.maxsize))
 
 
 def _spread(plan: Plan, size: int, pace: float) -> Plan:

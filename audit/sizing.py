@@ -10,14 +10,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from .batches import late_batches
 from .claims import Claim
 from .errors import OptionError
 from .inference.planning import power_of_test, runs_needed
 from .inference.sequential import found_share
 from .options import LEAST_RUNS
 from .pilot import pilot_runs, run_pilot, with_pilot
-from .sampling import Plan
-from .sequential import late_batches
+from .sampling import MemoryPart, Plan
 
 _FIRST, _MOST = 2_000, 10**9
 _GROWTH = 1.1
@@ -45,7 +45,11 @@ def runs_for(
     OptionError
         If 10⁹ runs would not do.
     """
-    plan = replace(plan, seed=int(np.random.SeedSequence(plan.seed, spawn_key=(2,)).generate_state(1, np.uint64)[0]))
+    plan = replace(
+        plan,
+        seed=int(np.random.SeedSequence(plan.seed, spawn_key=(2,)).generate_state(1, np.uint64)[0]),
+        memory=None if plan.memory is None else MemoryPart(plan.memory, "sizing"),
+    )
     needed, excess, q, error, share = _FIRST, _MARGIN * resolution, 0.5, 0.0, 0.0
     for _ in range(2):
         pilot = run_pilot(plan, claim, needed, alpha, bits=bits)

@@ -19,6 +19,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from .batches import late_batches
 from .claims import Claim
 from .distinguishers import CAUTION
 from .inference.alternatives import Alternative, AlternativeEvent, AsLikely, GaussianNoise, event_of
@@ -26,7 +27,7 @@ from .inference.counts import Counts
 from .inference.planning import resolution
 from .inference.sequential import sequential_resolution
 from .pilot import main_runs
-from .sequential import late_batches, next_learning
+from .sequential import next_learning
 
 Basis = Literal["event", "gaussian"]
 """What a stated excess is for: an event as frequent as the one tested, or Gaussian noise."""

@@ -1,9 +1,10 @@
 """What an audit has drawn, kept in an SQLite file, so that it goes on where it was stopped.
 
-An audit with a store runs from its beginning each time; blocks that the store has are recalled instead of drawn. So the
-result is that of an audit that was never stopped, of a mechanism with randomness of its own too. What is kept are the
-outputs that events are learned from and the counts of all other blocks, as numbers and text: a file is data, and
-nothing in one is ever executed or imported.
+An audit with a store runs from its beginning each time; blocks that the store has are recalled instead of drawn.
+Without a time limit the result is that of an audit that was never stopped. With one, the batches of a sequential audit
+keep the sizes that they were begun with (`batches`), so nothing kept is lost. The store keeps the outputs that
+events are learned from and the counts of all other blocks, as numbers and text: a file is data, and nothing in one is
+ever executed or imported.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from .errors import StoreError
 from .kept_values import checksum, packed, unpacked
 
 FILE = "audit.sqlite"
-SCHEMA = 2
-"""Version of the file's tables; another one is refused. 2 added the place of a value to its checksum."""
+SCHEMA = 3
+"""Version of the file; another one is refused. 2 added the place of a value to its checksum, 3 the sizes of batches."""
 
 _TABLES = (
     "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
@@ -278,6 +279,9 @@ class Section:
 
     def keep(self, key: str, value: Any) -> Any:
         return self._store.keep(self._number, key, value, self.place(key))
+
+    def save(self) -> None:
+        self._store.save()
 
     def place(self, key: str) -> str:
         """Which value of which audit: a damaged key or index may lead to one of another, such as of the other side."""

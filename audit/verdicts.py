@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from .bit_warning import LowBits
+from .bit_warning import FALSE_WARNING, LowBits
 from .bits import Bits
 from .cell_counts import CellCounts
 from .claims import Claim
@@ -16,7 +16,7 @@ from .distinguishers import Direction
 from .errors import OptionError
 from .events import Event
 from .group import GroupClaim
-from .health import Finding
+from .health import ANY_FALSE_ALARM, Finding
 from .inference.counts import Counts
 from .inference.joint import strength_estimate
 from .inference.multiplicity import Ledger
@@ -200,16 +200,22 @@ class AuditResult:
 
     @property
     def ledger(self) -> Ledger:
-        """How alpha is spent: on the verdict, and on the cells if they were counted."""
+        """How alpha is spent: on the verdict, and on the cells if they were counted.
+
+        Beside alpha stand the errors that refute nothing: a false warning about low bits, and a false alarm of a health
+        check. The bound of the checks is for a number of runs that does not depend on the outputs.
+        """
         if self.stopped is not None:
             test = "betting in both directions, at every look"
+            checks = "a false alarm of the health checks at a look fixed beforehand"
         else:
             test = "one event in one direction, chosen on other runs"
-        if self.cells is None:
-            return Ledger(self.alpha, ((test, self.alpha),))
-        return Ledger(
-            self.alpha, ((test, self.alpha - self.cells.alpha), ("all statements on cells", self.cells.alpha))
-        )
+            checks = "a false alarm of the health checks"
+        shares = [(test, self.alpha)]
+        if self.cells is not None:
+            shares = [(test, self.alpha - self.cells.alpha), ("all statements on cells", self.cells.alpha)]
+        warning = [("a false warning about low bits", FALSE_WARNING)] if self.bits == "warn" else []
+        return Ledger(self.alpha, tuple(shares), beside=(*warning, (checks, ANY_FALSE_ALARM)))
 
     @property
     def directed_counts(self) -> Counts:

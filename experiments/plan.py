@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..audit.batches import late_batches
 from ..audit.claims import Claim
 from ..audit.inference.planning import best_q, resolution, runs_needed
 from ..audit.inference.sequential import sequential_resolution
 from ..audit.options import check_runs
 from ..audit.pilot import pilot_runs, with_pilot
-from ..audit.sequential import late_batches
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -66,20 +66,25 @@ class Ledger:
         Allowed probability that anything stated is wrong.
     shares : tuple of (str, float)
         Each statement with its part; together at most the total.
+    beside : tuple of (str, float)
+        What else may go wrong, each with the probability that bounds it; not part of the total.
 
     Raises
     ------
     OptionError
-        If the shares add up to more than the total, or one is not positive.
+        If the shares add up to more than the total, one is not positive, or a bound beside it is not in (0, 1).
 
     Examples
     --------
     >>> print(Ledger(0.05, (("the verdict", 0.045), ("the cells", 0.005))))
     alpha 0.05: the verdict 0.045, the cells 0.005
+    >>> print(Ledger(0.05, (("the verdict", 0.05),), beside=(("a false warning", 1e-6),)))
+    alpha 0.05: the verdict 0.05; not part of alpha: a false warning 1e-06
     """
 
     total: float
     shares: tuple[tuple[str, float], ...]
+    beside: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
         check_alpha(self.total)
@@ -90,9 +95,17 @@ class Ledger:
                 spent=spent,
                 total=self.total,
             )
+        for what, bound in self.beside:
+            if not 0.0 < bound < 1.0:
+                raise OptionError(f"beside={what!r}: {bound!r} is not a probability; use 0 < bound < 1.", bound=bound)
 
     def __str__(self) -> str:
-        return f"alpha {self.total:g}: " + ", ".join(f"{what} {alpha:g}" for what, alpha in self.shares)
+        text = f"alpha {self.total:g}: {_listed(self.shares)}"
+        return f"{text}; not part of alpha: {_listed(self.beside)}" if self.beside else text
+
+
+def _listed(parts: Sequence[tuple[str, float]]) -> str:
+    return ", ".join(f"{what} {alpha:g}" for what, alpha in parts)
 
 
 def split_budget(total: float, weights: Mapping[str, float] | Sequence[str]) -> Ledger:

@@ -7,8 +7,9 @@ import pytest
 from scipy.stats import binom
 
 from dpaudit import ApproxDP, GaussianDP, PureDP, Verdict, ZeroConcentratedDP, check, load, save
+from dpaudit.audit.batches import batch_sizes, late_batches
 from dpaudit.audit.errors import MechanismError, OptionError
-from dpaudit.audit.sequential import batch_sizes, grid_of_members, late_batches
+from dpaudit.audit.sequential import grid_of_members
 
 
 def laplace(dataset, size, rng, *, epsilon=1.0):

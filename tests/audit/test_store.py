@@ -155,6 +155,15 @@ def test_randomness_of_its_own_is_kept_too(tmp_path):
         assert audited(own_randomness, store=folder, **options) == first != audited(own_randomness, **options)
 
 
+def test_runs_that_size_an_audit_do_not_serve_as_its_pilot(tmp_path):
+    """Both pilots have a block 0 of 2,000 runs here, with different seeds."""
+    options = {"runs": None, "resolution": 0.1}
+    plain = audited(**options)
+    assert plain.pilot_runs == 2_000
+    for _ in range(2):
+        assert audited(store=tmp_path, **options) == plain
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_workers_do_not_matter(tmp_path, jobs):
     assert audited(store=tmp_path, jobs=jobs) == audited()
@@ -256,8 +265,8 @@ def changed(folder, *statements):
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("UPDATE about SET value = '1'", "has schema 1, and this version keeps schema 2"),
-        ("CREATE TABLE more (x)", "has schema 2"),
+        ("UPDATE about SET value = '1'", "has schema 1, and this version keeps schema 3"),
+        ("CREATE TABLE more (x)", "has schema 3"),
         ("CREATE TRIGGER t AFTER INSERT ON blocks BEGIN DELETE FROM blocks; END", "has schema"),
         ("DROP TABLE about", "no store of an audit"),
         ("DROP TABLE blocks", "has schema"),

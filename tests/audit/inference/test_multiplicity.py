@@ -49,7 +49,13 @@ def test_shares_that_do_not_fit(shares):
         Ledger(0.05, shares)
 
 
-@pytest.mark.parametrize("options", [{}, {"cells": 8}, {"sequential": True}])
+@pytest.mark.parametrize("bound", [0.0, 1.0, math.nan, -1e-6])
+def test_what_stands_beside_alpha_is_a_probability(bound):
+    with pytest.raises(OptionError, match="is not a probability"):
+        Ledger(0.05, (("a", 0.05),), beside=(("b", bound),))
+
+
+@pytest.mark.parametrize("options", [{}, {"cells": 8}, {"sequential": True}, {"bits": False}, {"bits": True}])
 def test_every_audit_says_how_its_alpha_is_spent(options):
     def laplace(dataset, size, rng):
         return dataset + rng.laplace(size=size)
@@ -58,3 +64,7 @@ def test_every_audit_says_how_its_alpha_is_spent(options):
     assert result.ledger.total == 0.02
     assert math.fsum(alpha for _, alpha in result.ledger.shares) == pytest.approx(0.02)
     assert len(result.ledger.shares) == 1 + ("cells" in options)
+    names = [what for what, bound in result.ledger.beside if bound == 1e-6]
+    assert len(names) == len(result.ledger.beside) == 1 + ("bits" not in options)
+    assert ("a false warning about low bits" in names) == (result.bits == "warn")
+    assert ("fixed beforehand" in str(result.ledger)) == ("sequential" in options)

@@ -1,0 +1,134 @@
+"""Batches of a sequential audit: how many runs each has, by the runs before it, the clock and the store.
+
+The size of a batch is kept before anything of the batch is drawn. A resumed audit completes a batch that was begun with
+the size that it was begun with, and sizes later batches by the total then reached. So no run whose look was seen is
+drawn again.
+
+Proof: docs/proofs/wealth.md
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .errors import StoreError
+from .sampling import Memory
+
+FIRST = 32
+"""Runs on each dataset of the first batch, which is only learned from."""
+
+LEAST = FIRST // 2
+"""Runs of a later batch, unless fewer are left of those asked for."""
+
+_GROWTH = 1.2  # of the total from look to look
+_UNIT = 1e-15  # seconds: a store keeps whole numbers
+
+
+def next_size(total: int, runs: int) -> int:
+    """Runs of the batch after `total` runs of at most `runs`: 32, then a fifth of all before, the last one cut.
+
+    Not positive where there are none left.
+    """
+    return min(max(int((_GROWTH - 1) * total), FIRST if total == 0 else LEAST), runs - total)
+
+
+def batch_sizes(runs: int) -> list[int]:
+    """Runs of each batch of an audit of `runs` that is neither refuted nor limited in time.
+
+    Examples
+    --------
+    >>> batch_sizes(100)
+    [32, 16, 16, 16, 16, 4]
+    """
+    sizes, total = [], 0
+    while total < runs:
+        sizes.append(next_size(total, runs))
+        total += sizes[-1]
+    return sizes
+
+
+def late_batches(runs: int, learned: float = 0.0) -> list[int]:
+    """Batches that count for the power: all but those in the first twentieth, or before the event was `learned`."""
+    totals = np.cumsum(batch_sizes(runs))
+    sizes = zip(batch_sizes(runs), totals, strict=True)
+    return [size for size, total in sizes if total > runs / 20 and total - size >= learned]
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The time allowed, and how long runs take.
+
+    Attributes
+    ----------
+    until : float, optional
+        End of the time allowed, by `time.perf_counter`.
+    paces : tuple of float
+        Seconds a run on both datasets of the last two batches, the latest one last.
+    """
+
+    until: float | None
+    paces: tuple[float, ...] = ()
+
+    @property
+    def pace(self) -> float:
+        """Seconds a run of the latest batch; 0 where none is known."""
+        return self.paces[-1] if self.paces else 0.0
+
+    def after(self, seconds: float, size: int) -> Clock:
+        """The clock after a batch."""
+        return replace(self, paces=(*self.paces[-1:], seconds / size))
+
+    def runs_left(self) -> int:
+        """Runs that the time allows at the best of the known paces: a slower one may have started workers."""
+        if self.until is None:
+            return sys.maxsize
+        left = self.until - time.perf_counter()
+        return int(min(left / max(min(self.paces, default=0.0), 1e-12), sys.maxsize))
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A batch that was begun, and the paces that were known then."""
+
+    size: int
+    paces: tuple[float, ...]
+
+
+def keep_begun(memory: Memory | None, number: int, size: int, clock: Clock) -> None:
+    """Keeps the size of a batch; to be called before anything of the batch is drawn."""
+    if memory is not None:
+        memory.keep(_key(number), [size, *(round(pace / _UNIT) for pace in clock.paces)])
+
+
+def recall_begun(memory: Memory | None, number: int, total: int) -> Begun | None:
+    """The batch of this number, counted from 0 and coming after `total` runs, if it was begun before.
+
+    Raises
+    ------
+    StoreError
+        If what is kept cannot be a size with paces.
+    """
+    kept = None if memory is None else memory.recall(_key(number))
+    if kept is None:
+        return None
+    if not _is_begun(kept, next_size(total, sys.maxsize)):
+        raise StoreError(f"the store is damaged: what it has as the {_key(number)} cannot be; delete it.")
+    return Begun(kept[0], tuple(pace * _UNIT for pace in kept[1:]))
+
+
+def _is_begun(kept: Any, most: int) -> bool:
+    return (
+        isinstance(kept, list)
+        and 1 <= len(kept) <= 3
+        and all(type(each) is int and 0 <= each < 1 << 80 for each in kept)
+        and 0 < kept[0] <= most
+    )
+
+
+def _key(number: int) -> str:
+    return f"size of batch {number}"

@@ -1,0 +1,235 @@
+"""Sequential audits under a time limit that are resumed: what was drawn once is drawn no more, and looks only go on.
+
+Time is a clock that draws move on, so the tests take none. The mechanisms have randomness that no seed fixes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from dpaudit import PureDP, check
+from dpaudit.audit import sequential
+from dpaudit.audit.batches import Clock, batch_sizes, keep_begun, recall_begun
+from dpaudit.audit.errors import StoreError
+from dpaudit.audit.mechanism import as_sampler
+from dpaudit.audit.sampling import Plan
+from dpaudit.audit.sequential import run_sequentially
+from dpaudit.audit.store import FILE, Store
+
+CLAIM = PureDP(30.0)  # which noise of scale 1 never breaks on neighbours
+
+
+def fresh(dataset, size, rng):
+    return dataset + np.random.default_rng(int.from_bytes(os.urandom(16))).laplace(size=size)
+
+
+def one_fresh(dataset, rng):
+    return float(fresh(dataset, 1, rng)[0])
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The draws so far as (phase, side, number, size); one run on one side takes half a second of the clock."""
+    seen, clock, real = [], [0.0], Plan.draw
+
+    def draw(plan, phase, side, number, size, shape=None):
+        outputs = real(plan, phase, side, number, size, shape)
+        clock[0] += 0.5 * size
+        seen.append((phase, side, number, size))
+        return outputs
+
+    monkeypatch.setattr(Plan, "draw", draw)
+    monkeypatch.setattr(sequential.time, "perf_counter", lambda: clock[0])
+    return seen
+
+
+def audited(mechanism, folder, **options):
+    return check(mechanism, 0.0, 1.0, **{"claim": CLAIM, "sequential": True, "jobs": 1, "store": folder} | options)
+
+
+def of_the_audit(drawn):
+    """Without what each session draws besides: one run for the shape, and the first block to see whether it repeats."""
+    found = [each for each in drawn if each[2] > 0]
+    first = {each for each in drawn if each[2] == 0 and each[3] > 1}
+    return found + sorted(first)
+
+
+def kept_blocks(folder):
+    with contextlib.closing(sqlite3.connect(folder / FILE)) as file:
+        return set(file.execute("SELECT key, value FROM blocks"))
+
+
+@pytest.mark.parametrize("mechanism", [fresh, one_fresh])
+@pytest.mark.parametrize("most_kept", [200_000, 300])
+def test_a_batch_that_was_cut_goes_on_where_it_was(tmp_path, drawn, monkeypatch, mechanism, most_kept):
+    monkeypatch.setattr(sequential, "_KEPT", most_kept)
+    before, blocks = (), set()
+    for seconds in (135.0, 135.0, 300.0, 700.0, 50.0):
+        result = audited(mechanism, tmp_path, seconds=seconds)
+        assert result.stopped == "time"
+        assert result.looks[: len(before)] == before
+        assert blocks <= kept_blocks(tmp_path)
+        before, blocks = result.looks, kept_blocks(tmp_path)
+        own = of_the_audit(drawn)
+        assert len(own) == len({each[:3] for each in own})  # no block is drawn twice
+        assert sum(size for *_, size in own) == 2 * result.runs
+        assert len(drawn) < len(own) + 20
+    runs = [look.runs for look in before]
+    assert not set(runs) <= set(np.cumsum(batch_sizes(10**6)).tolist())  # some batch was cut
+    whole = audited(mechanism, tmp_path, seconds=1e6, resolution=None, on_look=lambda look: look.runs > 2_000)
+    assert whole.looks[: len(before)] == before
+    assert whole.stopped == "request"
+
+
+def test_the_same_draws_are_redone_where_sizes_are_forgotten(tmp_path, drawn, monkeypatch):
+    """The wrong twin of the test above: without the sizes a cut batch is thrown away."""
+    monkeypatch.setattr(sequential, "recall_begun", lambda *_: None)
+    for seconds in (135.0, 300.0):
+        audited(fresh, tmp_path, seconds=seconds)
+    own = of_the_audit(drawn)
+    assert len(own) > len({each[:3] for each in own})
+
+
+def killed(call, mechanism, folder, monkeypatch, *, is_lost, **options):
+    """A session that is killed in a draw, where `is_lost` with what the store had not yet written."""
+    left, draw = [call], Plan.draw
+
+    def until_killed(plan, *arguments):
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return draw(plan, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Plan, "draw", until_killed)
+        if is_lost:
+            patch.setattr(Store, "close", lambda store: store._file.close())
+        with pytest.raises(KeyboardInterrupt):
+            audited(mechanism, folder, **options)
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+@pytest.mark.parametrize("call", [2, 4, 5, 6, 12, 17, 18])
+def test_after_a_kill_in_a_batch_no_look_changes_and_nothing_saved_is_redrawn(
+    tmp_path, drawn, monkeypatch, call, is_lost
+):
+    shown = []
+    killed(call, one_fresh, tmp_path, monkeypatch, is_lost=is_lost, seconds=135.0, on_look=shown.append)
+    before = kept_blocks(tmp_path)
+    drawn.clear()
+    result = audited(one_fresh, tmp_path, seconds=1_000.0)
+    assert result.looks[: len(shown)] == tuple(shown)
+    assert before <= kept_blocks(tmp_path)
+    keys = {key for key, _ in before}
+    again = {f"block {number} of the pilot runs on {side}, {size} outputs" for _, side, number, size in drawn}
+    assert again & keys <= {"block 0 of the pilot runs on x, 16 outputs"}  # to see whether it repeats
+    blocks = [key for key, _ in kept_blocks(tmp_path) if "runs on x" in key]
+    assert sum(int(key.split()[-2]) for key in blocks) == result.runs  # no block is left over
+
+
+@pytest.mark.parametrize("calls_before_the_end", [1, 2, 3])
+def test_a_batch_that_was_cut_and_killed_keeps_its_size(tmp_path, drawn, monkeypatch, calls_before_the_end):
+    """Killed in the draws of the last batch, on x or on y, or after it."""
+    whole = audited(fresh, tmp_path / "whole", seconds=135.0)
+    calls = len(drawn)
+    killed(calls - calls_before_the_end, fresh, tmp_path, monkeypatch, is_lost=False, seconds=135.0)
+    result = audited(fresh, tmp_path, seconds=1_000.0)
+    assert [look.runs for look in result.looks[: len(whole.looks)]] == [look.runs for look in whole.looks]
+
+
+def test_runs_drawn_before_all_count_where_fewer_are_asked_for(tmp_path, monkeypatch):
+    """A time limit allows more runs than the million of an audit that was given neither runs nor time."""
+    monkeypatch.setattr("dpaudit.audit.check._RUNS", 100)
+    limited = audited(fresh, tmp_path, seconds=1e6, on_look=lambda look: look.runs > 400)
+    free = audited(fresh, tmp_path)
+    assert (free.runs, free.stopped) == (limited.runs, "runs")
+    assert free.looks == limited.looks
+
+
+def test_a_session_without_a_limit_goes_on_from_the_total_that_was_reached(tmp_path, drawn):
+    limited = audited(fresh, tmp_path, runs=1_000, seconds=135.0)
+    free = audited(fresh, tmp_path, runs=1_000)
+    assert free.looks[: len(limited.looks)] == limited.looks
+    assert (free.runs, free.stopped) == (1_000, "runs")
+    assert sum(size for *_, size in of_the_audit(drawn)) == 2_000
+
+
+def test_time_that_is_up_adds_nothing_to_a_store(tmp_path, drawn):
+    first = audited(fresh, tmp_path, seconds=135.0)
+    n_drawn = len(drawn)
+    for _ in range(3):
+        assert audited(fresh, tmp_path, seconds=1e-6).looks == first.looks
+    assert len(drawn) == n_drawn + 3 * 2
+
+
+def test_a_resumed_session_keeps_to_its_time(tmp_path, drawn):
+    """Recalling takes no time here, so its pace must not be taken for that of the mechanism."""
+    audited(fresh, tmp_path, seconds=2_000.0)
+    n_drawn = len(drawn)
+    audited(fresh, tmp_path, seconds=100.0)
+    taken = sum(0.5 * size for *_, size in drawn[n_drawn:])
+    assert 80.0 < taken < 100.0 + 0.5 * 32 + 1  # the first block again comes on top
+
+
+class Remembered:
+    """A memory whose recall takes as long as drawing, so that time and runs are the same in every session."""
+
+    def __init__(self, clock):
+        self.values, self.clock = {}, clock
+
+    def recall(self, key):
+        value = self.values.get(key)
+        if value is not None and "runs on x" in key:
+            self.clock[0] += len(value)
+        return value
+
+    def keep(self, key, value):
+        self.values[key] = value
+        return value
+
+    def save(self):
+        pass
+
+
+def test_false_alarms_of_somebody_who_resumes_until_it_pays(monkeypatch):
+    """20 audits at alpha .3 of a mechanism on its boundary, in six sessions each; fails with probability 1e-6.
+
+    Its noise comes from a generator that no session begins anew, and ends each session in another batch.
+    """
+    clock, rng = [0.0], np.random.default_rng(8)
+    monkeypatch.setattr(sequential.time, "perf_counter", lambda: clock[0])
+
+    def bit(dataset, size):
+        clock[0] += size * (dataset == 0)
+        return (rng.random(size) < 1 / (1 + np.e)) ^ bool(dataset)
+
+    alarms = 0
+    for _ in range(20):
+        plan = Plan(as_sampler(bit), 0, 1, 0, 1 << 17, 1, memory=Remembered(clock))
+        courses = (run_sequentially(plan, PureDP(1.0), 10**6, 0.3, clock[0] + 100.0 + 17 * i) for i in range(6))
+        alarms += any(course.stopped == "refuted" for course in courses)
+    assert alarms <= binom.isf(1e-6, 20, 0.3)
+
+
+@pytest.mark.parametrize("value", [7, "7", [], [0], [-1], [17], [16, -1], [16, 1, 1, 1], ["16"], [True], [16, 0.5]])
+def test_what_cannot_be_a_size_is_refused(value):
+    memory = Remembered([0.0])
+    memory.keep("size of batch 1", value)
+    with pytest.raises(StoreError, match="what it has as the size of batch 1 cannot be"):
+        recall_begun(memory, 1, 32)
+
+
+def test_a_size_comes_back_with_its_paces():
+    memory = Remembered([0.0])
+    keep_begun(memory, 9, 20, Clock(None, (1.5, 2e-9)))
+    begun = recall_begun(memory, 9, 120)
+    assert begun.size == 20
+    assert begun.paces == pytest.approx((1.5, 2e-9))
+    assert recall_begun(memory, 10, 120) is None
+    assert recall_begun(None, 9, 120) is None
