@@ -143,19 +143,17 @@ def _choose(x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, *, de
     return choose_event(x[:half], y[:half], x[half:], y[half:], claim, runs - len(x), alpha, deep=deep, bits=bits)
 
 
-def with_pilot(main: int) -> int:
-    """The fewest runs of an audit that leaves `main` of them to count, where the pilot need not be deep.
+def with_pilot(main: int, q: float = 0.5) -> int:
+    """The fewest runs of an audit that leaves `main` of them to count, where the event has probability `q` or more.
 
     Examples
     --------
-    >>> with_pilot(950_000), with_pilot(100), with_pilot(100_000_000)
-    (1000000, 200, 100250000)
+    >>> with_pilot(950_000), with_pilot(100), with_pilot(100_000_000), with_pilot(20_000, q=0.01)
+    (1000000, 200, 100250000, 30000)
     """
-    return min(
-        runs
-        for runs in (2 * main, main + _LEAST, -(-main * _SHARE // (_SHARE - 1)), main + _MOST)
-        if runs - pilot_runs(runs) >= main
-    )
+    usual = (2 * main, main + _LEAST, -(-main * _SHARE // (_SHARE - 1)), main + _MOST)
+    deep = (-(-main * _DEEP_SHARE // (_DEEP_SHARE - 1)), main + _DEEP_MOST)
+    return min(runs for runs in (*usual, *deep) if main_runs(runs, q) >= main)
 
 
 def pilot_runs(runs: int) -> int:

@@ -13,16 +13,17 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from .batches import FIRST, LEAST, Begun, Clock, keep_begun, next_size, recall_begun
 from .claims import Claim
 from .distinguishers import Choice, Direction, choose_event_each_way
 from .events import Event
 from .inference.counts import Counts
-from .inference.lines import Line, best_lines
+from .inference.lines import Line, best_lines, drift
 from .inference.sequential import NO_PAIRS, JointCounts, Wealth
 from .outputs import Outputs, merge
 from .pilot import check_blocks, refuse_if_all_raised
@@ -40,6 +41,9 @@ _WORKERS_FROM = 0.3  # seconds that a batch should last to be worth spreading
 _FINEST, _COARSEST = 2e-3, 2.0  # distances of the members of the grid from the claim, in units of its strength
 _ABOVE, _BELOW = 10, 20
 
+_LOSING = 1.0  # standard errors below its line from which an event is not bet on
+
+Placed: TypeAlias = npt.NDArray[np.int64]
 Stop = Literal["refuted", "runs", "time", "request"]
 
 
@@ -92,11 +96,6 @@ class Course:
     blocks_y: list[Outputs]
     main_x: BlockCounts
     main_y: BlockCounts
-
-
-def next_learning(runs: float) -> float:
-    """When events are learned at the latest after so many runs."""
-    return runs * (_RARELY if runs > _MANY else _OFTEN)
 
 
 def grid_of_members(claim: Claim) -> list[float]:
@@ -236,10 +235,13 @@ class _Bets:
     choices: tuple[Choice | None, Choice | None]
     first: int  # members before it are refuted, and no longer bet against
     lines: Sequence[Sequence[Line]]
+    placed: Placed  # for each member and direction: the direction on which that wealth is bet, or -1
 
     @classmethod
     def start(cls, claim: Claim, members: list[float], alpha: float, bits: bool) -> _Bets:
-        return cls(claim, members, alpha, bits, Wealth.start(len(members)), (None, None), 0, [])
+        return cls(
+            claim, members, alpha, bits, Wealth.start(len(members)), (None, None), 0, [], np.zeros((0, 2), np.int64)
+        )
 
     @property
     def events(self) -> Events:
@@ -263,26 +265,45 @@ class _Bets:
             best_lines([side.with_strength(member) for member in self.members[first:]], *at)
             for side, at in zip((self.claim, self.claim.reversed()), seen, strict=True)
         ]
-        return replace(self, choices=choices, first=first, lines=list(zip(*lines, strict=True)))
+        placed = _placed(
+            [[drift(line, *at[:2]) * at[2] for line in side] for side, at in zip(lines, seen, strict=True)]
+        )
+        return replace(self, choices=choices, first=first, lines=list(zip(*lines, strict=True)), placed=placed)
 
     def after(self, pairs: tuple[JointCounts, JointCounts]) -> _Bets:
         """The wealth after a batch."""
-        return replace(self, wealth=self.wealth.after(self.lines, pairs, first=self.first))
+        return replace(self, wealth=self.wealth.after(self.lines, pairs, first=self.first, placed=self.placed))
 
     def leading(self) -> Choice:
         """The event in play in the direction that has won more against the claim."""
         middle = next(i for i, member in enumerate(self.members) if member > self.claim.strength)
-        best = self.wealth.log_wealth[middle].max(axis=1)
-        leads = int(best[1] > best[0]) if all(self.choices) else int(self.choices[0] is None)
-        choice = self.choices[leads]
+        most = int(np.argmax(self.wealth.log_wealth[middle].max(axis=1)))
+        on = int(self.placed[middle - self.first, most])
+        choice = self.choices[on if on >= 0 else most] or self.choices[1 - most]
         assert choice is not None  # where nothing tells x from y, one event is made up
         return choice
 
 
+def _placed(scores: Sequence[Sequence[float]]) -> Placed:
+    """On which direction the wealth of either is bet: its own, unless that has been losing and the other has not.
+
+    Parameters
+    ----------
+    scores : sequence, shape (2, members)
+        Squared standard errors by which the events' frequencies lie above the lines; negative below them.
+    """
+    is_losing = np.array(scores).T < -(_LOSING**2)
+    own, other = np.array([0, 1]), np.array([1, 0])
+    return np.where(~is_losing, own, np.where(~is_losing[:, ::-1], other, -1))
+
+
 def _frequencies(choice: Choice | None) -> tuple[float, float, float]:
-    """Smoothed frequencies of an event, the likelier side first, and the runs that they come from."""
+    """Smoothed frequencies of an event, the likelier side first, and the runs that they come from.
+
+    Of no event: that it comes on the other side only, so that nothing is bet on it.
+    """
     if choice is None:
-        return 0.5, 0.5, 1.0
+        return 1e-9, 0.5, 1e9
     hits = (choice.pilot_hits_x, choice.pilot_hits_y)
     p, q = hits if choice.likelier_on == "x" else hits[::-1]
     return (p + 0.5) / (choice.pilot_runs + 1.0), (q + 0.5) / (choice.pilot_runs + 1.0), float(choice.pilot_runs)

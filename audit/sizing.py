@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from .batches import late_batches
 from .claims import Claim
+from .distinguishers import Choice
 from .errors import OptionError
+from .inference.alternatives import Alternative, AsLikely, GaussianNoise, event_of
+from .inference.counts import Counts
 from .inference.planning import power_of_test, runs_needed
 from .inference.sequential import found_share
 from .options import LEAST_RUNS
-from .pilot import pilot_runs, run_pilot, with_pilot
+from .pilot import main_runs, pilot_runs, run_pilot, with_pilot
 from .sampling import MemoryPart, Plan
+from .stated_power import SHARE, bet_on, is_gaussian, power_of_the_test
 
 _FIRST, _MOST = 2_000, 10**9
 _GROWTH = 1.1
@@ -50,33 +54,51 @@ def runs_for(
         seed=int(np.random.SeedSequence(plan.seed, spawn_key=(2,)).generate_state(1, np.uint64)[0]),
         memory=None if plan.memory is None else MemoryPart(plan.memory, "sizing"),
     )
-    needed, excess, q, error, share = _FIRST, _MARGIN * resolution, 0.5, 0.0, 0.0
+    needed, excess, share = _FIRST, _MARGIN * resolution, 0.0
+    alternatives: list[Alternative] = []
     for _ in range(2):
         pilot = run_pilot(plan, claim, needed, alpha, bits=bits)
         choice, share = pilot.choice, pilot.runs / needed
         if choice.pilot_hits_x == choice.pilot_hits_y == 0:  # outputs that never vary: nothing to plan for
             return _FIRST
-        hits = choice.pilot_hits_y if choice.likelier_on == "x" else choice.pilot_hits_x
-        q = (hits + 0.5) / (choice.pilot_runs + 1.0)
-        error = math.sqrt(q * (1 - q) / choice.pilot_runs)
-        main = runs_needed(claim, q, resolution=excess, power=power, alpha=alpha)
-        needed = max(with_pilot(main), LEAST_RUNS)
+        alternatives = _alternatives(claim, choice, excess)
+        directed = claim if choice.likelier_on == "x" else claim.reversed()
+        main = runs_needed(directed, alternatives[0], resolution=excess, power=power_of_the_test(power), alpha=alpha)
+        needed = max(with_pilot(main, event_of(directed, excess, alternatives[0]).q), LEAST_RUNS)
         if pilot.runs > pilot_runs(needed):  # a rare event, which takes a longer pilot
             needed = max(needed, math.ceil(main / (1.0 - share)))
         _check_size(needed, resolution)
-    rates = [q, *(rate for rate in (q + z * error for z in _ERRORS) if 0.0 < rate < 1.0)]
     deep = share if share > pilot_runs(needed) / needed else 0.0
-    while not all(_power(claim, needed, deep, rate, excess, alpha, sequential) >= power for rate in rates):
+    while not all(
+        _power(directed, needed, deep, each, excess, alpha, sequential) >= power_of_the_test(power)
+        for each in alternatives
+    ):
         needed = math.ceil(needed * _GROWTH)
         _check_size(needed, resolution)
     return needed
 
 
-def _power(claim: Claim, runs: int, deep: float, rate: float, excess: float, alpha: float, sequential: bool) -> float:
+def _alternatives(claim: Claim, choice: Choice, excess: float) -> list[Alternative]:
+    """The event that is planned for, and those that it may be instead, as its frequencies are known so well only."""
+    runs = choice.pilot_runs
+    hits = (choice.pilot_hits_x, choice.pilot_hits_y)
+    if choice.likelier_on == "y":
+        claim, hits = claim.reversed(), hits[::-1]
+    counts = Counts(hits_x=hits[0], runs_x=runs, hits_y=hits[1], runs_y=runs)
+    if is_gaussian(claim, counts, excess):
+        return [GaussianNoise(SHARE)]
+    p, q = ((side + 0.5) / (runs + 1.0) for side in hits)
+    moved = [[rate + z * math.sqrt(rate * (1 - rate) / runs) for rate in (p, q)] for z in (0.0, *_ERRORS)]
+    return [AsLikely(*rates) for rates in moved if all(0.0 < rate < 1.0 for rate in rates)]
+
+
+def _power(
+    claim: Claim, runs: int, deep: float, alternative: Alternative, excess: float, alpha: float, sequential: bool
+) -> float:
     if sequential:
-        return found_share(claim, excess, late_batches(runs), rate, alpha=alpha)
-    main = runs - max(pilot_runs(runs), math.ceil(deep * runs))
-    return power_of_test(claim, main, main, rate, excess, alpha=alpha)
+        return found_share(claim, excess, partial(bet_on, claim, runs), alternative, alpha=alpha)
+    longest = max(runs - main_runs(runs, event_of(claim, excess, alternative).q), math.ceil(deep * runs))
+    return power_of_test(claim, runs - longest, runs - longest, alternative, excess, alpha=alpha)
 
 
 def _check_size(runs: int, resolution: float) -> None:

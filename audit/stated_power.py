@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -27,12 +28,12 @@ from .inference.counts import Counts
 from .inference.planning import resolution
 from .inference.sequential import sequential_resolution
 from .pilot import main_runs
-from .sequential import next_learning
 
 Basis = Literal["event", "gaussian"]
 """What a stated excess is for: an event as frequent as the one tested, or Gaussian noise."""
 
-_SHARE = 0.75  # of the clearance of the best event that a learned one has, in 19 of 20 choices where it is rare
+SHARE = 0.75  # of the clearance of the best event that a learned one has, in 19 of 20 choices where it is rare
+_LATER = 5.0  # times the runs that show an event after which nearly all sequential audits bet on it (1.7: four in five)
 _ERRORS = 3.0  # standard errors by which an event has to show more than Gaussian noise could
 
 
@@ -84,17 +85,20 @@ def detectable_sequentially(claim: Claim, counts: Counts, *, alpha: float, power
     """What a sequential audit detects that has made the runs of these counts; parameters as of `detectable`."""
     needed = power_of_the_test(power)
 
-    def sizes(event: AlternativeEvent) -> list[int]:
-        return late_batches(counts.runs_x, learned_after(claim, event))
-
+    sizes = partial(bet_on, claim, counts.runs_x)
     return _of_either(claim, counts, lambda q: sequential_resolution(claim, sizes, q, alpha=alpha, power=needed))
+
+
+def bet_on(claim: Claim, runs: int, event: AlternativeEvent) -> list[int]:
+    """Sizes of the batches of a sequential audit that come once the event is bet on."""
+    return late_batches(runs, learned_after(claim, event))
 
 
 def learned_after(claim: Claim, event: AlternativeEvent) -> float:
     """Runs after which a sequential audit bets on an event: its frequencies, the caution taken off, show something.
 
-    The half of the runs on which events are compared has to show it, and the next time that events are learned is by
-    a factor later.
+    The half of the runs on which events are compared has to show it; by a few times as many nearly every audit has
+    learned the event.
     """
     runs = np.geomspace(32, 1e12, 400)
     away = CAUTION / (2.0 * np.sqrt(runs / 2))
@@ -104,7 +108,7 @@ def learned_after(claim: Claim, event: AlternativeEvent) -> float:
         np.sin(angle_p) ** 2, np.sin(angle_q) ** 2, np.cos(angle_p) ** 2, np.cos(angle_q) ** 2
     )
     first = float(runs[int(np.argmax(shows > 0.0))]) if (shows > 0.0).any() else math.inf
-    return next_learning(first)
+    return _LATER * first
 
 
 def is_gaussian(claim: Claim, counts: Counts, excess: float) -> bool:
@@ -120,7 +124,7 @@ def is_gaussian(claim: Claim, counts: Counts, excess: float) -> bool:
 
 def _of_either(claim: Claim, counts: Counts, of: Callable[[Alternative], float]) -> Detectable:
     if claim.gaussian_mu is not None:
-        excess = of(GaussianNoise(_SHARE))
+        excess = of(GaussianNoise(SHARE))
         if math.isinf(excess) or is_gaussian(claim, counts, excess):
             return Detectable(excess, "gaussian")
     p, q = (

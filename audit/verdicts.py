@@ -271,6 +271,14 @@ class AuditResult:
             return f"outputs outside the event never occurred on {tested}, so the point estimate is infinite"
         return f"no {self.claim.strength_name} allows the observed frequencies, so the point estimate is infinite"
 
+    @property
+    def detectable_in_words(self) -> str:
+        """Such as "smallest detectable excess: 0.018 (95% power, for this event)"."""
+        if math.isinf(self.resolution):
+            return f"no excess, however large, is detected with {100 * self.power:.6g}% power"
+        of = "for Gaussian noise" if self.resolution_basis == "gaussian" else "for this event"
+        return f"smallest detectable excess: {self.resolution:.2g} ({100 * self.power:.6g}% power, {of})"
+
     def __str__(self) -> str:
         claim, confidence = self.directed_claim, confidence_words(self.alpha)
         claimed = f"claimed {claim.strength:.4g}{' per step' if isinstance(claim, GroupClaim) else ''}"
@@ -287,20 +295,15 @@ class AuditResult:
                     text += f", which suggest {self.estimate:.3g}"
         elif self.verdict is Verdict.NOT_REFUTED:
             text = (
-                f"NOT REFUTED: {claim.describe_strength(self.bound)}, {claimed} ({confidence}); an excess of about "
-                f"{self.resolution:.2g} on this pair and event would have been found with probability {self.power:g}"
-                f"{'; ' * bool(claim.caveat)}{claim.caveat}"
+                f"NOT REFUTED: {claim.describe_strength(self.bound)}, {claimed} ({confidence}); "
+                f"{self.detectable_in_words}{'; ' * bool(claim.caveat)}{claim.caveat}"
             )
         elif self.findings:
             text = "INCONCLUSIVE: " + "\n  ".join(str(finding) for finding in self.findings)
         else:
-            is_blind = math.isinf(self.resolution)
-            seen = "no excess, however large," if is_blind else f"an excess of about {self.resolution:.2g}"
-            wanted = "" if self.requested_resolution is None else f", {self.requested_resolution:.2g} was asked for"
-            text = (
-                f"INCONCLUSIVE: too few runs ({self.runs:,} per dataset); {seen} would have been found with "
-                f"probability {self.power:g}{wanted} ({confidence})"
-            )
+            text = f"INCONCLUSIVE: too few runs ({self.runs:,} per dataset, {confidence}); {self.detectable_in_words}"
+            if self.requested_resolution is not None:
+                text += f"; {self.requested_resolution:.2g} was asked for"
         if self.stopped == "time":
             text += f"; the time was up after {self.runs:,} runs on each dataset"
         if self.stopped == "request":

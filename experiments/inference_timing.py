@@ -21,6 +21,7 @@ from ..audit import inference
 from ..audit.claims import ApproxDP, Claim, GaussianDP, PureDP
 from ..audit.curves import PrivacyProfile, TradeOffCurve
 from ..audit.inference import (
+    alternatives,
     bands,
     binomial,
     divergence,
@@ -143,7 +144,7 @@ CALLS: dict[str, Callable[[Given], object]] = {
     "planning.power_of_test": lambda g: planning.power_of_test(_CLAIM, g.runs, g.runs, _Q, g.excess, alpha=ALPHA),
     "planning.resolution": lambda g: planning.resolution(_CLAIM, g.runs, g.runs, _Q, alpha=ALPHA),
     "planning.runs_needed": lambda g: planning.runs_needed(_CLAIM, _Q, resolution=g.excess, alpha=ALPHA),
-    "planning.best_q": lambda g: planning.best_q(_CLAIM, resolution=g.excess),
+    "alternatives.best_q": lambda g: alternatives.best_q(_CLAIM, resolution=g.excess),
     "sequential.Wealth.after": _after,
     "sequential.found_share": lambda g: sequential.found_share(_CLAIM, g.excess, g.sizes, _Q, alpha=ALPHA),
     "sequential.sequential_resolution": lambda g: sequential.sequential_resolution(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from typing import TYPE_CHECKING
 
-from ..audit.batches import late_batches
 from ..audit.claims import Claim
-from ..audit.inference.planning import best_q, resolution, runs_needed
+from ..audit.inference.alternatives import Alternative, GaussianNoise, best_q, event_of
+from ..audit.inference.planning import resolution, runs_needed
 from ..audit.inference.sequential import sequential_resolution
 from ..audit.options import check_runs
-from ..audit.pilot import pilot_runs, with_pilot
+from ..audit.pilot import main_runs, pilot_runs, with_pilot
+from ..audit.stated_power import SHARE, bet_on, power_of_the_test
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,7 +32,7 @@ def plan_table(
         resolutions = [min(share * (claim.strength or 1.0), share * room) for share in _SHARES]
     rows = [_row_for(claim, excess, power, alpha, q) for excess in resolutions]
     rows += [_row_of(claim, check_runs(number), power, alpha, q) for number in runs]
-    event = "the best event there can be" if q is None else f"an event of probability {q:g}"
+    event = _event_in_words(claim, q)
     shown = Table(
         f"excess of\n{claim.strength_name}",
         "runs on each\ndataset",
@@ -49,22 +52,42 @@ def plan_table(
 Row = tuple[float, int, int, float, float]
 
 
+def _event_in_words(claim: Claim, q: float | None) -> str:
+    if q is not None:
+        return f"an event of probability {q:g}"
+    return "the best event there can be" if claim.gaussian_mu is None else "Gaussian noise"
+
+
+def _alternative(claim: Claim, excess: float, q: float | None) -> Alternative:
+    """The event that is planned for: with the probability given, the best one, or one of Gaussian noise."""
+    if q is not None:
+        return q
+    if claim.gaussian_mu is not None:
+        return GaussianNoise(SHARE)
+    return best_q(claim, resolution=min(excess, 0.99 * (claim.max_strength - claim.strength)))
+
+
 def _row_for(claim: Claim, excess: float, power: float, alpha: float, q: float | None) -> Row:
     """The runs that an excess takes."""
-    rate = best_q(claim, resolution=excess) if q is None else q
-    number = with_pilot(runs_needed(claim, rate, resolution=excess, power=power, alpha=alpha))
-    return excess, number, pilot_runs(number), _early(claim, number, excess, power, alpha, q), rate
+    alternative = _alternative(claim, excess, q)
+    rate = event_of(claim, excess, alternative).q
+    main = runs_needed(claim, alternative, resolution=excess, power=power_of_the_test(power), alpha=alpha)
+    number = with_pilot(main, rate)
+    return excess, number, number - main_runs(number, rate), _early(claim, number, excess, power, alpha, q), rate
 
 
 def _row_of(claim: Claim, number: int, power: float, alpha: float, q: float | None) -> Row:
     """The excess that a number of runs finds."""
-    main = number - pilot_runs(number)
-    room = claim.max_strength - claim.strength
-    found = 1e-2 * min(claim.strength or 1.0, room)
+    found, main = 1e-2 * min(claim.strength or 1.0, claim.max_strength - claim.strength), number - pilot_runs(number)
+    rate = 0.5
     for _ in range(1 if q is not None else 3):  # the best event depends on the excess, and the excess on the event
-        rate = best_q(claim, resolution=min(found, 0.99 * room)) if q is None else q
-        found = resolution(claim, main, main, rate, alpha=alpha, power=power)
-    return found, number, pilot_runs(number), _early(claim, number, found, power, alpha, q), rate
+        alternative = _alternative(claim, found, q)
+        found = resolution(claim, main, main, alternative, alpha=alpha, power=power_of_the_test(power))
+        if found == math.inf:
+            return found, number, number - main, math.inf, rate
+        rate = event_of(claim, found, alternative).q
+        main = main_runs(number, rate)
+    return found, number, number - main, _early(claim, number, found, power, alpha, q), rate
 
 
 def _early(claim: Claim, number: int, excess: float, power: float, alpha: float, q: float | None) -> float:
@@ -72,6 +95,5 @@ def _early(claim: Claim, number: int, excess: float, power: float, alpha: float,
 
     That of too small an excess lies beyond the corner of what is found, where little is to be seen.
     """
-    room = claim.max_strength - claim.strength
-    rate = best_q(claim, resolution=min(2.0 * excess, 0.99 * room)) if q is None else q
-    return sequential_resolution(claim, late_batches(number), rate, alpha=alpha, power=power)
+    alternative, sizes = _alternative(claim, 2.0 * excess, q), partial(bet_on, claim, number)
+    return sequential_resolution(claim, sizes, alternative, alpha=alpha, power=power_of_the_test(power))

@@ -40,12 +40,9 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
     elif result.stopped == "refuted":
         reached = f"not stated, as the audit stopped when the claim was refuted{asked}"
     elif math.isinf(result.resolution):
-        reached = f"no excess, however large, would have been found with probability {result.power:g}{asked}"
+        reached = f"{result.detectable_in_words}{asked}"
     else:
-        reached = (
-            f"an excess of {number(result.resolution)} over the claim would have been found with probability "
-            f"{result.power:g}{asked}{'; ' * bool(claim.caveat)}{claim.caveat}"
-        )
+        reached = f"{result.detectable_in_words}{asked}{'; ' * bool(claim.caveat)}{claim.caveat}"
     counted = f"{result.pilot_runs:,} of them to choose the event"
     if result.stopped is not None:
         why = {

@@ -43,14 +43,14 @@ def best_lines(claims: Sequence[Claim], p: float, q: float, runs: float) -> list
     error = math.sqrt(q * (1.0 - q) / runs)
     near = [q, *(at for at in (q - 2 * error, q + 2 * error, 0.98 * q, q + 0.02 * (1 - q)) if 0.0 < at < 1.0)]
     points = list(dict.fromkeys(map(_rounded, near)))
-    return [max(_supporting_lines(claim, points), key=lambda line: _won(line, p, q)) for claim in claims]
+    return [max(_supporting_lines(claim, points), key=lambda line: drift(line, p, q)) for claim in claims]
 
 
-def _won(line: Line, p: float, q: float) -> float:
-    """Squared drift of a bet over its variance, with the sign of the drift."""
-    drift = p - line.slope * q - line.intercept
+def drift(line: Line, p: float, q: float) -> float:
+    """Squared drift of a bet on one pair of runs over its variance, with the sign of the drift."""
+    gain = p - line.slope * q - line.intercept
     variance = p * (1.0 - p) + line.slope**2 * q * (1.0 - q)
-    return drift * abs(drift) / max(variance, 1e-300)
+    return gain * abs(gain) / max(variance, 1e-300)
 
 
 def _rounded(q: float) -> float:

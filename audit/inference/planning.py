@@ -16,13 +16,11 @@ from scipy.special import ndtri
 
 from ..claims import Claim
 from ..errors import OptionError
-from .alternatives import Alternative, best_q, event_of, power_at
+from .alternatives import Alternative, event_of, power_at
 from .binomial import Array, upper_tail
 from .counts import Counts, check_alpha
 from .joint import largest_strength, p_value, rough_p_value
 from .order import critical_hits
-
-__all__ = ["best_q", "power_of_test", "resolution", "runs_needed"]
 
 _MOST_RUNS = 10**12
 # Of event and excess in turn; the first excess is that of the normal approximation, which does where it is near.

@@ -99,7 +99,14 @@ class Wealth:
         """The wealth before any run."""
         return cls(np.zeros((members, directions, len(_BETS))), np.zeros(members))
 
-    def after(self, lines: Sequence[Sequence[Line]], counts: Sequence[JointCounts], *, first: int = 0) -> Wealth:
+    def after(
+        self,
+        lines: Sequence[Sequence[Line]],
+        counts: Sequence[JointCounts],
+        *,
+        first: int = 0,
+        placed: npt.NDArray[np.int64] | None = None,
+    ) -> Wealth:
         """The wealth after a batch.
 
         Parameters
@@ -110,6 +117,9 @@ class Wealth:
             The batch, for the event of each direction; the events chosen without looking at it.
         first : int
             Members before it are not bet against: those that are refuted already.
+        placed : ndarray of int, shape (members, directions), optional
+            On which direction the wealth of each is bet, chosen without looking at this batch: on its own by default,
+            and on none where this is negative.
         """
         slope = np.array([[line.slope for line in row] for row in lines])
         intercept = np.array([[line.intercept for line in row] for row in lines])
@@ -126,6 +136,9 @@ class Wealth:
         for name, outcome in (("both", 1.0 - slope), ("only_p", 1.0), ("only_q", -slope), ("neither", 0.0)):
             times = np.array([getattr(c, name) for c in counts], dtype=np.float64)[None, :, None]
             gained += times * np.log1p(bet * (outcome - intercept))
+        if placed is not None:
+            moved = np.take_along_axis(gained, np.maximum(placed, 0)[..., None], axis=1)
+            gained = np.where(placed[..., None] < 0, 0.0, moved)
         log_wealth = np.concatenate([self.log_wealth[:first], before + gained])
         flat = log_wealth.reshape(len(log_wealth), -1)
         top = flat.max(axis=1)
