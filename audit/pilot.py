@@ -166,7 +166,7 @@ def pilot_runs(runs: int) -> int:
 def _deep_pilot_runs(choice: Choice, runs: int, width: int) -> int:
     """How long the pilot has to be after a first choice; 0 where it was long enough."""
     fewer, more = sorted((choice.pilot_hits_x, choice.pilot_hits_y))
-    if more == 0 or (fewer >= _FEW_HITS and not choice.shows_nothing):
+    if not choice.shows_nothing and (more == 0 or fewer >= _FEW_HITS):
         return 0
     return min(runs // _DEEP_SHARE, _DEEP_MOST, _DEEP_NUMBERS // max(width, 1))
 
