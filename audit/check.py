@@ -223,6 +223,7 @@ def _checked(
     if runs is None and until is None:
         # The audit is sized for the resolution, so it states the one that it reached and never calls itself too small.
         runs, settings = _runs(plan, settings, sequential), replace(settings, resolution=None)
+        plan = plan.for_runs(runs)
     if sequential or runs is None:  # a time limit is for sequential audits alone
         return check_sequentially(plan, settings, runs, until, ignored, progress, on_look)
     return check_fixed(plan, settings, runs, cells, ignored, progress)

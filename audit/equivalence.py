@@ -214,7 +214,7 @@ def check_equivalence(
     check_test_alpha(alpha / 2)
     versions = TwoVersions.of(old, new, dataset, seed)
     sampler = as_sampler(versions.mechanism, name or versions.name)
-    plan = plan_blocks(sampler, "old", "new", seed, jobs)
+    plan = plan_blocks(sampler, "old", "new", seed, jobs, runs=runs)
     size = pilot_runs(runs)
     blocks_x, blocks_y = draw_checked(plan, size)
     x, y = merge(blocks_x, blocks_y)

@@ -58,8 +58,8 @@ def count_cells(
     if cells == 0:
         raise OptionError("cells=0 counts nothing; use 2 or more.", cells=cells)
     sampler = as_sampler(mechanism, None)
-    plan = plan_blocks(sampler, x, y, check_seed(seed), jobs)
-    size = pilot_runs(check_runs(runs))
+    plan = plan_blocks(sampler, x, y, check_seed(seed), jobs, runs=check_runs(runs))
+    size = pilot_runs(runs)
     blocks_x, blocks_y = draw_checked(plan, size)
     if progress is not None:
         progress(2 * size)

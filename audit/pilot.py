@@ -58,11 +58,11 @@ def run_pilot(plan: Plan, claim: Claim, runs: int, alpha: float, *, bits: bool =
         If every pilot run raises, or blocks of one side differ in shape.
     """
     size = pilot_runs(runs)
-    blocks_x, blocks_y = draw_pilot(plan, size)
+    blocks_x, blocks_y = draw_pilot(plan.for_pilot(size), size)
     pilot = _pilot(plan, blocks_x, blocks_y, claim, runs, alpha, deep=False, bits=bits)
     deeper = _deep_pilot_runs(pilot.choice, runs, _width(pilot.x))
     if deeper > size:
-        more_x, more_y = draw_pilot(plan, deeper - size, first_block=len(blocks_x))
+        more_x, more_y = draw_pilot(plan.for_pilot(deeper), deeper - size, first_block=len(blocks_x))
         pilot = _pilot(plan, blocks_x + more_x, blocks_y + more_y, claim, runs, alpha, deep=True, bits=bits)
     return pilot
 
@@ -75,7 +75,7 @@ def draw_checked(plan: Plan, runs: int) -> tuple[list[Outputs], list[Outputs]]:
     MechanismError
         From the mechanism, for blocks of different shapes, or if every run on both datasets raises.
     """
-    blocks_x, blocks_y = draw_pilot(plan, runs)
+    blocks_x, blocks_y = draw_pilot(plan.for_pilot(runs), runs)
     check_blocks(blocks_x, blocks_y, plan.sampler.is_block, plan.sampler.name)
     refuse_if_all_raised(plan, *merge(blocks_x, blocks_y))
     return blocks_x, blocks_y

@@ -118,7 +118,7 @@ def recount(
         raise OptionError(f"event={event!r} is no event; use one that an audit chose.", event=event)
     sampler, runs, jobs = as_sampler(mechanism, None), check_runs(runs), check_jobs(jobs)
     own = int(np.random.SeedSequence(check_seed(seed), spawn_key=(5,)).generate_state(1, np.uint64)[0])
-    plan = plan_blocks(sampler, x, y, own, jobs)
+    plan = plan_blocks(sampler, x, y, own, jobs, runs=runs)
     looked_at = min(runs, _LOOKED_AT)
     blocks_x, blocks_y = draw_checked(plan, looked_at)
     forms = [_forms(side) for side in merge(blocks_x, blocks_y)]

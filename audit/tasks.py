@@ -58,28 +58,38 @@ AnyTask = TypeVar("AnyTask", bound=Task)
 
 
 @dataclass(frozen=True, slots=True)
-class DrawBlock:
-    """The outputs of a block of the pilot."""
+class DrawBlocks:
+    """The outputs of blocks of the pilot."""
 
     side: Side
-    number: int
-    size: int
+    first: int
+    sizes: tuple[int, ...]
     owners: Sequence[Any] = field(default=(), init=False)
-    blocks: int = field(default=1, init=False)
+
+    @property
+    def blocks(self) -> int:
+        return len(self.sizes)
 
     @property
     def words(self) -> str:
-        return f"block {self.number} of the pilot runs on {self.side}"
+        return f"{_blocks_in_words(self.first, len(self.sizes))} of the pilot runs on {self.side}"
 
     @property
     def key(self) -> str:
-        return f"{self.words}, {self.size} outputs"
+        return f"{self.words}, {sum(self.sizes)} outputs"
 
-    def __call__(self, plan: Plan) -> Outputs:
-        return plan.draw("pilot", self.side, self.number, self.size)
+    def __call__(self, plan: Plan) -> list[Outputs]:
+        return [plan.draw("pilot", self.side, number, size) for number, size in enumerate(self.sizes, start=self.first)]
 
     def fits(self, result: Any) -> bool:
-        return isinstance(result, np.ndarray) and result.ndim in (1, 2) and len(result) == self.size
+        return (
+            isinstance(result, list)
+            and len(result) == len(self.sizes)
+            and all(
+                isinstance(one, np.ndarray) and one.ndim in (1, 2) and len(one) == size
+                for one, size in zip(result, self.sizes, strict=True)
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)

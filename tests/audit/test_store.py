@@ -19,7 +19,7 @@ from dpaudit.audit.kept_values import checksum, packed, unpacked
 from dpaudit.audit.mechanism import as_sampler
 from dpaudit.audit.sampling import Plan, plan_blocks
 from dpaudit.audit.store import FILE, Store
-from dpaudit.audit.tasks import CountBlocks, CountPairs, DrawBlock
+from dpaudit.audit.tasks import CountBlocks, CountPairs, DrawBlocks
 
 CLAIM = PureDP(1.0)
 MODES = {"fixed": {}, "sequential": {"sequential": True}, "cells": {"cells": 8}}
@@ -325,7 +325,7 @@ WRONG = {
 
 EVENT = Intervals(((0.0, np.inf),))
 TASKS = {
-    "drawn": DrawBlock("x", 3, 5),
+    "drawn": DrawBlocks("x", 3, (5,)),
     "counted": CountBlocks(EVENT, None, None, "y", 3, (5,)),
     "pairs": CountPairs((EVENT, None), None, 3, (5,)),
 }
