@@ -11,7 +11,8 @@ from .cells import learn_cells
 from .conclusion import Settings, conclude
 from .distinguishers import Choice
 from .event_health import with_event_findings
-from .health import HealthCheck, examine
+from .findings import FALSE_ALARM, HealthCheck
+from .health import examine
 from .inference.counts import Counts
 from .inference.sequential import sequential_resolution
 from .measure import as_cell_counts
@@ -19,7 +20,7 @@ from .outputs import merge
 from .pilot import pilot_notes, run_pilot
 from .provenance import versions
 from .sampling import Plan, count_hits, shapes_of
-from .sequential import Look, late_batches, run_sequentially
+from .sequential import Look, batch_sizes, late_batches, run_sequentially
 from .sketches import sketch
 from .verdicts import CELL_SHARE, AuditResult
 
@@ -78,10 +79,11 @@ def check_sequentially(
     on_look: Callable[[Look], bool | None] | None,
 ) -> AuditResult:
     """The audit that bets batch by batch and stops when the claim is refuted."""
+    most = _RUNS_IN_TIME if runs is None else runs
     course = run_sequentially(
         plan,
         settings.claim,
-        _RUNS_IN_TIME if runs is None else runs,
+        most,
         settings.alpha,
         until,
         enough=_finds(settings) if runs is None and settings.resolution is not None else None,
@@ -91,7 +93,11 @@ def check_sequentially(
     )
     done = course.looks[-1]
     x, y = merge(course.blocks_x, course.blocks_y)
-    findings = examine((course.blocks_x, course.blocks_y), (course.main_x, course.main_y), ignored, paired=True)
+    # The audit may have stopped at any look by what it saw, so the checks at all looks share their error: the last has
+    # half of it.
+    share = FALSE_ALARM / 2 if done.runs == most else FALSE_ALARM / (2 * len(batch_sizes(most)))
+    kept, main = (course.blocks_x, course.blocks_y), (course.main_x, course.main_y)
+    findings = examine(kept, main, ignored, paired=True, alpha=share)
     result = AuditResult(
         mechanism=settings.name,
         provenance=settings.provenance,

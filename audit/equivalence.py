@@ -26,7 +26,8 @@ from .datasets import summarise
 from .distinguishers import choose_event
 from .equivalence_result import Equivalence, EquivalenceResult, event_counts_in_words
 from .errors import OptionError
-from .health import HealthCheck, checks_to_ignore, examine
+from .findings import HealthCheck, checks_to_ignore
+from .health import examine
 from .inference.counts import Counts, check_alpha
 from .inference.joint import check_test_alpha, strength_lower
 from .inference.sequential import sequential_resolution

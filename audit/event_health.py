@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from .distinguishers import Choice
 from .events import Event, Intervals, Outcomes, Scored
-from .health import FALSE_ALARM, Finding, HealthCheck
+from .findings import FALSE_ALARM, Finding, HealthCheck
 from .outputs import Outputs, are_equal, outcome_key, outcome_list, outcome_words, tally
 from .verdicts import AuditResult, Verdict
 

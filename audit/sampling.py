@@ -18,12 +18,16 @@ from .errors import MechanismError, StoreError
 from .events import Event
 from .identity import identity_of_mechanism
 from .inference.sequential import NO_PAIRS, JointCounts
+from .marks import BLOCK_MARKS
 from .mechanism import Sampler, as_sampler
 from .outputs import Outputs, are_equal
+from .stretches import MARKS
 from .tasks import SIDES, AnyTask, CountBlocks, CountPairs, DrawBlocks, Events, Phase, Shapes, Side
 from .workers import spread
 
 _PHASES: tuple[Phase, ...] = ("pilot", "main")
+Marks = np.ndarray[tuple[int, int], np.dtype[np.uint64]]
+
 _FATES = tuple(each.name for each in fields(JointCounts))
 
 _BLOCK_NUMBERS = 1 << 17  # numbers in a block of a block sampler at most: a megabyte, measured best of 2¹⁵ … 2¹⁷
@@ -216,6 +220,8 @@ class BlockCounts:
         Outputs in each cell of a partition, all blocks together; empty where there is none.
     orders : ndarray of uint64, shape (blocks,)
         Hash of the order of these first outputs; empty where none was taken.
+    stretches : ndarray of uint64, shape (blocks, 4)
+        Least hashes of stretches of each block, 0 for none; empty where none was taken.
     """
 
     hits: np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -223,6 +229,12 @@ class BlockCounts:
     fingerprints: np.ndarray[tuple[int], np.dtype[np.uint64]]
     cells: Labels = field(default_factory=lambda: np.zeros(0, np.int64))
     orders: np.ndarray[tuple[int], np.dtype[np.uint64]] = field(default_factory=lambda: np.zeros(0, np.uint64))
+    stretches: Marks = field(default_factory=lambda: np.zeros((0, MARKS), np.uint64))
+
+    @classmethod
+    def of(cls, hits: Labels, sizes: Labels, marks: Marks, cells: Labels) -> BlockCounts:
+        """Counts with the marks of each block, shape (blocks, 6)."""
+        return cls(hits, sizes, marks[:, 0], cells, marks[:, 1], marks[:, 2:])
 
     def followed_by(self, other: BlockCounts) -> BlockCounts:
         """The blocks of both."""
@@ -232,6 +244,7 @@ class BlockCounts:
             np.concatenate([self.fingerprints, other.fingerprints]),
             self.cells + other.cells,
             np.concatenate([self.orders, other.orders]),
+            np.concatenate([self.stretches, other.stretches]),
         )
 
 
@@ -267,20 +280,20 @@ def count_hits(
     ]
     n_cells = 0 if partition is None else len(partition.names)
     kept = {
-        side: BlockCounts(
+        side: BlockCounts.of(
             np.zeros(len(sizes), np.int64),
             np.array(sizes, np.int64),
-            np.zeros(len(sizes), np.uint64),
+            np.zeros((len(sizes), BLOCK_MARKS), np.uint64),
             np.zeros(n_cells, np.int64),
-            np.zeros(len(sizes), np.uint64),
         )
         for side in SIDES
     }
     for task, (blocks, cells) in _run(plan, tasks):
         own = kept[task.side]
         own.cells[:] += cells
-        for number, (hits, mark, order) in enumerate(blocks, start=task.first):
+        for number, (hits, mark, order, *stretches) in enumerate(blocks, start=task.first):
             own.hits[number], own.fingerprints[number], own.orders[number] = hits, mark, order
+            own.stretches[number] = stretches
         if progress is not None:
             progress(sum(task.sizes))
     return kept["x"], kept["y"]
@@ -312,17 +325,17 @@ def count_pairs(
         found[start : start + len(counted)] = counted
     first = second = NO_PAIRS
     hits_x, hits_y = np.zeros(len(sizes), np.int64), np.zeros(len(sizes), np.int64)
-    marks = np.zeros((4, len(sizes)), np.uint64)
+    marks = np.zeros((len(sizes), 2 * BLOCK_MARKS), np.uint64)
     for index, (*each_way, own_marks) in enumerate(found):
         of_first, of_second = (JointCounts(**dict(zip(_FATES, counts, strict=True))) for counts in each_way)
         first, second = first.followed_by(of_first), second.followed_by(of_second)
         shown = of_first if events[0] is not None else of_second
         hits_p, hits_q = shown.both + shown.only_p, shown.both + shown.only_q
         hits_x[index], hits_y[index] = (hits_p, hits_q) if events[0] is not None else (hits_q, hits_p)
-        marks[:, index] = own_marks
+        marks[index] = own_marks
     every, cells = np.array(sizes, np.int64), np.zeros(0, np.int64)
-    blocks_x = BlockCounts(hits_x, every, marks[0], cells, marks[2])
-    return (first, second), blocks_x, BlockCounts(hits_y, every, marks[1], cells, marks[3])
+    blocks_x = BlockCounts.of(hits_x, every, marks[:, :BLOCK_MARKS], cells)
+    return (first, second), blocks_x, BlockCounts.of(hits_y, every, marks[:, BLOCK_MARKS:], cells)
 
 
 def draw_pilot(plan: Plan, runs: int, *, first_block: int = 0) -> tuple[list[Outputs], list[Outputs]]:

@@ -15,8 +15,8 @@ from .confidence import confidence as confidence_words
 from .distinguishers import Direction
 from .errors import OptionError
 from .events import Event
+from .findings import Finding
 from .group import GroupClaim
-from .health import Finding
 from .inference.counts import Counts
 from .inference.joint import strength_estimate
 from .inference.multiplicity import Ledger

@@ -11,7 +11,7 @@ from dpaudit.audit import event_health
 from dpaudit.audit.distinguishers import Choice, choose_event, choose_event_each_way
 from dpaudit.audit.event_health import with_event_findings
 from dpaudit.audit.events import Intervals, Outcomes, Scored
-from dpaudit.audit.health import HealthCheck
+from dpaudit.audit.findings import HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.outputs import Raised
 from dpaudit.audit.scores import Weighted
