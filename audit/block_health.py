@@ -92,9 +92,9 @@ def agreement(blocks: list[Outputs], alpha: float) -> float:
 
 
 def head_length(blocks: list[Outputs], counts: BlockCounts) -> int:
-    """Outputs at the head of blocks that are compared: as many as most blocks have."""
-    first = int(counts.sizes[0]) if len(counts.sizes) else sorted(map(len, blocks))[len(blocks) // 2]
-    return min(first, FINGERPRINTED)
+    """Outputs at the head of blocks that are compared: as many as those of the main phase have, or two blocks."""
+    kept = sorted(map(len, blocks))
+    return min(int(counts.sizes[0]) if len(counts.sizes) else kept[max(len(kept) - 2, 0)], FINGERPRINTED)
 
 
 def _repeated_heads(side: str, blocks: list[Outputs], counts: BlockCounts, alpha: float) -> list[Finding]:
@@ -107,14 +107,11 @@ def _repeated_heads(side: str, blocks: list[Outputs], counts: BlockCounts, alpha
         return []
     # Independent blocks agree by chance with probability (Σ pᵢ²)^length; a constant output always agrees. Of kept
     # blocks alone the law is known, given all that they hold.
-    log_pairs = math.log(math.comb(len(marks), 2))
-    log_limit = math.log(alpha / 2)
-    is_found = log_pairs + length * math.log(agreement(blocks, alpha / 2)) <= log_limit
+    limit = math.log(alpha / 2) - math.log(math.comb(len(marks), 2))
+    is_found = length * math.log(agreement(blocks, alpha / 2)) <= limit
     if not is_found and len(set(kept)) < len(kept):
-        pooled: Counter[object] = Counter()
-        for block in blocks:
-            pooled.update(tally(block)[0])
-        is_found = log_pairs + log_chance_of_head(length, max(pooled.values()), pooled.total()) <= log_limit
+        first = next(block for block in blocks if len(block) >= length and kept.count(fingerprint(block[:length])) > 1)
+        is_found = _log_chance(first[:length], blocks) <= limit
     if not is_found:
         return []
     return [
@@ -124,6 +121,16 @@ def _repeated_heads(side: str, blocks: list[Outputs], counts: BlockCounts, alpha
             "inside the mechanism, or workers share one random stream, so the runs are not independent.",
         )
     ]
+
+
+def _log_chance(head: Outputs, blocks: list[Outputs]) -> float:
+    """Logarithm of the probability that a block repeats this head of another one."""
+    pooled: Counter[object] = Counter()
+    for block in blocks:
+        pooled.update(tally(block)[0])
+    inside = tally(head)[0]
+    outside = [pooled[key] - times for key, times in inside.items()]
+    return log_chance_of_head(list(inside.values()), outside, pooled.total() - len(head))
 
 
 def _repeated_stretches(side: str, blocks: list[Outputs], counts: BlockCounts, alpha: float) -> list[Finding]:

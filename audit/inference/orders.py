@@ -5,7 +5,11 @@ Proof: docs/proofs/dependence.md
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
+from scipy.special import gammaln
 
 
 def log_chance_of_order(length: int, agreement: float) -> float:
@@ -26,22 +30,26 @@ def log_chance_of_order(length: int, agreement: float) -> float:
     return float(np.log1p(agreement * steps).sum() - np.log1p(steps).sum())
 
 
-def log_chance_of_head(length: int, most: int, runs: int) -> float:
-    """Upper bound for ln of the probability that two given parts of so many runs are alike, for runs in random order.
+def log_chance_of_head(inside: Sequence[int], outside: Sequence[int], others: int) -> float:
+    """Logarithm of the probability that a given part of the other runs repeats a part, for runs in random order.
+
+    Exact, given the part and what all other runs hold together.
 
     Parameters
     ----------
-    length : int
-        Of each part.
-    most : int
-        How often the most frequent output came in all runs.
-    runs : int
-        At least twice the length.
+    inside, outside : sequence of int
+        For each different output in the part, how often it comes there, and in all other runs.
+    others : int
+        How many other runs there are, at least as many as in the part.
 
     Examples
     --------
-    >>> round(math.exp(log_chance_of_head(1, 2, 4)), 6)
+    >>> round(math.exp(log_chance_of_head([1], [1], 3)), 6)
     0.333333
     """
-    left = runs - length - np.arange(length)
-    return float(np.minimum(np.log(max(most - 1.0, 1e-300)) - np.log(left), 0.0).sum())
+    times, left = np.asarray(inside, dtype=np.float64), np.asarray(outside, dtype=np.float64)
+    if np.any(left < times):
+        return -math.inf
+    length = float(times.sum())
+    ways = float((gammaln(left + 1.0) - gammaln(left - times + 1.0)).sum())
+    return ways - float(gammaln(others + 1.0) - gammaln(others - length + 1.0))

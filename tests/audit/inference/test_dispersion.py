@@ -113,12 +113,17 @@ def test_no_order_is_more_probable_than_assumed(law):
 
 
 @pytest.mark.parametrize("outputs", ["aabb", "aabbc", "aaab", "abcd", "aabbcc"])
-def test_no_head_comes_again_more_often_than_assumed(outputs):
+@pytest.mark.parametrize("length", [1, 2])
+def test_the_probability_that_a_head_comes_again_is_exact(outputs, length):
+    """Of all orders that begin with a head, for each head."""
     orders = list(itertools.permutations(outputs))
-    for length in (1, 2):
-        alike = sum(order[:length] == order[length : 2 * length] for order in orders) / len(orders)
-        most = max(outputs.count(letter) for letter in outputs)
-        assert alike <= math.exp(log_chance_of_head(length, most, len(outputs))) + 1e-12
+    for head in {order[:length] for order in orders}:
+        these = [order for order in orders if order[:length] == head]
+        alike = sum(order[length : 2 * length] == head for order in these) / len(these)
+        inside = [head.count(letter) for letter in sorted(set(head))]
+        outside = [outputs.count(letter) - head.count(letter) for letter in sorted(set(head))]
+        found = math.exp(log_chance_of_head(inside, outside, len(outputs) - length))
+        assert found == pytest.approx(alike, abs=1e-12)
 
 
 @pytest.mark.parametrize(
