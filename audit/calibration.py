@@ -178,7 +178,7 @@ def draw_runs(sampler: Sampler, dataset: Any, runs: int, seed: int, jobs: int | 
     MechanismError
         If the mechanism cannot be run, or every run raises.
     """
-    plan = plan_blocks(sampler, dataset, dataset, seed, jobs, runs=runs)
+    plan = plan_blocks(sampler, dataset, dataset, seed, jobs)
     return draw_checked(plan, -(-runs // 2))
 
 

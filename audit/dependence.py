@@ -23,6 +23,7 @@ _SERIAL_LEAST = 500  # runs in a block from which the normal law holds for corre
 _EVEN = 0.3  # of the runs that the smaller half has to hold for that
 _LOOKED_AT = 4_096  # runs on each side that are compared, each with each: .3 ms
 _WATCHED = 65_536  # runs on one side that are looked at for a change
+_PAIRED = 16_384  # runs on one side among which equal outputs are looked for
 _SPREAD = 1 << 21  # runs on one side whose halves are counted block by block
 _LEAST_PAIRS = 32  # fewer of them could not be told from chance
 _SUSPECT, _SUSPICIOUS = 6.0, 4.0  # standard errors from which exact probabilities are worked out, of pairs and of parts
@@ -193,7 +194,7 @@ def equal_pairs(blocks: list[Outputs]) -> tuple[int, int, list[int]]:
 
     Which two of more equal ones make a pair is drawn, from a seed of its own.
     """
-    blocks = _head(blocks, _WATCHED)
+    blocks = _head(blocks, _PAIRED)
     outputs = _joined(blocks)
     sizes = [len(block) for block in blocks]
     number = np.repeat(np.arange(len(blocks)), sizes)

@@ -217,7 +217,7 @@ def check_equivalence(
     sampler = as_sampler(versions.mechanism, name or versions.name)
     plan = plan_blocks(sampler, "old", "new", seed, jobs, runs=runs)
     size = pilot_runs(runs)
-    blocks_x, blocks_y = draw_checked(plan, size)
+    blocks_x, blocks_y = draw_checked(plan.for_pilot(size), size)
     x, y = merge(blocks_x, blocks_y)
     if progress is not None:
         progress(2 * size)

@@ -60,7 +60,7 @@ def count_cells(
     sampler = as_sampler(mechanism, None)
     plan = plan_blocks(sampler, x, y, check_seed(seed), jobs, runs=check_runs(runs))
     size = pilot_runs(runs)
-    blocks_x, blocks_y = draw_checked(plan, size)
+    blocks_x, blocks_y = draw_checked(plan.for_pilot(size), size)
     if progress is not None:
         progress(2 * size)
     partition = learn_cells(*merge(blocks_x, blocks_y), cells)

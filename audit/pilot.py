@@ -75,7 +75,7 @@ def draw_checked(plan: Plan, runs: int) -> tuple[list[Outputs], list[Outputs]]:
     MechanismError
         From the mechanism, for blocks of different shapes, or if every run on both datasets raises.
     """
-    blocks_x, blocks_y = draw_pilot(plan.for_pilot(runs), runs)
+    blocks_x, blocks_y = draw_pilot(plan, runs)
     check_blocks(blocks_x, blocks_y, plan.sampler.is_block, plan.sampler.name)
     refuse_if_all_raised(plan, *merge(blocks_x, blocks_y))
     return blocks_x, blocks_y

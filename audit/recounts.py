@@ -120,7 +120,7 @@ def recount(
     own = int(np.random.SeedSequence(check_seed(seed), spawn_key=(5,)).generate_state(1, np.uint64)[0])
     plan = plan_blocks(sampler, x, y, own, jobs, runs=runs)
     looked_at = min(runs, _LOOKED_AT)
-    blocks_x, blocks_y = draw_checked(plan, looked_at)
+    blocks_x, blocks_y = draw_checked(plan.for_pilot(looked_at), looked_at)
     forms = [_forms(side) for side in merge(blocks_x, blocks_y)]
     seen = tuple((form, forms[0][form], forms[1][form]) for form in sorted(forms[0] | forms[1]))
     if event is None:

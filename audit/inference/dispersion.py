@@ -24,6 +24,7 @@ _UPPER = np.linspace(0.06, 0.48, 8)
 _LOWER = -np.geomspace(0.1, 64.0, 8)
 _OVER = 1.0 + 1e-6  # rounding errors
 _REACH = 64.0  # standard deviations
+_MANY_HITS, _UNSUSPICIOUS = 5.0, 3.0  # variance of a block's hits; standard errors of the deviance
 _MOST_MOMENTS = 200  # factorial moments that are tried
 
 
@@ -70,6 +71,9 @@ def dispersion_p_value(hits: Sequence[int], sizes: Sequence[int]) -> tuple[float
     weights = blocks / blocks.max()
     found = float((weights * _deviance(counts, blocks, rate)).sum())
     ratio = found / (float(weights.sum()) * (1.0 - 1.0 / len(blocks)))
+    error = math.sqrt(2.0 * float((weights**2).sum())) / float(weights.sum())
+    if float(blocks.min()) * rate * (1.0 - rate) >= _MANY_HITS and abs(ratio - 1.0) < _UNSUSPICIOUS * error:
+        return 1.0, ratio  # the bounds would say no more, and take a millisecond
     exponents = _UPPER if ratio > 1.0 else _LOWER
     log_bound = -exponents * found
     for size, number in Counter(blocks.tolist()).items():
