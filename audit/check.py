@@ -18,8 +18,8 @@ from .conclusion import Settings
 from .conduct import check_fixed, check_sequentially
 from .datasets import difference, is_empty, summarise
 from .errors import DatasetError
+from .findings import HealthCheck, checks_to_ignore
 from .group import ClaimAtDistance, claim_at
-from .health import HealthCheck, checks_to_ignore
 from .inference.joint import check_test_alpha
 from .input_health import take_snapshot
 from .mechanism import as_sampler
@@ -137,8 +137,8 @@ def check(
         Called after each batch of a sequential audit with its `Look`: the runs so far, the running bound, the p-value.
         Where it returns True the audit stops there, and its result holds as it is.
     block_seconds : float, optional
-        Time that a block of runs may take; a mechanism that hangs in one is an error. A block is a megabyte of outputs,
-        or 1,024 runs of a function of a single run.
+        Time that a block of runs may take; a mechanism that hangs in one is an error. A block is one in 256 of the
+        runs of a block sampler, or a megabyte of outputs; of a function of a single run 1,024 runs at most.
     store : path, Store or StorePart, optional
         Folder, or an open store, that keeps what is drawn: an audit that was stopped, by a crash too, goes on from it.
         Without a time limit it ends with the result of an audit that was never stopped. With `seconds` later batches
@@ -227,6 +227,7 @@ def _checked(
     if runs is None and until is None:
         # The audit is sized for the resolution, so it states the one that it reached and never calls itself too small.
         runs, settings = _runs(plan, settings, sequential), replace(settings, resolution=None)
+        plan = plan.for_runs(runs)
     if sequential or runs is None:  # a time limit is for sequential audits alone
         return check_sequentially(plan, settings, runs, until, ignored, progress, on_look)
     return check_fixed(plan, settings, runs, cells, ignored, progress)

@@ -8,7 +8,7 @@ from .bit_warning import look_at_bits
 from .bits import Bits
 from .cell_counts import CellCounts
 from .claims import Claim
-from .health import Finding
+from .findings import Finding
 from .inference.counts import Counts
 from .inference.joint import joint_test
 from .pilot import Pilot, pilot_notes

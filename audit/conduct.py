@@ -6,12 +6,14 @@ import math
 import time
 from collections.abc import Callable
 
+from .batches import batch_sizes
 from .bit_warning import look_at_bits
 from .cells import learn_cells
 from .conclusion import Settings, conclude
 from .distinguishers import Choice
 from .event_health import with_event_findings
-from .health import HealthCheck, examine
+from .findings import FALSE_ALARM, HealthCheck
+from .health import examine
 from .inference.counts import Counts
 from .measure import as_cell_counts
 from .outputs import merge
@@ -78,10 +80,11 @@ def check_sequentially(
     on_look: Callable[[Look], bool | None] | None,
 ) -> AuditResult:
     """The audit that bets batch by batch and stops when the claim is refuted."""
+    most = _RUNS_IN_TIME if runs is None else runs
     course = run_sequentially(
         plan,
         settings.claim,
-        _RUNS_IN_TIME if runs is None else runs,
+        most,
         settings.alpha,
         until,
         enough=_finds(settings) if runs is None and settings.resolution is not None else None,
@@ -91,7 +94,11 @@ def check_sequentially(
     )
     done, found = course.looks[-1], _detectable(settings, course.choice, course.counts)
     x, y = merge(course.blocks_x, course.blocks_y)
-    findings = examine((course.blocks_x, course.blocks_y), (course.main_x, course.main_y), ignored, paired=True)
+    # The audit may have stopped at any look by what it saw, so the checks at all looks share their error: the last has
+    # half of it.
+    share = FALSE_ALARM / 2 if done.runs == most else FALSE_ALARM / (2 * len(batch_sizes(most)))
+    kept, main = (course.blocks_x, course.blocks_y), (course.main_x, course.main_y)
+    findings = examine(kept, main, ignored, paired=True, alpha=share)
     result = AuditResult(
         mechanism=settings.name,
         provenance=settings.provenance,

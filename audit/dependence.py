@@ -15,16 +15,20 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from .inference.dispersion import dispersion_p_value
 from .inference.two_samples import hypergeometric_tail
-from .outputs import Outputs, as_numbers, merge, outcome_key, outcome_list
+from .outputs import Outputs, as_numbers, merge, outcome_key, outcome_list, row_keys
 
 _SERIAL_LEAST = 500  # runs in a block from which the normal law holds for correlations as far out as is asked for
 _EVEN = 0.3  # of the runs that the smaller half has to hold for that
 _LOOKED_AT = 4_096  # runs on each side that are compared, each with each: .3 ms
 _WATCHED = 65_536  # runs on one side that are looked at for a change
+_PAIRED = 16_384  # runs on one side among which equal outputs are looked for
+_SPREAD = 1 << 21  # runs on one side whose halves are counted block by block
 _LEAST_PAIRS = 32  # fewer of them could not be told from chance
 _SUSPECT, _SUSPICIOUS = 6.0, 4.0  # standard errors from which exact probabilities are worked out, of pairs and of parts
 _OVER = 1.0 + 1e-6  # rounding errors of a tail
+_SHUFFLE = 20_11  # a seed
 _COLUMNS = 8  # of vectors, looked at for one that halves evenly
 
 Halves = npt.NDArray[np.bool_]
@@ -155,6 +159,61 @@ def coupling(blocks_x: list[Outputs], blocks_y: list[Outputs], *, paired: bool, 
         error=math.sqrt(variance[most]),
         chance=chance,
     )
+
+
+def dispersed_halves(blocks: list[Outputs], *, alpha: float) -> tuple[float, float, str] | None:
+    """P-value, ratio of spreads and name of a half of which blocks hold too unequal, or too equal, shares; or None.
+
+    The halves are a symmetric function of all outputs, so in independent runs every order is equally likely. Of numbers
+    there is also the outer half, farther from the median than half of them, which shows a scale that blocks have of
+    their own. The p-values have `alpha` each.
+    """
+    blocks = _head(blocks, _SPREAD)
+    if len(blocks) < 2:
+        return None
+    outputs, sizes = _joined(blocks), [len(block) for block in blocks]
+    starts = np.cumsum([0, *sizes[:-1]])
+    for name, upper in (("upper", halves(outputs)), ("outer", _outer_half(outputs))):
+        if upper is not None:
+            p_value, ratio = dispersion_p_value(np.add.reduceat(upper.astype(np.int64), starts).tolist(), sizes)
+            if p_value <= alpha:
+                return p_value, ratio, name
+    return None
+
+
+def _outer_half(outputs: Outputs) -> Halves | None:
+    if outputs.ndim != 1 or outputs.dtype == object:
+        return None
+    values = outputs.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # an infinity less another
+        return _upper(np.abs(values - np.median(values)))
+
+
+def equal_pairs(blocks: list[Outputs]) -> tuple[int, int, list[int]]:
+    """Pairs of equal outputs, one for each output that came more than once; how many lie in one block; block sizes.
+
+    Which two of more equal ones make a pair is drawn, from a seed of its own.
+    """
+    blocks = _head(blocks, _PAIRED)
+    outputs = _joined(blocks)
+    sizes = [len(block) for block in blocks]
+    number = np.repeat(np.arange(len(blocks)), sizes)
+    shuffled = np.random.default_rng(_SHUFFLE).permutation(len(outputs))
+    codes = _codes_of(outputs)[shuffled]
+    order = np.argsort(codes, kind="stable")
+    codes, number = codes[order], number[shuffled][order]
+    is_new = np.concatenate([[True], codes[1:] != codes[:-1]])
+    is_pair = is_new[:-1] & ~is_new[1:]
+    return int((number[:-1] == number[1:])[is_pair].sum()), int(is_pair.sum()), sizes
+
+
+def _codes_of(outputs: Outputs) -> npt.NDArray[Any]:
+    """A number for each output, equal for equal ones alone."""
+    if outputs.dtype == object:
+        places: dict[Any, int] = {}
+        keys = map(outcome_key, outputs.tolist())
+        return np.fromiter((places.setdefault(key, len(places)) for key in keys), np.int64, len(outputs))
+    return row_keys(outputs) if outputs.ndim == 2 else outputs
 
 
 def two_sided(z: float) -> float:

@@ -18,7 +18,7 @@ from .bits import bit_families
 from .claims import Array, Claim
 from .events import Event, Outcomes
 from .families import TABLE, Effort, Family, event_families
-from .outputs import Outputs, outcome_key, outcome_list
+from .outputs import Outputs, tally
 
 Direction = Literal["x", "y"]
 """The dataset on which the event is the likelier one: the p of the boundary is that dataset's probability."""
@@ -94,7 +94,8 @@ def choose_event(
     bits : bool
         Whether events by the low bits of outputs are among those to choose from.
     """
-    families = _families((learn_x, learn_y, held_x, held_y), bits, "trees")
+    parts = (learn_x, learn_y, held_x, held_y)
+    families = _families(parts, bits, "trees")
     criterion = _Criterion(claim, runs, _z(alpha), CAUTION)
     best = _best_or_suspect(families, criterion, _DIRECTIONS)
     if best is not None and _shows_nothing(best, claim):
@@ -106,7 +107,7 @@ def choose_event(
         bold = _best(families, replace(criterion, caution=rare), _DIRECTIONS)
         is_enough = best is not None and best[0] > 0 and min(_hits(best)) > _RARE_HITS
         best = bold if bold is not None and min(_hits(bold)) <= _RARE_HITS and not is_enough else best
-    return _anything_else(learn_x, held_x) if best is None else _choice(best)
+    return _likelier(_anything_else(parts)) if best is None else _choice(best)
 
 
 def choose_event_each_way(
@@ -121,11 +122,12 @@ def choose_event_each_way(
     bits: bool = False,
 ) -> tuple[Choice | None, Choice | None]:
     """As `choose_event`, the best event for either direction; None for one in which no event is of use."""
-    families = _families((learn_x, learn_y, held_x, held_y), bits, "trees" if len(learn_x) >= _TREES_FROM else "sums")
+    parts = (learn_x, learn_y, held_x, held_y)
+    families = _families(parts, bits, "trees" if len(learn_x) >= _TREES_FROM else "sums")
     criterion = _Criterion(claim, runs, _z(alpha), CAUTION, is_one_way=True)
     best_x, best_y = (_best_or_suspect(families, criterion, (direction,)) for direction in _DIRECTIONS)
     if best_x is None and best_y is None:
-        return _anything_else(learn_x, held_x), None
+        return _anything_else(parts)
     return best_x and _choice(best_x), best_y and _choice(best_y)
 
 
@@ -151,10 +153,30 @@ def _families(parts: tuple[Outputs, Outputs, Outputs, Outputs], bits: bool, effo
     return [*event_families(*parts, effort=effort), *(bit_families(parts) if bits else ())]
 
 
-def _anything_else(learn_x: Outputs, held_x: Outputs) -> Choice:
-    """Where there is nothing to tell apart, such as a constant output: any output that was not seen."""
-    seen = {outcome_key(value): value for value in outcome_list(learn_x[:TABLE])}
-    return Choice(Outcomes(tuple(seen.values()), others=True), "x", 0, 0, len(held_x))
+def _anything_else(parts: tuple[Outputs, Outputs, Outputs, Outputs]) -> tuple[Choice, Choice]:
+    """For each direction the outputs seen on that side; where all are among them, any other output.
+
+    For outputs that never vary, or of which hardly any comes twice. The learning half alone settles the events, and
+    their hits are those of the other half.
+    """
+    learn_x, learn_y, *held = parts
+    choices = []
+    for side, direction in zip((learn_x, learn_y), _DIRECTIONS, strict=True):
+        times, names = tally(side)
+        event = Outcomes(tuple(names[key] for key, _ in times.most_common(TABLE)))
+        hits_x, hits_y = map(event.count, held)
+        if hits_x + hits_y == len(held[0]) + len(held[1]):
+            choices.append(Choice(replace(event, others=True), direction, 0, 0, len(held[0])))
+            continue
+        more, fewer = (hits_x, hits_y) if direction == "x" else (hits_y, hits_x)
+        shows_nothing = more - fewer <= _SUSPICION * math.sqrt(more + fewer)
+        choices.append(Choice(event, direction, hits_x, hits_y, len(held[0]), shows_nothing))
+    return choices[0], choices[1]
+
+
+def _likelier(choices: tuple[Choice, Choice]) -> Choice:
+    """The choice whose hits differ by more."""
+    return max(choices, key=lambda one: (one.pilot_hits_x - one.pilot_hits_y) * (1 if one.likelier_on == "x" else -1))
 
 
 def _z(alpha: float) -> float:

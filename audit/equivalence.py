@@ -27,7 +27,8 @@ from .datasets import summarise
 from .distinguishers import choose_event
 from .equivalence_result import Equivalence, EquivalenceResult, event_counts_in_words
 from .errors import OptionError
-from .health import HealthCheck, checks_to_ignore, examine
+from .findings import HealthCheck, checks_to_ignore
+from .health import examine
 from .inference.counts import Counts, check_alpha
 from .inference.joint import check_test_alpha, strength_lower
 from .inference.sequential import sequential_resolution
@@ -214,9 +215,9 @@ def check_equivalence(
     check_test_alpha(alpha / 2)
     versions = TwoVersions.of(old, new, dataset, seed)
     sampler = as_sampler(versions.mechanism, name or versions.name)
-    plan = plan_blocks(sampler, "old", "new", seed, jobs)
+    plan = plan_blocks(sampler, "old", "new", seed, jobs, runs=runs)
     size = pilot_runs(runs)
-    blocks_x, blocks_y = draw_checked(plan, size)
+    blocks_x, blocks_y = draw_checked(plan.for_pilot(size), size)
     x, y = merge(blocks_x, blocks_y)
     if progress is not None:
         progress(2 * size)

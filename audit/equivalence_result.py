@@ -18,7 +18,7 @@ from .confidence import confidence as confidence_words
 from .distinguishers import Direction
 from .errors import OptionError
 from .events import Event
-from .health import Finding
+from .findings import Finding
 from .inference.counts import Counts
 from .inference.total_variation import LARGEST_LEVEL, total_variation_upper
 from .pilot import with_pilot

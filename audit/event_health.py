@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from .distinguishers import Choice
 from .events import Event, Intervals, Outcomes, Scored
-from .health import FALSE_ALARM, Finding, HealthCheck
-from .outputs import Outputs, are_equal, outcome_key, outcome_list, outcome_words
+from .findings import FALSE_ALARM, Finding, HealthCheck
+from .outputs import Outputs, are_equal, outcome_key, outcome_list, outcome_words, tally
 from .verdicts import AuditResult, Verdict
 
 _SAME = 100  # outputs looked at first for one that differs
+_NEARLY_ALL = 0.5  # of the outputs, if they are different, leave nothing to learn from their values
 _SCORES = 1_000  # that a pilot chooses from at most, each with a chain of events, or with intervals
 
 
@@ -28,7 +29,7 @@ def with_event_findings(
         How often the event came in a pilot that was drawn before the other runs.
     """
     changed = [] if choice is None else _changed_since(result, choice)
-    found = changed or _constant_output(result, x, y) or _idle_event(result)
+    found = changed or _constant_output(result, x, y) or _idle_event(result, x, y)
     kept = tuple(finding for finding in found if finding.check not in ignore)
     return replace(result, findings=(*result.findings, *kept)) if kept else result
 
@@ -38,6 +39,8 @@ def _changed_since(result: AuditResult, choice: Choice) -> list[Finding]:
 
     The frequencies of all half-lines of a score are together within √(ln(2/a)/2n) of their probabilities, but for a
     chance of a; an interval is the difference of two.
+
+    An event that the learning half settled, as where hardly any output comes twice, is one half-line of one score.
 
     References
     ----------
@@ -112,19 +115,26 @@ def _hold_only(first: Outputs, outputs: Outputs) -> bool:
     return bool(equal.all())
 
 
-def _idle_event(result: AuditResult) -> list[Finding]:
+def _idle_event(result: AuditResult, x: Outputs, y: Outputs) -> list[Finding]:
     """An event in which all runs lie, or none; of a sequential audit, the last event is not all that was tested."""
     if result.stopped is not None or not _is_decided(result) or result.verdict is not Verdict.NOT_REFUTED:
         return []
     counts, often = result.counts, "every one" if result.counts.hits_x else "none"
-    return [
-        Finding(
-            HealthCheck.IDLE_EVENT,
-            f"the event that the first runs chose ({result.event}) came in {often} of {counts.runs_x:,} runs on x and "
-            f"of {counts.runs_y:,} on y: it cannot tell them apart, so nothing was tested. It may be too rare for an "
-            "audit of this length (use more runs), or the mechanism has changed (look for state that it keeps).",
+    came = f"came in {often} of {counts.runs_x:,} runs on x and of {counts.runs_y:,} on y"
+    different, kept = sum(len(tally(side)[0]) for side in (x, y)), len(x) + len(y)
+    if different > _NEARLY_ALL * kept:
+        message = (
+            f"no event could be learned, as {different:,} of the {kept:,} first outputs are different: the event that "
+            f"was tried ({result.event}) {came}, so nothing was tested. Audit a part or a summary of the output that "
+            "comes again, such as a number in it."
         )
-    ]
+    else:
+        message = (
+            f"the event that the first runs chose ({result.event}) {came}: it cannot tell them apart, so nothing was "
+            "tested. It may be too rare for an audit of this length (use more runs), or the mechanism has changed "
+            "(look for state that it keeps)."
+        )
+    return [Finding(HealthCheck.IDLE_EVENT, message)]
 
 
 def _is_decided(result: AuditResult) -> bool:

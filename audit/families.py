@@ -38,6 +38,7 @@ _INTERVALS = 8  # intervals in an event at most: each costs two passes over the 
 _LEVELS = 129  # thresholds tried for a half-line on the logistic scale (dense in both tails), and four times evenly
 _FEW_OUTCOMES, _LOOKED_AT = 8, 2_000  # outcomes that leave nothing to learn, among so many runs
 _ATOM_RUNS = 5  # times a value has to come in the pilot of a continuous output to be looked at by itself
+_MOSTLY = 0.5  # of the runs, in outcomes that come three times or more
 TABLE = 512
 """Outcomes in a table at most; the rarest are left out, as neutral."""
 
@@ -351,7 +352,12 @@ def _table_families(
     """Sets of single outcomes by their estimated likelihood ratio, from either end; `runs` are held out."""
     tallies, found = zip(*map(tally, (learn_x, learn_y, held_x, held_y)), strict=True)
     names, seen = found[1] | found[0], tallies[0] + tallies[1]
-    keys = [key for key, count in seen.most_common(TABLE) if count >= 3]
+    common = seen.most_common(TABLE)
+    # Where few outcomes come three times, the rare ones are all there is; but a floating-point number says nothing of
+    # another run's.
+    is_common = sum(count for _, count in common if count >= 3) >= _MOSTLY * seen.total()
+    least = 3 if is_common or learn_x.dtype.kind == "f" else 1
+    keys = [key for key, count in common if count >= least]
     if not keys:
         return
     ratio = {key: math.log((tallies[0][key] + 0.5) / (tallies[1][key] + 0.5)) for key in keys}

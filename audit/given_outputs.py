@@ -17,8 +17,9 @@ from .claims import Claim
 from .conclusion import Settings, conclude
 from .errors import MechanismError
 from .event_health import with_event_findings
+from .findings import checks_to_ignore
 from .group import ClaimAtDistance, claim_at
-from .health import checks_to_ignore, examine_order
+from .health import examine_order
 from .inference.counts import Counts
 from .inference.joint import check_test_alpha
 from .options import (

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .datasets import is_frame, is_graph, summarise
-from .health import Finding, HealthCheck
+from .findings import Finding, HealthCheck
 
 _DEEPEST = 8  # objects within objects that are looked into
 _IDENTITY: Any = object.__eq__

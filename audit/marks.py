@@ -8,6 +8,10 @@ from typing import Any
 import numpy as np
 
 from .outputs import Outputs
+from .stretches import MARKS, stretch_marks
+
+BLOCK_MARKS = 2 + MARKS
+"""Marks of a block."""
 
 FINGERPRINTED = 256  # outputs at the head of a block that are hashed, to recognise a block or its noise
 
@@ -28,6 +32,12 @@ def order_mark(outputs: Outputs) -> int:
         return fingerprint(head)
     values = head[:, 0] if head.ndim == 2 else head
     return _hash(np.argsort(values, kind="stable").astype(np.int16).tobytes())
+
+
+def block_marks(outputs: Outputs, *, with_stretches: bool) -> tuple[int, ...]:
+    """The fingerprint of a block, the mark of its order, and those of its stretches, or zeros."""
+    stretches = stretch_marks(outputs) if with_stretches else (0,) * MARKS
+    return fingerprint(outputs), order_mark(outputs), *stretches
 
 
 def digest(value: Any) -> str:

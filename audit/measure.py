@@ -58,9 +58,9 @@ def count_cells(
     if cells == 0:
         raise OptionError("cells=0 counts nothing; use 2 or more.", cells=cells)
     sampler = as_sampler(mechanism, None)
-    plan = plan_blocks(sampler, x, y, check_seed(seed), jobs)
-    size = pilot_runs(check_runs(runs))
-    blocks_x, blocks_y = draw_checked(plan, size)
+    plan = plan_blocks(sampler, x, y, check_seed(seed), jobs, runs=check_runs(runs))
+    size = pilot_runs(runs)
+    blocks_x, blocks_y = draw_checked(plan.for_pilot(size), size)
     if progress is not None:
         progress(2 * size)
     partition = learn_cells(*merge(blocks_x, blocks_y), cells)

@@ -58,11 +58,11 @@ def run_pilot(plan: Plan, claim: Claim, runs: int, alpha: float, *, bits: bool =
         If every pilot run raises, or blocks of one side differ in shape.
     """
     size = pilot_runs(runs)
-    blocks_x, blocks_y = draw_pilot(plan, size)
+    blocks_x, blocks_y = draw_pilot(plan.for_pilot(size), size)
     pilot = _pilot(plan, blocks_x, blocks_y, claim, runs, alpha, deep=False, bits=bits)
     deeper = _deep_pilot_runs(pilot.choice, runs, _width(pilot.x))
     if deeper > size:
-        more_x, more_y = draw_pilot(plan, deeper - size, first_block=len(blocks_x))
+        more_x, more_y = draw_pilot(plan.for_pilot(deeper), deeper - size, first_block=len(blocks_x))
         pilot = _pilot(plan, blocks_x + more_x, blocks_y + more_y, claim, runs, alpha, deep=True, bits=bits)
     return pilot
 
@@ -172,7 +172,7 @@ def main_runs(runs: int, q: float) -> int:
 def _deep_pilot_runs(choice: Choice, runs: int, width: int) -> int:
     """How long the pilot has to be after a first choice; 0 where it was long enough."""
     fewer, more = sorted((choice.pilot_hits_x, choice.pilot_hits_y))
-    if more == 0 or (fewer >= _FEW_HITS and not choice.shows_nothing):
+    if not choice.shows_nothing and (more == 0 or fewer >= _FEW_HITS):
         return 0
     return min(runs // _DEEP_SHARE, _DEEP_MOST, _DEEP_NUMBERS // max(width, 1))
 

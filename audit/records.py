@@ -24,8 +24,8 @@ from .curves import PrivacyProfile, TradeOffCurve
 from .datasets import shorten
 from .errors import AuditError, RecordError
 from .events import Event, Intervals, Outcomes, Scored
+from .findings import Finding, HealthCheck
 from .group import GroupClaim
-from .health import Finding, HealthCheck
 from .inference.counts import Counts
 from .inference.multiplicity import holm
 from .outputs import Raised

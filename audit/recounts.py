@@ -137,9 +137,9 @@ def recount(
     if not isinstance(stream, str) or not stream:
         raise OptionError(f"stream={stream!r} names no stream; use a text, such as 'before'.", stream=stream)
     seed = check_seed(seed)
-    plan = plan_blocks(sampler, x, y, _own_seed(seed, stream), jobs)
+    plan = plan_blocks(sampler, x, y, _own_seed(seed, stream), jobs, runs=runs)
     looked_at = min(runs, _LOOKED_AT)
-    blocks_x, blocks_y = draw_checked(plan, looked_at)
+    blocks_x, blocks_y = draw_checked(plan.for_pilot(looked_at), looked_at)
     forms = [_forms(side) for side in merge(blocks_x, blocks_y)]
     seen = tuple((form, forms[0][form], forms[1][form]) for form in sorted(forms[0] | forms[1]))
     if event is None:

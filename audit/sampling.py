@@ -1,7 +1,8 @@
 """Drawing runs in parallel: seeded blocks that leave their worker as counts.
 
 Every block has a seed sequence of its own, named by phase, side and number, and a size that depends on nothing but the
-shape of the outputs. So a seed fixes every number, whatever the number of workers and the backend.
+shape of the outputs and the number of runs. So a seed fixes every number, whatever the number of workers and the
+backend. Many blocks show randomness that runs of one call share, and keep its effect on the whole small.
 """
 
 from __future__ import annotations
@@ -17,18 +18,24 @@ from .errors import MechanismError, StoreError
 from .events import Event
 from .identity import identity_of_mechanism
 from .inference.sequential import NO_PAIRS, JointCounts
+from .marks import BLOCK_MARKS
 from .mechanism import Sampler, as_sampler
 from .outputs import Outputs, are_equal
-from .tasks import SIDES, AnyTask, CountBlocks, CountPairs, DrawBlock, Events, Phase, Shapes, Side
+from .stretches import MARKS
+from .tasks import SIDES, AnyTask, CountBlocks, CountPairs, DrawBlocks, Events, Phase, Shapes, Side
 from .workers import spread
 
 _PHASES: tuple[Phase, ...] = ("pilot", "main")
+Marks = np.ndarray[tuple[int, int], np.dtype[np.uint64]]
+
 _FATES = tuple(each.name for each in fields(JointCounts))
 
-_BLOCK_NUMBERS = 1 << 17  # numbers in a block of a block sampler: a megabyte, measured best of 2¹⁵ … 2¹⁷
-# Runs in a block of a looped function: the less of them there are, the longer one takes, as a rule, and the sooner it
-# should be over. What a run takes here and now may not matter: seeds belong to blocks.
-_LEAST_LOOPED, _MOST_LOOPED, _LOOPED_BLOCKS = 1 << 7, 1 << 10, 64
+_BLOCK_NUMBERS = 1 << 17  # numbers in a block of a block sampler at most: a megabyte, measured best of 2¹⁵ … 2¹⁷
+_MOST_LOOPED = 1 << 10  # runs in a block of a looped function at most
+# Blocks that the runs of an audit are cut into, but for blocks of fewer than 32 runs: 32 of them at least in the main
+# phase, which may have half of the runs. What a run takes here and now may not matter: seeds belong to blocks.
+_BLOCKS, _LOOPED_BLOCKS, _SMALL, _FEWEST = 256, 128, 32, 64
+_PILOT_BLOCKS, _LEAST_PILOT_BLOCK = 32, 256
 _REPEATED = 20  # runs that are drawn again, to see whether a mechanism has randomness of its own
 # Tasks that a phase is cut into at most: enough for progress and balance, and few, as one costs a cluster milliseconds.
 # Beyond 256 tasks one has at least 64 blocks, up to a number that keeps a thousand workers busy.
@@ -87,6 +94,8 @@ class Plan:
     is_stateful : bool
         Whether the mechanism carries state from run to run, of which another process would have a copy of its own: the
         same noise again. One process then draws all runs.
+    most : int
+        Runs that a block may have at most, by the shape of the outputs; a task of a block sampler has about as many.
     """
 
     sampler: Sampler
@@ -98,6 +107,26 @@ class Plan:
     block_seconds: float | None = None
     memory: Memory | None = None
     is_stateful: bool = False
+    most: int = 1
+
+    def for_runs(self, runs: int) -> Plan:
+        """The same plan in blocks for an audit of so many runs."""
+        blocks = _BLOCKS if self.sampler.is_block else _LOOPED_BLOCKS
+        least = max(1, min(_SMALL, runs // _FEWEST))
+        return self.in_blocks(max(-(-runs // blocks), least))
+
+    def for_pilot(self, runs: int) -> Plan:
+        """The same plan in blocks for a pilot of so many runs."""
+        return self.in_blocks(min(max(-(-runs // _PILOT_BLOCKS), _LEAST_PILOT_BLOCK), self.block))
+
+    def in_blocks(self, size: int) -> Plan:
+        """The same plan in blocks of this size, or as large as they may be."""
+        return replace(self, block=min(size, self.most))
+
+    @property
+    def blocks_of_task(self) -> int:
+        """Blocks that a task has at least."""
+        return max(1, self.most // self.block) if self.sampler.is_block else 1
 
     @property
     def prefers(self) -> Literal["threads", "processes"]:
@@ -160,19 +189,19 @@ def plan_blocks(
     Parameters
     ----------
     runs : int, optional
-        Of the audit, on each dataset, where they are known.
+        Of the audit, on each dataset; where they are not known, blocks are as large as they may be.
     is_stateful : bool, optional
         Whether the mechanism carries state, where that is known; otherwise its first run shows it.
     """
     one = Plan(sampler, x, y, seed, 1, 1, block_seconds)
     before = identity_of_mechanism(sampler.function) if is_stateful is None else None
-    ((_, first),) = _run(one, [DrawBlock("x", 0, 1)])
+    ((_, [first]),) = _run(one, [DrawBlocks("x", 0, (1,))])
     if before is not None:
         is_stateful = before != identity_of_mechanism(sampler.function)
     width = max(first.shape[1], 1) if first.ndim == 2 else 1
-    looped = _MOST_LOOPED if runs is None else min(max(runs // _LOOPED_BLOCKS, _LEAST_LOOPED), _MOST_LOOPED)
-    block = max(256, _BLOCK_NUMBERS // width) if sampler.is_block else looped
-    return replace(one, block=block, jobs=jobs, is_stateful=bool(is_stateful))
+    most = max(256, _BLOCK_NUMBERS // width) if sampler.is_block else _MOST_LOOPED
+    plan = replace(one, block=most, most=most, jobs=jobs, is_stateful=bool(is_stateful))
+    return plan if runs is None else plan.for_runs(runs)
 
 
 def draw_block(mechanism: Any, dataset: Any, phase: Phase, side: Side, number: int, size: int, *, seed: int) -> Outputs:
@@ -213,6 +242,8 @@ class BlockCounts:
         Outputs in each cell of a partition, all blocks together; empty where there is none.
     orders : ndarray of uint64, shape (blocks,)
         Hash of the order of these first outputs; empty where none was taken.
+    stretches : ndarray of uint64, shape (blocks, 4)
+        Least hashes of stretches of each block, 0 for none; empty where none was taken.
     """
 
     hits: np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -220,6 +251,12 @@ class BlockCounts:
     fingerprints: np.ndarray[tuple[int], np.dtype[np.uint64]]
     cells: Labels = field(default_factory=lambda: np.zeros(0, np.int64))
     orders: np.ndarray[tuple[int], np.dtype[np.uint64]] = field(default_factory=lambda: np.zeros(0, np.uint64))
+    stretches: Marks = field(default_factory=lambda: np.zeros((0, MARKS), np.uint64))
+
+    @classmethod
+    def of(cls, hits: Labels, sizes: Labels, marks: Marks, cells: Labels) -> BlockCounts:
+        """Counts with the marks of each block, shape (blocks, 6)."""
+        return cls(hits, sizes, marks[:, 0], cells, marks[:, 1], marks[:, 2:])
 
     def followed_by(self, other: BlockCounts) -> BlockCounts:
         """The blocks of both."""
@@ -229,6 +266,7 @@ class BlockCounts:
             np.concatenate([self.fingerprints, other.fingerprints]),
             self.cells + other.cells,
             np.concatenate([self.orders, other.orders]),
+            np.concatenate([self.stretches, other.stretches]),
         )
 
 
@@ -259,25 +297,25 @@ def count_hits(
     sizes = _sizes(runs, plan.block)
     tasks = [
         CountBlocks(event, partition, shapes, side, first, part)
-        for first, part in parts(sizes, 2 * len(sizes))
+        for first, part in parts(sizes, 2 * len(sizes), plan.blocks_of_task)
         for side in SIDES
     ]
     n_cells = 0 if partition is None else len(partition.names)
     kept = {
-        side: BlockCounts(
+        side: BlockCounts.of(
             np.zeros(len(sizes), np.int64),
             np.array(sizes, np.int64),
-            np.zeros(len(sizes), np.uint64),
+            np.zeros((len(sizes), BLOCK_MARKS), np.uint64),
             np.zeros(n_cells, np.int64),
-            np.zeros(len(sizes), np.uint64),
         )
         for side in SIDES
     }
     for task, (blocks, cells) in _run(plan, tasks):
         own = kept[task.side]
         own.cells[:] += cells
-        for number, (hits, mark, order) in enumerate(blocks, start=task.first):
+        for number, (hits, mark, order, *stretches) in enumerate(blocks, start=task.first):
             own.hits[number], own.fingerprints[number], own.orders[number] = hits, mark, order
+            own.stretches[number] = stretches
         if progress is not None:
             progress(sum(task.sizes))
     return kept["x"], kept["y"]
@@ -302,32 +340,35 @@ def count_pairs(
     """
     sizes = _sizes(runs, plan.block)
     found: list[Any] = [None] * len(sizes)
-    tasks = [CountPairs(events, shapes, first_block + first, part) for first, part in parts(sizes, len(sizes))]
+    cut = parts(sizes, len(sizes), plan.blocks_of_task)
+    tasks = [CountPairs(events, shapes, first_block + first, part) for first, part in cut]
     for task, counted in _run(plan, tasks):
         start = task.first - first_block
         found[start : start + len(counted)] = counted
     first = second = NO_PAIRS
     hits_x, hits_y = np.zeros(len(sizes), np.int64), np.zeros(len(sizes), np.int64)
-    marks = np.zeros((4, len(sizes)), np.uint64)
+    marks = np.zeros((len(sizes), 2 * BLOCK_MARKS), np.uint64)
     for index, (*each_way, own_marks) in enumerate(found):
         of_first, of_second = (JointCounts(**dict(zip(_FATES, counts, strict=True))) for counts in each_way)
         first, second = first.followed_by(of_first), second.followed_by(of_second)
         shown = of_first if events[0] is not None else of_second
         hits_p, hits_q = shown.both + shown.only_p, shown.both + shown.only_q
         hits_x[index], hits_y[index] = (hits_p, hits_q) if events[0] is not None else (hits_q, hits_p)
-        marks[:, index] = own_marks
+        marks[index] = own_marks
     every, cells = np.array(sizes, np.int64), np.zeros(0, np.int64)
-    blocks_x = BlockCounts(hits_x, every, marks[0], cells, marks[2])
-    return (first, second), blocks_x, BlockCounts(hits_y, every, marks[1], cells, marks[3])
+    blocks_x = BlockCounts.of(hits_x, every, marks[:, :BLOCK_MARKS], cells)
+    return (first, second), blocks_x, BlockCounts.of(hits_y, every, marks[:, BLOCK_MARKS:], cells)
 
 
 def draw_pilot(plan: Plan, runs: int, *, first_block: int = 0) -> tuple[list[Outputs], list[Outputs]]:
     """The pilot outputs on x and on y, a list of blocks each, in order; numbered from `first_block`."""
     sizes = _sizes(runs, plan.block)
-    tasks = [DrawBlock(side, number, size) for side in SIDES for number, size in enumerate(sizes, start=first_block)]
+    cut = list(parts(sizes, 2 * len(sizes), plan.blocks_of_task))
+    tasks = [DrawBlocks(side, first_block + first, part) for side in SIDES for first, part in cut]
     found: dict[Side, list[Any]] = {side: [None] * len(sizes) for side in SIDES}
-    for task, outputs in _run(plan, tasks):
-        found[task.side][task.number - first_block] = outputs
+    for task, blocks in _run(plan, tasks):
+        start = task.first - first_block
+        found[task.side][start : start + len(blocks)] = blocks
     return found["x"], found["y"]
 
 
@@ -342,9 +383,12 @@ def _sizes(runs: int, block: int) -> list[int]:
     return [block] * (runs // block) + ([runs % block] if runs % block else [])
 
 
-def parts(sizes: list[int], blocks: int) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """The blocks of each task and the number of the first of them; by their number alone, for a store to know them."""
-    per_task = -(-blocks // min(max(blocks // _BLOCKS_OF_MANY, _TASKS), _MOST_TASKS))
+def parts(sizes: list[int], blocks: int, least: int = 1) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """The blocks of each task, `least` of them or more, and the number of the first of them.
+
+    By their number and size alone, for a store to know them.
+    """
+    per_task = max(least, -(-blocks // min(max(blocks // _BLOCKS_OF_MANY, _TASKS), _MOST_TASKS)))
     for first in range(0, len(sizes), per_task):
         yield first, tuple(sizes[first : first + per_task])
 

@@ -18,9 +18,9 @@ from .check import check
 from .claims import Claim
 from .domains import Domain
 from .errors import AdjacencyError, AuditError, MechanismError, OptionError
+from .findings import checks_to_ignore
 from .group import ClaimAtDistance, claim_at
 from .halving import LEAST_FIRST, Judge, Pool, Trial, derived_seed, halve, new_pool
-from .health import checks_to_ignore
 from .inference.joint import check_test_alpha
 from .marks import digest
 from .mechanism import as_sampler

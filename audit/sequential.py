@@ -36,7 +36,7 @@ _KEPT, _KEPT_NUMBERS = 200_000, 1 << 20
 # Growth of the total after which events are learned anew: while they are few, and from many on.
 _OFTEN, _RARELY, _MANY = 1.7, 3.0, 10_000
 _RAISING = 2_000  # runs after which a mechanism that has only raised is refused
-_FEWEST_BLOCKS = 16  # blocks that a batch of a looped mechanism is cut into, for the workers
+_FEWEST_BLOCKS = 16  # blocks that a batch is cut into; of a looped function they have as many runs at least
 _WORKERS_FROM = 0.3  # seconds that a batch should last to be worth spreading
 _FINEST, _COARSEST = 2e-3, 2.0  # distances of the members of the grid from the claim, in units of its strength
 _ABOVE, _BELOW = 10, 20
@@ -341,5 +341,8 @@ def _recounted(
 
 def _spread(plan: Plan, size: int, pace: float) -> Plan:
     """The plan for a batch; small ones stay in this process, and neither choice changes an output."""
-    block = plan.block if plan.sampler.is_block else min(max(size // _FEWEST_BLOCKS, _FEWEST_BLOCKS), plan.block)
-    return replace(plan, block=block, jobs=1 if size * pace < _WORKERS_FROM else plan.jobs)
+    if plan.sampler.is_block and size != _FIRST:  # the first batch, on which nothing is bet, shows a seed that is fixed
+        block = min(-(-size // _FEWEST_BLOCKS), plan.block)
+    else:
+        block = min(max(size // _FEWEST_BLOCKS, _FEWEST_BLOCKS), max(plan.block, _FEWEST_BLOCKS))
+    return replace(plan.in_blocks(block), jobs=1 if size * pace < _WORKERS_FROM else plan.jobs)

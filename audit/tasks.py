@@ -11,7 +11,7 @@ import numpy as np
 from .cells import Labels, Partition
 from .events import Event
 from .inference.sequential import JointCounts
-from .marks import digest, fingerprint, order_mark
+from .marks import BLOCK_MARKS, block_marks, digest
 from .outputs import Outputs
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ Events = tuple[Event | None, Event | None]
 SIDES: tuple[Side, ...] = ("x", "y")
 
 _MARK = 1 << 64  # below which marks lie
+_MARKED_OF_MANY = 8  # blocks of a block sampler of which one has its stretches looked at, which takes 30 µs
 
 
 class Task(Protocol):
@@ -58,33 +59,43 @@ AnyTask = TypeVar("AnyTask", bound=Task)
 
 
 @dataclass(frozen=True, slots=True)
-class DrawBlock:
-    """The outputs of a block of the pilot."""
+class DrawBlocks:
+    """The outputs of blocks of the pilot."""
 
     side: Side
-    number: int
-    size: int
+    first: int
+    sizes: tuple[int, ...]
     owners: Sequence[Any] = field(default=(), init=False)
-    blocks: int = field(default=1, init=False)
+
+    @property
+    def blocks(self) -> int:
+        return len(self.sizes)
 
     @property
     def words(self) -> str:
-        return f"block {self.number} of the pilot runs on {self.side}"
+        return f"{_blocks_in_words(self.first, len(self.sizes))} of the pilot runs on {self.side}"
 
     @property
     def key(self) -> str:
-        return f"{self.words}, {self.size} outputs"
+        return f"{self.words}, {sum(self.sizes)} outputs"
 
-    def __call__(self, plan: Plan) -> Outputs:
-        return plan.draw("pilot", self.side, self.number, self.size)
+    def __call__(self, plan: Plan) -> list[Outputs]:
+        return [plan.draw("pilot", self.side, number, size) for number, size in enumerate(self.sizes, start=self.first)]
 
     def fits(self, result: Any) -> bool:
-        return isinstance(result, np.ndarray) and result.ndim in (1, 2) and len(result) == self.size
+        return (
+            isinstance(result, list)
+            and len(result) == len(self.sizes)
+            and all(
+                isinstance(one, np.ndarray) and one.ndim in (1, 2) and len(one) == size
+                for one, size in zip(result, self.sizes, strict=True)
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class CountBlocks:
-    """Counts of blocks of one side: for each (hits, mark, mark of the order), and cells of all together."""
+    """Counts of blocks of one side: for each (hits, marks), and cells of all together."""
 
     event: Event | None
     partition: Partition | None
@@ -109,17 +120,17 @@ class CountBlocks:
     def key(self) -> str:
         return f"{self.words}, {sum(self.sizes)} counted by {digest((self.event, self.partition))}"
 
-    def __call__(self, plan: Plan) -> tuple[list[tuple[int, int, int]], Labels]:
+    def __call__(self, plan: Plan) -> tuple[list[tuple[int, ...]], Labels]:
         counted = [self._count(plan, number, size) for number, size in enumerate(self.sizes, start=self.first)]
         marks, cells = zip(*counted, strict=True)
         return list(marks), np.sum(cells, axis=0)
 
-    def _count(self, plan: Plan, number: int, size: int) -> tuple[tuple[int, int, int], Labels]:
+    def _count(self, plan: Plan, number: int, size: int) -> tuple[tuple[int, ...], Labels]:
         """What is kept of one block, whose outputs are gone when the next is drawn: the cache stays warm."""
         outputs = plan.draw("main", self.side, number, size, None if self.shapes is None else self.shapes[self.side])
         cells = np.zeros(0, np.int64) if self.partition is None else self.partition.count(outputs)
         hits = 0 if self.event is None else self.event.count(outputs)
-        return (hits, fingerprint(outputs), order_mark(outputs)), cells
+        return (hits, *_marks(plan, number, outputs)), cells
 
     def fits(self, result: Any) -> bool:
         match result:
@@ -128,7 +139,7 @@ class CountBlocks:
                 return (
                     len(counted) == len(self.sizes)
                     and all(
-                        _are_within(one, (size + 1, _MARK, _MARK))
+                        _are_within(one, (size + 1, *(_MARK,) * BLOCK_MARKS))
                         for one, size in zip(counted, self.sizes, strict=True)
                     )
                     and cells.shape == (n_cells,)
@@ -174,7 +185,7 @@ class CountPairs:
         shapes = {} if self.shapes is None else self.shapes
         x, y = (plan.draw("main", side, number, size, shapes.get(side)) for side in SIDES)
         first, second = joint_counts(self.events[0], x, y), joint_counts(self.events[1], y, x)
-        return astuple(first), astuple(second), (fingerprint(x), fingerprint(y), order_mark(x), order_mark(y))
+        return astuple(first), astuple(second), (*_marks(plan, number, x), *_marks(plan, number, y))
 
     def fits(self, result: Any) -> bool:
         return (
@@ -189,8 +200,12 @@ def _are_pairs(counted: Any, size: int) -> bool:
     match counted:
         case [*fates, marks] if len(fates) == 2:
             can_be = all(_are_within(each, (size + 1,) * 4) and sum(each) == size for each in fates)
-            return can_be and _are_within(marks, (_MARK,) * 4)
+            return can_be and _are_within(marks, (_MARK,) * (2 * BLOCK_MARKS))
     return False
+
+
+def _marks(plan: Plan, number: int, outputs: Outputs) -> tuple[int, ...]:
+    return block_marks(outputs, with_stretches=not plan.sampler.is_block or number % _MARKED_OF_MANY == 0)
 
 
 def _blocks_in_words(first: int, count: int) -> str:

@@ -15,8 +15,8 @@ from .confidence import confidence as confidence_words
 from .distinguishers import Direction
 from .errors import OptionError
 from .events import Event
+from .findings import ANY_FALSE_ALARM, Finding
 from .group import GroupClaim
-from .health import ANY_FALSE_ALARM, Finding
 from .inference.counts import Counts
 from .inference.joint import strength_estimate
 from .inference.multiplicity import Ledger
@@ -203,19 +203,19 @@ class AuditResult:
         """How alpha is spent: on the verdict, and on the cells if they were counted.
 
         Beside alpha stand the errors that refute nothing: a false warning about low bits, and a false alarm of a health
-        check. The bound of the checks is for a number of runs that does not depend on the outputs.
+        check.
         """
         if self.stopped is not None:
             test = "betting in both directions, at every look"
-            checks = "a false alarm of the health checks at a look fixed beforehand"
         else:
             test = "one event in one direction, chosen on other runs"
-            checks = "a false alarm of the health checks"
         shares = [(test, self.alpha)]
         if self.cells is not None:
             shares = [(test, self.alpha - self.cells.alpha), ("all statements on cells", self.cells.alpha)]
         warning = [("a false warning about low bits", FALSE_WARNING)] if self.bits == "warn" else []
-        return Ledger(self.alpha, tuple(shares), beside=(*warning, (checks, ANY_FALSE_ALARM)))
+        return Ledger(
+            self.alpha, tuple(shares), beside=(*warning, ("a false alarm of the health checks", ANY_FALSE_ALARM))
+        )
 
     @property
     def directed_counts(self) -> Counts:

@@ -87,7 +87,8 @@ def bench_inference(
     table: Annotated[
         list[str] | None,
         typer.Option(
-            help="false-alarms, sizes, tightness, refutation, coverage or timing; all by default.", show_default=False
+            help="false-alarms, sizes, tightness, refutation, coverage, timing, dependence or checks; all by default.",
+            show_default=False,
         ),
     ] = None,
     only: Rows = None,
@@ -104,7 +105,7 @@ def bench_inference(
         Path | None, typer.Option(help="Folder for inference.md and inference.json.", show_default=False)
     ] = None,
 ) -> None:
-    """The statistics: false alarms, exact sizes, tightness, runs to refutation, coverage, time and memory.
+    """The statistics: false alarms, exact sizes, tightness, runs to refutation, coverage, time and memory, dependence.
 
     Rows are written as they are finished, and replace those of the same name in the folder. Exit status 1 if a target
     is missed.

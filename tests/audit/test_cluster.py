@@ -20,7 +20,7 @@ from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.mechanism import as_sampler
 from dpaudit.audit.sampling import plan_blocks
 from dpaudit.audit.shipping import pack
-from dpaudit.audit.tasks import DrawBlock
+from dpaudit.audit.tasks import DrawBlocks
 from dpaudit.audit.workers import _in_cluster, spread
 from dpaudit.experiments.local_cluster import local_cluster
 
@@ -110,7 +110,7 @@ def test_the_work_is_done_there(two_workers):
 
     plan = plan_blocks(as_sampler(whose), 0, 1, 0, None)
     with joblib.parallel_config("dask"):
-        drawn = [outputs for _, outputs in spread(plan, [DrawBlock("x", number, 1) for number in range(8)])]
+        drawn = [outputs for _, (outputs,) in spread(plan, [DrawBlocks("x", number, (1,)) for number in range(8)])]
     assert set(np.concatenate(drawn).tolist()) <= {process.pid for process in two_workers[1][1:]}
 
 
@@ -170,7 +170,7 @@ def test_results_that_are_lost_with_the_last_worker_are_not_waited_for(tmp_path,
     monkeypatch.setattr(cluster_module, "_LOOKED_AFTER", 0.1)
     plan = plan_blocks(as_sampler(LOOPED), 0.0, 1.0, 0, None)
     with cluster(tmp_path, 1) as (_, (_, worker)), joblib.parallel_config("dask", wait_for_workers_timeout=0.1):
-        results = spread(plan, [DrawBlock("x", number, 5) for number in range(20)])
+        results = spread(plan, [DrawBlocks("x", number, (5,)) for number in range(20)])
         next(results)
         worker.kill()
         with pytest.raises(MechanismError, match="has had no worker"):
@@ -206,7 +206,7 @@ def test_what_has_come_back_is_not_drawn_again(tmp_path):
         return dataset + rng.laplace(size=size)
 
     plan = plan_blocks(as_sampler(noted), 0.0, 1.0, 0, None)
-    tasks = [DrawBlock("x", number, 5) for number in range(60)]
+    tasks = [DrawBlocks("x", number, (5,)) for number in range(60)]
     before = len(drawn.read_text())
     with cluster(tmp_path, 2) as (_, (_, first, _)), joblib.parallel_config("dask"):
         for count, _ in enumerate(spread(plan, tasks)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import product
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -12,7 +12,8 @@ from scipy import stats
 from dpaudit import PureDP, Verdict, check, check_outputs
 from dpaudit.audit import dependence
 from dpaudit.audit.dependence import change, coupling, halves, serial_correlation
-from dpaudit.audit.health import HealthCheck, examine
+from dpaudit.audit.findings import HealthCheck
+from dpaudit.audit.health import examine
 from dpaudit.audit.inference.two_samples import hypergeometric_tail
 from dpaudit.audit.marks import FINGERPRINTED, order_mark
 from dpaudit.audit.sampling import BlockCounts
@@ -82,16 +83,17 @@ def test_a_stream_for_each_is_none_shared(name):
 
 
 class CachedNoise:
-    """Every second block repeats the noise of the one before."""
+    """The i-th block on y repeats the noise of the i-th block on x."""
 
     def __init__(self):
-        self.noise = {}
+        self.noise, self.calls = {}, Counter()
 
     def __call__(self, dataset, size, rng):
-        if size in self.noise:
-            return dataset + self.noise.pop(size)
-        self.noise[size] = rng.laplace(size=size)
-        return dataset + self.noise[size]
+        self.calls[dataset, size] += 1
+        place = self.calls[dataset, size], size
+        if place not in self.noise:
+            self.noise[place] = np.random.default_rng(place).laplace(size=size)
+        return dataset + self.noise[place]
 
 
 def test_pairs_with_the_same_noise_are_allowed_where_pairs_are_bet_on():
@@ -128,10 +130,12 @@ def test_a_budget_of_runs(calls, raises):
     assert checks(result) & {UNSTEADY, REPEATED}
 
 
-@pytest.mark.parametrize("calls", [3, 4, 5])
+@pytest.mark.parametrize("calls", [3, 40, 60, 120])
 def test_a_budget_of_blocks(calls):
-    """The first run, pilots on x and y, the pilot on x once more: what follows is constant, on y alone with five."""
-    assert "pilot runs on y, but in 0 of the" in str(found_and_silenced(lambda: BlockBudget(calls), UNSTEADY))
+    """The first run, 63 blocks of the pilot on each side: what follows is constant, within the pilot or after it."""
+    result = audit(BlockBudget(calls))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert checks(result) & {UNSTEADY, REPEATED}
 
 
 class ReusedUniform:
@@ -219,19 +223,6 @@ def test_blocks_that_never_vary_have_no_order():
     pilot = ([np.random.default_rng(1).random(300)], [np.random.default_rng(2).random(300)])
     constant = counts([np.zeros(1024)], 0), counts([np.ones(1024)], 0)
     assert examine(pilot, constant, NONE) == ()
-
-
-@pytest.mark.parametrize("law", [(0.5, 0.5), (0.9, 0.1), (0.2, 0.3, 0.5), (0.1,) * 10, (0.97, 0.01, 0.02), (1.0,)])
-def test_no_order_is_more_probable_than_assumed(law):
-    """By enumeration of all outcomes of four (five) runs: ((1 + Σ pᵢ²)/2)² bounds every order, and ≤ max pᵢ in it."""
-    for n in (4, 5) if len(law) < 4 else (4,):
-        orders = {}
-        for outcome in product(range(len(law)), repeat=n):
-            order = tuple(np.argsort(outcome, kind="stable").tolist())
-            orders[order] = orders.get(order, 0.0) + math.prod(law[i] for i in outcome)
-        squares = sum(p * p for p in law)
-        assert max(orders.values()) <= ((1 + squares) / 2) ** (n // 2) + 1e-12
-        assert squares <= max(law) + 1e-12
 
 
 def test_marks_tell_orders_apart():

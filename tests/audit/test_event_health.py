@@ -8,10 +8,10 @@ from scipy import stats
 
 from dpaudit import ApproxDP, PureDP, Verdict, check, check_outputs
 from dpaudit.audit import event_health
-from dpaudit.audit.distinguishers import Choice
+from dpaudit.audit.distinguishers import Choice, choose_event, choose_event_each_way
 from dpaudit.audit.event_health import with_event_findings
 from dpaudit.audit.events import Intervals, Outcomes, Scored
-from dpaudit.audit.health import HealthCheck
+from dpaudit.audit.findings import HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.outputs import Raised
 from dpaudit.audit.scores import Weighted
@@ -177,3 +177,48 @@ def test_false_alarms_of_the_comparison_with_the_pilot(monkeypatch):
 def test_exceptions_alone_on_one_side_stay_refuted():
     assert str(Raised("KeyError")) == "raises KeyError"
     assert audit(lambda d: {0: 1}[d]).is_refuted
+
+
+def identifiers(count, *, leak=False):
+    """One of so many names in each run; of x and y the same ones, or different ones."""
+
+    def mechanism(dataset, size, rng):
+        return [f"id{number}" for number in rng.integers(count, size=size) + dataset * leak * count]
+
+    return mechanism
+
+
+def test_texts_that_never_come_again_accuse_nobody():
+    """Before, the event that no output lay in was compared with counts that nobody had seen."""
+    result = audit(lambda d, rng: f"{d + rng.laplace():.17g}", runs=20_000)
+    assert checks(result) == {IDLE}
+    assert "no event could be learned, as " in str(result)
+    assert "keeps state" not in str(result)
+    assert result.counts.hits_x + result.counts.hits_y == 0
+    for same in (True, False):  # numbers in another form, so that no half-line can be drawn
+        numbers = audit(lambda d, rng, same=same: (str(rng.random() + (0 if same else d)),), runs=20_000)
+        assert checks(numbers) == {IDLE}
+
+
+@pytest.mark.parametrize("count", [1_000, 10_000, 100_000, 1_000_000])
+def test_many_identifiers(count):
+    """Correct ones pass, of which a pilot has hardly any twice; disjoint ones are refuted."""
+    for sequential in (False, True):
+        settings = {"runs": 100_000, "sequential": sequential, "bits": False}
+        if not sequential or count == 100_000:
+            assert audit(identifiers(count), **settings).findings == ()
+        leaking = audit(identifiers(count, leak=True), **settings)
+        assert leaking.is_refuted
+        assert leaking.findings == ()
+
+
+def test_the_hits_of_an_event_of_last_resort_are_those_of_the_half_that_was_held_out():
+    rng = np.random.default_rng(3)
+    parts = [np.array([f"{number}" for number in rng.integers(10**9, size=400)], dtype=object) for _ in range(4)]
+    parts[2][:30], parts[3][:10] = parts[0][:30], parts[0][30:40]
+    for way in choose_event_each_way(*parts, PureDP(1.0), 10_000, 0.05):
+        assert (way.pilot_hits_x, way.pilot_hits_y) == tuple(way.event.count(part) for part in parts[2:])
+    chosen = choose_event(*parts, PureDP(1.0), 10_000, 0.05)
+    assert (chosen.pilot_hits_x, chosen.pilot_hits_y, chosen.likelier_on) == (30, 0, "x")
+    swapped = choose_event(parts[1], parts[0], parts[3], parts[2], PureDP(1.0), 10_000, 0.05)
+    assert (swapped.pilot_hits_x, swapped.pilot_hits_y, swapped.likelier_on) == (0, 30, "y")

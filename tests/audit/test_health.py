@@ -12,7 +12,8 @@ from scipy.special import gammaln
 
 from dpaudit import PureDP, Verdict, check
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.health import HealthCheck, checks_to_ignore, examine
+from dpaudit.audit.findings import HealthCheck, checks_to_ignore
+from dpaudit.audit.health import examine
 from dpaudit.audit.marks import FINGERPRINTED
 from dpaudit.audit.sampling import BlockCounts
 
@@ -84,7 +85,7 @@ def test_ignoring_silences_exactly_one_check(mechanism, runs, expected):
 def test_a_repeated_stream_does_not_refute_by_one_lucky_block():
     """With a fixed seed a million runs are one block over and over; what they seem to show is worth nothing."""
     result = audit(fixed_seed, 500_000)
-    assert "6 of 8 blocks" in str(result) or "blocks of runs on x begin with the same outputs" in str(result)
+    assert "blocks of runs on x begin with the same outputs" in str(result)
 
 
 def test_names():
@@ -180,29 +181,12 @@ def test_false_alarms_of_repeated_blocks():
     assert 2 * worst <= PROMISED  # two sides
 
 
-def test_false_alarms_of_unsteady_hits():
-    """The law of the spread at the least variance that is looked at, against the chi-square law used for it.
-
-    400,000 audits of eight blocks; the shares beyond its quantiles at 1e-3 and 1e-4, on either side, with a false-alarm
-    rate of 1e-6 for each of the four. The threshold itself lies beyond what can be simulated.
-    """
-    rng = np.random.default_rng(5)
-    n_blocks, repetitions = 8, 400_000
-    hits = rng.poisson(400, (repetitions, n_blocks)).astype(float)  # many runs in a block, few of them hits
-    mean = hits.mean(axis=1, keepdims=True)
-    spread = ((hits - mean) ** 2).sum(axis=1) / mean[:, 0]
-    for rate in (1e-3, 1e-4):
-        most = stats.binom.isf(1e-6, repetitions, rate)
-        assert (spread > stats.chi2.isf(rate, n_blocks - 1)).sum() <= most
-        assert (spread < stats.chi2.ppf(rate, n_blocks - 1)).sum() <= most
-
-
-def test_unsteady_hits_puts_blocks_together_until_there_are_enough_hits():
+def test_unsteady_hits_are_found_where_blocks_have_few():
     """One hit a block on the average, but all of them in the first half of the blocks."""
-    hits = [2] * 8_000 + [0] * 8_000
+    hits = [2] * 80 + [0] * 80
     assert alarms([np.zeros(4096)], blocks(hits, 1024), HealthCheck.UNSTEADY_HITS)
     assert not alarms(
-        [np.zeros(4096)], blocks(np.random.default_rng(3).poisson(1.0, 16_000), 1024), HealthCheck.UNSTEADY_HITS
+        [np.zeros(4096)], blocks(np.random.default_rng(3).poisson(1.0, 160), 1024), HealthCheck.UNSTEADY_HITS
     )
 
 

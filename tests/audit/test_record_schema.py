@@ -23,7 +23,7 @@ from dpaudit.audit.cell_counts import CellCounts
 from dpaudit.audit.columns import Coordinates, Leaves
 from dpaudit.audit.errors import RecordError
 from dpaudit.audit.events import Intervals, Outcomes, Scored
-from dpaudit.audit.health import Finding, HealthCheck
+from dpaudit.audit.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.outputs import Raised
 from dpaudit.audit.provenance import Provenance

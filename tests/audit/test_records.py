@@ -22,7 +22,7 @@ import dpaudit as dp
 from dpaudit import PureDP, Verdict
 from dpaudit.audit.errors import RecordError
 from dpaudit.audit.events import Intervals, Outcomes, Scored
-from dpaudit.audit.health import Finding, HealthCheck
+from dpaudit.audit.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.outputs import Raised
 from dpaudit.audit.records import SCHEMA, Entry, Opaque, Suite, from_json, load, save, to_json

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import joblib
 import numpy as np
@@ -98,6 +99,35 @@ def test_blocks_of_vectors_are_shorter_and_do_not_depend_on_the_workers():
     assert plan(vectors).block == plan(vectors, jobs=2).block == 1_310
     assert plan(lambda d, size, rng: np.zeros((size, 10_000))).block == 256
     assert plan(one_noisy).block == 1024
+
+
+@pytest.mark.parametrize("mechanism", [noisy, one_noisy, vectors])
+def test_blocks_are_many_whatever_the_number_of_runs(mechanism):
+    """The main phase has half of the runs at least; the size depends on runs and shape alone."""
+    sampler = as_sampler(mechanism)
+    sizes = []
+    for runs in (100, 1_000, 5_000, 20_000, 100_000, 10**6, 10**8):
+        work = plan_blocks(sampler, 0.0, 0.5, 5, 1, runs=runs)
+        assert work.block == plan_blocks(sampler, 0.0, 0.5, 6, 2, runs=runs).block
+        assert runs // 2 >= 32 * work.block
+        assert work.for_pilot(runs // 20).block <= work.block
+        sizes.append(work.block)
+    assert sizes == sorted(sizes)
+    assert sizes[-1] == plan(mechanism).block
+    if mechanism is noisy:
+        assert sizes == [1, 15, 32, 79, 391, 3_907, 131_072]
+
+
+def test_a_task_of_small_blocks_has_as_many_runs_as_a_large_block():
+    work = plan_blocks(as_sampler(noisy), 0.0, 0.5, 5, 1, runs=100_000)
+    assert work.blocks_of_task == 131_072 // 391
+    assert plan_blocks(as_sampler(one_noisy), 0.0, 0.5, 5, 1, runs=100_000).blocks_of_task == 1
+    with joblib.parallel_config("threading", n_jobs=2):
+        many = count_hits(replace(work, jobs=None), POSITIVE, SHAPES, 95_000)
+    for side, other in zip(count_hits(work, POSITIVE, SHAPES, 95_000), many, strict=True):
+        assert side.hits.tolist() == other.hits.tolist()
+        assert side.stretches.tolist() == other.stretches.tolist()
+        assert (side.stretches.any(axis=1) == (np.arange(len(side.hits)) % 8 == 0)).all()
 
 
 def test_all_streams_differ():

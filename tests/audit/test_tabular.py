@@ -10,7 +10,7 @@ import pytest
 from dpaudit import ApproxDP, PureDP, Verdict
 from dpaudit.audit.errors import AuditError
 from dpaudit.audit.events import Intervals
-from dpaudit.audit.health import Finding, HealthCheck
+from dpaudit.audit.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.records import Entry, Suite, from_json, to_json
 from dpaudit.audit.recounts import Accepted

@@ -17,7 +17,7 @@ from dpaudit.audit.errors import OptionError, RecordError, UnknownNameError
 from dpaudit.audit.events import Intervals, Outcomes
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.inference.joint import p_value
-from dpaudit.experiments import inference_audits, inference_counts, inference_subjects
+from dpaudit.experiments import inference_audits, inference_counts, inference_dependence, inference_subjects
 from dpaudit.experiments.bench_page import run_benches, select_benches
 from dpaudit.experiments.bench_record import Column, Record, Row, Target, load_record, markdown, save_record
 from dpaudit.experiments.cli import main
@@ -235,6 +235,20 @@ def test_too_narrow_intervals_miss_the_target(monkeypatch):
     monkeypatch.setattr(inference_counts, "maximum_interval", lambda *counts, alpha: honest(*counts, alpha=0.9))
     effort = Effort(is_quick=True, only=frozenset({"distinct-5"}))
     assert not run_benches(INFERENCE, select_benches(INFERENCE, ["coverage"], []), effort, show=lambda _: None)
+
+
+def test_a_check_that_suspects_a_correct_mechanism_misses_the_target(monkeypatch):
+    monkeypatch.setattr(inference_dependence, "_LEVEL", 0.9)
+    monkeypatch.setattr(inference_dependence, "_CHECKS", 0.01)
+    effort = Effort(is_quick=True, only=frozenset({"numbers-1000"}))
+    assert not run_benches(INFERENCE, select_benches(INFERENCE, ["checks"], []), effort, show=lambda _: None)
+
+
+def test_a_mechanism_called_correct_that_uses_noise_again_misses_the_target(monkeypatch):
+    case = dataclasses.replace(inference_dependence._BY_NAME["noise-again"], is_correct=True)
+    monkeypatch.setattr(inference_dependence, "_BY_NAME", {"noise-again": case})
+    effort = Effort(is_quick=True, only=frozenset({"noise-again"}))
+    assert not run_benches(INFERENCE, select_benches(INFERENCE, ["dependence"], []), effort, show=lambda _: None)
 
 
 def test_an_oracle_that_knows_no_law_says_so():

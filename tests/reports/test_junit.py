@@ -14,7 +14,7 @@ from junitparser import Error, Failure, JUnitXml
 
 from dpaudit import PureDP, Verdict
 from dpaudit.audit.events import Intervals, Outcomes
-from dpaudit.audit.health import Finding, HealthCheck
+from dpaudit.audit.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.provenance import Provenance
 from dpaudit.audit.records import Entry, Suite

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from dpaudit import GaussianDP, PrivacyProfile, PureDP, Verdict, ZeroConcentratedDP, check
 from dpaudit.audit.events import Intervals, Outcomes
-from dpaudit.audit.health import Finding, HealthCheck
+from dpaudit.audit.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.records import Entry, Suite
 from dpaudit.audit.rounding import rounded_down

@@ -20,7 +20,7 @@ from dpaudit.audit.bit_warning import LowBits
 from dpaudit.audit.cell_counts import CellCounts
 from dpaudit.audit.comparison import Comparison
 from dpaudit.audit.events import Intervals, Outcomes
-from dpaudit.audit.health import Finding, HealthCheck
+from dpaudit.audit.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.provenance import Provenance
 from dpaudit.audit.records import Entry, Suite, Topic, to_json

@@ -1,0 +1,166 @@
+"""Checks of the blocks of one side: that none repeats another, and that runs of one block do not share randomness.
+
+Proof: docs/proofs/dependence.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import chain, islice
+
+import numpy as np
+
+from .dependence import dispersed_halves, equal_pairs
+from .findings import Finding, HealthCheck
+from .inference.binomial import clopper_pearson
+from .inference.dispersion import dispersion_p_value, pairs_within_p_value
+from .inference.orders import log_chance_of_head
+from .marks import FINGERPRINTED, fingerprint
+from .outputs import Outputs, outcome_key, outcome_list, tally
+from .sampling import BlockCounts
+from .stretches import MARKS, n_stretches, stretch_length, stretch_marks
+
+_TALLIED = 20_000  # pilot runs looked at for the likeliest outcome
+_MARKED = 128  # kept blocks of which stretches are looked at
+_PARTS = 16  # of the main phase
+_LENGTHS = 8  # different lengths of stretches, at most
+
+
+def repeated_blocks(side: str, blocks: list[Outputs], counts: BlockCounts, alpha: float) -> list[Finding]:
+    """Two blocks that begin alike, or hold the same stretch of outputs."""
+    return _repeated_heads(side, blocks, counts, alpha) or _repeated_stretches(side, blocks, counts, alpha)
+
+
+def unsteady_blocks(side: str, blocks: list[Outputs], counts: BlockCounts, alpha: float) -> list[Finding]:
+    """Hits, or kept outputs in the upper half, spread over the blocks more, or less, than independent runs can.
+
+    Hits are also looked at in parts of neighbouring blocks, which show a slow change.
+    """
+    found = _dispersed_hits(counts, alpha)
+    if found is None and (halved := dispersed_halves(blocks, alpha=alpha)) is not None:
+        p_value, ratio, half = halved
+        found = p_value, ratio, f"outputs in the {half} half", f"{len(blocks):,} blocks"
+    if found is None:
+        return []
+    p_value, ratio, what, where = found
+    return [
+        Finding(
+            HealthCheck.UNSTEADY_HITS,
+            f"the {what} on {side} vary {ratio:.2f} times as much between the {where} as they would in independent "
+            f"runs (chance {p_value:.1g}): the runs of a call share randomness, or the mechanism keeps state.",
+        )
+    ]
+
+
+def _dispersed_hits(counts: BlockCounts, alpha: float) -> tuple[float, float, str, str] | None:
+    """P-value, ratio of spreads, what varies and between which parts; None where hits are steady."""
+    number = len(counts.sizes)
+    for n_parts, where in ((number, f"{number:,} blocks"), (_PARTS, f"{_PARTS} parts of the main phase")):
+        if number == 0 or n_parts > number:
+            continue
+        starts = np.arange(n_parts) * number // n_parts
+        hits, sizes = (np.add.reduceat(each, starts).tolist() for each in (counts.hits, counts.sizes))
+        p_value, ratio = dispersion_p_value(hits, sizes)
+        if p_value <= alpha:
+            return p_value, ratio, "hits", where
+    return None
+
+
+def noise_used_again(side: str, blocks: list[Outputs], alpha: float) -> list[Finding]:
+    """Equal outputs that lie in one block more often than in independent runs."""
+    within, pairs, sizes = equal_pairs(blocks)
+    if pairs_within_p_value(within, pairs, sizes) > alpha:
+        return []
+    runs = sum(sizes)
+    expected = pairs * sum(size * (size - 1.0) for size in sizes) / (runs * (runs - 1.0))
+    return [
+        Finding(
+            HealthCheck.SERIAL_DEPENDENCE,
+            f"noise is used again within a block: of {pairs:,} pairs of equal outputs on {side}, one for each output "
+            f"that came more than once, {within:,} lie in one block, where independent runs give about "
+            f"{expected:,.0f}. The runs are not independent.",
+        )
+    ]
+
+
+def agreement(blocks: list[Outputs], alpha: float) -> float:
+    """Upper confidence limit for the probability of the likeliest output, which that two runs agree does not exceed."""
+    values = chain.from_iterable(outcome_list(block[:_TALLIED]) for block in blocks)
+    counts = Counter(map(outcome_key, islice(values, _TALLIED)))
+    return min(1.0, clopper_pearson(max(counts.values()), counts.total(), alpha=alpha)[1][0])
+
+
+def head_length(blocks: list[Outputs], counts: BlockCounts) -> int:
+    """Outputs at the head of blocks that are compared: as many as those of the main phase have, or two blocks."""
+    kept = sorted(map(len, blocks))
+    return min(int(counts.sizes[0]) if len(counts.sizes) else kept[max(len(kept) - 2, 0)], FINGERPRINTED)
+
+
+def _repeated_heads(side: str, blocks: list[Outputs], counts: BlockCounts, alpha: float) -> list[Finding]:
+    """Two blocks that begin alike: a seed fixed inside the mechanism, or one stream shared between workers."""
+    length = head_length(blocks, counts)
+    kept = [fingerprint(block[:length]) for block in blocks if len(block) >= length]
+    marks = [*map(int, counts.fingerprints[counts.sizes >= length]), *kept]
+    repeats = len(marks) - len(set(marks))
+    if repeats == 0:
+        return []
+    # Independent blocks agree by chance with probability (Σ pᵢ²)^length; a constant output always agrees. Of kept
+    # blocks alone the law is known, given all that they hold.
+    limit = math.log(alpha / 2) - math.log(math.comb(len(marks), 2))
+    is_found = length * math.log(agreement(blocks, alpha / 2)) <= limit
+    if not is_found and len(set(kept)) < len(kept):
+        first = next(block for block in blocks if len(block) >= length and kept.count(fingerprint(block[:length])) > 1)
+        is_found = _log_chance(first[:length], blocks) <= limit
+    if not is_found:
+        return []
+    return [
+        Finding(
+            HealthCheck.REPEATED_BLOCKS,
+            f"{repeats + 1:,} of {len(marks):,} blocks of runs on {side} begin with the same outputs: a seed is fixed "
+            "inside the mechanism, or workers share one random stream, so the runs are not independent.",
+        )
+    ]
+
+
+def _log_chance(head: Outputs, blocks: list[Outputs]) -> float:
+    """Logarithm of the probability that a block repeats this head of another one."""
+    pooled: Counter[object] = Counter()
+    for block in blocks:
+        pooled.update(tally(block)[0])
+    inside = tally(head)[0]
+    outside = [pooled[key] - times for key, times in inside.items()]
+    return log_chance_of_head(list(inside.values()), outside, pooled.total() - len(head))
+
+
+def _repeated_stretches(side: str, blocks: list[Outputs], counts: BlockCounts, alpha: float) -> list[Finding]:
+    """Two blocks that hold the same stretch of outputs, in different places: workers share one random stream."""
+    step = -(-len(blocks) // _MARKED)
+    kept = blocks[::step] if step > 1 else blocks
+    sizes = np.concatenate([[len(block) for block in kept], counts.sizes]).astype(np.int64)
+    own = np.array([stretch_marks(block) for block in kept], np.uint64).reshape(-1, MARKS)
+    marks = np.concatenate([own, counts.stretches]) if len(counts.stretches) else own
+    sizes = sizes[: len(marks)]
+    lengths = np.array([stretch_length(size) for size in sizes.tolist()])
+    found = n_marked = 0
+    for length in set(lengths.tolist()) - {0}:
+        here = (lengths == length) & marks.any(axis=1)
+        values, times = np.unique(marks[here], return_counts=True)
+        repeated = values[(times > 1) & (values != 0)]
+        if len(repeated) == 0:
+            continue
+        windows = sum(n_stretches(size) for size in sizes[here].tolist())
+        log_chance = 2 * math.log(windows) - math.log(2) + length * math.log(agreement(blocks, alpha / 2))
+        if log_chance <= math.log(alpha / (2 * _LENGTHS)):
+            found += int(np.isin(marks[here], repeated).any(axis=1).sum())
+            n_marked += int(here.sum())
+    if found == 0:
+        return []
+    return [
+        Finding(
+            HealthCheck.REPEATED_BLOCKS,
+            f"{found:,} of {n_marked:,} blocks of runs on {side} hold a stretch of outputs that another block holds as "
+            "well: workers share one random stream, such as the generator of a module that the mechanism imports, so "
+            "the runs are not independent.",
+        )
+    ]

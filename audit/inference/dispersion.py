@@ -1,0 +1,157 @@
+"""Hits that vary between blocks more, or less, than hits of independent runs; pairs of equal outputs within blocks.
+
+Both laws are those of runs in random order, given what all blocks hold together; the bounds are valid for any counts.
+
+Proof: docs/proofs/dependence.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln, xlogy
+
+from ..errors import OptionError
+
+Array = npt.NDArray[np.float64]
+
+# Exponents of the two bounds: half of the chi-square law's from below, and any negative ones.
+_UPPER = np.linspace(0.06, 0.48, 8)
+_LOWER = -np.geomspace(0.1, 64.0, 8)
+_OVER = 1.0 + 1e-6  # rounding errors
+_REACH = 64.0  # standard deviations
+_MANY_HITS, _UNSUSPICIOUS = 5.0, 3.0  # variance of a block's hits; standard errors of the deviance
+_MOST_MOMENTS = 200  # factorial moments that are tried
+
+
+def dispersion_p_value(hits: Sequence[int], sizes: Sequence[int]) -> tuple[float, float]:
+    """P-value of "every run hits alike, independently of all others", and the deviance as a ratio.
+
+    At most a with probability at most a, given the number of hits in all, whatever the probability of a hit: by a
+    Chernoff bound of the deviance D = Σ wᵢ 2 bᵢ KL(hᵢ/bᵢ ‖ T/n) on either side, times two. Blocks weigh as much as they
+    are large, since a draw that the runs of a call share shows in large ones. The ratio of D to its mean where hits are
+    many is near 1 in independent runs, above where the runs of a block share randomness, and below where the outputs
+    of a block are balanced.
+
+    Parameters
+    ----------
+    hits : sequence of int
+        In each block, 0 <= hits <= size.
+    sizes : sequence of int
+        Runs of each block, at least 1.
+
+    Raises
+    ------
+    OptionError
+        For impossible counts.
+
+    Examples
+    --------
+    >>> round(dispersion_p_value([50] * 16 + [150] * 16, [200] * 32)[0], 60) < 1e-50
+    True
+    >>> dispersion_p_value([95, 104, 110, 91], [200] * 4)[0]
+    1.0
+    """
+    counts, blocks = np.asarray(hits, dtype=np.int64), np.asarray(sizes, dtype=np.int64)
+    if counts.shape != blocks.shape or np.any(blocks < 1) or np.any(counts < 0) or np.any(counts > blocks):
+        raise OptionError(
+            "hits and sizes are not those of blocks; use 0 <= hits <= size and size >= 1, as many of one as of the "
+            "other.",
+            hits=hits,
+            sizes=sizes,
+        )
+    total, runs = int(counts.sum()), int(blocks.sum())
+    if len(blocks) < 2 or total in (0, runs):
+        return 1.0, 1.0
+    rate = total / runs
+    weights = blocks / blocks.max()
+    found = float((weights * _deviance(counts, blocks, rate)).sum())
+    ratio = found / (float(weights.sum()) * (1.0 - 1.0 / len(blocks)))
+    error = math.sqrt(2.0 * float((weights**2).sum())) / float(weights.sum())
+    if float(blocks.min()) * rate * (1.0 - rate) >= _MANY_HITS and abs(ratio - 1.0) < _UNSUSPICIOUS * error:
+        return 1.0, ratio  # the bounds would say no more, and take a millisecond
+    exponents = _UPPER if ratio > 1.0 else _LOWER
+    log_bound = -exponents * found
+    for size, number in Counter(blocks.tolist()).items():
+        log_bound = log_bound + number * _log_moments(size, rate, exponents * size / float(blocks.max()))
+    # The condition on the total costs one over the probability of that total.
+    log_total = 0.5 * math.log(runs / (8.0 * total * (runs - total)))
+    return min(1.0, 2.0 * _OVER * math.exp(min(float(log_bound.min()) - log_total, 0.0))), ratio
+
+
+def _deviance(hits: npt.NDArray[np.int64], size: npt.NDArray[np.int64] | int, rate: float) -> Array:
+    """2 b KL(h/b ‖ rate) of each count."""
+    misses = size - hits
+    return np.asarray(2.0 * (xlogy(hits, hits / (size * rate)) + xlogy(misses, misses / (size * (1.0 - rate)))))
+
+
+def _log_moments(size: int, rate: float, exponents: Array) -> Array:
+    """ln E exp(t·deviance) of a block of so many independent runs, from above, for each exponent t < ½.
+
+    Counts within 64 standard deviations are added up. Of one beyond, probability times exp(t·deviance) is at most
+    exp((t − ½)·deviance), and the deviance grows outward.
+    """
+    reach = math.ceil(_REACH * math.sqrt(size * rate * (1.0 - rate))) + 1
+    low, high = max(math.floor(size * rate) - reach, 0), min(math.ceil(size * rate) + reach, size)
+    hits = np.arange(low, high + 1)
+    log_law = gammaln(size + 1.0) - gammaln(hits + 1.0) - gammaln(size - hits + 1.0)
+    log_law += xlogy(hits, rate) + xlogy(size - hits, 1.0 - rate)
+    deviance = _deviance(hits, size, rate)
+    terms = log_law + exponents[:, None] * deviance
+    for number, at in ((low, 0), (size - high, -1)):
+        if number:
+            beyond = math.log(number) - (0.5 - exponents) * deviance[at]
+            terms = np.column_stack([terms, beyond])
+    top = terms.max(axis=1)
+    return np.asarray(top + np.log(np.exp(terms - top[:, None]).sum(axis=1)))
+
+
+def pairs_within_p_value(within: int, pairs: int, sizes: Sequence[int]) -> float:
+    """Probability that as many of so many given pairs of runs, without a run in common, lie within blocks; from above.
+
+    For runs in random order, cut into blocks of these sizes: at most a with probability at most a, by factorial
+    moments.
+
+    Parameters
+    ----------
+    within : int
+        Pairs of which both runs lie in one block, 0 <= within <= pairs.
+    pairs : int
+        At most half as many as there are runs.
+    sizes : sequence of int
+        Runs of each block.
+
+    Raises
+    ------
+    OptionError
+        For impossible counts.
+
+    Examples
+    --------
+    >>> round(pairs_within_p_value(2, 40, [10] * 20), 3), pairs_within_p_value(20, 40, [10] * 20) < 1e-12
+    (0.905, True)
+    """
+    blocks = np.asarray(sizes, dtype=np.int64)
+    runs = int(blocks.sum())
+    if not 0 <= within <= pairs or 2 * pairs > runs or np.any(blocks < 1):
+        raise OptionError(
+            f"within={within} of pairs={pairs} in {runs} runs are impossible; use 0 <= within <= pairs <= runs / 2.",
+            within=within,
+            pairs=pairs,
+        )
+    if within == 0:
+        return 1.0
+    moments = np.unique(np.linspace(1, within, min(within, _MOST_MOMENTS)).astype(np.int64)).astype(np.float64)
+    ways = float((blocks.astype(np.float64) * (blocks - 1.0)).sum())  # ordered pairs of places within a block
+    if ways == 0.0:
+        return 0.0
+    places = gammaln(runs + 1.0) - gammaln(runs - 2.0 * moments + 1.0)
+    chosen = (gammaln(pairs + 1.0) - gammaln(pairs - moments + 1.0)) - (
+        gammaln(within + 1.0) - gammaln(within - moments + 1.0)
+    )
+    log_bound = float((chosen + moments * math.log(ways) - places).min())
+    return min(1.0, _OVER * math.exp(min(log_bound, 0.0)))

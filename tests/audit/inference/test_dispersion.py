@@ -1,0 +1,143 @@
+"""Spread of hits between blocks, and equal outputs within blocks: by enumeration, in size, and planted."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import xlogy
+
+from dpaudit.audit.errors import OptionError
+from dpaudit.audit.inference.dispersion import _log_moments, dispersion_p_value, pairs_within_p_value
+from dpaudit.audit.inference.orders import log_chance_of_head, log_chance_of_order
+
+
+@pytest.mark.parametrize(("sizes", "total"), [((6,) * 4, 9), ((4,) * 6, 12), ((3, 5, 7, 9), 10), ((1, 1, 2, 8), 3)])
+def test_a_p_value_is_at_least_the_probability_of_one_as_small(sizes, total):
+    """Every way to share out the hits, with its hypergeometric probability."""
+    found = []
+    for hits in itertools.product(*(range(min(size, total) + 1) for size in sizes)):
+        if sum(hits) == total:
+            ways = math.prod(math.comb(size, count) for size, count in zip(sizes, hits, strict=True))
+            found.append((dispersion_p_value(hits, sizes)[0], ways / math.comb(sum(sizes), total)))
+    assert sum(probability for _, probability in found) == pytest.approx(1.0)
+    for p_value in {p_value for p_value, _ in found}:
+        assert sum(probability for other, probability in found if other <= p_value) <= p_value + 1e-12
+    assert min(p_value for p_value, _ in found) < 1.0
+
+
+@pytest.mark.parametrize(("size", "rate"), [(12, 0.3), (200, 0.01), (3_000, 0.5), (60_000, 0.02), (40_000, 0.3)])
+def test_moments_are_at_least_the_exact_ones(size, rate):
+    """Also where counts far out are bounded and not added up."""
+    exponents = np.array([-8.0, -0.1, 0.06, 0.3, 0.48])
+    hits = np.arange(size + 1)
+    misses = size - hits
+    deviance = 2 * (xlogy(hits, hits / (size * rate)) + xlogy(misses, misses / (size * (1 - rate))))
+    law = stats.binom.logpmf(hits, size, rate)
+    for exponent, found in zip(exponents, _log_moments(size, rate, exponents), strict=True):
+        terms = law + exponent * deviance
+        exact = float(terms.max() + np.log(np.exp(terms - terms.max()).sum()))
+        assert exact - 1e-6 <= found <= exact + 1e-3
+
+
+def test_the_probability_of_the_total_is_at_least_as_assumed():
+    for runs in (2, 3, 10, 97, 1_000):
+        for total in range(1, runs):
+            assumed = math.sqrt(runs / (8.0 * total * (runs - total)))
+            assert stats.binom.pmf(total, runs, total / runs) >= assumed * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(("size", "rate"), [(79, 0.27), (156, 0.5), (4_000, 0.001), (4_000, 0.73)])
+def test_size_in_independent_runs(size, rate):
+    """400 tests at level .05 on blocks of several sizes; the test fails with probability 1e-7."""
+    rng, sizes = np.random.default_rng(1), [size] * 40 + [size // 3]
+    alarms = sum(dispersion_p_value(rng.binomial(sizes, rate).tolist(), sizes)[0] <= 0.05 for _ in range(400))
+    assert alarms <= stats.binom.isf(1e-7, 400, 0.05)
+
+
+def test_both_tails_and_their_limits():
+    assert dispersion_p_value([50] * 32, [100] * 32)[0] < 1e-20  # balanced
+    wide, ratio = dispersion_p_value([40, 60] * 16, [100] * 32)
+    assert wide < 1e-6
+    assert ratio == pytest.approx(4.1, abs=0.1)
+    assert dispersion_p_value([], []) == dispersion_p_value([3], [9]) == (1.0, 1.0)
+    assert dispersion_p_value([0, 0], [5, 5]) == dispersion_p_value([5, 5], [5, 5]) == (1.0, 1.0)
+    one = dispersion_p_value([3, 9, 1, 4], [10, 20, 5, 9])
+    assert one == pytest.approx(dispersion_p_value([7, 11, 4, 5], [10, 20, 5, 9]))  # misses for hits
+    assert one == pytest.approx(dispersion_p_value([9, 3, 4, 1], [20, 10, 9, 5]))  # another order
+
+
+def test_large_blocks_weigh_more():
+    """A draw of a call's own that shows in blocks of 4,000 only, among many small blocks."""
+    rng = np.random.default_rng(2)
+    sizes = [16] * 500 + [4_000] * 200
+    found = [
+        dispersion_p_value(rng.binomial(sizes, rng.beta(2_920, 1_080, len(sizes))).tolist(), sizes)[0] < 1e-9
+        for _ in range(20)
+    ]
+    assert sum(found) >= 6
+
+
+@pytest.mark.parametrize("sizes", [(2, 2, 2), (3, 1, 2), (4, 3)])
+@pytest.mark.parametrize("pairs", [1, 2, 3])
+def test_pairs_within_blocks_are_no_more_probable(sizes, pairs):
+    """Every order of the runs, of which the first ones make the pairs."""
+    runs = sum(sizes)
+    block = np.repeat(np.arange(len(sizes)), sizes)
+    counts = np.zeros(pairs + 1)
+    for order in itertools.permutations(range(runs)):
+        counts[sum(block[order[2 * i]] == block[order[2 * i + 1]] for i in range(pairs))] += 1
+    if 2 * pairs <= runs:
+        for within in range(pairs + 1):
+            assert counts[within:].sum() / counts.sum() <= pairs_within_p_value(within, pairs, sizes) + 1e-12
+
+
+def test_pairs_within_blocks_are_found():
+    assert pairs_within_p_value(40, 400, [80] * 25) > 1e-8
+    assert pairs_within_p_value(200, 400, [80] * 25) < 1e-30
+    assert pairs_within_p_value(0, 0, [80] * 25) == 1.0
+    assert pairs_within_p_value(1, 1, [1, 1, 1]) == 0.0
+
+
+@pytest.mark.parametrize("law", [(0.5, 0.5), (0.9, 0.1), (0.2, 0.3, 0.5), (0.1,) * 5, (1.0,)])
+def test_no_order_is_more_probable_than_assumed(law):
+    for n in (2, 4, 5):
+        orders: dict[tuple[int, ...], float] = {}
+        for outcome in itertools.product(range(len(law)), repeat=n):
+            order = tuple(np.argsort(outcome, kind="stable").tolist())
+            orders[order] = orders.get(order, 0.0) + math.prod(law[i] for i in outcome)
+        assert max(orders.values()) <= math.exp(log_chance_of_order(n, max(law))) + 1e-12
+
+
+@pytest.mark.parametrize("outputs", ["aabb", "aabbc", "aaab", "abcd", "aabbcc"])
+@pytest.mark.parametrize("length", [1, 2])
+def test_the_probability_that_a_head_comes_again_is_exact(outputs, length):
+    """Of all orders that begin with a head, for each head."""
+    orders = list(itertools.permutations(outputs))
+    for head in {order[:length] for order in orders}:
+        these = [order for order in orders if order[:length] == head]
+        alike = sum(order[length : 2 * length] == head for order in these) / len(these)
+        inside = [head.count(letter) for letter in sorted(set(head))]
+        outside = [outputs.count(letter) - head.count(letter) for letter in sorted(set(head))]
+        found = math.exp(log_chance_of_head(inside, outside, len(outputs) - length))
+        assert found == pytest.approx(alike, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: dispersion_p_value([3], [2]),
+        lambda: dispersion_p_value([-1, 2], [2, 2]),
+        lambda: dispersion_p_value([1, 1], [2]),
+        lambda: dispersion_p_value([0], [0]),
+        lambda: pairs_within_p_value(3, 2, [9]),
+        lambda: pairs_within_p_value(1, 5, [9]),
+        lambda: pairs_within_p_value(-1, 2, [9]),
+    ],
+)
+def test_impossible_counts_are_refused(call):
+    with pytest.raises(OptionError):
+        call()
