@@ -341,7 +341,7 @@ def _recounted(
 
 def _spread(plan: Plan, size: int, pace: float) -> Plan:
     """The plan for a batch; small ones stay in this process, and neither choice changes an output."""
-    if plan.sampler.is_block and size != _FIRST:  # the first batch, on which nothing is bet, shows a seed that is fixed
+    if plan.sampler.is_block and size != FIRST:  # the first batch, on which nothing is bet, shows a seed that is fixed
         block = min(-(-size // _FEWEST_BLOCKS), plan.block)
     else:
         block = min(max(size // _FEWEST_BLOCKS, _FEWEST_BLOCKS), max(plan.block, _FEWEST_BLOCKS))
