@@ -1,0 +1,176 @@
+"""What audits say that they detect: for which event, and that mechanisms with that excess are found."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import ndtr, ndtri
+from scipy.stats import binom
+
+from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP, check
+from dpaudit.audit.errors import OptionError
+from dpaudit.audit.inference.alternatives import AsLikely, GaussianNoise, event_of, power_at
+from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.planning import power_of_test, resolution, runs_needed
+from dpaudit.audit.pilot import main_runs, with_pilot
+from dpaudit.audit.sequential import _placed
+from dpaudit.audit.stated_power import bet_on, detectable, detectable_sequentially, learned_after
+from dpaudit.experiments.inference_power import RareOutcome
+from dpaudit.mechanisms import GaussianMechanism, LaplaceMechanism
+
+GAUSSIAN = [ApproxDP(1.0, 1e-3), ApproxDP(0.5, 0.05), ApproxDP(4.0, 1e-6), ZeroConcentratedDP(0.5), RenyiDP(4.0, 1.0)]
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-3), (0.0, 0.1), (10.0, 0.1), (1.0, 1e-10), (0.5, 0.999)])
+def test_the_mu_of_an_approximate_claim_attains_its_delta(epsilon, delta):
+    mu = ApproxDP(epsilon, delta).gaussian_mu
+    attained = ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu)
+    assert attained == pytest.approx(delta, rel=1e-9)
+
+
+def test_the_mu_of_renyi_claims_and_of_groups():
+    assert ZeroConcentratedDP(0.5).gaussian_mu == pytest.approx(1.0)
+    assert RenyiDP(4.0, 2.0).gaussian_mu == pytest.approx(1.0)
+    assert ApproxDP(1.0, 1e-3).group(3).gaussian_mu == pytest.approx(3 * ApproxDP(1.0, 1e-3).gaussian_mu)
+    for claim in (PureDP(1.0), ApproxDP(1.0, 0.0), GaussianDP(1.0), PrivacyProfile((0.0, 1.0), (0.3, 0.1))):
+        assert claim.gaussian_mu is None
+        with pytest.raises(OptionError, match="names no Gaussian noise"):
+            event_of(claim, 0.1, GaussianNoise())
+
+
+@pytest.mark.parametrize("claim", GAUSSIAN, ids=str)
+def test_events_of_gaussian_noise_lie_under_the_stronger_claim(claim):
+    excess = 0.5 * claim.strength
+    stronger = claim.with_strength(claim.strength + excess)
+    for q in (1e-6, 1e-3, 0.1, 0.5, 0.9):
+        p, rest = power_at(claim, excess, q, GaussianNoise())
+        assert p == pytest.approx(float(ndtr(ndtri(q) + stronger.gaussian_mu)))
+        assert p + rest == pytest.approx(1.0)
+        assert p <= float(stronger.max_power(q)[0]) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("claim", GAUSSIAN, ids=str)
+def test_a_learned_event_is_rarer_and_has_its_share_of_the_clearance(claim):
+    excess = claim.strength
+    best, learned = event_of(claim, excess, GaussianNoise()), event_of(claim, excess, GaussianNoise(0.75))
+    assert learned.q < best.q
+    assert 0.75 * best.clearance <= learned.clearance < 0.85 * best.clearance
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), GaussianDP(1.0), ApproxDP(1.0, 0.05)], ids=str)
+def test_an_event_stays_as_likely_where_it_is_likelier(claim):
+    q = 0.01
+    p = float(claim.max_power(q)[0])
+    events = [event_of(claim, excess, AsLikely(p, q)) for excess in (1e-9, 0.1, 1.0)]
+    assert [event.p for event in events] == pytest.approx([p] * 3)
+    assert events[0].q == pytest.approx(q, rel=1e-6)
+    assert events[0].q > events[1].q > events[2].q
+    mirrored = [event_of(claim, excess, AsLikely(1.0 - q, 1.0 - p)) for excess in (0.1, 1.0)]
+    assert [event.q for event in mirrored] == pytest.approx([1.0 - p] * 2)
+    assert [event.p for event in mirrored] == pytest.approx([1.0 - event.q for event in events[1:]])
+
+
+@pytest.mark.parametrize(
+    ("claim", "alternative"),
+    [
+        (ApproxDP(1.0, 1e-3), GaussianNoise(0.75)),
+        (ZeroConcentratedDP(0.5), GaussianNoise(0.75)),
+        (PureDP(1.0), AsLikely(0.01, 0.01 / math.e)),
+    ],
+    ids=str,
+)
+def test_resolution_runs_and_power_agree(claim, alternative):
+    excess = resolution(claim, 30_000, 30_000, alternative, alpha=0.05, power=0.9)
+    assert power_of_test(claim, 30_000, 30_000, alternative, excess, alpha=0.05) == pytest.approx(0.9, abs=0.03)
+    assert runs_needed(claim, alternative, resolution=excess, power=0.9, alpha=0.05) == pytest.approx(30_000, rel=0.08)
+
+
+def test_a_rare_event_leaves_fewer_runs_to_count():
+    assert main_runs(50_000, 0.3) == 47_500
+    assert main_runs(50_000, 0.003) == 50_000 - 50_000 // 3
+    for main, q in ((20_000, 0.01), (20_000, 0.3), (5_000, 1e-4), (10**8, 1e-7)):
+        runs = with_pilot(main, q)
+        assert main_runs(runs, q) >= main > main_runs(int(0.99 * runs), q)
+
+
+def test_the_counts_say_whether_noise_can_be_gaussian():
+    claim, runs = ApproxDP(1.0, 1e-6), 100_000
+    like_laplace = Counts(hits_x=49_000, runs_x=runs, hits_y=18_000, runs_y=runs)
+    like_gaussian = Counts(hits_x=1_000, runs_x=runs, hits_y=500, runs_y=runs)
+    stated = [detectable(claim, each, runs, alpha=0.05, power=0.95) for each in (like_laplace, like_gaussian)]
+    assert [each.basis for each in stated] == ["event", "gaussian"]
+    assert stated[0].excess < 0.05 < 0.3 < stated[1].excess
+    sequential = [
+        detectable_sequentially(claim, each, alpha=0.05, power=0.95) for each in (like_laplace, like_gaussian)
+    ]
+    assert [each.basis for each in sequential] == ["event", "gaussian"]
+    assert detectable(PureDP(1.0), like_gaussian, runs, alpha=0.05, power=0.95).basis == "event"
+
+
+def test_a_rarer_event_is_bet_on_later():
+    claim = PureDP(1.0)
+    common, rare = (event_of(claim, 0.5, AsLikely(p, p / math.e)) for p in (0.4, 0.004))
+    assert learned_after(claim, common) < 3_000 < 20_000 < learned_after(claim, rare)
+    assert sum(bet_on(claim, 100_000, rare)) < sum(bet_on(claim, 100_000, common))
+    assert bet_on(claim, 1_000, rare) == []
+    assert learned_after(claim, event_of(claim, 0.5, AsLikely(1e-13, 1e-13 / math.e))) == math.inf
+
+
+def test_wealth_is_bet_on_what_has_not_been_losing():
+    assert _placed([[4.0, -4.0, -4.0, -0.5], [4.0, 4.0, -4.0, -0.5]]).tolist() == [[0, 1], [1, 1], [-1, -1], [0, 1]]
+
+
+def _refuted(mechanism, claim, seeds, **options):
+    return sum(check(mechanism, 1.0, 0.0, claim=claim, seed=s, bits=False, jobs=1, **options).is_refuted for s in seeds)
+
+
+def test_the_stated_excess_of_an_approximate_claim_is_found():
+    """30 audits of power .95; fewer than 21 refutations have a probability below 2e-6. The corner gave half of them."""
+    claim, options = ApproxDP(1.0, 1e-3), {"runs": 20_000, "alpha": 0.05}
+    stated = check(GaussianMechanism(1.0, 1e-3), 1.0, 0.0, claim=claim, bits=False, jobs=1, **options)
+    assert stated.resolution_basis == "gaussian"
+    assert "for Gaussian noise" in str(stated)
+    broken = GaussianMechanism(1.0 + stated.resolution, 1e-3)
+    assert _refuted(broken, claim, range(30), **options) >= binom.ppf(2e-6, 30, 0.95)
+
+
+def test_the_stated_excess_of_a_rare_leak_is_found_while_stopping_early():
+    """30 audits of power .95; fewer than 21 refutations have a probability below 2e-6."""
+    claim, p, runs = PureDP(1.0), 0.01, 50_000
+    counts = Counts(hits_x=round(p * runs), runs_x=runs, hits_y=round(p * runs / math.e), runs_y=runs)
+    stated = detectable_sequentially(claim, counts, alpha=1e-5, power=0.95)
+    broken = RareOutcome(p, 1.0 + stated.excess)
+    found = _refuted(broken, claim, range(30), runs=runs, alpha=1e-5, sequential=True)
+    assert found >= binom.ppf(2e-6, 30, 0.95)
+
+
+def test_a_plan_for_a_resolution_is_for_the_noise_that_the_pilot_shows():
+    claim = ApproxDP(1.0, 1e-3)
+    result = check(GaussianMechanism(1.5, 1e-3), 1.0, 0.0, claim=claim, resolution=0.5, bits=False, jobs=1)
+    assert result.is_refuted
+    assert result.runs > 40_000  # the boundary's corner would have planned 9,000
+    laplace = check(LaplaceMechanism(1.0), 1.0, 0.0, claim=claim, resolution=0.5, bits=False, jobs=1)
+    assert laplace.runs < 10_000
+
+
+def test_wealth_moved_to_another_direction_is_fair():
+    """Each of a pair's four fates, over laws on the line: the mean factor of every account is at most 1."""
+    from dpaudit.audit.inference.lines import Line
+    from dpaudit.audit.inference.sequential import NO_PAIRS, JointCounts, Wealth
+
+    lines, start = [[Line(2.0, 0.1), Line(1.5, 0.2)]], Wealth.start(1)
+    for p, q in ((0.5, 0.2), (0.3, 0.1), (0.1, 0.0)):  # p = 2q + .1, on the first line
+        for placed in ([[0, 0]], [[0, -1]]):
+            mean = np.zeros(())
+            for chance, fate in (
+                (p * q, {"both": 1}),
+                (p * (1 - q), {"only_p": 1}),
+                ((1 - p) * q, {"only_q": 1}),
+                ((1 - p) * (1 - q), {"neither": 1}),
+            ):
+                counts = JointCounts(**{"both": 0, "only_p": 0, "only_q": 0, "neither": 0} | fate)
+                after = start.after(lines, [counts, NO_PAIRS], placed=np.array(placed))
+                mean = mean + chance * np.exp(after.log_wealth).mean()
+            assert mean == pytest.approx(1.0, abs=1e-12)
