@@ -106,9 +106,9 @@ def _repeated_heads(side: str, blocks: list[Outputs], counts: BlockCounts, alpha
     if repeats == 0:
         return []
     # Independent blocks agree by chance with probability (Σ pᵢ²)^length; a constant output always agrees. Of kept
-    # blocks alone the law is known, given all that they hold.
-    limit = math.log(alpha / 2) - math.log(math.comb(len(marks), 2))
-    is_found = length * math.log(agreement(blocks, alpha / 2)) <= limit
+    # blocks alone the law is known, given all that they hold. Limit, chance and law have a third of alpha each.
+    limit = math.log(alpha / 3) - math.log(math.comb(len(marks), 2))
+    is_found = length * math.log(agreement(blocks, alpha / 3)) <= limit
     if not is_found and len(set(kept)) < len(kept):
         first = next(block for block in blocks if len(block) >= length and kept.count(fingerprint(block[:length])) > 1)
         is_found = _log_chance(first[:length], blocks) <= limit
