@@ -16,8 +16,8 @@ from .findings import Finding, HealthCheck
 from .inference.binomial import clopper_pearson
 from .inference.dispersion import dispersion_p_value, pairs_within_p_value
 from .inference.orders import log_chance_of_head
-from .marks import FINGERPRINTED, fingerprint
-from .outputs import Outputs, outcome_key, outcome_list, tally
+from .marks import FINGERPRINTED, as_hashed, fingerprint
+from .outputs import Outputs, outcome_key
 from .sampling import BlockCounts
 from .stretches import MARKS, n_stretches, stretch_length, stretch_marks
 
@@ -86,7 +86,7 @@ def noise_used_again(side: str, blocks: list[Outputs], alpha: float) -> list[Fin
 
 def agreement(blocks: list[Outputs], alpha: float) -> float:
     """Upper confidence limit for the probability of the likeliest output, which that two runs agree does not exceed."""
-    values = chain.from_iterable(outcome_list(block[:_TALLIED]) for block in blocks)
+    values = chain.from_iterable(as_hashed(block[:_TALLIED]) for block in blocks)
     counts = Counter(map(outcome_key, islice(values, _TALLIED)))
     return min(1.0, clopper_pearson(max(counts.values()), counts.total(), alpha=alpha)[1][0])
 
@@ -127,8 +127,8 @@ def _log_chance(head: Outputs, blocks: list[Outputs]) -> float:
     """Logarithm of the probability that a block repeats this head of another one."""
     pooled: Counter[object] = Counter()
     for block in blocks:
-        pooled.update(tally(block)[0])
-    inside = tally(head)[0]
+        pooled.update(map(outcome_key, as_hashed(block)))
+    inside = Counter(map(outcome_key, as_hashed(head)))
     outside = [pooled[key] - times for key, times in inside.items()]
     return log_chance_of_head(list(inside.values()), outside, pooled.total() - len(head))
 
@@ -150,7 +150,8 @@ def _repeated_stretches(side: str, blocks: list[Outputs], counts: BlockCounts, a
         if len(repeated) == 0:
             continue
         windows = sum(n_stretches(size) for size in sizes[here].tolist())
-        log_chance = 2 * math.log(windows) - math.log(2) + length * math.log(agreement(blocks, alpha / 2))
+        agree = length * math.log(agreement(blocks, alpha / 2))
+        log_chance = 2 * math.log(windows) - math.log(2) + np.logaddexp(agree, -64 * math.log(2))  # or hashes coincide
         if log_chance <= math.log(alpha / (2 * _LENGTHS)):
             found += int(np.isin(marks[here], repeated).any(axis=1).sum())
             n_marked += int(here.sum())

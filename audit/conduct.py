@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable
 
-from .batches import batch_sizes
 from .bit_warning import look_at_bits
 from .cells import learn_cells
 from .conclusion import Settings, conclude
@@ -95,8 +94,8 @@ def check_sequentially(
     done, found = course.looks[-1], _detectable(settings, course.choice, course.counts)
     x, y = merge(course.blocks_x, course.blocks_y)
     # The audit may have stopped at any look by what it saw, so the checks at all looks share their error: the last has
-    # half of it.
-    share = FALSE_ALARM / 2 if done.runs == most else FALSE_ALARM / (2 * len(batch_sizes(most)))
+    # half of it, the k-th 3/(π k)² of it, which adds up to the other half however many there are.
+    share = FALSE_ALARM * (0.5 if done.runs == most else 3.0 / (math.pi * len(course.looks)) ** 2)
     kept, main = (course.blocks_x, course.blocks_y), (course.main_x, course.main_y)
     findings = examine(kept, main, ignored, paired=True, alpha=share)
     result = AuditResult(

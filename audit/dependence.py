@@ -274,11 +274,14 @@ def _upper(values: npt.NDArray[np.float64]) -> Halves:
 
 
 def _halves_of_outcomes(x: Outputs, y: Outputs) -> tuple[Halves, Halves]:
-    """Outcomes without an order: the more frequent ones first, as long as they make the half no less even."""
-    keys = [[outcome_key(value) for value in outcome_list(side)] for side in (x, y)]
+    """Outcomes without an order: the more frequent ones first, as long as they make the half no less even.
+
+    By what they print, so that the half depends on which outputs there are and not on their order.
+    """
+    keys = [[repr(value) for value in outcome_list(side)] for side in (x, y)]
     counts = Counter(keys[0]) + Counter(keys[1])
     total, taken, upper = counts.total(), 0, set()
-    for key, times in sorted(counts.items(), key=lambda item: (-item[1], repr(item[0]))):
+    for key, times in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         if 2 * taken + times <= total:
             taken += times
             upper.add(key)

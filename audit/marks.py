@@ -7,13 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from .outputs import Outputs
+from .outputs import Outputs, outcome_list
 from .stretches import MARKS, stretch_marks
 
 BLOCK_MARKS = 2 + MARKS
 """Marks of a block."""
 
 FINGERPRINTED = 256  # outputs at the head of a block that are hashed, to recognise a block or its noise
+
+
+def as_hashed(outputs: Outputs) -> list[Any]:
+    """The outputs as far as a fingerprint tells them apart: objects that print alike are alike."""
+    return list(map(repr, outputs.tolist())) if outputs.dtype == object else outcome_list(outputs)
 
 
 def fingerprint(outputs: Outputs) -> int:

@@ -55,7 +55,10 @@ class Recount:
     stream: str = ""
 
     def is_independent_of(self, other: Recount) -> bool:
-        """Whether the random numbers were others; false where neither says which they were."""
+        """Whether the random numbers were others; false where neither says which they were.
+
+        One that says so and one that does not are taken for others: records that name no stream are older than streams.
+        """
         return (self.seed, self.stream) != (other.seed, other.stream)
 
 

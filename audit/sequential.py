@@ -36,7 +36,9 @@ _KEPT, _KEPT_NUMBERS = 200_000, 1 << 20
 # Growth of the total after which events are learned anew: while they are few, and from many on.
 _OFTEN, _RARELY, _MANY = 1.7, 3.0, 10_000
 _RAISING = 2_000  # runs after which a mechanism that has only raised is refused
-_FEWEST_BLOCKS = 16  # blocks that a batch is cut into; of a looped function they have as many runs at least
+# Blocks that a batch is cut into, by its size alone: of a looped function, with as many runs at least, and of a block
+# sampler, whose runs of one call may share what it draws.
+_FEWEST_BLOCKS, _CALLS = 16, 32
 _WORKERS_FROM = 0.3  # seconds that a batch should last to be worth spreading
 _FINEST, _COARSEST = 2e-3, 2.0  # distances of the members of the grid from the claim, in units of its strength
 _ABOVE, _BELOW = 10, 20
@@ -342,7 +344,7 @@ def _recounted(
 def _spread(plan: Plan, size: int, pace: float) -> Plan:
     """The plan for a batch; small ones stay in this process, and neither choice changes an output."""
     if plan.sampler.is_block and size != FIRST:  # the first batch, on which nothing is bet, shows a seed that is fixed
-        block = min(-(-size // _FEWEST_BLOCKS), plan.block)
+        block = -(-size // _CALLS)
     else:
-        block = min(max(size // _FEWEST_BLOCKS, _FEWEST_BLOCKS), max(plan.block, _FEWEST_BLOCKS))
+        block = max(size // _FEWEST_BLOCKS, _FEWEST_BLOCKS)
     return replace(plan.in_blocks(block), jobs=1 if size * pace < _WORKERS_FROM else plan.jobs)

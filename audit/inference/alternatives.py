@@ -26,7 +26,7 @@ from ..errors import OptionError
 from .binomial import Array
 from .joint import largest_strength
 
-_LEAST = 1e-300  # of a probability
+_LEAST = 1e-15  # of a probability: of less no audit sees anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,9 @@ class GaussianNoise:
 class AsLikely:
     """An event on the boundary of the stronger claim that is as likely as one that was seen, where it is likelier.
 
-    An excess may come from p or from q. Of an event that is rare on both sides p stays, so q falls as the excess grows;
-    of one whose complement is rare q stays: the case in which fewer hits show the excess.
+    An excess may come from p or from q. Of an event that is rare on both sides p stays, so q falls as the excess grows:
+    the case in which fewer hits show the excess. q stays, and p grows, of an event whose complement is rare, and where
+    the stronger claim allows more than half of p at q = 0, as its δ does: then no q shows the excess at that p.
 
     Attributes
     ----------
@@ -120,11 +121,12 @@ def _rates_of(claim: Claim, excess: float, alternative: Alternative) -> Array:
     match alternative:
         case GaussianNoise():
             return _rates()
-        case AsLikely(p, q) if p + q <= 1.0:  # the mirror image of the boundary: 1 − q = B(1 − p)
+        case AsLikely(p, q):
             stronger = claim.with_strength(claim.strength + excess)
+            if p + q > 1.0 or 2.0 * float(stronger.max_power(0.0)[0]) > p:
+                return np.array([q])
+            # The mirror image of the boundary: 1 − q = B(1 − p).
             return np.maximum(stronger.max_power(np.array([1.0 - p]), np.array([p]))[1], _LEAST)
-        case AsLikely(_, q):
-            return np.array([q])
         case float():
             return np.array([alternative])
 

@@ -79,7 +79,7 @@ def rounded_pool(dataset, size, rng):
 def test_randomness_that_a_call_shares_is_found(mechanism, runs, expected, sequential):
     result = audit(mechanism, runs, sequential=sequential)
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert checks(result) == {expected}
+    assert expected in checks(result)
     assert expected not in checks(audit(mechanism, runs, sequential=sequential, ignore=expected.value))
 
 

@@ -62,7 +62,7 @@ def test_not_refuted_says_what_would_have_been_found():
     assert 0.9 < result.bound <= 1.0
     assert result.p_value > RARE
     assert 0 < result.resolution < 0.1
-    assert f"an excess of about {result.resolution:.2g}" in str(result)
+    assert f"smallest detectable excess: {result.resolution:.2g}" in str(result)
     assert result.pair.adjacency == "declared neighbours by the caller"
 
 
@@ -77,7 +77,7 @@ def test_too_few_runs_are_inconclusive(runs, resolution):
     claim = PureDP(1.0) if resolution else PureDP(5.0)
     result = check(laplace(), X, Y, claim=claim, runs=runs, resolution=resolution)
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert f"too few runs ({runs:,} per dataset)" in str(result)
+    assert f"too few runs ({runs:,} per dataset, 95% confidence)" in str(result)
     assert ("0.001 was asked for" in str(result)) == (resolution is not None)
 
 

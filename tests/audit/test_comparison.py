@@ -264,7 +264,7 @@ def test_events_of_types_that_no_file_holds_are_compared_by_form():
     assert is_storable(Outcomes(("yes", None, 3, (1, 2.5))))
     before = recounted(0.7, "before")
     assert compared(before, recounted(0.7)).changes == NONE  # false alarm: 1e-5
-    assert "Answer.NO | x] was 0.2" in " ".join(compared(before, recounted(0.5)).changes)
+    assert "Answer.NO | x] was 0.3" in " ".join(compared(before, recounted(0.5)).changes)
 
 
 def test_another_pair_of_a_search_is_said_and_not_counted():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +14,7 @@ from scipy.special import gammaln
 from dpaudit import PureDP, Verdict, check
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.findings import HealthCheck, checks_to_ignore
-from dpaudit.audit.health import examine
+from dpaudit.audit.health import examine, examine_order
 from dpaudit.audit.marks import FINGERPRINTED
 from dpaudit.audit.sampling import BlockCounts
 
@@ -227,3 +228,29 @@ def _serial_alarm(n, k, runs):
 @pytest.mark.parametrize("p", [0.1, 0.13, 0.2, 0.4])
 def test_false_alarms_of_serial_dependence(n, p):
     assert 2 * serial_tail(n, p) <= PROMISED
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """Compares by a value that it does not print."""
+
+    name: str
+    value: int = field(repr=False)
+
+
+@pytest.mark.parametrize("values", [6, 10**6])
+def test_objects_that_print_alike_are_not_accused(values):
+    def draw(dataset, rng):
+        return Hidden("a", int(rng.integers(values)))
+
+    seen = {finding.check for finding in audit(draw, runs=8_000).findings}
+    assert seen <= {HealthCheck.IDLE_EVENT}
+
+
+@pytest.mark.parametrize("shape", [(4_000,), (4_000, 3)])
+def test_sorted_outputs_are_known_by_their_first_column_and_without_nan(shape):
+    rng = np.random.default_rng(0)
+    x, y = (np.sort(rng.laplace(size=shape), axis=0) for _ in range(2))
+    if len(shape) == 1:
+        x[-1] = np.nan
+    assert examine_order(x, y, NONE) == ()

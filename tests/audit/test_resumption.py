@@ -233,3 +233,13 @@ def test_a_size_comes_back_with_its_paces():
     assert begun.paces == pytest.approx((1.5, 2e-9))
     assert recall_begun(memory, 10, 120) is None
     assert recall_begun(None, 9, 120) is None
+
+
+def test_the_blocks_of_a_batch_are_the_same_with_and_without_a_time_limit(tmp_path, drawn):
+    """The runs that a resolution needs are known in one session only, and change no block."""
+    options = {"claim": PureDP(1.0), "resolution": 0.3, "seed": 7}
+    cut = audited(fresh, tmp_path, seconds=600.0, **options)
+    whole = audited(fresh, tmp_path, **options)
+    assert cut.stopped == "time"
+    assert len(whole.looks) > len(cut.looks) > 3
+    assert whole.looks[: len(cut.looks)] == cut.looks

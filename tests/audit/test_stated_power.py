@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
@@ -61,7 +63,7 @@ def test_a_learned_event_is_rarer_and_has_its_share_of_the_clearance(claim):
 
 @pytest.mark.parametrize("claim", [PureDP(1.0), GaussianDP(1.0), ApproxDP(1.0, 0.05)], ids=str)
 def test_an_event_stays_as_likely_where_it_is_likelier(claim):
-    q = 0.01
+    q = 0.05
     p = float(claim.max_power(q)[0])
     events = [event_of(claim, excess, AsLikely(p, q)) for excess in (1e-9, 0.1, 1.0)]
     assert [event.p for event in events] == pytest.approx([p] * 3)
@@ -174,3 +176,29 @@ def test_wealth_moved_to_another_direction_is_fair():
                 after = start.after(lines, [counts, NO_PAIRS], placed=np.array(placed))
                 mean = mean + chance * np.exp(after.log_wealth).mean()
             assert mean == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("runs", [2_000, 20_000])
+def test_an_event_no_likelier_than_delta_has_an_excess_that_can_be(runs):
+    """An output of probability .05 on x alone, at a claim whose δ is .05: at that p no q shows an excess of ε."""
+
+    def leak(value, size, rng):
+        return np.where(rng.random(size) < 0.05, 2.0 + value, 9.0)
+
+    for sequential in (False, True):
+        for seed in range(4):
+            result = check(
+                leak, 1, 0, claim=ApproxDP(0.5, 0.05), runs=runs, seed=seed, sequential=sequential, bits=False, jobs=1
+            )
+            assert result.is_refuted or result.resolution == math.inf or result.resolution < 10.0
+
+
+@given(p=st.floats(1e-6, 0.999), share=st.floats(0.0, 1.0), excess=st.floats(1e-6, 5.0))
+@settings(derandomize=True, max_examples=300, deadline=None)
+def test_events_as_likely_lie_on_the_stronger_boundary(p, share, excess):
+    for claim in (PureDP(1.0), ApproxDP(0.5, 0.05), ApproxDP(2.0, 1e-5), GaussianDP(1.0), RenyiDP(2.0, 0.3)):
+        event = event_of(claim, excess, AsLikely(p, max(share * p, 1e-9)))
+        boundary, rest = claim.with_strength(claim.strength + excess).max_power(event.q)
+        assert event.p == pytest.approx(float(boundary), rel=1e-6)
+        assert event.p_rest == pytest.approx(float(rest), rel=1e-6)
+        assert 0.0 < event.q < 1.0

@@ -234,7 +234,7 @@ class TestLists:
     ("name", "runs"),
     [
         *(("private_mean", 10_000), ("non_private_mean_v1", 50_000), ("non_private_mean_v2", 10_000)),
-        *(("noisy_max_v1", 20_000), ("noisy_max_v4", 1_000_000)),
+        *(("noisy_max_v1", 20_000), ("noisy_max_v4", 2_000_000)),
         *(("svt1", 10_000), ("svt2", 10_000), ("svt4", 50_000), ("svt5", 10_000), ("svt6", 50_000)),
     ],
 )

@@ -182,7 +182,7 @@ def test_a_resolution_sizes_the_audit(project):
             dp_audit(good, X, Y, claim=PureDP(1.0), resolution=0.01, runs=2_000)
         """
     )
-    assert "INCONCLUSIVE: too few runs (2,000 per dataset)" in text_of(run(project))
+    assert "INCONCLUSIVE: too few runs (2,000 per dataset, 99.999% confidence)" in text_of(run(project))
 
 
 @pytest.mark.parametrize(
