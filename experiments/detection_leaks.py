@@ -22,7 +22,7 @@ from .bench_record import Column, Target, Value
 from .inference_effort import Bench, Effort, Task, once, seeds_of
 
 ALPHA = 1e-5
-RUNS, _QUICK_RUNS = 2_000_000, 200_000
+RUNS, _QUICK_RUNS = 2_000_000, 600_000
 _SNAPPED_BOUND = 64.0
 
 

@@ -24,7 +24,7 @@ from .regression_cases import BUGS
 
 _ALPHAS = (1e-5, 0.01)
 """That of a real session, at which hardly any is red, and one at which the rate can be measured."""
-_RUNS, _BUG_RUNS = 1_000, 100_000
+_RUNS, _BUG_RUNS = 2_000, 100_000
 _QUICK_SESSIONS, _QUICK_BUGS = 4, 3
 _BATCH = 10
 _BUG_SEEDS = 20

@@ -96,7 +96,7 @@ def _entries(seed: int, jobs: int | None) -> Iterator[Entry]:
     )  # fmt: skip
     yield audited(
         "Gaussian with the variance as scale", VarianceAsScaleGaussian(epsilon=8.0, delta=1e-3), 0.0, 1.0,
-        ApproxDP(8.0, 1e-3), adjacency=Within("l2"), expected=Verdict.REFUTED,
+        ApproxDP(8.0, 1e-3), adjacency=Within("l2"), expected=Verdict.REFUTED, runs=500_000,
     )  # fmt: skip
     mu = 1.0 / gaussian.scale
     yield audited("the same as Gaussian DP", gaussian, 0.0, 1.0, GaussianDP(mu), adjacency=Within("l2"), exact=mu)
