@@ -16,8 +16,8 @@ from .findings import Finding, HealthCheck
 from .inference.binomial import clopper_pearson
 from .inference.dispersion import dispersion_p_value, pairs_within_p_value
 from .inference.orders import log_chance_of_head
-from .marks import FINGERPRINTED, as_hashed, fingerprint
-from .outputs import Outputs, outcome_key
+from .marks import FINGERPRINTED, fingerprint, hashed_keys
+from .outputs import Outputs
 from .sampling import BlockCounts
 from .stretches import MARKS, n_stretches, stretch_length, stretch_marks
 
@@ -86,8 +86,8 @@ def noise_used_again(side: str, blocks: list[Outputs], alpha: float) -> list[Fin
 
 def agreement(blocks: list[Outputs], alpha: float) -> float:
     """Upper confidence limit for the probability of the likeliest output, which that two runs agree does not exceed."""
-    values = chain.from_iterable(as_hashed(block[:_TALLIED]) for block in blocks)
-    counts = Counter(map(outcome_key, islice(values, _TALLIED)))
+    values = chain.from_iterable(hashed_keys(block[:_TALLIED]) for block in blocks)
+    counts = Counter(islice(values, _TALLIED))
     return min(1.0, clopper_pearson(max(counts.values()), counts.total(), alpha=alpha)[1][0])
 
 
@@ -127,8 +127,8 @@ def _log_chance(head: Outputs, blocks: list[Outputs]) -> float:
     """Logarithm of the probability that a block repeats this head of another one."""
     pooled: Counter[object] = Counter()
     for block in blocks:
-        pooled.update(map(outcome_key, as_hashed(block)))
-    inside = Counter(map(outcome_key, as_hashed(head)))
+        pooled.update(hashed_keys(block))
+    inside = Counter(hashed_keys(head))
     outside = [pooled[key] - times for key, times in inside.items()]
     return log_chance_of_head(list(inside.values()), outside, pooled.total() - len(head))
 

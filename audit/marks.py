@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import numbers
 from typing import Any
 
 import numpy as np
 
-from .outputs import Outputs, outcome_list
+from .outputs import Outputs, outcome_key, outcome_list
 from .stretches import MARKS, stretch_marks
 
 BLOCK_MARKS = 2 + MARKS
@@ -16,9 +17,15 @@ BLOCK_MARKS = 2 + MARKS
 FINGERPRINTED = 256  # outputs at the head of a block that are hashed, to recognise a block or its noise
 
 
-def as_hashed(outputs: Outputs) -> list[Any]:
-    """The outputs as far as a fingerprint tells them apart: objects that print alike are alike."""
-    return list(map(repr, outputs.tolist())) if outputs.dtype == object else outcome_list(outputs)
+def hashed_keys(outputs: Outputs) -> list[Any]:
+    """Keys of the outputs that are equal wherever fingerprints cannot tell outputs apart, in blocks of any kind.
+
+    Objects that print alike have equal keys; numbers have the same key in a block of numbers and among objects.
+    """
+    values = outcome_list(outputs)
+    if outputs.dtype != object:
+        return [outcome_key(value) for value in values]
+    return [outcome_key(value) if isinstance(value, numbers.Real) else repr(value) for value in values]
 
 
 def fingerprint(outputs: Outputs) -> int:

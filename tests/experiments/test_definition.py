@@ -156,7 +156,7 @@ class TestGroups:
     def test_figure_has_a_point_for_each_measured_bound(self, row):
         experiment = next(experiment for experiment in experiments() if experiment.id == row)
         named = tuple(case for case in experiment.cases if case.name.rsplit("-", 1)[1] in ("1", "2", "8"))
-        suite = run_experiments([replace(experiment, cases=named)], alpha=1e-3, seed=0, runs=5_000)
+        suite = run_experiments([replace(experiment, cases=named)], alpha=1e-3, seed=0, runs=40_000)
         figure = experiment.draw(suite.entries)
         points = [
             (float(x), float(y))
