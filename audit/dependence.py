@@ -192,7 +192,7 @@ def _outer_half(outputs: Outputs) -> Halves | None:
 def equal_pairs(blocks: list[Outputs]) -> tuple[int, int, list[int]]:
     """Pairs of equal outputs, one for each output that came more than once; how many lie in one block; block sizes.
 
-    Which two of more equal ones make a pair is drawn, from a seed of its own.
+    Where an output came more than twice, a seeded permutation picks its pair.
     """
     blocks = _head(blocks, _PAIRED)
     outputs = _joined(blocks)

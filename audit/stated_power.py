@@ -71,10 +71,8 @@ def detectable(claim: Claim, counts: Counts, runs: int, *, alpha: float, power: 
     def of(alternative: Alternative) -> float:
         excess = resolution(claim, counts.runs_x, counts.runs_y, alternative, alpha=alpha, power=needed)
         if isinstance(alternative, GaussianNoise) and excess < math.inf:
-            main = main_runs(
-                runs, event_of(claim, excess, alternative).q
-            )  # fewer if that event is too rare for a pilot
-            if main < counts.runs_x:
+            main = main_runs(runs, event_of(claim, excess, alternative).q)
+            if main < counts.runs_x:  # that event is rare, and takes a longer pilot
                 return resolution(claim, main, main, alternative, alpha=alpha, power=needed)
         return excess
 
@@ -83,9 +81,7 @@ def detectable(claim: Claim, counts: Counts, runs: int, *, alpha: float, power: 
 
 def detectable_sequentially(claim: Claim, counts: Counts, *, alpha: float, power: float) -> Detectable:
     """What a sequential audit detects that has made the runs of these counts; parameters as of `detectable`."""
-    needed = power_of_the_test(power)
-
-    sizes = partial(bet_on, claim, counts.runs_x)
+    needed, sizes = power_of_the_test(power), partial(bet_on, claim, counts.runs_x)
     return _of_either(claim, counts, lambda q: sequential_resolution(claim, sizes, q, alpha=alpha, power=needed))
 
 

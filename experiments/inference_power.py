@@ -70,7 +70,7 @@ _SUBJECTS = {
     each.name: each
     for each in (
         _Subject("pure, Laplace", PureDP(1.0), LaplaceMechanism, 50_000),
-        _Subject("pure, randomised response", PureDP(1.0), lambda s: RandomisedResponse(s), 50_000),
+        _Subject("pure, randomised response", PureDP(1.0), RandomisedResponse, 50_000),
         _Subject("delta 1e-3, Gaussian", ApproxDP(1.0, 1e-3), lambda s: GaussianMechanism(s, 1e-3), 50_000),
         _Subject("delta .05, Gaussian", ApproxDP(1.0, 0.05), lambda s: GaussianMechanism(s, 0.05), 50_000),
         _Subject("delta 1e-6, Laplace", ApproxDP(1.0, 1e-6), LaplaceMechanism, 50_000),
@@ -87,8 +87,8 @@ _QUICK = ("pure, Laplace", "delta 1e-3, Gaussian")
 def _audit(subject: _Subject, excess: float, sequential: bool, alpha: float, seed: int) -> AuditResult:
     return check(
         subject.of_strength(subject.claim.strength + excess),
-        1.0 if subject.name != "pure, randomised response" else 1,
-        0.0 if subject.name != "pure, randomised response" else 0,
+        1,
+        0,
         claim=subject.claim,
         runs=subject.runs,
         alpha=alpha,

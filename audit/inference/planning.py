@@ -64,7 +64,7 @@ def resolution(claim: Claim, runs_x: int, runs_y: int, q: Alternative, *, alpha:
     """Smallest excess of the claim's strength that the exact test finds with probability `power`.
 
     The event has probability `q` on y and, when the excess is s, the largest probability on x that the claim with
-    strength + s allows; or `q` is `GaussianNoise`, of strength + s.
+    strength + s allows; or it is that of another `Alternative`.
 
     Parameters
     ----------
@@ -72,9 +72,9 @@ def resolution(claim: Claim, runs_x: int, runs_y: int, q: Alternative, *, alpha:
         The claim tested.
     runs_x, runs_y : int
         Runs on each dataset.
-    q : float or GaussianNoise
-        Probability of the event on y, in (0, 1), such as an estimate from pilot runs; or the noise that an event is
-        chosen of, for claims that have a `gaussian_mu`.
+    q : float, AsLikely or GaussianNoise
+        Probability of the event on y, in (0, 1), such as an estimate from pilot runs; an event like one that was seen;
+        or, for claims that have a `gaussian_mu`, the noise that an event is chosen of.
     alpha, power : float
         Error probability of the test, and probability of refuting, both in (0, 1).
 
