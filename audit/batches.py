@@ -1,5 +1,9 @@
 """Batches of a sequential audit: how many runs each has, by the runs before it, the clock and the store.
 
+They grow by fifths of the total, so that an audit can stop soon after the evidence is in. The last batch of an audit
+without a time limit is a quarter of its runs: all that was won is staked on it, and more can be won with more runs. An
+audit with a time limit is open: nobody knows beforehand which batch will be its last.
+
 The size of a batch is kept before anything of the batch is drawn. A resumed audit completes a batch that was begun with
 the size that it was begun with, and sizes later batches by the total then reached. So no run whose look was seen is
 drawn again.
@@ -23,27 +27,31 @@ FIRST = 32
 """Runs on each dataset of the first batch, which is only learned from."""
 
 LEAST = FIRST // 2
-"""Runs of a later batch, unless fewer are left of those asked for."""
+"""Runs of a later batch, unless fewer are left before the last one, or of those asked for."""
 
 _GROWTH = 1.2  # of the total from look to look
+_LAST = 4  # one in so many runs is of the last batch
 _UNIT = 1e-15  # seconds: a store keeps whole numbers
 
 
-def next_size(total: int, runs: int) -> int:
-    """Runs of the batch after `total` runs of at most `runs`: 32, then a fifth of all before, the last one cut.
+def next_size(total: int, runs: int, *, is_open: bool = False) -> int:
+    """Runs of the batch after `total` runs of at most `runs`: 32, then a fifth of all before, and at last a quarter.
 
-    Not positive where there are none left.
+    In an open audit the last batch is a fifth like the others, or what is left. Not positive where nothing is.
     """
-    return min(max(int((_GROWTH - 1) * total), FIRST if total == 0 else LEAST), runs - total)
+    before_last = runs if is_open or total == 0 else runs - runs // _LAST
+    if total >= before_last:
+        return runs - total
+    return min(FIRST if total == 0 else max(int((_GROWTH - 1) * total), LEAST), before_last - total)
 
 
 def batch_sizes(runs: int) -> list[int]:
-    """Runs of each batch of an audit of `runs` that is neither refuted nor limited in time.
+    """Runs of each batch of an audit of `runs` that is not refuted; not of an open one.
 
     Examples
     --------
     >>> batch_sizes(100)
-    [32, 16, 16, 16, 16, 4]
+    [32, 16, 16, 11, 25]
     """
     sizes, total = [], 0
     while total < runs:
@@ -93,16 +101,17 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A batch that was begun, and the paces that were known then."""
+    """A batch that was begun, whether it was to be the last one, and the paces that were known then."""
 
     size: int
+    is_last: bool
     paces: tuple[float, ...]
 
 
-def keep_begun(memory: Memory | None, number: int, size: int, clock: Clock) -> None:
+def keep_begun(memory: Memory | None, number: int, size: int, clock: Clock, *, is_last: bool) -> None:
     """Keeps the size of a batch; to be called before anything of the batch is drawn."""
     if memory is not None:
-        memory.keep(_key(number), [size, *(round(pace / _UNIT) for pace in clock.paces)])
+        memory.keep(_key(number), [size, int(is_last), *(round(pace / _UNIT) for pace in clock.paces)])
 
 
 def recall_begun(memory: Memory | None, number: int, total: int) -> Begun | None:
@@ -116,17 +125,18 @@ def recall_begun(memory: Memory | None, number: int, total: int) -> Begun | None
     kept = None if memory is None else memory.recall(_key(number))
     if kept is None:
         return None
-    if not _is_begun(kept, next_size(total, sys.maxsize)):
+    if not _is_begun(kept, max(next_size(total, sys.maxsize, is_open=True), total // (_LAST - 1) + 1)):
         raise StoreError(f"the store is damaged: what it has as the {_key(number)} cannot be; delete it.")
-    return Begun(kept[0], tuple(pace * _UNIT for pace in kept[1:]))
+    return Begun(kept[0], bool(kept[1]), tuple(pace * _UNIT for pace in kept[2:]))
 
 
 def _is_begun(kept: Any, most: int) -> bool:
     return (
         isinstance(kept, list)
-        and 1 <= len(kept) <= 3
+        and 2 <= len(kept) <= 4
         and all(type(each) is int and 0 <= each < 1 << 80 for each in kept)
         and 0 < kept[0] <= most
+        and kept[1] <= 1
     )
 
 

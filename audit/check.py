@@ -114,7 +114,9 @@ def check(
         claim holds, the smallest excess found is about 1.4 times that of a fixed number of runs.
     seconds : float, optional
         Time that a sequential audit may take: its last batch is cut to what fits. At least 48 runs on each dataset are
-        made in any case, and a batch that a `store` has as begun is completed.
+        made in any case, and a batch that a `store` has as begun is completed. Without a time limit the audit stakes
+        all that its bets have won on the last quarter of its runs, which finds smaller excesses; with one it could go
+        on, and keeps it. As many `runs` and ``seconds=float("inf")`` give the same audit again.
     cells : int
         Number of cells of outputs to count besides, 0 for none, such as 32: the result then has the ratio of each cell,
         the privacy profile and the trade-off curve with a band. They take a tenth of alpha. Not for sequential audits.
@@ -189,7 +191,7 @@ def check(
         seed=check_seed(seed),
         bits=check_bits(bits),
     )
-    seconds, ignored = check_seconds(seconds, sequential), checks_to_ignore(ignore)
+    seconds, ignored = check_seconds(seconds, runs, sequential=sequential), checks_to_ignore(ignore)
     until = None if seconds is None else started + seconds
     cells = check_cells(cells, sequential)
     runs = None if runs is None else check_runs(runs)

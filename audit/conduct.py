@@ -97,7 +97,7 @@ def check_sequentially(
     # half of it, the k-th 3/(π k)² of it, which adds up to the other half however many there are.
     share = FALSE_ALARM * (0.5 if done.runs == most else 3.0 / (math.pi * len(course.looks)) ** 2)
     kept, main = (course.blocks_x, course.blocks_y), (course.main_x, course.main_y)
-    findings = examine(kept, main, ignored, paired=True, alpha=share)
+    findings = examine(kept, main, ignored, alpha=share)
     result = AuditResult(
         mechanism=settings.name,
         provenance=settings.provenance,
@@ -126,6 +126,7 @@ def check_sequentially(
         low_bits=look_at_bits(x, y, settings.claim, course.choice) if settings.bits == "warn" else None,
         looks=course.looks,
         stopped=course.stopped,
+        is_staked=course.is_staked,
     )
     return with_event_findings(result, x, y, ignored)
 

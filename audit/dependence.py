@@ -111,16 +111,11 @@ def change(blocks: list[Outputs], *, alpha: float) -> Change | None:
     return None if best is None else best[1]
 
 
-def coupling(blocks_x: list[Outputs], blocks_y: list[Outputs], *, paired: bool, alpha: float) -> Coupling | None:
+def coupling(blocks_x: list[Outputs], blocks_y: list[Outputs], *, alpha: float) -> Coupling | None:
     """The lag at which runs on x and on y are coupled, where there is one; found by chance with probability `alpha`.
 
     Given how many runs of either half there are, and independent sides of which one at least is in random order, the
     number that coincide has a hypergeometric law; the lags share alpha.
-
-    Parameters
-    ----------
-    paired : bool
-        Whether the i-th runs on x and on y may depend on each other; where they do, the law is asymptotic.
     """
     x, y = merge(_head(blocks_x, _LOOKED_AT), _head(blocks_y, _LOOKED_AT))
     n = min(len(x), len(y), _LOOKED_AT)
@@ -142,8 +137,6 @@ def coupling(blocks_x: list[Outputs], blocks_y: list[Outputs], *, paired: bool, 
     variance = expected * (pairs - hits_x) * (pairs - hits_y) / (pairs * (pairs - 1.0))
     score = np.abs(both - expected) / np.sqrt(np.maximum(variance, 1e-300))
     score[variance <= 0.0] = 0.0
-    if paired:
-        score[lags == 0] = 0.0
     most = int(np.argmax(score))
     if score[most] < _SUSPECT:
         return None

@@ -28,13 +28,11 @@ def examine(
     main: tuple[BlockCounts, BlockCounts],
     ignore: frozenset[HealthCheck],
     *,
-    paired: bool = False,
     alpha: float = FALSE_ALARM,
 ) -> tuple[Finding, ...]:
     """Every health check that fails on the pilot outputs (blocks of x and of y) or on the blocks of the main phase.
 
-    Each gives a false alarm with probability `alpha` at most. With `paired` the i-th runs on x and on y may depend on
-    each other, as a test by betting on pairs allows.
+    Each gives a false alarm with probability `alpha` at most.
     """
     found: list[Finding] = []
     repeats = [repeated_blocks(*side, alpha) for side in zip(("x", "y"), pilot, main, strict=True)]
@@ -49,7 +47,7 @@ def examine(
         found += used_again
         in_order.append(changed + serial)
     if HealthCheck.REPEATED_BLOCKS in ignore or not any(repeats):  # and this as well
-        found += _same_order(pilot, main, paired, alpha) or _shared_randomness(*pilot, in_order, paired, alpha)
+        found += _same_order(pilot, main, alpha) or _shared_randomness(*pilot, in_order, alpha)
     return tuple(finding for finding in found if finding.check not in ignore)
 
 
@@ -60,7 +58,7 @@ def examine_order(x: Outputs, y: Outputs, ignore: frozenset[HealthCheck]) -> tup
         [] if is_sorted else _serial_dependence(side, [outputs], FALSE_ALARM)
         for side, outputs, is_sorted in zip(("x", "y"), (x, y), are_sorted, strict=True)
     ]
-    coupled = [] if all(are_sorted) else _shared_randomness([x], [y], serial, False, FALSE_ALARM)
+    coupled = [] if all(are_sorted) else _shared_randomness([x], [y], serial, FALSE_ALARM)
     found = [*serial[0], *serial[1], *coupled]
     return tuple(finding for finding in found if finding.check not in ignore)
 
@@ -105,10 +103,10 @@ def _serial_dependence(side: str, blocks: list[Outputs], alpha: float) -> list[F
 
 
 def _shared_randomness(
-    blocks_x: list[Outputs], blocks_y: list[Outputs], in_order: list[list[Finding]], paired: bool, alpha: float
+    blocks_x: list[Outputs], blocks_y: list[Outputs], in_order: list[list[Finding]], alpha: float
 ) -> list[Finding]:
     """Runs on x and on y that are correlated; where both sides are in an order of their own nothing follows from it."""
-    found = None if all(in_order) else coupling(blocks_x, blocks_y, paired=paired, alpha=alpha)
+    found = None if all(in_order) else coupling(blocks_x, blocks_y, alpha=alpha)
     if found is None:
         return []
     partner = "i-th" if found.lag == 0 else f"(i{found.lag:+,})-th"
@@ -123,7 +121,7 @@ def _shared_randomness(
 
 
 def _same_order(
-    pilot: tuple[list[Outputs], list[Outputs]], main: tuple[BlockCounts, BlockCounts], paired: bool, alpha: float
+    pilot: tuple[list[Outputs], list[Outputs]], main: tuple[BlockCounts, BlockCounts], alpha: float
 ) -> list[Finding]:
     """Blocks of x whose first outputs are in the very order of those of a block of y: the same noise, moved."""
     places: dict[int, set[tuple[str, str, int]]] = {}
@@ -138,8 +136,6 @@ def _same_order(
             places.setdefault(mark, set()).add((side, phase, number))
     places.pop(order_mark(np.zeros(length)), None)  # outputs that never vary, or increase
     shared = [group for group in places.values() if len({side for side, *_ in group}) == 2]
-    if paired:  # blocks drawn for the same pairs of runs
-        shared = [group for group in shared if len({(phase, number) for _, phase, number in group}) > 1]
     if not shared:
         return []
     most = max(agreement([_ordered_part(block) for block in blocks], alpha / 4) for blocks in pilot)

@@ -107,8 +107,8 @@ def check_power(power: float) -> float:
     return float(power)
 
 
-def check_seconds(seconds: float | None, sequential: bool) -> float | None:
-    """A positive time limit, of a sequential audit only; None is for no limit."""
+def check_seconds(seconds: float | None, runs: int | None, *, sequential: bool) -> float | None:
+    """A positive time limit, of a sequential audit only; infinite where the runs end it, and None for no limit."""
     if seconds is None:
         return None
     if not sequential:
@@ -116,8 +116,10 @@ def check_seconds(seconds: float | None, sequential: bool) -> float | None:
             f"seconds={seconds!r} needs sequential=True: an audit of fixed size that stops early has no valid bound.",
             seconds=seconds,
         )
-    if not 0.0 < _number(seconds) < math.inf:
+    if not _number(seconds) > 0.0:
         raise OptionError(f"seconds={seconds!r} is no time limit; use a positive number.", seconds=seconds)
+    if runs is None and seconds == math.inf:
+        raise OptionError("seconds=inf and no runs would never end; give one of them.", seconds=seconds)
     return float(seconds)
 
 

@@ -313,7 +313,7 @@ def _check_options(options: dict[str, Any]) -> dict[str, Any]:
     check_bits(whole["bits"])
     check_resolution(whole["resolution"])
     check_power(whole["power"])
-    check_seconds(whole["seconds"], whole["sequential"])
+    check_seconds(whole["seconds"], whole["runs"], sequential=whole["sequential"])
     check_cells(whole["cells"], whole["sequential"])
     checks_to_ignore(whole["ignore"])
     return whole

@@ -2,7 +2,8 @@
 
 Nothing is set aside: the first batch is only learned from, every later one is bet on with the events, lines and bets
 that the earlier ones suggest. Against each member of a fixed grid of the claim's family wealth is kept; the claim is
-refuted when its wealth, averaged over both directions, reaches 1/alpha, at whatever look that happens.
+refuted when its wealth, averaged over both directions, reaches 1/alpha, at whatever look that happens. Where the runs
+asked for end, no wealth is of use any longer: it is staked on one test of the last batch.
 
 Proof: docs/proofs/wealth.md
 """
@@ -23,6 +24,7 @@ from .claims import Claim
 from .distinguishers import Choice, Direction, choose_event_each_way
 from .events import Event
 from .inference.counts import Counts
+from .inference.joint import GAMMA, p_value
 from .inference.lines import Line, best_lines, drift
 from .inference.sequential import NO_PAIRS, JointCounts, Wealth
 from .outputs import Outputs, merge
@@ -44,6 +46,7 @@ _FINEST, _COARSEST = 2e-3, 2.0  # distances of the members of the grid from the 
 _ABOVE, _BELOW = 10, 20
 
 _LOSING = 1.0  # standard errors below its line from which an event is not bet on
+_LEAST_LEVEL, _LARGEST_LEVEL = 10 * GAMMA, 0.5  # of a test that wealth is staked on
 
 Placed: TypeAlias = npt.NDArray[np.int64]
 Stop = Literal["refuted", "runs", "time", "request"]
@@ -81,6 +84,8 @@ class Course:
         The last event bet on, in the direction that won more.
     counts : Counts
         Hits of that event in all runs, those included that it was learned from: for the reader, not for the test.
+    is_staked : bool
+        Whether all wealth was staked on the last batch.
     learned_from : int
         Runs on each dataset before the first bet.
     blocks_x, blocks_y : list of ndarray
@@ -93,6 +98,7 @@ class Course:
     stopped: Stop
     choice: Choice
     counts: Counts
+    is_staked: bool
     learned_from: int
     blocks_x: list[Outputs]
     blocks_y: list[Outputs]
@@ -130,8 +136,9 @@ def run_sequentially(
 
     `enough` is asked after every batch, with the event in play and its hits so far. With a time limit the last batch is
     cut to what is left at the pace of the one before. Sizes so depend on the past alone, as a bet has to, and an audit
-    of as many runs without a time limit is the same. Batches that the plan's memory has are completed with the sizes
-    that they were begun with, whatever `runs`, `enough` and the time; only a refutation or the caller stops before.
+    of as many runs until infinity is the same. Without a time limit the wealth is staked on the last batch. Batches
+    that the plan's memory has are completed with the sizes that they were begun with, whatever `runs`, `enough` and the
+    time; only a refutation or the caller stops before.
 
     Raises
     ------
@@ -139,7 +146,6 @@ def run_sequentially(
         If every one of the first 2,000 runs on both datasets raises, or blocks differ in shape.
     """
     members = grid_of_members(claim)
-    decisive = next(i for i, member in enumerate(members) if member > claim.strength)
     state = _Bets.start(claim, members, alpha, bits)
     kept_x: list[Outputs] = []
     kept_y: list[Outputs] = []
@@ -160,15 +166,15 @@ def run_sequentially(
 
     for number in count():
         batch_started = time.perf_counter()
-        planned = next_size(done, runs)
+        planned = next_size(done, runs, is_open=until is not None)
         is_new, is_cut = begun is None, False
         if begun is not None:
-            size, clock = begun.size, replace(clock, paces=begun.paces)
+            size, is_last, clock = begun.size, begun.is_last, replace(clock, paces=begun.paces)
         else:
             size = min(planned, max(clock.runs_left(), LEAST)) if done > FIRST else planned
-            is_cut = size < planned
+            is_cut, is_last = size < planned, until is None and done + size >= runs
             if number > 0:  # the first has the same size in every audit
-                keep_begun(plan.memory, number, size, clock)
+                keep_begun(plan.memory, number, size, clock, is_last=is_last)
         batch = _spread(plan, size, clock.pace)
         if done < most:
             new_x, new_y = draw_pilot(batch, size, first_block=n_blocks)
@@ -176,12 +182,12 @@ def run_sequentially(
             most = _most_kept(kept_x[0])
             check_blocks(kept_x, kept_y, plan.sampler.is_block, plan.sampler.name)
             if done > 0:
-                state = state.after(_pairs(new_x, new_y, state.events))
+                state = state.after(_pairs(new_x, new_y, state.events), is_last=is_last)
         else:
             shapes = shapes_of(plan, kept_x, kept_y)
             pairs, more_x, more_y = count_pairs(batch, state.events, shapes, size, first_block=n_blocks)
             main_x, main_y = main_x.followed_by(more_x), main_y.followed_by(more_y)
-            state = state.after(pairs)
+            state = state.after(pairs, is_last=is_last)
             main = (main[0].followed_by(pairs[0]), main[1].followed_by(pairs[1]))
         done += size
         n_blocks += -(-size // batch.block)
@@ -192,20 +198,20 @@ def run_sequentially(
         begun = recall_begun(plan.memory, number + 1, done)
         if progress is not None:
             progress(2 * size)
-        looks.append(Look(done, state.bound, float(state.wealth.p_values()[decisive])))
+        looks.append(Look(done, state.bound, float(state.wealth.p_values()[state.decisive])))
         is_asked = on_look is not None and on_look(looks[-1]) is True and done > FIRST
         is_cut = is_cut or (done > FIRST and clock.runs_left() < LEAST)
-        is_last = is_asked or (
-            begun is None and (done >= runs or is_cut or (enough is not None and done > FIRST and enough(*in_play())))
-        )
-        if not has_checked and (done >= _RAISING or is_last):
+        is_done = is_last or (begun is None and done >= runs)
+        is_enough = enough is not None and begun is None and not is_done and done > FIRST and enough(*in_play())
+        is_over = is_done or is_asked or (begun is None and is_cut) or is_enough
+        if not has_checked and (done >= _RAISING or is_over):
             refuse_if_all_raised(plan, *merge(kept_x, kept_y))
             has_checked = True
         if state.bound > claim.strength:
             stopped = "refuted"
             break
-        if is_last:
-            stopped = "runs" if done >= runs else "request" if is_asked else "time" if is_cut else "runs"
+        if is_over:
+            stopped = "runs" if is_done else "request" if is_asked else "time" if is_cut else "runs"
             break
         growth = _RARELY if learned > _MANY else _OFTEN
         if learned < most and done >= min(growth * learned, most):
@@ -217,6 +223,7 @@ def run_sequentially(
         stopped=stopped,
         choice=choice,
         counts=counts,
+        is_staked=is_last,
         learned_from=min(FIRST, done),
         blocks_x=kept_x,
         blocks_y=kept_y,
@@ -238,12 +245,13 @@ class _Bets:
     first: int  # members before it are refuted, and no longer bet against
     lines: Sequence[Sequence[Line]]
     placed: Placed  # for each member and direction: the direction on which that wealth is bet, or -1
+    better: Placed  # for each member: the direction on which all would be staked, or -1
 
     @classmethod
     def start(cls, claim: Claim, members: list[float], alpha: float, bits: bool) -> _Bets:
-        return cls(
-            claim, members, alpha, bits, Wealth.start(len(members)), (None, None), 0, [], np.zeros((0, 2), np.int64)
-        )
+        nowhere = np.zeros(0, np.int64)
+        wealth = Wealth.start(len(members))
+        return cls(claim, members, alpha, bits, wealth, (None, None), 0, [], nowhere.reshape(0, 2), nowhere)
 
     @property
     def events(self) -> Events:
@@ -267,34 +275,71 @@ class _Bets:
             best_lines([side.with_strength(member) for member in self.members[first:]], *at)
             for side, at in zip((self.claim, self.claim.reversed()), seen, strict=True)
         ]
-        placed = _placed(
+        scores = np.array(
             [[drift(line, *at[:2]) * at[2] for line in side] for side, at in zip(lines, seen, strict=True)]
         )
-        return replace(self, choices=choices, first=first, lines=list(zip(*lines, strict=True)), placed=placed)
+        return replace(
+            self,
+            choices=choices,
+            first=first,
+            lines=list(zip(*lines, strict=True)),
+            placed=_placed(scores),
+            better=np.where(scores.max(axis=0) < -(_LOSING**2), -1, scores.argmax(axis=0)),
+        )
 
-    def after(self, pairs: tuple[JointCounts, JointCounts]) -> _Bets:
+    def after(self, pairs: tuple[JointCounts, JointCounts], *, is_last: bool) -> _Bets:
         """The wealth after a batch."""
+        if is_last:
+            return replace(self, wealth=self.wealth.staked(self._tested(pairs)))
         return replace(self, wealth=self.wealth.after(self.lines, pairs, first=self.first, placed=self.placed))
+
+    def _tested(self, pairs: tuple[JointCounts, JointCounts]) -> dict[int, float]:
+        """P-values in the last batch, at the levels that the wealth pays for.
+
+        Of one member after another, from the first that is not refuted to one that remains so; and of the one that
+        decides about the claim.
+        """
+        wealth, sides = np.exp(self.wealth.log_average), (self.claim, self.claim.reversed())
+        tested: dict[int, float] = {}
+
+        def is_refuted(member: int) -> bool:
+            on, level = int(self.better[member - self.first]), min(self.alpha * float(wealth[member]), _LARGEST_LEVEL)
+            if on < 0 or level < _LEAST_LEVEL:
+                return False
+            claim = sides[on].with_strength(self.members[member])
+            tested[member] = p_value(pairs[on].counts, claim, alpha=level)
+            return tested[member] <= level
+
+        refuted = self.wealth.n_refuted(self.alpha)
+        while refuted < len(self.members) and is_refuted(refuted):
+            refuted += 1
+        if refuted < self.decisive:
+            is_refuted(self.decisive)
+        return tested
+
+    @property
+    def decisive(self) -> int:
+        """The member that decides about the claim."""
+        return next(i for i, member in enumerate(self.members) if member > self.claim.strength)
 
     def leading(self) -> Choice:
         """The event in play in the direction that has won more against the claim."""
-        middle = next(i for i, member in enumerate(self.members) if member > self.claim.strength)
-        most = int(np.argmax(self.wealth.log_wealth[middle].max(axis=1)))
-        on = int(self.placed[middle - self.first, most])
+        most = int(np.argmax(self.wealth.log_wealth[self.decisive].max(axis=1)))
+        on = int(self.placed[self.decisive - self.first, most])
         choice = self.choices[on if on >= 0 else most] or self.choices[1 - most]
         assert choice is not None  # where nothing tells x from y, one event is made up
         return choice
 
 
-def _placed(scores: Sequence[Sequence[float]]) -> Placed:
+def _placed(scores: npt.NDArray[np.float64]) -> Placed:
     """On which direction the wealth of either is bet: its own, unless that has been losing and the other has not.
 
     Parameters
     ----------
-    scores : sequence, shape (2, members)
+    scores : ndarray, shape (2, members)
         Squared standard errors by which the events' frequencies lie above the lines; negative below them.
     """
-    is_losing = np.array(scores).T < -(_LOSING**2)
+    is_losing = scores.T < -(_LOSING**2)
     own, other = np.array([0, 1]), np.array([1, 0])
     return np.where(~is_losing, own, np.where(~is_losing[:, ::-1], other, -1))
 

@@ -70,7 +70,7 @@ def detectable(claim: Claim, counts: Counts, runs: int, *, alpha: float, power: 
 
     def of(alternative: Alternative) -> float:
         excess = resolution(claim, counts.runs_x, counts.runs_y, alternative, alpha=alpha, power=needed)
-        if isinstance(alternative, GaussianNoise) and excess < math.inf:
+        if excess < math.inf:
             main = main_runs(runs, event_of(claim, excess, alternative).q)
             if main < counts.runs_x:  # that event is rare, and takes a longer pilot
                 return resolution(claim, main, main, alternative, alpha=alpha, power=needed)

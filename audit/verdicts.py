@@ -121,6 +121,9 @@ class AuditResult:
         Of a sequential audit: where it stood after each batch.
     stopped : {"refuted", "runs", "time", "request"}, optional
         Of a sequential audit: why it ended.
+    is_staked : bool
+        Of a sequential audit: whether it came to the last batch of the runs asked for, on which everything that the
+        bets had won was staked. One with a time limit never does.
     cells : CellCounts, optional
         Runs in cells of outputs, with what they say beyond the event.
     bits : {"warn", True, False}
@@ -156,6 +159,7 @@ class AuditResult:
     sketch: Sketch | None = None
     versions: tuple[tuple[str, str], ...] = ()
     looks: tuple[Look, ...] = ()
+    is_staked: bool = False
     stopped: Stop | None = None
     cells: CellCounts | None = None
     bits: Bits = "warn"

@@ -48,11 +48,12 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
         why = {
             "refuted": "the claim was refuted",
             "runs": "all runs were done",
+            "staked": "all runs were done, the last of them for one test at the level that the bets had won",
             "time": "the time was up",
             "request": "it was asked to stop",
         }
         batches = f"in {len(result.looks):,} batches, " if result.looks else ""
-        counted = f"{batches}until {why[result.stopped]}"
+        counted = f"{batches}until {why['staked' if result.is_staked and not result.is_refuted else result.stopped]}"
     provenance = "not recorded" if result.provenance is None else str(result.provenance)
     lower = visible(f"{claim.describe_strength(result.bound)} at {percent(1 - result.alpha)} confidence")
     if result.findings:
@@ -139,6 +140,8 @@ def repetition(entry: Entry) -> str:
         options["runs"] = result.runs
         if result.stopped is not None:
             options["sequential"] = True
+            if not result.is_staked:
+                options["seconds"] = math.inf
         if result.cells is not None:
             options["cells"] = result.cells.asked or len(result.cells.names)
     if result.requested_resolution is not None:
@@ -149,7 +152,11 @@ def repetition(entry: Entry) -> str:
         options["ignore"] = result.ignored
     if result.bits != "warn":
         options["bits"] = result.bits
-    return f"{function}({datasets}, {', '.join(f'{name}={value!r}' for name, value in options.items())})"
+    return f"{function}({datasets}, {', '.join(f'{name}={_in_python(value)}' for name, value in options.items())})"
+
+
+def _in_python(value: Any) -> str:
+    return "float('inf')" if value == math.inf else repr(value)
 
 
 def _is_one_command(text: str) -> bool:

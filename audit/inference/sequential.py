@@ -5,7 +5,9 @@ W = 1[M(x) ∈ S] − e^{ε₀} 1[M(y) ∈ S] with mean at most δ₀ if the cla
 [0, 1/(e^{ε₀} + δ₀)] the wealth ∏(1 + λ(W_t − δ₀)) is a nonnegative supermartingale that starts at 1, and the chance
 that it ever reaches 1/alpha is at most alpha (Ville 1939). The same holds for any average of such wealths: over
 shares, over the two directions, over pairs. Event, line and shares of a batch may depend on everything before the
-batch; nothing has to be set aside for learning.
+batch; nothing has to be set aside for learning. On the last batch of an audit everything may be staked on one exact
+test: at the level alpha times the wealth it multiplies the wealth by 1/level or by 0, and its mean is at most what
+was staked.
 
 Proof: docs/proofs/wealth.md
 
@@ -18,7 +20,7 @@ processes and their mixtures over a grid of bets).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -28,7 +30,7 @@ import numpy.typing as npt
 from ..claims import Claim
 from ..errors import OptionError
 from .alternatives import Alternative, AlternativeEvent, event_of
-from .counts import check_alpha
+from .counts import Counts, check_alpha
 from .joint import largest_strength
 from .lines import Line, best_line
 
@@ -65,6 +67,13 @@ class JointCounts:
     def runs(self) -> int:
         """Pairs of runs, in whichever of the four cases."""
         return self.both + self.only_p + self.only_q + self.neither
+
+    @property
+    def counts(self) -> Counts:
+        """Hits on either side, p first."""
+        return Counts(
+            hits_x=self.both + self.only_p, runs_x=self.runs, hits_y=self.both + self.only_q, runs_y=self.runs
+        )
 
     def followed_by(self, other: JointCounts) -> JointCounts:
         """The counts of both batches together."""
@@ -140,10 +149,32 @@ class Wealth:
             moved = np.take_along_axis(gained, np.maximum(placed, 0)[..., None], axis=1)
             gained = np.where(placed[..., None] < 0, 0.0, moved)
         log_wealth = np.concatenate([self.log_wealth[:first], before + gained])
-        flat = log_wealth.reshape(len(log_wealth), -1)
+        now = replace(self, log_wealth=log_wealth)
+        return replace(now, log_peak=np.maximum(self.log_peak, now.log_average))
+
+    def staked(self, p_values: Mapping[int, float]) -> Wealth:
+        """The wealth's peak after a last batch, where all wealth of these members was staked on one test each.
+
+        A member that holds is refuted at alpha, in this batch or before it, with probability at most alpha, for every
+        alpha: its p-value p, which the batch alone gives, is at most alpha times the wealth w with probability at most
+        that, given everything before the batch.
+
+        Parameters
+        ----------
+        p_values : mapping of int to float
+            Of members, by their numbers: of a test chosen, like the members tested, without looking at the batch.
+        """
+        log_peak, log_wealth = self.log_peak.copy(), self.log_average
+        for member, p_value in p_values.items():
+            log_peak[member] = max(log_peak[member], log_wealth[member] - math.log(p_value))
+        return replace(self, log_peak=log_peak)
+
+    @property
+    def log_average(self) -> Array:
+        """Logarithm of the wealth against each member, averaged over directions and bets, shape (members,)."""
+        flat = self.log_wealth.reshape(len(self.log_wealth), -1)
         top = flat.max(axis=1)
-        average = top + np.log(np.exp(flat - top[:, None]).mean(axis=1))
-        return replace(self, log_wealth=log_wealth, log_peak=np.maximum(self.log_peak, average))
+        return np.asarray(top + np.log(np.exp(flat - top[:, None]).mean(axis=1)))
 
     def p_values(self) -> Array:
         """Anytime-valid p-value of each member: at most a, at any time, with probability at most a if it holds."""

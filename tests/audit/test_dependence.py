@@ -96,9 +96,9 @@ class CachedNoise:
         return dataset + self.noise[place]
 
 
-def test_pairs_with_the_same_noise_are_allowed_where_pairs_are_bet_on():
-    found_and_silenced(CachedNoise, SHARED)
-    assert audit(CachedNoise(), sequential=True).findings == ()
+@pytest.mark.parametrize("sequential", [False, True])
+def test_the_same_noise_on_x_and_y_is_found(sequential):
+    found_and_silenced(CachedNoise, SHARED, sequential=sequential)
 
 
 class Budget:
@@ -215,7 +215,6 @@ def test_blocks_in_the_same_order_on_x_and_y(kind):
     fresh = counts([blocks(3, 0)], 0), counts([blocks(4, 1), blocks(5, 1)])
     assert examine(pilot, fresh, NONE) == ()
     same_pairs = counts([blocks(3, 0)], 0), counts([blocks(3, 1)])
-    assert examine(pilot, same_pairs, NONE, paired=True) == ()
     assert {f.check for f in examine(pilot, same_pairs, NONE)} == {SHARED}
 
 
@@ -241,7 +240,7 @@ def test_tails_are_those_of_the_hypergeometric_law(pairs, hits_x, hits_y):
         assert hypergeometric_tail(both, hits_x, hits_y, pairs) == pytest.approx(expected, rel=1e-8)
 
 
-def slow_coupling(x, y, paired):
+def slow_coupling(x, y):
     """The most significant lag by scipy's law, one lag after the other."""
     n, best = len(x), (math.inf, None)
     upper_x, upper_y = halves(x), halves(y)
@@ -250,7 +249,7 @@ def slow_coupling(x, y, paired):
         b = upper_y[lag:] if lag >= 0 else upper_y[: n + lag]
         law, both = stats.hypergeom(len(a), a.sum(), b.sum()), int((a & b).sum())
         chance = min(law.cdf(both), law.sf(both - 1))
-        if chance < best[0] and not (paired and lag == 0):
+        if chance < best[0]:
             best = chance, (lag, len(a), both)
     return best[1]
 
@@ -259,11 +258,9 @@ def slow_coupling(x, y, paired):
 def test_couplings_are_those_that_a_slow_search_finds(shift):
     noise = np.random.default_rng(3).normal(size=400)
     x, y = noise[50:350], noise[50 - shift : 350 - shift]
-    found = coupling([x], [y], paired=False, alpha=1e-8)
-    assert (found.lag, found.pairs, found.both) == slow_coupling(x, y, False)
+    found = coupling([x], [y], alpha=1e-8)
+    assert (found.lag, found.pairs, found.both) == slow_coupling(x, y)
     assert found.lag == shift
-    paired = coupling([x], [y], paired=True, alpha=1e-8)
-    assert paired == (None if shift == 0 else found)
 
 
 def test_false_alarms_of_couplings(monkeypatch):
@@ -273,7 +270,7 @@ def test_false_alarms_of_couplings(monkeypatch):
     draws = [rng.random, lambda n: rng.random(n) < 0.1, lambda n: rng.geometric(0.5, n), lambda n: rng.random((n, 2))]
     for i in range(400):
         draw = draws[i % 4]
-        alarms += coupling([draw(100)], [draw(100)], paired=i % 3 == 0, alpha=0.2) is not None
+        alarms += coupling([draw(100)], [draw(100)], alpha=0.2) is not None
     assert alarms <= stats.binom.isf(1e-7, 400, 0.2)
 
 

@@ -217,7 +217,24 @@ def test_false_alarms_of_somebody_who_resumes_until_it_pays(monkeypatch):
     assert alarms <= binom.isf(1e-6, 20, 0.3)
 
 
-@pytest.mark.parametrize("value", [7, "7", [], [0], [-1], [17], [16, -1], [16, 1, 1, 1], ["16"], [True], [16, 0.5]])
+@pytest.mark.parametrize(
+    "value",
+    [
+        7,
+        "7",
+        [],
+        [0, 0],
+        [-1, 0],
+        [17, 0],
+        [16],
+        [16, 2],
+        [16, 0, -1],
+        [16, 0, 1, 1, 1],
+        ["16", 0],
+        [True, 0],
+        [16, 0.5],
+    ],
+)
 def test_what_cannot_be_a_size_is_refused(value):
     memory = Remembered([0.0])
     memory.keep("size of batch 1", value)
@@ -227,9 +244,9 @@ def test_what_cannot_be_a_size_is_refused(value):
 
 def test_a_size_comes_back_with_its_paces():
     memory = Remembered([0.0])
-    keep_begun(memory, 9, 20, Clock(None, (1.5, 2e-9)))
+    keep_begun(memory, 9, 20, Clock(None, (1.5, 2e-9)), is_last=True)
     begun = recall_begun(memory, 9, 120)
-    assert begun.size == 20
+    assert (begun.size, begun.is_last) == (20, True)
     assert begun.paces == pytest.approx((1.5, 2e-9))
     assert recall_begun(memory, 10, 120) is None
     assert recall_begun(None, 9, 120) is None

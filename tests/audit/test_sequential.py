@@ -175,8 +175,9 @@ def test_a_seed_fixed_inside_is_found():
 
 
 def test_an_audit_sizes_itself_for_stopping():
-    fixed = check(laplace, 0.0, 1.0, claim=PureDP(1.0), resolution=0.1, power=0.9)
-    early = check(laplace, 0.0, 1.0, claim=PureDP(1.0), resolution=0.1, power=0.9, sequential=True)
+    options = {"claim": PureDP(1.0), "resolution": 0.1, "power": 0.9, "alpha": 1e-5}
+    fixed = check(laplace, 0.0, 1.0, **options)
+    early = check(laplace, 0.0, 1.0, **options, sequential=True)
     assert fixed.verdict is early.verdict is Verdict.NOT_REFUTED
     assert fixed.runs < early.runs < 4 * fixed.runs
     assert 0.06 < fixed.resolution < 0.11

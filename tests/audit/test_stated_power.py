@@ -121,7 +121,8 @@ def test_a_rarer_event_is_bet_on_later():
 
 
 def test_wealth_is_bet_on_what_has_not_been_losing():
-    assert _placed([[4.0, -4.0, -4.0, -0.5], [4.0, 4.0, -4.0, -0.5]]).tolist() == [[0, 1], [1, 1], [-1, -1], [0, 1]]
+    scores = np.array([[4.0, -4.0, -4.0, -0.5], [4.0, 4.0, -4.0, -0.5]])
+    assert _placed(scores).tolist() == [[0, 1], [1, 1], [-1, -1], [0, 1]]
 
 
 def _refuted(mechanism, claim, seeds, **options):

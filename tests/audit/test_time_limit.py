@@ -5,6 +5,8 @@ Time is a clock that a run of the mechanism moves on, so the tests take none and
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -41,14 +43,20 @@ def test_the_time_is_used_and_kept(slow, seconds):
     assert spent[0] < seconds + 3  # a first run, and the first block again to see whether it repeats
 
 
-def test_as_many_runs_without_a_limit_are_the_same_audit(slow):
+def test_as_many_runs_without_an_end_are_the_same_audit(slow):
     mechanism, _ = slow
     limited = audited(mechanism, seconds=150)
-    free = audited(mechanism, runs=limited.runs)
+    free = audited(mechanism, runs=limited.runs, seconds=math.inf)
     assert free.stopped == "runs"
+    assert not free.is_staked
     assert (free.looks, free.counts, free.event, free.bound) == (
         limited.looks, limited.counts, limited.event, limited.bound,
     )  # fmt: skip
+
+
+def test_an_audit_without_an_end_needs_runs(slow):
+    with pytest.raises(OptionError, match="would never end"):
+        audited(slow[0], seconds=math.inf)
 
 
 def test_the_running_bound_is_told_after_every_batch(slow):

@@ -21,11 +21,12 @@ from dpaudit.audit.store import FILE
 from dpaudit.experiments.cli import main
 
 MODULE = """
+import os
 import time
 import numpy as np
 
 def patient(dataset, size, rng):
-    time.sleep(0.03)
+    time.sleep(float(os.environ.get("PATIENT_SECONDS", 0)))
     with open("drawn", "a") as file:
         file.write("x")
     return dataset + rng.laplace(size=size)
@@ -51,7 +52,12 @@ def begun(arguments, blocks=4):
     drawn = Path("drawn")
     drawn.write_text("")
     process = subprocess.Popen(
-        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [*COMMAND, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=os.environ | {"PATIENT_SECONDS": "0.03"},
     )
     until = time.monotonic() + PATIENCE
     while process.poll() is None and len(drawn.read_text()) < blocks and time.monotonic() < until:

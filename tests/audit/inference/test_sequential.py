@@ -7,10 +7,12 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, multinomial
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.audit.errors import OptionError
+from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.joint import p_value
 from dpaudit.audit.inference.lines import Line, supporting_line
 from dpaudit.audit.inference.sequential import JointCounts, Wealth
 
@@ -54,6 +56,37 @@ def test_expected_wealth_never_grows_under_the_claim(claim, q):
             after = Wealth.start(1, 1).after([[line]], [counts])
             expected += chance * float(np.exp(after.log_wealth).mean())
     assert expected <= 1 + 1e-9
+
+
+def splits(pairs):
+    """Every outcome of so many pairs."""
+    return [split for split in itertools.product(range(pairs + 1), repeat=4) if sum(split) == pairs]
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0)], ids=str)
+def test_what_is_staked_on_the_last_batch_refutes_at_alpha_at_most(claim):
+    """Exact: every outcome of eight pairs that are bet on and of a last batch of 25, on the boundary of the claim."""
+    q, last = 0.3, 25
+    line, p = supporting_line(claim, q), float(claim.max_power(q)[0])
+    law_x, law_y = binom.pmf(range(last + 1), last, p), binom.pmf(range(last + 1), last, q)
+    p_values = np.array(
+        [
+            [p_value(Counts(hits_x=x, runs_x=last, hits_y=y, runs_y=last), claim) for y in range(last + 1)]
+            for x in range(last + 1)
+        ]
+    )
+    size, bets_alone = dict.fromkeys((0.01, 0.05, 0.3), 0.0), 0.0
+    law = multinomial(8, [p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q)])
+    for split in splits(8):
+        counts = JointCounts(both=split[0], only_p=split[1], only_q=split[2], neither=split[3])
+        before = Wealth.start(1, 1).after([[line]], [counts])
+        bets_alone += law.pmf(split) * (before.n_refuted(0.05) == 1)
+        peaks = {value: before.staked({0: value}) for value in np.unique(p_values)}
+        for alpha in size:
+            refuted = np.vectorize(lambda value: peaks[value].n_refuted(alpha) == 1)(p_values)  # noqa: B023
+            size[alpha] += law.pmf(split) * (law_x[:, None] * law_y * refuted).sum()
+    assert all(found <= alpha for alpha, found in size.items())
+    assert size[0.05] > 0.02 > 10 * bets_alone
 
 
 def batches(p, q, sizes, rng):
