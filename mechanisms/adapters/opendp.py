@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, Literal
 
@@ -243,9 +244,8 @@ def _draw(measurement: Any, draws: Draws, dataset: Any, size: int) -> list[Any]:
     if draws == "vectors":
         vectors = _over_vectors(measurement)
         return _many(lambda number: vectors([dataset] * _AT_ONCE)[:number], size)
-    part = _composable(measurement) if draws == "together" else None
-    if part is not None:
-        return _many(lambda number: _together(part, dataset, number), size)
+    if draws == "together" and _composition(_Known(measurement), 1) is not None:
+        return _many(lambda number: _together(measurement, dataset, number), size)
     if draws in ("together", "singly"):
         return [_singly(measurement, dataset) for _ in range(size)]
     raise OptionError(f'draws={draws!r} is unknown; use "together", "singly" or "vectors".', draws=draws)
@@ -265,7 +265,7 @@ def _singly(measurement: Any, dataset: Any) -> Any:
 def _together(measurement: Any, dataset: Any, number: int) -> list[Any]:
     """A composition of a measurement with itself invokes it as often on the same data."""
     try:
-        outputs: list[Any] = _library("combinators").make_composition([measurement] * number)(dataset)
+        outputs: list[Any] = _composition(_Known(measurement), number)(dataset)
     except Exception as error:
         raise MechanismError(
             f"an invocation of {_name(measurement)} raised {type(error).__name__}: {' '.join(str(error).split())}; "
@@ -275,16 +275,34 @@ def _together(measurement: Any, dataset: Any, number: int) -> list[Any]:
     return outputs
 
 
-def _composable(measurement: Any) -> Any:
-    """A measurement with the same function that can be composed; None where there is none."""
+class _Known:
+    """A measurement as the key of a cache: it is equal to itself alone."""
+
+    __slots__ = ("measurement",)
+
+    def __init__(self, measurement: Any) -> None:
+        self.measurement = measurement
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Known) and other.measurement is self.measurement
+
+    def __hash__(self) -> int:
+        return id(self.measurement)
+
+
+@lru_cache(maxsize=64)
+def _composition(known: _Known, number: int) -> Any:
+    """So many of a measurement as one, or of one with the same function that can be composed; None where none can.
+
+    Kept, since it takes longer to make than to draw a block from, and the blocks of an audit have few sizes.
+    """
     library, error = _library("combinators"), _library("mod").OpenDPException
     for is_fixed in (False, True):
         try:
-            same = library.make_fix_delta(measurement, 0.5) if is_fixed else measurement
-            library.make_composition([same])
+            same = library.make_fix_delta(known.measurement, 0.5) if is_fixed else known.measurement
+            return library.make_composition([same] * number)
         except (error, TypeError):
             continue
-        return same
     return None
 
 
