@@ -8,10 +8,11 @@ from collections import Counter
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import gammaln
 
 from dpaudit import PureDP, Verdict, check, check_outputs
 from dpaudit.audit import dependence
-from dpaudit.audit.dependence import change, coupling, halves, serial_correlation
+from dpaudit.audit.dependence import change, coupling, halves, serial_correlation, two_sided
 from dpaudit.audit.findings import HealthCheck
 from dpaudit.audit.health import examine
 from dpaudit.audit.inference.two_samples import hypergeometric_tail
@@ -291,6 +292,35 @@ def test_changes_are_described(where):
     assert found.runs == 250
     assert found.upper > 240
     assert found.expected == 125
+
+
+@pytest.mark.parametrize("length", [500, 800])
+@pytest.mark.parametrize("upper", [0.3, 0.4, 0.5])
+def test_the_normal_law_is_short_of_the_exact_one_by_less_than_a_factor_of_two(length, upper):
+    """Every order of so many upper and lower outputs, by how many stretches of either there are."""
+    ones, zeros, share = round(upper * length), length - round(upper * length), round(upper * length) / length
+
+    def score(of_ones, of_zeros):
+        neighbours = np.array([ones - of_ones, zeros - of_zeros, of_ones + of_zeros - 1])
+        products = neighbours @ [(1 - share) ** 2, share**2, -share * (1 - share)] / (share * (1 - share))
+        return (products / (length - 1) + 1 / (length - 1)) * math.sqrt(length - 1)
+
+    def log_ways(total, parts):
+        return gammaln(total) - gammaln(parts) - gammaln(total - parts + 1)
+
+    scores, logs = [], []
+    for of_ones in range(1, ones + 1):
+        for of_zeros in range(max(of_ones - 1, 1), min(of_ones + 1, zeros) + 1):
+            scores.append(score(of_ones, of_zeros))
+            first = math.log(2.0) if of_ones == of_zeros else 0.0
+            logs.append(first + log_ways(ones, of_ones) + log_ways(zeros, of_zeros))
+    law = np.exp(np.array(logs) + gammaln(ones + 1) + gammaln(zeros + 1) - gammaln(length + 1))
+    assert law.sum() == pytest.approx(1.0)
+    for errors in np.linspace(2.0, 7.2, 27):  # two_sided(7.2) is 6e-13: half of the error of a check, at the 50th look
+        assert law[np.abs(scores) >= errors].sum() <= 2 * two_sided(errors)
+    order = np.random.default_rng(0).permutation(np.repeat([1, 0], [ones, zeros]))
+    stretches = [int((order[0] == kind) + ((order[1:] == kind) & (order[:-1] != kind)).sum()) for kind in (1, 0)]
+    assert serial_correlation([order]) == pytest.approx(score(*stretches))
 
 
 def test_serial_correlations_of_short_blocks_are_looked_at_together():

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 from dpaudit import ApproxDP, GaussianDP, PureDP, Verdict, ZeroConcentratedDP, check, load, save
+from dpaudit.audit import conduct
 from dpaudit.audit.batches import batch_sizes, late_batches
 from dpaudit.audit.errors import MechanismError, OptionError
+from dpaudit.audit.findings import FALSE_ALARM
 from dpaudit.audit.sequential import grid_of_members
 
 
@@ -202,3 +206,22 @@ def test_time_that_is_up_at_once_still_gives_a_result():
     result = check(laplace, 0.0, 1.0, claim=PureDP(1.0), sequential=True, seconds=1e-9)
     assert result.stopped == "time"
     assert len(result.looks) == 2
+
+
+def test_health_checks_share_their_error_over_the_looks(monkeypatch):
+    """Half of it at the end of the runs asked for, and the other half for all looks at which the audit may stop."""
+    shares = []
+
+    def examined(*arguments, alpha):
+        shares.append(alpha / FALSE_ALARM)
+        return ()
+
+    monkeypatch.setattr(conduct, "examine", examined)
+    options = {"claim": PureDP(1.0), "runs": 400, "sequential": True}
+    n_looks = len(check(laplace, 0.0, 1.0, **options).looks)
+    for stop in range(2, n_looks):
+        seen = []
+        check(laplace, 0.0, 1.0, **options, on_look=lambda look: seen.append(look) or len(seen) == stop)  # noqa: B023
+    assert shares[0] == 0.5
+    assert shares[1:] == pytest.approx([3 / (math.pi * look) ** 2 for look in range(2, n_looks)])
+    assert sum(3 / (math.pi * look) ** 2 for look in range(1, 100_000)) < 0.5
