@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from .bit_warning import look_at_bits
 from .cells import learn_cells
+from .claims import Claim
 from .conclusion import Settings, conclude
 from .distinguishers import Choice
 from .event_health import with_event_findings
@@ -21,7 +22,7 @@ from .provenance import versions
 from .sampling import Plan, count_hits, shapes_of
 from .sequential import Look, run_sequentially
 from .sketches import sketch
-from .stated_power import Detectable, detectable_sequentially
+from .stated_power import Detectable, detectable_sequentially, may_detect
 from .verdicts import CELL_SHARE, AuditResult
 
 _RUNS_IN_TIME = 10**10  # where the time ends the audit
@@ -134,12 +135,25 @@ def check_sequentially(
 def _finds(settings: Settings) -> Callable[[Choice, Counts], bool]:
     """Whether the resolution that was asked for is reached."""
     wanted = math.inf if settings.resolution is None else settings.resolution
-    return lambda choice, counts: _detectable(settings, choice, counts).excess <= wanted
+
+    def finds(choice: Choice, counts: Counts) -> bool:
+        claim, directed = _directed(settings, choice, counts)
+        return (
+            may_detect(claim, directed, wanted, alpha=settings.alpha, power=settings.power)
+            and _detectable(settings, choice, counts).excess <= wanted
+        )
+
+    return finds
 
 
 def _detectable(settings: Settings, choice: Choice, counts: Counts) -> Detectable:
     """What a sequential audit of so many runs detects."""
-    claim, directed = settings.claim, counts
-    if choice.likelier_on == "y":
-        claim, directed = claim.reversed(), counts.swapped()
+    claim, directed = _directed(settings, choice, counts)
     return detectable_sequentially(claim, directed, alpha=settings.alpha, power=settings.power)
+
+
+def _directed(settings: Settings, choice: Choice, counts: Counts) -> tuple[Claim, Counts]:
+    """Claim and counts in the direction of the event."""
+    if choice.likelier_on == "y":
+        return settings.claim.reversed(), counts.swapped()
+    return settings.claim, counts

@@ -34,6 +34,7 @@ Basis = Literal["event", "gaussian"]
 
 SHARE = 0.75  # of the clearance of the best event that a learned one has, in 19 of 20 choices where it is rare
 _LATER = 5.0  # times the runs that show an event after which nearly all sequential audits bet on it (1.7: four in five)
+_FAR = 0.8  # of the standard errors that the best test needs, below which nothing is simulated
 _ERRORS = 3.0  # standard errors by which an event has to show more than Gaussian noise could
 
 
@@ -85,6 +86,22 @@ def detectable_sequentially(claim: Claim, counts: Counts, *, alpha: float, power
     return _of_either(claim, counts, lambda q: sequential_resolution(claim, sizes, q, alpha=alpha, power=needed))
 
 
+def may_detect(claim: Claim, counts: Counts, excess: float, *, alpha: float, power: float) -> bool:
+    """False where one test of all runs would be far from detecting the excess, as bets then are too; takes no time.
+
+    Other parameters as of `detectable`.
+    """
+    if claim.strength + excess >= claim.max_strength:
+        return True
+    least = max(float(ndtri(power_of_the_test(power)) - ndtri(alpha)), 0.2) / math.sqrt(
+        min(counts.runs_x, counts.runs_y)
+    )
+    alternatives: list[Alternative] = [_as_likely(counts)]
+    if claim.gaussian_mu is not None:
+        alternatives.append(GaussianNoise(SHARE))
+    return any(event_of(claim, excess, each).clearance > _FAR * least for each in alternatives)
+
+
 def bet_on(claim: Claim, runs: int, event: AlternativeEvent) -> list[int]:
     """Sizes of the batches of a sequential audit that come once the event is bet on."""
     return late_batches(runs, learned_after(claim, event))
@@ -123,10 +140,12 @@ def _of_either(claim: Claim, counts: Counts, of: Callable[[Alternative], float])
         excess = of(GaussianNoise(SHARE))
         if math.isinf(excess) or is_gaussian(claim, counts, excess):
             return Detectable(excess, "gaussian")
-    p, q = (
-        (hits + 0.5) / (runs + 1.0) for hits, runs in ((counts.hits_x, counts.runs_x), (counts.hits_y, counts.runs_y))
-    )
-    return Detectable(of(AsLikely(p, q)), "event")
+    return Detectable(of(_as_likely(counts)), "event")
+
+
+def _as_likely(counts: Counts) -> AsLikely:
+    """Like the event counted, by its smoothed frequencies."""
+    return AsLikely((counts.hits_x + 0.5) / (counts.runs_x + 1.0), (counts.hits_y + 0.5) / (counts.runs_y + 1.0))
 
 
 def _turned(hits: int, runs: int, errors: float) -> float:

@@ -18,7 +18,7 @@ from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.inference.planning import power_of_test, resolution, runs_needed
 from dpaudit.audit.pilot import main_runs, with_pilot
 from dpaudit.audit.sequential import _placed
-from dpaudit.audit.stated_power import bet_on, detectable, detectable_sequentially, learned_after
+from dpaudit.audit.stated_power import bet_on, detectable, detectable_sequentially, learned_after, may_detect
 from dpaudit.experiments.inference_power import RareOutcome
 from dpaudit.mechanisms import GaussianMechanism, LaplaceMechanism
 
@@ -118,6 +118,16 @@ def test_a_rarer_event_is_bet_on_later():
     assert sum(bet_on(claim, 100_000, rare)) < sum(bet_on(claim, 100_000, common))
     assert bet_on(claim, 1_000, rare) == []
     assert learned_after(claim, event_of(claim, 0.5, AsLikely(1e-13, 1e-13 / math.e))) == math.inf
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 1e-3), GaussianDP(1.0), RenyiDP(4.0, 1.0)], ids=str)
+@pytest.mark.parametrize(("p", "q"), [(0.5, 0.18), (0.01, 0.003), (0.9, 0.7)])
+def test_an_excess_that_is_detected_may_be(claim, p, q):
+    for runs in (1_000, 30_000, 1_000_000):
+        counts = Counts(hits_x=round(p * runs), runs_x=runs, hits_y=round(q * runs), runs_y=runs)
+        found = detectable_sequentially(claim, counts, alpha=0.01, power=0.9).excess
+        assert may_detect(claim, counts, min(found, 5.0), alpha=0.01, power=0.9)
+        assert not may_detect(claim, counts, found / 100, alpha=0.01, power=0.9)
 
 
 def test_wealth_is_bet_on_what_has_not_been_losing():
