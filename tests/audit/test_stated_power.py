@@ -127,7 +127,7 @@ def test_an_excess_that_is_detected_may_be(claim, p, q):
         counts = Counts(hits_x=round(p * runs), runs_x=runs, hits_y=round(q * runs), runs_y=runs)
         found = detectable_sequentially(claim, counts, alpha=0.01, power=0.9).excess
         assert may_detect(claim, counts, min(found, 5.0), alpha=0.01, power=0.9)
-        assert not may_detect(claim, counts, found / 100, alpha=0.01, power=0.9)
+        assert not may_detect(claim, counts, min(found, 5.0) / 1_000, alpha=0.01, power=0.9)
 
 
 def test_wealth_is_bet_on_what_has_not_been_losing():
