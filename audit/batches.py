@@ -27,7 +27,7 @@ FIRST = 32
 """Runs on each dataset of the first batch, which is only learned from."""
 
 LEAST = FIRST // 2
-"""Runs of a later batch, unless fewer are left before the last one, or of those asked for."""
+"""Runs of a later batch, unless fewer are left of those asked for."""
 
 _GROWTH = 1.2  # of the total from look to look
 _LAST = 4  # one in so many runs is of the last batch
@@ -40,7 +40,7 @@ def next_size(total: int, runs: int, *, is_open: bool = False) -> int:
     In an open audit the last batch is a fifth like the others, or what is left. Not positive where nothing is.
     """
     before_last = runs if is_open or total == 0 else runs - runs // _LAST
-    if total >= before_last:
+    if total > before_last - LEAST and total > 0:
         return runs - total
     return min(FIRST if total == 0 else max(int((_GROWTH - 1) * total), LEAST), before_last - total)
 
@@ -51,7 +51,7 @@ def batch_sizes(runs: int) -> list[int]:
     Examples
     --------
     >>> batch_sizes(100)
-    [32, 16, 16, 11, 25]
+    [32, 16, 16, 36]
     """
     sizes, total = [], 0
     while total < runs:
@@ -125,7 +125,7 @@ def recall_begun(memory: Memory | None, number: int, total: int) -> Begun | None
     kept = None if memory is None else memory.recall(_key(number))
     if kept is None:
         return None
-    if not _is_begun(kept, max(next_size(total, sys.maxsize, is_open=True), total // (_LAST - 1) + 1)):
+    if not _is_begun(kept, max(next_size(total, sys.maxsize, is_open=True), total // (_LAST - 1) + 2 * LEAST)):
         raise StoreError(f"the store is damaged: what it has as the {_key(number)} cannot be; delete it.")
     return Begun(kept[0], bool(kept[1]), tuple(pace * _UNIT for pace in kept[2:]))
 

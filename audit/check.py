@@ -116,7 +116,7 @@ def check(
         Time that a sequential audit may take: its last batch is cut to what fits. At least 48 runs on each dataset are
         made in any case, and a batch that a `store` has as begun is completed. Without a time limit the audit stakes
         all that its bets have won on the last quarter of its runs, which finds smaller excesses; with one it could go
-        on, and keeps it. As many `runs` and ``seconds=float("inf")`` give the same audit again.
+        on, and keeps it. As many `runs` and ``seconds=float("inf")`` give the same looks and bound again.
     cells : int
         Number of cells of outputs to count besides, 0 for none, such as 32: the result then has the ratio of each cell,
         the privacy profile and the trade-off curve with a band. They take a tenth of alpha. Not for sequential audits.

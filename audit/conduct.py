@@ -92,7 +92,8 @@ def check_sequentially(
         on_look=on_look,
         bits=settings.bits is True,
     )
-    done, found = course.looks[-1], _detectable(settings, course.choice, course.counts)
+    done = course.looks[-1]
+    found = _detectable(settings, course.choice, done.runs)
     x, y = merge(course.blocks_x, course.blocks_y)
     # The audit may have stopped at any look by what it saw, so the checks at all looks share their error: the last has
     # half of it, the k-th 3/(π k)² of it, which adds up to the other half however many there are.
@@ -127,33 +128,34 @@ def check_sequentially(
         low_bits=look_at_bits(x, y, settings.claim, course.choice) if settings.bits == "warn" else None,
         looks=course.looks,
         stopped=course.stopped,
-        is_staked=course.is_staked,
+        is_closed=course.is_closed,
     )
-    return with_event_findings(result, x, y, ignored)
+    return with_event_findings(result, x, y, ignored, choice=course.choice)
 
 
-def _finds(settings: Settings) -> Callable[[Choice, Counts], bool]:
+def _finds(settings: Settings) -> Callable[[Choice, int], bool]:
     """Whether the resolution that was asked for is reached."""
     wanted = math.inf if settings.resolution is None else settings.resolution
 
-    def finds(choice: Choice, counts: Counts) -> bool:
-        claim, directed = _directed(settings, choice, counts)
+    def finds(choice: Choice, runs: int) -> bool:
+        claim, held = _directed(settings, choice)
         return (
-            may_detect(claim, directed, wanted, alpha=settings.alpha, power=settings.power)
-            and _detectable(settings, choice, counts).excess <= wanted
+            may_detect(claim, held, runs, wanted, alpha=settings.alpha, power=settings.power)
+            and _detectable(settings, choice, runs).excess <= wanted
         )
 
     return finds
 
 
-def _detectable(settings: Settings, choice: Choice, counts: Counts) -> Detectable:
+def _detectable(settings: Settings, choice: Choice, runs: int) -> Detectable:
     """What a sequential audit of so many runs detects."""
-    claim, directed = _directed(settings, choice, counts)
-    return detectable_sequentially(claim, directed, alpha=settings.alpha, power=settings.power)
+    claim, held = _directed(settings, choice)
+    return detectable_sequentially(claim, held, runs, alpha=settings.alpha, power=settings.power)
 
 
-def _directed(settings: Settings, choice: Choice, counts: Counts) -> tuple[Claim, Counts]:
-    """Claim and counts in the direction of the event."""
+def _directed(settings: Settings, choice: Choice) -> tuple[Claim, Counts]:
+    """Claim, and hits in runs that the event was not learned from, in the direction of the event."""
+    held = choice.pilot_counts
     if choice.likelier_on == "y":
-        return settings.claim.reversed(), counts.swapped()
-    return settings.claim, counts
+        return settings.claim.reversed(), held.swapped()
+    return settings.claim, held

@@ -17,6 +17,7 @@ from scipy.special import ndtr
 
 from .inference.dispersion import dispersion_p_value
 from .inference.two_samples import hypergeometric_tail
+from .outcome_text import outcome_text
 from .outputs import Outputs, as_numbers, merge, outcome_key, outcome_list, row_keys
 
 _SERIAL_LEAST = 500  # runs in a block from which the normal law holds for correlations as far out as is asked for
@@ -269,9 +270,9 @@ def _upper(values: npt.NDArray[np.float64]) -> Halves:
 def _halves_of_outcomes(x: Outputs, y: Outputs) -> tuple[Halves, Halves]:
     """Outcomes without an order: the more frequent ones first, as long as they make the half no less even.
 
-    By what they print, so that the half depends on which outputs there are and not on their order.
+    By their texts, so that the half depends on which outputs there are and not on their order.
     """
-    keys = [[repr(value) for value in outcome_list(side)] for side in (x, y)]
+    keys = [[outcome_text(value) for value in outcome_list(side)] for side in (x, y)]
     counts = Counter(keys[0]) + Counter(keys[1])
     total, taken, upper = counts.total(), 0, set()
     for key, times in sorted(counts.items(), key=lambda item: (-item[1], item[0])):

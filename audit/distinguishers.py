@@ -18,6 +18,7 @@ from .bits import bit_families
 from .claims import Array, Claim
 from .events import Event, Outcomes
 from .families import TABLE, Effort, Family, event_families
+from .inference.counts import Counts
 from .outputs import Outputs, tally
 
 Direction = Literal["x", "y"]
@@ -65,6 +66,13 @@ class Choice:
     pilot_hits_y: int
     pilot_runs: int
     shows_nothing: bool = False
+
+    @property
+    def pilot_counts(self) -> Counts:
+        """Hits in the runs on which the event was chosen, but not learned from."""
+        return Counts(
+            hits_x=self.pilot_hits_x, runs_x=self.pilot_runs, hits_y=self.pilot_hits_y, runs_y=self.pilot_runs
+        )
 
 
 def choose_event(
@@ -125,9 +133,13 @@ def choose_event_each_way(
     parts = (learn_x, learn_y, held_x, held_y)
     families = _families(parts, bits, "trees" if len(learn_x) >= _TREES_FROM else "sums")
     criterion = _Criterion(claim, runs, _z(alpha), CAUTION, is_one_way=True)
-    best_x, best_y = (_best_or_suspect(families, criterion, (direction,)) for direction in _DIRECTIONS)
-    if best_x is None and best_y is None:
+    found = [_best_or_suspect(families, criterion, (direction,)) for direction in _DIRECTIONS]
+    if found == [None, None]:
         return _anything_else(parts)
+    if claim.strength > 0 and all(best is None or _shows_nothing(best, claim) for best in found):
+        common = [_common_one(families, criterion, (direction,)) for direction in _DIRECTIONS]
+        found = [better or best for better, best in zip(common, found, strict=True)]
+    best_x, best_y = found
     return best_x and _choice(best_x), best_y and _choice(best_y)
 
 
@@ -202,12 +214,14 @@ def _hits(best: _Best) -> tuple[int, int]:
     return (hits_x, hits_y) if inside else (family.runs - hits_x, family.runs - hits_y)
 
 
-def _common_one(families: list[Family[Any]], criterion: _Criterion) -> _Best | None:
+def _common_one(
+    families: list[Family[Any]], criterion: _Criterion, directions: tuple[Direction, ...] = _DIRECTIONS
+) -> _Best | None:
     """The best of the events that are neither rare nor nearly certain; with less caution where that sees more."""
     for share in _LESS_COMMON:
         best: _Best | None = None
         for caution in _LESS_CAUTION:
-            common = _best(families, replace(criterion, least_share=share, caution=caution), _DIRECTIONS)
+            common = _best(families, replace(criterion, least_share=share, caution=caution), directions)
             best = common or best
             if common is not None and not _shows_nothing(common, criterion.claim):
                 break

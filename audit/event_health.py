@@ -8,9 +8,11 @@ from dataclasses import replace
 from .distinguishers import Choice
 from .events import Event, Intervals, Outcomes, Scored
 from .findings import FALSE_ALARM, Finding, HealthCheck
+from .inference.counts import Counts
 from .outputs import Outputs, are_equal, outcome_key, outcome_list, outcome_words, tally
 from .verdicts import AuditResult, Verdict
 
+_COARSEST = 3.0  # excess, beside one as large as the claim, that an audit has to be able to find: a factor of twenty
 _SAME = 100  # outputs looked at first for one that differs
 _NEARLY_ALL = 0.5  # of the outputs, if they are different, leave nothing to learn from their values
 _SCORES = 1_000  # that a pilot chooses from at most, each with a chain of events, or with intervals
@@ -26,10 +28,16 @@ def with_event_findings(
     x, y : ndarray
         The outputs that were kept.
     choice : Choice, optional
-        How often the event came in a pilot that was drawn before the other runs.
+        How often the event came in runs that it was chosen on: of a fixed audit in its pilot.
     """
-    changed = [] if choice is None else _changed_since(result, choice)
-    found = changed or _constant_output(result, x, y) or _idle_event(result, x, y)
+    changed = [] if choice is None or result.stopped is not None else _changed_since(result, choice)
+    counted = result.counts if choice is None or result.stopped is None else choice.pilot_counts
+    found = (
+        changed
+        or _constant_output(result, x, y)
+        or _idle_event(result, counted, x, y)
+        or _coarse_event(result, counted)
+    )
     kept = tuple(finding for finding in found if finding.check not in ignore)
     return replace(result, findings=(*result.findings, *kept)) if kept else result
 
@@ -89,7 +97,7 @@ def _explains(finding: Finding) -> bool:
 def _constant_output(result: AuditResult, x: Outputs, y: Outputs) -> list[Finding]:
     """One and the same output in every run that was kept, and in all others as far as the event tells."""
     first = x[:1]
-    if not (are_equal(first, y[:1]) and _is_decided(result)):
+    if not (are_equal(first, y[:1]) and _is_decided(result.counts)):
         return []
     if not all(_hold_only(first, part) for part in (x[:_SAME], y[:_SAME], x, y)):
         return []
@@ -115,11 +123,11 @@ def _hold_only(first: Outputs, outputs: Outputs) -> bool:
     return bool(equal.all())
 
 
-def _idle_event(result: AuditResult, x: Outputs, y: Outputs) -> list[Finding]:
-    """An event in which all runs lie, or none; of a sequential audit, the last event is not all that was tested."""
-    if result.stopped is not None or not _is_decided(result) or result.verdict is not Verdict.NOT_REFUTED:
+def _idle_event(result: AuditResult, counts: Counts, x: Outputs, y: Outputs) -> list[Finding]:
+    """An event in which all of these runs lie, or none: runs that it was not learned from."""
+    if not _is_decided(counts) or result.verdict is not Verdict.NOT_REFUTED:
         return []
-    counts, often = result.counts, "every one" if result.counts.hits_x else "none"
+    often = "every one" if counts.hits_x else "none"
     came = f"came in {often} of {counts.runs_x:,} runs on x and of {counts.runs_y:,} on y"
     different, kept = sum(len(tally(side)[0]) for side in (x, y)), len(x) + len(y)
     if different > _NEARLY_ALL * kept:
@@ -137,7 +145,24 @@ def _idle_event(result: AuditResult, x: Outputs, y: Outputs) -> list[Finding]:
     return [Finding(HealthCheck.IDLE_EVENT, message)]
 
 
-def _is_decided(result: AuditResult) -> bool:
+def _coarse_event(result: AuditResult, counts: Counts) -> list[Finding]:
+    """An event on which only a huge excess could be seen, where nobody said which excess has to be."""
+    claim = result.directed_claim
+    if result.verdict is not Verdict.NOT_REFUTED or result.requested_resolution is not None:
+        return []
+    if result.resolution <= claim.strength + _COARSEST:
+        return []
+    return [
+        Finding(
+            HealthCheck.IDLE_EVENT,
+            f"the event that was tested ({result.event}) came in {counts.hits_x:,} of {counts.runs_x:,} runs on x and "
+            f"in {counts.hits_y:,} of {counts.runs_y:,} on y: no excess below {result.resolution:.2g} would have been "
+            "found, so next to nothing was tested. Use more runs, or audit a part or a summary of the output that "
+            "comes again.",
+        )
+    ]
+
+
+def _is_decided(counts: Counts) -> bool:
     """Whether the event came in all runs on both sides, or in none."""
-    counts = result.counts
     return counts.hits_x + counts.hits_y in (0, counts.runs_x + counts.runs_y)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .outcome_text import outcome_text
 from .outputs import Outputs, outcome_key, outcome_list
 from .stretches import MARKS, stretch_marks
 
@@ -20,18 +21,20 @@ FINGERPRINTED = 256  # outputs at the head of a block that are hashed, to recogn
 def hashed_keys(outputs: Outputs) -> list[Any]:
     """Keys of the outputs that are equal wherever fingerprints cannot tell outputs apart, in blocks of any kind.
 
-    Objects that print alike have equal keys; numbers have the same key in a block of numbers and among objects.
+    Objects of equal texts have equal keys; numbers have the same key in a block of numbers and among objects.
     """
     values = outcome_list(outputs)
     if outputs.dtype != object:
         return [outcome_key(value) for value in values]
-    return [outcome_key(value) if isinstance(value, numbers.Real) else repr(value) for value in values]
+    return [outcome_key(value) if isinstance(value, numbers.Real) else outcome_text(value) for value in values]
 
 
 def fingerprint(outputs: Outputs) -> int:
     """A 64-bit hash of the first outputs of a block, the same in every process."""
     head = outputs[:FINGERPRINTED]
-    return _hash(repr(head.tolist()).encode() if head.dtype == object else np.ascontiguousarray(head).tobytes())
+    if head.dtype == object:
+        return _hash("\n".join(map(outcome_text, head.tolist())).encode("utf-8", "surrogatepass"))
+    return _hash(np.ascontiguousarray(head).tobytes())
 
 
 def order_mark(outputs: Outputs) -> int:

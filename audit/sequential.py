@@ -10,6 +10,7 @@ Proof: docs/proofs/wealth.md
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -84,8 +85,8 @@ class Course:
         The last event bet on, in the direction that won more.
     counts : Counts
         Hits of that event in all runs, those included that it was learned from: for the reader, not for the test.
-    is_staked : bool
-        Whether all wealth was staked on the last batch.
+    is_closed : bool
+        Whether the last batch was the one on which wealth is staked.
     learned_from : int
         Runs on each dataset before the first bet.
     blocks_x, blocks_y : list of ndarray
@@ -98,7 +99,7 @@ class Course:
     stopped: Stop
     choice: Choice
     counts: Counts
-    is_staked: bool
+    is_closed: bool
     learned_from: int
     blocks_x: list[Outputs]
     blocks_y: list[Outputs]
@@ -127,14 +128,14 @@ def run_sequentially(
     alpha: float,
     until: float | None = None,
     *,
-    enough: Callable[[Choice, Counts], bool] | None = None,
+    enough: Callable[[Choice, int], bool] | None = None,
     progress: Callable[[int], None] | None = None,
     on_look: Callable[[Look], bool | None] | None = None,
     bits: bool = False,
 ) -> Course:
     """Draws batches until the claim is refuted, `runs` are done, they are `enough` or it is time (`perf_counter`).
 
-    `enough` is asked after every batch, with the event in play and its hits so far. With a time limit the last batch is
+    `enough` is asked after every batch, with the event in play and the runs so far. With a time limit the last batch is
     cut to what is left at the pace of the one before. Sizes so depend on the past alone, as a bet has to, and an audit
     of as many runs until infinity is the same. Without a time limit the wealth is staked on the last batch. Batches
     that the plan's memory has are completed with the sizes that they were begun with, whatever `runs`, `enough` and the
@@ -158,11 +159,6 @@ def run_sequentially(
     begun: Begun | None = None
     has_checked = False
     stopped: Stop = "runs"
-
-    def in_play() -> tuple[Choice, Counts]:
-        choice = state.leading()
-        counts = _recounted(choice.event, kept_x, kept_y, main[int(choice.likelier_on == "y")], choice.likelier_on)
-        return choice, counts
 
     for number in count():
         batch_started = time.perf_counter()
@@ -202,8 +198,9 @@ def run_sequentially(
         is_asked = on_look is not None and on_look(looks[-1]) is True and done > FIRST
         is_cut = is_cut or (done > FIRST and clock.runs_left() < LEAST)
         is_done = is_last or (begun is None and done >= runs)
-        is_enough = enough is not None and begun is None and not is_done and done > FIRST and enough(*in_play())
-        is_over = is_done or is_asked or (begun is None and is_cut) or is_enough
+        is_over = is_done or is_asked or (begun is None and is_cut)
+        if enough is not None and begun is None and done > FIRST and not is_over:
+            is_over = enough(state.leading(), done)
         if not has_checked and (done >= _RAISING or is_over):
             refuse_if_all_raised(plan, *merge(kept_x, kept_y))
             has_checked = True
@@ -217,13 +214,14 @@ def run_sequentially(
         if learned < most and done >= min(growth * learned, most):
             learned = sum(map(len, kept_x))
             state = state.learned(*merge(kept_x, kept_y))
-    choice, counts = in_play()
+    choice = state.leading()
+    counts = _recounted(choice.event, kept_x, kept_y, main[int(choice.likelier_on == "y")], choice.likelier_on)
     return Course(
         looks=tuple(looks),
         stopped=stopped,
         choice=choice,
         counts=counts,
-        is_staked=is_last,
+        is_closed=is_last,
         learned_from=min(FIRST, done),
         blocks_x=kept_x,
         blocks_y=kept_y,
@@ -289,33 +287,40 @@ class _Bets:
 
     def after(self, pairs: tuple[JointCounts, JointCounts], *, is_last: bool) -> _Bets:
         """The wealth after a batch."""
+        placed, p_values = self.placed, dict[int, float]()
         if is_last:
-            return replace(self, wealth=self.wealth.staked(self._tested(pairs)))
-        return replace(self, wealth=self.wealth.after(self.lines, pairs, first=self.first, placed=self.placed))
+            log_levels = self.wealth.log_average[self.first :] + math.log(self.alpha)
+            levels = np.exp(np.minimum(log_levels, math.log(_LARGEST_LEVEL)))
+            is_staked = (self.better >= 0) & (levels >= _LEAST_LEVEL)
+            placed = np.where(is_staked[:, None], -1, placed)
+            p_values = self._tested(
+                pairs, dict(zip(np.flatnonzero(is_staked) + self.first, levels[is_staked], strict=True))
+            )
+        wealth = self.wealth.after(self.lines, pairs, first=self.first, placed=placed)
+        return replace(self, wealth=wealth.staked(p_values))
 
-    def _tested(self, pairs: tuple[JointCounts, JointCounts]) -> dict[int, float]:
-        """P-values in the last batch, at the levels that the wealth pays for.
+    def _tested(self, pairs: tuple[JointCounts, JointCounts], levels: dict[int, float]) -> dict[int, float]:
+        """P-values in the last batch of members at these levels, which their wealth pays for.
 
         Of one member after another, from the first that is not refuted to one that remains so; and of the one that
         decides about the claim.
         """
-        wealth, sides = np.exp(self.wealth.log_average), (self.claim, self.claim.reversed())
-        tested: dict[int, float] = {}
+        sides, found = (self.claim, self.claim.reversed()), dict[int, float]()
 
         def is_refuted(member: int) -> bool:
-            on, level = int(self.better[member - self.first]), min(self.alpha * float(wealth[member]), _LARGEST_LEVEL)
-            if on < 0 or level < _LEAST_LEVEL:
+            if member not in levels:
                 return False
+            on = int(self.better[member - self.first])
             claim = sides[on].with_strength(self.members[member])
-            tested[member] = p_value(pairs[on].counts, claim, alpha=level)
-            return tested[member] <= level
+            found[member] = p_value(pairs[on].counts, claim, alpha=levels[member])
+            return found[member] <= levels[member]
 
         refuted = self.wealth.n_refuted(self.alpha)
         while refuted < len(self.members) and is_refuted(refuted):
             refuted += 1
         if refuted < self.decisive:
             is_refuted(self.decisive)
-        return tested
+        return found
 
     @property
     def decisive(self) -> int:

@@ -80,22 +80,28 @@ def detectable(claim: Claim, counts: Counts, runs: int, *, alpha: float, power: 
     return _of_either(claim, counts, of)
 
 
-def detectable_sequentially(claim: Claim, counts: Counts, *, alpha: float, power: float) -> Detectable:
-    """What a sequential audit detects that has made the runs of these counts; parameters as of `detectable`."""
-    needed, sizes = power_of_the_test(power), partial(bet_on, claim, counts.runs_x)
+def detectable_sequentially(claim: Claim, counts: Counts, runs: int, *, alpha: float, power: float) -> Detectable:
+    """What a sequential audit of so many runs detects.
+
+    Parameters
+    ----------
+    claim, counts : Claim, Counts
+        In the direction of the event; hits in runs that it was not learned from.
+    runs : int
+        Of the whole audit on each dataset.
+    """
+    needed, sizes = power_of_the_test(power), partial(bet_on, claim, runs)
     return _of_either(claim, counts, lambda q: sequential_resolution(claim, sizes, q, alpha=alpha, power=needed))
 
 
-def may_detect(claim: Claim, counts: Counts, excess: float, *, alpha: float, power: float) -> bool:
+def may_detect(claim: Claim, counts: Counts, runs: int, excess: float, *, alpha: float, power: float) -> bool:
     """False where one test of all runs would be far from detecting the excess, as bets then are too; takes no time.
 
-    Other parameters as of `detectable`.
+    Other parameters as of `detectable_sequentially`.
     """
     if claim.strength + excess >= claim.max_strength:
         return True
-    least = max(float(ndtri(power_of_the_test(power)) - ndtri(alpha)), 0.2) / math.sqrt(
-        min(counts.runs_x, counts.runs_y)
-    )
+    least = max(float(ndtri(power_of_the_test(power)) - ndtri(alpha)), 0.2) / math.sqrt(runs)
     alternatives: list[Alternative] = [_as_likely(counts)]
     if claim.gaussian_mu is not None:
         alternatives.append(GaussianNoise(SHARE))

@@ -11,6 +11,7 @@ import zlib
 import numpy as np
 import numpy.typing as npt
 
+from .outcome_text import outcome_text
 from .outputs import Outputs, row_keys
 
 MARKS = 4
@@ -64,7 +65,7 @@ def stretch_marks(outputs: Outputs) -> tuple[int, ...]:
 def _codes(outputs: Outputs) -> npt.NDArray[np.uint64]:
     """A number for each output, equal for equal ones."""
     if outputs.dtype == object:
-        texts = (repr(output).encode("utf-8", "surrogatepass") for output in outputs.tolist())
+        texts = (outcome_text(output).encode("utf-8", "surrogatepass") for output in outputs.tolist())
         codes = np.fromiter(map(zlib.crc32, texts), np.uint64, len(outputs))
     elif outputs.ndim == 2:
         codes = row_keys(outputs)

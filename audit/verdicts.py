@@ -121,9 +121,9 @@ class AuditResult:
         Of a sequential audit: where it stood after each batch.
     stopped : {"refuted", "runs", "time", "request"}, optional
         Of a sequential audit: why it ended.
-    is_staked : bool
-        Of a sequential audit: whether it came to the last batch of the runs asked for, on which everything that the
-        bets had won was staked. One with a time limit never does.
+    is_closed : bool
+        Of a sequential audit: whether it came to the last quarter of the runs asked for, on which what the bets had won
+        was staked. One with a time limit is open, and never does.
     cells : CellCounts, optional
         Runs in cells of outputs, with what they say beyond the event.
     bits : {"warn", True, False}
@@ -159,7 +159,7 @@ class AuditResult:
     sketch: Sketch | None = None
     versions: tuple[tuple[str, str], ...] = ()
     looks: tuple[Look, ...] = ()
-    is_staked: bool = False
+    is_closed: bool = False
     stopped: Stop | None = None
     cells: CellCounts | None = None
     bits: Bits = "warn"
@@ -210,7 +210,7 @@ class AuditResult:
         check.
         """
         if self.stopped is not None:
-            test = "betting in both directions, at every look"
+            test = "betting in both directions, at every look" + ", and one test of the last batch" * self.is_closed
         else:
             test = "one event in one direction, chosen on other runs"
         shares = [(test, self.alpha)]
@@ -294,7 +294,8 @@ class AuditResult:
             if math.isinf(self.estimate):
                 text += f"; {self._no_estimate}"
             if self.stopped == "refuted":
-                text += f"; stopped after {self.runs:,} runs on each dataset"
+                where = "in the last quarter of" if self.is_closed else "stopped after"
+                text += f"; {where} {self.runs:,} runs on each dataset"
                 if self.bound < self.estimate < math.inf:
                     text += f", which suggest {self.estimate:.3g}"
         elif self.verdict is Verdict.NOT_REFUTED:

@@ -48,12 +48,11 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
         why = {
             "refuted": "the claim was refuted",
             "runs": "all runs were done",
-            "staked": "all runs were done, the last of them for one test at the level that the bets had won",
             "time": "the time was up",
             "request": "it was asked to stop",
         }
         batches = f"in {len(result.looks):,} batches, " if result.looks else ""
-        counted = f"{batches}until {why['staked' if result.is_staked and not result.is_refuted else result.stopped]}"
+        counted = f"{batches}until {why[result.stopped]}{', the last quarter of them at once' * result.is_closed}"
     provenance = "not recorded" if result.provenance is None else str(result.provenance)
     lower = visible(f"{claim.describe_strength(result.bound)} at {percent(1 - result.alpha)} confidence")
     if result.findings:
@@ -140,7 +139,7 @@ def repetition(entry: Entry) -> str:
         options["runs"] = result.runs
         if result.stopped is not None:
             options["sequential"] = True
-            if not result.is_staked:
+            if not result.is_closed:
                 options["seconds"] = math.inf
         if result.cells is not None:
             options["cells"] = result.cells.asked or len(result.cells.names)

@@ -113,7 +113,7 @@ def test_an_event_that_all_runs_share(hits):
     [
         with_counts(1, 0), with_counts(10_000, 0, bound=3.0), with_counts(0, 10_000), with_counts(10_000, 9_999),
         with_counts(0, 0, requested=0.1),  # inconclusive already: too few runs
-        with_counts(0, 0, resolution=np.inf), with_counts(0, 0, stopped="runs"),
+        with_counts(0, 0, resolution=np.inf),
     ],
 )  # fmt: skip
 def test_other_counts_are_no_idle_event(result):
@@ -200,13 +200,30 @@ def test_texts_that_never_come_again_accuse_nobody():
         assert checks(numbers) == {IDLE}
 
 
+@pytest.mark.parametrize("sequential", [False, True])
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda answer, rng: f"{rng.integers(1 << 40):x}:{answer}",
+        lambda answer, rng: f"count={answer + rng.laplace(scale=0.25)}",
+        lambda answer, rng: b"%f" % (answer + rng.laplace(scale=0.25)),
+    ],
+    ids=["the answer itself", "all digits", "six digits"],
+)
+def test_a_violation_in_texts_that_hardly_come_again_does_not_pass(mechanism, sequential):
+    """Events that are learned by heart came often in the runs that they were learned from, and in no others."""
+    result = audit(mechanism, runs=20_000, sequential=sequential)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert checks(result) == {IDLE}
+
+
 @pytest.mark.parametrize("count", [1_000, 10_000, 100_000, 1_000_000])
 def test_many_identifiers(count):
-    """Correct ones pass, of which a pilot has hardly any twice; disjoint ones are refuted."""
+    """Correct ones are accused of nothing, of which a pilot has hardly any twice; disjoint ones are refuted."""
     for sequential in (False, True):
         settings = {"runs": 100_000, "sequential": sequential, "bits": False}
-        if not sequential or count == 100_000:
-            assert audit(identifiers(count), **settings).findings == ()
+        if not sequential or count == 100_000:  # of a million each comes too seldom to see any excess below 6
+            assert checks(audit(identifiers(count), **settings)) == ({IDLE} if count == 1_000_000 else set())
         leaking = audit(identifiers(count, leak=True), **settings)
         assert leaking.is_refuted
         assert leaking.findings == ()

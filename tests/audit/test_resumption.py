@@ -225,7 +225,7 @@ def test_false_alarms_of_somebody_who_resumes_until_it_pays(monkeypatch):
         [],
         [0, 0],
         [-1, 0],
-        [17, 0],
+        [43, 0],
         [16],
         [16, 2],
         [16, 0, -1],

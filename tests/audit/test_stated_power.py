@@ -105,7 +105,7 @@ def test_the_counts_say_whether_noise_can_be_gaussian():
     assert [each.basis for each in stated] == ["event", "gaussian"]
     assert stated[0].excess < 0.05 < 0.3 < stated[1].excess
     sequential = [
-        detectable_sequentially(claim, each, alpha=0.05, power=0.95) for each in (like_laplace, like_gaussian)
+        detectable_sequentially(claim, each, runs, alpha=0.05, power=0.95) for each in (like_laplace, like_gaussian)
     ]
     assert [each.basis for each in sequential] == ["event", "gaussian"]
     assert detectable(PureDP(1.0), like_gaussian, runs, alpha=0.05, power=0.95).basis == "event"
@@ -125,9 +125,9 @@ def test_a_rarer_event_is_bet_on_later():
 def test_an_excess_that_is_detected_may_be(claim, p, q):
     for runs in (1_000, 30_000, 1_000_000):
         counts = Counts(hits_x=round(p * runs), runs_x=runs, hits_y=round(q * runs), runs_y=runs)
-        found = detectable_sequentially(claim, counts, alpha=0.01, power=0.9).excess
-        assert may_detect(claim, counts, min(found, 5.0), alpha=0.01, power=0.9)
-        assert not may_detect(claim, counts, min(found, 5.0) / 1_000, alpha=0.01, power=0.9)
+        found = detectable_sequentially(claim, counts, runs, alpha=0.01, power=0.9).excess
+        assert may_detect(claim, counts, runs, min(found, 5.0), alpha=0.01, power=0.9)
+        assert not may_detect(claim, counts, runs, min(found, 5.0) / 1_000, alpha=0.01, power=0.9)
 
 
 def test_wealth_is_bet_on_what_has_not_been_losing():
@@ -153,7 +153,7 @@ def test_the_stated_excess_of_a_rare_leak_is_found_while_stopping_early():
     """30 audits of power .95; fewer than 21 refutations have a probability below 2e-6."""
     claim, p, runs = PureDP(1.0), 0.01, 50_000
     counts = Counts(hits_x=round(p * runs), runs_x=runs, hits_y=round(p * runs / math.e), runs_y=runs)
-    stated = detectable_sequentially(claim, counts, alpha=1e-5, power=0.95)
+    stated = detectable_sequentially(claim, counts, runs, alpha=1e-5, power=0.95)
     broken = RareOutcome(p, 1.0 + stated.excess)
     found = _refuted(broken, claim, range(30), runs=runs, alpha=1e-5, sequential=True)
     assert found >= binom.ppf(2e-6, 30, 0.95)

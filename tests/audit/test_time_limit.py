@@ -48,7 +48,7 @@ def test_as_many_runs_without_an_end_are_the_same_audit(slow):
     limited = audited(mechanism, seconds=150)
     free = audited(mechanism, runs=limited.runs, seconds=math.inf)
     assert free.stopped == "runs"
-    assert not free.is_staked
+    assert not free.is_closed
     assert (free.looks, free.counts, free.event, free.bound) == (
         limited.looks, limited.counts, limited.event, limited.bound,
     )  # fmt: skip

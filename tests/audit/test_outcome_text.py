@@ -1,0 +1,122 @@
+"""Texts of outputs follow from what is compared of them, in every process; nobody is accused for what is not."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from collections import namedtuple
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpaudit import PureDP, check
+from dpaudit.audit.outcome_text import outcome_text
+
+COUNTER = itertools.count()
+
+
+class Colour(Enum):
+    RED = 1
+
+
+Place = namedtuple("Place", "row column")
+
+
+@dataclass(frozen=True)
+class Stamped:
+    """Says first when it was made, and is compared by what it says last."""
+
+    at: int = field(compare=False)
+    word: str
+
+
+class Value:
+    """Compares by value and prints its place in memory."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __eq__(self, other):
+        return isinstance(other, Value) and other.number == self.number
+
+    def __hash__(self):
+        return hash(self.number)
+
+
+class Itself:
+    """Equal to itself alone."""
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Stamped(1, "a"), Stamped(2, "a")),
+        (Value(1), Value(1)),
+        (frozenset(["a", "b", "c"]), frozenset(["c", "b", "a"])),
+        (("a", (Value(1), 2)), ("a", (Value(1), 2))),
+        (Itself(), Itself()),
+        (np.str_("a"), "a"),
+        (np.float64(1.5), 1.5),
+        (Place("a", Value(2)), Place("a", Value(2))),
+    ],
+)
+def test_what_is_not_compared_is_not_said(one, other):
+    assert outcome_text(one) == outcome_text(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("1", 1),
+        (None, "None"),
+        (b"a", "a"),
+        (Stamped(1, "a"), Stamped(1, "b")),
+        (Value(1), Value(2)),
+        (frozenset(["a"]), ("a",)),
+        (Decimal("1.5"), Fraction(3, 2)),
+        (Colour.RED, "Colour.RED"),
+        (("a", "b"), ("a, b",)),
+        (Place(1, (2,)), (1, (2,))),
+    ],
+)
+def test_what_is_compared_is_said(one, other):
+    assert outcome_text(one) != outcome_text(other)
+
+
+def test_sets_of_texts_have_one_text_in_every_process():
+    code = "from dpaudit.audit.outcome_text import outcome_text; print(outcome_text(frozenset(map(str, range(50)))))"
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(said) == 1
+
+
+def stamped(answer, rng):
+    return Stamped(next(COUNTER), "yes" if rng.random() < 0.5 + 0.1 * answer else "no")
+
+
+def identified(answer, rng):
+    return Stamped(next(COUNTER), f"{answer + rng.laplace():.1f}")
+
+
+def valued(answer, rng):
+    return Value(int(rng.integers(100)) + answer)
+
+
+@pytest.mark.parametrize("sequential", [False, True])
+@pytest.mark.parametrize("mechanism", [stamped, identified, valued])
+def test_objects_that_print_more_than_they_compare_accuse_nobody(mechanism, sequential):
+    result = check(mechanism, 0, 1, claim=PureDP(1.0), runs=4_000, sequential=sequential, jobs=1, alpha=1e-6)
+    assert result.findings == ()
