@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -58,6 +59,23 @@ def batch_sizes(runs: int) -> list[int]:
         sizes.append(next_size(total, runs))
         total += sizes[-1]
     return sizes
+
+
+def come_again(totals: Sequence[int], *, is_closed: bool) -> bool:
+    """Whether an audit in one session has its looks at these totals; after a session with a time limit it may not.
+
+    Examples
+    --------
+    >>> come_again([32, 48, 64, 100], is_closed=True), come_again([32, 48, 64], is_closed=False)
+    (True, True)
+    >>> come_again([32, 40, 56], is_closed=False)
+    False
+    """
+    runs = totals[-1]
+    if is_closed:
+        return list(totals) == np.cumsum(batch_sizes(runs)).tolist()
+    pairs = zip((0, *totals), totals, strict=False)
+    return all(total == before + next_size(before, runs, is_open=True) for before, total in pairs)
 
 
 def late_batches(runs: int, learned: float = 0.0) -> list[int]:

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from ..audit.batches import come_again
 from ..audit.confidence import percent
 from ..audit.group import GroupClaim
 from ..audit.provenance import ELSEWHERE
@@ -151,7 +152,10 @@ def repetition(entry: Entry) -> str:
         options["ignore"] = result.ignored
     if result.bits != "warn":
         options["bits"] = result.bits
-    return f"{function}({datasets}, {', '.join(f'{name}={_in_python(value)}' for name, value in options.items())})"
+    call = f"{function}({datasets}, {', '.join(f'{name}={_in_python(value)}' for name, value in options.items())})"
+    if result.looks and not come_again([look.runs for look in result.looks], is_closed=result.is_closed):
+        call += "  # in one session; this audit had several, and batches of its own"
+    return call
 
 
 def _in_python(value: Any) -> str:

@@ -65,6 +65,15 @@ def test_the_call_that_is_printed_gives_the_same_result(mechanism, options):
     assert again == first
 
 
+def test_an_audit_of_several_sessions_says_that_one_has_other_batches(tmp_path):
+    options = {"claim": PureDP(3.0), "runs": 400, "sequential": True, "store": tmp_path}
+    check(noisy, 0.0, 1.0, **options, seconds=math.inf, on_look=lambda look: look.runs > 300)
+    resumed = Entry(name="a", result=check(noisy, 0.0, 1.0, **options))
+    assert "this audit had several, and batches of its own" in repetition(resumed)
+    whole = Entry(name="a", result=check(noisy, 0.0, 1.0, **{**options, "store": None}))
+    assert "several" not in repetition(whole)
+
+
 def test_outputs_made_elsewhere_are_repeated_as_such():
     rng = np.random.default_rng(0)
     xs, ys = rng.laplace(size=2_000), 1 + rng.laplace(size=2_000)
