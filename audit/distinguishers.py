@@ -45,7 +45,8 @@ _SUSPICION = 3.0
 # on which less caution, step by step, sees a difference; but first the pilot is made longer. Where all outputs but one
 # are rare a smaller share has to do.
 _COMMON, _LESS_COMMON, _LESS_CAUTION = 0.05, (0.05, 0.005, 0.0005), (4.0, 3.0, 2.0, 1.0)
-_LONG = 10_000  # runs from which the bets of a sequential audit look at trees as well, and at common events
+_LONG = 10_000  # runs from which the bets of a sequential audit look at trees as well
+_COMMON_FROM = 200  # and from which they are on common events where nothing shows a difference
 _DIRECTIONS: tuple[Direction, ...] = ("x", "y")
 _Best = tuple[float, Family[Any], bool, Direction, int]
 """An event's value, family, whether it is the complement, its direction and its index in the family."""
@@ -137,7 +138,11 @@ def choose_event_each_way(
     found = [_best_or_suspect(families, criterion, (direction,)) for direction in _DIRECTIONS]
     if found == [None, None]:
         return _anything_else(parts)
-    if is_long and claim.strength > 0 and all(best is None or _shows_nothing(best, claim) for best in found):
+    if (
+        len(learn_x) >= _COMMON_FROM
+        and claim.strength > 0
+        and all(best is None or _shows_nothing(best, claim) for best in found)
+    ):
         common = [_common_one(families, criterion, (direction,)) for direction in _DIRECTIONS]
         found = [better or best for better, best in zip(common, found, strict=True)]
     best_x, best_y = found

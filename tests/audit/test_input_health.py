@@ -266,12 +266,12 @@ def test_changes_in_worker_processes_are_seen():
 @pytest.mark.parametrize("sequential", [False, True])
 def test_equal_datasets(sequential):
     for x, y in ((3.0, 3.0), ([1, 2], [1, 2]), (np.ones(2), np.ones(2))):
-        result = audit(noise, x, y, sequential=sequential)
+        result = audit(noise, x, y, sequential=sequential, runs=20_000)
         assert result.verdict is Verdict.INCONCLUSIVE
         assert checks(result) == {EQUAL}
         assert "x and y " in str(result)
         assert str(result.findings[0]).endswith("Silence this check with ignore='equal-datasets'.")
-        assert audit(noise, x, y, sequential=sequential, ignore=EQUAL.value).findings == ()
+        assert audit(noise, x, y, sequential=sequential, runs=20_000, ignore=EQUAL.value).findings == ()
     rows = [1, 2]
     assert "x and y are one and the same object (list of 2)" in str(audit(noise, rows, rows))
     assert "x and y hold the same (list of 2)" in str(audit(noise, rows, [1, 2]))
@@ -279,7 +279,7 @@ def test_equal_datasets(sequential):
 
 def test_relations_that_allow_equal_datasets_do_not_hide_them():
     for adjacency in (Within("l1"), Local()):
-        assert checks(audit(noise, 1.0, 1.0, adjacency=adjacency)) == {EQUAL}
+        assert checks(audit(noise, 1.0, 1.0, adjacency=adjacency, runs=20_000)) == {EQUAL}
 
 
 @pytest.mark.parametrize(

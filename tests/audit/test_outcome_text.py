@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from dpaudit import PureDP, check
+from dpaudit.audit.findings import HealthCheck
 from dpaudit.audit.outcome_text import outcome_text
 
 COUNTER = itertools.count()
@@ -119,4 +120,4 @@ def valued(answer, rng):
 @pytest.mark.parametrize("mechanism", [stamped, identified, valued])
 def test_objects_that_print_more_than_they_compare_accuse_nobody(mechanism, sequential):
     result = check(mechanism, 0, 1, claim=PureDP(1.0), runs=4_000, sequential=sequential, jobs=1, alpha=1e-6)
-    assert result.findings == ()
+    assert {finding.check for finding in result.findings} <= {HealthCheck.IDLE_EVENT}  # each value comes seldom

@@ -225,3 +225,15 @@ def test_health_checks_share_their_error_over_the_looks(monkeypatch):
     assert shares[0] == 0.5
     assert shares[1:] == pytest.approx([3 / (math.pi * look) ** 2 for look in range(2, n_looks)])
     assert sum(3 / (math.pi * look) ** 2 for look in range(1, 100_000)) < 0.5
+
+
+@pytest.mark.parametrize("runs", [5_000, 100_000])
+def test_a_mechanism_that_says_nothing_is_tested_on_a_common_event(runs):
+    """Bets on rare events would state an excess of 28, or none that could be found."""
+
+    def noise(dataset, size, rng):
+        return rng.laplace(size=size)
+
+    result = check(noise, 0.0, 1.0, claim=PureDP(1.0), runs=runs, sequential=True, bits=False)
+    assert result.verdict is Verdict.NOT_REFUTED
+    assert result.resolution < 2.0
