@@ -73,7 +73,7 @@ def come_again(totals: Sequence[int], *, is_closed: bool) -> bool:
     """
     runs = totals[-1]
     if is_closed:
-        return list(totals) == np.cumsum(batch_sizes(runs)).tolist()
+        return list(totals) == [int(total) for total in np.cumsum(batch_sizes(runs))]
     pairs = zip((0, *totals), totals, strict=False)
     return all(total == before + next_size(before, runs, is_open=True) for before, total in pairs)
 
