@@ -39,7 +39,7 @@ def check_fixed(
     """The audit of a fixed number of runs: the pilot chooses an event, the rest is counted and tested once."""
     started = time.perf_counter()
     pilot = run_pilot(plan, settings.claim, runs, settings.alpha, bits=settings.bits is True)
-    is_replayable = plan.repeats("x", pilot.blocks_x[0])
+    is_replayable = plan.comes_again("x", pilot.blocks_x[0])
     if progress is not None:
         progress(2 * pilot.runs)
     sampled = time.perf_counter()
@@ -119,7 +119,7 @@ def check_sequentially(
         runs=done.runs,
         pilot_runs=course.learned_from,
         seed=settings.seed,
-        is_replayable=plan.repeats("x", course.blocks_x[0]),
+        is_replayable=course.is_replayable,
         findings=findings,
         notes=pilot_notes(x, y, runs="runs"),
         sketch=sketch(x, y),

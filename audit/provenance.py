@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -121,3 +122,18 @@ def versions() -> tuple[tuple[str, str], ...]:
         own = "not installed"
     python = ".".join(map(str, sys.version_info[:3]))
     return (("dpaudit", own), ("python", python), ("numpy", np.__version__), ("scipy", scipy.__version__))
+
+
+@functools.cache
+def own_sources() -> str:
+    """A hash of the files of this library that draw and count, as they are on disk: altered ones have one version."""
+    package = Path(__file__).resolve().parents[1]
+    hashed = hashlib.blake2b(digest_size=8)
+    for path in sorted(path for room in ("audit", "mechanisms") for path in (package / room).rglob("*.py")):
+        hashed.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return hashed.hexdigest()
+
+
+def drawn_by() -> tuple[tuple[str, str], ...]:
+    """All that decides which numbers come from a seed, besides the mechanism: versions, and this library's sources."""
+    return (*versions(), ("dpaudit's sources", own_sources()))

@@ -7,6 +7,7 @@ backend. Many blocks show randomness that runs of one call share, and keep its e
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Protocol
@@ -20,7 +21,7 @@ from .identity import identity_of_mechanism
 from .inference.sequential import NO_PAIRS, JointCounts
 from .marks import BLOCK_MARKS
 from .mechanism import Sampler, as_sampler
-from .outputs import Outputs, are_equal
+from .outputs import Outputs, are_equal, tally
 from .stretches import MARKS
 from .tasks import SIDES, AnyTask, CountBlocks, CountPairs, DrawBlocks, Events, Phase, Shapes, Side
 from .workers import spread
@@ -36,6 +37,8 @@ _MOST_LOOPED = 1 << 10  # runs in a block of a looped function at most
 # phase, which may have half of the runs. What a run takes here and now may not matter: seeds belong to blocks.
 _BLOCKS, _LOOPED_BLOCKS, _SMALL, _FEWEST = 256, 128, 32, 64
 _PILOT_BLOCKS, _LEAST_PILOT_BLOCK = 32, 256
+_BY_CHANCE = 1e-9
+_AGAIN = "whether the first block comes again"
 _REPEATED = 20  # runs that are drawn again, to see whether a mechanism has randomness of its own
 # Tasks that a phase is cut into at most: enough for progress and balance, and few, as one costs a cluster milliseconds.
 # Beyond 256 tasks one has at least 64 blocks, up to a number that keeps a thousand workers busy.
@@ -151,6 +154,25 @@ class Plan:
         size = len(drawn) if self.sampler.is_block else min(len(drawn), _REPEATED)  # a loop begins as a longer one does
         return are_equal(self.draw("pilot", side, 0, size), drawn[:size])
 
+    def comes_again(self, side: Side, first: Outputs) -> bool:
+        """As `repeats`, of a first pilot block that may be recalled: where it once came again, it has to.
+
+        Raises
+        ------
+        StoreError
+            Where it does not: something that a store cannot see has changed.
+        """
+        again = self.repeats(side, first)
+        if self.memory is not None:
+            if self.memory.recall(_AGAIN) == [1] and not again:
+                raise StoreError(
+                    f"{self.sampler.name} draws other outputs than those in the store, from the same seed: a file, a "
+                    "variable of the environment or something else that it reads has changed since. Restore that, or "
+                    "delete the store."
+                )
+            self.memory.keep(_AGAIN, [int(again and _tells_noise(first))])
+        return again
+
     def draw(self, phase: Phase, side: Side, number: int, size: int, shape: tuple[int, ...] | None = None) -> Outputs:
         """The outputs of one block; with `shape`, that of a single output, another one is an error.
 
@@ -171,6 +193,12 @@ class Plan:
             raise MechanismError(
                 f"{error} (in {where}; dpaudit.{again} repeats it)", **error.facts, block=number, side=side
             ) from error.__cause__
+
+
+def _tells_noise(outputs: Outputs) -> bool:
+    """Whether other noise would give other outputs: a few coins come again by chance."""
+    times = np.array(list(tally(outputs)[0].values()), dtype=np.float64)
+    return bool(len(outputs) * math.log(((times / len(outputs)) ** 2).sum()) < math.log(_BY_CHANCE))
 
 
 def plan_blocks(

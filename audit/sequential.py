@@ -87,6 +87,8 @@ class Course:
         Hits of that event in all runs, those included that it was learned from: for the reader, not for the test.
     is_closed : bool
         Whether the last batch was the one on which wealth is staked.
+    is_replayable : bool
+        Whether the first block came again.
     learned_from : int
         Runs on each dataset before the first bet.
     blocks_x, blocks_y : list of ndarray
@@ -100,6 +102,7 @@ class Course:
     choice: Choice
     counts: Counts
     is_closed: bool
+    is_replayable: bool
     learned_from: int
     blocks_x: list[Outputs]
     blocks_y: list[Outputs]
@@ -145,6 +148,8 @@ def run_sequentially(
     ------
     MechanismError
         If every one of the first 2,000 runs on both datasets raises, or blocks differ in shape.
+    StoreError
+        If the first block came again once, and does not now.
     """
     members = grid_of_members(claim)
     state = _Bets.start(claim, members, alpha, bits)
@@ -157,7 +162,7 @@ def run_sequentially(
     most = _KEPT
     clock = Clock(until)
     begun: Begun | None = None
-    has_checked = False
+    has_checked = is_replayable = False
     stopped: Stop = "runs"
 
     for number in count():
@@ -176,6 +181,7 @@ def run_sequentially(
             new_x, new_y = draw_pilot(batch, size, first_block=n_blocks)
             kept_x, kept_y = kept_x + new_x, kept_y + new_y
             most = _most_kept(kept_x[0])
+            is_replayable = is_replayable if number else plan.comes_again("x", kept_x[0])
             check_blocks([kept_x[0], *new_x], [kept_y[0], *new_y], plan.sampler.is_block, plan.sampler.name)
             if done > 0:
                 state = state.after(_pairs(new_x, new_y, state.events), is_last=is_last)
@@ -222,6 +228,7 @@ def run_sequentially(
         choice=choice,
         counts=counts,
         is_closed=is_last,
+        is_replayable=is_replayable,
         learned_from=min(FIRST, done),
         blocks_x=kept_x,
         blocks_y=kept_y,

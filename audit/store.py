@@ -19,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from .datasets import shorten
 from .errors import StoreError
 from .kept_values import checksum, packed, unpacked
 
@@ -79,10 +80,17 @@ class Store:
             raise StoreError(f"{self.path} is no store of an audit; use another folder.", path=str(self.path))
         else:
             schema = self._file.execute("SELECT value FROM about WHERE name = 'schema'").fetchone()
-            if schema != (str(SCHEMA),) or tuple(found) != _TABLES:
+            if schema != (str(SCHEMA),):
                 raise StoreError(
                     f"{self.path} has schema {None if schema is None else schema[0]}, and this version keeps schema "
                     f"{SCHEMA}; continue it with the version that began it, or delete it.",
+                    path=str(self.path),
+                )
+            if tuple(found) != _TABLES:
+                others = [shorten(sql) for sql in found if sql not in _TABLES] or ["a table is missing"]
+                raise StoreError(
+                    f"{self.path} has other tables or triggers than a store of schema {SCHEMA} ({'; '.join(others)}); "
+                    "something else has changed it, so delete it.",
                     path=str(self.path),
                 )
         # Written also where nothing is new: a folder that can only be read is seen before anything is drawn.

@@ -10,7 +10,7 @@ from .errors import StoreError
 from .identity import identity, identity_of_mechanism
 from .marks import digest
 from .mechanism import Sampler
-from .provenance import versions
+from .provenance import drawn_by
 from .sampling import Plan
 from .tasks import SIDES
 
@@ -73,7 +73,7 @@ def terms(plan: Plan) -> dict[str, Any]:
         "mechanism": plan.sampler.name,
         "seed": plan.seed,
         "block": plan.block,
-        **{f"version of {name}": version for name, version in versions()},
+        **{f"version of {name}": version for name, version in drawn_by()},
     }
 
 

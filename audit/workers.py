@@ -17,7 +17,7 @@ import numpy as np
 
 from .cluster import results_of_cluster, say_begun
 from .errors import MechanismError
-from .provenance import versions
+from .provenance import drawn_by
 from .shipping import Parcel, pack, pack_each
 from .tasks import AnyTask, Task
 
@@ -124,7 +124,7 @@ def _in_processes(
 
 def _on_cluster(plan: Plan, tasks: Sequence[Task], backend: Any, limit: float | None) -> Iterator[tuple[int, Any]]:
     name, owners = plan.sampler.name, [*_owners(plan), *(each for task in tasks for each in task.owners)]
-    parcel = pack((plan, tasks, versions()), owners, name, is_far=True)
+    parcel = pack((plan, tasks, drawn_by()), owners, name, is_far=True)
     words = [task.words for task in tasks]
     for result in results_of_cluster(backend, _in_cluster, parcel, words, name, limit, is_replayable=plan.repeats("x")):
         yield result.open()
@@ -173,9 +173,9 @@ def _in_cluster(parcel: Parcel, number: int, queue: str | None) -> Parcel:
             f"a worker of the cluster cannot open what it was sent ({type(error).__name__}: {error}); install the same "
             "packages there."
         ) from error
-    if versions() != wanted:
+    if drawn_by() != wanted:
         raise MechanismError(
-            f"a worker of the cluster has other versions, and so perhaps other noise from the same seed: {versions()} "
+            f"a worker of the cluster has other versions, and so perhaps other noise from the same seed: {drawn_by()} "
             f"there, {wanted} here."
         )
     say_begun(queue, number)

@@ -90,7 +90,7 @@ def test_a_batch_that_was_cut_goes_on_where_it_was(tmp_path, drawn, monkeypatch,
 def test_the_same_draws_are_redone_where_sizes_are_forgotten(tmp_path, drawn, monkeypatch):
     """The wrong twin of the test above: without the sizes a cut batch is thrown away."""
     monkeypatch.setattr(sequential, "recall_begun", lambda *_: None)
-    for seconds in (135.0, 300.0):
+    for seconds in (140.0, 300.0):
         audited(fresh, tmp_path, seconds=seconds)
     own = of_the_audit(drawn)
     assert len(own) > len({each[:3] for each in own})
@@ -115,7 +115,7 @@ def killed(call, mechanism, folder, monkeypatch, *, is_lost, **options):
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
-@pytest.mark.parametrize("call", [2, 4, 5, 6, 12, 17, 18])
+@pytest.mark.parametrize("call", [2, 4, 5, 6, 12, 15, 16])
 def test_after_a_kill_in_a_batch_no_look_changes_and_nothing_saved_is_redrawn(
     tmp_path, drawn, monkeypatch, call, is_lost
 ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import sqlite3
 import subprocess
 import sys
@@ -13,11 +14,13 @@ import numpy as np
 import pytest
 
 from dpaudit import PureDP, check, find_worst_pair
+from dpaudit.audit import provenance, stored
 from dpaudit.audit.errors import MechanismError, StoreError
 from dpaudit.audit.events import Intervals
 from dpaudit.audit.kept_values import checksum, packed, unpacked
 from dpaudit.audit.mechanism import as_sampler
-from dpaudit.audit.sampling import Plan, plan_blocks
+from dpaudit.audit.provenance import versions
+from dpaudit.audit.sampling import Plan, _tells_noise, plan_blocks
 from dpaudit.audit.store import FILE, Store
 from dpaudit.audit.tasks import CountBlocks, CountPairs, DrawBlocks
 
@@ -266,10 +269,13 @@ def changed(folder, *statements):
     ("statement", "said"),
     [
         ("UPDATE about SET value = '1'", "has schema 1, and this version keeps schema 3"),
-        ("CREATE TABLE more (x)", "has schema 3"),
-        ("CREATE TRIGGER t AFTER INSERT ON blocks BEGIN DELETE FROM blocks; END", "has schema"),
+        ("CREATE TABLE more (x)", r"has other tables or triggers .* schema 3 \(.*CREATE TABLE more \(x\)"),
+        (
+            "CREATE TRIGGER t AFTER INSERT ON blocks BEGIN DELETE FROM blocks; END",
+            "other tables or triggers .*TRIGGER t",
+        ),
         ("DROP TABLE about", "no store of an audit"),
-        ("DROP TABLE blocks", "has schema"),
+        ("DROP TABLE blocks", "a table is missing"),
         ("DELETE FROM about", "has schema None"),
         ("UPDATE sections SET settings = '3'", "damaged"),
         ("UPDATE sections SET settings = '{'", "damaged"),
@@ -378,3 +384,46 @@ def test_a_store_is_written_as_the_work_goes_on(tmp_path):
         (copy / FILE).write_bytes((tmp_path / FILE).read_bytes())
         with Store(copy) as other:
             assert [other.section("it", {}).recall(key) for key in ("first", "second", "third")] == [[1], [2], None]
+
+
+@pytest.mark.parametrize("options", [{}, {"sequential": True}], ids=["fixed", "sequential"])
+def test_what_a_mechanism_reads_elsewhere_may_not_change(tmp_path, monkeypatch, options):
+    """No hash of its code sees the environment; the first block, drawn again, does."""
+
+    def noisy(answer, size, rng):
+        return answer + rng.laplace(scale=float(os.environ["SCALE"]), size=size)
+
+    settings = {"claim": PureDP(1.0), "runs": 20_000, "store": tmp_path, "jobs": 1, **options}
+    monkeypatch.setenv("SCALE", "1.0")
+    first = check(noisy, 0.0, 1.0, **settings)
+    assert check(noisy, 0.0, 1.0, **settings) == first
+    monkeypatch.setenv("SCALE", "2.0")
+    with pytest.raises(
+        StoreError, match="noisy draws other outputs than those in the store, from the same seed: a file"
+    ):
+        check(noisy, 0.0, 1.0, **settings)
+
+
+def test_a_few_coins_come_again_by_chance():
+    assert _tells_noise(np.random.default_rng(1).random(16))
+    assert not _tells_noise(np.random.default_rng(1).random(16) < 0.5)
+    assert _tells_noise(np.random.default_rng(1).random(256) < 0.5)
+
+
+def test_altered_sources_of_this_library_are_other_versions(tmp_path, monkeypatch):
+    audited(store=tmp_path, runs=20_000)
+    monkeypatch.setattr(stored, "drawn_by", lambda: (*versions(), ("dpaudit's sources", "0123456789abcdef")))
+    with pytest.raises(StoreError, match=r"version of dpaudit.s sources: [0-9a-f]{16} there, 0123456789abcdef here"):
+        audited(store=tmp_path, runs=20_000)
+
+
+def test_the_hash_of_sources_follows_from_the_files(tmp_path, monkeypatch):
+    for room in ("audit", "mechanisms"):
+        (tmp_path / room).mkdir()
+    code = tmp_path / "audit" / "provenance.py"
+    monkeypatch.setattr(provenance, "__file__", str(code))
+    hashes = []
+    for text in ("a = 1\n", "a = 2\n", "a = 1\n"):
+        code.write_text(text)
+        hashes.append(provenance.own_sources.__wrapped__())
+    assert hashes[0] == hashes[2] != hashes[1]
