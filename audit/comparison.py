@@ -168,8 +168,7 @@ def _moved(before: Entry, after: Entry, alpha: float) -> tuple[list[str], list[s
     """What of the event's probabilities and of the forms of outputs has moved, notes, and the p-value of it all."""
     pairs = [(old, new) for old in before.recounts for new in after.recounts if old.event == new.event]
     if not pairs:
-        counted = "nothing to compare: the event was not counted in runs of its own, as pytest --dp-audit-save has it"
-        return [counted], [], None
+        return [_not_comparable(before, after)], [], None
     independent = [(old, new) for old, new in pairs if new.is_independent_of(old)]
     if not independent:
         return *_on_the_same_numbers(*pairs[0]), None
@@ -182,6 +181,22 @@ def _moved(before: Entry, after: Entry, alpha: float) -> tuple[list[str], list[s
         if p <= alpha
     ]
     return moved, [], float(adjusted.min())
+
+
+def _not_comparable(before: Entry, after: Entry) -> str:
+    """Why no event was counted in runs of its own in both, and how it would be."""
+    events = [[str(one.event) for one in entry.recounts if one.event is not None] for entry in (before, after)]
+    if all(events):
+        return (
+            f"nothing to compare: other events were counted before ({'; '.join(events[0])}) than now "
+            f"({'; '.join(events[1])}); pytest --dp-audit-compare=FIRST --dp-audit-save=SECOND counts those of the "
+            "first in the second as well"
+        )
+    which = "either file" if not any(events) else "the first file" if events[1] else "the second file"
+    return (
+        f"nothing to compare: no event was counted in runs of its own in {which}, as it is where pytest "
+        "--dp-audit-save writes it"
+    )
 
 
 def _on_the_same_numbers(old: Recount, new: Recount) -> tuple[list[str], list[str]]:

@@ -237,12 +237,25 @@ def test_forms():
 
 
 def test_nothing_to_compare_is_no_pass():
-    for before, after in ((BEFORE, replace(BEFORE, recounts=())), (replace(BEFORE, recounts=()), BEFORE)):
+    none = replace(BEFORE, recounts=())
+    for before, after, which in (
+        (BEFORE, none, "the second file"),
+        (none, BEFORE, "the first file"),
+        (none, none, "either file"),
+    ):
         found = compared(before, after)
         assert found.p_value is None
         assert found.changes == (
-            "nothing to compare: the event was not counted in runs of its own, as pytest --dp-audit-save has it",
+            f"nothing to compare: no event was counted in runs of its own in {which}, as it is where pytest "
+            "--dp-audit-save writes it",
         )
+    other = Intervals(((7.5, math.inf),))
+    after = replace(BEFORE, recounts=tuple(replace(one, event=other, stream="other") for one in BEFORE.recounts))
+    (said,) = compared(BEFORE, after).changes
+    assert said.startswith(
+        f"nothing to compare: other events were counted before ({BEFORE.recounts[0].event}) than now"
+    )
+    assert "(output ≥ 7.5); pytest --dp-audit-compare=FIRST --dp-audit-save=SECOND counts" in said
 
 
 def test_events_of_types_that_no_file_holds_are_compared_by_form():
