@@ -12,7 +12,9 @@ from .inference.counts import Counts
 from .outputs import Outputs, are_equal, outcome_key, outcome_list, outcome_words, tally
 from .verdicts import AuditResult, Verdict
 
-_COARSEST = 3.0  # excess, beside one as large as the claim, that an audit has to be able to find: a factor of twenty
+_COARSEST = (
+    10.0  # excess, beside one as large as the claim, that has to be found: in epsilon a factor of twenty thousand
+)
 _SAME = 100  # outputs looked at first for one that differs
 _NEARLY_ALL = 0.5  # of the outputs, if they are different, leave nothing to learn from their values
 _SCORES = 1_000  # that a pilot chooses from at most, each with a chain of events, or with intervals
