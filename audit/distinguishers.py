@@ -138,13 +138,11 @@ def choose_event_each_way(
     found = [_best_or_suspect(families, criterion, (direction,)) for direction in _DIRECTIONS]
     if found == [None, None]:
         return _anything_else(parts)
-    if (
-        len(learn_x) >= _COMMON_FROM
-        and claim.strength > 0
-        and all(best is None or _shows_nothing(best, claim) for best in found)
-    ):
-        common = [_common_one(families, criterion, (direction,)) for direction in _DIRECTIONS]
-        found = [better or best for better, best in zip(common, found, strict=True)]
+    if len(learn_x) >= _COMMON_FROM and claim.strength > 0:
+        bold = _best(families, replace(criterion, caution=_SUSPICION), _DIRECTIONS)
+        if all(best is None or _shows_nothing(best, claim) for best in (*found, bold)):
+            common = [_common_one(families, criterion, (direction,)) for direction in _DIRECTIONS]
+            found = [better or best for better, best in zip(common, found, strict=True)]
     best_x, best_y = found
     return best_x and _choice(best_x), best_y and _choice(best_y)
 
