@@ -33,7 +33,7 @@ Basis = Literal["event", "gaussian"]
 """What a stated excess is for: an event as frequent as the one tested, or Gaussian noise."""
 
 SHARE = 0.75  # of the clearance of the best event that a learned one has, in 19 of 20 choices where it is rare
-_LATER = 5.0  # times the runs that show an event after which nearly all sequential audits bet on it (1.7: four in five)
+_LATER = 8.0  # times the runs that show an event after which nearly all sequential audits bet on it (1.7: four in five)
 _FAR = 0.8  # of the standard errors that the best test needs, below which nothing is simulated
 _ERRORS = 3.0  # standard errors by which an event has to show more than Gaussian noise could
 
