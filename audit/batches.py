@@ -61,14 +61,14 @@ def batch_sizes(runs: int) -> list[int]:
     return sizes
 
 
-def come_again(totals: Sequence[int], *, is_closed: bool) -> bool:
-    """Whether an audit in one session has its looks at these totals; after a session with a time limit it may not.
+def are_of_one_session(totals: Sequence[int], *, is_closed: bool) -> bool:
+    """Whether an audit made in one session has its looks at these totals; one that was resumed may have others.
 
     Examples
     --------
-    >>> come_again([32, 48, 64, 100], is_closed=True), come_again([32, 48, 64], is_closed=False)
-    (True, True)
-    >>> come_again([32, 40, 56], is_closed=False)
+    >>> are_of_one_session([32, 48, 64, 100], is_closed=True)
+    True
+    >>> are_of_one_session([32, 40, 56], is_closed=False)
     False
     """
     runs = totals[-1]

@@ -184,7 +184,7 @@ def _moved(before: Entry, after: Entry, alpha: float) -> tuple[list[str], list[s
 
 
 def _not_comparable(before: Entry, after: Entry) -> str:
-    """Why no event was counted in runs of its own in both, and how it would be."""
+    """Why the counts of two audits cannot be compared, and what to do about it."""
     events = [[str(one.event) for one in entry.recounts if one.event is not None] for entry in (before, after)]
     if all(events):
         return (
@@ -192,11 +192,8 @@ def _not_comparable(before: Entry, after: Entry) -> str:
             f"({'; '.join(events[1])}); pytest --dp-audit-compare=FIRST --dp-audit-save=SECOND counts those of the "
             "first in the second as well"
         )
-    which = "either file" if not any(events) else "the first file" if events[1] else "the second file"
-    return (
-        f"nothing to compare: no event was counted in runs of its own in {which}, as it is where pytest "
-        "--dp-audit-save writes it"
-    )
+    which = "neither file has" if not any(events) else f"the {'first' if events[1] else 'second'} file does not have"
+    return f"nothing to compare: {which} counts of the event in runs of its own, as pytest --dp-audit-save writes them"
 
 
 def _on_the_same_numbers(old: Recount, new: Recount) -> tuple[list[str], list[str]]:

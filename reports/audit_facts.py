@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from ..audit.batches import come_again
+from ..audit.batches import are_of_one_session
 from ..audit.confidence import percent
 from ..audit.group import GroupClaim
 from ..audit.provenance import ELSEWHERE
@@ -53,7 +53,9 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
             "request": "it was asked to stop",
         }
         batches = f"in {len(result.looks):,} batches, " if result.looks else ""
-        counted = f"{batches}until {why[result.stopped]}{', the last quarter of them at once' * result.is_closed}"
+        counted = (
+            f"{batches}until {why[result.stopped]}{'; the last quarter of the runs was one batch' * result.is_closed}"
+        )
     provenance = "not recorded" if result.provenance is None else str(result.provenance)
     lower = visible(f"{claim.describe_strength(result.bound)} at {percent(1 - result.alpha)} confidence")
     if result.findings:
@@ -153,7 +155,7 @@ def repetition(entry: Entry) -> str:
     if result.bits != "warn":
         options["bits"] = result.bits
     call = f"{function}({datasets}, {', '.join(f'{name}={_in_python(value)}' for name, value in options.items())})"
-    if result.looks and not come_again([look.runs for look in result.looks], is_closed=result.is_closed):
+    if result.looks and not are_of_one_session([look.runs for look in result.looks], is_closed=result.is_closed):
         call += "  # in one session; this audit had several, and batches of its own"
     return call
 

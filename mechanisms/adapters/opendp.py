@@ -244,7 +244,7 @@ def _draw(measurement: Any, draws: Draws, dataset: Any, size: int) -> list[Any]:
     if draws == "vectors":
         vectors = _over_vectors(measurement)
         return _many(lambda number: vectors([dataset] * _AT_ONCE)[:number], size)
-    if draws == "together" and _composition(_Known(measurement), 1) is not None:
+    if draws == "together" and _composable(_Known(measurement)) is not None:
         return _many(lambda number: _together(measurement, dataset, number), size)
     if draws in ("together", "singly"):
         return [_singly(measurement, dataset) for _ in range(size)]
@@ -292,17 +292,21 @@ class _Known:
 
 @lru_cache(maxsize=64)
 def _composition(known: _Known, number: int) -> Any:
-    """So many of a measurement as one, or of one with the same function that can be composed; None where none can.
+    """So many of a measurement as one; kept, since it takes longer to make than to draw a block from."""
+    return _library("combinators").make_composition([_composable(known)] * number)
 
-    Kept, since it takes longer to make than to draw a block from, and the blocks of an audit have few sizes.
-    """
+
+@lru_cache(maxsize=64)
+def _composable(known: _Known) -> Any:
+    """A measurement with the same function that can be composed; None where there is none."""
     library, error = _library("combinators"), _library("mod").OpenDPException
     for is_fixed in (False, True):
         try:
             same = library.make_fix_delta(known.measurement, 0.5) if is_fixed else known.measurement
-            return library.make_composition([same] * number)
+            library.make_composition([same])
         except (error, TypeError):
             continue
+        return same
     return None
 
 

@@ -239,15 +239,15 @@ def test_forms():
 def test_nothing_to_compare_is_no_pass():
     none = replace(BEFORE, recounts=())
     for before, after, which in (
-        (BEFORE, none, "the second file"),
-        (none, BEFORE, "the first file"),
-        (none, none, "either file"),
+        (BEFORE, none, "the second file does not have"),
+        (none, BEFORE, "the first file does not have"),
+        (none, none, "neither file has"),
     ):
         found = compared(before, after)
         assert found.p_value is None
         assert found.changes == (
-            f"nothing to compare: no event was counted in runs of its own in {which}, as it is where pytest "
-            "--dp-audit-save writes it",
+            f"nothing to compare: {which} counts of the event in runs of its own, as pytest --dp-audit-save writes "
+            "them",
         )
     other = Intervals(((7.5, math.inf),))
     after = replace(BEFORE, recounts=tuple(replace(one, event=other, stream="other") for one in BEFORE.recounts))
