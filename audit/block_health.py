@@ -11,10 +11,10 @@ from itertools import chain, islice
 
 import numpy as np
 
-from .dependence import dispersed_halves, equal_pairs
+from .dependence import Spread, equal_pairs, spread_of_halves
 from .findings import Finding, HealthCheck
 from .inference.binomial import clopper_pearson
-from .inference.dispersion import dispersion_p_value, pairs_within_p_value
+from .inference.dispersion import dispersion_p_value, pairs_within_p_value, product_p_value
 from .inference.orders import log_chance_of_head
 from .marks import FINGERPRINTED, fingerprint, hashed_keys
 from .outputs import Outputs
@@ -23,7 +23,9 @@ from .stretches import MARKS, n_stretches, stretch_length, stretch_marks
 
 _TALLIED = 20_000  # pilot runs looked at for the likeliest outcome
 _MARKED = 128  # kept blocks of which stretches are looked at
-_PARTS = 16  # of the main phase
+_PARTS = 16
+_IN_PARTS = f"{_PARTS} parts of the main phase"
+_WHY_UNSTEADY = "the runs of a call share randomness, or the mechanism keeps state."
 _LENGTHS = 8  # different lengths of stretches, at most
 
 
@@ -32,39 +34,57 @@ def repeated_blocks(side: str, blocks: list[Outputs], counts: BlockCounts, alpha
     return _repeated_heads(side, blocks, counts, alpha) or _repeated_stretches(side, blocks, counts, alpha)
 
 
-def unsteady_blocks(side: str, blocks: list[Outputs], counts: BlockCounts, alpha: float) -> list[Finding]:
-    """Hits, or kept outputs in the upper half, spread over the blocks more, or less, than independent runs can.
+def spreads(blocks: list[Outputs], counts: BlockCounts) -> list[Spread]:
+    """How the hits, and the kept outputs in a half, are spread over the blocks of one side.
 
     Hits are also looked at in parts of neighbouring blocks, which show a slow change.
     """
-    found = _dispersed_hits(counts, alpha)
-    if found is None and (halved := dispersed_halves(blocks, alpha=alpha)) is not None:
-        p_value, ratio, half = halved
-        found = p_value, ratio, f"outputs in the {half} half", f"{len(blocks):,} blocks"
+    return [*_spread_of_hits(counts), *spread_of_halves(blocks)]
+
+
+def unsteady_blocks(side: str, seen: list[Spread], alpha: float) -> list[Finding]:
+    """Hits or halves spread over the blocks of one side more, or less, than independent runs can."""
+    found = next((spread for spread in seen if spread.p_value <= alpha), None)
     if found is None:
         return []
-    p_value, ratio, what, where = found
     return [
         Finding(
             HealthCheck.UNSTEADY_HITS,
-            f"the {what} on {side} vary {ratio:.2f} times as much between the {where} as they would in independent "
-            f"runs (chance {p_value:.1g}): the runs of a call share randomness, or the mechanism keeps state.",
+            f"the {found.what} on {side} vary {found.ratio:.2f} times as much between the {found.between} as they "
+            f"would in independent runs (chance {found.p_value:.1g}): {_WHY_UNSTEADY}",
         )
     ]
 
 
-def _dispersed_hits(counts: BlockCounts, alpha: float) -> tuple[float, float, str, str] | None:
-    """P-value, ratio of spreads, what varies and between which parts; None where hits are steady."""
-    number = len(counts.sizes)
-    for n_parts, where in ((number, f"{number:,} blocks"), (_PARTS, f"{_PARTS} parts of the main phase")):
+def unsteady_on_both(seen_x: list[Spread], seen_y: list[Spread], alpha: float) -> list[Finding]:
+    """The same of both sides together, where neither is enough: the product of two independent p-values."""
+    on_y = {_kind(spread): spread for spread in seen_y}
+    for x in seen_x:
+        y = on_y.get(_kind(x))
+        if y is not None and (p_value := product_p_value(x.p_value, y.p_value)) <= alpha:
+            return [
+                Finding(
+                    HealthCheck.UNSTEADY_HITS,
+                    f"the {x.what} vary {x.ratio:.2f} times as much on x, and {y.ratio:.2f} times on y, between the "
+                    f"{x.between} as they would in independent runs (chance {p_value:.1g}): {_WHY_UNSTEADY}",
+                )
+            ]
+    return []
+
+
+def _kind(spread: Spread) -> tuple[str, bool]:
+    return spread.what, spread.between == _IN_PARTS
+
+
+def _spread_of_hits(counts: BlockCounts) -> list[Spread]:
+    number, found = len(counts.sizes), []
+    for n_parts, between in ((number, f"{number:,} blocks"), (_PARTS, _IN_PARTS)):
         if number == 0 or n_parts > number:
             continue
         starts = np.arange(n_parts) * number // n_parts
         hits, sizes = (np.add.reduceat(each, starts).tolist() for each in (counts.hits, counts.sizes))
-        p_value, ratio = dispersion_p_value(hits, sizes)
-        if p_value <= alpha:
-            return p_value, ratio, "hits", where
-    return None
+        found.append(Spread("hits", between, *dispersion_p_value(hits, sizes)))
+    return found
 
 
 def noise_used_again(side: str, blocks: list[Outputs], alpha: float) -> list[Finding]:

@@ -60,6 +60,26 @@ class Coupling:
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """How much something varies from block to block.
+
+    Attributes
+    ----------
+    what, between : str
+        What varies, and between which parts of the runs.
+    p_value : float
+        Of as much, or as little, in independent runs.
+    ratio : float
+        Of the spread to that of independent runs.
+    """
+
+    what: str
+    between: str
+    p_value: float
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """A part of the runs, the first or the last ones, that is unlike the rest.
 
@@ -155,24 +175,27 @@ def coupling(blocks_x: list[Outputs], blocks_y: list[Outputs], *, alpha: float) 
     )
 
 
-def dispersed_halves(blocks: list[Outputs], *, alpha: float) -> tuple[float, float, str] | None:
-    """P-value, ratio of spreads and name of a half of which blocks hold too unequal, or too equal, shares; or None.
+def spread_of_halves(blocks: list[Outputs]) -> list[Spread]:
+    """How unequal, or equal, the shares are that blocks hold of a half of the outputs; of numbers also of another half.
 
     The halves are a symmetric function of all outputs, so in independent runs every order is equally likely. Of numbers
     there is also the outer half, farther from the median than half of them, which shows a scale that blocks have of
-    their own. The p-values have `alpha` each.
+    their own.
     """
     blocks = _head(blocks, _SPREAD)
     if len(blocks) < 2:
-        return None
+        return []
     outputs, sizes = _joined(blocks), [len(block) for block in blocks]
-    starts = np.cumsum([0, *sizes[:-1]])
-    for name, upper in (("upper", halves(outputs)), ("outer", _outer_half(outputs))):
-        if upper is not None:
-            p_value, ratio = dispersion_p_value(np.add.reduceat(upper.astype(np.int64), starts).tolist(), sizes)
-            if p_value <= alpha:
-                return p_value, ratio, name
-    return None
+    starts, where = np.cumsum([0, *sizes[:-1]]), f"{len(blocks):,} blocks"
+    return [
+        Spread(
+            f"outputs in the {name} half",
+            where,
+            *dispersion_p_value(np.add.reduceat(upper.astype(np.int64), starts).tolist(), sizes),
+        )
+        for name, upper in (("upper", halves(outputs)), ("outer", _outer_half(outputs)))
+        if upper is not None
+    ]
 
 
 def _outer_half(outputs: Outputs) -> Halves | None:

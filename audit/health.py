@@ -1,8 +1,8 @@
 """Checks that protect an audit from runs that are not independent draws.
 
 Each failed check says what was seen, why it weakens the audit, and how to silence exactly that check. Together, and
-with those of events (`event_health`), they raise a false alarm in fewer than one audit in a million: twenty-one of
-at most 1e-8 each. Those of datasets (`input_health`) leave nothing to chance.
+with those of events (`event_health`), they raise a false alarm in fewer than one audit in a million: twenty-five
+of at most 1e-8 each. Those of datasets (`input_health`) leave nothing to chance.
 
 Proof: docs/proofs/dependence.md
 """
@@ -14,7 +14,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from .block_health import agreement, head_length, noise_used_again, repeated_blocks, unsteady_blocks
+from .block_health import (
+    agreement,
+    head_length,
+    noise_used_again,
+    repeated_blocks,
+    spreads,
+    unsteady_blocks,
+    unsteady_on_both,
+)
 from .dependence import change, coupling, serial_correlation, two_sided
 from .findings import FALSE_ALARM, Finding, HealthCheck
 from .inference.orders import log_chance_of_order
@@ -37,15 +45,18 @@ def examine(
     found: list[Finding] = []
     repeats = [repeated_blocks(*side, alpha) for side in zip(("x", "y"), pilot, main, strict=True)]
     in_order: list[list[Finding]] = []
-    for side, blocks, counts, repeated in zip(("x", "y"), pilot, main, repeats, strict=True):
-        seen = [] if HealthCheck.REPEATED_BLOCKS in ignore else repeated
+    seen = [spreads(*side) for side in zip(pilot, main, strict=True)]
+    for side, blocks, spread, repeated in zip(("x", "y"), pilot, seen, repeats, strict=True):
+        is_same = [] if HealthCheck.REPEATED_BLOCKS in ignore else repeated
         changed, serial = _change(side, blocks, alpha), _serial_dependence(side, blocks, alpha)
         used_again = serial or noise_used_again(side, blocks, alpha)
         is_said = bool(used_again) and HealthCheck.SERIAL_DEPENDENCE not in ignore
-        unsteady = changed or ([] if is_said else unsteady_blocks(side, blocks, counts, alpha))
-        found += seen or unsteady  # which repeated blocks bring about
+        unsteady = changed or ([] if is_said else unsteady_blocks(side, spread, alpha))
+        found += is_same or unsteady  # which repeated blocks bring about
         found += used_again
         in_order.append(changed + serial)
+    if not any(finding.check not in ignore for finding in found):
+        found += unsteady_on_both(*seen, alpha)
     if HealthCheck.REPEATED_BLOCKS in ignore or not any(repeats):  # and this as well
         found += _same_order(pilot, main, alpha) or _shared_randomness(*pilot, in_order, alpha)
     return tuple(finding for finding in found if finding.check not in ignore)

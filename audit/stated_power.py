@@ -1,10 +1,10 @@
 """The smallest excess that an audit detects with the power asked for, and for which kind of mechanism it says so.
 
 Two things can go wrong in an audit of a mechanism that exceeds its claim: the pilot may choose a worse event than the
-best, and the test may miss the event chosen. Each gets half of the probability of a miss. The event is one as frequent
-as the one tested, on the boundary of the stronger claim. Where claims differ from what noise can do, as (ε, δ) and
-Rényi claims do, it is the best event of Gaussian noise instead, unless the counts show that the mechanism is not of
-that kind.
+best, and the test may miss the event chosen. Two thirds of the probability of a miss go to the pilot, one third to the
+test. The event is one as frequent as the one tested, on the boundary of the stronger claim. Where claims differ from
+what noise can do, as (ε, δ) and Rényi claims do, it is the best event of Gaussian noise instead, unless the counts show
+that the mechanism is not of that kind.
 
 Proof: docs/proofs/choices.md
 """
@@ -51,10 +51,10 @@ def power_of_the_test(power: float) -> float:
 
     Examples
     --------
-    >>> power_of_the_test(0.95)
-    0.975
+    >>> power_of_the_test(0.97)
+    0.99
     """
-    return 1.0 - 0.5 * (1.0 - power)
+    return 1.0 - (1.0 - power) / 3.0
 
 
 def detectable(claim: Claim, counts: Counts, runs: int, *, alpha: float, power: float) -> Detectable:

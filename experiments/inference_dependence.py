@@ -30,7 +30,7 @@ _AUDITS, _QUICK_AUDITS, _QUICK_RUNS = 100, 2, 20_000
 _QUICK = ("rate-of-a-call", "noise-again", "texts", "identifiers-100000", "numbers-1000")
 _LEAST_FOUND = 0.95
 _STREAM_RUNS, _AUDITS_OF_A_PROCESS, _STREAM_WORKERS = 20_000, 10, 2
-_CHECKS, _LEVEL = 20, 0.01  # checks of blocks and outputs: nine on each side and two on both
+_CHECKS, _LEVEL = 24, 0.01  # checks of blocks and outputs: nine on each side and six on both
 _CALIBRATED, _QUICK_CALIBRATED, _CALIBRATED_RUNS = 400, 10, 20_000
 
 

@@ -1,6 +1,6 @@
 """Hits that vary between blocks more, or less, than hits of independent runs; pairs of equal outputs within blocks.
 
-Both laws are those of runs in random order, given what all blocks hold together; the bounds are valid for any counts.
+The laws of both are those of runs in random order, given what all blocks hold together; the bounds are valid for any counts.
 
 Proof: docs/proofs/dependence.md
 """
@@ -75,12 +75,30 @@ def dispersion_p_value(hits: Sequence[int], sizes: Sequence[int]) -> tuple[float
     if float(blocks.min()) * rate * (1.0 - rate) >= _MANY_HITS and abs(ratio - 1.0) < _UNSUSPICIOUS * error:
         return 1.0, ratio  # the bounds would say no more, and take a millisecond
     exponents = _UPPER if ratio > 1.0 else _LOWER
-    log_bound = -exponents * found
+    log_bound, log_gain = -exponents * found, np.zeros(len(exponents))
     for size, number in Counter(blocks.tolist()).items():
-        log_bound = log_bound + number * _log_moments(size, rate, exponents * size / float(blocks.max()))
-    # The condition on the total costs one over the probability of that total.
+        log_moments, log_most = _log_moments(size, rate, exponents * size / float(blocks.max()))
+        log_bound = log_bound + number * log_moments
+        log_gain = np.minimum(log_gain, log_most - log_moments)
+    # The condition on the total costs one over its probability, of which one block, that fills up the total of the
+    # others, gives the larger part back.
+    log_bound = log_bound + log_gain
     log_total = 0.5 * math.log(runs / (8.0 * total * (runs - total)))
     return min(1.0, 2.0 * _OVER * math.exp(min(float(log_bound.min()) - log_total, 0.0))), ratio
+
+
+def product_p_value(first: float, second: float) -> float:
+    """P-value of two independent p-values by their product: c(1 − ln c), as of two uniform numbers.
+
+    Source: R. A. Fisher, Statistical Methods for Research Workers, 1932, Section 21.1.
+
+    Examples
+    --------
+    >>> round(product_p_value(0.05, 0.05), 4), product_p_value(0.0, 1.0)
+    (0.0175, 0.0)
+    """
+    product = first * second
+    return product * (1.0 - math.log(product)) if product > 0.0 else 0.0
 
 
 def _deviance(hits: npt.NDArray[np.int64], size: npt.NDArray[np.int64] | int, rate: float) -> Array:
@@ -89,9 +107,10 @@ def _deviance(hits: npt.NDArray[np.int64], size: npt.NDArray[np.int64] | int, ra
     return np.asarray(2.0 * (xlogy(hits, hits / (size * rate)) + xlogy(misses, misses / (size * (1.0 - rate)))))
 
 
-def _log_moments(size: int, rate: float, exponents: Array) -> Array:
+def _log_moments(size: int, rate: float, exponents: Array) -> tuple[Array, Array]:
     """ln E exp(t·deviance) of a block of so many independent runs, from above, for each exponent t < ½.
 
+    And the logarithm of the largest term of that mean: each belongs to one number of hits.
     Counts within 64 standard deviations are added up. Of one beyond, probability times exp(t·deviance) is at most
     exp((t − ½)·deviance), and the deviance grows outward.
     """
@@ -106,8 +125,8 @@ def _log_moments(size: int, rate: float, exponents: Array) -> Array:
         if number:
             beyond = math.log(number) - (0.5 - exponents) * deviance[at]
             terms = np.column_stack([terms, beyond])
-    top = terms.max(axis=1)
-    return np.asarray(top + np.log(np.exp(terms - top[:, None]).sum(axis=1)))
+    most = terms.max(axis=1)
+    return np.asarray(most + np.log(np.exp(terms - most[:, None]).sum(axis=1))), np.asarray(most)
 
 
 def pairs_within_p_value(within: int, pairs: int, sizes: Sequence[int]) -> float:

@@ -10,8 +10,14 @@ import pytest
 from scipy import stats
 from scipy.special import xlogy
 
+from dpaudit.audit.batches import batch_sizes
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.inference.dispersion import _log_moments, dispersion_p_value, pairs_within_p_value
+from dpaudit.audit.inference.dispersion import (
+    _log_moments,
+    dispersion_p_value,
+    pairs_within_p_value,
+    product_p_value,
+)
 from dpaudit.audit.inference.orders import log_chance_of_head, log_chance_of_order
 
 
@@ -37,10 +43,11 @@ def test_moments_are_at_least_the_exact_ones(size, rate):
     misses = size - hits
     deviance = 2 * (xlogy(hits, hits / (size * rate)) + xlogy(misses, misses / (size * (1 - rate))))
     law = stats.binom.logpmf(hits, size, rate)
-    for exponent, found in zip(exponents, _log_moments(size, rate, exponents), strict=True):
+    for exponent, found, most in zip(exponents, *_log_moments(size, rate, exponents), strict=True):
         terms = law + exponent * deviance
         exact = float(terms.max() + np.log(np.exp(terms - terms.max()).sum()))
         assert exact - 1e-6 <= found <= exact + 1e-3
+        assert most == pytest.approx(float(terms.max()), abs=1e-6)
 
 
 def test_the_probability_of_the_total_is_at_least_as_assumed():
@@ -50,12 +57,42 @@ def test_the_probability_of_the_total_is_at_least_as_assumed():
             assert stats.binom.pmf(total, runs, total / runs) >= assumed * (1 - 1e-9)
 
 
+def test_a_product_of_two_p_values_is_a_p_value():
+    """Of p-values that are uniform on a grid, and of those of two sides with few runs, by enumeration."""
+    grid = [((i + 1) / 40, 1 / 40) for i in range(40)]
+    sizes = (6,) * 4
+    of_side = [
+        (
+            dispersion_p_value(hits, sizes)[0],
+            math.prod(math.comb(6, count) for count in hits) / math.comb(24, 9),
+        )
+        for hits in itertools.product(range(7), repeat=4)
+        if sum(hits) == 9
+    ]
+    for one in (grid, of_side):
+        both = sorted((product_p_value(p, q), weight * other) for p, weight in one for q, other in one)
+        reached = 0.0
+        for index, (p_value, probability) in enumerate(both):
+            reached += probability
+            if index + 1 == len(both) or both[index + 1][0] > p_value:
+                assert reached <= p_value + 1e-9
+
+
 @pytest.mark.parametrize(("size", "rate"), [(79, 0.27), (156, 0.5), (4_000, 0.001), (4_000, 0.73)])
 def test_size_in_independent_runs(size, rate):
     """400 tests at level .05 on blocks of several sizes; the test fails with probability 1e-7."""
     rng, sizes = np.random.default_rng(1), [size] * 40 + [size // 3]
     alarms = sum(dispersion_p_value(rng.binomial(sizes, rate).tolist(), sizes)[0] <= 0.05 for _ in range(400))
     assert alarms <= stats.binom.isf(1e-7, 400, 0.05)
+
+
+def test_a_rate_of_each_call_is_found_on_both_sides():
+    """The calls of a sequential audit of a million runs, 32 of a batch: nearly always found on x and y together."""
+    rng, sizes = np.random.default_rng(3), [-(-size // 32) for size in batch_sizes(1_000_000) for _ in range(32)]
+    drawn = (rng.binomial(sizes, rng.beta(2_920, 1_080, len(sizes))).tolist() for _ in range(200))
+    found = np.array([dispersion_p_value(hits, sizes)[0] for hits in drawn]).reshape(100, 2)
+    both = [product_p_value(*pair) for pair in found.tolist()]
+    assert np.mean(np.minimum(np.array(both), found.min(axis=1)) <= 5e-9) >= 0.9
 
 
 def test_both_tails_and_their_limits():
