@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -12,9 +13,10 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .datasets import difference, entry_difference, is_frame, rows_of, shorten
+from .datasets import difference, entry_difference, shorten
 from .errors import AdjacencyError
 from .outputs import outcome_key
+from .rows import as_rows, is_frame, rows_apart, rows_of, without_common_ends
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 _WHOLE = 2.0**53  # beyond it a double is not every whole number
@@ -81,8 +83,7 @@ class AddRemove(Adjacency):
         return "add/remove one row"
 
     def distance(self, x: Any, y: Any) -> float:
-        a, b = rows_of(x), rows_of(y)
-        return float((a - b).total() + (b - a).total())
+        return float(sum(rows_apart(x, y)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +96,8 @@ class Replace(Adjacency):
         return "replace one row"
 
     def distance(self, x: Any, y: Any) -> float:
-        a, b = rows_of(x), rows_of(y)
-        return float((a - b).total()) if a.total() == b.total() else math.inf
+        only_x, only_y = rows_apart(x, y)
+        return float(only_x) if only_x == only_y else math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,31 +118,45 @@ class UserLevel(Adjacency):
         return f"add/remove all rows of one user ({self.user})"
 
     def distance(self, x: Any, y: Any) -> float:
-        a, b = self._users(x), self._users(y)
-        one_sided = len(a.keys() ^ b.keys())
-        changed = sum(rows_of(a[user]) != rows_of(b[user]) for user in a.keys() & b.keys())
-        return float(one_sided + 2 * changed)
+        x, y = as_rows(x), as_rows(y)
+        one_sided = set(self._users(x)) ^ set(self._users(y))
+        a, b = (self._by_user(rows) for rows in without_common_ends(x, y))
+        changed = [user for user in (a.keys() | b.keys()) - one_sided if rows_of(a[user]) != rows_of(b[user])]
+        return float(len(one_sided) + 2 * len(changed))
 
-    def _users(self, dataset: Any) -> dict[Hashable, list[Any]]:
-        rows_of(dataset)  # refuses what has no rows
-        rows = dataset.to_dict("records") if is_frame(dataset) else list(dataset)
-        groups: dict[Hashable, list[Any]] = {}
-        for row in rows:
-            try:
-                user = row[self.user]
-            except (KeyError, IndexError, TypeError) as error:
-                raise AdjacencyError(
-                    f"user={self.user!r} is not in the row {shorten(row)}; name the column or position of the user.",
-                    user=self.user,
-                ) from error
-            try:
-                groups.setdefault(outcome_key(user), []).append(row)
-            except TypeError as error:
-                raise AdjacencyError(
-                    f"user={self.user!r} holds {shorten(user)}, which cannot name a user; use a number or a string.",
-                    user=self.user,
-                ) from error
-        return groups
+    def _by_user(self, dataset: Any) -> defaultdict[Hashable, list[Any]]:
+        rows = dataset.itertuples(index=False, name=None) if is_frame(dataset) else dataset
+        found = defaultdict[Hashable, list[Any]](list)
+        for user, row in zip(self._users(dataset), rows, strict=True):
+            found[user].append(row)
+        return found
+
+    def _users(self, dataset: Any) -> list[Hashable]:
+        """The user of each row."""
+        if is_frame(dataset) and self.user in dataset.columns:
+            return [self._key_of(user) for user in dataset[self.user].tolist()]
+        rows = dataset.to_dict("records") if is_frame(dataset) else dataset
+        return [self._key_of(self._user_of(row)) for row in rows]
+
+    def _key_of(self, user: Any) -> Hashable:
+        key = outcome_key(user)
+        try:
+            hash(key)
+        except TypeError as error:
+            raise AdjacencyError(
+                f"user={self.user!r} holds {shorten(user)}, which cannot name a user; use a number or a string.",
+                user=self.user,
+            ) from error
+        return key
+
+    def _user_of(self, row: Any) -> Any:
+        try:
+            return row[self.user]
+        except (KeyError, IndexError, TypeError) as error:
+            raise AdjacencyError(
+                f"user={self.user!r} is not in the row {shorten(row)}; name the column or position of the user.",
+                user=self.user,
+            ) from error
 
 
 @dataclass(frozen=True, slots=True)

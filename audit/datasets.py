@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .errors import DatasetError
+from .rows import is_frame, rows_apart, rows_of, symmetric_difference
 
 _SHOWN = 80  # characters of a value in a message or summary
 
@@ -52,62 +52,9 @@ def is_empty(dataset: Any) -> bool:
         return False
 
 
-def is_frame(dataset: Any) -> bool:
-    """Whether the dataset is a pandas (or alike) data frame, without importing pandas."""
-    return hasattr(dataset, "columns") and hasattr(dataset, "itertuples")
-
-
 def is_graph(dataset: Any) -> bool:
     """Whether the dataset is a networkx (or alike) graph, without importing networkx."""
     return hasattr(dataset, "number_of_nodes") and hasattr(dataset, "number_of_edges")
-
-
-def rows_of(dataset: Any) -> Counter[Any]:
-    """The dataset as a multiset of hashable rows.
-
-    Raises
-    ------
-    DatasetError
-        For a dataset that is not a collection of rows, such as a scalar.
-    """
-    if isinstance(dataset, Counter):
-        return Counter({_row_key(row): count for row, count in dataset.items()})
-    if hasattr(dataset, "__array__") and not is_frame(dataset):
-        dataset = np.asarray(dataset)
-    if isinstance(dataset, np.ndarray) and dataset.ndim >= 1:
-        return Counter(_row_key(row) for row in dataset.tolist())
-    if is_frame(dataset):
-        return Counter(_row_key(row) for row in dataset.itertuples(index=False, name=None))
-    if isinstance(dataset, (str, bytes, dict)) or not isinstance(dataset, (Sequence, set, frozenset)):
-        raise DatasetError(
-            f"a dataset of type {type(dataset).__name__} has no rows to compare; use a list, an array or a data frame, "
-            "or an adjacency of values such as Within or Local (of graphs, EdgeNeighbours or NodeNeighbours).",
-            type=type(dataset).__name__,
-        )
-    return Counter(_row_key(row) for row in dataset)
-
-
-def _row_key(row: Any) -> Any:
-    if isinstance(row, np.ndarray):
-        row = row.tolist()
-    elif isinstance(row, np.generic):
-        row = row.item()
-    if isinstance(row, (list, tuple)):
-        return tuple(_row_key(part) for part in row)
-    if isinstance(row, dict):
-        return frozenset((key, _row_key(value)) for key, value in row.items())
-    if isinstance(row, (set, frozenset)):
-        return frozenset(_row_key(part) for part in row)
-    if isinstance(row, float) and row != row:
-        return "NaN", "row"
-    try:
-        hash(row)
-    except TypeError:
-        raise DatasetError(
-            f"a row of type {type(row).__name__} cannot be compared by value; use tuples, dicts, sets or scalars.",
-            type=type(row).__name__,
-        ) from None
-    return row
 
 
 def difference(x: Any, y: Any) -> str:
@@ -115,10 +62,10 @@ def difference(x: Any, y: Any) -> str:
     if is_graph(x) and is_graph(y):
         return _graph_difference(x, y)
     try:
-        only_x, only_y = rows_of(x) - rows_of(y), rows_of(y) - rows_of(x)
+        only_x, only_y = rows_apart(x, y)
     except DatasetError:
         return entry_difference(x, y)
-    return f"{_number(only_x.total(), 'row')} only in x, {only_y.total()} only in y"
+    return f"{_number(only_x, 'row')} only in x, {only_y} only in y"
 
 
 def entry_difference(x: Any, y: Any) -> str:
@@ -163,8 +110,3 @@ def edges_of(graph: Any) -> Counter[Any]:
     """The edges of a graph as a multiset of (ends, what is stored at the edge); the ends are a set if undirected."""
     ends = tuple if graph.is_directed() else frozenset
     return rows_of([(ends((u, v)), data) for u, v, data in graph.edges(data=True)])
-
-
-def symmetric_difference(a: Counter[Any], b: Counter[Any]) -> Counter[Any]:
-    """What is in one of two multisets and not in the other."""
-    return (a - b) + (b - a)

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from .adjacency import AddRemove, Adjacency, Replace, UserLevel, Within
-from .datasets import is_frame, is_graph
+from .datasets import is_graph
 from .domains import Values
 from .errors import AuditError, DatasetError
 from .graphs import EdgeNeighbours, NodeNeighbours
 from .pairs import Candidate, PairSource, show, whole_distance
+from .rows import is_frame
 
 _EXAMPLES = 200  # of a strategy
 _LISTED = 200  # pairs of listed values to begin with

@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .adjacency import Adjacency
-from .datasets import difference, edges_of, is_graph, nodes_of, symmetric_difference
+from .datasets import difference, edges_of, is_graph, nodes_of
 from .errors import AdjacencyError
+from .rows import symmetric_difference
 
 _SECONDS = 10.0  # for a vertex cover, hard in the worst case: two seconds at 100 nodes and 500 edges at random
 

@@ -22,6 +22,7 @@ from .inference.sequential import NO_PAIRS, JointCounts
 from .marks import BLOCK_MARKS
 from .mechanism import Sampler, as_sampler
 from .outputs import Outputs, are_equal, tally
+from .shipping import Parcel
 from .stretches import MARKS
 from .tasks import SIDES, AnyTask, CountBlocks, CountPairs, DrawBlocks, Events, Phase, Shapes, Side
 from .workers import spread
@@ -99,6 +100,8 @@ class Plan:
         same noise again. One process then draws all runs.
     most : int
         Runs that a block may have at most, by the shape of the outputs; a task of a block sampler has about as many.
+    parcels : dict
+        What worker processes were sent, by the seed: the same one for every batch.
     """
 
     sampler: Sampler
@@ -111,6 +114,11 @@ class Plan:
     memory: Memory | None = None
     is_stateful: bool = False
     most: int = 1
+    parcels: dict[int, Parcel] = field(default_factory=dict, compare=False, repr=False)
+
+    def only_to_draw(self) -> Plan:
+        """What a worker has to know: the same for all blocks."""
+        return Plan(self.sampler, self.x, self.y, self.seed, 1, 1)
 
     def for_runs(self, runs: int) -> Plan:
         """The same plan in blocks for an audit of so many runs."""

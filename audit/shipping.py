@@ -3,34 +3,53 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import Any
+from uuid import uuid4
 
 import cloudpickle
+import numpy as np
+import numpy.typing as npt
 
 from .errors import MechanismError
 from .identity import is_library
 
+_MOST_OPENED = 2  # objects that a worker keeps at a time: of two audits
+_OPENED: dict[str, Any] = {}
+_LOCK = threading.Lock()
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Parcel:
-    """An object as bytes, which a worker opens once."""
+    """An object as bytes: in an array, as joblib puts large ones where all worker processes read them.
 
-    content: bytes
+    Attributes
+    ----------
+    content : ndarray of uint8
+    label : str
+        Of this parcel alone.
+    """
+
+    content: npt.NDArray[np.uint8]
+    label: str = field(default_factory=lambda: uuid4().hex)
 
     def open(self) -> Any:
-        """The object; the same one for equal parcels in one process."""
-        return _open(self.content)
+        """The object, made anew."""
+        return cloudpickle.loads(self.content.data)
 
-
-@lru_cache(maxsize=8)
-def _open(content: bytes) -> Any:
-    return cloudpickle.loads(content)
+    def open_once(self) -> Any:
+        """The object, the same one in one process. The bytes are let go of, so that joblib can put them away."""
+        with _LOCK:
+            if self.label not in _OPENED:
+                while len(_OPENED) >= _MOST_OPENED:
+                    del _OPENED[next(iter(_OPENED))]
+                _OPENED[self.label] = self.open()
+            return _OPENED[self.label]
 
 
 def pack(value: Any, parts: list[Any], name: str, *, is_far: bool = False) -> Parcel:
@@ -54,7 +73,7 @@ def pack_each(values: Iterable[Any], parts: list[Any], name: str, *, is_far: boo
     modules = {module.__name__: module for part in parts for module in _modules(part)}.values()
     unknown = [module for module in modules if not (is_library(module) if is_far else _is_importable(module))]
     for value in values:
-        yield Parcel(_pickled(value, unknown, name))
+        yield Parcel(np.frombuffer(_pickled(value, unknown, name), np.uint8))
 
 
 def _pickled(value: Any, by_value: list[ModuleType], name: str) -> bytes:

@@ -124,7 +124,7 @@ def _in_processes(
 
 def _on_cluster(plan: Plan, tasks: Sequence[Task], backend: Any, limit: float | None) -> Iterator[tuple[int, Any]]:
     name, owners = plan.sampler.name, [*_owners(plan), *(each for task in tasks for each in task.owners)]
-    parcel = pack((plan, tasks, drawn_by()), owners, name, is_far=True)
+    parcel = pack((plan.only_to_draw(), tasks, drawn_by()), owners, name, is_far=True)
     words = [task.words for task in tasks]
     for result in results_of_cluster(backend, _in_cluster, parcel, words, name, limit, is_replayable=plan.repeats("x")):
         yield result.open()
@@ -139,7 +139,10 @@ def _owners(plan: Plan) -> list[Any]:
 
 
 def _packed(plan: Plan) -> Parcel:
-    return pack(plan, _owners(plan), plan.sampler.name)
+    """What a worker draws with, the same for all batches of an audit: a worker opens it once."""
+    if plan.seed not in plan.parcels:
+        plan.parcels[plan.seed] = pack(plan.only_to_draw(), _owners(plan), plan.sampler.name)
+    return plan.parcels[plan.seed]
 
 
 def _for_processes(plan: Plan) -> Parcel | None:
@@ -167,7 +170,7 @@ def _done(plan: Plan, number: int, task: Task) -> tuple[int, Any]:
 def _in_cluster(parcel: Parcel, number: int, queue: str | None) -> Parcel:
     """The work of one task in a worker that has the parcel of all."""
     try:
-        plan, tasks, wanted = parcel.open()
+        plan, tasks, wanted = parcel.open_once()
     except Exception as error:  # a module that is not there, or another version of one
         raise MechanismError(
             f"a worker of the cluster cannot open what it was sent ({type(error).__name__}: {error}); install the same "
@@ -185,7 +188,7 @@ def _in_cluster(parcel: Parcel, number: int, queue: str | None) -> Parcel:
 def _in_process(parcel: Parcel, part: Parcel) -> Parcel:
     if multiprocessing.parent_process() is not None and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits for this one
-    return _in_worker(parcel.open(), *part.open())
+    return _in_worker(parcel.open_once(), *part.open())
 
 
 def _in_worker(plan: Plan, number: int, task: Task) -> Parcel:

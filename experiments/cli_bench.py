@@ -87,7 +87,7 @@ def bench_inference(
     table: Annotated[
         list[str] | None,
         typer.Option(
-            help="false-alarms, sizes, tightness, refutation, coverage, timing, dependence or checks; all by default.",
+            help="false-alarms, sizes, tightness, refutation, coverage, timing, dependence, checks, power; or all.",
             show_default=False,
         ),
     ] = None,

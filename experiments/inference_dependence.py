@@ -135,7 +135,7 @@ def _cells(
         case = _BY_NAME[name]
         if case.is_correct:
             targets.append(Target(what="findings", value=float(findings), sense="<=", limit=0.0))
-        elif runs >= case.found_from and not sequential:
+        elif runs >= case.found_from:
             targets.append(Target(what="share found", value=findings / len(found), sense=">=", limit=_LEAST_FOUND))
     cells: dict[str, Value] = {
         "subject": name,

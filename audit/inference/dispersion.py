@@ -1,6 +1,7 @@
 """Hits that vary between blocks more, or less, than hits of independent runs; pairs of equal outputs within blocks.
 
-The laws of both are those of runs in random order, given what all blocks hold together; the bounds are valid for any counts.
+The laws of both are those of runs in random order, given what all blocks hold together; the bounds are valid for any
+counts.
 
 Proof: docs/proofs/dependence.md
 """

@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from dpaudit import AddRemove, PureDP, check
-from dpaudit.audit.datasets import difference, rows_of, shorten, summarise
+from dpaudit.audit.datasets import difference, shorten, summarise
 from dpaudit.audit.errors import AdjacencyError, DatasetError
+from dpaudit.audit.rows import rows_of
 
 SECRET = 8675309
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import enum
 import os
+import pickle
 import threading
+import weakref
 
 import pytest
 
 from dpaudit import PureDP, check
+from dpaudit.audit import workers
 from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.shipping import pack
 
@@ -64,6 +67,23 @@ def test_a_worker_that_dies_is_an_error():
         check(deadly, 0, 1, claim=PureDP(1.0), runs=4_000, jobs=2)
 
 
-def test_equal_parcels_open_to_one_object():
-    parcels = [pack({"a": [1, 2]}, [], "m") for _ in range(2)]
-    assert parcels[0].open() is parcels[1].open()
+def test_a_worker_opens_a_parcel_once_and_lets_go_of_its_bytes():
+    one, other = (pack({"a": [1, 2]}, [], "m") for _ in range(2))
+    sent = pickle.loads(pickle.dumps(one))
+    assert sent.open_once() is one.open_once()
+    assert one.open_once() is not other.open_once()
+    assert one.open() == other.open()
+    assert one.open() is not one.open()
+    bytes_held = weakref.ref(sent.content)
+    del sent
+    assert bytes_held() is None
+
+
+def test_datasets_are_packed_once_for_all_batches(monkeypatch):
+    """Both phases, and the batches of a sequential audit."""
+    packed = []
+    monkeypatch.setattr(workers, "pack", lambda *args, **more: packed.append(1) or pack(*args, **more))
+    data = list(range(1_000))
+    settings = {"claim": PureDP(1.0), "runs": 4_000, "jobs": 2, "seed": 1, "bits": False}
+    check(lambda rows, rng: rows[0] + rng.laplace(), data, [1, *data[1:]], **settings)
+    assert len(packed) == 1

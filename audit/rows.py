@@ -1,0 +1,214 @@
+"""Datasets as multisets of rows, and how many rows each of two datasets has that the other has not.
+
+Neighbours have most of their rows in common, and in the same order: those at either end are left out by comparing whole
+columns. What remains is counted, arrays and frames by one key of bytes for each row, anything else row by row.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import DatasetError
+
+_BY_BYTES = "biufmMSU"  # kinds of arrays whose elements are equal if their bytes are, but for zeros and NaN
+_PLAIN = frozenset({int, bool, str, bytes, type(None)})  # equal to themselves, and hashable
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+def is_frame(dataset: Any) -> bool:
+    """Whether the dataset is a pandas (or alike) data frame, without importing pandas."""
+    return hasattr(dataset, "columns") and hasattr(dataset, "itertuples")
+
+
+def rows_of(dataset: Any) -> Counter[Any]:
+    """The dataset as a multiset of hashable rows.
+
+    Raises
+    ------
+    DatasetError
+        For a dataset that is not a collection of rows, such as a scalar.
+    """
+    if isinstance(dataset, Counter):
+        return Counter({_row_key(row): count for row, count in dataset.items()})
+    return Counter(map(_row_key, _listed(dataset)))
+
+
+def rows_apart(x: Any, y: Any) -> tuple[int, int]:
+    """How many rows are only in x, and how many only in y, as multisets.
+
+    Raises
+    ------
+    DatasetError
+        As of `rows_of`; rows that are one and the same object in both are not looked into.
+
+    Examples
+    --------
+    >>> rows_apart([1, 2, 2], [2, 3])
+    (2, 1)
+    """
+    x, y = without_common_ends(as_rows(x), as_rows(y))
+    keys = _keys_of_bytes(x, y)
+    a, b = (Counter(each) for each in keys) if keys is not None else (rows_of(x), rows_of(y))
+    return (a - b).total(), (b - a).total()
+
+
+def as_rows(dataset: Any) -> Any:
+    """The dataset, with what numpy can read as an array.
+
+    Raises
+    ------
+    DatasetError
+        As of `rows_of`.
+    """
+    if hasattr(dataset, "__array__") and not is_frame(dataset):
+        dataset = np.asarray(dataset)
+    is_array = isinstance(dataset, np.ndarray) and dataset.ndim >= 1
+    is_collection = isinstance(dataset, (Sequence, set, frozenset, Counter)) and not isinstance(dataset, (str, bytes))
+    if not (is_array or is_collection or is_frame(dataset)):
+        raise DatasetError(
+            f"a dataset of type {type(dataset).__name__} has no rows to compare; use a list, an array or a data frame, "
+            "or an adjacency of values such as Within or Local (of graphs, EdgeNeighbours or NodeNeighbours).",
+            type=type(dataset).__name__,
+        )
+    return dataset
+
+
+def without_common_ends(x: Any, y: Any) -> tuple[Any, Any]:
+    """Both sets of rows without those at the head and at the tail that are the same in both."""
+    head, tail = _common_ends(x, y)
+    return _between(x, head, tail), _between(y, head, tail)
+
+
+def symmetric_difference(a: Counter[Any], b: Counter[Any]) -> Counter[Any]:
+    """What is in one of two multisets and not in the other."""
+    return (a - b) + (b - a)
+
+
+def _listed(dataset: Any) -> Iterable[Any]:
+    rows = as_rows(dataset)
+    if isinstance(rows, np.ndarray):
+        return list(rows.tolist())
+    return rows.itertuples(index=False, name=None) if is_frame(rows) else rows
+
+
+def _row_key(row: Any) -> Any:
+    if isinstance(row, np.ndarray):
+        row = row.tolist()
+    elif isinstance(row, np.generic):
+        row = row.item()
+    if isinstance(row, (list, tuple)):
+        return tuple(_row_key(part) for part in row)
+    if isinstance(row, dict):
+        return frozenset((key, _row_key(value)) for key, value in row.items())
+    if isinstance(row, (set, frozenset)):
+        return frozenset(_row_key(part) for part in row)
+    if isinstance(row, float) and row != row:
+        return "NaN", "row"
+    try:
+        hash(row)
+    except TypeError:
+        raise DatasetError(
+            f"a row of type {type(row).__name__} cannot be compared by value; use tuples, dicts, sets or scalars.",
+            type=type(row).__name__,
+        ) from None
+    return row
+
+
+def _common_ends(x: Any, y: Any) -> tuple[int, int]:
+    """Rows at the head, and after those at the tail, that are the same in both."""
+    columns_x, columns_y = _columns(x), _columns(y)
+    if columns_x is None or columns_y is None or len(columns_x) != len(columns_y):
+        return 0, 0
+    n = min(len(x), len(y))
+    head = min((_length_of_head(a[:n], b[:n]) for a, b in zip(columns_x, columns_y, strict=True)), default=0)
+    rest = n - head
+    tails = (_length_of_head(a[::-1][:rest], b[::-1][:rest]) for a, b in zip(columns_x, columns_y, strict=True))
+    return head, min(tails, default=0)
+
+
+def _columns(rows: Any) -> list[Any] | None:
+    """Sequences of the same length as the dataset that say all of it; None of what has no order."""
+    if isinstance(rows, np.ndarray):
+        return [_flat(rows)]
+    if is_frame(rows):
+        # Each column by itself: together they would be of one type.
+        return [np.asarray(rows.iloc[:, i]) for i in range(len(rows.columns))] if hasattr(rows, "iloc") else None
+    return [rows] if isinstance(rows, (list, tuple)) else None
+
+
+def _flat(array: Array) -> Array:
+    return array.reshape(len(array), math.prod(array.shape[1:]))
+
+
+def _length_of_head(a: Any, b: Any) -> int:
+    """How many first elements are certainly equal."""
+    if len(a) == 0:
+        return 0
+    if isinstance(a, np.ndarray) and a.dtype != object:
+        if not isinstance(b, np.ndarray) or a.dtype != b.dtype or a.shape[1:] != b.shape[1:]:
+            return 0
+        if a.dtype.kind not in _BY_BYTES:
+            return 0
+        same = (a == b) | ((a != a) & (b != b))
+        same = same.all(axis=tuple(range(1, same.ndim)))
+    else:
+        same = np.fromiter(map(operator.is_, a, b), np.bool_, len(a))
+        if not same.all() and set(map(type, a)) | set(map(type, b)) <= _PLAIN:
+            same = np.fromiter(map(operator.eq, a, b), np.bool_, len(a))
+    return len(same) if same.all() else int(np.argmin(same))
+
+
+def _between(rows: Any, head: int, tail: int) -> Any:
+    if head == tail == 0:
+        return rows
+    return (rows.iloc if is_frame(rows) else rows)[head : len(rows) - tail]
+
+
+def _keys_of_bytes(x: Any, y: Any) -> tuple[list[bytes], list[bytes]] | None:
+    """Keys that are equal where rows are, of arrays and of frames; None of other datasets."""
+    if is_frame(x) and is_frame(y) and len(x.columns) == len(y.columns) > 0:
+        a, b = _columns(x), _columns(y)
+        if a is None or b is None:
+            return None
+        coded = [_coded(*pair) for pair in zip(a, b, strict=True)]
+        return _bytes(np.column_stack([pair[0] for pair in coded])), _bytes(
+            np.column_stack([pair[1] for pair in coded])
+        )
+    if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray)):
+        return None
+    if x.dtype != y.dtype or x.dtype.kind not in _BY_BYTES or x.shape[1:] != y.shape[1:] or 0 in x.shape[1:]:
+        return None
+    return _bytes(_canonical(_flat(x))), _bytes(_canonical(_flat(y)))
+
+
+def _canonical(values: Array) -> Array:
+    """Floats with one NaN, and zero without a sign."""
+    return np.where(values != values, math.nan, values + 0.0) if values.dtype.kind == "f" else values
+
+
+def _bytes(matrix: Array) -> list[bytes]:
+    matrix = np.ascontiguousarray(matrix)
+    whole = matrix.view(np.dtype((np.void, matrix.dtype.itemsize * matrix.shape[1])))
+    return list(whole.ravel().tolist())
+
+
+def _coded(a: Array, b: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """A number for each value of a column of x and of y, equal for equal values."""
+    if a.dtype == b.dtype and a.dtype.kind in "iumM" and a.dtype.itemsize == 8:
+        return a.view(np.int64), b.view(np.int64)
+    if a.dtype == b.dtype == np.float64:
+        return _canonical(a).view(np.int64), _canonical(b).view(np.int64)
+    codes: dict[Any, int] = {}
+    coded = []
+    for values in (a.tolist(), b.tolist()):
+        keys = values if set(map(type, values)) <= _PLAIN else map(_row_key, values)
+        coded.append(np.fromiter((codes.setdefault(key, len(codes)) for key in keys), np.int64, len(values)))
+    return coded[0], coded[1]
