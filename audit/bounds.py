@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from .arithmetic import with_own_arithmetic
 from .claims import ApproxDP, PureDP
 from .errors import OptionError
 from .inference.counts import Counts, check_alpha
@@ -18,6 +19,7 @@ from .inference.joint import strength_lower
 Method = Literal["joint", "clopper-pearson", "score", "log-ratio"]
 
 
+@with_own_arithmetic
 def epsilon_lower(
     hits_x: int,
     runs_x: int,

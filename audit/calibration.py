@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from .arithmetic import with_own_arithmetic
 from .errors import DatasetError, MechanismError, OptionError
 from .goodness_of_fit import (
     LEAST_SIMULATED,
@@ -48,6 +49,7 @@ _SHARES = {"scale": 0.40, "bias": 0.20, "distance": 0.15, "tails": 0.24, "suppor
 _CHI_SQUARE = 0.25  # of the share of the tails, where the claim is one law of whole numbers
 
 
+@with_own_arithmetic
 def check_noise(
     mechanism: Any,
     dataset: Any,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .adjacency import Adjacency
+from .arithmetic import with_own_arithmetic
 from .bits import Bits
 from .claims import Claim
 from .conclusion import Settings
@@ -48,6 +49,7 @@ _STATE = "the mechanism keeps state from run to run, so one process drew all run
 _RUNS = 1_000_000  # where none are asked for
 
 
+@with_own_arithmetic
 def check(
     mechanism: Any,
     x: Any,

@@ -74,7 +74,7 @@ def conclude(
         bits=settings.bits,
         low_bits=look_at_bits(pilot.x, pilot.y, settings.claim, choice) if settings.bits == "warn" else None,
         findings=findings,
-        notes=pilot_notes(pilot.x, pilot.y),
+        notes=(*pilot_notes(pilot.x, pilot.y), *pilot.notes),
         sketch=sketch(pilot.x, pilot.y),
         versions=versions(),
     )

@@ -16,6 +16,7 @@ from .findings import FALSE_ALARM, HealthCheck
 from .health import examine
 from .inference.counts import Counts
 from .measure import as_cell_counts
+from .output_bytes import note_of_cut
 from .outputs import merge
 from .pilot import pilot_notes, run_pilot
 from .provenance import versions
@@ -121,7 +122,7 @@ def check_sequentially(
         seed=settings.seed,
         is_replayable=course.is_replayable,
         findings=findings,
-        notes=pilot_notes(x, y, runs="runs"),
+        notes=(*pilot_notes(x, y, runs="runs"), *note_of_cut(plan.most_kept, done.runs, plan.output_bytes)),
         sketch=sketch(x, y),
         versions=versions(),
         bits=settings.bits,

@@ -17,6 +17,7 @@ from typing import Any, overload
 
 from scipy.special import ndtri
 
+from .arithmetic import with_own_arithmetic
 from .batches import late_batches
 from .bits import Bits
 from .cells import OutcomeCells, learn_cells
@@ -36,6 +37,7 @@ from .input_health import take_snapshot
 from .measure import as_cell_counts
 from .mechanism import as_sampler
 from .options import check_cells, check_jobs, check_runs, check_seed
+from .output_bytes import note_of_cut
 from .outputs import merge
 from .pilot import draw_checked, pilot_notes, pilot_runs
 from .provenance import versions as library_versions
@@ -58,6 +60,7 @@ __all__ = [
 ]
 
 
+@with_own_arithmetic
 def check_same_distribution(
     old: Any,
     new: Any,
@@ -162,6 +165,7 @@ def _common_resolution(runs: int, alpha: float, power: float) -> float:
     return max(found, (_CAUTION + float(ndtri(power))) * math.sqrt(0.5 / held) / 0.5)
 
 
+@with_own_arithmetic
 def check_equivalence(
     old: Any,
     new: Any,
@@ -216,7 +220,8 @@ def check_equivalence(
     versions = TwoVersions.of(old, new, dataset, seed)
     sampler = as_sampler(versions.mechanism, name or versions.name)
     plan = plan_blocks(sampler, "old", "new", seed, jobs, runs=runs)
-    size = pilot_runs(runs)
+    wanted = pilot_runs(runs)
+    size = plan.may_keep(wanted)
     blocks_x, blocks_y = draw_checked(plan.for_pilot(size), size)
     x, y = merge(blocks_x, blocks_y)
     if progress is not None:
@@ -255,7 +260,7 @@ def check_equivalence(
         pilot_runs=size,
         seed=seed,
         findings=examine((blocks_x, blocks_y), (main_x, main_y), ignored),
-        notes=pilot_notes(x, y),
+        notes=(*pilot_notes(x, y), *note_of_cut(size, wanted, plan.output_bytes)),
         versions=library_versions(),
         environment={"seconds": round(time.perf_counter() - started, 3)},
     )

@@ -20,7 +20,7 @@ from .columns import Columns, Coordinates, learn_leaves
 from .events import Event, Intervals, Outcomes, Scored
 from .learners import MOST_LEARNED, additive_scores, forest
 from .number_cells import CELL_RUNS_LEAST, CELLS, Cells, count_cells, distinct, merged, quantile_cells, ratio_by_cell
-from .outputs import Outputs, as_vectors, tally, vector_width
+from .outputs import Outputs, as_vectors, row_keys, tally, vector_width
 from .scores import Column, Number, Score, Weighted
 
 Array = npt.NDArray[np.float64]
@@ -31,6 +31,7 @@ Effort = Literal["quick", "sums", "trees"]
 _CELLS = 128  # quantile cells of the likelihood-ratio histogram, fewer where the pilot is small
 _CELL_RUNS = 100  # pilot runs a cell should hold
 _MOST_COORDINATES = 64  # that are looked at by themselves
+_MOST_COLUMNS = 20_000  # beyond which only weighted sums are learned: anything else takes .2 ms for each
 _FITTED_COORDINATES = 8  # in longer vectors no curve is fitted to single ones
 _SLOPED_CELLS = 64  # of the curve of a learned score
 _TREES_MARGIN = 0.02  # trees cost twenty times what an additive score does, so they have to be better
@@ -82,7 +83,11 @@ def event_families(
         for place in range(min(width, _MOST_COORDINATES)):
             alone = Weighted(tuple(float(place == other) for other in range(width)))
             yield from score_families(alone, vectors, fit=width <= _FITTED_COORDINATES and effort != "quick")
-        if width > 1 and not _are_few(learn_x, learn_y):
+        if width > _MOST_COLUMNS:
+            for weights in _directions(vectors[0], vectors[1]):
+                linear = Weighted(weights)
+                yield from _of_learned(linear, linear.values(vectors[2]), linear.values(vectors[3]))
+        elif width > 1 and not _are_few(learn_x, learn_y):
             both = Coordinates(width), Coordinates(width, differences=True)
             for columns, own in zip(both, (effort, "sums" if effort == "trees" else effort), strict=True):
                 yield from _learned_families(columns, [columns.read(part) for part in vectors], own)
@@ -334,9 +339,25 @@ def fisher_direction(x: Outputs, y: Outputs) -> tuple[float, ...] | None:
     return None
 
 
+def _directions(x: Outputs, y: Outputs) -> Iterator[tuple[float, ...]]:
+    """Weights for the sum of very many coordinates: all alike, and each by how far apart its means lie."""
+    yield (1.0,) * x.shape[1]
+    with np.errstate(all="ignore"):  # where a coordinate is infinite or never varies
+        apart = (x.mean(axis=0) - y.mean(axis=0)) / (x.var(axis=0) + y.var(axis=0))
+    apart = np.where(np.isfinite(apart), apart, 0.0)
+    largest = float(np.abs(apart).max())
+    if largest > 0.0:
+        yield tuple((apart / largest).tolist())
+
+
 def _is_continuous(outputs: Outputs) -> bool:
-    """Whether nearly every one of the first outputs is new."""
-    return outputs.dtype.kind == "f" and len(np.unique(outputs[:2000], axis=0)) > 1000
+    """Whether nearly every one of the first outputs is new: in a long vector also where there are few outputs."""
+    if outputs.dtype.kind != "f":
+        return False
+    first = outputs[:2000]
+    if outputs.ndim == 1:
+        return len(np.unique(first)) > 1000
+    return len(np.unique(row_keys(first))) > (1000 if outputs.shape[1] <= _MOST_COORDINATES else len(first) // 2)
 
 
 def _atom_families(parts: Sequence[Outputs], pooled: Array) -> Iterator[Family[Any]]:

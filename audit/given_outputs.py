@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .arithmetic import with_own_arithmetic
 from .bits import Bits
 from .claims import Claim
 from .conclusion import Settings, conclude
@@ -37,6 +38,7 @@ from .provenance import ELSEWHERE
 from .verdicts import AuditResult, Pair
 
 
+@with_own_arithmetic
 def check_outputs(
     xs: Any,
     ys: Any,

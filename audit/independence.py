@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from .arithmetic import with_own_arithmetic
 from .calibration import as_matrix, draw_runs
 from .inference.counts import check_alpha
 from .mechanism import Sampler, as_sampler
@@ -30,6 +31,7 @@ _LARGEST_TAIL = 0.008  # the normal tail from 2.4 standard deviations on, where 
 _TIES = 1  # spawn key of the generator that breaks ties, apart from those of the blocks, which have three numbers
 
 
+@with_own_arithmetic
 def check_independence(
     mechanism: Any,
     dataset: Any,

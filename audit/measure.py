@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .arithmetic import with_own_arithmetic
 from .cell_counts import CellCounts
 from .cells import Partition, learn_cells
 from .errors import OptionError
@@ -16,6 +17,7 @@ from .pilot import draw_checked, pilot_runs
 from .sampling import BlockCounts, count_hits, plan_blocks, shapes_of
 
 
+@with_own_arithmetic
 def count_cells(
     mechanism: Any,
     x: Any,
@@ -59,7 +61,7 @@ def count_cells(
         raise OptionError("cells=0 counts nothing; use 2 or more.", cells=cells)
     sampler = as_sampler(mechanism, None)
     plan = plan_blocks(sampler, x, y, check_seed(seed), jobs, runs=check_runs(runs))
-    size = pilot_runs(runs)
+    size = plan.may_keep(pilot_runs(runs))
     blocks_x, blocks_y = draw_checked(plan.for_pilot(size), size)
     if progress is not None:
         progress(2 * size)

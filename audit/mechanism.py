@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from .arithmetic import Answers, under, users_answers
 from .errors import AuditError, MechanismError
 from .outputs import Outputs, Raised, as_outputs
 
@@ -42,12 +43,15 @@ class Sampler:
         For messages and results.
     check_pair : callable, optional
         The mechanism's own ``check_pair(x, y, distance)``, which raises where its claim is not about such a pair.
+    answers : tuple
+        What numpy answers to division by zero and the like while the mechanism runs: as where the audit was asked for.
     """
 
     call: _Call
     is_block: bool
     name: str
     check_pair: Callable[[Any, Any, float], Any] | None = None
+    answers: Answers = field(default_factory=users_answers, compare=False)
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -63,9 +67,12 @@ class Sampler:
             For a block sampler that raises, or outputs of the wrong number or an unsupported type.
         """
         if not self.is_block:
-            return as_outputs([self._run(dataset, rng) for _ in range(size)], size, self.name)
+            with under(self.answers):
+                drawn = [self._run(dataset, rng) for _ in range(size)]
+            return as_outputs(drawn, size, self.name)
         try:
-            raw = self.call(dataset, size, rng)
+            with under(self.answers):
+                raw = self.call(dataset, size, rng)
         except AuditError:  # a mechanism of this library's that refuses the dataset says so itself
             raise
         except (Exception, SystemExit) as error:

@@ -6,13 +6,15 @@ Proof: docs/proofs/choices.md
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .arithmetic import under
 from .claims import Claim
 from .distinguishers import Choice, choose_event
 from .errors import MechanismError
+from .output_bytes import note_of_cut
 from .outputs import Outputs, Raised, merge, outcome_key, outcome_list
 from .sampling import Plan, check_shape, draw_pilot
 
@@ -36,6 +38,8 @@ class Pilot:
         The outputs block by block, as they were drawn.
     x, y : ndarray
         All of them, of one kind: numbers if all are, else objects.
+    notes : tuple of str
+        That the pilot was cut, where outputs are large.
     """
 
     choice: Choice
@@ -43,6 +47,7 @@ class Pilot:
     blocks_y: list[Outputs]
     x: Outputs
     y: Outputs
+    notes: tuple[str, ...] = ()
 
     @property
     def runs(self) -> int:
@@ -57,14 +62,15 @@ def run_pilot(plan: Plan, claim: Claim, runs: int, alpha: float, *, bits: bool =
     MechanismError
         If every pilot run raises, or blocks of one side differ in shape.
     """
-    size = pilot_runs(runs)
+    wanted = pilot_runs(runs)
+    size = plan.may_keep(wanted)
     blocks_x, blocks_y = draw_pilot(plan.for_pilot(size), size)
     pilot = _pilot(plan, blocks_x, blocks_y, claim, runs, alpha, deep=False, bits=bits)
-    deeper = _deep_pilot_runs(pilot.choice, runs, _width(pilot.x))
+    deeper = plan.may_keep(_deep_pilot_runs(pilot.choice, runs, _width(pilot.x)))
     if deeper > size:
         more_x, more_y = draw_pilot(plan.for_pilot(deeper), deeper - size, first_block=len(blocks_x))
         pilot = _pilot(plan, blocks_x + more_x, blocks_y + more_y, claim, runs, alpha, deep=True, bits=bits)
-    return pilot
+    return replace(pilot, notes=note_of_cut(size, wanted, plan.output_bytes))
 
 
 def draw_checked(plan: Plan, runs: int) -> tuple[list[Outputs], list[Outputs]]:
@@ -88,7 +94,8 @@ def refuse_if_all_raised(plan: Plan, x: Outputs, y: Outputs) -> None:
     reason: Exception | None = None
     try:
         size = (1,) if plan.sampler.is_block else ()
-        plan.sampler.call(plan.x, *size, plan.generator("pilot", "x", 0))
+        with under(plan.sampler.answers):
+            plan.sampler.call(plan.x, *size, plan.generator("pilot", "x", 0))
     except Exception as error:
         reason = error
     kind = str(x[0].exception) if reason is None else type(reason).__qualname__  # caught by an adapter, it has no words

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .arithmetic import with_own_arithmetic
 from .errors import OptionError, RecordError
 from .events import Event
 from .inference.counts import Counts
@@ -98,6 +99,7 @@ class Accepted:
         return f"accepted{limit} until {self.until}: {self.reason}"
 
 
+@with_own_arithmetic
 def recount(
     mechanism: Any,
     x: Any,
@@ -141,7 +143,7 @@ def recount(
         raise OptionError(f"stream={stream!r} names no stream; use a text, such as 'before'.", stream=stream)
     seed = check_seed(seed)
     plan = plan_blocks(sampler, x, y, _own_seed(seed, stream), jobs, runs=runs)
-    looked_at = min(runs, _LOOKED_AT)
+    looked_at = plan.may_keep(min(runs, _LOOKED_AT))
     blocks_x, blocks_y = draw_checked(plan.for_pilot(looked_at), looked_at)
     forms = [_forms(side) for side in merge(blocks_x, blocks_y)]
     seen = tuple((form, forms[0][form], forms[1][form]) for form in sorted(forms[0] | forms[1]))

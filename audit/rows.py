@@ -56,8 +56,10 @@ def rows_apart(x: Any, y: Any) -> tuple[int, int]:
     """
     x, y = without_common_ends(as_rows(x), as_rows(y))
     keys = _keys_of_bytes(x, y)
-    a, b = (Counter(each) for each in keys) if keys is not None else (rows_of(x), rows_of(y))
-    return (a - b).total(), (b - a).total()
+    more, others = (Counter(keys[0]), keys[1]) if keys is not None else (rows_of(x), rows_of(y))
+    more.subtract(others)
+    only_x = sum(count for count in more.values() if count > 0)
+    return only_x, only_x - more.total()
 
 
 def as_rows(dataset: Any) -> Any:

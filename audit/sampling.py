@@ -8,6 +8,7 @@ backend. Many blocks show randomness that runs of one call share, and keep its e
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Protocol
@@ -21,6 +22,7 @@ from .identity import identity_of_mechanism
 from .inference.sequential import NO_PAIRS, JointCounts
 from .marks import BLOCK_MARKS
 from .mechanism import Sampler, as_sampler
+from .output_bytes import BLOCK, bytes_of_one, most_kept, refuse_too_much
 from .outputs import Outputs, are_equal, tally
 from .shipping import Parcel
 from .stretches import MARKS
@@ -100,6 +102,10 @@ class Plan:
         same noise again. One process then draws all runs.
     most : int
         Runs that a block may have at most, by the shape of the outputs; a task of a block sampler has about as many.
+    most_kept : int
+        Outputs on each side that may be kept, by the bytes of one.
+    output_bytes : int
+        Of the first output.
     parcels : dict
         What worker processes were sent, by the seed: the same one for every batch.
     """
@@ -114,6 +120,8 @@ class Plan:
     memory: Memory | None = None
     is_stateful: bool = False
     most: int = 1
+    most_kept: int = sys.maxsize
+    output_bytes: int = 1
     parcels: dict[int, Parcel] = field(default_factory=dict, compare=False, repr=False)
 
     def only_to_draw(self) -> Plan:
@@ -133,6 +141,10 @@ class Plan:
     def in_blocks(self, size: int) -> Plan:
         """The same plan in blocks of this size, or as large as they may be."""
         return replace(self, block=min(size, self.most))
+
+    def may_keep(self, runs: int) -> int:
+        """How many of so many outputs on each side are kept."""
+        return min(runs, self.most_kept)
 
     @property
     def blocks_of_task(self) -> int:
@@ -235,8 +247,13 @@ def plan_blocks(
     if before is not None:
         is_stateful = before != identity_of_mechanism(sampler.function)
     width = max(first.shape[1], 1) if first.ndim == 2 else 1
+    size = bytes_of_one(first)
+    kept = most_kept(size, sampler.name)
     most = max(256, _BLOCK_NUMBERS // width) if sampler.is_block else _MOST_LOOPED
-    plan = replace(one, block=most, most=most, jobs=jobs, is_stateful=bool(is_stateful))
+    most = max(1, min(most, BLOCK // size))
+    plan = replace(
+        one, block=most, most=most, most_kept=kept, output_bytes=size, jobs=jobs, is_stateful=bool(is_stateful)
+    )
     return plan if runs is None else plan.for_runs(runs)
 
 
@@ -402,7 +419,10 @@ def draw_pilot(plan: Plan, runs: int, *, first_block: int = 0) -> tuple[list[Out
     cut = list(parts(sizes, 2 * len(sizes), plan.blocks_of_task))
     tasks = [DrawBlocks(side, first_block + first, part) for side in SIDES for first, part in cut]
     found: dict[Side, list[Any]] = {side: [None] * len(sizes) for side in SIDES}
+    held = 0
     for task, blocks in _run(plan, tasks):
+        held += sum(len(block) * bytes_of_one(block) for block in blocks)
+        refuse_too_much(held, plan.sampler.name)
         start = task.first - first_block
         found[task.side][start : start + len(blocks)] = blocks
     return found["x"], found["y"]

@@ -23,6 +23,7 @@ Piece = tuple[int, float, float, float]
 
 _ZERO_EXPONENT = 1024  # stands for the lowest bit of 0, which has none: above that of every other double
 _NAMED = 3  # columns that a learned score names
+_ALONG_ROWS = 10_000  # coordinates from which a row is summed at once
 
 
 class Score(ABC):
@@ -61,7 +62,11 @@ class Weighted(Score):
         used = [i for i, w in enumerate(self.weights) if w != 0.0]
         if len(used) == 1 and self.weights[used[0]] == 1.0:
             return np.asarray(vectors[:, used[0]], dtype=np.float64)
-        # Coordinate by coordinate: a matrix product rounds a row in one way or another, by how many rows there are.
+        # A matrix product rounds a row in one way or another, by how many rows there are: not so a sum along a row, nor
+        # one that goes coordinate by coordinate.
+        if len(used) > _ALONG_ROWS:
+            with np.errstate(invalid="ignore", over="ignore"):
+                return np.add.reduce(np.ascontiguousarray(vectors, dtype=np.float64) * np.array(self.weights), axis=1)
         total = np.zeros(len(vectors))
         with np.errstate(invalid="ignore", over="ignore"):
             for place in used:

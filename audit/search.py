@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .adjacency import Adjacency
+from .arithmetic import with_own_arithmetic
 from .check import check
 from .claims import Claim
 from .domains import Domain
@@ -141,6 +142,7 @@ def _count(pairs: int) -> str:
     return f"{pairs:,} pair{'' if pairs == 1 else 's'}"
 
 
+@with_own_arithmetic
 def find_worst_pair(
     mechanism: Any,
     domain: Any,

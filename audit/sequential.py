@@ -159,7 +159,7 @@ def run_sequentially(
     main = (NO_PAIRS, NO_PAIRS)
     looks: list[Look] = []
     done = n_blocks = learned = 0
-    most = _KEPT
+    most = plan.may_keep(_KEPT)
     clock = Clock(until)
     begun: Begun | None = None
     has_checked = is_replayable = False
@@ -180,7 +180,7 @@ def run_sequentially(
         if done < most:
             new_x, new_y = draw_pilot(batch, size, first_block=n_blocks)
             kept_x, kept_y = kept_x + new_x, kept_y + new_y
-            most = _most_kept(kept_x[0])
+            most = plan.may_keep(_most_kept(kept_x[0]))
             is_replayable = is_replayable if number else plan.comes_again("x", kept_x[0])
             check_blocks([kept_x[0], *new_x], [kept_y[0], *new_y], plan.sampler.is_block, plan.sampler.name)
             if done > 0:

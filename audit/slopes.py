@@ -16,6 +16,7 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import logit, logsumexp
 
+from .arithmetic import with_own_arithmetic
 from .calibration import draw_runs
 from .confidence import confidence
 from .errors import DatasetError, MechanismError, OptionError
@@ -33,6 +34,7 @@ METHOD = (
 )
 
 
+@with_own_arithmetic
 def check_slope(
     mechanism: Any,
     dataset: Any,

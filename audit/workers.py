@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import joblib
 import numpy as np
 
+from .arithmetic import with_own_arithmetic
 from .cluster import results_of_cluster, say_begun
 from .errors import MechanismError
 from .provenance import drawn_by
@@ -163,6 +164,7 @@ def _for_processes(plan: Plan) -> Parcel | None:
     return parcel if len(parcel.content) <= _LARGE else None
 
 
+@with_own_arithmetic
 def _done(plan: Plan, number: int, task: Task) -> tuple[int, Any]:
     return number, task(plan)
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 from collections import Counter, deque
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dpaudit import AddRemove, PureDP, check
 from dpaudit.audit.datasets import difference, shorten, summarise
 from dpaudit.audit.errors import AdjacencyError, DatasetError
-from dpaudit.audit.rows import rows_of
+from dpaudit.audit.rows import rows_apart, rows_of
 
 SECRET = 8675309
 
@@ -117,6 +120,54 @@ def test_rows_compare_by_value_whatever_holds_them():
     assert all(rows_of(form) == rows_of(rows) for form in forms)
     assert rows_of([{"a": 1, "b": [2]}]) == rows_of([{"b": [2], "a": 1}])
     assert rows_of([np.float64(1.0), 1]) == Counter({1: 2})
+
+
+VALUES = st.sampled_from([0, 1, -0.0, 0.0, 1.0, 2.5, float("nan"), "a", "b", None, True])
+FORMS = {
+    "list of tuples": list,
+    "list of lists": lambda rows: [list(row) for row in rows],
+    "tuple": tuple,
+    "objects": lambda rows: np.fromiter(rows, dtype=object, count=len(rows)),
+    "frame": lambda rows: pd.DataFrame(rows, columns=["a", "b"]),
+    "typed frame": lambda rows: pd.DataFrame(rows, columns=["a", "b"]).infer_objects(),
+    "array": lambda rows: np.array([[float(a == 1), float(b == 2.5)] for a, b in rows]).reshape(-1, 2),
+    "texts": lambda rows: np.array([[str(a), str(b)] for a, b in rows], dtype="U4").reshape(-1, 2),
+    "times": lambda rows: np.array([a == 1 for a, _ in rows], dtype="M8[s]"),
+    "set": lambda rows: {str(row) for row in rows},
+    "Counter": Counter,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    st.lists(st.tuples(VALUES, VALUES), max_size=6),
+    st.lists(st.tuples(VALUES, VALUES), max_size=3),
+    st.lists(st.tuples(VALUES, VALUES), max_size=3),
+    st.integers(0, 6),
+    st.booleans(),
+)
+def test_rows_apart_are_those_of_the_multisets(form, common, more_x, more_y, at, is_reversed):
+    """With other rows in the middle, at either end, in another order; the same objects and equal ones."""
+    made = FORMS[form]
+    x = made(common[:at] + more_x + common[at:])
+    y = made((common[:at] + more_y + common[at:])[:: -1 if is_reversed else 1])
+    a, b = rows_of(x), rows_of(y)
+    for other, its_rows in ((y, b), (copy.deepcopy(y), b)):
+        assert rows_apart(x, other) == ((a - its_rows).total(), (its_rows - a).total())
+
+
+def test_rows_apart_of_frames_of_other_types_and_columns():
+    whole = pd.DataFrame({"a": [1, 2, 3], "b": ["x", "y", "z"]})
+    assert rows_apart(whole, whole.astype({"a": float})) == (0, 0)
+    assert rows_apart(whole, whole.astype({"b": "category"})) == (0, 0)
+    assert rows_apart(whole, whole[["a"]]) == (3, 3)
+    assert rows_apart(whole, whole.iloc[[2, 1, 0]]) == (0, 0)
+    assert rows_apart(whole, whole.iloc[[0, 0, 1]]) == (1, 1)
+    assert rows_apart(pd.DataFrame(index=range(3)), pd.DataFrame(index=range(2))) == (1, 0)
+    assert rows_apart(np.zeros((3, 0)), np.zeros((2, 0))) == (1, 0)
+    assert rows_apart(np.zeros((3, 2, 2)), np.zeros((2, 2, 2))) == (1, 0)
+    assert rows_apart(np.array([1, 2]), [2.0, 1.0, 1.0]) == (0, 1)
 
 
 @pytest.mark.parametrize("dataset", [3, 2.5, "text", b"bytes", {"a": 1}, None, np.array(3.0), object()])

@@ -1,0 +1,44 @@
+"""Numpy's answer to division by zero, overflow and the like: this library's own, and the user's for the mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import wraps
+from typing import Literal, ParamSpec, TypeAlias, TypeVar, cast
+
+import numpy as np
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Answer: TypeAlias = Literal["ignore", "warn", "raise", "call", "print", "log"]
+Answers: TypeAlias = tuple[tuple[str, Answer], ...]
+
+_OWN: dict[str, Answer] = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}  # numpy's defaults
+_USERS: ContextVar[Answers | None] = ContextVar("users", default=None)
+
+
+def with_own_arithmetic(function: Callable[P, R]) -> Callable[P, R]:
+    """The function under numpy's default answers, whatever `numpy.seterr` was told: probabilities may underflow."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        token = _USERS.set(users_answers())
+        try:
+            with np.errstate(**_OWN):
+                return function(*args, **kwargs)
+        finally:
+            _USERS.reset(token)
+
+    return call
+
+
+def users_answers() -> Answers:
+    """What `numpy.seterr` was told by whoever called this library."""
+    known = _USERS.get()
+    return cast(Answers, tuple(np.geterr().items())) if known is None else known
+
+
+def under(answers: Answers) -> np.errstate:
+    """The context in which a mechanism runs."""
+    return np.errstate(**dict(answers))

@@ -1,0 +1,100 @@
+"""Whatever `numpy.seterr` was told: the library computes as always, and the mechanism runs as the user has it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit import AddRemove, PureDP, Rows
+
+SETTINGS = {"runs": 2_000, "seed": 1, "jobs": 1}
+
+
+def noisy(dataset, rng):
+    return dataset + rng.laplace()
+
+
+def block(dataset, size, rng):
+    return dataset + rng.normal(size=size)
+
+
+def vectors(dataset, size, rng):
+    return dataset + rng.laplace(size=(size, 3))
+
+
+def count(rows, rng):
+    return len(rows) + rng.laplace()
+
+
+CLAIMS = [
+    lambda: dpaudit.PureDP(1.0),
+    lambda: dpaudit.ApproxDP(1.0, 1e-6),
+    lambda: dpaudit.GaussianDP(1.0),
+    lambda: dpaudit.RenyiDP(4.0, 1.0),
+    lambda: dpaudit.ZeroConcentratedDP(0.5),
+    lambda: dpaudit.PrivacyProfile([0.0, 1.0, 2.0], [0.4, 0.1, 0.0]),
+    lambda: dpaudit.TradeOffCurve([0.0, 0.2, 1.0], [1.0, 0.4, 0.0]),
+    lambda: dpaudit.ProbabilityPreservation(2.0, 0.3),
+    lambda: dpaudit.NFoldComposition(0.1, 4),
+]
+PROCEDURES = {
+    "outputs": lambda: dpaudit.check_outputs(
+        np.random.default_rng(1).laplace(size=900), np.random.default_rng(2).laplace(1, size=900), claim=PureDP(1.0)
+    ),
+    "cells": lambda: dpaudit.count_cells(noisy, 0, 1, cells=8, **SETTINGS).maximum(),
+    "search": lambda: dpaudit.find_worst_pair(
+        count, Rows(low=0, high=1, most=3), adjacency=AddRemove(), claim=PureDP(1.0), runs=2_000, jobs=1, seed=1
+    ),
+    "versions": lambda: dpaudit.check_same_distribution(noisy, noisy, 0, **SETTINGS),
+    "equivalence": lambda: dpaudit.check_equivalence(noisy, noisy, 0, margin=0.2, **SETTINGS),
+    "bound": lambda: dpaudit.epsilon_lower(900, 1_000, 300, 1_000, alpha=0.05),
+}
+
+
+@pytest.mark.parametrize("number", range(len(CLAIMS)))
+@pytest.mark.parametrize("kind", [{}, {"sequential": True}, {"cells": 8}], ids=["fixed", "sequential", "cells"])
+def test_an_audit_is_the_same(number, kind):
+    plain = dpaudit.check(block, 0.0, 1.0, claim=CLAIMS[number](), **SETTINGS, **kind)
+    with np.errstate(all="raise"):
+        guarded = dpaudit.check(block, 0.0, 1.0, claim=CLAIMS[number](), **SETTINGS, **kind)
+        assert np.geterr()["under"] == "raise"
+        assert f"{guarded}\n{guarded!r}" == f"{plain}\n{plain!r}"
+    assert guarded == plain
+
+
+@pytest.mark.parametrize("name", PROCEDURES)
+def test_procedures_run(name):
+    plain = PROCEDURES[name]()
+    with np.errstate(all="raise"):
+        assert str(PROCEDURES[name]()) == str(plain)
+
+
+def underflows(dataset, rng):
+    return float(np.exp(np.float64(-800.0)) + rng.integers(2))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_the_mechanism_runs_as_the_user_has_it(jobs):
+    """Also in worker processes, to which numpy does not carry it."""
+    settings = {**SETTINGS, "claim": PureDP(1.0), "jobs": jobs}
+    assert not any("FloatingPointError" in note for note in dpaudit.check(underflows, 0, 1, **settings).notes)
+    with np.errstate(under="raise"), pytest.raises(dpaudit.AuditError, match="FloatingPointError: underflow"):
+        dpaudit.check(underflows, 0, 1, **settings)
+
+
+def test_an_audit_within_a_mechanism_keeps_what_the_user_has():
+    seen = []
+
+    def inner(dataset, rng):
+        seen.append(np.geterr()["over"])
+        return dataset + rng.laplace()
+
+    def outer(dataset, rng):
+        if not seen:
+            dpaudit.check(inner, 0, 1, claim=PureDP(1.0), runs=200, jobs=1, bits=False)
+        return dataset + rng.laplace()
+
+    with np.errstate(over="raise"):
+        dpaudit.check(outer, 0, 1, claim=PureDP(1.0), **SETTINGS)
+    assert set(seen) == {"raise"}
