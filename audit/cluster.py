@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import uuid4
@@ -59,6 +60,7 @@ def results_of_cluster(
         After `limit`.
     """
     from distributed import Queue
+    from distributed.comm import CommClosedError
 
     client = backend.client
     begun = None if is_replayable else Queue(f"dpaudit-{uuid4().hex}", client=client)
@@ -84,11 +86,14 @@ def results_of_cluster(
             del futures[future]
             future.release()
             yield result
+    except CommClosedError as error:
+        raise _scheduler_lost(next(iter(futures.values()), "nothing"), name) from error
     finally:
         if client.status == "running":
-            client.cancel([shared, *futures])
-            if begun is not None:
-                begun.close()
+            with suppress(CommClosedError):  # then there is nothing left to cancel
+                client.cancel([shared, *futures])
+                if begun is not None:
+                    begun.close()
 
 
 def _result(wait: _Wait, future: Any, words: str, name: str) -> Parcel:
@@ -103,11 +108,15 @@ def _result(wait: _Wait, future: Any, words: str, name: str) -> Parcel:
             mechanism=name,
         ) from error
     except CancelledError as error:
-        raise MechanismError(
-            f"the cluster's scheduler was lost while it ran {words} of {name}; start it again, and with store= the "
-            "audit goes on where it was.",
-            mechanism=name,
-        ) from error
+        raise _scheduler_lost(words, name) from error
+
+
+def _scheduler_lost(words: str, name: str) -> MechanismError:
+    return MechanismError(
+        f"the cluster's scheduler was lost while it ran {words} of {name}; start it again, and with store= the audit "
+        "goes on where it was.",
+        mechanism=name,
+    )
 
 
 def _same(parcel: Parcel) -> Parcel:

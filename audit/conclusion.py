@@ -11,8 +11,9 @@ from .claims import Claim
 from .findings import Finding
 from .inference.counts import Counts
 from .inference.joint import joint_test
-from .pilot import Pilot, pilot_notes
+from .pilot import Pilot, run_notes
 from .provenance import Provenance, versions
+from .sampling import BlockCounts
 from .sketches import sketch
 from .stated_power import detectable
 from .verdicts import CELL_SHARE, AuditResult, Pair
@@ -41,6 +42,7 @@ def conclude(
     counts: Counts,
     is_replayable: bool,
     findings: tuple[Finding, ...],
+    main: tuple[BlockCounts, BlockCounts],
     cells: CellCounts | None = None,
 ) -> AuditResult:
     """The result of testing the counts of the chosen event."""
@@ -74,7 +76,7 @@ def conclude(
         bits=settings.bits,
         low_bits=look_at_bits(pilot.x, pilot.y, settings.claim, choice) if settings.bits == "warn" else None,
         findings=findings,
-        notes=(*pilot_notes(pilot.x, pilot.y), *pilot.notes),
+        notes=(*run_notes(pilot.x, pilot.y, *main), *pilot.notes),
         sketch=sketch(pilot.x, pilot.y),
         versions=versions(),
     )

@@ -18,7 +18,7 @@ from .inference.counts import Counts
 from .measure import as_cell_counts
 from .output_bytes import note_of_cut
 from .outputs import merge
-from .pilot import pilot_notes, run_pilot
+from .pilot import run_notes, run_pilot
 from .provenance import versions
 from .sampling import Plan, count_hits, shapes_of
 from .sequential import Look, run_sequentially
@@ -60,7 +60,7 @@ def check_fixed(
     cells = None
     if partition is not None:
         cells = as_cell_counts(partition, main_x, main_y, CELL_SHARE * settings.alpha, asked=n_cells)
-    result = conclude(settings, runs, pilot, counts, is_replayable, findings, cells)
+    result = conclude(settings, runs, pilot, counts, is_replayable, findings, (main_x, main_y), cells)
     result = with_event_findings(result, pilot.x, pilot.y, ignored, choice=pilot.choice)
     finished = time.perf_counter()
     result.environment.update(
@@ -122,7 +122,10 @@ def check_sequentially(
         seed=settings.seed,
         is_replayable=course.is_replayable,
         findings=findings,
-        notes=(*pilot_notes(x, y, runs="runs"), *note_of_cut(plan.most_kept, done.runs, plan.output_bytes)),
+        notes=(
+            *run_notes(x, y, course.main_x, course.main_y, runs="runs"),
+            *note_of_cut(plan.most_kept, done.runs, plan.output_bytes),
+        ),
         sketch=sketch(x, y),
         versions=versions(),
         bits=settings.bits,

@@ -39,7 +39,7 @@ from .mechanism import as_sampler
 from .options import check_cells, check_jobs, check_runs, check_seed
 from .output_bytes import note_of_cut
 from .outputs import merge
-from .pilot import draw_checked, pilot_notes, pilot_runs
+from .pilot import draw_checked, pilot_runs, run_notes
 from .provenance import versions as library_versions
 from .rounding import rounded_down
 from .sampling import count_hits, plan_blocks, shapes_of
@@ -260,7 +260,7 @@ def check_equivalence(
         pilot_runs=size,
         seed=seed,
         findings=examine((blocks_x, blocks_y), (main_x, main_y), ignored),
-        notes=(*pilot_notes(x, y), *note_of_cut(size, wanted, plan.output_bytes)),
+        notes=(*run_notes(x, y, main_x, main_y), *note_of_cut(size, wanted, plan.output_bytes)),
         versions=library_versions(),
         environment={"seconds": round(time.perf_counter() - started, 3)},
     )

@@ -35,6 +35,7 @@ from .options import (
 from .outputs import Outputs, as_outputs
 from .pilot import split_pilot
 from .provenance import ELSEWHERE
+from .sampling import no_blocks
 from .verdicts import AuditResult, Pair
 
 
@@ -111,7 +112,7 @@ def check_outputs(
         hits_y=pilot.choice.event.count(main_y),
         runs_y=len(main_y),
     )
-    result = conclude(settings, runs, pilot, counts, True, findings)
+    result = conclude(settings, runs, pilot, counts, True, findings, (no_blocks(), no_blocks()))
     result = with_event_findings(result, pilot.x, pilot.y, ignored)
     result = replace(result, ignored=tuple(sorted(one.value for one in ignored)))
     result.environment["seconds"] = round(time.perf_counter() - started, 3)

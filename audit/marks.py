@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .outcome_text import outcome_text
+from .outcome_text import outcome_text, printed
 from .outputs import Outputs, outcome_key, outcome_list
 from .stretches import MARKS, stretch_marks
 
@@ -60,7 +60,7 @@ def digest(value: Any) -> str:
     if isinstance(value, np.ndarray) and value.dtype != object:
         return f"{_hash(f'{value.dtype.str} {value.shape} '.encode() + np.ascontiguousarray(value).tobytes()):016x}"
     with np.printoptions(threshold=2**62, floatmode="unique"):
-        text = repr(value)
+        text = printed(value)
     return "?" if " at 0x" in text else f"{_hash(text.encode('utf-8', 'surrogatepass')):016x}"
 
 

@@ -7,10 +7,13 @@ an exception it raises is an output like any other, because an adversary sees it
 
 from __future__ import annotations
 
+import dis
 import inspect
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from types import FrameType, TracebackType
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -19,6 +22,8 @@ from .errors import AuditError, MechanismError
 from .outputs import Outputs, Raised, as_outputs
 
 _SIZE = "size"
+_ENDING = (SystemExit, KeyboardInterrupt, GeneratorExit)
+_RAISE = dis.opmap["RAISE_VARARGS"]
 _GENERATORS = ("rng", "generator", "random_state", "gen", "prng", "random")
 
 
@@ -75,7 +80,9 @@ class Sampler:
                 raw = self.call(dataset, size, rng)
         except AuditError:  # a mechanism of this library's that refuses the dataset says so itself
             raise
-        except (Exception, SystemExit) as error:
+        except (MemoryError, *_ENDING) as error:
+            self._refuse_end(error)
+        except Exception as error:
             raise MechanismError(
                 f"{self.name} raised {type(error).__name__} while drawing a block of {size} runs: {error}; is the "
                 "dataset of the kind that it takes? A block sampler must not raise (as a function of one run its "
@@ -90,13 +97,39 @@ class Sampler:
             return self.call(dataset, rng)
         except AuditError:  # an adapter's, of a dataset or a library that will not do: no output of the mechanism
             raise
-        except SystemExit as error:
-            raise MechanismError(
-                f"{self.name} called exit({error.code!r}) and would end the audit; raise another exception.",
-                mechanism=self.name,
-            ) from error
+        except (MemoryError, *_ENDING) as error:
+            self._refuse_end(error)
         except Exception as error:
             return Raised(type(error).__qualname__)
+
+    def _refuse_end(self, error: BaseException) -> NoReturn:
+        """Says what a mechanism raised that would end the audit, unless that is not the mechanism's doing."""
+        if isinstance(error, KeyboardInterrupt) and not _is_raised_by_code(error):
+            raise error
+        if isinstance(error, MemoryError):
+            reason = "ran out of memory, which is a fault of the machine and no output; audit it on less data"
+        elif isinstance(error, SystemExit):
+            reason = f"called exit({error.code!r}) and would end the audit; raise another exception"
+        else:
+            reason = f"raised {type(error).__name__} and would end the audit; raise another exception"
+        raise MechanismError(f"{self.name} {reason}.", mechanism=self.name) from error
+
+
+def _is_raised_by_code(error: BaseException) -> bool:
+    """Whether a statement raised it, and neither a key nor a signal that came while another one ran."""
+    handler = getattr(signal.getsignal(signal.SIGINT), "__code__", None)
+    places = [(frame.f_code, last) for frame, last in _places(error.__traceback__)]
+    if not places or isinstance(error.__context__, KeyboardInterrupt) or handler in [code for code, _ in places]:
+        return False
+    code, last = places[-1]
+    return code.co_code[last] == _RAISE
+
+
+def _places(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
+    """Frames with their last instructions, the innermost one last."""
+    while traceback is not None:
+        yield traceback.tb_frame, traceback.tb_lasti
+        traceback = traceback.tb_next
 
 
 def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:

@@ -15,11 +15,36 @@ from typing import Any
 
 import numpy as np
 
+_OWN = __name__.rpartition(".")[0]  # whose events hold outputs
 # Types whose `repr` says all that their equality looks at, and no more.
 _PRINTED = frozenset(
     {str, bytes, bool, int, float, complex, type(None), Decimal, Fraction, range}
     | {datetime.date, datetime.datetime, datetime.time, datetime.timedelta}
 )
+
+
+def printed(value: Any) -> str:
+    """The repr, with the elements of sets in an order that is the same in every process.
+
+    Examples
+    --------
+    >>> printed((1, frozenset("cab")))
+    "(1, {'a', 'b', 'c'})"
+    """
+    if isinstance(value, frozenset):
+        return f"{{{', '.join(sorted(map(printed, value)))}}}"
+    if type(value) is tuple:
+        return f"({', '.join(map(printed, value))}{',' * (len(value) == 1)})"
+    if _is_event(value):
+        shown = (f"{field.name}={printed(getattr(value, field.name))}" for field in fields(value) if field.repr)
+        return f"{type(value).__qualname__}({', '.join(shown)})"
+    return repr(value)
+
+
+def _is_event(value: Any) -> bool:
+    """Whether it is an object of this library's that prints its fields."""
+    generated = hasattr(type(value).__repr__, "__wrapped__")  # by `dataclass`
+    return is_dataclass(value) and generated and type(value).__module__.startswith(_OWN)
 
 
 def outcome_text(output: Any) -> str:

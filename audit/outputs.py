@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import MechanismError
+from .outcome_text import printed
 
 Outputs: TypeAlias = npt.NDArray[Any]
 """The outputs of one block: shape (runs,) numeric or of objects, or (runs, n_coords) numeric."""
@@ -22,6 +23,7 @@ Outputs: TypeAlias = npt.NDArray[Any]
 Array: TypeAlias = npt.NDArray[np.float64]
 
 
+_DEEPEST = 100  # tuples within tuples
 _PLAIN = frozenset({float, int, bool, str, type(None)})  # hashable, and equal by value
 
 
@@ -85,16 +87,20 @@ def as_outputs(raw: Any, size: int, name: str) -> Outputs:
     return _pack(list(raw) if _PLAIN.issuperset(map(type, raw)) else [_plain(output, name) for output in raw])
 
 
-def _plain(output: Any, name: str) -> Any:
+def _plain(output: Any, name: str, depth: int = 0) -> Any:
     """One output in a form that compares and hashes by value: arrays and lists become tuples."""
     if type(output) in _PLAIN:
         return output
+    if depth > _DEEPEST:
+        raise MechanismError(
+            f"{name} returned an output that is nested more than {_DEEPEST} deep; return a flat one.", mechanism=name
+        )
     if isinstance(output, np.ndarray):
         output = output.tolist()
     elif isinstance(output, np.generic):
         output = output.item()
     if isinstance(output, (list, tuple)):  # named ones as well: a block must be read alike whatever else is in it
-        return tuple(_plain(part, name) for part in output)
+        return tuple(_plain(part, name, depth + 1) for part in output)
     if isinstance(output, complex):
         raise MechanismError(f"{name} returned the complex number {output}; use a pair of reals.", mechanism=name)
     try:
@@ -218,7 +224,7 @@ def outcome_words(output: Any) -> str:
     elif isinstance(output, float):
         text = f"{output:.6g}"
     else:
-        text = repr(output)
+        text = printed(output)
     return text if len(text) <= 60 else text[:57] + "…"
 
 

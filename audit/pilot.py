@@ -5,7 +5,6 @@ Proof: docs/proofs/choices.md
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,7 +15,8 @@ from .distinguishers import Choice, choose_event
 from .errors import MechanismError
 from .output_bytes import note_of_cut
 from .outputs import Outputs, Raised, merge, outcome_key, outcome_list
-from .sampling import Plan, check_shape, draw_pilot
+from .sampling import BlockCounts, Plan, check_shape, draw_pilot
+from .tasks import raised_in
 
 _SHARE = 20  # one run in twenty chooses the event, which costs 2.6% of the gap
 _LEAST, _MOST = 2_000, 250_000
@@ -196,17 +196,28 @@ def check_blocks(blocks_x: list[Outputs], blocks_y: list[Outputs], is_block: boo
                 check_shape(block, blocks[0].shape[1:], f"{name} (in the pilot on {side})")
 
 
-def pilot_notes(x: Outputs, y: Outputs, *, runs: str = "pilot runs") -> tuple[str, ...]:
-    """What a reader should know of the pilot outputs beside the event: exceptions, and outputs that never vary."""
+def run_notes(
+    x: Outputs, y: Outputs, main_x: BlockCounts, main_y: BlockCounts, *, runs: str = "pilot runs"
+) -> tuple[str, ...]:
+    """What a reader should know of the outputs beside the event: exceptions, and outputs that never vary.
+
+    Parameters
+    ----------
+    x, y : ndarray
+        Outputs that were kept; `runs` says which those are.
+    main_x, main_y : BlockCounts
+        Outputs that were only counted.
+    """
     notes = []
     for side, outputs in (("x", x), ("y", y)):
         seen = f"{len(outputs):,} {runs} on {side}"
-        raised: Counter[str] = Counter()
-        if outputs.dtype == object:
-            raised.update(output.exception for output in outputs if isinstance(output, Raised))
+        raised = raised_in(outputs)
         notes += [f"{exception} was raised in {times:,} of {seen}" for exception, times in raised.items()]
         if not raised and all(_are_same(part) for part in (outputs[:_SAME], outputs)):
             notes.append(f"all {seen} gave the same output; is its noise drawn anew in each run?")
+    for side, main in (("x", main_x), ("y", main_y)):
+        others = f"{int(main.sizes.sum()):,} main runs on {side}"
+        notes += [f"{exception} was raised in {times:,} of {others}" for exception, times in main.raised.items()]
     return tuple(notes)
 
 

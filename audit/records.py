@@ -28,6 +28,7 @@ from .findings import Finding, HealthCheck
 from .group import GroupClaim
 from .inference.counts import Counts
 from .inference.multiplicity import holm
+from .outcome_text import printed
 from .outputs import Raised
 from .propositions import NFoldComposition, ProbabilityPreservation
 from .provenance import Provenance
@@ -382,7 +383,7 @@ def _encode(value: Any) -> Any:
             "of the library, such as PrivacyProfile or TradeOffCurve.",
             type=type(value).__name__,
         )
-    return {"type": "Opaque", "text": repr(value)}
+    return {"type": "Opaque", "text": printed(value)}
 
 
 def _decode(value: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Protocol
@@ -297,6 +298,8 @@ class BlockCounts:
         Hash of the order of these first outputs; empty where none was taken.
     stretches : ndarray of uint64, shape (blocks, 4)
         Least hashes of stretches of each block, 0 for none; empty where none was taken.
+    raised : Counter
+        Exceptions by type.
     """
 
     hits: np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -305,11 +308,12 @@ class BlockCounts:
     cells: Labels = field(default_factory=lambda: np.zeros(0, np.int64))
     orders: np.ndarray[tuple[int], np.dtype[np.uint64]] = field(default_factory=lambda: np.zeros(0, np.uint64))
     stretches: Marks = field(default_factory=lambda: np.zeros((0, MARKS), np.uint64))
+    raised: Counter[str] = field(default_factory=Counter)
 
     @classmethod
-    def of(cls, hits: Labels, sizes: Labels, marks: Marks, cells: Labels) -> BlockCounts:
+    def of(cls, hits: Labels, sizes: Labels, marks: Marks, cells: Labels, raised: Counter[str]) -> BlockCounts:
         """Counts with the marks of each block, shape (blocks, 6)."""
-        return cls(hits, sizes, marks[:, 0], cells, marks[:, 1], marks[:, 2:])
+        return cls(hits, sizes, marks[:, 0], cells, marks[:, 1], marks[:, 2:], raised)
 
     def followed_by(self, other: BlockCounts) -> BlockCounts:
         """The blocks of both."""
@@ -320,6 +324,7 @@ class BlockCounts:
             self.cells + other.cells,
             np.concatenate([self.orders, other.orders]),
             np.concatenate([self.stretches, other.stretches]),
+            self.raised + other.raised,
         )
 
 
@@ -360,12 +365,14 @@ def count_hits(
             np.array(sizes, np.int64),
             np.zeros((len(sizes), BLOCK_MARKS), np.uint64),
             np.zeros(n_cells, np.int64),
+            Counter(),
         )
         for side in SIDES
     }
-    for task, (blocks, cells) in _run(plan, tasks):
+    for task, (blocks, cells, raised) in _run(plan, tasks):
         own = kept[task.side]
         own.cells[:] += cells
+        own.raised.update(dict(raised))
         for number, (hits, mark, order, *stretches) in enumerate(blocks, start=task.first):
             own.hits[number], own.fingerprints[number], own.orders[number] = hits, mark, order
             own.stretches[number] = stretches
@@ -395,9 +402,12 @@ def count_pairs(
     found: list[Any] = [None] * len(sizes)
     cut = parts(sizes, len(sizes), plan.blocks_of_task)
     tasks = [CountPairs(events, shapes, first_block + first, part) for first, part in cut]
-    for task, counted in _run(plan, tasks):
+    raised = {side: Counter[str]() for side in SIDES}
+    for task, (counted, *on_sides) in _run(plan, tasks):
         start = task.first - first_block
         found[start : start + len(counted)] = counted
+        for side, times in zip(SIDES, on_sides, strict=True):
+            raised[side].update(dict(times))
     first = second = NO_PAIRS
     hits_x, hits_y = np.zeros(len(sizes), np.int64), np.zeros(len(sizes), np.int64)
     marks = np.zeros((len(sizes), 2 * BLOCK_MARKS), np.uint64)
@@ -409,8 +419,8 @@ def count_pairs(
         hits_x[index], hits_y[index] = (hits_p, hits_q) if events[0] is not None else (hits_q, hits_p)
         marks[index] = own_marks
     every, cells = np.array(sizes, np.int64), np.zeros(0, np.int64)
-    blocks_x = BlockCounts.of(hits_x, every, marks[:, :BLOCK_MARKS], cells)
-    return (first, second), blocks_x, BlockCounts.of(hits_y, every, marks[:, BLOCK_MARKS:], cells)
+    blocks_x = BlockCounts.of(hits_x, every, marks[:, :BLOCK_MARKS], cells, raised["x"])
+    return (first, second), blocks_x, BlockCounts.of(hits_y, every, marks[:, BLOCK_MARKS:], cells, raised["y"])
 
 
 def draw_pilot(plan: Plan, runs: int, *, first_block: int = 0) -> tuple[list[Outputs], list[Outputs]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
@@ -12,7 +13,7 @@ from .cells import Labels, Partition
 from .events import Event
 from .inference.sequential import JointCounts
 from .marks import BLOCK_MARKS, block_marks, digest
-from .outputs import Outputs
+from .outputs import Outputs, Raised
 
 if TYPE_CHECKING:
     from .sampling import Plan
@@ -22,6 +23,7 @@ Side = Literal["x", "y"]
 Shapes = dict[str, tuple[int, ...]] | None
 Events = tuple[Event | None, Event | None]
 SIDES: tuple[Side, ...] = ("x", "y")
+RaisedTimes = tuple[str, int]
 
 _MARK = 1 << 64  # below which marks lie
 _MARKED_OF_MANY = 8  # blocks of a block sampler of which one has its stretches looked at, which takes 30 µs
@@ -95,7 +97,7 @@ class DrawBlocks:
 
 @dataclass(frozen=True, slots=True)
 class CountBlocks:
-    """Counts of blocks of one side: for each (hits, marks), and cells of all together."""
+    """Counts of blocks of one side: for each (hits, marks), and cells and exceptions of all together."""
 
     event: Event | None
     partition: Partition | None
@@ -120,21 +122,21 @@ class CountBlocks:
     def key(self) -> str:
         return f"{self.words}, {sum(self.sizes)} counted by {digest((self.event, self.partition))}"
 
-    def __call__(self, plan: Plan) -> tuple[list[tuple[int, ...]], Labels]:
+    def __call__(self, plan: Plan) -> tuple[list[tuple[int, ...]], Labels, list[RaisedTimes]]:
         counted = [self._count(plan, number, size) for number, size in enumerate(self.sizes, start=self.first)]
-        marks, cells = zip(*counted, strict=True)
-        return list(marks), np.sum(cells, axis=0)
+        marks, cells, raised = zip(*counted, strict=True)
+        return list(marks), np.sum(cells, axis=0), _added(raised)
 
-    def _count(self, plan: Plan, number: int, size: int) -> tuple[tuple[int, ...], Labels]:
+    def _count(self, plan: Plan, number: int, size: int) -> tuple[tuple[int, ...], Labels, Counter[str]]:
         """What is kept of one block, whose outputs are gone when the next is drawn: the cache stays warm."""
         outputs = plan.draw("main", self.side, number, size, None if self.shapes is None else self.shapes[self.side])
         cells = np.zeros(0, np.int64) if self.partition is None else self.partition.count(outputs)
         hits = 0 if self.event is None else self.event.count(outputs)
-        return (hits, *_marks(plan, number, outputs)), cells
+        return (hits, *_marks(plan, number, outputs)), cells, raised_in(outputs)
 
     def fits(self, result: Any) -> bool:
         match result:
-            case [[*counted], np.ndarray() as cells]:
+            case [[*counted], np.ndarray() as cells, [*raised]]:
                 n_cells = 0 if self.partition is None else len(self.partition.names)
                 return (
                     len(counted) == len(self.sizes)
@@ -145,17 +147,22 @@ class CountBlocks:
                     and cells.shape == (n_cells,)
                     and cells.dtype == np.int64
                     and (n_cells == 0 or (cells.min() >= 0 and cells.sum() == sum(self.sizes)))
+                    and _are_raised(raised, sum(self.sizes))
                 )
         return False
 
 
 # Pairs by which of their two outputs the event holds: both, only the one of p, only that of q, neither.
 Fates = tuple[int, int, int, int]
+Pairs = tuple[Fates, Fates, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class CountPairs:
-    """Counts of blocks of both sides, run by run: for each (fates by the event of each direction, marks)."""
+    """Counts of blocks of both sides, run by run: for each (fates by the event of each direction, marks).
+
+    And the exceptions of all together, on x and on y.
+    """
 
     events: Events
     shapes: Shapes
@@ -178,21 +185,52 @@ class CountPairs:
     def key(self) -> str:
         return f"{self.words}, {sum(self.sizes)} pairs counted by {digest(self.events)}"
 
-    def __call__(self, plan: Plan) -> list[tuple[Fates, Fates, tuple[int, ...]]]:
-        return [self._count(plan, number, size) for number, size in enumerate(self.sizes, start=self.first)]
+    def __call__(self, plan: Plan) -> tuple[list[Pairs], list[RaisedTimes], list[RaisedTimes]]:
+        counted = [self._count(plan, number, size) for number, size in enumerate(self.sizes, start=self.first)]
+        pairs, on_x, on_y = zip(*counted, strict=True)
+        return list(pairs), _added(on_x), _added(on_y)
 
-    def _count(self, plan: Plan, number: int, size: int) -> tuple[Fates, Fates, tuple[int, ...]]:
+    def _count(self, plan: Plan, number: int, size: int) -> tuple[Pairs, Counter[str], Counter[str]]:
         shapes = {} if self.shapes is None else self.shapes
         x, y = (plan.draw("main", side, number, size, shapes.get(side)) for side in SIDES)
         first, second = joint_counts(self.events[0], x, y), joint_counts(self.events[1], y, x)
-        return astuple(first), astuple(second), (*_marks(plan, number, x), *_marks(plan, number, y))
+        marks = (*_marks(plan, number, x), *_marks(plan, number, y))
+        return (astuple(first), astuple(second), marks), raised_in(x), raised_in(y)
 
     def fits(self, result: Any) -> bool:
-        return (
-            isinstance(result, list)
-            and len(result) == len(self.sizes)
-            and all(_are_pairs(one, size) for one, size in zip(result, self.sizes, strict=True))
-        )
+        match result:
+            case [[*counted], [*on_x], [*on_y]]:
+                return (
+                    len(counted) == len(self.sizes)
+                    and all(_are_pairs(one, size) for one, size in zip(counted, self.sizes, strict=True))
+                    and all(_are_raised(raised, sum(self.sizes)) for raised in (on_x, on_y))
+                )
+        return False
+
+
+def raised_in(outputs: Outputs) -> Counter[str]:
+    """How often each type of exception was raised."""
+    found: Counter[str] = Counter()
+    if outputs.dtype == object:
+        found.update(output.exception for output in outputs if isinstance(output, Raised))
+    return found
+
+
+def _added(raised: Sequence[Counter[str]]) -> list[RaisedTimes]:
+    return [*sum(raised, Counter[str]()).items()]
+
+
+def _are_raised(raised: list[Any], runs: int) -> bool:
+    """Whether these can be exceptions, each with the times that it was raised in so many runs."""
+    if not all(isinstance(each, (list, tuple)) and len(each) == 2 for each in raised):
+        return False
+    names, times = [each[0] for each in raised], [each[1] for each in raised]
+    return (
+        all(isinstance(name, str) for name in names)
+        and len(set(names)) == len(names)
+        and all(type(each) is int and each > 0 for each in times)
+        and sum(times) <= runs
+    )
 
 
 def _are_pairs(counted: Any, size: int) -> bool:

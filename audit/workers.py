@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import random
 import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor
+from functools import cache
 from multiprocessing.pool import ThreadPool
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,6 +27,7 @@ from .tasks import AnyTask, Task
 if TYPE_CHECKING:
     from .sampling import Plan
 
+_WATCH = 1.0  # seconds from look to look at the parent process
 _SHOWN = 4  # tasks that a message names
 # From so many tasks and seconds of work processes are worth their start; bytes of a plan of which each has a copy.
 _MANY, _LONG, _LARGE = 64, 3.0, 1 << 25
@@ -132,7 +135,10 @@ def _on_cluster(plan: Plan, tasks: Sequence[Task], backend: Any, limit: float | 
 
 
 def _parallel(prefer: str, jobs: int, limit: float | None) -> Any:
-    return joblib.Parallel(n_jobs=jobs, prefer=prefer, return_as="generator_unordered", timeout=limit)
+    backend, _ = joblib.parallel.get_active_backend(prefer=prefer)
+    can_stream = getattr(backend, "supports_return_generator", False)
+    return_as = "generator_unordered" if can_stream else "list"  # joblib's multiprocessing backend gives all at the end
+    return joblib.Parallel(n_jobs=jobs, prefer=prefer, return_as=return_as, timeout=limit)
 
 
 def _owners(plan: Plan) -> list[Any]:
@@ -188,9 +194,24 @@ def _in_cluster(parcel: Parcel, number: int, queue: str | None) -> Parcel:
 
 
 def _in_process(parcel: Parcel, part: Parcel) -> Parcel:
-    if multiprocessing.parent_process() is not None and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits for this one
+    if multiprocessing.parent_process() is not None:
+        _end_with_parent()
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits for this one
     return _in_worker(parcel.open_once(), *part.open())
+
+
+@cache
+def _end_with_parent() -> None:
+    """From now on this process ends within a second of the one that started it, however that one ends."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_WATCH)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True, name="dpaudit: ends with its parent").start()
 
 
 def _in_worker(plan: Plan, number: int, task: Task) -> Parcel:

@@ -6,6 +6,7 @@ import enum
 import functools
 import math
 import pickle
+import signal
 
 import numpy as np
 import pytest
@@ -285,13 +286,81 @@ def test_a_mechanism_of_this_library_refuses_a_dataset_in_its_own_words():
         draw(ExponentialMechanism(1.0), dataset=[0.0, math.nan])
 
 
-@pytest.mark.parametrize("single_run", [True, False])
-def test_an_interrupt_is_not_an_output(single_run):
-    def stopped(dataset, rng):
+def pressed():
+    """What Ctrl-C does."""
+    signal.raise_signal(signal.SIGINT)
+
+
+def pressed_and_tidied():
+    try:
+        pressed()
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("tidied up") from None
+
+
+def raised():
+    raise KeyboardInterrupt
+
+
+def closed():
+    raise GeneratorExit
+
+
+def out_of_memory():
+    raise MemoryError
+
+
+@pytest.fixture(params=[None, "own"])
+def handler(request):
+    """Python's, or one of the user's."""
+
+    def stop(number, frame):
         raise KeyboardInterrupt
 
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, stop if request.param else signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("single_run", [True, False])
+@pytest.mark.parametrize("act", [pressed, pressed_and_tidied])
+def test_a_key_is_not_an_output(single_run, act, handler):
     with pytest.raises(KeyboardInterrupt):
-        draw(stopped if single_run else lambda d, size, rng: stopped(d, rng))
+        draw((lambda d, rng: act()) if single_run else lambda d, size, rng: act())
+
+
+@pytest.mark.parametrize("single_run", [True, False])
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        (raised, "stopped raised KeyboardInterrupt and would end the audit; raise another exception"),
+        (closed, "stopped raised GeneratorExit and would end the audit"),
+        (out_of_memory, "stopped ran out of memory, which is a fault of the machine and no output"),
+    ],
+)
+def test_what_a_mechanism_raises_itself_does_not_end_the_audit_without_a_word(single_run, act, words, handler):
+    def stopped(dataset, rng):
+        act()
+
+    def block(dataset, size, rng):
+        act()
+
+    block.__name__ = "stopped"
+    with pytest.raises(MechanismError, match=words):
+        draw(stopped if single_run else block)
+
+
+@pytest.mark.parametrize("depth", [102, 5_000])
+def test_deep_outputs_are_refused(depth):
+    def deep(dataset, rng):
+        output = 1
+        for _ in range(depth):
+            output = [output]
+        return output
+
+    with pytest.raises(MechanismError, match="deep returned an output that is nested more than 100 deep"):
+        draw(deep)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import subprocess
 import sys
 from collections import namedtuple
@@ -121,3 +122,31 @@ def valued(answer, rng):
 def test_objects_that_print_more_than_they_compare_accuse_nobody(mechanism, sequential):
     result = check(mechanism, 0, 1, claim=PureDP(1.0), runs=4_000, sequential=sequential, jobs=1, alpha=1e-6)
     assert {finding.check for finding in result.findings} <= {HealthCheck.IDLE_EVENT}  # each value comes seldom
+
+
+def test_events_that_hold_sets_are_alike_whatever_the_hash_seed(tmp_path):
+    """Their words, the key under which a store keeps their counts, and the file of a result."""
+    program = tmp_path / "sets.py"
+    program.write_text(
+        "from dpaudit import PureDP, check, save\n"
+        "from dpaudit.audit.marks import digest\n"
+        "def drawn(dataset, rng):\n"
+        "    return (frozenset('abcdefg'[: int(rng.integers(3)) + 2 + dataset]), 1)\n"
+        "result = check(drawn, 0, 1, claim=PureDP(1.0), runs=2_000, seed=1, jobs=1, cells=8)\n"
+        "save(result, 'result.json')\n"
+        "saved = [line for line in open('result.json') if 'seconds' not in line and 'saved' not in line]\n"
+        "print(result.event, result.cells.names, result.sketch, digest((result.event, None)), ''.join(saved))\n"
+    )
+    said = {
+        subprocess.run(
+            [sys.executable, program],
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in range(3)
+    }
+    assert len(said) == 1
+    assert "{'a', 'b'}" in said.pop()

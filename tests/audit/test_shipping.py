@@ -5,8 +5,13 @@ from __future__ import annotations
 import enum
 import os
 import pickle
+import signal
+import subprocess
+import sys
 import threading
+import time
 import weakref
+from pathlib import Path
 
 import pytest
 
@@ -87,3 +92,39 @@ def test_datasets_are_packed_once_for_all_batches(monkeypatch):
     settings = {"claim": PureDP(1.0), "runs": 4_000, "jobs": 2, "seed": 1, "bits": False}
     check(lambda rows, rng: rows[0] + rng.laplace(), data, [1, *data[1:]], **settings)
     assert len(packed) == 1
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL on this system")
+def test_worker_processes_end_with_a_process_that_is_killed(tmp_path):
+    program = tmp_path / "slow.py"
+    program.write_text(
+        "import os, time\n"
+        "from dpaudit import PureDP, check\n"
+        "def slow(dataset, rng):\n"
+        "    open(f'worker-{os.getpid()}', 'w').close()\n"
+        "    time.sleep(0.2)\n"
+        "    return dataset + rng.laplace()\n"
+        "if __name__ == '__main__':\n"
+        "    check(slow, 0, 1, claim=PureDP(1.0), runs=10_000, jobs=2)\n"
+    )
+    with subprocess.Popen([sys.executable, program], cwd=tmp_path) as parent:
+        workers_of = set()
+        end = time.monotonic() + 60
+        while len(workers_of) < 2 and time.monotonic() < end:
+            time.sleep(0.1)
+            workers_of = {int(path.name.partition("-")[2]) for path in tmp_path.glob("worker-*")} - {parent.pid}
+        parent.kill()
+    assert len(workers_of) == 2
+    end = time.monotonic() + 20
+    while any(map(is_running, workers_of)) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not any(map(is_running, workers_of))
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{pid}/stat")
+    return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")  # ended, and nobody asked
