@@ -139,7 +139,7 @@ class UserLevel(Adjacency):
         return [self._key_of(self._user_of(row)) for row in rows]
 
     def _key_of(self, user: Any) -> Hashable:
-        key = outcome_key(user)
+        key: Hashable = outcome_key(user)
         try:
             hash(key)
         except TypeError as error:

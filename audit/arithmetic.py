@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import wraps
-from typing import Literal, ParamSpec, TypeAlias, TypeVar, cast
+from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -14,7 +14,7 @@ R = TypeVar("R")
 Answer: TypeAlias = Literal["ignore", "warn", "raise", "call", "print", "log"]
 Answers: TypeAlias = tuple[tuple[str, Answer], ...]
 
-_OWN: dict[str, Answer] = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}  # numpy's defaults
+_OWN: dict[str, Any] = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}  # numpy's defaults
 _USERS: ContextVar[Answers | None] = ContextVar("users", default=None)
 
 
@@ -41,4 +41,5 @@ def users_answers() -> Answers:
 
 def under(answers: Answers) -> np.errstate:
     """The context in which a mechanism runs."""
-    return np.errstate(**dict(answers))
+    named: dict[str, Any] = dict(answers)
+    return np.errstate(**named)

@@ -41,6 +41,8 @@ class Comparison:
     p_value : float, optional
         Of "the event has the same probabilities, and outputs the same forms", adjusted for all that was looked at;
         None where no counts of independent runs were compared.
+    not_compared : str, optional
+        Why counts were not compared although both have an event, and what to do about it.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Comparison:
     changes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     p_value: float | None = None
+    not_compared: str | None = None
 
     @property
     def has_changed(self) -> bool:
@@ -83,16 +86,18 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
         return Comparison(name=name, before=before, after=None, changes=("the audit has disappeared",))
     if before is None:
         return Comparison(name=name, before=None, after=after, notes=("new: it was not recorded before",))
-    changes, notes, p_value = list[str](), list[str](), None
+    changes, notes, p_value, not_compared = list[str](), list[str](), None, None
     was, now = before.result, after.result
     if isinstance(was, AuditResult) and isinstance(now, AuditResult):
         changes += _settings_changed(was, now)
         if _is_another_pair(was, now):
             notes.append("the search found another pair of datasets, so counts are not compared")
-        else:
-            moved, same, p_value = _moved(before, after, alpha)
+        elif pairs := [(old, new) for old in before.recounts for new in after.recounts if old.event == new.event]:
+            moved, same, p_value = _moved(pairs, alpha)
             changes += moved
             notes += same
+        else:
+            not_compared = _not_comparable(before, after)
     elif isinstance(was, StatementResult) and isinstance(now, StatementResult):
         changes += _statement_changed(was, now)
     else:
@@ -109,7 +114,13 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
         else:
             changes.append(f"the finding was {before.accepted}; that does not cover it")
     return Comparison(
-        name=name, before=before, after=after, changes=tuple(changes), notes=tuple(notes), p_value=p_value
+        name=name,
+        before=before,
+        after=after,
+        changes=tuple(changes),
+        notes=tuple(notes),
+        p_value=p_value,
+        not_compared=not_compared,
     )
 
 
@@ -164,11 +175,8 @@ def _statement_changed(was: StatementResult, now: StatementResult) -> list[str]:
     return changes
 
 
-def _moved(before: Entry, after: Entry, alpha: float) -> tuple[list[str], list[str], float | None]:
+def _moved(pairs: list[tuple[Recount, Recount]], alpha: float) -> tuple[list[str], list[str], float | None]:
     """What of the event's probabilities and of the forms of outputs has moved, notes, and the p-value of it all."""
-    pairs = [(old, new) for old in before.recounts for new in after.recounts if old.event == new.event]
-    if not pairs:
-        return [_not_comparable(before, after)], [], None
     independent = [(old, new) for old, new in pairs if new.is_independent_of(old)]
     if not independent:
         return *_on_the_same_numbers(*pairs[0]), None

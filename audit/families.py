@@ -84,8 +84,8 @@ def event_families(
             alone = Weighted(tuple(float(place == other) for other in range(width)))
             yield from score_families(alone, vectors, fit=width <= _FITTED_COORDINATES and effort != "quick")
         if width > _MOST_COLUMNS:
-            for weights in _directions(vectors[0], vectors[1]):
-                linear = Weighted(weights)
+            for direction in _directions(vectors[0], vectors[1]):
+                linear = Weighted(direction)
                 yield from _of_learned(linear, linear.values(vectors[2]), linear.values(vectors[3]))
         elif width > 1 and not _are_few(learn_x, learn_y):
             both = Coordinates(width), Coordinates(width, differences=True)

@@ -56,7 +56,7 @@ def examine(
         found += used_again
         in_order.append(changed + serial)
     if not any(finding.check not in ignore for finding in found):
-        found += unsteady_on_both(*seen, alpha)
+        found += unsteady_on_both(seen[0], seen[1], alpha)
     if HealthCheck.REPEATED_BLOCKS in ignore or not any(repeats):  # and this as well
         found += _same_order(pilot, main, alpha) or _shared_randomness(*pilot, in_order, alpha)
     return tuple(finding for finding in found if finding.check not in ignore)

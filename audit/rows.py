@@ -98,7 +98,8 @@ def _listed(dataset: Any) -> Iterable[Any]:
     rows = as_rows(dataset)
     if isinstance(rows, np.ndarray):
         return list(rows.tolist())
-    return rows.itertuples(index=False, name=None) if is_frame(rows) else rows
+    named: Iterable[Any] = rows.itertuples(index=False, name=None) if is_frame(rows) else rows
+    return named
 
 
 def _row_key(row: Any) -> Any:
@@ -199,7 +200,8 @@ def _canonical(values: Array) -> Array:
 def _bytes(matrix: Array) -> list[bytes]:
     matrix = np.ascontiguousarray(matrix)
     whole = matrix.view(np.dtype((np.void, matrix.dtype.itemsize * matrix.shape[1])))
-    return list(whole.ravel().tolist())
+    keys: list[Any] = whole.ravel().tolist()
+    return keys
 
 
 def _coded(a: Array, b: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

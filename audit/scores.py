@@ -66,7 +66,8 @@ class Weighted(Score):
         # one that goes coordinate by coordinate.
         if len(used) > _ALONG_ROWS:
             with np.errstate(invalid="ignore", over="ignore"):
-                return np.add.reduce(np.ascontiguousarray(vectors, dtype=np.float64) * np.array(self.weights), axis=1)
+                weighted = np.ascontiguousarray(vectors, dtype=np.float64) * np.array(self.weights)
+            return np.asarray(np.add.reduce(weighted, axis=1))
         total = np.zeros(len(vectors))
         with np.errstate(invalid="ignore", over="ignore"):
             for place in used:

@@ -84,9 +84,10 @@ def compare(
     """What has changed between two files of results, by a test on the counts of the events of the first.
 
     Those events are counted anew where the first was saved by `pytest --dp-audit-save=…`, and the second by `pytest
-    --dp-audit-compare=… --dp-audit-save=…`; what has no such counts cannot be compared, and is called changed. Exit
-    status 1 if anything has changed: counts, claims, pairs, fewer runs, audits that are missing, accepted findings that
-    have expired. With --html or --markdown, the report of the second with a section on what has changed.
+    --dp-audit-compare=… --dp-audit-save=…`; what has no such counts is not compared. Exit status 1 if anything has
+    changed: counts, claims, pairs, fewer runs, audits that are missing, accepted findings that have expired; 3 if not,
+    and something could not be compared. With --html or --markdown, the report of the second with a section on what has
+    changed.
 
     Example: `dpaudit compare dp_audit_baselines/main.json dp_audit_baselines/branch.json`
     """
@@ -102,7 +103,8 @@ def compare(
     if out is not None and not forms:
         raise OptionError("--out says where a report goes, and none was asked for; add --html or --markdown.")
     write_reports(now, after.parent if out is None else out, forms, found)
-    raise typer.Exit(1 if any(one.has_changed for one in found) else 0)
+    is_changed = any(one.has_changed for one in found)
+    raise typer.Exit(1 if is_changed else 3 if not found or any(one.not_compared for one in found) else 0)
 
 
 def schema() -> None:

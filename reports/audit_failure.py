@@ -92,8 +92,9 @@ def change_message(found: Comparison, baseline: str) -> str:
     """What has changed since a baseline was saved."""
     return "\n".join(
         [
-            f"CHANGED since baseline {baseline}: {found.name}",
+            f"{'CHANGED since' if found.has_changed else 'NOT COMPARED with'} baseline {baseline}: {found.name}",
             *(f"  {visible(change, 400)}" for change in found.changes),
+            *([f"  {visible(found.not_compared, 400)}"] if found.not_compared else []),
             *(f"  note: {visible(note, 400)}" for note in found.notes),
             f"  If this is as it should be, save it anew: --dp-audit-save={baseline}",
         ]

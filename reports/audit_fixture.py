@@ -217,12 +217,15 @@ class DPAudit:
         (found,) = compare(*alone, alpha=entry.result.alpha)
         if found.p_value is not None:
             how = "by counts"
+        elif found.not_compared is not None:
+            how = "not by counts, which cannot be compared"
         elif isinstance(entry.result, StatementResult):
             how = "by intervals"
         else:
             how = "by claims and settings only"
         self._session.compared[entry.name] = how
-        return [change_message(found, str(self._session.compare))] if found.has_changed else []
+        is_told = found.has_changed or found.not_compared is not None
+        return [change_message(found, str(self._session.compare))] if is_told else []
 
     def _script(self, entry: Entry, case: Case) -> str | None:
         """Where a script that shows the violation has been written, or why there is none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -196,9 +197,22 @@ class AuditSession:
         )
 
     def baseline_path(self, name: str) -> Path:
-        """The file of a baseline: in the folder of baselines, or where a path says."""
-        file = name if name.endswith(".json") else f"{name}.json"
-        return Path(file) if name.endswith(".json") or "/" in name or "\\" in name else self.baselines / file
+        """The file of a baseline: what ends in .json is a path, and a name belongs into the folder of baselines.
+
+        Raises
+        ------
+        ValueError
+            For a name that would leave the folder.
+        """
+        if name.endswith(".json"):
+            return Path(name)
+        parts = re.split(r"[/\\]", name)
+        if any(part in ("", ".", "..") or ":" in part for part in parts):
+            raise ValueError(
+                f"the baseline {name!r} would not lie in {self.baselines}; use a name such as main, or a path that "
+                "ends in .json."
+            )
+        return self.baselines.joinpath(*parts[:-1], f"{parts[-1]}.json")
 
     def baseline(self) -> dict[str, Entry]:
         """The entries to compare with, by name; empty where nothing is compared."""

@@ -19,9 +19,8 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
     from rich.table import Table
     from rich.text import Text  # in which square brackets are no markup
 
-    changed = sum(one.has_changed for one in comparisons)
     table = Table(
-        caption=Text(f"{len(comparisons):,} audit{'' if len(comparisons) == 1 else 's'}, {changed:,} changed"),
+        caption=Text(numbers_of(comparisons)),
         box=box.SIMPLE_HEAD,
         padding=0,
         show_edge=False,
@@ -34,6 +33,7 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
     table.add_column("changes", overflow="fold", min_width=20)
     for one in comparisons:
         said = [Text(visible(change), style="bold red") for change in one.changes]
+        said += [Text(visible(one.not_compared), style="bold")] if one.not_compared else []
         said += [Text(visible(note)) for note in one.notes]
         table.add_row(
             Text(visible(one.name, 80)),
@@ -43,6 +43,13 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
             Text("\n").join(said) if said else Text("none"),
         )
     return table
+
+
+def numbers_of(comparisons: Sequence[Comparison]) -> str:
+    """How many audits there are, how many have changed, and how many could not be compared."""
+    changed, missed = sum(one.has_changed for one in comparisons), sum(bool(one.not_compared) for one in comparisons)
+    said = f"{len(comparisons):,} audit{'' if len(comparisons) == 1 else 's'}, {changed:,} changed"
+    return f"{said}, {missed:,} not compared" if missed else said
 
 
 def _side(entry: Entry | None) -> str:

@@ -19,6 +19,7 @@ from ..audit.statements import StatementResult
 from ..audit.tabular import seconds
 from ..audit.verdicts import AuditResult, Verdict
 from .audit_facts import facts, in_words
+from .comparison_table import numbers_of
 from .figures import distance_figures, forest, svg
 from .glossary import GLOSSARY
 from .svg_batches import drawings_of
@@ -109,7 +110,7 @@ def html(
         forest_narrow=Markup(svg(forest(suite, narrow=True), label=label, prefix="all-narrow-")),
         has_forest=n_audits > 0,
         comparisons=[_comparison(one) for one in comparisons],
-        n_changed=sum(one.has_changed for one in comparisons),
+        compared=numbers_of(comparisons),
         accepted=[_accepted(entry, today) for entry in suite.entries if entry.accepted is not None],
         drawings=drawn,
         topics=[(visible(each.id, 100), prose(each.statement), prose(each.source)) for each in suite.topics],
@@ -208,6 +209,7 @@ def _comparison(one: Comparison) -> dict[str, Any]:
         "sides": sides,
         "p_value": p_text(one.p_value),
         "changes": [prose(change) for change in one.changes],
+        "not_compared": prose(one.not_compared or ""),
         "notes": [prose(note) for note in one.notes],
     }
 

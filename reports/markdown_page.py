@@ -11,6 +11,7 @@ from ..audit.confidence import percent
 from ..audit.records import Entry, Suite
 from ..audit.statements import StatementResult
 from ..audit.verdicts import AuditResult, Verdict
+from .comparison_table import numbers_of
 from .terminal import (
     MARKS,
     acceptance,
@@ -93,13 +94,13 @@ def _comparison(comparisons: Sequence[Comparison]) -> list[str]:
     """What has changed; the audits that have not are only counted."""
     if not comparisons:
         return []
-    changed = [one for one in comparisons if one.has_changed]
+    said = [(one.name, [*one.changes, *([one.not_compared] if one.not_compared else [])]) for one in comparisons]
     told = [
-        f"- **{escaped(one.name, 80)}**: {'; '.join(escaped(prose(change), 2_000) for change in one.changes)}"
-        for one in changed
+        f"- **{escaped(name, 80)}**: {'; '.join(escaped(prose(words), 2_000) for words in each)}"
+        for name, each in said
+        if each
     ]
-    head = f"{len(changed):,} of {len(comparisons):,} audits changed, or must be looked at."
-    return ["### Before and after", head, *(["\n".join(told)] if told else [])]
+    return ["### Before and after", f"{numbers_of(comparisons)}.", *(["\n".join(told)] if told else [])]
 
 
 def _accepted(entry: Entry, today: datetime.date) -> str:

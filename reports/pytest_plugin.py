@@ -36,7 +36,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         group.addoption(f"--dp-audit-{name}", dest=f"dp_audit_{name}", metavar=name.upper(), help=f"{shown}.")
         parser.addini(f"dp_audit_{name}", f"{shown}.")
     group.addoption("--dp-audit-report", metavar="PATH", help="Write the results to PATH: .json, .html or .md.")
-    group.addoption("--dp-audit-save", metavar="NAME", help="Save the results as the baseline NAME (or path).")
+    group.addoption(
+        "--dp-audit-save", metavar="NAME", help="Save the results as the baseline NAME, or to a path in .json."
+    )
     group.addoption("--dp-audit-compare", metavar="NAME", help="Fail where results differ from that baseline.")
     group.addoption("--dp-audit-scripts", metavar="DIR", help="Write a script for every violation, without dpaudit.")
     group.addoption("--dp-audit-skip", action="store_true", help="Skip the tests that use the fixture.")
@@ -68,6 +70,11 @@ def pytest_configure(config: pytest.Config) -> None:
         n_workers=int(worker.get("workercount", 1)),
         is_worker=bool(worker),
     )
+    for name in filter(None, (session.save, session.compare)):
+        try:
+            session.baseline_path(name)
+        except ValueError as error:
+            raise pytest.UsageError(str(error)) from error
     config.pluginmanager.register(_Watch(session), "dp_audit_watch")
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...audit.claims import PureDP, check_number
-from ...audit.datasets import rows_of
 from ...audit.errors import DatasetError
+from ...audit.rows import rows_of
 from ..checks import check_count
 from ..laplace import LaplaceMechanism
 from ..noise import Floats, Integers, random_signs, round_to_grid, standard_laplace

@@ -11,8 +11,8 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ...audit.claims import ApproxDP, Claim, PureDP, check_number
-from ...audit.datasets import rows_of
 from ...audit.errors import ClaimError
+from ...audit.rows import rows_of
 from ..composition import columns
 from ..geometric import GeometricMechanism
 from ..laplace import LaplaceMechanism

@@ -84,12 +84,12 @@ def test_a_comparison_has_a_section_in_the_reports_of_now(run, tmp_path):
     page, text = (tmp_path / "r" / "report.html").read_text(), (tmp_path / "r" / "report.md").read_text()
     for shown in (page, text):
         assert "Before and after" in shown
-        assert "1 of 1 audits changed, or must be looked at" in shown
+        assert "1 audit, 1 changed" in shown
     assert "Pr[output ≥ 1 | y] was" in page
     assert "Before and after" not in page.split("<h2")[0].split("<nav")[0]
     status, _, _ = run("compare", "a.json", "a.json", "--html", "--out", "same")
     assert status == 0
-    assert "0 of 1 audits changed" in (tmp_path / "same" / "report.html").read_text()
+    assert "1 audit, 0 changed" in (tmp_path / "same" / "report.html").read_text()
     run("report", "a.json", "--html", "--out", "alone")
     assert "Before and after" not in (tmp_path / "alone" / "report.html").read_text()
 

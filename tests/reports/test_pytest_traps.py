@@ -78,6 +78,22 @@ def test_a_baseline_without_counts_is_no_pass(project):
     assert "nothing to compare" in text_of(result)
 
 
+@pytest.mark.parametrize("option", ["save", "compare"])
+@pytest.mark.parametrize("name", ["../../main", "/main", "a//main", "..", "C:\\main", "..\\main"])
+def test_a_baseline_that_would_leave_its_folder_is_refused(project, option, name):
+    project.makepyfile(**TWO_FILES)
+    result = run(project, f"--dp-audit-{option}={name}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "would not lie in" in text_of(result)
+
+
+def test_a_baseline_in_a_folder_of_the_baselines_stays_there(project):
+    project.makepyfile(**TWO_FILES)
+    run(project, "--dp-audit-save=linux/main").assert_outcomes(passed=2)
+    assert (project.path / "dp_audit_baselines" / "linux" / "main.json").is_file()
+    run(project, "--dp-audit-compare=linux/main").assert_outcomes(passed=2)
+
+
 def test_what_was_compared_is_said(project):
     project.makepyfile(**TWO_FILES)
     run(project, "--dp-audit-save=main")
