@@ -27,6 +27,7 @@ from .tasks import AnyTask, Task
 if TYPE_CHECKING:
     from .sampling import Plan
 
+_SHARED = 1 << 15  # bytes of a parcel from which workers read it where it lies, instead of with every task
 _WATCH = 1.0  # seconds from look to look at the parent process
 _SHOWN = 4  # tasks that a message names
 # From so many tasks and seconds of work processes are worth their start; bytes of a plan of which each has a copy.
@@ -138,7 +139,7 @@ def _parallel(prefer: str, jobs: int, limit: float | None) -> Any:
     backend, _ = joblib.parallel.get_active_backend(prefer=prefer)
     can_stream = getattr(backend, "supports_return_generator", False)
     return_as = "generator_unordered" if can_stream else "list"  # joblib's multiprocessing backend gives all at the end
-    return joblib.Parallel(n_jobs=jobs, prefer=prefer, return_as=return_as, timeout=limit)
+    return joblib.Parallel(n_jobs=jobs, prefer=prefer, return_as=return_as, timeout=limit, max_nbytes=_SHARED)
 
 
 def _owners(plan: Plan) -> list[Any]:

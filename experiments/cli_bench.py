@@ -253,7 +253,7 @@ def bench_scale(
     table: Annotated[
         list[str] | None,
         typer.Option(
-            help="memory, suite, throughput, scaling, backends, sent, expected, kills or start; all by default.",
+            help="memory, large, suite, throughput, scaling, backends, sent, expected, kills or start; all by default.",
             show_default=False,
         ),
     ] = None,

@@ -85,3 +85,13 @@ def test_statements_are_shown_too(compared):
     code, shown, _ = compared([Entry(name="noise", result=result)], [Entry(name="noise", result=result)])
     assert code == 0
     assert "1 audit, 0 changed" in shown
+
+
+def test_what_cannot_be_compared_is_neither_changed_nor_a_pass(compared):
+    none = replace(ONE, recounts=())
+    code, shown, _ = compared([none], [none])
+    assert code == 3
+    assert "1 audit, 0 changed, 1 not compared" in shown
+    assert "nothing to compare: neither file has" in shown
+    assert compared([none, ONE], [none, replace(ONE, name="new")])[0] == 1
+    assert compared([], [])[0] == 3
