@@ -300,14 +300,18 @@ def bench_peers(
 
 @bench.command("fuzz")
 def bench_fuzz(
+    table: Annotated[
+        list[str] | None, typer.Option(help="faults or fuzz; both by default.", show_default=False)
+    ] = None,
     only: Rows = None,
     quick: Annotated[bool, typer.Option("--quick", help="Few examples, to see that everything works.")] = False,
+    resume: Resume = False,
     examples: Annotated[int | None, typer.Option(help="Inputs in all.", show_default="100000, quick 60")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for fuzz.md and fuzz.json.", show_default=False)] = None,
 ) -> None:
-    """Hostile input: command lines, claims, files of results and stores that something has happened to.
+    """Faults of code, data and machine; command lines, claims, files and stores that something has happened to.
 
-    Exit status 1 if one is neither refused in words nor accepted.
+    Exit status 1 if an attack has another outcome than it should, or an input is neither refused in words nor accepted.
 
     Example: `dpaudit bench fuzz --examples 10000 --out docs/benchmarks`
     """
@@ -316,7 +320,7 @@ def bench_fuzz(
 
     wanted = (QUICK_EXAMPLES if quick else EXAMPLES) if examples is None else examples
     effort = effort_for(quick=quick, audits=wanted, sequential_audits=None, jobs=1, only=only or [])
-    _measure(FUZZ, None, only, effort, out, resume=False)
+    _measure(FUZZ, table, only, effort, out, resume=resume)
 
 
 @bench.command("all")

@@ -14,6 +14,7 @@ from random import Random
 from .bench_page import Page
 from .bench_record import Column, Value
 from .bench_record import Target as Limit
+from .faults_bench import FAULTS
 from .fuzz_commands import commands
 from .fuzz_targets import Attempt, claims, results, stores, values
 from .fuzz_watch import TooSlow, Yard, hook
@@ -111,4 +112,4 @@ _FUZZ = Bench(
     tasks=_tasks,
 )
 
-FUZZ = Page("fuzz", "Hostile input, measured", (_FUZZ,))
+FUZZ = Page("fuzz", "Hostile input, measured", (_FUZZ, FAULTS))

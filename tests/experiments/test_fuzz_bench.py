@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from dpaudit.audit.errors import OptionError
 from dpaudit.experiments.cli import main
+from dpaudit.experiments.fault_attacks import ATTACKS
 from dpaudit.experiments.fuzz_bench import FUZZ, prepared, try_one
 from dpaudit.experiments.fuzz_values import mutated_json
 from dpaudit.experiments.fuzz_watch import MisstepError, TooSlow, Yard, hook
@@ -31,6 +32,7 @@ def test_the_quick_form(capsys, monkeypatch, tmp_path):
     shown = capsys.readouterr()
     assert left.value.code == 0, shown
     assert shown.out.count("failed <= 0: met") == len(TARGETS)
+    assert shown.out.count("another outcome <= 0: met") == sum(attack.is_quick for attack in ATTACKS.values()) >= 6
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fuzz-quick.json", "fuzz-quick.md"]
 
 
