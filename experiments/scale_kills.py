@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,24 +22,58 @@ from ..audit.store import FILE
 from .bench_record import Column, Target, Value
 from .inference_effort import Bench, Effort, Task, once
 
-_RUNS, _QUICK_RUNS = 20_000_000, 300_000
-_KILLS, _QUICK_KILLS = 30, 1
+_KILLS, _QUICK_KILLS = 15, 1
 _LONGEST, _QUICK_LONGEST = 3.0, 1.5  # seconds that a process may live; it takes about one to start
 
-# Slow enough that thirty deaths find it at work: the mean of so many numbers is Laplace noise and less.
+# Slow enough that all these deaths find them at work: the mean of so many numbers is Laplace noise and less.
 _MODULE = """
 import numpy as np
+from dpaudit import Rows
 
-def slow(dataset, size, rng):
+def block(dataset, size, rng):
     return dataset + rng.laplace(size=size) + 1e-3 * rng.normal(size=(40, size)).mean(axis=0)
+
+def looped(dataset, rng):
+    return float(dataset + rng.laplace() + 1e-3 * rng.normal(size=2_000).mean())
+
+def vectors(dataset, size, rng):
+    return dataset + rng.laplace(scale=5.0, size=(size, 5)) + 1e-3 * rng.normal(size=(20, size, 5)).mean(axis=0)
+
+def texts(dataset, rng):
+    return f"{dataset + rng.geometric(0.6) - rng.geometric(0.6) + 0 * rng.normal(size=1_000).mean():.0f}"
+
+def counting(rows, rng):
+    return looped(len(rows), rng)
+
+domain = Rows(low=0.0, high=1.0, most=3)
 """
-_KINDS = {"fixed size": [], "sequential": ["--sequential"]}
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A kind of audit: the function, its runs, and what else the command line says."""
+
+    function: str
+    runs: int
+    options: tuple[str, ...] = ("--x", "0", "--y", "1")
+
+
+_KINDS = {
+    "fixed size": _Kind("block", 20_000_000),
+    "sequential": _Kind("block", 20_000_000, ("--x", "0", "--y", "1", "--sequential")),
+    "one run at a time": _Kind("looped", 300_000),
+    "vectors": _Kind("vectors", 5_000_000),
+    "texts": _Kind("texts", 300_000),
+    "search": _Kind("counting", 200_000, ("--search", "slow_noise:domain", "--adjacency", "add-remove")),
+}
+_QUICK_RUNS = 300_000
 
 
 def _command(kind: str, runs: int, out: Path) -> list[str]:
-    started = [sys.executable, "-c", "from dpaudit.experiments.cli import main; main()", "audit", "slow_noise:slow"]
-    pair = ["--x", "0", "--y", "1", "--epsilon", "1", "--alpha", "1e-6", "--jobs", "2"]
-    return [*started, *pair, "--runs", str(runs), "--out", str(out), *_KINDS[kind]]
+    own = _KINDS[kind]
+    program = [sys.executable, "-c", "from dpaudit.experiments.cli import main; main()"]
+    audit = ["audit", f"slow_noise:{own.function}", *own.options, "--epsilon", "1", "--alpha", "1e-6", "--jobs", "2"]
+    return [*program, *audit, "--runs", str(runs), "--out", str(out)]
 
 
 def _results(out: Path) -> Any:
@@ -70,7 +105,7 @@ def _killed(command: list[str], folder: Path, seconds: float) -> bool:
 
 
 def _cells(effort: Effort, kind: str) -> tuple[dict[str, Value], list[Target]]:
-    runs, wanted = effort.either(_QUICK_RUNS, _RUNS), effort.either(_QUICK_KILLS, _KILLS)
+    runs, wanted = effort.either(_QUICK_RUNS, _KINDS[kind].runs), effort.either(_QUICK_KILLS, _KILLS)
     longest, rng = effort.either(_QUICK_LONGEST, _LONGEST), np.random.default_rng(list(_KINDS).index(kind))
     kills = early = rounds = unsound = different = 0
     with tempfile.TemporaryDirectory() as name:
@@ -119,10 +154,10 @@ KILLS = Bench(
     name="kills",
     title="Killed and resumed",
     method=(
-        "`dpaudit audit --out` of a slow block sampler, killed with all its workers (SIGKILL) at moments drawn evenly "
-        f"from its first {_LONGEST:g} seconds, and again with --resume, until {_KILLS} kills have left a store; those "
-        "that came before there was one are counted apart. An audit that ends before is begun anew. After every kill "
-        "SQLite checks the store; at the end the results of each audit are compared with those of one that nobody "
+        "`dpaudit audit --out` of slow functions, and a search, killed with all its workers (SIGKILL) at moments drawn "
+        f"evenly from its first {_LONGEST:g} seconds, and again with --resume, until {_KILLS} kills have left a store; "
+        "those that came before there was one are counted apart. An audit that ends before is begun anew. After every "
+        "kill SQLite checks the store; at the end the results of each audit are compared with those of one that nobody "
         "disturbed, but for `environment`."
     ),
     columns=(

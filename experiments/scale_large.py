@@ -95,9 +95,9 @@ def _cells(effort: Effort, name: str) -> tuple[dict[str, Value], list[Target]]:
         before = _written()
         taken["spread"].append(_seconds(_slow, x, y, 2, runs))
         taken["sent"].append((_written() - before) / 2**20)
-    median = {key: statistics.median(values) for key, values in taken.items()}
+    median: dict[str, float] = {key: statistics.median(values) for key, values in taken.items()}
     times = (median["quick"] - median["copies"]) / median["few"]
-    cells: dict[str, Value] = {"name": name, "rows": len(x), "times": times} | median
+    cells: dict[str, Value] = {"name": name, "rows": len(x), "times": times, **median}
     if effort.is_quick:
         return cells, []
     return cells, [
