@@ -120,12 +120,14 @@ class UserLevel(Adjacency):
     def distance(self, x: Any, y: Any) -> float:
         x, y = as_rows(x), as_rows(y)
         one_sided = set(self._users(x)) ^ set(self._users(y))
-        a, b = (self._by_user(rows) for rows in without_common_ends(x, y))
+        if not is_frame(x) or not is_frame(y) or list(x.columns) == list(y.columns):
+            x, y = without_common_ends(x, y)
+        a, b = self._by_user(x), self._by_user(y)
         changed = [user for user in (a.keys() | b.keys()) - one_sided if rows_of(a[user]) != rows_of(b[user])]
         return float(len(one_sided) + 2 * len(changed))
 
     def _by_user(self, dataset: Any) -> defaultdict[Hashable, list[Any]]:
-        rows = dataset.itertuples(index=False, name=None) if is_frame(dataset) else dataset
+        rows = dataset.to_dict("records") if is_frame(dataset) else dataset
         found = defaultdict[Hashable, list[Any]](list)
         for user, row in zip(self._users(dataset), rows, strict=True):
             found[user].append(row)

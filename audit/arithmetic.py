@@ -34,9 +34,15 @@ def with_own_arithmetic(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def users_answers() -> Answers:
-    """What `numpy.seterr` was told by whoever called this library."""
+    """What `numpy.seterr` was told by whoever called this library, but that what only reports is left out.
+
+    Functions to call and files to log to stay in their process, and do not change what a mechanism returns.
+    """
     known = _USERS.get()
-    return cast(Answers, tuple(np.geterr().items())) if known is None else known
+    if known is not None:
+        return known
+    told = ((kind, "ignore" if answer in ("call", "log") else answer) for kind, answer in np.geterr().items())
+    return cast(Answers, tuple(told))
 
 
 def under(answers: Answers) -> np.errstate:

@@ -22,6 +22,9 @@ from .recounts import Recount
 from .statements import StatementResult
 from .verdicts import AuditResult, Verdict
 
+ANOTHER_PAIR = "the search found another pair of datasets, so counts are not compared"
+"""Why audits of a search may not be compared; each is an audit of its own pair."""
+
 _FEWER = 0.99  # of the runs before
 
 
@@ -86,12 +89,13 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
         return Comparison(name=name, before=before, after=None, changes=("the audit has disappeared",))
     if before is None:
         return Comparison(name=name, before=None, after=after, notes=("new: it was not recorded before",))
-    changes, notes, p_value, not_compared = list[str](), list[str](), None, None
+    changes, notes, p_value = list[str](), list[str](), None
+    not_compared: str | None = None
     was, now = before.result, after.result
     if isinstance(was, AuditResult) and isinstance(now, AuditResult):
         changes += _settings_changed(was, now)
         if _is_another_pair(was, now):
-            notes.append("the search found another pair of datasets, so counts are not compared")
+            not_compared = ANOTHER_PAIR
         elif pairs := [(old, new) for old in before.recounts for new in after.recounts if old.event == new.event]:
             moved, same, p_value = _moved(pairs, alpha)
             changes += moved

@@ -16,7 +16,6 @@ from .findings import FALSE_ALARM, HealthCheck
 from .health import examine
 from .inference.counts import Counts
 from .measure import as_cell_counts
-from .output_bytes import note_of_cut
 from .outputs import merge
 from .pilot import run_notes, run_pilot
 from .provenance import versions
@@ -124,7 +123,7 @@ def check_sequentially(
         findings=findings,
         notes=(
             *run_notes(x, y, course.main_x, course.main_y, runs="runs"),
-            *note_of_cut(plan.most_kept, done.runs, plan.output_bytes),
+            *course.notes,
         ),
         sketch=sketch(x, y),
         versions=versions(),

@@ -188,7 +188,7 @@ def _of_rows(rows: list[Any], kinds: set[type], strict: bool, depth: int) -> Any
         keys = dict.fromkeys(map(tuple, rows))
         first = next(iter(keys))
         if first and len({frozenset(each) for each in keys}) == 1 and all(type(key) is str for key in first):
-            order = tuple(keys) if strict else None
+            order = (tuple(keys) if len(keys) == 1 else tuple(map(tuple, rows))) if strict else None
             held = map(itemgetter(*sorted(first)), rows)
             values = list(held) if len(first) == 1 else list(chain.from_iterable(held))
             return order, sorted(first), len(rows), _of_items(values, strict, depth + 1)

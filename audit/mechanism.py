@@ -13,7 +13,7 @@ import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import FrameType, TracebackType
-from typing import Any, NoReturn, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from .errors import AuditError, MechanismError
 from .outputs import Outputs, Raised, as_outputs
 
 _SIZE = "size"
-_ENDING = (SystemExit, KeyboardInterrupt, GeneratorExit)
+_ENDING = (MemoryError, SystemExit, GeneratorExit)
 _RAISE = dis.opmap["RAISE_VARARGS"]
 _GENERATORS = ("rng", "generator", "random_state", "gen", "prng", "random")
 
@@ -80,8 +80,8 @@ class Sampler:
                 raw = self.call(dataset, size, rng)
         except AuditError:  # a mechanism of this library's that refuses the dataset says so itself
             raise
-        except (MemoryError, *_ENDING) as error:
-            self._refuse_end(error)
+        except _ENDING as error:
+            raise self._refusal_of(error) from error
         except Exception as error:
             raise MechanismError(
                 f"{self.name} raised {type(error).__name__} while drawing a block of {size} runs: {error}; is the "
@@ -97,22 +97,32 @@ class Sampler:
             return self.call(dataset, rng)
         except AuditError:  # an adapter's, of a dataset or a library that will not do: no output of the mechanism
             raise
-        except (MemoryError, *_ENDING) as error:
-            self._refuse_end(error)
+        except _ENDING as error:
+            raise self._refusal_of(error) from error
         except Exception as error:
             return Raised(type(error).__qualname__)
 
-    def _refuse_end(self, error: BaseException) -> NoReturn:
-        """Says what a mechanism raised that would end the audit, unless that is not the mechanism's doing."""
-        if isinstance(error, KeyboardInterrupt) and not _is_raised_by_code(error):
-            raise error
+    def _refusal_of(self, error: BaseException) -> MechanismError:
+        """For an exception of the mechanism's that would end the audit."""
         if isinstance(error, MemoryError):
             reason = "ran out of memory, which is a fault of the machine and no output; audit it on less data"
         elif isinstance(error, SystemExit):
             reason = f"called exit({error.code!r}) and would end the audit; raise another exception"
         else:
             reason = f"raised {type(error).__name__} and would end the audit; raise another exception"
-        raise MechanismError(f"{self.name} {reason}.", mechanism=self.name) from error
+        return MechanismError(f"{self.name} {reason}.", mechanism=self.name)
+
+    def refusal_of_interrupt(self, error: KeyboardInterrupt, again: Callable[[], Any]) -> MechanismError | None:
+        """What to raise for an interrupt if it is the mechanism's own: a statement raised it, and does `again`."""
+        if not _is_raised_by_code(error):
+            return None
+        try:
+            again()
+        except KeyboardInterrupt:
+            return self._refusal_of(error)
+        except Exception:  # whatever it is, it is not the same
+            return None
+        return None
 
 
 def _is_raised_by_code(error: BaseException) -> bool:

@@ -212,12 +212,14 @@ def run_notes(
     for side, outputs in (("x", x), ("y", y)):
         seen = f"{len(outputs):,} {runs} on {side}"
         raised = raised_in(outputs)
-        notes += [f"{exception} was raised in {times:,} of {seen}" for exception, times in raised.items()]
+        notes += [f"{exception} was raised in {times:,} of {seen}" for exception, times in sorted(raised.items())]
         if not raised and all(_are_same(part) for part in (outputs[:_SAME], outputs)):
             notes.append(f"all {seen} gave the same output; is its noise drawn anew in each run?")
     for side, main in (("x", main_x), ("y", main_y)):
         others = f"{int(main.sizes.sum()):,} main runs on {side}"
-        notes += [f"{exception} was raised in {times:,} of {others}" for exception, times in main.raised.items()]
+        notes += [
+            f"{exception} was raised in {times:,} of {others}" for exception, times in sorted(main.raised.items())
+        ]
     return tuple(notes)
 
 

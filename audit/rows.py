@@ -127,24 +127,40 @@ def _row_key(row: Any) -> Any:
 
 def _common_ends(x: Any, y: Any) -> tuple[int, int]:
     """Rows at the head, and after those at the tail, that are the same in both."""
-    columns_x, columns_y = _columns(x), _columns(y)
-    if columns_x is None or columns_y is None or len(columns_x) != len(columns_y):
-        return 0, 0
+    columns = _columns(x, y)
     n = min(len(x), len(y))
-    head = min((_length_of_head(a[:n], b[:n]) for a, b in zip(columns_x, columns_y, strict=True)), default=0)
+    head = min((_length_of_head(a[:n], b[:n]) for a, b in columns), default=0)
     rest = n - head
-    tails = (_length_of_head(a[::-1][:rest], b[::-1][:rest]) for a, b in zip(columns_x, columns_y, strict=True))
-    return head, min(tails, default=0)
+    return head, min((_length_of_head(a[::-1][:rest], b[::-1][:rest]) for a, b in columns), default=0)
 
 
-def _columns(rows: Any) -> list[Any] | None:
-    """Sequences of the same length as the dataset that say all of it; None of what has no order."""
-    if isinstance(rows, np.ndarray):
-        return [_flat(rows)]
-    if is_frame(rows):
-        # Each column by itself: together they would be of one type.
-        return [np.asarray(rows.iloc[:, i]) for i in range(len(rows.columns))] if hasattr(rows, "iloc") else None
-    return [rows] if isinstance(rows, (list, tuple)) else None
+def _columns(x: Any, y: Any) -> list[tuple[Any, Any]]:
+    """Pairs of sequences, as long as the datasets, that say all of them; none where rows are held in different ways.
+
+    They are arrays of one type, of which elements are equal if their bytes are, or lists.
+    """
+    if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
+        if x.shape[1:] != y.shape[1:] or 0 in x.shape[1:] or not _is_by_bytes(x.dtype, y.dtype):
+            return []
+        return [(_flat(x), _flat(y))]
+    if _is_of_pandas(x) and _is_of_pandas(y) and len(x.columns) == len(y.columns):
+        return [_column_pair(x.iloc[:, i], y.iloc[:, i]) for i in range(len(x.columns))]
+    return [(x, y)] if type(x) in (list, tuple) and type(y) in (list, tuple) else []
+
+
+def _is_of_pandas(rows: Any) -> bool:
+    return is_frame(rows) and type(rows).__module__.partition(".")[0] == "pandas"
+
+
+def _is_by_bytes(one: Any, other: Any) -> bool:
+    """Whether values of these types are equal if their bytes are, but for zeros and NaN."""
+    return (
+        isinstance(one, np.dtype) and one == other and one.kind in _BY_BYTES and (one.kind != "f" or one.itemsize <= 8)
+    )
+
+
+def _column_pair(a: Any, b: Any) -> tuple[Any, Any]:
+    return (np.asarray(a), np.asarray(b)) if _is_by_bytes(a.dtype, b.dtype) else (a.tolist(), b.tolist())
 
 
 def _flat(array: Array) -> Array:
@@ -155,11 +171,7 @@ def _length_of_head(a: Any, b: Any) -> int:
     """How many first elements are certainly equal."""
     if len(a) == 0:
         return 0
-    if isinstance(a, np.ndarray) and a.dtype != object:
-        if not isinstance(b, np.ndarray) or a.dtype != b.dtype or a.shape[1:] != b.shape[1:]:
-            return 0
-        if a.dtype.kind not in _BY_BYTES:
-            return 0
+    if isinstance(a, np.ndarray):
         same = (a == b) | ((a != a) & (b != b))
         same = same.all(axis=tuple(range(1, same.ndim)))
     else:
@@ -177,19 +189,14 @@ def _between(rows: Any, head: int, tail: int) -> Any:
 
 def _keys_of_bytes(x: Any, y: Any) -> tuple[list[bytes], list[bytes]] | None:
     """Keys that are equal where rows are, of arrays and of frames; None of other datasets."""
-    if is_frame(x) and is_frame(y) and len(x.columns) == len(y.columns) > 0:
-        a, b = _columns(x), _columns(y)
-        if a is None or b is None:
-            return None
-        coded = [_coded(*pair) for pair in zip(a, b, strict=True)]
-        return _bytes(np.column_stack([pair[0] for pair in coded])), _bytes(
-            np.column_stack([pair[1] for pair in coded])
-        )
-    if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray)):
+    columns = _columns(x, y)
+    if not columns or type(x) in (list, tuple):
         return None
-    if x.dtype != y.dtype or x.dtype.kind not in _BY_BYTES or x.shape[1:] != y.shape[1:] or 0 in x.shape[1:]:
-        return None
-    return _bytes(_canonical(_flat(x))), _bytes(_canonical(_flat(y)))
+    if isinstance(x, np.ndarray):
+        ((a, b),) = columns
+        return _bytes(_canonical(a)), _bytes(_canonical(b))
+    coded = [_coded(*pair) for pair in columns]
+    return _bytes(np.column_stack([pair[0] for pair in coded])), _bytes(np.column_stack([pair[1] for pair in coded]))
 
 
 def _canonical(values: Array) -> Array:
@@ -204,15 +211,14 @@ def _bytes(matrix: Array) -> list[bytes]:
     return keys
 
 
-def _coded(a: Array, b: Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _coded(a: Any, b: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """A number for each value of a column of x and of y, equal for equal values."""
-    if a.dtype == b.dtype and a.dtype.kind in "iumM" and a.dtype.itemsize == 8:
-        return a.view(np.int64), b.view(np.int64)
-    if a.dtype == b.dtype == np.float64:
+    if isinstance(a, np.ndarray) and a.dtype.itemsize == 8 and a.dtype.kind in "iufmM":
         return _canonical(a).view(np.int64), _canonical(b).view(np.int64)
     codes: dict[Any, int] = {}
     coded = []
-    for values in (a.tolist(), b.tolist()):
+    for column in (a, b):
+        values = column.tolist() if isinstance(column, np.ndarray) else column
         keys = values if set(map(type, values)) <= _PLAIN else map(_row_key, values)
         coded.append(np.fromiter((codes.setdefault(key, len(codes)) for key in keys), np.int64, len(values)))
     return coded[0], coded[1]

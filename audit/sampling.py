@@ -194,6 +194,18 @@ class Plan:
             self.memory.keep(_AGAIN, [int(again and _tells_noise(first))])
         return again
 
+    def _outputs(self, dataset: Any, size: int, phase: Phase, side: Side, number: int) -> Outputs:
+        def drawn() -> Outputs:
+            return self.sampler.draw(dataset, size, self.generator(phase, side, number))
+
+        try:
+            return drawn()
+        except KeyboardInterrupt as error:
+            refusal = self.sampler.refusal_of_interrupt(error, drawn)
+            if refusal is None:
+                raise
+            raise refusal from error
+
     def draw(self, phase: Phase, side: Side, number: int, size: int, shape: tuple[int, ...] | None = None) -> Outputs:
         """The outputs of one block; with `shape`, that of a single output, another one is an error.
 
@@ -204,7 +216,7 @@ class Plan:
         """
         dataset = self.x if side == "x" else self.y
         try:
-            outputs = self.sampler.draw(dataset, size, self.generator(phase, side, number))
+            outputs = self._outputs(dataset, size, phase, side, number)
             if shape is not None:
                 check_shape(outputs, shape, self.sampler.name)
             return outputs

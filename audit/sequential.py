@@ -28,6 +28,7 @@ from .inference.counts import Counts
 from .inference.joint import GAMMA, p_value
 from .inference.lines import Line, best_lines, drift
 from .inference.sequential import NO_PAIRS, JointCounts, Wealth
+from .output_bytes import note_of_cut
 from .outputs import Outputs, merge
 from .pilot import check_blocks, refuse_if_all_raised
 from .sampling import BlockCounts, Plan, count_pairs, draw_pilot, no_blocks, shapes_of
@@ -91,6 +92,8 @@ class Course:
         Whether the first block came again.
     learned_from : int
         Runs on each dataset before the first bet.
+    notes : tuple of str
+        That fewer outputs than usual were kept, as they are large.
     blocks_x, blocks_y : list of ndarray
         Outputs that were kept.
     main_x, main_y : BlockCounts
@@ -104,6 +107,7 @@ class Course:
     is_closed: bool
     is_replayable: bool
     learned_from: int
+    notes: tuple[str, ...]
     blocks_x: list[Outputs]
     blocks_y: list[Outputs]
     main_x: BlockCounts
@@ -230,6 +234,7 @@ def run_sequentially(
         is_closed=is_last,
         is_replayable=is_replayable,
         learned_from=min(FIRST, done),
+        notes=note_of_cut(plan.most_kept, min(_most_kept(kept_x[0]), done), plan.output_bytes),
         blocks_x=kept_x,
         blocks_y=kept_y,
         main_x=main_x,

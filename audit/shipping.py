@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Iterable, Iterator
@@ -33,10 +34,13 @@ class Parcel:
     content : ndarray of uint8
     label : str
         Of this parcel alone.
+    maker : int
+        Number of the process that made it.
     """
 
     content: npt.NDArray[np.uint8]
     label: str = field(default_factory=lambda: uuid4().hex)
+    maker: int = field(default_factory=os.getpid)
 
     def open(self) -> Any:
         """The object, made anew."""

@@ -195,7 +195,7 @@ def _in_cluster(parcel: Parcel, number: int, queue: str | None) -> Parcel:
 
 
 def _in_process(parcel: Parcel, part: Parcel) -> Parcel:
-    if multiprocessing.parent_process() is not None:
+    if multiprocessing.parent_process() is not None and parcel.maker != os.getpid():
         _end_with_parent()
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits for this one

@@ -17,7 +17,7 @@ import pytest
 
 from ..audit.check import check
 from ..audit.claims import Claim
-from ..audit.comparison import compare
+from ..audit.comparison import ANOTHER_PAIR, compare
 from ..audit.equivalence_result import EquivalenceResult
 from ..audit.errors import OptionError
 from ..audit.events import Event
@@ -224,7 +224,7 @@ class DPAudit:
         else:
             how = "by claims and settings only"
         self._session.compared[entry.name] = how
-        is_told = found.has_changed or found.not_compared is not None
+        is_told = found.has_changed or found.not_compared not in (None, ANOTHER_PAIR)
         return [change_message(found, str(self._session.compare))] if is_told else []
 
     def _script(self, entry: Entry, case: Case) -> str | None:

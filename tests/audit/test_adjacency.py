@@ -92,6 +92,14 @@ def test_changing_the_rows_of_a_user_takes_two_steps():
     assert UserLevel(0).distance([("ann", 1), ("ann", 2)], [("ann", 1)]) == 2
 
 
+def test_columns_of_frames_are_known_by_name():
+    frame = pd.DataFrame({"u": [1, 2, 2], "v": [5, 6, 7]})
+    users = UserLevel("u")
+    assert users.distance(frame, frame.iloc[:1]) == users.distance(frame, frame.iloc[:1][["v", "u"]]) == 1
+    assert users.distance(frame, frame[["v", "u"]]) == 0
+    assert users.distance(frame, frame.rename(columns={"v": "w"})) == 4
+
+
 def test_an_unknown_user_is_one_user():
     frame = pd.DataFrame({"who": [NAN, NAN, 1.0], "v": [1, 2, 3]})
     assert UserLevel("who").distance(frame, frame.copy()) == 0

@@ -98,3 +98,32 @@ def test_an_audit_within_a_mechanism_keeps_what_the_user_has():
     with np.errstate(over="raise"):
         dpaudit.check(outer, 0, 1, claim=PureDP(1.0), **SETTINGS)
     assert set(seen) == {"raise"}
+
+
+def by_zero(dataset, rng):
+    np.float64(1.0) / np.float64(dataset)
+    return rng.integers(2)
+
+
+@pytest.mark.parametrize("answer", ["call", "log", "print"])
+def test_what_only_reports_changes_no_output(answer):
+    """A function to call stays in its process and thread: without it numpy raises, on one dataset and not on the other."""
+    plain, *others = (
+        in_workers(by_zero, jobs, answer if is_told else "ignore")
+        for jobs, is_told in ((1, False), (1, True), (2, True))
+    )
+    assert all(other == plain for other in others)
+
+
+def in_workers(mechanism, jobs, answer):
+    before = np.seterrcall(lambda kind, flag: None) if answer != "log" else np.seterrcall(Log())
+    try:
+        with np.errstate(divide=answer):
+            return dpaudit.check(mechanism, 1.0, 0.0, claim=PureDP(1.0), runs=2_000, seed=1, jobs=jobs)
+    finally:
+        np.seterrcall(before)
+
+
+class Log:
+    def write(self, text):
+        pass

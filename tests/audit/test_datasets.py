@@ -170,6 +170,39 @@ def test_rows_apart_of_frames_of_other_types_and_columns():
     assert rows_apart(np.array([1, 2]), [2.0, 1.0, 1.0]) == (0, 1)
 
 
+TIMES = np.array(["2020-01-01", "2020-01-02", "2020-01-03"], dtype="M8[ns]")
+UNLIKE = {
+    "other shapes": (np.arange(5.0), np.arange(5.0)[:, None]),
+    "other shapes of rows": (np.arange(24).reshape(4, 2, 3), np.arange(24).reshape(4, 3, 2)),
+    "a list and a frame": (["u", "v"], pd.DataFrame({"a": ["u", "v"]})),
+    "other units of time": (pd.DataFrame({"a": TIMES}), pd.DataFrame({"a": TIMES[:2].astype("M8[us]")})),
+    "other units of spans": (
+        pd.DataFrame({"a": TIMES - TIMES[0]}),
+        pd.DataFrame({"a": (TIMES - TIMES[1]).astype("m8[s]")}),
+    ),
+    "times and their numbers": (pd.DataFrame({"a": TIMES}), pd.DataFrame({"a": TIMES.astype(np.int64)})),
+    "long doubles": (np.array([1, 2, 3], np.longdouble), np.array([3, 1, 5], np.longdouble)),
+    "what is missing": (pd.DataFrame({"a": pd.array([1.0, None], "Float64")}), pd.DataFrame({"a": [1.0, np.nan]})),
+    "categories and texts": (pd.DataFrame({"a": ["x", "y"]}, dtype="category"), pd.DataFrame({"a": ["y", "z"]})),
+}
+
+
+@pytest.mark.parametrize("name", UNLIKE)
+def test_rows_held_in_different_ways_are_compared_by_value(name):
+    x, y = UNLIKE[name]
+    a, b = rows_of(x), rows_of(y)
+    assert rows_apart(x, y) == ((a - b).total(), (b - a).total())
+    assert rows_apart(y, x) == ((b - a).total(), (a - b).total())
+
+
+def test_a_list_of_the_users_own_is_compared_as_it_shows_itself():
+    class Own(list):
+        def __getitem__(self, place):
+            raise TypeError("no slices")
+
+    assert rows_apart(Own([1, 2]), Own([2, 3])) == (1, 1)
+
+
 @pytest.mark.parametrize("dataset", [3, 2.5, "text", b"bytes", {"a": 1}, None, np.array(3.0), object()])
 def test_what_has_no_rows_is_refused(dataset):
     with pytest.raises(DatasetError, match="has no rows to compare"):

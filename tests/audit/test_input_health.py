@@ -294,3 +294,9 @@ def test_relations_that_allow_equal_datasets_do_not_hide_them():
 def test_pairs_at_another_distance_are_refused(adjacency, x, y, distance):
     with pytest.raises(AdjacencyError):
         audit(noise, x, y, adjacency=adjacency, distance=distance)
+
+
+def test_the_order_of_keys_belongs_to_each_row():
+    one, other = {"a": 1, "b": 2}, {"b": 2, "a": 1}
+    assert take_snapshot([one, other, one], [dict(one), dict(other), dict(one)]).are_equal
+    assert not take_snapshot([one, other, one], [dict(one), dict(other), dict(other)]).are_equal

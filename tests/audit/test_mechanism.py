@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import enum
 import functools
 import math
@@ -15,6 +16,7 @@ from dpaudit.audit import errors
 from dpaudit.audit.errors import AuditError, DatasetError, MechanismError
 from dpaudit.audit.mechanism import Mechanism, as_sampler, mechanism_name
 from dpaudit.audit.outputs import Raised, as_outputs
+from dpaudit.audit.sampling import draw_block
 from dpaudit.mechanisms import ExponentialMechanism
 
 
@@ -298,6 +300,16 @@ def pressed_and_tidied():
         raise KeyboardInterrupt("tidied up") from None
 
 
+def pressed_in_a_loop():
+    """asyncio raises an interrupt of its own."""
+
+    async def wait():
+        asyncio.get_running_loop().call_soon(pressed)
+        await asyncio.sleep(5)
+
+    asyncio.run(wait())
+
+
 def raised():
     raise KeyboardInterrupt
 
@@ -324,10 +336,18 @@ def handler(request):
 
 
 @pytest.mark.parametrize("single_run", [True, False])
-@pytest.mark.parametrize("act", [pressed, pressed_and_tidied])
+@pytest.mark.parametrize("act", [pressed, pressed_and_tidied, pressed_in_a_loop])
 def test_a_key_is_not_an_output(single_run, act, handler):
+    """Not even where a statement raises it, as in what is drawn again no key is pressed."""
+    left = [1]
+
+    def once():
+        left[0] -= 1
+        return act() if left[0] >= 0 else 0.5
+
+    function = (lambda d, rng: once()) if single_run else lambda d, size, rng: [once()] * size
     with pytest.raises(KeyboardInterrupt):
-        draw((lambda d, rng: act()) if single_run else lambda d, size, rng: act())
+        draw_block(function, 0, "main", "x", 0, 3, seed=1)
 
 
 @pytest.mark.parametrize("single_run", [True, False])
@@ -348,7 +368,7 @@ def test_what_a_mechanism_raises_itself_does_not_end_the_audit_without_a_word(si
 
     block.__name__ = "stopped"
     with pytest.raises(MechanismError, match=words):
-        draw(stopped if single_run else block)
+        draw_block(stopped if single_run else block, 0, "main", "x", 0, 3, seed=1)
 
 
 @pytest.mark.parametrize("depth", [102, 5_000])
