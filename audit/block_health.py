@@ -11,6 +11,7 @@ from itertools import chain, islice
 
 import numpy as np
 
+from .block_counts import BlockCounts
 from .dependence import Spread, equal_pairs, spread_of_halves
 from .findings import Finding, HealthCheck
 from .inference.binomial import clopper_pearson
@@ -18,7 +19,6 @@ from .inference.dispersion import dispersion_p_value, pairs_within_p_value, prod
 from .inference.orders import log_chance_of_head
 from .marks import FINGERPRINTED, fingerprint, hashed_keys
 from .outputs import Outputs
-from .sampling import BlockCounts
 from .stretches import MARKS, n_stretches, stretch_length, stretch_marks
 
 _TALLIED = 20_000  # pilot runs looked at for the likeliest outcome

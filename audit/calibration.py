@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .arithmetic import with_own_arithmetic
+from .block_counts import no_blocks
 from .errors import DatasetError, MechanismError, OptionError
 from .goodness_of_fit import (
     LEAST_SIMULATED,
@@ -37,7 +38,7 @@ from .outputs import Outputs, Raised, as_numbers, as_vectors, merge, outcome_wor
 from .pilot import draw_checked
 from .provenance import provenance_of, versions
 from .quantiles import quantile_series
-from .sampling import no_blocks, plan_blocks
+from .sampling import plan_blocks
 from .statements import Point, Series, StatementResult
 
 Array: TypeAlias = npt.NDArray[np.float64]

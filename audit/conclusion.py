@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from .bit_warning import look_at_bits
 from .bits import Bits
+from .block_counts import BlockCounts
 from .cell_counts import CellCounts
 from .claims import Claim
 from .findings import Finding
@@ -13,7 +14,6 @@ from .inference.counts import Counts
 from .inference.joint import joint_test
 from .pilot import Pilot, run_notes
 from .provenance import Provenance, versions
-from .sampling import BlockCounts
 from .sketches import sketch
 from .stated_power import detectable
 from .verdicts import CELL_SHARE, AuditResult, Pair

@@ -14,6 +14,7 @@ import numpy as np
 
 from .arithmetic import with_own_arithmetic
 from .bits import Bits
+from .block_counts import no_blocks
 from .claims import Claim
 from .conclusion import Settings, conclude
 from .errors import MechanismError
@@ -35,7 +36,6 @@ from .options import (
 from .outputs import Outputs, as_outputs
 from .pilot import split_pilot
 from .provenance import ELSEWHERE
-from .sampling import no_blocks
 from .verdicts import AuditResult, Pair
 
 

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from .block_counts import BlockCounts
 from .block_health import (
     agreement,
     head_length,
@@ -28,7 +29,6 @@ from .findings import FALSE_ALARM, Finding, HealthCheck
 from .inference.orders import log_chance_of_order
 from .marks import order_mark
 from .outputs import Outputs, outcome_key
-from .sampling import BlockCounts
 
 
 def examine(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .arithmetic import with_own_arithmetic
+from .block_counts import BlockCounts
 from .cell_counts import CellCounts
 from .cells import Partition, learn_cells
 from .errors import OptionError
@@ -14,7 +15,7 @@ from .mechanism import as_sampler
 from .options import check_cells, check_jobs, check_runs, check_seed
 from .outputs import merge
 from .pilot import draw_checked, pilot_runs
-from .sampling import BlockCounts, count_hits, plan_blocks, shapes_of
+from .sampling import count_hits, plan_blocks, shapes_of
 
 
 @with_own_arithmetic

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .arithmetic import under
+from .block_counts import BlockCounts
 from .claims import Claim
 from .distinguishers import Choice, choose_event
 from .errors import MechanismError
 from .output_bytes import note_of_cut
 from .outputs import Outputs, Raised, merge, outcome_key, outcome_list
-from .sampling import BlockCounts, Plan, check_shape, draw_pilot
+from .sampling import Plan, check_shape, draw_pilot
 from .tasks import raised_in
 
 _SHARE = 20  # one run in twenty chooses the event, which costs 2.6% of the gap

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .batches import FIRST, LEAST, Begun, Clock, keep_begun, next_size, recall_begun
+from .block_counts import BlockCounts, no_blocks
 from .claims import Claim
 from .distinguishers import Choice, Direction, choose_event_each_way
 from .events import Event
@@ -31,7 +32,7 @@ from .inference.sequential import NO_PAIRS, JointCounts, Wealth
 from .output_bytes import note_of_cut
 from .outputs import Outputs, merge
 from .pilot import check_blocks, refuse_if_all_raised
-from .sampling import BlockCounts, Plan, count_pairs, draw_pilot, no_blocks, shapes_of
+from .sampling import Plan, count_pairs, draw_pilot, shapes_of
 from .tasks import Events, joint_counts
 
 # Runs on each side that are kept to learn events from: so many, and of numbers so many numbers. An event that was

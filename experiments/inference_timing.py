@@ -152,6 +152,7 @@ CALLS: dict[str, Callable[[Given], object]] = {
     "dispersion.dispersion_p_value": lambda g: dispersion.dispersion_p_value(
         [g.runs // 768] * 256, [g.runs // 256] * 256
     ),
+    "dispersion.product_p_value": lambda g: dispersion.product_p_value(1e-5, 1e-6),
     "dispersion.pairs_within_p_value": lambda g: dispersion.pairs_within_p_value(3, 300, [g.runs // 256] * 256),
     "orders.log_chance_of_head": lambda g: orders.log_chance_of_head([2] * 128, [g.runs // 256] * 128, g.runs),
     "orders.log_chance_of_order": lambda g: orders.log_chance_of_order(256, 1.0 / g.runs),

@@ -13,10 +13,10 @@ from joblib.externals.loky import get_reusable_executor
 from scipy import stats
 
 from dpaudit import PureDP, Verdict, check
+from dpaudit.audit.block_counts import no_blocks
 from dpaudit.audit.dependence import equal_pairs
 from dpaudit.audit.findings import HealthCheck
 from dpaudit.audit.health import examine
-from dpaudit.audit.sampling import no_blocks
 from dpaudit.audit.stretches import MARKS, n_stretches, stretch_length, stretch_marks
 
 UNSTEADY, SERIAL, REPEATED = (

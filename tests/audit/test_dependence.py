@@ -12,12 +12,12 @@ from scipy.special import gammaln
 
 from dpaudit import PureDP, Verdict, check, check_outputs
 from dpaudit.audit import dependence
+from dpaudit.audit.block_counts import BlockCounts
 from dpaudit.audit.dependence import change, coupling, halves, serial_correlation, two_sided
 from dpaudit.audit.findings import HealthCheck
 from dpaudit.audit.health import examine
 from dpaudit.audit.inference.two_samples import hypergeometric_tail
 from dpaudit.audit.marks import FINGERPRINTED, order_mark
-from dpaudit.audit.sampling import BlockCounts
 
 SHARED, UNSTEADY = HealthCheck.SHARED_RANDOMNESS, HealthCheck.UNSTEADY_HITS
 SERIAL, REPEATED = HealthCheck.SERIAL_DEPENDENCE, HealthCheck.REPEATED_BLOCKS

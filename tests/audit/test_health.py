@@ -12,11 +12,11 @@ from scipy import stats
 from scipy.special import gammaln
 
 from dpaudit import PureDP, Verdict, check
+from dpaudit.audit.block_counts import BlockCounts
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.findings import HealthCheck, checks_to_ignore
 from dpaudit.audit.health import examine, examine_order
 from dpaudit.audit.marks import FINGERPRINTED
-from dpaudit.audit.sampling import BlockCounts
 
 PROMISED = 1e-6  # of one audit, all checks on both sides together
 NONE = frozenset()
