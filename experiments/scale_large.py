@@ -107,7 +107,7 @@ def _cells(effort: Effort, name: str) -> tuple[dict[str, Value], list[Target]]:
 
 
 def _tasks(effort: Effort) -> Iterator[Task]:
-    for name in _MADE:
+    for name in effort.either(tuple(_MADE)[:1], tuple(_MADE)):
         if effort.wants(name):
             yield once(name, _cells, effort, name)
 
