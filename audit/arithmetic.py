@@ -1,4 +1,4 @@
-"""Numpy's answer to division by zero, overflow and the like: this library's own, and the user's for the mechanism."""
+"""How numpy handles floating-point errors: by its defaults in this library, as the user has set it in the mechanism."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _USERS: ContextVar[Answers | None] = ContextVar("users", default=None)
 
 
 def with_own_arithmetic(function: Callable[P, R]) -> Callable[P, R]:
-    """The function under numpy's default answers, whatever `numpy.seterr` was told: probabilities may underflow."""
+    """The function under numpy's default error handling, whatever the user has set: probabilities may underflow."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -34,9 +34,9 @@ def with_own_arithmetic(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def users_answers() -> Answers:
-    """What `numpy.seterr` was told by whoever called this library, but that what only reports is left out.
+    """The settings of `numpy.seterr` where this library was called, with "call" and "log" as "ignore".
 
-    Functions to call and files to log to stay in their process, and do not change what a mechanism returns.
+    Those two only report, and what they report to cannot be sent to another process.
     """
     known = _USERS.get()
     if known is not None:

@@ -23,7 +23,7 @@ from .statements import StatementResult
 from .verdicts import AuditResult, Verdict
 
 ANOTHER_PAIR = "the search found another pair of datasets, so counts are not compared"
-"""Why audits of a search may not be compared; each is an audit of its own pair."""
+"""Why the counts of two searches were not compared. That is no failure: each audit stands for its own pair."""
 
 _FEWER = 0.99  # of the runs before
 
@@ -205,7 +205,7 @@ def _not_comparable(before: Entry, after: Entry) -> str:
             "first in the second as well"
         )
     which = "neither file has" if not any(events) else f"the {'first' if events[1] else 'second'} file does not have"
-    return f"nothing to compare: {which} counts of the event in runs of its own, as pytest --dp-audit-save writes them"
+    return f"nothing to compare: {which} separate counts of the event, which pytest --dp-audit-save writes"
 
 
 def _on_the_same_numbers(old: Recount, new: Recount) -> tuple[list[str], list[str]]:

@@ -22,13 +22,12 @@ import numpy as np
 
 from .datasets import is_graph, summarise
 from .findings import Finding, HealthCheck
-from .rows import is_frame
+from .rows import PLAIN, is_frame
 
 _DEEPEST = 8  # objects within objects that are looked into
 _IDENTITY: Any = object.__eq__
 _WITH_A_VALUE = (int, float, complex, str, bytes, Decimal, Fraction, date, time, timedelta)  # beside their attributes
-_PLAIN = frozenset({int, bool, str, bytes, type(None)})  # immutable, and equal to themselves
-_NUMBERS_AND_PLAIN = _PLAIN | {float}
+_NUMBERS_AND_PLAIN = PLAIN | {float}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +121,7 @@ def _read(dataset: Any, *, strict: bool) -> Any:
 
 def _content(value: Any, strict: bool, depth: int) -> Any:
     kind = type(value)
-    if kind in _PLAIN:
+    if kind in PLAIN:
         return kind, value
     if kind is float:  # NaN is as it was
         return kind, value.hex()
@@ -168,7 +167,7 @@ def _of_items(items: list[Any], strict: bool, depth: int) -> Any:
     kinds = set(map(type, items))
     if kinds == {float}:
         return len(items), _digest(np.array(items))
-    if kinds <= _PLAIN:
+    if kinds <= PLAIN:
         return tuple(items), tuple(map(type, items)) if len(kinds) > 1 else kinds
     if kinds <= _NUMBERS_AND_PLAIN:
         numbers = [item for item in items if type(item) is float]

@@ -49,7 +49,7 @@ class Sampler:
     check_pair : callable, optional
         The mechanism's own ``check_pair(x, y, distance)``, which raises where its claim is not about such a pair.
     answers : tuple
-        What numpy answers to division by zero and the like while the mechanism runs: as where the audit was asked for.
+        How numpy handles floating-point errors while the mechanism runs: as set where the audit was called.
     """
 
     call: _Call

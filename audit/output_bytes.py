@@ -54,8 +54,8 @@ def most_kept(size: int, name: str) -> int:
     """
     if size * _LEAST > KEPT:
         raise MechanismError(
-            f"an output of {name} takes {in_words(size)}, and fewer than {_LEAST} of them fit into the "
-            f"{in_words(KEPT)} that an audit keeps of each dataset to learn from; return a part or a summary of it.",
+            f"an output of {name} takes {with_unit(size)}, and fewer than {_LEAST} of them fit into the "
+            f"{with_unit(KEPT)} that an audit keeps of each dataset to learn from; return a part or a summary of it.",
             mechanism=name,
             bytes=size,
         )
@@ -66,7 +66,7 @@ def refuse_too_much(held: int, name: str) -> None:
     """A `MechanismError` where outputs that are to be held together take too many bytes."""
     if held > _HELD:
         raise MechanismError(
-            f"the outputs of {name} that were to be held together take more than {in_words(_HELD)}; ask for fewer "
+            f"the outputs of {name} that were to be held together take more than {with_unit(_HELD)}; ask for fewer "
             "runs, or return a part or a summary of an output.",
             mechanism=name,
             bytes=held,
@@ -78,17 +78,17 @@ def note_of_cut(kept: int, wanted: int, size: int) -> tuple[str, ...]:
     if kept >= wanted:
         return ()
     return (
-        f"an output takes {in_words(size)}, so events were learned from {kept:,} runs on each dataset and not from "
+        f"an output takes {with_unit(size)}, so events were learned from {kept:,} runs on each dataset and not from "
         f"{wanted:,}; a part or a summary of the output may show more",
     )
 
 
-def in_words(size: int) -> str:
-    """Bytes in words.
+def with_unit(size: int) -> str:
+    """A number of bytes in its largest unit.
 
     Examples
     --------
-    >>> in_words(999), in_words(1 << 27), in_words(1_500_000)
+    >>> with_unit(999), with_unit(1 << 27), with_unit(1_500_000)
     ('999 bytes', '128 MiB', '1.43 MiB')
     """
     for unit, words in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):

@@ -18,7 +18,8 @@ import numpy.typing as npt
 from .errors import DatasetError
 
 _BY_BYTES = "biufmMSU"  # kinds of arrays whose elements are equal if their bytes are, but for zeros and NaN
-_PLAIN = frozenset({int, bool, str, bytes, type(None)})  # equal to themselves, and hashable
+PLAIN = frozenset({int, bool, str, bytes, type(None)})
+"""Types of values that are immutable, hashable and equal to themselves."""
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -176,7 +177,7 @@ def _length_of_head(a: Any, b: Any) -> int:
         same = same.all(axis=tuple(range(1, same.ndim)))
     else:
         same = np.fromiter(map(operator.is_, a, b), np.bool_, len(a))
-        if not same.all() and set(map(type, a)) | set(map(type, b)) <= _PLAIN:
+        if not same.all() and set(map(type, a)) | set(map(type, b)) <= PLAIN:
             same = np.fromiter(map(operator.eq, a, b), np.bool_, len(a))
     return len(same) if same.all() else int(np.argmin(same))
 
@@ -219,6 +220,6 @@ def _coded(a: Any, b: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]
     coded = []
     for column in (a, b):
         values = column.tolist() if isinstance(column, np.ndarray) else column
-        keys = values if set(map(type, values)) <= _PLAIN else map(_row_key, values)
+        keys = values if set(map(type, values)) <= PLAIN else map(_row_key, values)
         coded.append(np.fromiter((codes.setdefault(key, len(codes)) for key in keys), np.int64, len(values)))
     return coded[0], coded[1]

@@ -51,7 +51,8 @@ FAULTS = Bench(
     name="faults",
     title="Faults",
     method=(
-        "Programs that attack an audit, each in a process of its own: what came of it, and whether that is what has to."
+        "Programs that attack an audit, each in its own process. The outcome is what the program printed; it has to "
+        "match what was written down beforehand."
     ),
     columns=(
         Column("attack", "name"),

@@ -246,7 +246,7 @@ def test_nothing_to_compare_is_no_pass():
         found = compared(before, after)
         assert (found.p_value, found.has_changed) == (None, False)
         assert found.not_compared == (
-            f"nothing to compare: {which} counts of the event in runs of its own, as pytest --dp-audit-save writes them"
+            f"nothing to compare: {which} separate counts of the event, which pytest --dp-audit-save writes"
         )
     other = Intervals(((7.5, math.inf),))
     after = replace(BEFORE, recounts=tuple(replace(one, event=other, stream="other") for one in BEFORE.recounts))
