@@ -132,13 +132,14 @@ def _common_ends(x: Any, y: Any) -> tuple[int, int]:
     n = min(len(x), len(y))
     head = min((_length_of_head(a[:n], b[:n]) for a, b in columns), default=0)
     rest = n - head
-    return head, min((_length_of_head(a[::-1][:rest], b[::-1][:rest]) for a, b in columns), default=0)
+    ends = ((a[len(a) - rest :][::-1], b[len(b) - rest :][::-1]) for a, b in columns)
+    return head, min((_length_of_head(*end) for end in ends), default=0)
 
 
 def _columns(x: Any, y: Any) -> list[tuple[Any, Any]]:
     """Pairs of sequences, as long as the datasets, that say all of them; none where rows are held in different ways.
 
-    They are arrays of one type, of which elements are equal if their bytes are, or lists.
+    They are arrays of one type, of which elements are equal if their bytes are, arrays of pandas of one type, or lists.
     """
     if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
         if x.shape[1:] != y.shape[1:] or 0 in x.shape[1:] or not _is_by_bytes(x.dtype, y.dtype):
@@ -150,7 +151,16 @@ def _columns(x: Any, y: Any) -> list[tuple[Any, Any]]:
 
 
 def _is_of_pandas(rows: Any) -> bool:
-    return is_frame(rows) and type(rows).__module__.partition(".")[0] == "pandas"
+    return is_frame(rows) and _is_defined_by_pandas(rows)
+
+
+def is_extension(column: Any) -> bool:
+    """Whether pandas holds the column in an array of its own, of texts or categories, whose elements never change."""
+    return hasattr(column, "array") and hasattr(column.array, "equals") and _is_defined_by_pandas(column.dtype)
+
+
+def _is_defined_by_pandas(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] == "pandas"
 
 
 def _is_by_bytes(one: Any, other: Any) -> bool:
@@ -161,7 +171,9 @@ def _is_by_bytes(one: Any, other: Any) -> bool:
 
 
 def _column_pair(a: Any, b: Any) -> tuple[Any, Any]:
-    return (np.asarray(a), np.asarray(b)) if _is_by_bytes(a.dtype, b.dtype) else (a.tolist(), b.tolist())
+    if _is_by_bytes(a.dtype, b.dtype):
+        return np.asarray(a), np.asarray(b)
+    return (a.array, b.array) if is_extension(a) and a.dtype == b.dtype else (a.tolist(), b.tolist())
 
 
 def _flat(array: Array) -> Array:
@@ -175,11 +187,27 @@ def _length_of_head(a: Any, b: Any) -> int:
     if isinstance(a, np.ndarray):
         same = (a == b) | ((a != a) & (b != b))
         same = same.all(axis=tuple(range(1, same.ndim)))
+    elif hasattr(a, "equals"):
+        return _length_of_equal_head(a, b)
     else:
         same = np.fromiter(map(operator.is_, a, b), np.bool_, len(a))
         if not same.all() and set(map(type, a)) | set(map(type, b)) <= PLAIN:
             same = np.fromiter(map(operator.eq, a, b), np.bool_, len(a))
     return len(same) if same.all() else int(np.argmin(same))
+
+
+def _length_of_equal_head(a: Any, b: Any) -> int:
+    """The same of arrays of pandas, by bisection: a comparison of whole arrays takes less than one of elements."""
+    if a.equals(b):
+        return len(a)
+    equal, least = 0, len(a)
+    while least - equal > 1:
+        middle = (equal + least) // 2
+        if a[equal:middle].equals(b[equal:middle]):
+            equal = middle
+        else:
+            least = middle
+    return equal
 
 
 def _between(rows: Any, head: int, tail: int) -> Any:
@@ -219,7 +247,7 @@ def _coded(a: Any, b: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]
     codes: dict[Any, int] = {}
     coded = []
     for column in (a, b):
-        values = column.tolist() if isinstance(column, np.ndarray) else column
+        values = column if isinstance(column, (list, tuple)) else column.tolist()
         keys = values if set(map(type, values)) <= PLAIN else map(_row_key, values)
         coded.append(np.fromiter((codes.setdefault(key, len(codes)) for key in keys), np.int64, len(values)))
     return coded[0], coded[1]

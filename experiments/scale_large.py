@@ -18,7 +18,7 @@ from .inference_effort import Bench, Effort, Task, once
 
 _RUNS, _QUICK_RUNS = 20_000, 400
 _ROWS, _QUICK_ROWS, _FEW = 1_000_000, 20_000, 10
-_ROUNDS = 5
+_ROUNDS = 9
 _MOST_TIMES = 1.5  # the time with ten rows, two copies of the data aside
 _IO = Path("/proc/self/io")  # bytes that this process wrote to files and pipes
 

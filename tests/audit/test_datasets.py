@@ -123,6 +123,15 @@ def test_rows_compare_by_value_whatever_holds_them():
 
 
 VALUES = st.sampled_from([0, 1, -0.0, 0.0, 1.0, 2.5, float("nan"), "a", "b", None, True])
+
+
+KINDS = ["-", "0", "1", "2", "T", "a", "b", "n"]
+
+
+def _text(value):
+    return None if value is None else str(value)[0]
+
+
 FORMS = {
     "list of tuples": list,
     "list of lists": lambda rows: [list(row) for row in rows],
@@ -130,6 +139,8 @@ FORMS = {
     "objects": lambda rows: np.fromiter(rows, dtype=object, count=len(rows)),
     "frame": lambda rows: pd.DataFrame(rows, columns=["a", "b"]),
     "typed frame": lambda rows: pd.DataFrame(rows, columns=["a", "b"]).infer_objects(),
+    "frame of texts": lambda rows: pd.DataFrame({"a": pd.array([_text(a) for a, _ in rows], "string")}),
+    "frame of categories": lambda rows: pd.DataFrame({"a": pd.Categorical([_text(a) for a, _ in rows], KINDS)}),
     "array": lambda rows: np.array([[float(a == 1), float(b == 2.5)] for a, b in rows]).reshape(-1, 2),
     "texts": lambda rows: np.array([[str(a), str(b)] for a, b in rows], dtype="U4").reshape(-1, 2),
     "times": lambda rows: np.array([a == 1 for a, _ in rows], dtype="M8[s]"),

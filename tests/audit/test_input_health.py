@@ -157,7 +157,17 @@ def test_frames_columns_and_graphs():
     def graph():
         return networkx.path_graph(3)
 
+    def extensions():
+        days = pandas.date_range("2020-01-01", periods=2, tz="UTC")
+        return frame().astype({"a": "Int64", "b": "category"}).assign(days=days)
+
     kinds = [
+        (frame, lambda d: d.loc.__setitem__((0, "b"), "y"), lambda d: d["b"].isna().sum()),
+        (frame, lambda d: setattr(d, "index", [0.0, 1.0]), lambda d: d.index.dtype),
+        (extensions, lambda d: d.loc.__setitem__((0, "a"), None), lambda d: d["a"].sum()),
+        (extensions, lambda d: d.loc.__setitem__((1, "b"), "x"), lambda d: d["b"].cat.codes.sum()),
+        (extensions, lambda d: d.loc.__setitem__((1, "days"), d["days"][0]), lambda d: d["days"].max()),
+        (lambda: extensions()["b"], lambda d: d.iloc.__setitem__(1, "x"), lambda d: d.value_counts()),
         (frame, lambda d: d.loc.__setitem__((0, "a"), 5), lambda d: d["a"].to_numpy().sum()),
         (frame, lambda d: d.insert(0, "c", 1), lambda d: d.describe(include="all")),
         (frame, lambda d: d.pop("b"), lambda d: d.values),
