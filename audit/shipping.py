@@ -20,7 +20,7 @@ import numpy.typing as npt
 from .errors import MechanismError
 from .identity import is_library
 
-_MOST_OPENED = 2  # objects that a worker keeps at a time: of two audits
+_MOST_OPENED, _LARGE = 2, 1 << 24  # objects that a worker keeps at a time, of two audits; bytes of one kept alone
 _OPENED: dict[str, Any] = {}
 _LOCK = threading.Lock()
 
@@ -50,7 +50,7 @@ class Parcel:
         """The object, the same one in one process. The bytes are let go of, so that joblib can put them away."""
         with _LOCK:
             if self.label not in _OPENED:
-                while len(_OPENED) >= _MOST_OPENED:
+                while len(_OPENED) >= (1 if self.content.nbytes > _LARGE else _MOST_OPENED):
                     del _OPENED[next(iter(_OPENED))]
                 _OPENED[self.label] = self.open()
             return _OPENED[self.label]
