@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .audit.calibration import check_noise
     from .audit.cell_counts import CellCounts
     from .audit.check import check
-    from .audit.claims import ApproxDP, Claim, GaussianDP, PureDP
+    from .audit.claims import Claim
     from .audit.curves import PrivacyProfile, TradeOffCurve
     from .audit.domains import Answers, Domain, Graphs, Rows, Values
     from .audit.equivalence import assert_same_distribution, check_equivalence, check_same_distribution
@@ -31,12 +31,14 @@ if TYPE_CHECKING:
         NoiseLaw,
     )
     from .audit.propositions import NFoldComposition, ProbabilityPreservation
-    from .audit.records import Entry, Suite, load, save
+    from .audit.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
+    from .audit.records import load, save
     from .audit.renyi import RenyiDP, ZeroConcentratedDP
     from .audit.sampling import draw_block
     from .audit.search import WorstPair, find_worst_pair
     from .audit.slopes import check_slope
     from .audit.statements import Point, StatementResult
+    from .audit.suite import Entry, Suite
     from .audit.verdicts import AuditResult, Verdict
 
 _WHERE = {

@@ -13,9 +13,10 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .datasets import difference, entry_difference, shorten
-from .errors import AdjacencyError
+from .datasets import difference, entry_difference
+from .errors import AdjacencyError, OptionError
 from .outputs import outcome_key
+from .rounding import shorten
 from .rows import as_rows, is_frame, rows_apart, rows_of, without_common_ends
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -237,3 +238,13 @@ def _steps(x: Any, y: Any, a: FloatArray, b: FloatArray) -> FloatArray:
             exact = [int(one) - int(other) for one, other in zip(p.flat, q.flat, strict=True)]
             return np.array(exact, dtype=np.float64)
     return a - b
+
+
+def check_adjacency(adjacency: Adjacency) -> Adjacency:
+    """An instance of a neighbour relation."""
+    if not isinstance(adjacency, Adjacency):
+        raise OptionError(
+            f"adjacency={adjacency!r} is no neighbour relation; use an instance such as AddRemove() or Replace().",
+            adjacency=adjacency,
+        )
+    return adjacency

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from .errors import StoreError
-from .sampling import Memory
+from .plan import Memory
 
 FIRST = 32
 """Runs on each dataset of the first batch, which is only learned from."""

@@ -12,7 +12,7 @@ Mironov (2012), On significance of the least significant bits for differential p
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from .columns import learn_leaves
 from .families import Family, score_families
 from .outputs import Outputs
 from .scores import Column, LowestBit, Number, Residue, Score, Weighted
-
-Bits = Literal["warn"] | bool
-"""Whether low bits belong to the search and the verdict, are looked at and warned of, or are left alone."""
 
 _MOST_COLUMNS = 8  # of vectors that are looked at, each by itself
 _RESIDUES = 8  # grids between the finest of the outputs and their spread

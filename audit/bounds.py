@@ -11,10 +11,10 @@ from typing import Literal
 import numpy as np
 
 from .arithmetic import with_own_arithmetic
-from .claims import ApproxDP, PureDP
 from .errors import OptionError
 from .inference.counts import Counts, check_alpha
 from .inference.joint import strength_lower
+from .pure_approx_gaussian import ApproxDP, PureDP
 
 Method = Literal["joint", "clopper-pearson", "score", "log-ratio"]
 

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .confidence import confidence
 from .errors import OptionError
 from .inference.bands import Band, confidence_band
 from .inference.divergence import renyi_lower
 from .inference.simultaneous import Direction, MaximumInterval, RatioIntervals, maximum_interval, ratio_intervals
-from .rounding import rounded_down, rounded_up
+from .rounding import confidence, rounded_down, rounded_up
 
 _BAND, _RATIOS, _MAXIMUM = 1 / 2, 1 / 4, 1 / 4
 """Parts of alpha: of the band; of the ratios with the lower ends of the maximum; of its upper ends."""

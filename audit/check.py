@@ -13,9 +13,8 @@ from typing import Any
 
 from .adjacency import Adjacency
 from .arithmetic import with_own_arithmetic
-from .bits import Bits
+from .audit_settings import Settings
 from .claims import Claim
-from .conclusion import Settings
 from .conduct import check_fixed, check_sequentially
 from .datasets import difference, is_empty, summarise
 from .errors import DatasetError
@@ -23,8 +22,10 @@ from .findings import HealthCheck, checks_to_ignore
 from .group import ClaimAtDistance, claim_at
 from .inference.joint import check_test_alpha
 from .input_health import take_snapshot
+from .look import Look
 from .mechanism import as_sampler
 from .options import (
+    Bits,
     check_bits,
     check_block_seconds,
     check_cells,
@@ -36,9 +37,9 @@ from .options import (
     check_seconds,
     check_seed,
 )
+from .plan import Plan
 from .provenance import provenance_of
-from .sampling import Plan, plan_blocks
-from .sequential import Look
+from .sampling import plan_blocks
 from .sizing import runs_for
 from .stated import stated
 from .store import Store, StorePart, opened

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Literal, Self, TypeAlias, cast
+from dataclasses import dataclass
+from typing import Self, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
-from scipy.special import log_ndtr, ndtr, ndtri
 
 from .errors import ClaimError
 from .rounding import rounded_down
@@ -170,7 +167,6 @@ class Claim(ABC):
                 "function of the distance.",
                 distance=distance,
             )
-        from .group import GroupClaim  # which is a claim itself
 
         return self if distance == 1 else GroupClaim(self, int(distance))
 
@@ -183,198 +179,98 @@ class Claim(ABC):
         return f"{self.strength_name} >= {rounded_down(strength):g}"
 
 
-def _pure_lines(epsilon: Array | float, delta: Array | float, q: Array, rest: Array) -> tuple[Array, Array]:
-    """min(1, e^ε q + δ, 1 − e^{−ε}(1 − δ − q)) and its complement, for any epsilon without overflow."""
-    scaled = np.exp(np.minimum(epsilon + np.log(q), 1.0))  # past 1 its size does not matter
-    shrunk = np.exp(-epsilon) * (rest - delta)
-    # Each line is written so that nothing cancels where it is the lower one: in terms of q near 0, of 1 − q near 1.
-    upper_line = -np.expm1(-epsilon) + np.exp(-epsilon) * (q + delta)
-    low = np.minimum(epsilon, 1.0)  # beyond ln 2 the first line is above 1 for every q ≥ ½
-    lower_rest = np.where(q < 0.5, 1.0 - delta - scaled, np.exp(low) * rest - np.expm1(low) - delta)
-    value = np.minimum(1.0, np.minimum(scaled + delta, upper_line))
-    return value, np.maximum(0.0, np.maximum(lower_rest, shrunk))
-
-
-def _pure_epsilon(delta: Array | float, p: Array, p_rest: Array, q: Array, q_rest: Array) -> Array:
-    """Least epsilon for which both lines of (ε, δ)-DP reach p at q."""
-    forward = np.log(np.maximum(p - delta, 0.0)) - np.log(q)
-    backward = np.log(np.maximum(q_rest - delta, 0.0)) - np.log(p_rest)
-    larger: Array = np.fmax(forward, backward)
-    return larger
-
-
-def _excess_delta(epsilon: Array | float, p: Array, p_rest: Array, q: Array, q_rest: Array) -> Array:
-    """Least delta for which both lines of (ε, δ)-DP reach p at q."""
-    factor = np.exp(np.minimum(epsilon, 700.0))
-    return np.maximum(p - factor * q, q_rest - factor * p_rest)
+_MAX_DISTANCE = 1000  # of a group claim, whose boundary takes as many steps
 
 
 @dataclass(frozen=True, slots=True)
-class PureDP(Claim):
-    """ε-differential privacy: Pr[M(x) ∈ S] ≤ e^ε Pr[M(y) ∈ S] for every event S.
+class GroupClaim(Claim):
+    """A claim made at distance 1, for datasets at distance k: the boundary composed k times.
 
-    Parameters
-    ----------
-    epsilon : float
-        In nats, finite and ≥ 0; 0 claims that the two distributions are equal.
-
-    Raises
-    ------
-    ClaimError
-        For a negative, infinite or NaN epsilon.
-
-    References
-    ----------
-    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Definition 2.4 with δ = 0.
+    The strength stays that of the claim at distance 1, so a bound reads "epsilon per step".
     """
 
-    epsilon: float
+    base: Claim
+    distance: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "epsilon", check_number("epsilon", self.epsilon, 0, math.inf, "epsilon=0 claims equal distributions")
-        )
-
-    def __str__(self) -> str:
-        return f"{self.epsilon:g}-DP"
-
-    strength_name = "epsilon"
-    has_closed_form = True
-
-    @property
-    def strength(self) -> float:
-        return self.epsilon
-
-    def with_strength(self, strength: float) -> PureDP:
-        return PureDP(strength)
-
-    def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
-        return _pure_lines(self.epsilon, 0.0, q, q_complement)
-
-    def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
-        return _pure_epsilon(0.0, p, p_complement, q, q_complement)
-
-
-@dataclass(frozen=True, slots=True)
-class ApproxDP(Claim):
-    """(ε, δ)-differential privacy: Pr[M(x) ∈ S] ≤ e^ε Pr[M(y) ∈ S] + δ for every event S.
-
-    Parameters
-    ----------
-    epsilon : float
-        In nats, finite and ≥ 0.
-    delta : float
-        In [0, 1).
-    bound_on : {"epsilon", "delta"}
-        Which of the two an audit bounds while the other is held fixed.
-
-    References
-    ----------
-    Dwork & Roth (2014), Definition 2.4.
-    """
-
-    epsilon: float
-    delta: float
-    bound_on: Literal["epsilon", "delta"] = "epsilon"
-
-    def __post_init__(self) -> None:
-        epsilon = check_number("epsilon", self.epsilon, 0, math.inf, "epsilon=0 bounds the total variation by delta")
-        object.__setattr__(self, "epsilon", epsilon)
-        object.__setattr__(self, "delta", check_number("delta", self.delta, 0, 1, "delta=0 claims pure DP"))
-        if self.bound_on not in ("epsilon", "delta"):
+        is_whole = isinstance(self.distance, (int, np.integer))
+        if not isinstance(self.base, Claim) or not is_whole or not 1 <= self.distance <= _MAX_DISTANCE:
             raise ClaimError(
-                f'bound_on={self.bound_on!r} is unknown; use "epsilon" or "delta".', bound_on=self.bound_on
+                f"{self.base!r} at distance {self.distance!r} is no group claim; use a claim and a whole distance "
+                f"from 1 to {_MAX_DISTANCE}.",
+                distance=self.distance,
             )
 
     def __str__(self) -> str:
-        return f"({self.epsilon:g}, {self.delta:g})-DP"
-
-    has_closed_form = True
+        return f"{self.base} at distance {self.distance}"
 
     @property
     def strength_name(self) -> str:
-        return self.bound_on
+        return self.base.strength_name
+
+    @property
+    def caveat(self) -> str:  # type: ignore[override]
+        return self.base.caveat
 
     @property
     def strength(self) -> float:
-        return self.epsilon if self.bound_on == "epsilon" else self.delta
+        return self.base.strength
 
     @property
     def max_strength(self) -> float:
-        return math.inf if self.bound_on == "epsilon" else 1.0
+        return self.base.max_strength
 
     @property
     def gaussian_mu(self) -> float | None:
-        return None if self.delta == 0.0 else _tight_mu(self.epsilon, self.delta)
+        mu = self.base.gaussian_mu
+        return None if mu is None else self.distance * mu
 
-    def with_strength(self, strength: float) -> ApproxDP:
-        return replace(self, epsilon=strength) if self.bound_on == "epsilon" else replace(self, delta=strength)
+    def with_strength(self, strength: float) -> GroupClaim:
+        return GroupClaim(self.base.with_strength(strength), self.distance)
+
+    def reversed(self) -> Claim:
+        return GroupClaim(self.base.reversed(), self.distance)
+
+    def rough_strength_of(self, p: Array, q: Array, p_complement: Array, q_complement: Array) -> Array:
+        return self.base.rough_strength_of(p, q, p_complement, q_complement) / self.distance
 
     def describe_strength(self, strength: float) -> str:
-        fixed = f"delta {self.delta:g}" if self.bound_on == "epsilon" else f"epsilon {self.epsilon:g}"
-        return f"{self.bound_on} >= {rounded_down(strength):g} at {fixed}"
+        return f"{self.base.describe_strength(strength)} per step, at distance {self.distance}"
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
-        return _pure_lines(self.epsilon, self.delta, q, q_complement)
+        value, rest = q, q_complement
+        for _ in range(self.distance):
+            value, rest = self.base.max_power(value, rest)
+        return value, rest
 
     def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
-        if self.bound_on == "epsilon":
-            return _pure_epsilon(self.delta, p, p_complement, q, q_complement)
-        return _excess_delta(self.epsilon, p, p_complement, q, q_complement)
+        p, p_rest, q, q_rest = np.broadcast_arrays(p, p_complement, q, q_complement)
+        found = np.empty(p.shape)
+        for index in np.ndindex(p.shape):
+            found[index] = self._scalar_strength(*(float(side[index]) for side in (p, p_rest, q, q_rest)))
+        return found
 
+    def _scalar_strength(self, p: float, p_rest: float, q: float, q_rest: float) -> float:
+        """Bisection: the boundary grows with the strength.
 
-@lru_cache(maxsize=1 << 12)
-def _tight_mu(epsilon: float, delta: float) -> float:
-    """μ of the Gaussian mechanism for which (ε, δ) is tight.
+        Its limits at 0 and 1 are asked of the claim for neighbours, as doubles next to them would be reached.
+        """
+        if p_rest == 0.0 and math.isinf(self.base.strength_of(1.0, q, 0.0, q_rest)):
+            p, p_rest, q, q_rest = q_rest, q, 0.0, 1.0  # the mirror image
 
-    References
-    ----------
-    Balle & Wang (2018), Improving the Gaussian mechanism for differential privacy, Theorem 8.
-    """
+        def is_short(strength: float) -> bool:
+            member = self.base.with_strength(strength)
+            if q == 0.0 and math.isinf(member.strength_of(member.max_power(0.0)[0], 0.0)):
+                return True  # what never is on y is never on x
+            value, rest = self.with_strength(strength).max_power(q, q_rest)
+            return bool(value < p) and bool(rest > p_rest)
 
-    def excess(log_mu: float) -> float:
-        mu = math.exp(log_mu)
-        far = float(log_ndtr(-mu / 2 - epsilon / mu)) + epsilon
-        return float(ndtr(mu / 2 - epsilon / mu)) - math.exp(min(far, 0.0)) - delta
-
-    return math.exp(float(brentq(excess, math.log(1e-300), math.log(1e150), xtol=1e-12)))
-
-
-@dataclass(frozen=True, slots=True)
-class GaussianDP(Claim):
-    """μ-Gaussian differential privacy: telling x from y is no easier than telling N(μ, 1) from N(0, 1).
-
-    References
-    ----------
-    Dong, Roth & Su (2022), Gaussian differential privacy, Definition 2.6.
-    """
-
-    mu: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", check_number("mu", self.mu, 0, math.inf, "mu=0 claims equal distributions"))
-
-    def __str__(self) -> str:
-        return f"{self.mu:g}-GDP"
-
-    strength_name = "mu"
-    has_closed_form = True
-
-    @property
-    def strength(self) -> float:
-        return self.mu
-
-    def with_strength(self, strength: float) -> GaussianDP:
-        return GaussianDP(strength)
-
-    def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
-        z = _quantile(q, q_complement) + self.mu
-        return ndtr(z), ndtr(-z)
-
-    def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
-        return _quantile(p, p_complement) - _quantile(q, q_complement)
-
-
-def _quantile(q: Array, rest: Array) -> Array:
-    """Φ⁻¹(q), from whichever of q and 1 − q is the smaller."""
-    return np.where(q < rest, ndtri(np.minimum(q, 0.5)), -ndtri(np.minimum(rest, 0.5)))
+        low, high = 0.0, min(1.0, self.max_strength / 2)
+        while is_short(high):
+            low, high = high, 0.5 * (high + self.max_strength) if math.isfinite(self.max_strength) else 2 * high
+            if high > 1e4 or self.max_strength - high < 1e-12:
+                return self.max_strength
+        while high - low > 1e-10 * max(high, 1e-10):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if is_short(middle) else (low, middle)
+        return high

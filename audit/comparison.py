@@ -17,9 +17,10 @@ from typing import Any
 from .inference.counts import check_alpha
 from .inference.multiplicity import holm
 from .inference.two_samples import change_p_value
-from .records import Entry, Suite, told_apart
-from .recounts import Recount
+from .records import told_apart
+from .recount import Recount
 from .statements import StatementResult
+from .suite import Entry, Suite
 from .verdicts import AuditResult, Verdict
 
 ANOTHER_PAIR = "the search found another pair of datasets, so counts are not compared"

@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from .audit_settings import Settings
 from .bit_warning import look_at_bits
-from .bits import Bits
 from .block_counts import BlockCounts
 from .cell_counts import CellCounts
-from .claims import Claim
 from .findings import Finding
 from .inference.counts import Counts
 from .inference.joint import joint_test
 from .pilot import Pilot, run_notes
-from .provenance import Provenance, versions
+from .provenance import versions
 from .sketches import sketch
 from .stated_power import detectable
-from .verdicts import CELL_SHARE, AuditResult, Pair
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """What does not depend on where the outputs come from."""
-
-    claim: Claim
-    claim_source: str
-    pair: Pair
-    alpha: float
-    resolution: float | None
-    power: float
-    name: str
-    provenance: Provenance | None
-    seed: int
-    bits: Bits
+from .verdicts import CELL_SHARE, AuditResult
 
 
 def conclude(

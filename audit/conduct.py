@@ -6,21 +6,24 @@ import math
 import time
 from collections.abc import Callable
 
+from .audit_settings import Settings
 from .bit_warning import look_at_bits
-from .cells import learn_cells
 from .claims import Claim
-from .conclusion import Settings, conclude
+from .conclusion import conclude
 from .distinguishers import Choice
 from .event_health import with_event_findings
 from .findings import FALSE_ALARM, HealthCheck
 from .health import examine
 from .inference.counts import Counts
+from .learned_partition import learn_cells
+from .look import Look
 from .measure import as_cell_counts
 from .outputs import merge
 from .pilot import run_notes, run_pilot
+from .plan import Plan
 from .provenance import versions
-from .sampling import Plan, count_hits, shapes_of
-from .sequential import Look, run_sequentially
+from .sampling import count_hits, shapes_of
+from .sequential import run_sequentially
 from .sketches import sketch
 from .stated_power import Detectable, detectable_sequentially, may_detect
 from .verdicts import CELL_SHARE, AuditResult

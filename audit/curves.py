@@ -16,9 +16,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from .claims import Array, Claim, _excess_delta, _pure_lines, check_number
-from .datasets import shorten
+from .claims import Array, Claim, check_number
 from .errors import ClaimError
+from .pure_approx_gaussian import excess_delta, pure_lines
+from .rounding import shorten
 
 _LINES_AT_ONCE = 64  # lines of a profile evaluated together, so that memory stays small for profiles of thousands
 
@@ -111,14 +112,14 @@ class PrivacyProfile(Claim):
         for start in range(0, len(epsilons), _LINES_AT_ONCE):
             part = slice(start, start + _LINES_AT_ONCE)
             shape = (-1, *([1] * q.ndim))
-            lines, rests = _pure_lines(epsilons[part].reshape(shape), deltas[part].reshape(shape), q, q_complement)
+            lines, rests = pure_lines(epsilons[part].reshape(shape), deltas[part].reshape(shape), q, q_complement)
             value, rest = np.minimum(value, lines.min(axis=0)), np.maximum(rest, rests.max(axis=0))
         return value, rest
 
     def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
         found = np.zeros(np.broadcast_shapes(p.shape, q.shape))
         for epsilon, delta in zip(self.epsilons, self.deltas, strict=True):
-            found = np.maximum(found, _excess_delta(epsilon, p, p_complement, q, q_complement) - delta)
+            found = np.maximum(found, excess_delta(epsilon, p, p_complement, q, q_complement) - delta)
         return found
 
 

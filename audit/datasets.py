@@ -10,8 +10,6 @@ import numpy as np
 from .errors import DatasetError
 from .rows import is_frame, rows_apart, rows_of, symmetric_difference
 
-_SHOWN = 80  # characters of a value in a message or summary
-
 
 def summarise(dataset: Any) -> str:
     """One line with the type and size of a dataset, without its contents.
@@ -36,12 +34,6 @@ def summarise(dataset: Any) -> str:
         return f"{name} of {len(dataset)}"
     except TypeError:  # no collection, or one that does not say, as a sparse matrix
         return name
-
-
-def shorten(value: Any) -> str:
-    """The repr of a value, cut to one short line."""
-    text = repr(value.item() if isinstance(value, np.generic) else value).replace("\n", " ")
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
 def is_empty(dataset: Any) -> bool:

@@ -19,11 +19,8 @@ from scipy.special import ndtri
 
 from .arithmetic import with_own_arithmetic
 from .batches import late_batches
-from .bits import Bits
-from .cells import OutcomeCells, learn_cells
+from .cells import OutcomeCells
 from .check import check
-from .claims import ApproxDP, PureDP
-from .confidence import confidence
 from .datasets import summarise
 from .distinguishers import choose_event
 from .equivalence_result import Equivalence, EquivalenceResult, event_counts_in_words
@@ -34,14 +31,17 @@ from .inference.counts import Counts, check_alpha
 from .inference.joint import check_test_alpha, strength_lower
 from .inference.sequential import sequential_resolution
 from .input_health import take_snapshot
+from .learned_partition import learn_cells
 from .measure import as_cell_counts
 from .mechanism import as_sampler
-from .options import check_cells, check_jobs, check_runs, check_seed
+from .options import Bits, check_cells, check_jobs, check_runs, check_seed
 from .output_bytes import note_of_cut
 from .outputs import merge
-from .pilot import draw_checked, pilot_runs, run_notes
+from .pilot import draw_checked, run_notes
+from .pilot_size import pilot_runs
 from .provenance import versions as library_versions
-from .rounding import rounded_down
+from .pure_approx_gaussian import ApproxDP, PureDP
+from .rounding import confidence, rounded_down
 from .sampling import count_hits, plan_blocks, shapes_of
 from .two_versions import TwoVersions
 from .verdicts import AuditResult, Pair, Verdict

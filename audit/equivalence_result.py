@@ -14,14 +14,14 @@ import numpy as np
 from scipy.special import ndtri
 
 from .cell_counts import CellCounts
-from .confidence import confidence as confidence_words
 from .distinguishers import Direction
 from .errors import OptionError
 from .events import Event
 from .findings import Finding
 from .inference.counts import Counts
 from .inference.total_variation import LARGEST_LEVEL, total_variation_upper
-from .pilot import with_pilot
+from .pilot_size import with_pilot
+from .rounding import confidence as confidence_words
 from .rounding import rounded_down, rounded_up
 
 _PLANNED_Z = 1.645  # equal versions are shown within the margin that is called sufficient 19 times in 20

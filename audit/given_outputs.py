@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import with_own_arithmetic
-from .bits import Bits
+from .audit_settings import Settings
 from .block_counts import no_blocks
 from .claims import Claim
-from .conclusion import Settings, conclude
+from .conclusion import conclude
 from .errors import MechanismError
 from .event_health import with_event_findings
 from .findings import checks_to_ignore
@@ -25,6 +25,7 @@ from .health import examine_order
 from .inference.counts import Counts
 from .inference.joint import check_test_alpha
 from .options import (
+    Bits,
     check_bits,
     check_claim_source,
     check_distance,

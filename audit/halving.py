@@ -18,7 +18,8 @@ from .merits import merits
 from .outputs import Outputs, merge
 from .pairs import Candidate, PairSource, reason_against
 from .pilot import check_blocks, refuse_if_all_raised
-from .sampling import Plan, draw_pilot, plan_blocks
+from .plan import Plan
+from .sampling import draw_pilot, plan_blocks
 from .store import Store, StorePart
 from .stored import claim_in_words, sources, terms
 

@@ -8,13 +8,15 @@ from typing import Any
 from .arithmetic import with_own_arithmetic
 from .block_counts import BlockCounts
 from .cell_counts import CellCounts
-from .cells import Partition, learn_cells
+from .cells import Partition
 from .errors import OptionError
 from .inference.counts import check_alpha
+from .learned_partition import learn_cells
 from .mechanism import as_sampler
 from .options import check_cells, check_jobs, check_runs, check_seed
 from .outputs import merge
-from .pilot import draw_checked, pilot_runs
+from .pilot import draw_checked
+from .pilot_size import pilot_runs
 from .sampling import count_hits, plan_blocks, shapes_of
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from .errors import OptionError, RecordError
-from .records import Entry, Suite, Topic, to_json
+from .records import to_json
+from .suite import Entry, Suite, Topic
 
 
 def merge(suites: Sequence[Suite], names: Sequence[str]) -> Suite:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from .adjacency import Adjacency
-from .datasets import edges_of, is_graph, shorten
+from .datasets import edges_of, is_graph
 from .errors import AuditError, OptionError
+from .rounding import shorten
 from .rows import is_frame
 
 

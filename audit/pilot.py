@@ -16,15 +16,12 @@ from .distinguishers import Choice, choose_event
 from .errors import MechanismError
 from .output_bytes import note_of_cut
 from .outputs import Outputs, Raised, merge, outcome_key, outcome_list
-from .sampling import Plan, check_shape, draw_pilot
+from .pilot_size import DEEP_MOST, DEEP_SHARE, FEW_HITS, pilot_runs
+from .plan import Plan, check_shape
+from .sampling import draw_pilot
 from .tasks import raised_in
 
-_SHARE = 20  # one run in twenty chooses the event, which costs 2.6% of the gap
-_LEAST, _MOST = 2_000, 250_000
 _SAME = 100  # outputs looked at first for one that differs
-# An event with few hits on one side is as rare as the pilot can see; a third of the runs then look for a rarer one, or
-# for a difference where none was seen.
-_FEW_HITS, _DEEP_SHARE, _DEEP_MOST = 50, 3, 2_000_000
 _DEEP_NUMBERS = 4_000_000  # coordinates of vectors on each side: 32 megabytes
 
 
@@ -151,38 +148,12 @@ def _choose(x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, *, de
     return choose_event(x[:half], y[:half], x[half:], y[half:], claim, runs - len(x), alpha, deep=deep, bits=bits)
 
 
-def with_pilot(main: int, q: float = 0.5) -> int:
-    """The fewest runs of an audit that leaves `main` of them to count, where the event has probability `q` or more.
-
-    Examples
-    --------
-    >>> with_pilot(950_000), with_pilot(100), with_pilot(100_000_000), with_pilot(20_000, q=0.01)
-    (1000000, 200, 100250000, 30000)
-    """
-    usual = (2 * main, main + _LEAST, -(-main * _SHARE // (_SHARE - 1)), main + _MOST)
-    deep = (-(-main * _DEEP_SHARE // (_DEEP_SHARE - 1)), main + _DEEP_MOST)
-    return min(runs for runs in (*usual, *deep) if main_runs(runs, q) >= main)
-
-
-def pilot_runs(runs: int) -> int:
-    """How many of an audit's runs choose the event, unless it is rare."""
-    return min(max(runs // _SHARE, _LEAST), _MOST, runs // 2)
-
-
-def main_runs(runs: int, q: float) -> int:
-    """How many of an audit's runs are counted where the best event has probability `q` on the rarer side."""
-    size = pilot_runs(runs)
-    if q * (size // 2) < _FEW_HITS:
-        size = max(size, min(runs // _DEEP_SHARE, _DEEP_MOST))
-    return runs - size
-
-
 def _deep_pilot_runs(choice: Choice, runs: int, width: int) -> int:
     """How long the pilot has to be after a first choice; 0 where it was long enough."""
     fewer, more = sorted((choice.pilot_hits_x, choice.pilot_hits_y))
-    if not choice.shows_nothing and (more == 0 or fewer >= _FEW_HITS):
+    if not choice.shows_nothing and (more == 0 or fewer >= FEW_HITS):
         return 0
-    return min(runs // _DEEP_SHARE, _DEEP_MOST, _DEEP_NUMBERS // max(width, 1))
+    return min(runs // DEEP_SHARE, DEEP_MOST, _DEEP_NUMBERS // max(width, 1))
 
 
 def _width(outputs: Outputs) -> int:

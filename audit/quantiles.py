@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from .confidence import confidence
 from .goodness_of_fit import ks_radius
 from .noise_laws import GRID, NoiseLaw
+from .rounding import confidence
 from .statements import Series
 
 Array = npt.NDArray[np.float64]

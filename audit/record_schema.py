@@ -13,7 +13,8 @@ import json
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from .records import _ENUMS, _TYPES, SCHEMA, Entry, Suite, _hints
+from .records import ENUMS, SCHEMA, TYPES, hints_of
+from .suite import Entry, Suite
 from .verdicts import Verdict
 
 Schema = dict[str, Any]
@@ -49,7 +50,7 @@ _ENCODED: dict[str, Schema] = {
             {"$ref": "#/$defs/oddNumber"},
             {"$ref": "#/$defs/longWholeNumber"},
             {"$ref": "#/$defs/dictionary"},
-            *({"$ref": f"#/$defs/{name}"} for name in [*_ENUMS, *_TYPES]),
+            *({"$ref": f"#/$defs/{name}"} for name in [*ENUMS, *TYPES]),
         ],
     },
     "dictionary": {
@@ -81,13 +82,13 @@ def json_schema() -> Schema:
     >>> found["$defs"]["PureDP"]["properties"]["epsilon"]
     {'$ref': '#/$defs/anyNumber'}
     """
-    definitions = {name: _dataclass(kind) for name, kind in _TYPES.items()}
+    definitions = {name: _dataclass(kind) for name, kind in TYPES.items()}
     entry = definitions[Entry.__name__]
     entry["required"].append("summary")
     entry["properties"]["summary"] = {"description": "The result in words, for readers in a hurry.", "type": "string"}
-    definitions |= {name: _enum(kind) for name, kind in _ENUMS.items()}
-    for kind in dict.fromkeys(base for known in _TYPES.values() for base in _bases(known)):
-        members = [{"$ref": f"#/$defs/{name}"} for name, known in _TYPES.items() if issubclass(known, kind)]
+    definitions |= {name: _enum(kind) for name, kind in ENUMS.items()}
+    for kind in dict.fromkeys(base for known in TYPES.values() for base in _bases(known)):
+        members = [{"$ref": f"#/$defs/{name}"} for name, known in TYPES.items() if issubclass(known, kind)]
         definitions[kind.__name__] = {**_titled(kind), "anyOf": members}
     verdicts = {"type": "object", "additionalProperties": {"enum": [verdict.value for verdict in Verdict]}}
     return {
@@ -144,7 +145,7 @@ def _dataclass(kind: type[Any]) -> Schema:
     fields = {each.name: each for each in dataclasses.fields(kind) if each.compare}
     missing = dataclasses.MISSING
     required = [name for name, each in fields.items() if each.default is each.default_factory is missing]
-    hints = _hints(kind)
+    hints = hints_of(kind)
     return {
         **_titled(kind),
         "type": "object",

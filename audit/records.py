@@ -9,7 +9,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Union, cast, get_args, get_origin, get_type_hints
@@ -18,30 +18,30 @@ import numpy as np
 
 from .bit_warning import LowBits
 from .cell_counts import CellCounts
-from .claims import ApproxDP, Claim, GaussianDP, PureDP
+from .claims import Claim, GroupClaim
 from .columns import Coordinates, Leaves
 from .curves import PrivacyProfile, TradeOffCurve
-from .datasets import shorten
 from .errors import AuditError, RecordError
 from .events import Event, Intervals, Outcomes, Scored
 from .findings import Finding, HealthCheck
-from .group import GroupClaim
 from .inference.counts import Counts
-from .inference.multiplicity import holm
+from .look import Look
 from .outcome_text import printed
 from .outputs import Raised
 from .propositions import NFoldComposition, ProbabilityPreservation
 from .provenance import Provenance
-from .recounts import Accepted, Recount
+from .pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
+from .recount import Accepted, Recount
 from .renyi import RenyiDP, ZeroConcentratedDP
+from .rounding import shorten
 from .scores import Additive, Column, Forest, LowestBit, Number, Residue, Tree, Weighted
-from .sequential import Look
 from .sketches import Sketch
 from .statements import Point, Series, StatementResult
+from .suite import Entry, Suite, Topic
 from .verdicts import AuditResult, Pair, Verdict
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    pass
 
 SCHEMA = 3
 """Version of the file format; older ones are read, a newer one is refused.
@@ -50,99 +50,6 @@ SCHEMA = 3
 """
 
 _DEEPEST = 60  # of objects in objects, in a file
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """An audit or a checked statement in a suite, with what was expected of it.
-
-    Attributes
-    ----------
-    name : str
-    result : AuditResult or StatementResult
-    expected : Verdict, optional
-        What the audit has to say for the suite to pass; None where nothing is expected.
-    exact : float, optional
-        The exact strength on this pair, where the mechanism's law is known; may be infinite.
-    note : str
-        Why, in a sentence.
-    experiment : str
-        Id of the experiment that it belongs to; empty where there is none.
-    recounts : tuple of Recount
-        Events counted again in runs of their own, to compare later runs with.
-    accepted : Accepted, optional
-        Why it may be refuted for the time being.
-    """
-
-    name: str
-    result: AuditResult | StatementResult
-    expected: Verdict | None = None
-    exact: float | None = None
-    note: str = ""
-    experiment: str = ""
-    recounts: tuple[Recount, ...] = ()
-    accepted: Accepted | None = None
-
-    @property
-    def is_met(self) -> bool:
-        """Whether the verdict is the expected one; true where none was expected."""
-        return self.expected is None or self.result.verdict is self.expected
-
-    def is_excused(self, day: datetime.date) -> bool:
-        """Whether it is refuted, and that is accepted on a day."""
-        bound = self.result.bound if isinstance(self.result, AuditResult) else 0.0
-        return self.result.is_refuted and self.accepted is not None and self.accepted.covers(bound, day)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Topic:
-    """What the entries of an experiment are about: its id, the statement that they test, and who stated it."""
-
-    id: str
-    statement: str
-    source: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Suite:
-    """Audits that were run together; what is written to ``results.json``.
-
-    Attributes
-    ----------
-    title : str
-    entries : tuple of Entry
-    topics : tuple of Topic
-        Of the experiments that the entries belong to.
-    environment : dict
-        Timings, paths, machine and command line: all that may differ between two runs with the same seed.
-    """
-
-    title: str
-    entries: tuple[Entry, ...]
-    topics: tuple[Topic, ...] = ()
-    environment: dict[str, Any] = field(default_factory=dict, compare=False)
-
-    def adjusted_p_values(self) -> tuple[float, ...]:
-        """The p-value of each audit adjusted for their number (Holm): at most a with family-wise error a.
-
-        1 where a health check failed, as nothing is then known of what the counts say.
-        """
-        return tuple(holm([1.0 if _is_sick(entry) else entry.result.p_value for entry in self.entries]).tolist())
-
-    @property
-    def is_met(self) -> bool:
-        """Whether every audit said what was expected of it."""
-        return all(entry.is_met for entry in self.entries)
-
-    def to_frame(self) -> DataFrame:
-        """The suite as a pandas data frame with a row for each entry; its columns are `tabular.COLUMNS`."""
-        from .tabular import frame
-
-        return frame(self)
-
-
-def _is_sick(entry: Entry) -> bool:
-    return isinstance(entry.result, AuditResult) and bool(entry.result.findings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +62,7 @@ class Opaque:
         return self.text
 
 
-_TYPES: dict[str, type[Any]] = {
+TYPES: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         PureDP, ApproxDP, GaussianDP, GroupClaim, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOffCurve,
@@ -166,7 +73,7 @@ _TYPES: dict[str, type[Any]] = {
         Raised, Opaque,
     )
 }  # fmt: skip
-_ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck}
+ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck}
 
 
 def told_apart(suite: Suite) -> list[str]:
@@ -363,7 +270,7 @@ def _encode(value: Any) -> Any:
         name = type(value).__name__
         return (
             {"enum": name, "value": value.value}
-            if name in _ENUMS
+            if name in ENUMS
             else {"type": "Opaque", "text": f"{name}.{value.name}"}
         )
     if isinstance(value, int):
@@ -374,7 +281,7 @@ def _encode(value: Any) -> Any:
         return [_encode(part) for part in value]
     if isinstance(value, dict):
         return {"dict": [[_encode(key), _encode(part)] for key, part in value.items()]}
-    if type(value) in _TYPES.values():
+    if type(value) in TYPES.values():
         names = [f.name for f in dataclasses.fields(value)]
         return {"type": type(value).__name__, **{name: _encode(getattr(value, name)) for name in names}}
     if isinstance(value, (Claim, Event)):
@@ -392,15 +299,15 @@ def _decode(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if "type" in value:
-        kind = _TYPES[value["type"]]
+        kind = TYPES[value["type"]]
         known = {f.name for f in dataclasses.fields(kind)}
         found = kind(**{name: _decode(part) for name, part in value.items() if name in known})
-        for name, hint in _hints(kind).items():
+        for name, hint in hints_of(kind).items():
             if not _fits(getattr(found, name), hint):
                 raise TypeError(f"{kind.__name__}.{name} holds {shorten(getattr(found, name))}")
         return found
     if "enum" in value:
-        return _ENUMS[value["enum"]](value["value"])
+        return ENUMS[value["enum"]](value["value"])
     if "int" in value:
         return int(value["int"])
     if "float" in value:
@@ -408,7 +315,7 @@ def _decode(value: Any) -> Any:
     return {_decode(key): _decode(part) for key, part in cast(list[Any], value["dict"])}
 
 
-def _hints(kind: type[Any]) -> dict[str, Any]:
+def hints_of(kind: type[Any]) -> dict[str, Any]:
     """Declared types of the fields of a dataclass."""
     names = {f.name for f in dataclasses.fields(kind)}
     return {name: hint for name, hint in get_type_hints(kind).items() if name in names}

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import Any
+
+import numpy as np
 
 
 def rounded_down(limit: float, digits: int = 4) -> float:
@@ -29,3 +32,28 @@ def rounded_up(limit: float, digits: int = 4) -> float:
     (1.106, 1.0)
     """
     return -rounded_down(-limit, digits)
+
+
+_SHOWN = 80  # characters of a value in a message or summary
+
+
+def shorten(value: Any) -> str:
+    """The repr of a value, cut to one short line."""
+    text = repr(value.item() if isinstance(value, np.generic) else value).replace("\n", " ")
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def percent(probability: float) -> str:
+    """A probability as a percentage that keeps its digits near 100%.
+
+    Examples
+    --------
+    >>> percent(0.95), percent(1 - 1e-7)
+    ('95%', '99.99999%')
+    """
+    return f"{100 * probability:.12g}%"
+
+
+def confidence(alpha: float) -> str:
+    """``95% confidence``, for an allowed error probability of .05."""
+    return f"{percent(1 - alpha)} confidence"

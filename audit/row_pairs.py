@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .datasets import shorten
 from .domains import Rows
 from .errors import AdjacencyError, DatasetError
 from .pairs import Candidate, PairSource, varied
+from .rounding import shorten
 from .rows import rows_of
 
 Row = Any

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -29,10 +29,12 @@ from .inference.counts import Counts
 from .inference.joint import GAMMA, p_value
 from .inference.lines import Line, best_lines, drift
 from .inference.sequential import NO_PAIRS, JointCounts, Wealth
+from .look import Look, Stop
 from .output_bytes import note_of_cut
 from .outputs import Outputs, merge
 from .pilot import check_blocks, refuse_if_all_raised
-from .sampling import Plan, count_pairs, draw_pilot, shapes_of
+from .plan import Plan
+from .sampling import count_pairs, draw_pilot, shapes_of
 from .tasks import Events, joint_counts
 
 # Runs on each side that are kept to learn events from: so many, and of numbers so many numbers. An event that was
@@ -52,26 +54,6 @@ _LOSING = 1.0  # standard errors below its line from which an event is not bet o
 _LEAST_LEVEL, _LARGEST_LEVEL = 10 * GAMMA, 0.5  # of a test that wealth is staked on
 
 Placed: TypeAlias = npt.NDArray[np.int64]
-Stop = Literal["refuted", "runs", "time", "request"]
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """Where an audit stood after a batch.
-
-    Attributes
-    ----------
-    runs : int
-        Runs on each dataset so far.
-    bound : float
-        Running lower bound: valid at all looks together.
-    p_value : float
-        Anytime-valid p-value of the claim.
-    """
-
-    runs: int
-    bound: float
-    p_value: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,9 @@ from .inference.counts import Counts
 from .inference.planning import power_of_test, runs_needed
 from .inference.sequential import found_share
 from .options import LEAST_RUNS
-from .pilot import main_runs, pilot_runs, run_pilot, with_pilot
-from .sampling import MemoryPart, Plan
+from .pilot import run_pilot
+from .pilot_size import main_runs, pilot_runs, with_pilot
+from .plan import MemoryPart, Plan
 from .stated_power import SHARE, bet_on, is_gaussian, power_of_the_test
 
 _FIRST, _MOST = 2_000, 10**9

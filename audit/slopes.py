@@ -18,7 +18,6 @@ from scipy.special import logit, logsumexp
 
 from .arithmetic import with_own_arithmetic
 from .calibration import draw_runs
-from .confidence import confidence
 from .errors import DatasetError, MechanismError, OptionError
 from .inference.binomial import probability_limits
 from .inference.counts import check_alpha
@@ -26,6 +25,7 @@ from .mechanism import as_sampler
 from .options import check_jobs, check_runs, check_seed
 from .outputs import merge, outcome_key, outcome_words, tally
 from .provenance import provenance_of, versions
+from .rounding import confidence
 from .statements import Point, Series, StatementResult
 
 METHOD = (

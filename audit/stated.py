@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .adjacency import Adjacency
+from .adjacency import Adjacency, check_adjacency
 from .claims import Claim
 from .errors import ClaimError
 from .group import ClaimAtDistance
-from .options import check_adjacency, check_claim_source
+from .options import check_claim_source
 
 
 @dataclass(frozen=True, slots=True)

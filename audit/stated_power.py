@@ -15,7 +15,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -27,10 +26,8 @@ from .inference.alternatives import Alternative, AlternativeEvent, AsLikely, Gau
 from .inference.counts import Counts
 from .inference.planning import resolution
 from .inference.sequential import sequential_resolution
-from .pilot import main_runs
-
-Basis = Literal["event", "gaussian"]
-"""What a stated excess is for: an event as frequent as the one tested, or Gaussian noise."""
+from .pilot_size import main_runs
+from .verdicts import Basis
 
 SHARE = 0.75  # of the clearance of the best event that a learned one has, in 19 of 20 choices where it is rare
 _LATER = 8.0  # times the runs that show an event after which nearly all sequential audits bet on it (1.7: four in five)

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from .confidence import confidence as confidence_words
 from .errors import OptionError
 from .provenance import Provenance
+from .rounding import confidence as confidence_words
 from .verdicts import Verdict
 
 

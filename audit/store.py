@@ -19,9 +19,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from .datasets import shorten
 from .errors import StoreError
 from .kept_values import checksum, packed, unpacked
+from .rounding import shorten
 
 FILE = "audit.sqlite"
 SCHEMA = 3

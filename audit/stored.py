@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from .audit_settings import Settings
 from .claims import Claim
-from .conclusion import Settings
 from .errors import StoreError
 from .identity import identity, identity_of_mechanism
 from .marks import digest
 from .mechanism import Sampler
+from .plan import SIDES, Plan
 from .provenance import drawn_by
-from .sampling import Plan
-from .tasks import SIDES
 
 
 def sources(code: str, x: Any, y: Any) -> dict[str, str]:

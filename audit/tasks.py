@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -14,15 +14,12 @@ from .events import Event
 from .inference.sequential import JointCounts
 from .marks import BLOCK_MARKS, block_marks, digest
 from .outputs import Outputs, Raised
+from .plan import SIDES, Side
 
 if TYPE_CHECKING:
-    from .sampling import Plan
-
-Phase = Literal["pilot", "main"]
-Side = Literal["x", "y"]
+    from .plan import Plan
 Shapes = dict[str, tuple[int, ...]] | None
 Events = tuple[Event | None, Event | None]
-SIDES: tuple[Side, ...] = ("x", "y")
 RaisedTimes = tuple[str, int]
 
 _MARK = 1 << 64  # below which marks lie

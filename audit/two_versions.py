@@ -10,7 +10,7 @@ import numpy as np
 
 from .mechanism import Sampler, as_sampler
 from .outputs import as_outputs
-from .sampling import Plan
+from .plan import Plan
 from .shipping import Parcel, pack
 
 Version = Literal["old", "new"]

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from .datasets import shorten
 from .domains import Rows
 from .errors import AdjacencyError, DatasetError
 from .outputs import outcome_key
 from .pairs import Candidate, PairSource, varied
+from .rounding import shorten
 from .row_pairs import Row, Split, build_rows
 
 _MOST_USERS = 1000  # of those that numbers can name

@@ -5,29 +5,30 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from .bit_warning import FALSE_WARNING, LowBits
-from .bits import Bits
 from .cell_counts import CellCounts
-from .claims import Claim
-from .confidence import confidence as confidence_words
+from .claims import Claim, GroupClaim
 from .distinguishers import Direction
 from .errors import OptionError
 from .events import Event
 from .findings import ANY_FALSE_ALARM, Finding
-from .group import GroupClaim
 from .inference.counts import Counts
 from .inference.joint import strength_estimate
 from .inference.multiplicity import Ledger
+from .look import Look, Stop
+from .options import Bits
 from .provenance import Provenance
+from .rounding import confidence as confidence_words
 from .rounding import rounded_down
-from .sequential import Look, Stop
 from .sketches import Sketch
-from .stated_power import Basis
 
 CELL_SHARE = 0.1
 """Part of an audit's alpha that goes to its cells, where they are counted; the verdict has the rest."""
+
+Basis = Literal["event", "gaussian"]
+"""What a smallest detectable excess is for: an event as frequent as the one tested, or Gaussian noise."""
 
 
 class Verdict(enum.Enum):

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from ..audit.adjacency import Adjacency, Local, Within
-from ..audit.claims import ApproxDP
+from ..audit.pure_approx_gaussian import ApproxDP
 from ..mechanisms import (
     Ball,
     GaussianMechanism,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ..audit.adjacency import AddRemove, Adjacency, Local, Replace, Within
-from ..audit.bits import Bits
-from ..audit.claims import ApproxDP, Claim, GaussianDP, PureDP
+from ..audit.claims import Claim
 from ..audit.errors import OptionError
 from ..audit.graphs import EdgeNeighbours, NodeNeighbours
+from ..audit.options import Bits
+from ..audit.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
 from ..audit.renyi import ZeroConcentratedDP
 
 

@@ -16,9 +16,10 @@ import numpy as np
 import scipy
 
 from ..audit.check import check
-from ..audit.claims import PureDP
 from ..audit.mechanism import as_sampler
-from ..audit.sampling import Plan, plan_blocks
+from ..audit.plan import Plan
+from ..audit.pure_approx_gaussian import PureDP
+from ..audit.sampling import plan_blocks
 from ..mechanisms import LaplaceMechanism
 from .timing import draw_alone, in_turns, median_ratio
 

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, Final
 
 from ..audit.adjacency import AddRemove, Local, Replace, Within
-from ..audit.claims import ApproxDP
 from ..audit.domains import Answers, Rows, Values
+from ..audit.pure_approx_gaussian import ApproxDP
 from ..mechanisms import (
     GroupTightMechanism,
     LaplaceMechanism,

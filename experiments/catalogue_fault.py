@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..audit.adjacency import Adjacency
-from ..audit.claims import ApproxDP, Claim, PureDP
+from ..audit.claims import Claim
 from ..audit.domains import Domain
 from ..audit.errors import OptionError
+from ..audit.pure_approx_gaussian import ApproxDP, PureDP
 from ..mechanisms import exact_delta, exact_epsilon
 
 

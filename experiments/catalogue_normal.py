@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, Final
 
 from ..audit.adjacency import AddRemove, Local, Within
-from ..audit.claims import ApproxDP, GaussianDP, PureDP
 from ..audit.domains import Answers, Rows, Values
+from ..audit.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
 from ..audit.renyi import RenyiDP
 from ..mechanisms import (
     BinomialMechanism,

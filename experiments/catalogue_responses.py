@@ -7,8 +7,8 @@ from functools import partial
 from typing import Final
 
 from ..audit.adjacency import Local
-from ..audit.claims import PureDP
 from ..audit.domains import Values
+from ..audit.pure_approx_gaussian import PureDP
 from ..mechanisms import RandomisedResponse
 from ..mechanisms.faulty import (
     BiasedCoinResponse,

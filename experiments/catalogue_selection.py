@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, Final
 
 from ..audit.adjacency import AddRemove, Replace, Within
-from ..audit.claims import PureDP
 from ..audit.domains import Answers, Rows
+from ..audit.pure_approx_gaussian import PureDP
 from ..mechanisms import (
     ExponentialMechanism,
     NoisyThreshold,

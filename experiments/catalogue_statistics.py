@@ -9,9 +9,9 @@ from typing import Final
 import networkx as nx
 
 from ..audit.adjacency import AddRemove, Replace, Within
-from ..audit.claims import PureDP
 from ..audit.domains import Answers, Graphs, Rows
 from ..audit.graphs import EdgeNeighbours, NodeNeighbours
+from ..audit.pure_approx_gaussian import PureDP
 from ..mechanisms import (
     DegreeHistogramMechanism,
     EdgeCountMechanism,

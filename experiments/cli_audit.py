@@ -106,8 +106,9 @@ def audit(
     drawn is kept, and the same command with --resume goes on.
     """
     from ..audit.check import check
-    from ..audit.records import Entry, Suite, save
+    from ..audit.records import save
     from ..audit.search import find_worst_pair
+    from ..audit.suite import Entry, Suite
     from ..audit.verdicts import Verdict
     from .arguments import adjacency_from_option, bits_from_option, claim_or_none
     from .datasets import import_object, read_dataset

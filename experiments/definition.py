@@ -6,8 +6,8 @@ import math
 from typing import Final
 
 from ..audit.adjacency import AddRemove, Local, Replace, Within
-from ..audit.claims import ApproxDP, PureDP
 from ..audit.graphs import EdgeNeighbours, NodeNeighbours
+from ..audit.pure_approx_gaussian import ApproxDP, PureDP
 from ..mechanisms import (
     DegreeHistogramMechanism,
     EdgeCountMechanism,

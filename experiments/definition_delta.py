@@ -11,9 +11,9 @@ import numpy.typing as npt
 from scipy.stats import binom
 
 from ..audit.adjacency import Replace, Within
-from ..audit.claims import ApproxDP, PureDP
 from ..audit.inference.binomial import clopper_pearson
 from ..audit.outputs import Outputs
+from ..audit.pure_approx_gaussian import ApproxDP, PureDP
 from ..audit.statements import Point, StatementResult
 from ..mechanisms import (
     BinomialMechanism,

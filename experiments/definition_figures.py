@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ..audit.records import Entry
+from ..audit.suite import Entry
 from ..audit.verdicts import AuditResult
 from ..mechanisms import advanced_composition, group_delta
 from ..mechanisms.group import Form

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from ..audit.adjacency import AddRemove, Local, Within
-from ..audit.claims import ApproxDP, PureDP
+from ..audit.pure_approx_gaussian import ApproxDP, PureDP
 from ..mechanisms import (
     GaussianMechanism,
     GroupPrivacy,

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..audit.check import check
-from ..audit.claims import PureDP
 from ..audit.mechanism import as_sampler
+from ..audit.pure_approx_gaussian import PureDP
 from ..audit.sampling import count_hits, plan_blocks
 from ..mechanisms import LaplaceMechanism
 from .bench_record import Column, Target, Value

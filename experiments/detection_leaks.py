@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from ..audit.adjacency import Within
-from ..audit.bits import Bits
-from ..audit.claims import PureDP
 from ..audit.domains import Answers
+from ..audit.options import Bits
+from ..audit.pure_approx_gaussian import PureDP
 from ..audit.rounding import rounded_down
 from ..audit.search import find_worst_pair
 from ..audit.verdicts import AuditResult, Verdict

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..audit.rounding import rounded_down
 
 if TYPE_CHECKING:
-    from ..audit.sequential import Look
+    from ..audit.look import Look
 
 _EVERY = 10.0  # seconds between two lines, where standard error is no terminal
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..audit.records import Suite
+from ..audit.suite import Suite
 from .registry import all_experiments
 
 if TYPE_CHECKING:

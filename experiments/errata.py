@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..audit.confidence import percent
-from ..audit.records import Suite
+from ..audit.rounding import percent
 from ..audit.statements import StatementResult
+from ..audit.suite import Suite
 from ..audit.verdicts import AuditResult
 from ..reports.terminal import number
 from .errata_texts import ERRATA, Erratum

@@ -15,9 +15,10 @@ from ..audit.claims import Claim
 from ..audit.errors import UnknownNameError
 from ..audit.group import ClaimAtDistance, claim_at
 from ..audit.provenance import versions
-from ..audit.records import Entry, plain_data, read_data
+from ..audit.records import plain_data, read_data
 from ..audit.statements import StatementResult
 from ..audit.store import Store
+from ..audit.suite import Entry
 from ..audit.verdicts import AuditResult, Verdict
 
 if TYPE_CHECKING:

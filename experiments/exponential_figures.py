@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from ..audit.records import Entry
 from ..audit.statements import Point, StatementResult
+from ..audit.suite import Entry
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

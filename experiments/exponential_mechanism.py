@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..audit.adjacency import AddRemove, Replace, Within
-from ..audit.claims import PureDP
+from ..audit.pure_approx_gaussian import PureDP
 from ..mechanisms import (
     PUMPKIN_BIDS,
     CategoryCounts,

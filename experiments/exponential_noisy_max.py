@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ..audit.adjacency import AddRemove, Local, Replace, Within
-from ..audit.claims import PureDP
+from ..audit.pure_approx_gaussian import PureDP
 from ..mechanisms import (
     CategoryCounts,
     EachCandidate,

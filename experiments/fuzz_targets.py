@@ -13,15 +13,17 @@ from typing import Any
 import numpy as np
 
 from ..audit.check import check
-from ..audit.claims import ApproxDP, Claim, GaussianDP, PureDP
+from ..audit.claims import Claim, GroupClaim
 from ..audit.curves import PrivacyProfile, TradeOffCurve
 from ..audit.errors import AuditError
-from ..audit.group import GroupClaim, claim_at
+from ..audit.group import claim_at
 from ..audit.kept_values import checksum, packed, unpacked
-from ..audit.records import Entry, Suite, load, to_json
+from ..audit.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
+from ..audit.records import load, to_json
 from ..audit.renyi import RenyiDP, ZeroConcentratedDP
 from ..audit.statements import Point, StatementResult
 from ..audit.store import FILE, Store
+from ..audit.suite import Entry, Suite
 from ..reports import csv, junit, markdown
 from .arguments import claim_or_none
 from .fuzz_values import mutated_bytes, mutated_json, odd_number, odd_text, odd_value

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ..audit.records import Entry
 from ..audit.statements import StatementResult
+from ..audit.suite import Entry
 from ..mechanisms.faulty import MisprintedNewtonGaussian, OneForEpsilonGaussian, VarianceAsScaleGaussian
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import chi2
 
-from ..audit.claims import ApproxDP
 from ..audit.inference.binomial import clopper_pearson
 from ..audit.outputs import Outputs
+from ..audit.pure_approx_gaussian import ApproxDP
 from ..audit.statements import Point, StatementResult
 from ..mechanisms import FiniteLaw
 from .simulate import blocks, event_hits

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..audit.bounds import epsilon_lower
 from ..audit.check import check
-from ..audit.claims import ApproxDP, PureDP
 from ..audit.inference.binomial import probability_limits
+from ..audit.pure_approx_gaussian import ApproxDP, PureDP
 from ..mechanisms import LaplaceMechanism
 from .bench_record import CERTAIN, Column, Row, Target, Value
 from .inference_effort import ALPHA, Bench, Effort, Task, batches, finished, once, seeds_of, spread

@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import binom
 
-from ..audit.claims import ApproxDP, Claim, GaussianDP, PureDP
+from ..audit.claims import Claim
 from ..audit.inference.binomial import probability_limits
 from ..audit.inference.counts import Counts
 from ..audit.inference.joint import p_value
 from ..audit.inference.simultaneous import maximum_interval
 from ..audit.propositions import NFoldComposition, ProbabilityPreservation
+from ..audit.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
 from ..audit.renyi import RenyiDP
 from .bench_record import CERTAIN, Column, Target, Value
 from .inference_effort import ALPHA, Bench, Effort, Task, batches, once, seeds_of, spread

@@ -12,13 +12,13 @@ import numpy as np
 from joblib.externals.loky import get_reusable_executor
 
 from ..audit.check import check
-from ..audit.claims import PureDP
 from ..audit.events import Event, Intervals, Outcomes
 from ..audit.findings import HealthCheck
 from ..audit.health import examine
 from ..audit.inference.binomial import probability_limits
 from ..audit.mechanism import as_sampler
-from ..audit.pilot import pilot_runs
+from ..audit.pilot_size import pilot_runs
+from ..audit.pure_approx_gaussian import PureDP
 from ..audit.sampling import count_hits, draw_pilot, plan_blocks, shapes_of
 from . import dependence_stream
 from .bench_record import CERTAIN, Column, Target, Value

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from ..audit.check import check
-from ..audit.claims import ApproxDP, Claim, GaussianDP, PureDP
+from ..audit.claims import Claim
 from ..audit.events import Event
 from ..audit.inference.binomial import probability_limits
+from ..audit.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
 from ..audit.renyi import RenyiDP, ZeroConcentratedDP
 from ..audit.verdicts import AuditResult
 from ..mechanisms import GaussianMechanism, LaplaceMechanism, RandomisedResponse

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from ..audit.claims import Claim, PureDP
+from ..audit.claims import Claim
 from ..audit.events import Event, Intervals, Outcomes
 from ..audit.inference.counts import Counts
 from ..audit.inference.joint import strength_lower
+from ..audit.pure_approx_gaussian import PureDP
 from ..mechanisms import (
     DiscreteGaussianLaw,
     DiscreteGaussianMechanism,

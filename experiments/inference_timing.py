@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from ..audit import inference
-from ..audit.claims import ApproxDP, Claim, GaussianDP, PureDP
+from ..audit.claims import Claim
 from ..audit.curves import PrivacyProfile, TradeOffCurve
 from ..audit.inference import (
     alternatives,
@@ -40,6 +40,7 @@ from ..audit.inference import (
 from ..audit.inference.binomial import Array
 from ..audit.inference.counts import Counts
 from ..audit.propositions import NFoldComposition, ProbabilityPreservation
+from ..audit.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
 from ..audit.renyi import RenyiDP, ZeroConcentratedDP
 from .bench_record import Column, Target, Value
 from .inference_effort import ALPHA, Bench, Effort, Task, once

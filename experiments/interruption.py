@@ -11,7 +11,7 @@ from types import FrameType
 
 import typer
 
-from ..audit.sequential import Look
+from ..audit.look import Look
 from .display import Shown
 
 STATUS = 130

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from ..audit.adjacency import AddRemove, Local, Replace, Within
-from ..audit.claims import PureDP
+from ..audit.pure_approx_gaussian import PureDP
 from ..mechanisms import (
     AdaptiveComposition,
     ChainLaw,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ..audit.adjacency import AddRemove, Adjacency, Local, Replace, Within
-from ..audit.claims import ApproxDP, PureDP
+from ..audit.pure_approx_gaussian import ApproxDP, PureDP
 from ..audit.renyi import ZeroConcentratedDP
 from ..mechanisms import (
     BinomialMechanism,

@@ -11,7 +11,7 @@ from ..audit.inference.alternatives import Alternative, GaussianNoise, best_q, e
 from ..audit.inference.planning import resolution, runs_needed
 from ..audit.inference.sequential import sequential_resolution
 from ..audit.options import check_runs
-from ..audit.pilot import main_runs, pilot_runs, with_pilot
+from ..audit.pilot_size import main_runs, pilot_runs, with_pilot
 from ..audit.stated_power import SHARE, bet_on, power_of_the_test
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any, cast
 
 from ..audit.adjacency import AddRemove, Adjacency, Local, Within
-from ..audit.claims import ApproxDP, Claim
+from ..audit.claims import Claim
+from ..audit.pure_approx_gaussian import ApproxDP
 from ..audit.verdicts import Verdict
 from ..mechanisms import (
     ExponentialMechanism,

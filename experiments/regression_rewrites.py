@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..audit.check import check
-from ..audit.claims import PureDP
 from ..audit.comparison import compare
 from ..audit.inference.binomial import probability_limits
-from ..audit.records import Entry, Suite
-from ..audit.recounts import Recount, recount
+from ..audit.pure_approx_gaussian import PureDP
+from ..audit.recount import Recount
+from ..audit.recounts import recount
+from ..audit.suite import Entry, Suite
 from ..reports.audit_session import compared_with, saved_as
 from .bench_record import CERTAIN, Column, Row, Target, Value
 from .inference_effort import Bench, Effort, Task, batches, finished, seeds_of, spread

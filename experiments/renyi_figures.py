@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ..audit.propositions import NFoldComposition
-from ..audit.records import Entry
 from ..audit.statements import StatementResult
+from ..audit.suite import Entry
 from ..mechanisms import RandomisedResponseFold
 
 if TYPE_CHECKING:

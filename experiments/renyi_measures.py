@@ -9,11 +9,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..audit.claims import Claim, PureDP
+from ..audit.claims import Claim
 from ..audit.errors import OptionError
 from ..audit.inference.binomial import limits
 from ..audit.inference.divergence import renyi_lower
 from ..audit.outputs import Outputs
+from ..audit.pure_approx_gaussian import PureDP
 from ..audit.statements import Point, StatementResult
 from ..mechanisms import FiniteLaw, LaplaceLaw, Law, exact_renyi
 from ..mechanisms.divergences import no_closed_form

@@ -12,7 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..audit.records import Suite, to_json, write_whole
+from ..audit.records import to_json, write_whole
+from ..audit.suite import Suite
 from ..reports import csv, html, junit, markdown
 from .bench_page import Page
 from .bench_record import Column, Row, Target, Value

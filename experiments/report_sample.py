@@ -12,12 +12,12 @@ import numpy.typing as npt
 from ..audit.adjacency import AddRemove, Local, Replace, Within
 from ..audit.calibration import check_noise
 from ..audit.check import check
-from ..audit.claims import ApproxDP, GaussianDP, PureDP
 from ..audit.noise_laws import GaussianNoise, LaplaceNoise
-from ..audit.records import Entry, Suite
-from ..audit.recounts import Accepted
+from ..audit.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
+from ..audit.recount import Accepted
 from ..audit.renyi import ZeroConcentratedDP
 from ..audit.slopes import check_slope
+from ..audit.suite import Entry, Suite
 from ..audit.verdicts import Verdict
 from ..mechanisms import GaussianMechanism, GeometricMechanism, LaplaceMechanism, RandomisedResponse, exact_epsilon
 from ..mechanisms.faulty import VarianceAsScaleGaussian

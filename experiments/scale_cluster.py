@@ -15,13 +15,14 @@ import joblib
 import numpy as np
 
 from ..audit.check import check
-from ..audit.claims import PureDP
 from ..audit.events import Intervals
 from ..audit.mechanism import as_sampler
+from ..audit.plan import SIDES, Plan
 from ..audit.provenance import versions
-from ..audit.sampling import Plan, count_hits, parts, plan_blocks
+from ..audit.pure_approx_gaussian import PureDP
+from ..audit.sampling import count_hits, parts, plan_blocks
 from ..audit.shipping import pack
-from ..audit.tasks import SIDES, CountBlocks
+from ..audit.tasks import CountBlocks
 from ..audit.verdicts import AuditResult
 from ..mechanisms import LaplaceMechanism
 from .bench_record import Column, Target, Value

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..audit.check import check
-from ..audit.claims import PureDP
+from ..audit.pure_approx_gaussian import PureDP
 from .bench_record import Column, Target, Value
 from .inference_effort import Bench, Effort, Task, once
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..audit.check import check
-from ..audit.claims import PureDP
 from ..audit.errors import OptionError
+from ..audit.pure_approx_gaussian import PureDP
 from ..mechanisms import LaplaceMechanism, RandomisedResponse
 from .bench_record import Column, Target, Value
 from .inference_effort import Bench, Effort, Task, once

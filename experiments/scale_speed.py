@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..audit.mechanism import as_sampler
-from ..audit.sampling import Plan, plan_blocks
+from ..audit.plan import Plan
+from ..audit.sampling import plan_blocks
 from .bench_record import Column, Target, Value
 from .experiment import AuditCase
 from .inference_effort import Bench, Effort, Task, once

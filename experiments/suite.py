@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..audit.records import Entry, Suite, Topic, save
+from ..audit.records import save
 from ..audit.store import Store
+from ..audit.suite import Entry, Suite, Topic
 from .experiment import Case, Experiment
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import joblib
 
-from ..audit.sampling import Plan
+from ..audit.plan import Plan
 
 _TASKS = 256
 

@@ -11,8 +11,9 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..audit.claims import ApproxDP, check_number
+from ..audit.claims import check_number
 from ..audit.errors import ClaimError
+from ..audit.pure_approx_gaussian import ApproxDP
 from .divergences import ScalarLaw, check_rule, exact_delta, table_delta, table_epsilon
 from .noise import Floats, Integers, pieces
 from .queries import Query, identity, whole_answer

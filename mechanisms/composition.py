@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..audit.claims import ApproxDP, Claim, PureDP, check_number
+from ..audit.claims import Claim, check_number
 from ..audit.errors import ClaimError, MechanismError, OptionError
+from ..audit.pure_approx_gaussian import ApproxDP, PureDP
 from .chain_law import ChainLaw
 from .checks import check_count
 from .divergences import Law, ScalarLaw
@@ -19,7 +20,7 @@ from .laws import FiniteLaw
 from .product import ProductLaw
 
 if TYPE_CHECKING:
-    from .faulty.twin import ReferenceMechanism
+    from .reference_mechanism import ReferenceMechanism
 
 Budget: TypeAlias = PureDP | ApproxDP
 

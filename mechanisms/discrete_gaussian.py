@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
-from ..audit.claims import ApproxDP, check_number
+from ..audit.claims import check_number
 from ..audit.errors import ClaimError
+from ..audit.pure_approx_gaussian import ApproxDP
 from .divergences import ScalarLaw, check_rule, exact_delta
 from .noise import Floats, Integers, pieces, two_sided_geometric
 from .queries import Query, identity, whole_answer

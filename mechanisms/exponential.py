@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from ..audit.claims import PureDP, check_number
+from ..audit.claims import check_number
 from ..audit.errors import DatasetError
+from ..audit.pure_approx_gaussian import PureDP
 from .laws import FiniteLaw
 from .noise import Floats, Integers, draw_indices
 from .queries import Query, candidate_scores, identity, places_below_leader

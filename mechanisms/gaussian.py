@@ -9,8 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import ndtr
 
-from ..audit.claims import ApproxDP, check_number
+from ..audit.claims import check_number
 from ..audit.errors import ClaimError
+from ..audit.pure_approx_gaussian import ApproxDP
 from .laws import GaussianLaw, log_gaussian_delta
 from .noise import Floats, gaussian_on_grid
 from .queries import Query, identity, real_answer

@@ -9,8 +9,8 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..audit.claims import ApproxDP
 from ..audit.errors import DatasetError
+from ..audit.pure_approx_gaussian import ApproxDP
 from .divergences import Law, check_rule
 from .gaussian import analytic_gaussian_scale
 from .laws import GaussianLaw

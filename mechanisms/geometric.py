@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..audit.claims import PureDP, check_number
+from ..audit.claims import check_number
 from ..audit.errors import ClaimError
+from ..audit.pure_approx_gaussian import PureDP
 from .laws import GeometricLaw
 from .noise import Integers, two_sided_geometric
 from .queries import Query, identity, whole_answer

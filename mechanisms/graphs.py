@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..audit.claims import PureDP
 from ..audit.datasets import is_graph
 from ..audit.errors import ClaimError, DatasetError
 from ..audit.graphs import EdgeNeighbours, NodeNeighbours
+from ..audit.pure_approx_gaussian import PureDP
 from .geometric import GeometricMechanism
 from .histogram import HistogramMechanism
 from .laws import GeometricLaw

@@ -8,8 +8,9 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from ..audit.claims import ApproxDP, Claim, PureDP, check_number
+from ..audit.claims import Claim, check_number
 from ..audit.errors import ClaimError, DatasetError
+from ..audit.pure_approx_gaussian import ApproxDP, PureDP
 from .laws import FiniteLaw
 from .noise import Integers, draw_indices
 from .queries import Query, identity, whole_answer

@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..audit.claims import PureDP, check_number
+from ..audit.claims import check_number
 from ..audit.errors import ClaimError, DatasetError
+from ..audit.pure_approx_gaussian import PureDP
 from .geometric import GeometricMechanism
 from .laplace import LaplaceMechanism
 from .noise import Floats, Integers

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..audit.claims import PureDP, check_number
+from ..audit.claims import check_number
+from ..audit.pure_approx_gaussian import PureDP
 from .checks import check_scale
 from .laws import LaplaceLaw
 from .noise import Floats, laplace_on_grid

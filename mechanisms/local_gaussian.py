@@ -8,8 +8,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..audit.claims import ApproxDP, check_number
+from ..audit.claims import check_number
 from ..audit.errors import ClaimError, DatasetError
+from ..audit.pure_approx_gaussian import ApproxDP
 from .checks import check_count
 from .gaussian import GaussianMechanism
 from .gaussian_vector import GaussianVectorLaw, Vector, VectorGaussianMechanism, vector_answer

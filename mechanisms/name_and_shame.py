@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..audit.claims import ApproxDP, check_number
+from ..audit.claims import check_number
 from ..audit.errors import DatasetError
+from ..audit.pure_approx_gaussian import ApproxDP
 from .discrete_law import DiscreteLaw
 from .noise import Integers, pieces
 from .product import ProductLaw

@@ -10,8 +10,9 @@ from typing import Any, Final, Literal
 import numpy as np
 from scipy.special import logsumexp
 
-from ..audit.claims import PureDP, check_number
+from ..audit.claims import check_number
 from ..audit.errors import ClaimError, DatasetError
+from ..audit.pure_approx_gaussian import PureDP
 from .laws import FiniteLaw
 from .noise import PIECE, Floats, Integers, fill_exponential, fill_laplace, pieces
 from .queries import Query, identity, places_below_leader

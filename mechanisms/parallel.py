@@ -14,7 +14,7 @@ from .composition import Budget, budget, budget_of, check_parts, columns, descri
 from .product import ProductLaw
 
 if TYPE_CHECKING:
-    from .faulty.twin import ReferenceMechanism
+    from .reference_mechanism import ReferenceMechanism
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..audit.claims import PureDP, check_number
+from ..audit.claims import check_number
+from ..audit.pure_approx_gaussian import PureDP
 from .laws import FiniteLaw
 from .noise import Floats, Integers, pieces
 from .queries import Query, identity, places_below_leader

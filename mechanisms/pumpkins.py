@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..audit.claims import PureDP
 from ..audit.errors import ClaimError, DatasetError
+from ..audit.pure_approx_gaussian import PureDP
 from .discrete_law import DiscreteLaw
 from .exponential import ExponentialMechanism
 from .noise import Floats

@@ -9,7 +9,8 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..audit.claims import ApproxDP, check_number
+from ..audit.claims import check_number
+from ..audit.pure_approx_gaussian import ApproxDP
 from .divergences import Floats, ScalarLaw, check_rule
 from .laplace import LaplaceMechanism
 from .laws import LaplaceLaw

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from ..audit.claims import PureDP, check_number
+from ..audit.claims import check_number
+from ..audit.pure_approx_gaussian import PureDP
 from .checks import check_count
 from .laws import FiniteLaw
 from .noise import Integers, pieces

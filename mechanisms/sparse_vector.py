@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..audit.claims import Claim, PureDP, check_number
+from ..audit.claims import Claim, check_number
 from ..audit.errors import ClaimError
+from ..audit.pure_approx_gaussian import PureDP
 from .noise import Floats, Integers, fill_laplace, pieces, round_to_grid
 from .queries import Query, candidate_scores, identity
 from .released_values import ComparedValuesLaw, FreshValuesLaw

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..audit.batches import are_of_one_session
-from ..audit.confidence import percent
-from ..audit.group import GroupClaim
+from ..audit.claims import GroupClaim
 from ..audit.provenance import ELSEWHERE
-from ..audit.records import Entry
+from ..audit.rounding import percent
 from ..audit.statements import StatementResult
+from ..audit.suite import Entry
 from ..audit.verdicts import AuditResult
 from .terminal import exact, expectation, number, other_way, p_text, visible
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..audit.comparison import Comparison
-from ..audit.confidence import percent
 from ..audit.pairs import show
-from ..audit.records import Entry
-from ..audit.rounding import rounded_down
+from ..audit.rounding import percent, rounded_down
 from ..audit.search import WorstPair
+from ..audit.suite import Entry
 from ..audit.verdicts import AuditResult, Verdict
 from .audit_session import DEFAULTS, Settings
 from .terminal import number, other_way, prose, visible

@@ -23,10 +23,12 @@ from ..audit.errors import OptionError
 from ..audit.events import Event
 from ..audit.group import ClaimAtDistance
 from ..audit.options import LEAST_RUNS
-from ..audit.records import Entry, Suite, is_storable
-from ..audit.recounts import Accepted, Recount, recount
+from ..audit.records import is_storable
+from ..audit.recount import Accepted, Recount
+from ..audit.recounts import recount
 from ..audit.search import LEAST_SEARCH, find_worst_pair
 from ..audit.statements import StatementResult
+from ..audit.suite import Entry, Suite
 from ..audit.verdicts import AuditResult, Verdict
 from .audit_failure import Case, change_message, failure_message, repetition
 from .audit_script import ScriptError, script

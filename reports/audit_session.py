@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..audit.records import Entry, Suite
     from ..audit.statements import StatementResult
+    from ..audit.suite import Entry, Suite
     from ..audit.verdicts import AuditResult
 
 DEFAULTS: dict[str, Any] = {
@@ -225,7 +225,7 @@ class AuditSession:
         return {entry.name: entry for entry in self.before.entries}
 
     def suite(self) -> Suite:
-        from ..audit.records import Suite
+        from ..audit.suite import Suite
 
         return Suite(title="Privacy audits of the test suite", entries=tuple(self.entries.values()))
 

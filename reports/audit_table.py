@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..audit.records import Entry
-from ..audit.tabular import seconds
+from ..audit.suite import Entry, seconds
 from ..audit.verdicts import AuditResult, Verdict
 from .terminal import MARKS, findable, found, number, stated, visible
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..audit.comparison import Comparison
-from ..audit.records import Entry
+from ..audit.suite import Entry
 from .terminal import MARKS, found, p_text, stated, visible
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ import io
 import re
 from csv import writer
 
-from ..audit.records import Suite
-from ..audit.tabular import COLUMNS, Scalar, rows
+from ..audit.suite import COLUMNS, Scalar, Suite, rows
 from .terminal import visible
 
 _LIMIT = 3_000

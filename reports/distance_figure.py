@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ..audit.claims import Claim, GaussianDP, PureDP
-from ..audit.group import GroupClaim
-from ..audit.records import Entry, Suite
+from ..audit.claims import Claim, GroupClaim
+from ..audit.pure_approx_gaussian import GaussianDP, PureDP
+from ..audit.suite import Entry, Suite
 from ..audit.verdicts import AuditResult, Verdict
 from .figure_style import COLOUR, MARKER, ink, legible
 from .intervals import window

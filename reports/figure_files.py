@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..audit.records import Suite, write_whole
+from ..audit.records import write_whole
+from ..audit.suite import Suite
 from .figures import distance_figures, figures_of, forest, standalone_svg
 
 

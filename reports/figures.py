@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..audit.cell_counts import CellCounts
-from ..audit.confidence import percent
-from ..audit.records import Entry, Suite
-from ..audit.rounding import rounded_down
+from ..audit.rounding import percent, rounded_down
 from ..audit.statements import StatementResult
+from ..audit.suite import Entry, Suite
 from ..audit.verdicts import AuditResult
 from .cell_figures import draw_profile, draw_ratios, draw_trade_off
 from .distance_figure import draw_distances, series_by_distance

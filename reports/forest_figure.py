@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..audit.records import Entry, Suite
+from ..audit.suite import Entry, Suite
 from ..audit.verdicts import AuditResult, Verdict
 from .figure_style import COLOUR, FILL, GREY, MARKER, in_report_style, ink, legible
 from .light_ticks import light_ticks

@@ -12,11 +12,10 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from ..audit.comparison import Comparison
-from ..audit.confidence import percent
 from ..audit.options import check_jobs
-from ..audit.records import Entry, Suite
+from ..audit.rounding import percent
 from ..audit.statements import StatementResult
-from ..audit.tabular import seconds
+from ..audit.suite import Entry, Suite, seconds
 from ..audit.verdicts import AuditResult, Verdict
 from .audit_facts import facts, in_words
 from .comparison_table import numbers_of

@@ -6,8 +6,7 @@ import datetime
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from ..audit.records import Entry, Suite
-from ..audit.tabular import Scalar, rows
+from ..audit.suite import Entry, Scalar, Suite, rows
 from ..audit.verdicts import AuditResult, Verdict
 from .terminal import expectation, found, lines, prose, visible
 

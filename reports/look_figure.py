@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ..audit.group import GroupClaim
+from ..audit.claims import GroupClaim
 from ..audit.verdicts import AuditResult, Verdict
 from .figure_style import COLOUR, MARKER, ink, legible, sides
 from .intervals import window

@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 
 from ..audit.comparison import Comparison
-from ..audit.confidence import percent
-from ..audit.records import Entry, Suite
+from ..audit.rounding import percent
 from ..audit.statements import StatementResult
+from ..audit.suite import Entry, Suite
 from ..audit.verdicts import AuditResult, Verdict
 from .comparison_table import numbers_of
 from .terminal import (

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..audit.claims import ApproxDP, Claim, PureDP
+from ..audit.claims import Claim, GroupClaim
 from ..audit.events import Intervals, Outcomes
-from ..audit.group import GroupClaim
 from ..audit.outputs import outcome_words
+from ..audit.pure_approx_gaussian import ApproxDP, PureDP
 from ..audit.sketches import Sketch
 from ..audit.verdicts import AuditResult
 from .figure_style import (

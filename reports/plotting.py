@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from ..audit.cell_counts import CellCounts
 from ..audit.claims import Claim
 from ..audit.errors import OptionError
-from ..audit.records import Entry, Suite
 from ..audit.statements import StatementResult
+from ..audit.suite import Entry, Suite
 from ..audit.verdicts import AuditResult
 from .cell_figures import are_outcomes, draw_profile, draw_ratios, draw_trade_off
 from .distance_figure import draw_distances, series_by_distance

@@ -8,11 +8,10 @@ import unicodedata
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from ..audit.group import GroupClaim
-from ..audit.records import Entry, Suite
+from ..audit.claims import GroupClaim
 from ..audit.rounding import rounded_down
 from ..audit.statements import StatementResult
-from ..audit.tabular import seconds
+from ..audit.suite import Entry, Suite, seconds
 from ..audit.verdicts import AuditResult, Verdict
 
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from dpaudit.audit.claims import ApproxDP, GaussianDP, PureDP
 from dpaudit.audit.curves import TradeOffCurve
 from dpaudit.audit.inference.lines import _supporting_lines
 from dpaudit.audit.propositions import NFoldComposition, ProbabilityPreservation
+from dpaudit.audit.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
 from dpaudit.audit.renyi import RenyiDP, ZeroConcentratedDP
 
 SMALL = np.geomspace(1e-9, 0.5, 150)

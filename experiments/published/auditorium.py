@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ...audit.adjacency import AddRemove
-from ...audit.claims import PureDP
 from ...audit.domains import Rows
+from ...audit.pure_approx_gaussian import PureDP
 from ...mechanisms import CategoryCounts, LaplaceLaw, NoisyThreshold, ReportNoisyMax
 from .answer_lists import AnswerLists
 from .entry import Entry

@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import Any, Final, TypeAlias
 
 from ...audit.adjacency import Local, Within
-from ...audit.claims import PureDP
 from ...audit.domains import Answers, Values
+from ...audit.pure_approx_gaussian import PureDP
 from ...mechanisms import LaplaceMechanism, NoisyThreshold, ReportNoisyMax, SparseVector, composed
 from ...mechanisms.faulty import (
     SparseVectorReleasingValue,

@@ -9,7 +9,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims import PureDP, check_number
+from ...audit.claims import check_number
+from ...audit.pure_approx_gaussian import PureDP
 from ...mechanisms import LaplaceLaw, ScalarLaw
 from ...mechanisms.divergences import check_rule
 from ...mechanisms.noise import Floats, fill_laplace, pieces

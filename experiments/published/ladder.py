@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from ...audit.adjacency import AddRemove
-from ...audit.claims import ApproxDP, PureDP
 from ...audit.domains import Rows
+from ...audit.pure_approx_gaussian import ApproxDP, PureDP
 from ...mechanisms import GaussianMechanism, LaplaceMechanism, exact_epsilon
 from .bounded_mean import BoundedMean
 from .entry import Entry

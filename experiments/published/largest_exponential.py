@@ -9,7 +9,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims import PureDP, check_number
+from ...audit.claims import check_number
+from ...audit.pure_approx_gaussian import PureDP
 from ...mechanisms import Law
 from ...mechanisms.divergences import no_closed_form
 from ...mechanisms.noise import Floats, fill_exponential, grid_step, pieces, round_to_grid

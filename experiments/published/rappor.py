@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims import PureDP, check_number
+from ...audit.claims import check_number
 from ...audit.errors import ClaimError
+from ...audit.pure_approx_gaussian import PureDP
 from ...mechanisms import FiniteLaw, ProductLaw
 from ...mechanisms.checks import check_count
 from ...mechanisms.noise import pieces

@@ -12,7 +12,7 @@ from ...audit.claims import Claim
 from ...mechanisms import Law
 from ...mechanisms.composition import total_budget
 from ...mechanisms.divergences import Floats, check_rule
-from ...mechanisms.faulty.twin import ReferenceMechanism
+from ...mechanisms.reference_mechanism import ReferenceMechanism
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ...audit.adjacency import Adjacency, Within
-from ...audit.claims import PureDP
 from ...audit.domains import Answers
+from ...audit.pure_approx_gaussian import PureDP
 from ...mechanisms import NoisyThreshold, ReportNoisyMax, SparseVector
 from ...mechanisms.faulty.noisy_max import LargestNoisyCount
 from ...mechanisms.queries import identity

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.claims import PureDP, check_number
+from ...audit.claims import check_number
 from ...audit.errors import ClaimError, DatasetError
+from ...audit.pure_approx_gaussian import PureDP
 from ...mechanisms import FiniteLaw
 from ...mechanisms.checks import check_count
 from ...mechanisms.noise import Integers

@@ -17,9 +17,9 @@ import numpy as np
 
 from ...audit.adjacency import Adjacency
 from ...audit.claims import Claim
-from ...audit.datasets import shorten
 from ...audit.errors import ClaimError, DatasetError, MechanismError
 from ...audit.outputs import Raised
+from ...audit.rounding import shorten
 from .diffprivlib_parts import claim_of, library, named_version, needed_adjacency, random_state
 from .single_runs import released
 

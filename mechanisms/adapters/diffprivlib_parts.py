@@ -8,10 +8,10 @@ from types import ModuleType
 
 import numpy as np
 
-from ...audit.adjacency import Adjacency
-from ...audit.claims import ApproxDP, Claim, PureDP
+from ...audit.adjacency import Adjacency, check_adjacency
+from ...audit.claims import Claim
 from ...audit.errors import AdjacencyError, AuditError
-from ...audit.options import check_adjacency
+from ...audit.pure_approx_gaussian import ApproxDP, PureDP
 
 
 def library() -> ModuleType:

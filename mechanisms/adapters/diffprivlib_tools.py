@@ -15,8 +15,8 @@ import numpy as np
 
 from ...audit.adjacency import Adjacency
 from ...audit.claims import Claim
-from ...audit.datasets import shorten
 from ...audit.errors import AuditError, ClaimError, MechanismError, OptionError
+from ...audit.rounding import shorten
 from .diffprivlib_parts import claim_of, library, named_version, needed_adjacency, random_state
 
 _OWN_OPTIONS = {

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.claims import ApproxDP, Array, Claim, PureDP
+from ...audit.claims import Array, Claim
 from ...audit.curves import PrivacyProfile
 from ...audit.errors import ClaimError
+from ...audit.pure_approx_gaussian import ApproxDP, PureDP
 from ...audit.renyi import RenyiDP, ZeroConcentratedDP
 
 _APPROXIMATE = "Approximate("

@@ -10,14 +10,16 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims import ApproxDP, Claim, PureDP, check_number
+from ...audit.claims import Claim, check_number
 from ...audit.errors import ClaimError
+from ...audit.pure_approx_gaussian import ApproxDP, PureDP
 from ..composition import Budget, SequentialComposition, budget, budget_of, composed
 from ..divergences import Floats, Law, check_rule
 from ..laws import LaplaceLaw
 from ..noise import grid_step, pieces, standard_laplace
 from ..queries import Query, real_answer
-from .twin import ReferenceMechanism, Twin
+from ..reference_mechanism import ReferenceMechanism
+from .twin import Twin
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.claims import ApproxDP
+from ...audit.pure_approx_gaussian import ApproxDP
 from ..gaussian import GaussianMechanism
 from ..noise import Floats
 from ..queries import Query, identity, real_answer

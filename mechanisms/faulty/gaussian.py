@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from scipy.optimize import root
 
-from ...audit.claims import ApproxDP, check_number
+from ...audit.claims import check_number
+from ...audit.pure_approx_gaussian import ApproxDP
 from ..gaussian import analytic_gaussian_scale, gaussian_delta
 from ..laws import GaussianLaw
 from ..noise import Floats, gaussian_on_grid
 from ..queries import Query, identity, real_answer
-from .twin import ReferenceMechanism, Twin
+from ..reference_mechanism import ReferenceMechanism
+from .twin import Twin
 
 
 @dataclass(frozen=True, slots=True)

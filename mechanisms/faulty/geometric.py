@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...audit.claims import PureDP
+from ...audit.pure_approx_gaussian import PureDP
 from ..geometric import GeometricMechanism
 from ..queries import Query, identity
 from .twin import Twin

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.claims import PureDP
 from ...audit.graphs import NodeNeighbours
+from ...audit.pure_approx_gaussian import PureDP
 from ..graphs import DegreeHistogramMechanism, EdgeCountMechanism, degrees_of
 from ..laws import GeometricLaw
 from ..noise import Integers

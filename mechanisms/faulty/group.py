@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ...audit.claims import PureDP
 from ...audit.errors import ClaimError, DatasetError
+from ...audit.pure_approx_gaussian import PureDP
 from ..laplace import LaplaceMechanism
 from ..queries import whole_answer
 from .twin import Twin

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ...audit.claims import PureDP
+from ...audit.pure_approx_gaussian import PureDP
 from ..histogram import HistogramMechanism
 from .twin import Twin
 

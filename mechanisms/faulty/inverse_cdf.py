@@ -11,7 +11,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims import Claim, PureDP
+from ...audit.claims import Claim
+from ...audit.pure_approx_gaussian import PureDP
 from ..divergences import Floats, ScalarLaw
 from ..inverse_cdf import open_uniform
 from ..laplace import LaplaceMechanism

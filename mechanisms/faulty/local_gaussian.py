@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ...audit.claims import ApproxDP
+from ...audit.pure_approx_gaussian import ApproxDP
 from ..gaussian import GaussianMechanism
 from ..gaussian_vector import VectorGaussianMechanism
 from ..local_gaussian import Domain, LocalGaussianMechanism

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...audit.claims import ApproxDP, check_number
+from ...audit.claims import check_number
+from ...audit.pure_approx_gaussian import ApproxDP
 from ..name_and_shame import NameAndShame
 from .twin import Twin
 

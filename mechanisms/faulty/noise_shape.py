@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.claims import PureDP, check_number
+from ...audit.claims import check_number
 from ...audit.errors import DatasetError
+from ...audit.pure_approx_gaussian import PureDP
 from ...audit.rows import rows_of
 from ..checks import check_count
 from ..laplace import LaplaceMechanism

@@ -9,8 +9,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims import PureDP, check_number
+from ...audit.claims import check_number
 from ...audit.errors import DatasetError
+from ...audit.pure_approx_gaussian import PureDP
 from ..checks import check_count
 from ..divergences import ScalarLaw
 from ..laws import LaplaceLaw

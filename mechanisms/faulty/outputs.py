@@ -10,16 +10,17 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ...audit.claims import ApproxDP, Claim, PureDP, check_number
+from ...audit.claims import Claim, check_number
 from ...audit.errors import ClaimError
+from ...audit.pure_approx_gaussian import ApproxDP, PureDP
 from ...audit.rows import rows_of
 from ..composition import columns
 from ..geometric import GeometricMechanism
 from ..laplace import LaplaceMechanism
 from ..noise import Floats, laplace_on_grid
 from ..queries import Query, real_answer
+from ..reference_mechanism import ReferenceMechanism
 from .flaw import Flaw
-from .twin import ReferenceMechanism
 
 _THRESHOLDS: Final = ("noisy", "exact", "none")
 

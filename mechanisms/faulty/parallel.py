@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims import PureDP, check_number
+from ...audit.claims import check_number
+from ...audit.pure_approx_gaussian import PureDP
 from ..composition import side_by_side
 from ..laplace import LaplaceMechanism
 from ..noise import Floats

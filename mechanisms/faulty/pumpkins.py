@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.claims import PureDP
 from ...audit.errors import DatasetError
+from ...audit.pure_approx_gaussian import PureDP
 from ..discrete_law import DiscreteLaw
 from ..noise import Floats
 from ..pumpkins import PostedPriceAuction, bids_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ...audit.claims import PureDP
+from ...audit.pure_approx_gaussian import PureDP
 from ..randomised_response import RandomisedResponse
 from .twin import Twin
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.claims import PureDP
 from ...audit.errors import DatasetError
+from ...audit.pure_approx_gaussian import PureDP
 from ..checks import check_count
 from ..discrete_law import DiscreteLaw
 from ..geometric import GeometricMechanism

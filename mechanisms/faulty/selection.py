@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.claims import PureDP
 from ...audit.errors import DatasetError
+from ...audit.pure_approx_gaussian import PureDP
 from ..checks import check_count
 from ..exponential import ExponentialMechanism
 from ..laplace import LaplaceMechanism

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...audit.claims import PureDP
+from ...audit.pure_approx_gaussian import PureDP
 from ..queries import Query, identity
 from ..sparse_vector import NoisyThreshold, SparseVector
 from .twin import Twin

@@ -8,8 +8,9 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ...audit.claims import PureDP, check_number
+from ...audit.claims import check_number
 from ...audit.errors import ClaimError
+from ...audit.pure_approx_gaussian import PureDP
 from ..noise import Floats, grid_step, round_to_grid, standard_laplace
 from .flaw import Flaw
 

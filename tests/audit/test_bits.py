@@ -13,7 +13,8 @@ from dpaudit.audit.errors import OptionError
 from dpaudit.audit.events import Intervals
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.inference.joint import joint_test
-from dpaudit.audit.records import Entry, Suite, from_json, to_json
+from dpaudit.audit.records import from_json, to_json
+from dpaudit.audit.suite import Entry, Suite
 from dpaudit.mechanisms import GaussianMechanism, GeometricMechanism, LaplaceMechanism
 
 RUNS = 200_000

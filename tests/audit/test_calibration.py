@@ -25,7 +25,8 @@ from dpaudit.audit.noise_laws import (
     _log_mgf_of_gumbel_size,
     _size_tail,
 )
-from dpaudit.audit.records import Entry, Suite, from_json, to_json
+from dpaudit.audit.records import from_json, to_json
+from dpaudit.audit.suite import Entry, Suite
 from dpaudit.audit.verdicts import Verdict
 
 SCALE = 2.0

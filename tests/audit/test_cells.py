@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from dpaudit import CellCounts, PureDP, check, count_cells, load, save
-from dpaudit.audit.cells import NumberCells, OutcomeCells, learn_cells
+from dpaudit.audit.cells import NumberCells, OutcomeCells
 from dpaudit.audit.errors import OptionError
+from dpaudit.audit.learned_partition import learn_cells
 
 RNG = np.random.default_rng(5)
 ALPHA = 1e-8  # probability that a statement below is false

@@ -24,8 +24,9 @@ from dpaudit import (
     ZeroConcentratedDP,
 )
 from dpaudit.audit import coins
+from dpaudit.audit.claims import GroupClaim
 from dpaudit.audit.errors import ClaimError
-from dpaudit.audit.group import GroupClaim, claim_at
+from dpaudit.audit.group import claim_at
 
 CLAIMS: list[Claim] = [
     PureDP(0.0),

@@ -17,7 +17,8 @@ from dpaudit.audit.comparison import ANOTHER_PAIR, compare
 from dpaudit.audit.errors import OptionError, RecordError
 from dpaudit.audit.events import Intervals, Outcomes
 from dpaudit.audit.records import from_json, is_storable, to_json
-from dpaudit.audit.recounts import Accepted, recount
+from dpaudit.audit.recount import Accepted
+from dpaudit.audit.recounts import recount
 
 X, Y = 1.0, 0.0
 UPPER = Intervals(((1.0, math.inf),))

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit import AddRemove, PureDP, check
-from dpaudit.audit.datasets import difference, shorten, summarise
+from dpaudit.audit.datasets import difference, summarise
 from dpaudit.audit.errors import AdjacencyError, DatasetError
+from dpaudit.audit.rounding import shorten
 from dpaudit.audit.rows import rows_apart, rows_of
 
 SECRET = 8675309

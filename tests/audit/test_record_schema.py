@@ -25,15 +25,16 @@ from dpaudit.audit.errors import RecordError
 from dpaudit.audit.events import Intervals, Outcomes, Scored
 from dpaudit.audit.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.look import Look
 from dpaudit.audit.outputs import Raised
 from dpaudit.audit.provenance import Provenance
 from dpaudit.audit.record_schema import json_schema, schema_text
-from dpaudit.audit.records import _TYPES, SCHEMA, Entry, Opaque, Suite, Topic, from_json, to_json
-from dpaudit.audit.recounts import Accepted, Recount
+from dpaudit.audit.records import _TYPES, SCHEMA, Opaque, from_json, to_json
+from dpaudit.audit.recount import Accepted, Recount
 from dpaudit.audit.scores import Additive, Column, Forest, LowestBit, Number, Residue, Tree, Weighted
-from dpaudit.audit.sequential import Look
 from dpaudit.audit.sketches import Sketch
 from dpaudit.audit.statements import Point, Series, StatementResult
+from dpaudit.audit.suite import Entry, Suite, Topic
 from dpaudit.audit.verdicts import AuditResult, Pair
 
 INF, NAN = math.inf, math.nan

@@ -25,9 +25,10 @@ from dpaudit.audit.events import Intervals, Outcomes, Scored
 from dpaudit.audit.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.outputs import Raised
-from dpaudit.audit.records import SCHEMA, Entry, Opaque, Suite, from_json, load, save, to_json
+from dpaudit.audit.records import SCHEMA, Opaque, from_json, load, save, to_json
 from dpaudit.audit.scores import Weighted
 from dpaudit.audit.sketches import Sketch
+from dpaudit.audit.suite import Entry, Suite
 from dpaudit.audit.verdicts import AuditResult, Pair
 
 INF, NAN = math.inf, math.nan

@@ -18,7 +18,7 @@ from dpaudit.audit import sequential
 from dpaudit.audit.batches import Clock, batch_sizes, keep_begun, recall_begun
 from dpaudit.audit.errors import StoreError
 from dpaudit.audit.mechanism import as_sampler
-from dpaudit.audit.sampling import Plan
+from dpaudit.audit.plan import Plan
 from dpaudit.audit.sequential import run_sequentially
 from dpaudit.audit.store import FILE, Store
 

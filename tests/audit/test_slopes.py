@@ -7,8 +7,9 @@ import pytest
 from scipy import stats
 
 from dpaudit.audit.errors import DatasetError, MechanismError, OptionError
-from dpaudit.audit.records import Entry, Suite, from_json, to_json
+from dpaudit.audit.records import from_json, to_json
 from dpaudit.audit.slopes import check_slope, fit_slope, slope_points
+from dpaudit.audit.suite import Entry, Suite
 from dpaudit.audit.verdicts import Verdict
 
 U = (0.0, 1.0, 2.0, 4.0)

@@ -16,7 +16,7 @@ from dpaudit.audit.errors import OptionError
 from dpaudit.audit.inference.alternatives import AsLikely, GaussianNoise, event_of, power_at
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.inference.planning import power_of_test, resolution, runs_needed
-from dpaudit.audit.pilot import main_runs, with_pilot
+from dpaudit.audit.pilot_size import main_runs, with_pilot
 from dpaudit.audit.sequential import _placed
 from dpaudit.audit.stated_power import bet_on, detectable, detectable_sequentially, learned_after, may_detect
 from dpaudit.experiments.inference_power import RareOutcome

@@ -5,8 +5,9 @@ import math
 import pytest
 
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.records import Entry, Suite, Topic, from_json, to_json
+from dpaudit.audit.records import from_json, to_json
 from dpaudit.audit.statements import Point, StatementResult
+from dpaudit.audit.suite import Entry, Suite, Topic
 from dpaudit.audit.verdicts import Verdict
 from dpaudit.reports import html, markdown, table
 

@@ -19,8 +19,9 @@ from dpaudit.audit.errors import MechanismError, StoreError
 from dpaudit.audit.events import Intervals
 from dpaudit.audit.kept_values import checksum, packed, unpacked
 from dpaudit.audit.mechanism import as_sampler
+from dpaudit.audit.plan import Plan, _tells_noise
 from dpaudit.audit.provenance import versions
-from dpaudit.audit.sampling import Plan, _tells_noise, plan_blocks
+from dpaudit.audit.sampling import plan_blocks
 from dpaudit.audit.store import FILE, Store
 from dpaudit.audit.tasks import CountBlocks, CountPairs, DrawBlocks
 

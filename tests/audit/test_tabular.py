@@ -12,10 +12,10 @@ from dpaudit.audit.errors import AuditError
 from dpaudit.audit.events import Intervals
 from dpaudit.audit.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.records import Entry, Suite, from_json, to_json
-from dpaudit.audit.recounts import Accepted
+from dpaudit.audit.records import from_json, to_json
+from dpaudit.audit.recount import Accepted
 from dpaudit.audit.statements import Point, StatementResult
-from dpaudit.audit.tabular import COLUMNS, frame, rows
+from dpaudit.audit.suite import COLUMNS, Entry, Suite, frame, rows
 from dpaudit.audit.verdicts import AuditResult, Pair
 
 RESULT = AuditResult(

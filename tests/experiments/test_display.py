@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpaudit.audit.sequential import Look
+from dpaudit.audit.look import Look
 from dpaudit.experiments import display
 
 

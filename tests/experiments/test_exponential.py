@@ -12,8 +12,8 @@ from scipy import stats
 
 from dpaudit import Local, Verdict
 from dpaudit.audit.errors import DatasetError
-from dpaudit.audit.records import Entry
 from dpaudit.audit.slopes import fit_slope
+from dpaudit.audit.suite import Entry
 from dpaudit.experiments.exponential_figures import halves_figure, slopes_figure
 from dpaudit.experiments.exponential_measures import (
     candidate_probability,

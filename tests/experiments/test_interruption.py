@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpaudit.audit.sampling import Plan
+from dpaudit.audit.plan import Plan
 from dpaudit.audit.store import FILE
 from dpaudit.experiments.cli import main
 

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from dpaudit.audit.check import check
-from dpaudit.audit.claims import PureDP
+from dpaudit.audit.pure_approx_gaussian import PureDP
 from dpaudit.experiments.published import statdp
 from dpaudit.mechanisms.transcripts import ABOVE
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from dpaudit.audit.claims import PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError
+from dpaudit.audit.pure_approx_gaussian import PureDP
 from dpaudit.mechanisms import LaplaceLaw, LaplaceMechanism, exact_epsilon
 from dpaudit.mechanisms.noise import grid_step
 

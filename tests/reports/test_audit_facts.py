@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from dpaudit import PureDP, Verdict, check, check_outputs
+from dpaudit.audit.claims import GroupClaim
 from dpaudit.audit.comparison import compare
-from dpaudit.audit.confidence import percent
 from dpaudit.audit.errors import RecordError
-from dpaudit.audit.group import GroupClaim
-from dpaudit.audit.records import Entry, Suite, from_json, to_json
-from dpaudit.audit.recounts import Accepted
+from dpaudit.audit.records import from_json, to_json
+from dpaudit.audit.recount import Accepted
+from dpaudit.audit.rounding import percent
+from dpaudit.audit.suite import Entry, Suite
 from dpaudit.reports import html, markdown
 from dpaudit.reports.audit_facts import facts, repetition
 from dpaudit.reports.figures import distance_figures

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from dpaudit.audit.records import Entry, Suite
+from dpaudit.audit.suite import Entry, Suite
 from dpaudit.experiments.browser import browser_path, chromium, visit
 from dpaudit.experiments.report_sample import sample_suite, suite_of
 from dpaudit.reports import html

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from dpaudit import PureDP, Verdict
 from dpaudit.audit.events import Intervals, Outcomes
 from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.records import Entry, Suite
 from dpaudit.audit.statements import Point, StatementResult
-from dpaudit.audit.tabular import COLUMNS, rows
+from dpaudit.audit.suite import COLUMNS, Entry, Suite, rows
 from dpaudit.audit.verdicts import AuditResult, Pair
 from dpaudit.reports.csv_page import csv
 from dpaudit.reports.terminal import visible

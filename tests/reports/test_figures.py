@@ -14,10 +14,10 @@ from dpaudit import ApproxDP, GaussianDP, PureDP, Verdict
 from dpaudit.audit.cell_counts import CellCounts
 from dpaudit.audit.events import Intervals, Outcomes
 from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.records import Entry, Suite
-from dpaudit.audit.sequential import Look
+from dpaudit.audit.look import Look
 from dpaudit.audit.sketches import Sketch
 from dpaudit.audit.statements import Point, Series, StatementResult
+from dpaudit.audit.suite import Entry, Suite
 from dpaudit.audit.verdicts import AuditResult, Pair
 from dpaudit.reports.figures import distance_figures, figures_of, forest, outputs_figure, standalone_svg, svg
 

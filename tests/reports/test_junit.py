@@ -17,9 +17,9 @@ from dpaudit.audit.events import Intervals, Outcomes
 from dpaudit.audit.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.provenance import Provenance
-from dpaudit.audit.records import Entry, Suite
-from dpaudit.audit.recounts import Accepted
+from dpaudit.audit.recount import Accepted
 from dpaudit.audit.statements import Point, StatementResult
+from dpaudit.audit.suite import Entry, Suite
 from dpaudit.audit.verdicts import AuditResult, Pair
 from dpaudit.reports.junit_page import junit
 from dpaudit.reports.terminal import lines, prose, visible

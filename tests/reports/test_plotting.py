@@ -26,10 +26,10 @@ from dpaudit.audit.cell_counts import CellCounts
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.events import Intervals
 from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.records import Entry, Suite
-from dpaudit.audit.sequential import Look
+from dpaudit.audit.look import Look
 from dpaudit.audit.sketches import Sketch
 from dpaudit.audit.statements import Point, Series, StatementResult
+from dpaudit.audit.suite import Entry, Suite
 from dpaudit.audit.verdicts import AuditResult, Pair
 from dpaudit.reports.plotting import kinds_of, plot
 

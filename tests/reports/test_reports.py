@@ -15,9 +15,9 @@ from dpaudit import GaussianDP, PrivacyProfile, PureDP, Verdict, ZeroConcentrate
 from dpaudit.audit.events import Intervals, Outcomes
 from dpaudit.audit.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.records import Entry, Suite
 from dpaudit.audit.rounding import rounded_down
 from dpaudit.audit.sketches import Sketch
+from dpaudit.audit.suite import Entry, Suite
 from dpaudit.audit.verdicts import AuditResult, Pair
 from dpaudit.reports import html, lines, markdown, table
 from dpaudit.reports.markdown_page import escaped

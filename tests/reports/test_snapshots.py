@@ -22,12 +22,13 @@ from dpaudit.audit.comparison import Comparison
 from dpaudit.audit.events import Intervals, Outcomes
 from dpaudit.audit.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.look import Look
 from dpaudit.audit.provenance import Provenance
-from dpaudit.audit.records import Entry, Suite, Topic, to_json
-from dpaudit.audit.recounts import Accepted, Recount
-from dpaudit.audit.sequential import Look
+from dpaudit.audit.records import to_json
+from dpaudit.audit.recount import Accepted, Recount
 from dpaudit.audit.sketches import Sketch
 from dpaudit.audit.statements import Point, Series, StatementResult
+from dpaudit.audit.suite import Entry, Suite, Topic
 from dpaudit.audit.verdicts import AuditResult, Pair
 from dpaudit.reports import csv, html, junit, markdown, table
 from dpaudit.reports.comparison_table import comparison_table

@@ -1,18 +1,114 @@
-"""A suite as a table: one flat row for each entry, for data frames and spreadsheets."""
+"""The results of several audits under one title, and as a table."""
 
 from __future__ import annotations
 
+import datetime
 import enum
 import sys
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .errors import AuditError
-from .records import Entry, Suite
+from .inference.multiplicity import holm
+from .recount import Accepted, Recount
 from .statements import StatementResult
-from .verdicts import AuditResult
+from .verdicts import AuditResult, Verdict
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """An audit or a checked statement in a suite, with what was expected of it.
+
+    Attributes
+    ----------
+    name : str
+    result : AuditResult or StatementResult
+    expected : Verdict, optional
+        What the audit has to say for the suite to pass; None where nothing is expected.
+    exact : float, optional
+        The exact strength on this pair, where the mechanism's law is known; may be infinite.
+    note : str
+        Why, in a sentence.
+    experiment : str
+        Id of the experiment that it belongs to; empty where there is none.
+    recounts : tuple of Recount
+        Events counted again in runs of their own, to compare later runs with.
+    accepted : Accepted, optional
+        Why it may be refuted for the time being.
+    """
+
+    name: str
+    result: AuditResult | StatementResult
+    expected: Verdict | None = None
+    exact: float | None = None
+    note: str = ""
+    experiment: str = ""
+    recounts: tuple[Recount, ...] = ()
+    accepted: Accepted | None = None
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the verdict is the expected one; true where none was expected."""
+        return self.expected is None or self.result.verdict is self.expected
+
+    def is_excused(self, day: datetime.date) -> bool:
+        """Whether it is refuted, and that is accepted on a day."""
+        bound = self.result.bound if isinstance(self.result, AuditResult) else 0.0
+        return self.result.is_refuted and self.accepted is not None and self.accepted.covers(bound, day)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """What the entries of an experiment are about: its id, the statement that they test, and who stated it."""
+
+    id: str
+    statement: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite:
+    """Audits that were run together; what is written to ``results.json``.
+
+    Attributes
+    ----------
+    title : str
+    entries : tuple of Entry
+    topics : tuple of Topic
+        Of the experiments that the entries belong to.
+    environment : dict
+        Timings, paths, machine and command line: all that may differ between two runs with the same seed.
+    """
+
+    title: str
+    entries: tuple[Entry, ...]
+    topics: tuple[Topic, ...] = ()
+    environment: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    def adjusted_p_values(self) -> tuple[float, ...]:
+        """The p-value of each audit adjusted for their number (Holm): at most a with family-wise error a.
+
+        1 where a health check failed, as nothing is then known of what the counts say.
+        """
+        return tuple(holm([1.0 if _is_sick(entry) else entry.result.p_value for entry in self.entries]).tolist())
+
+    @property
+    def is_met(self) -> bool:
+        """Whether every audit said what was expected of it."""
+        return all(entry.is_met for entry in self.entries)
+
+    def to_frame(self) -> DataFrame:
+        """The suite as a pandas data frame with a row for each entry; its columns are `tabular.COLUMNS`."""
+
+        return frame(self)
+
+
+def _is_sick(entry: Entry) -> bool:
+    return isinstance(entry.result, AuditResult) and bool(entry.result.findings)
+
 
 Scalar: TypeAlias = str | int | float | bool | None
 
