@@ -3,46 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..audit.records import write_whole
 from .bench import Table, cost
-from .bench_page import Page, run_benches
+from .bench_page import Page, effort_of, run_benches
 from .bench_record import Row, load_record, measured_on
 from .detection_bench import DETECTION
-from .fuzz_bench import EXAMPLES, FUZZ, QUICK_EXAMPLES
+from .faults_page import FAULTS_PAGE
 from .inference_bench import INFERENCE
-from .inference_effort import effort_for
-from .library_bench import LIBRARIES, left_out
+from .library_bench import LIBRARIES
 from .peer_table import Measured, peer_page, short_table
 from .regression_bench import REGRESSION
 from .report_bench import REPORTS
 from .scale_bench import SCALE
 
 _COST_RUNS, _QUICK_COST_RUNS = 100_000_000, 1_000_000
-_SESSIONS = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A page, and how many audits, sessions or examples it is measured with; None for its own number."""
-
-    page: Page
-    audits: int | None = None
-    quick_audits: int | None = None
-
-
-PARTS = (
-    Part(INFERENCE),
-    Part(DETECTION),
-    Part(REGRESSION, _SESSIONS),
-    Part(SCALE),
-    Part(LIBRARIES),
-    Part(REPORTS),
-    Part(FUZZ, EXAMPLES, QUICK_EXAMPLES),
-)
-PAGES = tuple(part.page for part in PARTS)
+PAGES = (INFERENCE, DETECTION, REGRESSION, SCALE, LIBRARIES, REPORTS, FAULTS_PAGE)
 
 
 def measure_all(
@@ -53,7 +30,7 @@ def measure_all(
     out: Path | None,
     show: Callable[[str], None] = print,
     watch: Callable[[str], None] | None = None,
-    parts: Iterable[Part] = PARTS,
+    pages: Iterable[Page] = PAGES,
 ) -> bool:
     """Measures every table; whether every target was met.
 
@@ -71,20 +48,17 @@ def measure_all(
     show, watch : callable
         Take each finished table, and a line for each row.
     """
-    parts, all_met = list(parts), True
-    if watch is not None:
-        for line in left_out():
-            watch(line)
-    for part in parts:
-        audits = part.quick_audits if quick else part.audits
-        effort = effort_for(quick=quick, audits=audits, sequential_audits=None, jobs=jobs, only=[])
-        met = run_benches(part.page, part.page.benches, effort, out=out, resume=resume, show=show, watch=watch)
+    pages, all_met = list(pages), True
+    for page in pages:
+        met = run_benches(
+            page, page.benches, effort_of(page, quick=quick, jobs=jobs), out=out, resume=resume, show=show, watch=watch
+        )
         all_met = all_met and met
     table = str(cost(_QUICK_COST_RUNS if quick else _COST_RUNS, 2, 1 if quick else 5))
     show(table)
     if out is not None and not quick:
         write_whole(out / "cost.md", table)
-        write_pages(out, [part.page for part in parts])
+        write_pages(out, pages)
     return all_met
 
 
@@ -130,7 +104,12 @@ def overview(folder: Path, pages: Iterable[Page]) -> str:
         "",
     ]
     lines += ["More: [figures of other testers](peers.md).", "", "## Besides", ""]
-    lines += ["- [What an audit costs beside its noise](cost.md)", "- [Experiments over ten seeds](experiments.md)", ""]
+    lines += [
+        "- [What an audit costs beside its noise](cost.md)",
+        "- [Fuzzed inputs](fuzz.md)",
+        "- [Experiments over ten seeds](experiments.md)",
+        "",
+    ]
     return "\n".join(lines)
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..audit.errors import OptionError, UnknownNameError
 from ..audit.records import write_whole
 from .bench_record import Record, Row, load_record, markdown, save_record
-from .inference_effort import Bench, Effort
+from .inference_effort import Bench, Effort, effort_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +22,31 @@ class Page:
         Of its files: ``name.json`` and ``name.md``, of a quick run ``name-quick``.
     title : str
     benches : tuple of Bench
+    audits : int, optional
+        Audits, sessions or examples that the page is measured with in full; None for the default of all pages.
+    left_out : callable
+        Gives a line for each thing that cannot be measured on this machine.
     """
 
     name: str
     title: str
     benches: tuple[Bench, ...]
+    audits: int | None = None
+    left_out: Callable[[], Iterable[str]] = tuple
+
+
+def effort_of(
+    page: Page,
+    *,
+    quick: bool = False,
+    audits: int | None = None,
+    sequential_audits: int | None = None,
+    jobs: int | None = None,
+    only: Sequence[str] = (),
+) -> Effort:
+    """How much a page is measured with: as asked for, or else as the page says."""
+    wanted = page.audits if audits is None and not quick else audits
+    return effort_for(quick=quick, audits=wanted, sequential_audits=sequential_audits, jobs=jobs, only=only)
 
 
 def select_benches(page: Page, tables: Sequence[str], only: Sequence[str]) -> list[Bench]:
@@ -76,6 +96,9 @@ def run_benches(
     stem = f"{page.name}-quick" if effort.is_quick else page.name
     record = Record() if out is None else load_record(out / f"{stem}.json")
     all_met = True
+    if watch is not None:
+        for line in page.left_out():
+            watch(line)
     for bench in benches:
         measured: dict[str, Row] = {}
         for task in bench.tasks(effort):

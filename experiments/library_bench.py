@@ -243,4 +243,5 @@ LIBRARIES = Page(
         _bench("pydp", "PyDP"),
         _DEFECTS,
     ),
+    left_out=left_out,
 )

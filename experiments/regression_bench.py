@@ -7,4 +7,4 @@ from .regression_noise import NOISE
 from .regression_rewrites import BASELINES
 from .regression_sessions import PLANTED, SESSIONS
 
-REGRESSION = Page("regression", "Regression testing, measured", (SESSIONS, PLANTED, NOISE, BASELINES))
+REGRESSION = Page("regression", "Regression testing, measured", (SESSIONS, PLANTED, NOISE, BASELINES), audits=1_000)

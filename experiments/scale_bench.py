@@ -1,10 +1,9 @@
-"""Long audits measured: memory, speed, clusters, and what survives a kill."""
+"""Long audits measured: memory, speed, large datasets, clusters."""
 
 from __future__ import annotations
 
 from .bench_page import Page
 from .scale_cluster import BACKENDS, EXPECTED, SENT
-from .scale_kills import KILLS
 from .scale_large import LARGE
 from .scale_memory import MEMORY
 from .scale_speed import SCALING, SUITE, THROUGHPUT
@@ -13,5 +12,5 @@ from .scale_start import START
 SCALE = Page(
     "scale",
     "Long audits, measured",
-    (MEMORY, LARGE, SUITE, THROUGHPUT, SCALING, BACKENDS, SENT, EXPECTED, KILLS, START),
+    (MEMORY, LARGE, SUITE, THROUGHPUT, SCALING, BACKENDS, SENT, EXPECTED, START),
 )

@@ -74,7 +74,7 @@ def test_a_row_of_baselines_that_was_cut_goes_on():
 def test_the_quick_form(rows, capsys, monkeypatch):
     options = [part for row in rows for part in ("--only", row)]
     monkeypatch.setattr(
-        "sys.argv", ["dpaudit", "bench", "regression", "--quick", "--jobs", "1", "--sessions", "1", *options]
+        "sys.argv", ["dpaudit", "bench", "regression", "--quick", "--jobs", "1", "--audits", "1", *options]
     )
     with pytest.raises(SystemExit) as exit_:
         main()

@@ -8,10 +8,11 @@ import sys
 from collections.abc import Iterator
 from random import Random
 
-from ..audit.records import to_json
-from .fuzz_targets import Attempt, sample_results
-from .fuzz_values import mutated_bytes, mutated_json, odd_number, odd_text
-from .fuzz_watch import OUT, MisstepError, Yard
+from dpaudit.audit.records import to_json
+
+from .mutations import mutated_bytes, mutated_json, odd_number, odd_text
+from .sandbox import OUT, MisstepError, Yard
+from .targets import Attempt, sample_results
 
 _MODULE = """
 def noisy(rows, size, rng):
@@ -190,7 +191,7 @@ def _run(words: list[str]) -> bool:
     MisstepError
         For a traceback, an error without a message, or another status than the documented ones.
     """
-    from .cli import main
+    from dpaudit.experiments.cli import main
 
     words = [word.replace("\0", "") for word in words]  # no system passes one on
     out, errors = (

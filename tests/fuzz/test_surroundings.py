@@ -19,7 +19,8 @@ from dpaudit import PureDP, check, save
 from dpaudit.audit.errors import StoreError
 from dpaudit.audit.store import FILE, Store
 from dpaudit.experiments.cli import main
-from dpaudit.experiments.fuzz_watch import OUT, Yard, hook
+
+from .sandbox import OUT, Yard, hook
 
 MODULE = """
 def noisy(rows, size, rng):
@@ -138,7 +139,7 @@ def test_the_locale_c_without_utf_8_is_enough(yard):
 
 
 def test_nothing_is_sent_started_imported_or_written_elsewhere(monkeypatch, yard):
-    """`fuzz_watch` sees it; that it does is tested beside the fuzzing."""
+    """The sandbox sees it; that it does is tested beside the fuzzing."""
     import matplotlib.pyplot  # noqa: F401  (makes a folder of its own when it is first imported)
 
     hook()

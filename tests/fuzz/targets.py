@@ -12,22 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from ..audit.check import check
-from ..audit.claims import Claim, GroupClaim
-from ..audit.curves import PrivacyProfile, TradeOffCurve
-from ..audit.errors import AuditError
-from ..audit.group import claim_at
-from ..audit.kept_values import checksum, packed, unpacked
-from ..audit.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
-from ..audit.records import load, to_json
-from ..audit.renyi import RenyiDP, ZeroConcentratedDP
-from ..audit.statements import Point, StatementResult
-from ..audit.store import FILE, Store
-from ..audit.suite import Entry, Suite
-from ..reports import csv, junit, markdown
-from .arguments import claim_or_none
-from .fuzz_values import mutated_bytes, mutated_json, odd_number, odd_text, odd_value
-from .fuzz_watch import MisstepError, Yard
+from dpaudit.audit.check import check
+from dpaudit.audit.claims import Claim, GroupClaim
+from dpaudit.audit.curves import PrivacyProfile, TradeOffCurve
+from dpaudit.audit.errors import AuditError
+from dpaudit.audit.group import claim_at
+from dpaudit.audit.kept_values import checksum, packed, unpacked
+from dpaudit.audit.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
+from dpaudit.audit.records import load, to_json
+from dpaudit.audit.renyi import RenyiDP, ZeroConcentratedDP
+from dpaudit.audit.statements import Point, StatementResult
+from dpaudit.audit.store import FILE, Store
+from dpaudit.audit.suite import Entry, Suite
+from dpaudit.experiments.arguments import claim_or_none
+from dpaudit.reports import csv, junit, markdown
+
+from .mutations import mutated_bytes, mutated_json, odd_number, odd_text, odd_value
+from .sandbox import MisstepError, Yard
 
 Attempt = Callable[[Random], bool]
 """Makes an example from a generator and tries it; whether it was accepted, not refused in words.

@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from .attacks import ATTACKS
 from .bench_record import Column, Target, Value
-from .fault_attacks import ATTACKS
 from .inference_effort import Bench, Effort, Task, once
 
 _PATIENCE = 300.0  # seconds

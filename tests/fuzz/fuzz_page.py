@@ -1,24 +1,25 @@
-"""Fuzzing as a benchmark: inputs that something has happened to, none of which may crash, hang or do anything else."""
+"""Changed inputs, none of which may crash, hang or do anything else: measured as a page of the benchmarks."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
 
-from .bench_page import Page
-from .bench_record import Column, Value
-from .bench_record import Target as Limit
-from .faults_bench import FAULTS
-from .fuzz_commands import commands
-from .fuzz_targets import Attempt, claims, results, stores, values
-from .fuzz_watch import TooSlow, Yard, hook
-from .inference_effort import Bench, Effort, Task, once
+from dpaudit.experiments.bench_page import Page, effort_of, run_benches
+from dpaudit.experiments.bench_record import Column, Value
+from dpaudit.experiments.bench_record import Target as Limit
+from dpaudit.experiments.inference_effort import Bench, Effort, Task, once
+
+from .command_lines import commands
+from .sandbox import TooSlow, Yard, hook
+from .targets import Attempt, claims, results, stores, values
 
 EXAMPLES, QUICK_EXAMPLES = 100_000, 60
 _PATIENCE = 30.0  # seconds that an example may take; the slowest, a report with its figures, takes less than one
@@ -112,4 +113,17 @@ _FUZZ = Bench(
     tasks=_tasks,
 )
 
-FUZZ = Page("fuzz", "Hostile input, measured", (_FUZZ, FAULTS))
+FUZZ = Page("fuzz", "Hostile input, measured", (_FUZZ,), audits=EXAMPLES)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measures the page; 1 if an example failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=_FUZZ.method)
+    parser.add_argument("--only", action="append", choices=list(_SHARES), default=[], help="a target; all by default")
+    parser.add_argument("--examples", type=int, help=f"inputs in all; by default {EXAMPLES:,}, quick {QUICK_EXAMPLES}")
+    parser.add_argument("--quick", action="store_true", help="few examples, to see that everything works")
+    parser.add_argument("--out", type=Path, help="folder for fuzz.md and fuzz.json")
+    chosen = parser.parse_args(arguments)
+    examples = QUICK_EXAMPLES if chosen.quick and chosen.examples is None else chosen.examples
+    effort = effort_of(FUZZ, quick=chosen.quick, audits=examples, jobs=1, only=chosen.only)
+    return 0 if run_benches(FUZZ, FUZZ.benches, effort, out=chosen.out, watch=print) else 1
