@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.claims import Claim, check_number
-from ...audit.pure_approx_gaussian import PureDP
+from ...audit.claims.claim import Claim, check_number
+from ...audit.claims.pure_approx_gaussian import PureDP
 
 
 class Flaw(ABC):

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.claims import Claim
-from ..divergences import Law
-from ..reference_mechanism import ReferenceMechanism
+from ...audit.claims.claim import Claim
+from ..laws.divergences import Law
+from ..laws.reference_mechanism import ReferenceMechanism
 from .flaw import Flaw
 
 

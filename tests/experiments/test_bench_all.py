@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from dpaudit.experiments.bench_all import PAGES, measure_all, overview
-from dpaudit.experiments.bench_page import Page, effort_of
-from dpaudit.experiments.bench_record import Column, Record, Row, Target, measured_on, save_record
-from dpaudit.experiments.inference_effort import Bench, once
+from dpaudit.experiments.bench.all_pages import PAGES, measure_all, overview
+from dpaudit.experiments.bench.core.bench_json import Column, Record, Row, Target, measured_on, save_record
+from dpaudit.experiments.bench.core.effort import Bench, once
+from dpaudit.experiments.bench.core.page import Page, effort_of
 
 
 def bench(name, value):
@@ -52,7 +52,7 @@ def test_each_page_has_its_own_numbers(tmp_path):
 
 
 def test_the_page_of_all_has_every_table_and_what_was_missed(tmp_path, monkeypatch):
-    monkeypatch.setattr("dpaudit.experiments.bench_all.short_table", lambda measured: "| beside |")
+    monkeypatch.setattr("dpaudit.experiments.bench.peers.peer_table.short_table", lambda measured: "| beside |")
     record = Record()
     for name, value, day in (("two", 2.0, "2026-01-02"), ("three", 3.0, "")):
         target = Target(what="value", value=value, sense="<=", limit=2.0)

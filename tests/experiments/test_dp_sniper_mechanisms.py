@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpaudit.audit.claims import PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError, OptionError
-from dpaudit.audit.pure_approx_gaussian import PureDP
 from dpaudit.experiments.published.largest_exponential import LargestExponential
 from dpaudit.experiments.published.murmur3 import murmur3_32
 from dpaudit.experiments.published.noisy_answers import NoisyAnswers

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from random import Random
 
-from dpaudit.audit.records import to_json
+from dpaudit.audit.records.json_codec import to_json
 
 from .mutations import mutated_bytes, mutated_json, odd_number, odd_text
 from .sandbox import OUT, MisstepError, Yard
@@ -191,7 +191,7 @@ def _run(words: list[str]) -> bool:
     MisstepError
         For a traceback, an error without a message, or another status than the documented ones.
     """
-    from dpaudit.experiments.cli import main
+    from dpaudit.experiments.cli.main import main
 
     words = [word.replace("\0", "") for word in words]  # no system passes one on
     out, errors = (

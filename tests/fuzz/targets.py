@@ -12,19 +12,27 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.audit.check import check
-from dpaudit.audit.claims import Claim, GroupClaim
-from dpaudit.audit.curves import PrivacyProfile, TradeOffCurve
+from dpaudit.audit.claims import (
+    ApproxDP,
+    Claim,
+    GaussianDP,
+    PrivacyProfile,
+    PureDP,
+    RenyiDP,
+    TradeOffCurve,
+    ZeroConcentratedDP,
+)
+from dpaudit.audit.claims.at_distance import claim_at
+from dpaudit.audit.claims.claim import GroupClaim
 from dpaudit.audit.errors import AuditError
-from dpaudit.audit.group import claim_at
-from dpaudit.audit.kept_values import checksum, packed, unpacked
-from dpaudit.audit.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
-from dpaudit.audit.records import load, to_json
-from dpaudit.audit.renyi import RenyiDP, ZeroConcentratedDP
-from dpaudit.audit.statements import Point, StatementResult
-from dpaudit.audit.store import FILE, Store
-from dpaudit.audit.suite import Entry, Suite
-from dpaudit.experiments.arguments import claim_or_none
+from dpaudit.audit.procedures.check import check
+from dpaudit.audit.records import Entry, Suite, load
+from dpaudit.audit.records.json_codec import to_json
+from dpaudit.audit.results import Point, StatementResult
+from dpaudit.audit.store import Store
+from dpaudit.audit.store.block_codec import checksum, packed, unpacked
+from dpaudit.audit.store.sqlite_store import FILE
+from dpaudit.experiments.cli.claim_options import claim_or_none
 from dpaudit.reports import csv, junit, markdown
 
 from .mutations import mutated_bytes, mutated_json, odd_number, odd_text, odd_value

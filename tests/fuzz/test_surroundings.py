@@ -17,8 +17,9 @@ import pytest
 
 from dpaudit import PureDP, check, save
 from dpaudit.audit.errors import StoreError
-from dpaudit.audit.store import FILE, Store
-from dpaudit.experiments.cli import main
+from dpaudit.audit.store import Store
+from dpaudit.audit.store.sqlite_store import FILE
+from dpaudit.experiments.cli.main import main
 
 from .sandbox import OUT, Yard, hook
 
@@ -130,7 +131,7 @@ def test_the_locale_c_without_utf_8_is_enough(yard):
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     environment.pop("PYTHONIOENCODING", None)
     save(check(lambda dataset, rng: "é", 0, 1, claim=PureDP(1.0), runs=100, jobs=1), yard.out / "é.json")
-    code = "from dpaudit.experiments.cli import main; main()"
+    code = "from dpaudit.experiments.cli.main import main; main()"
     words = ("report", f"{OUT}/é.json", "--markdown", "--out", f"{OUT}/ü")
     done = subprocess.run([sys.executable, "-c", code, *words], env=environment, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode("utf-8", "replace")
@@ -184,14 +185,14 @@ def test_a_report_is_written_whole_or_not_at_all(monkeypatch, yard):
     assert sorted(path.name for path in (yard.out / "a").iterdir()) == sorted(
         [FILE, "report.html", "report.md", "results.json"]
     )
-    monkeypatch.setattr("dpaudit.audit.plan.Plan.draw", drawn_once(2))
+    monkeypatch.setattr("dpaudit.audit.sampling.plan.Plan.draw", drawn_once(2))
     assert run(monkeypatch, (*words, "--resume"))[0] == 0
     assert not (yard.out / "a" / FILE).exists()
 
 
 def drawn_once(times):
     """`Plan.draw` for so many calls: a run for the shape, and one block to see whether it repeats."""
-    from dpaudit.audit.plan import Plan
+    from dpaudit.audit.sampling import Plan
 
     real, left = Plan.draw, [times]
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpaudit.audit.claims import ApproxDP
 from dpaudit.audit.errors import ClaimError, DatasetError, OptionError
-from dpaudit.audit.pure_approx_gaussian import ApproxDP
 from dpaudit.mechanisms import (
     DiscreteGaussianLaw,
     DiscreteGaussianMechanism,
@@ -23,7 +23,7 @@ from dpaudit.mechanisms import (
     exact_epsilon,
     hockey_stick,
 )
-from dpaudit.mechanisms.discrete_gaussian import LARGEST_SIGMA, discrete_gaussian
+from dpaudit.mechanisms.noise.discrete_gaussian import LARGEST_SIGMA, discrete_gaussian
 
 ALARM = 1e-8
 RUNS = 400_000

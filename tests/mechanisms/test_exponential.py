@@ -6,8 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 
+from dpaudit.audit.claims import PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError
-from dpaudit.audit.pure_approx_gaussian import PureDP
 from dpaudit.mechanisms import EachCandidate, ExponentialMechanism, exact_epsilon
 
 RIGHT = ExponentialMechanism(1.0)

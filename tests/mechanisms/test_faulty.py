@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from dpaudit.audit.claims import ApproxDP, PureDP
 from dpaudit.audit.errors import ClaimError
-from dpaudit.audit.pure_approx_gaussian import ApproxDP, PureDP
 from dpaudit.mechanisms import exact_delta, exact_epsilon
 from dpaudit.mechanisms.faulty import (
     BinaryOddsForManyValues,

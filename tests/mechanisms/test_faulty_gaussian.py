@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from dpaudit.audit.claims import ApproxDP
 from dpaudit.audit.errors import ClaimError
-from dpaudit.audit.pure_approx_gaussian import ApproxDP
 from dpaudit.mechanisms import analytic_gaussian_scale, exact_delta
 from dpaudit.mechanisms.faulty import MisprintedNewtonGaussian, OneForEpsilonGaussian, VarianceAsScaleGaussian
-from dpaudit.mechanisms.faulty.gaussian import misprinted_newton, scale_from_chi, solve_with_one
+from dpaudit.mechanisms.faulty.noise.faulty_gaussian import misprinted_newton, scale_from_chi, solve_with_one
 
 TWINS = [VarianceAsScaleGaussian, OneForEpsilonGaussian, MisprintedNewtonGaussian]
 

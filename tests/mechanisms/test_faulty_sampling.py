@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpaudit.audit.claims import PureDP
 from dpaudit.audit.errors import ClaimError
-from dpaudit.audit.pure_approx_gaussian import PureDP
 from dpaudit.mechanisms.faulty import SampledTotal
 
 ALARM, RUNS = 1e-8, 100_000

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from dpaudit.audit.claims import PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError
-from dpaudit.audit.pure_approx_gaussian import PureDP
 from dpaudit.mechanisms import GeometricMechanism, exact_epsilon
 
 

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from dpaudit.audit.claims import ApproxDP, PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError
-from dpaudit.audit.pure_approx_gaussian import ApproxDP, PureDP
 from dpaudit.mechanisms import (
     GaussianMechanism,
     GeometricMechanism,

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpaudit.audit.claims import PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError
-from dpaudit.audit.pure_approx_gaussian import PureDP
 from dpaudit.mechanisms import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax, exact_epsilon
 
 UTILITIES = [[3.0], [0.0, 0.0], [0.0, 1.0, 2.5, 2.5, -1.0], [0.0, 40.0, 39.0], list(np.linspace(0, 9, 6))]

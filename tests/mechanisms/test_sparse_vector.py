@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpaudit.audit.claims import PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError, OptionError
-from dpaudit.audit.pure_approx_gaussian import PureDP
 from dpaudit.mechanisms import NoisyThreshold, SparseVector, TranscriptLaw, exact_delta, exact_epsilon
 from dpaudit.mechanisms.faulty import (
     SparseVectorReleasingValue,
@@ -20,7 +20,7 @@ from dpaudit.mechanisms.faulty import (
     SparseVectorWithoutCutoff,
     SparseVectorWithoutQueryNoise,
 )
-from dpaudit.mechanisms.transcripts import ABOVE, BELOW, STOPPED
+from dpaudit.mechanisms.laws.transcripts import ABOVE, BELOW, STOPPED
 
 ALARM = 1e-8
 GRID = list(itertools.product((-1.0, 0.0, 1.0), repeat=3))
