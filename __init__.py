@@ -7,22 +7,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .audit.adjacency import AddRemove, Adjacency, Local, Replace, UserLevel, Within
-    from .audit.bounds import epsilon_lower
-    from .audit.calibration import check_noise
-    from .audit.cell_counts import CellCounts
-    from .audit.check import check
-    from .audit.claims import ApproxDP, Claim, GaussianDP, PureDP
-    from .audit.curves import PrivacyProfile, TradeOffCurve
-    from .audit.domains import Answers, Domain, Graphs, Rows, Values
-    from .audit.equivalence import assert_same_distribution, check_equivalence, check_same_distribution
-    from .audit.equivalence_result import Equivalence, EquivalenceResult
-    from .audit.errors import AuditError
-    from .audit.given_outputs import check_outputs
-    from .audit.graphs import EdgeNeighbours, NodeNeighbours
-    from .audit.independence import check_independence
-    from .audit.measure import count_cells
-    from .audit.noise_laws import (
+    from .audit.claims import (
+        ApproxDP,
+        Claim,
+        GaussianDP,
+        NFoldComposition,
+        PrivacyProfile,
+        ProbabilityPreservation,
+        PureDP,
+        RenyiDP,
+        TradeOffCurve,
+        ZeroConcentratedDP,
+    )
+    from .audit.datasets import (
+        AddRemove,
+        Adjacency,
+        Answers,
+        Domain,
+        EdgeNeighbours,
+        Graphs,
+        Local,
+        NodeNeighbours,
+        Replace,
+        Rows,
+        UserLevel,
+        Values,
+        Within,
+    )
+    from .audit.distribution_checks import (
         ExponentialNoise,
         GaussianNoise,
         GeometricNoise,
@@ -30,42 +42,49 @@ if TYPE_CHECKING:
         LaplaceNoise,
         NoiseLaw,
     )
-    from .audit.propositions import NFoldComposition, ProbabilityPreservation
+    from .audit.distribution_checks.check_independence import check_independence
+    from .audit.distribution_checks.check_noise import check_noise
+    from .audit.distribution_checks.check_slope import check_slope
+    from .audit.errors import AuditError
+    from .audit.procedures import assert_same_distribution, check_same_distribution
+    from .audit.procedures.check import check
+    from .audit.procedures.check_equivalence import check_equivalence
+    from .audit.procedures.check_outputs import check_outputs
+    from .audit.procedures.count_cells import count_cells
+    from .audit.procedures.epsilon_lower import epsilon_lower
     from .audit.records import Entry, Suite, load, save
-    from .audit.renyi import RenyiDP, ZeroConcentratedDP
+    from .audit.results import AuditResult, CellCounts, Equivalence, EquivalenceResult, Point, StatementResult, Verdict
     from .audit.sampling import draw_block
-    from .audit.search import WorstPair, find_worst_pair
-    from .audit.slopes import check_slope
-    from .audit.statements import Point, StatementResult
-    from .audit.verdicts import AuditResult, Verdict
+    from .audit.search import WorstPair
+    from .audit.search.find_worst_pair import find_worst_pair
 
 _WHERE = {
     name: module
     for module, names in {
-        "adjacency": "AddRemove Adjacency Local Replace UserLevel Within",
-        "bounds": "epsilon_lower",
-        "calibration": "check_noise",
-        "cell_counts": "CellCounts",
-        "check": "check",
-        "claims": "ApproxDP Claim GaussianDP PureDP",
-        "curves": "PrivacyProfile TradeOffCurve",
-        "domains": "Answers Domain Graphs Rows Values",
-        "equivalence": "assert_same_distribution check_equivalence check_same_distribution",
-        "equivalence_result": "Equivalence EquivalenceResult",
+        "claims": (
+            "ApproxDP Claim GaussianDP NFoldComposition PrivacyProfile ProbabilityPreservation PureDP RenyiDP "
+            "TradeOffCurve ZeroConcentratedDP"
+        ),
+        "datasets": (
+            "AddRemove Adjacency Answers Domain EdgeNeighbours Graphs Local NodeNeighbours Replace Rows UserLevel "
+            "Values Within"
+        ),
+        "distribution_checks": ("ExponentialNoise GaussianNoise GeometricNoise GumbelNoise LaplaceNoise NoiseLaw"),
+        "distribution_checks.check_independence": "check_independence",
+        "distribution_checks.check_noise": "check_noise",
+        "distribution_checks.check_slope": "check_slope",
         "errors": "AuditError",
-        "given_outputs": "check_outputs",
-        "graphs": "EdgeNeighbours NodeNeighbours",
-        "independence": "check_independence",
-        "measure": "count_cells",
-        "noise_laws": "ExponentialNoise GaussianNoise GeometricNoise GumbelNoise LaplaceNoise NoiseLaw",
-        "propositions": "NFoldComposition ProbabilityPreservation",
+        "procedures": "assert_same_distribution check_same_distribution",
+        "procedures.check": "check",
+        "procedures.check_equivalence": "check_equivalence",
+        "procedures.check_outputs": "check_outputs",
+        "procedures.count_cells": "count_cells",
+        "procedures.epsilon_lower": "epsilon_lower",
         "records": "Entry Suite load save",
-        "renyi": "RenyiDP ZeroConcentratedDP",
+        "results": "AuditResult CellCounts Equivalence EquivalenceResult Point StatementResult Verdict",
         "sampling": "draw_block",
-        "search": "WorstPair find_worst_pair",
-        "slopes": "check_slope",
-        "statements": "Point StatementResult",
-        "verdicts": "AuditResult Verdict",
+        "search": "WorstPair",
+        "search.find_worst_pair": "find_worst_pair",
     }.items()
     for name in names.split()
 }

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 import numbers
 import secrets
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from .adjacency import Adjacency
-from .bits import Bits
 from .errors import ClaimError, OptionError
 
 LEAST_RUNS = 40
@@ -73,16 +71,6 @@ def check_cells(cells: int, sequential: bool = False) -> int:
     return int(cells)
 
 
-def check_adjacency(adjacency: Adjacency) -> Adjacency:
-    """An instance of a neighbour relation."""
-    if not isinstance(adjacency, Adjacency):
-        raise OptionError(
-            f"adjacency={adjacency!r} is no neighbour relation; use an instance such as AddRemove() or Replace().",
-            adjacency=adjacency,
-        )
-    return adjacency
-
-
 def check_claim_source(claim_source: str) -> str:
     """Text, or nothing."""
     if not isinstance(claim_source, str):
@@ -142,3 +130,7 @@ def _is_whole(value: Any) -> bool:
         return False
     number = float(value)
     return math.isfinite(number) and number == int(number)
+
+
+Bits = Literal["warn"] | bool
+"""Whether low bits belong to the search and the verdict, are looked at and warned of, or are left alone."""

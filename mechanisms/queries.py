@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ..audit.datasets.rows import rows_of
 from ..audit.errors import ClaimError, DatasetError
-from ..audit.rows import rows_of
 
 Query: TypeAlias = Callable[[Any], Any]
 

@@ -9,9 +9,9 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from ..audit.adjacency import AddRemove, Adjacency, Replace
+from ..audit.datasets.adjacency import AddRemove, Adjacency, Replace
 from ..audit.errors import DatasetError, OptionError
-from .noise import Floats
+from .noise_samplers import Floats
 from .queries import EachCandidate, Query
 
 Norm: TypeAlias = Literal["l1", "l2", "linf"]

@@ -8,24 +8,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .csv_page import csv
-    from .figure_files import save_figures
-    from .html_page import html
-    from .junit_page import junit
-    from .markdown_page import markdown
-    from .plotting import kinds_of, plot
-    from .terminal import lines, table
+    from .figures.figure_files import save_figures
+    from .figures.plot import kinds_of, plot
+    from .pages.csv_page import csv
+    from .pages.html_page import html
+    from .pages.junit_page import junit
+    from .pages.markdown_page import markdown
+    from .plain_text import lines, table
 
 _WHERE = {
-    "html": "html_page",
-    "markdown": "markdown_page",
-    "table": "terminal",
-    "lines": "terminal",
-    "junit": "junit_page",
-    "csv": "csv_page",
-    "plot": "plotting",
-    "kinds_of": "plotting",
-    "save_figures": "figure_files",
+    "html": "pages.html_page",
+    "markdown": "pages.markdown_page",
+    "table": "plain_text",
+    "lines": "plain_text",
+    "junit": "pages.junit_page",
+    "csv": "pages.csv_page",
+    "plot": "figures.plot",
+    "kinds_of": "figures.plot",
+    "save_figures": "figures.figure_files",
 }
 
 __all__ = ["html", "markdown", "table", "lines", "junit", "csv", "plot", "kinds_of", "save_figures"]

@@ -45,7 +45,7 @@ def said(command: str, folder: Path) -> str:
     """What a command prints."""
     program, *arguments = shlex.split(command)
     start = {
-        "dpaudit": ["-c", "from dpaudit.experiments.cli import main; main()"],
+        "dpaudit": ["-c", "from dpaudit.experiments.cli.main import main; main()"],
         "pytest": ["-m", "pytest", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:xdist"],
     }[program]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}

@@ -3,11 +3,17 @@
 import numpy as np
 import pytest
 
-from dpaudit.audit.claims import ApproxDP, GaussianDP, PureDP
-from dpaudit.audit.curves import TradeOffCurve
-from dpaudit.audit.inference.lines import _supporting_lines
-from dpaudit.audit.propositions import NFoldComposition, ProbabilityPreservation
-from dpaudit.audit.renyi import RenyiDP, ZeroConcentratedDP
+from dpaudit.audit.claims import (
+    ApproxDP,
+    GaussianDP,
+    NFoldComposition,
+    ProbabilityPreservation,
+    PureDP,
+    RenyiDP,
+    TradeOffCurve,
+    ZeroConcentratedDP,
+)
+from dpaudit.audit.inference.supporting_lines import _supporting_lines
 
 SMALL = np.geomspace(1e-9, 0.5, 150)
 U, REST = np.append(SMALL, 1.0 - SMALL[::-1]), np.append(1.0 - SMALL, SMALL[::-1])

@@ -1,23 +1,38 @@
-"""The shape of the tree: which folder may import which, names of files, and their length."""
+"""The shape of the tree: the order of rooms, names of files, and their length."""
 
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("audit", "mechanisms", "experiments", "reports", "tests")
-FILES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
-LIBRARY = [path for path in FILES if path.relative_to(ROOT).parts[0] != "tests"]
-
-ALLOWED = {
-    "audit": {"audit"},
-    "mechanisms": {"mechanisms", "audit"},
-    "reports": {"reports", "audit"},
-    "experiments": {"experiments", "reports", "mechanisms", "audit"},
-}
+MOST_LINES, MOST_MODULES = 450, 22
+PACKAGES = ["audit", "mechanisms", "reports", "experiments"]
+ROOMS = [
+    "audit.errors", "audit.options", "audit.printing", "audit.floating_point_errors",
+    "audit.claims", "audit.events", "audit.datasets", "audit.inference",
+    "audit.distinguishers", "audit.sampling",
+    "audit.health", "audit.results", "audit.records", "audit.store",
+    "audit.procedures", "audit.search", "audit.distribution_checks",
+    "mechanisms.parameter_checks", "mechanisms.noise_samplers", "mechanisms.queries", "mechanisms.sensitivity",
+    "mechanisms.laws", "mechanisms.noise", "mechanisms.selection", "mechanisms.local", "mechanisms.composition",
+    "mechanisms.faulty.flaw", "mechanisms.faulty.twin", "mechanisms.faulty.answers",
+    "mechanisms.faulty.noise", "mechanisms.faulty.selection", "mechanisms.faulty.local",
+    "mechanisms.faulty.composition", "mechanisms.faulty", "mechanisms.adapters",
+    "reports.plain_text", "reports.figures", "reports.pages", "reports.pytest_plugin",
+    "experiments.cases", "experiments.documents", "experiments.suite",
+    "experiments.catalogue", "experiments.published", "experiments.libraries",
+    "experiments.bench.core", "experiments.bench.detection", "experiments.bench.inference", "experiments.bench.peers",
+    "experiments.bench.regression", "experiments.bench.reports", "experiments.bench.scale", "experiments.bench.faults",
+    "experiments.bench", "experiments.cli",
+]  # fmt: skip
+"""Files and folders in their order: each imports from those before it, and from itself."""
+APART = {("audit.distinguishers", "audit.sampling"), ("audit.search", "audit.distribution_checks")}
+"""Neighbours in the order that do not import each other either."""
 
 
 def imported(source: str, package: tuple[str, ...]) -> set[tuple[str, ...]]:
@@ -46,26 +61,81 @@ def imported(source: str, package: tuple[str, ...]) -> set[tuple[str, ...]]:
     return found
 
 
-def imports_of(path: Path) -> set[tuple[str, ...]]:
-    return imported(path.read_text(encoding="utf-8"), path.relative_to(ROOT).parts[:-1])
+def room_of(module: tuple[str, ...]) -> str | None:
+    """The innermost room of a module; None of a whole package, such as `mechanisms`."""
+    parts = [".".join(module[:size]) for size in range(len(module), 0, -1)]
+    return next((part for part in parts if part in ROOMS), None)
 
 
-@pytest.mark.parametrize("path", LIBRARY, ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_point_one_way(path):
-    allowed = ALLOWED[path.relative_to(ROOT).parts[0]]
-    assert {name[0] for name in imports_of(path)} <= allowed
+def backward(module: tuple[str, ...], names: set[tuple[str, ...]]) -> list[str]:
+    """The imports of a module that run against the order of rooms."""
+    own, found = room_of(module), []
+    for name in sorted(names):
+        room = room_of(name)
+        if own is None or room == own:
+            continue
+        if room is None:  # the public names of a package
+            is_before = PACKAGES.index(name[0]) < PACKAGES.index(module[0])
+        else:
+            is_before = ROOMS.index(room) < ROOMS.index(own) and (room, own) not in APART
+        if not is_before:
+            found.append(f"{'.'.join(module)} imports {'.'.join(name)}")
+    return found
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "audit" / "inference").glob("*.py")), ids=lambda path: path.name)
-def test_inference_sees_claims_and_counts_only(path):
-    for name in imports_of(path):
-        assert name[:2] in {("audit", "claims"), ("audit", "errors"), ("audit", "inference")}, name
+FILES = sorted(path for top in PACKAGES for path in (ROOT / top).rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+MODULES = {
+    parts[:-1] if parts[-1] == "__init__" else parts: path
+    for path in FILES
+    for parts in [path.relative_to(ROOT).with_suffix("").parts]
+}
+NAMES = {
+    module: imported(path.read_text(encoding="utf-8"), path.relative_to(ROOT).parts[:-1])
+    for module, path in MODULES.items()
+}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_files_are_named_for_what_they_hold_and_are_short(path):
-    assert path.stem not in {"utils", "util", "helpers", "helper", "misc", "common"}
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 450
+def test_imports_follow_the_order_of_rooms():
+    assert [line for module, names in NAMES.items() for line in backward(module, names)] == []
+    assert sorted(module for module in MODULES if room_of(module) is None) == sorted((top,) for top in PACKAGES)
+
+
+def test_reports_know_no_mechanism():
+    for module, names in NAMES.items():
+        assert module[0] != "reports" or {name[0] for name in names} <= {"audit", "reports"}, module
+
+
+def test_no_circle_of_modules():
+    graph = nx.DiGraph()
+    for module, names in NAMES.items():
+        targets = {name if name in MODULES else name[:-1] for name in names}
+        graph.add_edges_from((module, target) for target in targets if target in MODULES and target != module)
+    assert [circle for circle in nx.strongly_connected_components(graph) if len(circle) > 1] == []
+
+
+def test_inference_sees_claims_and_counts_only():
+    for module, names in NAMES.items():
+        if module[:2] == ("audit", "inference"):
+            assert {name[:2] for name in names} <= {("audit", "claims"), ("audit", "errors"), ("audit", "inference")}
+
+
+def test_no_private_name_leaves_its_module():
+    assert [(module, name) for module, names in NAMES.items() for name in names if name[-1].startswith("_")] == []
+
+
+def test_every_room_says_what_it_is_for():
+    for path in FILES:
+        if path.name == "__init__.py":
+            assert "." in (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""), path
+
+
+def test_files_are_short_and_folders_small():
+    for path in FILES + TESTS:
+        assert path.stem not in {"utils", "util", "helpers", "helper", "misc", "common"}, path
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES, path
+    sizes = Counter(path.parent for path in FILES + TESTS if path.name != "__init__.py")
+    assert {folder: size for folder, size in sizes.items() if size > MOST_MODULES} == {}
 
 
 def test_nothing_else_lies_at_the_root():
@@ -75,8 +145,7 @@ def test_nothing_else_lies_at_the_root():
 def test_no_public_name_hides_a_folder():
     import dpaudit
 
-    assert not set(dpaudit.__all__) & set(FOLDERS)
-    assert not set(dpaudit.__all__) & {path.stem for path in (ROOT / "audit").glob("*.py")} - {"check"}
+    assert not set(dpaudit.__all__) & {module[0] for module in MODULES}
     assert all(hasattr(dpaudit, name) for name in dpaudit.__all__)
 
 
@@ -85,9 +154,9 @@ def test_no_public_name_hides_a_folder():
     [
         ("from ..mechanisms import noise", ("audit",), ("mechanisms", "noise")),
         ("from .. import reports", ("audit",), ("reports",)),
-        ("from ...reports.html import page", ("audit", "inference"), ("reports", "html", "page")),
-        ("from .claims import Claim", ("audit",), ("audit", "claims", "Claim")),
-        ("import dpaudit.reports.html", ("audit",), ("reports", "html")),
+        ("from ...reports.pages import html", ("audit", "inference"), ("reports", "pages", "html")),
+        ("from .claim import Claim", ("audit", "claims"), ("audit", "claims", "claim", "Claim")),
+        ("import dpaudit.reports.pages", ("audit",), ("reports", "pages")),
         ("from dpaudit import mechanisms", ("audit",), ("mechanisms",)),
         ("def f():\n    from ..experiments import cli", ("audit",), ("experiments", "cli")),
     ],
@@ -95,3 +164,22 @@ def test_no_public_name_hides_a_folder():
 def test_the_reader_of_imports_sees_them(source, package, found):
     """The wrong twin: every way to import from the wrong side is found."""
     assert imported(source, package) == {found}
+    if package == ("audit",):
+        assert backward(("audit", "claims", "claim"), {found})
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        (("audit", "claims", "claim"), ("audit", "events", "outputs", "Outputs")),
+        (("audit", "distinguishers", "event_choice"), ("audit", "sampling", "plan", "Plan")),
+        (("audit", "sampling", "plan"), ("audit", "distinguishers", "event_choice", "Choice")),
+        (("mechanisms", "noise", "laplace"), ("mechanisms", "faulty", "twin", "Twin")),
+        (("experiments", "bench", "core", "page"), ("experiments", "bench", "all_pages", "PAGES")),
+        (("reports", "pages", "html_page"), ("experiments", "cli", "main", "main")),
+        (("audit", "results", "look"), ("mechanisms", "LaplaceMechanism")),
+        (("mechanisms", "noise", "laplace"), ("mechanisms", "LaplaceMechanism")),
+    ],
+)
+def test_an_arrow_that_runs_back_is_found(module, name):
+    assert backward(module, {name})

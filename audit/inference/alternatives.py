@@ -21,10 +21,10 @@ from typing import TypeAlias
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from ..claims import Claim
+from ..claims.claim import Claim
 from ..errors import OptionError
-from .binomial import Array
-from .joint import largest_strength
+from .binomial_tails import Array
+from .joint_test import largest_strength
 
 _LEAST = 1e-15  # of a probability: of less no audit sees anything
 

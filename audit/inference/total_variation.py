@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ..errors import OptionError
-from .binomial import limits
+from .binomial_tails import limits
 from .counts import check_alpha
 
 LARGEST_LEVEL = 0.25

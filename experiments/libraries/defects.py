@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...audit.adjacency import AddRemove, Adjacency, Replace, Within
-from ...audit.domains import Answers, Domain, Rows
-from ...audit.search import find_worst_pair
-from ...audit.verdicts import AuditResult
+from ...audit.datasets.adjacency import AddRemove, Adjacency, Replace, Within
+from ...audit.datasets.domains import Answers, Domain, Rows
+from ...audit.results.audit_result import AuditResult
+from ...audit.search.find_worst_pair import find_worst_pair
 from ...mechanisms import LaplaceMechanism
 from ...mechanisms.adapters import from_diffprivlib, from_diffprivlib_tool, from_opendp, from_pydp
 from ..published.bounded_mean import BoundedMean

@@ -11,11 +11,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims import Claim
+from ...audit.claims.claim import Claim
 from ...mechanisms import Law, NoisyThreshold
-from ...mechanisms.divergences import Floats
+from ...mechanisms.laws.divergences import Floats
+from ...mechanisms.laws.transcripts import ABOVE, BELOW, STOPPED
 from ...mechanisms.queries import candidate_scores
-from ...mechanisms.transcripts import ABOVE, BELOW, STOPPED
 
 
 class Comparison(Enum):
@@ -70,7 +70,7 @@ class AnswerLists:
     Examples
     --------
     >>> from dpaudit.mechanisms import NoisyThreshold
-    >>> from dpaudit.audit.claims import PureDP
+    >>> from dpaudit.audit.claims.claim import PureDP
     >>> mechanism = AnswerLists(NoisyThreshold(PureDP(1.0), 1e-3, 1e-3, cutoff=1))
     >>> [part.name for part in mechanism.sample([-1.0, 1.0, 1.0], 1, np.random.default_rng(0))[0]]
     ['BELOW', 'ABOVE']

@@ -11,9 +11,9 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ...audit.adjacency import AddRemove
-from ...audit.claims import PureDP
-from ...audit.domains import Rows
+from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.datasets.adjacency import AddRemove
+from ...audit.datasets.domains import Rows
 from ...mechanisms import CategoryCounts, LaplaceLaw, NoisyThreshold, ReportNoisyMax
 from .answer_lists import AnswerLists
 from .entry import Entry

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims import PureDP, check_number
+from ...audit.claims.claim import check_number
+from ...audit.claims.pure_approx_gaussian import PureDP
 from ...mechanisms import LaplaceLaw, ScalarLaw
-from ...mechanisms.noise import Floats, fill_laplace, pieces
+from ...mechanisms.noise_samplers import Floats, fill_laplace, pieces
 from .noisy_quotients import Quotient, each, on_the_grid, rows_as_numbers
 
 

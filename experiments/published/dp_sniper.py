@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import Any, Final, TypeAlias
 
-from ...audit.adjacency import Local, Within
-from ...audit.claims import PureDP
-from ...audit.domains import Answers, Values
+from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.datasets.adjacency import Local, Within
+from ...audit.datasets.domains import Answers, Values
 from ...mechanisms import LaplaceMechanism, NoisyThreshold, ReportNoisyMax, SparseVector, composed
 from ...mechanisms.faulty import (
     SparseVectorReleasingValue,
@@ -24,7 +24,7 @@ from ...mechanisms.faulty import (
     SparseVectorWithoutCutoff,
     SparseVectorWithoutQueryNoise,
 )
-from ...mechanisms.faulty.noisy_max import LargestNoisyCount, MaximumLaplaceLaw
+from ...mechanisms.faulty.selection.faulty_noisy_max import LargestNoisyCount, MaximumLaplaceLaw
 from ...mechanisms.queries import identity
 from .entry import Entry
 from .largest_exponential import LargestExponential

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ...audit.adjacency import Adjacency
-from ...audit.claims import Claim
-from ...audit.domains import Domain
+from ...audit.claims.claim import Claim
+from ...audit.datasets.adjacency import Adjacency
+from ...audit.datasets.domains import Domain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims import PureDP, check_number
+from ...audit.claims.claim import check_number
+from ...audit.claims.pure_approx_gaussian import PureDP
 from ...mechanisms import LaplaceLaw, ScalarLaw
-from ...mechanisms.divergences import check_rule
-from ...mechanisms.noise import Floats, fill_laplace, pieces
+from ...mechanisms.laws.divergences import check_rule
+from ...mechanisms.noise_samplers import Floats, fill_laplace, pieces
 from .noisy_quotients import Quotient, each, on_the_grid, rows_as_numbers
 
 FLOOR: Final = 1e-12

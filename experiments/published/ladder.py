@@ -16,9 +16,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...audit.adjacency import AddRemove
-from ...audit.claims import ApproxDP, PureDP
-from ...audit.domains import Rows
+from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from ...audit.datasets.adjacency import AddRemove
+from ...audit.datasets.domains import Rows
 from ...mechanisms import GaussianMechanism, LaplaceMechanism, exact_epsilon
 from .bounded_mean import BoundedMean
 from .entry import Entry

@@ -9,10 +9,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims import PureDP, check_number
+from ...audit.claims.claim import check_number
+from ...audit.claims.pure_approx_gaussian import PureDP
 from ...mechanisms import Law
-from ...mechanisms.divergences import no_closed_form
-from ...mechanisms.noise import Floats, fill_exponential, grid_step, pieces, round_to_grid
+from ...mechanisms.laws.divergences import no_closed_form
+from ...mechanisms.noise_samplers import Floats, fill_exponential, grid_step, pieces, round_to_grid
 from ...mechanisms.queries import candidate_scores, identity
 
 

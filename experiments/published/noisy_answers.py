@@ -9,9 +9,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims import PureDP, check_number
+from ...audit.claims.claim import check_number
+from ...audit.claims.pure_approx_gaussian import PureDP
 from ...mechanisms import LaplaceLaw, Law, ProductLaw
-from ...mechanisms.noise import Floats, laplace_on_grid
+from ...mechanisms.noise_samplers import Floats, laplace_on_grid
 from ...mechanisms.queries import candidate_scores, identity
 
 

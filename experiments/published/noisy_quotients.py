@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ...audit.errors import DatasetError
 from ...mechanisms import LaplaceLaw
-from ...mechanisms.noise import Floats
+from ...mechanisms.noise_samplers import Floats
 
 STEP: Final = 2.0**-30
 """Of the grid that means are rounded to: the same for every dataset, while the noise's scale is not."""

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims import PureDP, check_number
+from ...audit.claims.claim import check_number
+from ...audit.claims.pure_approx_gaussian import PureDP
 from ...audit.errors import ClaimError
 from ...mechanisms import FiniteLaw, ProductLaw
-from ...mechanisms.checks import check_count
-from ...mechanisms.noise import pieces
+from ...mechanisms.noise_samplers import pieces
+from ...mechanisms.parameter_checks import check_count
 from ...mechanisms.queries import identity, whole_answer
 from .murmur3 import murmur3_32
 

@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims import Claim
+from ...audit.claims.claim import Claim
 from ...mechanisms import Law
-from ...mechanisms.composition import total_budget
-from ...mechanisms.divergences import Floats, check_rule
-from ...mechanisms.faulty.twin import ReferenceMechanism
+from ...mechanisms.composition.sequential_composition import total_budget
+from ...mechanisms.laws.divergences import Floats, check_rule
+from ...mechanisms.laws.reference_mechanism import ReferenceMechanism
 
 
 @dataclass(frozen=True, slots=True)

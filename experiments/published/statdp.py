@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ...audit.adjacency import Adjacency, Within
-from ...audit.claims import PureDP
-from ...audit.domains import Answers
+from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.datasets.adjacency import Adjacency, Within
+from ...audit.datasets.domains import Answers
 from ...mechanisms import NoisyThreshold, ReportNoisyMax, SparseVector
-from ...mechanisms.faulty.noisy_max import LargestNoisyCount
+from ...mechanisms.faulty.selection.faulty_noisy_max import LargestNoisyCount
 from ...mechanisms.queries import identity
 from .entry import Entry
 from .largest_exponential import LargestExponential

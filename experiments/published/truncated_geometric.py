@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.claims import PureDP, check_number
+from ...audit.claims.claim import check_number
+from ...audit.claims.pure_approx_gaussian import PureDP
 from ...audit.errors import ClaimError, DatasetError
 from ...mechanisms import FiniteLaw
-from ...mechanisms.checks import check_count
-from ...mechanisms.noise import Integers
+from ...mechanisms.noise_samplers import Integers
+from ...mechanisms.parameter_checks import check_count
 from ...mechanisms.queries import identity, whole_answer
 
 

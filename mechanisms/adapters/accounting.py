@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ...audit.claims import check_number
-from ...audit.curves import PrivacyProfile
+from ...audit.claims.claim import check_number
+from ...audit.claims.privacy_profile import PrivacyProfile
 from ...audit.errors import AuditError, ClaimError
 
 

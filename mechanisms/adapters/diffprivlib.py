@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.adjacency import Adjacency
-from ...audit.claims import Claim
-from ...audit.datasets import shorten
+from ...audit.claims.claim import Claim
+from ...audit.datasets.adjacency import Adjacency
 from ...audit.errors import ClaimError, DatasetError, MechanismError
-from ...audit.outputs import Raised
+from ...audit.events.outputs import Raised
+from ...audit.printing import shorten
 from .diffprivlib_parts import claim_of, library, named_version, needed_adjacency, random_state
 from .single_runs import released
 

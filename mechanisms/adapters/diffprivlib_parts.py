@@ -8,10 +8,10 @@ from types import ModuleType
 
 import numpy as np
 
-from ...audit.adjacency import Adjacency
-from ...audit.claims import ApproxDP, Claim, PureDP
+from ...audit.claims.claim import Claim
+from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from ...audit.datasets.adjacency import Adjacency, check_adjacency
 from ...audit.errors import AdjacencyError, AuditError
-from ...audit.options import check_adjacency
 
 
 def library() -> ModuleType:

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.adjacency import Adjacency
-from ...audit.claims import Claim
-from ...audit.datasets import shorten
+from ...audit.claims.claim import Claim
+from ...audit.datasets.adjacency import Adjacency
 from ...audit.errors import AuditError, ClaimError, MechanismError, OptionError
+from ...audit.printing import shorten
 from .diffprivlib_parts import claim_of, library, named_version, needed_adjacency, random_state
 
 _OWN_OPTIONS = {

@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...audit.adjacency import Adjacency
-from ...audit.datasets import shorten
+from ...audit.datasets.adjacency import Adjacency
 from ...audit.errors import AdjacencyError, AuditError, DatasetError, MechanismError, OptionError
-from ...audit.outputs import Raised
+from ...audit.events.outputs import Raised
+from ...audit.printing import shorten
 from .opendp_claims import MapClaim
 from .opendp_neighbours import neighbours_under
 

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.claims import ApproxDP, Array, Claim, PureDP
-from ...audit.curves import PrivacyProfile
+from ...audit.claims.claim import Array, Claim
+from ...audit.claims.privacy_profile import PrivacyProfile
+from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from ...audit.claims.renyi import RenyiDP, ZeroConcentratedDP
 from ...audit.errors import ClaimError
-from ...audit.renyi import RenyiDP, ZeroConcentratedDP
 
 _APPROXIMATE = "Approximate("
 _ORDERS = 1.0 + np.logspace(-2, 6, 321)

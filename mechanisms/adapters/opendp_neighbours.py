@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...audit.adjacency import AddRemove, Adjacency, Local, Replace, Within
-from ...audit.outputs import outcome_key
+from ...audit.datasets.adjacency import AddRemove, Adjacency, Local, Replace, Within
+from ...audit.events.outputs import outcome_key
 
 
 def neighbours_under(metric: str, d_in: Any) -> Adjacency | None:

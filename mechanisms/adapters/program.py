@@ -37,12 +37,12 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.adjacency import Adjacency
-from ...audit.claims import Claim
-from ...audit.datasets import shorten
+from ...audit.claims.at_distance import ClaimAtDistance
+from ...audit.claims.claim import Claim
+from ...audit.datasets.adjacency import Adjacency, check_adjacency
 from ...audit.errors import MechanismError, OptionError
-from ...audit.group import ClaimAtDistance
-from ...audit.options import check_adjacency, check_claim_source
+from ...audit.options import check_claim_source
+from ...audit.printing import shorten
 from .program_process import RunningProgram
 from .program_protocol import AnswerError, request_line, shown_words
 

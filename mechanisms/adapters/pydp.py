@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.adjacency import AddRemove, Adjacency, Within
-from ...audit.claims import ApproxDP, Claim, PureDP
+from ...audit.claims.claim import Claim
+from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from ...audit.datasets.adjacency import AddRemove, Adjacency, Within, check_adjacency
 from ...audit.errors import AdjacencyError, AuditError, ClaimError, MechanismError
-from ...audit.options import check_adjacency, check_claim_source
+from ...audit.options import check_claim_source
 from .single_runs import released
 
 _RELEASES = ("add_noise", "quick_result", "should_keep")

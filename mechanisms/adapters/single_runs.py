@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...audit.outputs import Raised
+from ...audit.events.outputs import Raised
 
 
 def released(release: Callable[..., Any], *values: Any) -> Any:

@@ -1,26 +1,31 @@
 """Known bugs: mechanisms that do not satisfy what they claim, each with the guarantee it truly has."""
 
-from .clipping import ClippedAfterNoise
-from .composition import SharedNoiseLaplace, UndercountedComposition
-from .data_scale import FlooredScaleMean, ScaleFromTheData, SignificantDigitsLaplace
-from .exponential import ExponentialMissingFactorTwo, HalfSensitivityExponential
+from .composition.faulty_composition import SharedNoiseLaplace, UndercountedComposition
+from .composition.faulty_group import LocalSensitivityLaplace
+from .composition.faulty_outputs import BesideExact, CheckedCount, GroupMeans, JsonReport, KeyedCounts, SmallCount
+from .composition.faulty_parallel import OverlappingPartCounts, PartCountsForReplace
+from .composition.faulty_subsampling import SampledTotal
 from .flaw import Flaw
-from .floating_point import NaiveGaussian, NaiveLaplace, SinglePrecisionNoise
-from .gaussian import (
+from .local.faulty_local_gaussian import UnclippedLocalGaussian
+from .local.faulty_name_and_shame import TwiceExposed
+from .local.faulty_randomised_response import BinaryOddsForManyValues, TruthAmongTheLies
+from .local.faulty_responses import BiasedCoinResponse, OneHotAtFullEpsilon, OnlyYesRandomised, RememberedResponse
+from .noise.clipping import ClippedAfterNoise
+from .noise.data_scale import FlooredScaleMean, ScaleFromTheData, SignificantDigitsLaplace
+from .noise.faulty_gaussian import (
     ClassicalBeyondOneGaussian,
     MisprintedNewtonGaussian,
     OneForEpsilonGaussian,
     VarianceAsScaleGaussian,
 )
-from .geometric import PerRowGeometric, SquaredRatioGeometric
-from .graphs import EdgeNoiseForNodes, OneEndDegreeHistogram
-from .group import LocalSensitivityLaplace
-from .histogram import HalfNoiseHistogram
-from .inverse_cdf import AnswerInTheBranchLaplace, ClosedEndLaplace, MixedUniformsLaplace
-from .laplace import InvertedScaleLaplace, UnderstatedSensitivityLaplace
-from .local_gaussian import UnclippedLocalGaussian
-from .name_and_shame import TwiceExposed
-from .noise_shape import (
+from .noise.faulty_geometric import PerRowGeometric, SquaredRatioGeometric
+from .noise.faulty_graph_statistics import EdgeNoiseForNodes, OneEndDegreeHistogram
+from .noise.faulty_histogram import HalfNoiseHistogram
+from .noise.faulty_inverse_cdf import AnswerInTheBranchLaplace, ClosedEndLaplace, MixedUniformsLaplace
+from .noise.faulty_laplace import InvertedScaleLaplace, UnderstatedSensitivityLaplace
+from .noise.faulty_vectors import ConsistentWithTheTotal, LaplaceOfScale
+from .noise.floating_point import NaiveGaussian, NaiveLaplace, SinglePrecisionNoise
+from .noise.noise_shape import (
     BestOfDraws,
     BoundedLaplace,
     DeviationAsScaleLaplace,
@@ -30,14 +35,11 @@ from .noise_shape import (
     SeededByTheData,
     TowardsZeroLaplace,
 )
-from .noisy_max import NoisyMaxMissingFactorTwo, NoisyMaxReleasingValue
-from .outputs import BesideExact, CheckedCount, GroupMeans, JsonReport, KeyedCounts, SmallCount
-from .parallel import OverlappingPartCounts, PartCountsForReplace
-from .pumpkins import PricesFromTheBids
-from .randomised_response import BinaryOddsForManyValues, TruthAmongTheLies
-from .ranged_counts import RangedCount, RangeOfTheRows, RedrawnIntoRange
-from .responses import BiasedCoinResponse, OneHotAtFullEpsilon, OnlyYesRandomised, RememberedResponse
-from .selection import (
+from .noise.ranged_counts import RangedCount, RangeOfTheRows, RedrawnIntoRange
+from .selection.faulty_auction import PricesFromTheBids
+from .selection.faulty_exponential import ExponentialMissingFactorTwo, HalfSensitivityExponential
+from .selection.faulty_noisy_max import NoisyMaxMissingFactorTwo, NoisyMaxReleasingValue
+from .selection.faulty_selection import (
     FlipWithoutPermuting,
     OneNoiseForAll,
     PowersOfTen,
@@ -46,15 +48,13 @@ from .selection import (
     WinnerWithExactCount,
     WinnerWithNoisyCount,
 )
-from .sparse_vector import (
+from .selection.faulty_sparse_vector import (
     SparseVectorReleasingValue,
     SparseVectorUnscaledNoise,
     SparseVectorWithoutCutoff,
     SparseVectorWithoutQueryNoise,
 )
-from .subsampling import SampledTotal
 from .twin import Twin
-from .vectors import ConsistentWithTheTotal, LaplaceOfScale
 
 __all__ = [
     "Twin",

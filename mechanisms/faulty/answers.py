@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..noise import Floats
+from ..noise_samplers import Floats
 from ..queries import Query, identity, real_answer
 
 

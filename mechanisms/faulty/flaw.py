@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.claims import Claim, PureDP, check_number
+from ...audit.claims.claim import Claim, check_number
+from ...audit.claims.pure_approx_gaussian import PureDP
 
 
 class Flaw(ABC):

@@ -4,24 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import fields
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from ...audit.claims import Claim
-from ..divergences import Law
+from ...audit.claims.claim import Claim
+from ..laws.divergences import Law
+from ..laws.reference_mechanism import ReferenceMechanism
 from .flaw import Flaw
-
-
-class ReferenceMechanism(Protocol):
-    """A mechanism with its claim and the exact law of its output."""
-
-    @property
-    def claim(self) -> Claim: ...
-
-    def law(self, dataset: Any) -> Law: ...
-
-    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any: ...
 
 
 class Twin(Flaw):

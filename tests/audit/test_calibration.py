@@ -11,22 +11,20 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from dpaudit.audit.calibration import check_noise
-from dpaudit.audit.errors import DatasetError, MechanismError, OptionError
-from dpaudit.audit.noise_laws import (
-    GRID,
+from dpaudit.audit.distribution_checks import (
     ExponentialNoise,
     GaussianNoise,
     GeometricNoise,
     GumbelNoise,
     LaplaceNoise,
     NoiseLaw,
-    _chernoff_limits,
-    _log_mgf_of_gumbel_size,
-    _size_tail,
 )
-from dpaudit.audit.records import Entry, Suite, from_json, to_json
-from dpaudit.audit.verdicts import Verdict
+from dpaudit.audit.distribution_checks.check_noise import check_noise
+from dpaudit.audit.distribution_checks.noise_laws import GRID, _chernoff_limits, _log_mgf_of_gumbel_size, _size_tail
+from dpaudit.audit.errors import DatasetError, MechanismError, OptionError
+from dpaudit.audit.records import Entry, Suite
+from dpaudit.audit.records.json_codec import from_json, to_json
+from dpaudit.audit.results import Verdict
 
 SCALE = 2.0
 ORACLES = {

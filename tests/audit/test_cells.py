@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from dpaudit import CellCounts, PureDP, check, count_cells, load, save
-from dpaudit.audit.cells import NumberCells, OutcomeCells, learn_cells
+from dpaudit.audit.distinguishers.learned_partition import learn_cells
 from dpaudit.audit.errors import OptionError
+from dpaudit.audit.events.partitions import NumberCells, OutcomeCells
 
 RNG = np.random.default_rng(5)
 ALPHA = 1e-8  # probability that a statement below is false

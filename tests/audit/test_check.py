@@ -11,9 +11,9 @@ from scipy import stats
 
 from dpaudit import AddRemove, ApproxDP, GaussianDP, PureDP, Verdict, Within, check, check_outputs, epsilon_lower
 from dpaudit.audit.errors import AdjacencyError, AuditError, ClaimError, DatasetError, MechanismError, OptionError
-from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.inference.joint import strength_lower
-from dpaudit.audit.rounding import rounded_down
+from dpaudit.audit.inference import Counts
+from dpaudit.audit.inference.joint_test import strength_lower
+from dpaudit.audit.printing import rounded_down
 
 X, Y = [1, 1, 1], [1, 1]
 RARE = 1e-6  # alpha where a mechanism that only just keeps its claim has to pass

@@ -23,9 +23,10 @@ from dpaudit import (
     TradeOffCurve,
     ZeroConcentratedDP,
 )
-from dpaudit.audit import coins
+from dpaudit.audit.claims import bernoulli_renyi as coins
+from dpaudit.audit.claims.at_distance import claim_at
+from dpaudit.audit.claims.claim import GroupClaim
 from dpaudit.audit.errors import ClaimError
-from dpaudit.audit.group import GroupClaim, claim_at
 
 CLAIMS: list[Claim] = [
     PureDP(0.0),

@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 
 from dpaudit import PureDP, check
-from dpaudit.audit import cluster as cluster_module
 from dpaudit.audit.errors import MechanismError
-from dpaudit.audit.mechanism import as_sampler
-from dpaudit.audit.sampling import plan_blocks
-from dpaudit.audit.shipping import pack
-from dpaudit.audit.tasks import DrawBlocks
-from dpaudit.audit.workers import _in_cluster, spread
-from dpaudit.experiments.local_cluster import local_cluster
+from dpaudit.audit.sampling import as_sampler
+from dpaudit.audit.sampling import dask_cluster as cluster_module
+from dpaudit.audit.sampling.draw import plan_blocks
+from dpaudit.audit.sampling.pickling import pack
+from dpaudit.audit.sampling.tasks import DrawBlocks
+from dpaudit.audit.sampling.workers import _in_cluster, spread
+from dpaudit.experiments.bench.scale.local_dask_cluster import local_cluster
 
 HERE = os.getpid()
 

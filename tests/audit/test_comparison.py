@@ -13,11 +13,13 @@ import pytest
 from scipy.stats import binom
 
 from dpaudit import ApproxDP, Entry, LaplaceNoise, PureDP, Suite, check, check_noise, load, save
-from dpaudit.audit.comparison import ANOTHER_PAIR, compare
 from dpaudit.audit.errors import OptionError, RecordError
-from dpaudit.audit.events import Intervals, Outcomes
-from dpaudit.audit.records import from_json, is_storable, to_json
-from dpaudit.audit.recounts import Accepted, recount
+from dpaudit.audit.events import Intervals
+from dpaudit.audit.events.events import Outcomes
+from dpaudit.audit.procedures.count_again import recount
+from dpaudit.audit.records.baseline_comparison import ANOTHER_PAIR, compare
+from dpaudit.audit.records.json_codec import from_json, is_storable, to_json
+from dpaudit.audit.results.recount import Accepted
 
 X, Y = 1.0, 0.0
 UPPER = Intervals(((1.0, math.inf),))

@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit import AddRemove, PureDP, check
-from dpaudit.audit.datasets import difference, shorten, summarise
+from dpaudit.audit.datasets.description import difference, summarise
+from dpaudit.audit.datasets.rows import rows_apart, rows_of
 from dpaudit.audit.errors import AdjacencyError, DatasetError
-from dpaudit.audit.rows import rows_apart, rows_of
+from dpaudit.audit.printing import shorten
 
 SECRET = 8675309
 

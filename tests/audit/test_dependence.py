@@ -11,13 +11,13 @@ from scipy import stats
 from scipy.special import gammaln
 
 from dpaudit import PureDP, Verdict, check, check_outputs
-from dpaudit.audit import dependence
-from dpaudit.audit.block_counts import BlockCounts
-from dpaudit.audit.dependence import change, coupling, halves, serial_correlation, two_sided
-from dpaudit.audit.findings import HealthCheck
-from dpaudit.audit.health import examine
-from dpaudit.audit.inference.two_samples import hypergeometric_tail
-from dpaudit.audit.marks import FINGERPRINTED, order_mark
+from dpaudit.audit.health import HealthCheck
+from dpaudit.audit.health import dependence_statistics as dependence
+from dpaudit.audit.health.dependence_statistics import change, coupling, halves, serial_correlation, two_sided
+from dpaudit.audit.health.independence_checks import examine
+from dpaudit.audit.inference.two_sample_test import hypergeometric_tail
+from dpaudit.audit.sampling.block_counts import BlockCounts
+from dpaudit.audit.sampling.output_hashes import FINGERPRINTED, order_mark
 
 SHARED, UNSTEADY = HealthCheck.SHARED_RANDOMNESS, HealthCheck.UNSTEADY_HITS
 SERIAL, REPEATED = HealthCheck.SERIAL_DEPENDENCE, HealthCheck.REPEATED_BLOCKS
@@ -170,7 +170,7 @@ class OwnGenerator:
 
 def test_copies_of_one_generator_in_worker_processes(monkeypatch):
     """Of a state that is not seen, such as that of a library in another language."""
-    monkeypatch.setattr("dpaudit.audit.sampling.identity_of_mechanism", lambda function: ())
+    monkeypatch.setattr("dpaudit.audit.sampling.object_identity.identity_of_mechanism", lambda function: ())
     assert audit(OwnGenerator(), jobs=1).findings == ()
     shared = audit(OwnGenerator(), 40_000, jobs=2)
     assert shared.verdict is Verdict.INCONCLUSIVE

@@ -29,8 +29,8 @@ from dpaudit import (
     Within,
 )
 from dpaudit.audit.errors import AdjacencyError, DatasetError, OptionError
-from dpaudit.audit.halving import new_pool
-from dpaudit.audit.patterns import pairs_of
+from dpaudit.audit.search.pairs_for_domain import pairs_of
+from dpaudit.audit.search.successive_halving import new_pool
 
 N_MOVES = 12
 

@@ -14,7 +14,8 @@ import pytest
 
 from dpaudit import PureDP, check
 from dpaudit.audit.errors import StoreError
-from dpaudit.audit.store import FILE, Store
+from dpaudit.audit.store import Store
+from dpaudit.audit.store.sqlite_store import FILE
 
 OPTIONS = {"claim": PureDP(1.0), "runs": 150_000, "jobs": 1, "seed": 5, "bits": False}
 FULL = r"audit\.sqlite cannot grow, as the disk is full; what was saved before is whole, so make room and resume"
@@ -35,13 +36,13 @@ def pages(monkeypatch):
             file.execute(f"PRAGMA max_page_count = {most[-1]}")
         return file
 
-    monkeypatch.setattr("dpaudit.audit.store.sqlite3.connect", connect)
+    monkeypatch.setattr("dpaudit.audit.store.sqlite_store.sqlite3.connect", connect)
     return most
 
 
 @pytest.mark.parametrize("most", [2, 5, 30])
 def test_a_full_disk_ends_the_audit_and_it_goes_on_when_there_is_room(tmp_path, monkeypatch, pages, most):
-    monkeypatch.setattr("dpaudit.audit.store._PATIENCE", 0.0)
+    monkeypatch.setattr("dpaudit.audit.store.sqlite_store._PATIENCE", 0.0)
     pages.append(most)
     with pytest.raises(StoreError, match=FULL):
         check(laplace, 0, 1, store=tmp_path, **OPTIONS)
@@ -144,7 +145,7 @@ def test_a_folder_that_can_only_be_read_is_seen_before_anything_is_drawn(tmp_pat
     check(laplace, 0, 1, store=tmp_path, **OPTIONS)
     before, real = (tmp_path / FILE).read_bytes(), sqlite3.connect
     monkeypatch.setattr(
-        "dpaudit.audit.store.sqlite3.connect",
+        "dpaudit.audit.store.sqlite_store.sqlite3.connect",
         lambda path, **options: real(f"file:{path}?mode=ro", uri=True, **options),
     )
     calls = []

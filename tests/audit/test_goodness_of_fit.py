@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from dpaudit.audit.goodness_of_fit import (
+from dpaudit.audit.distribution_checks import GeometricNoise
+from dpaudit.audit.distribution_checks.goodness_of_fit import (
     ad_critical,
     ad_distance,
     ad_radius,
@@ -22,7 +23,6 @@ from dpaudit.audit.goodness_of_fit import (
     least,
     safe_rank,
 )
-from dpaudit.audit.noise_laws import GeometricNoise
 
 
 @pytest.mark.parametrize(("tail", "value"), [(0.10, 1.9329578), (0.05, 2.492367), (0.01, 3.878125)])

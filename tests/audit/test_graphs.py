@@ -80,7 +80,7 @@ def test_the_node_distance_takes_the_smallest_cover():
 
 
 def test_a_distance_that_takes_too_long_is_refused(monkeypatch):
-    monkeypatch.setattr("dpaudit.audit.graphs._SECONDS", 0.0)
+    monkeypatch.setattr("dpaudit.audit.datasets.graph_adjacency._SECONDS", 0.0)
     x = nx.random_regular_graph(4, 40, seed=1)
     with pytest.raises(
         AdjacencyError, match="differ in 80 edges between nodes of both, and their node distance was not"

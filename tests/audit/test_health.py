@@ -12,11 +12,12 @@ from scipy import stats
 from scipy.special import gammaln
 
 from dpaudit import PureDP, Verdict, check
-from dpaudit.audit.block_counts import BlockCounts
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.findings import HealthCheck, checks_to_ignore
-from dpaudit.audit.health import examine, examine_order
-from dpaudit.audit.marks import FINGERPRINTED
+from dpaudit.audit.health import HealthCheck
+from dpaudit.audit.health.findings import checks_to_ignore
+from dpaudit.audit.health.independence_checks import examine, examine_order
+from dpaudit.audit.sampling.block_counts import BlockCounts
+from dpaudit.audit.sampling.output_hashes import FINGERPRINTED
 
 PROMISED = 1e-6  # of one audit, all checks on both sides together
 NONE = frozenset()

@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from dpaudit.audit.identity import identity
+from dpaudit.audit.sampling.object_identity import identity
 from dpaudit.mechanisms import LaplaceMechanism
 
 
@@ -187,7 +187,7 @@ def test_what_cannot_be_seen_has_its_type_all_the_same():
 
 
 def test_an_installed_package_is_known_by_its_version_unless_it_is_the_mechanisms_own(tmp_path, monkeypatch):
-    monkeypatch.setattr("dpaudit.audit.identity._PLACES", (tmp_path,))
+    monkeypatch.setattr("dpaudit.audit.sampling.object_identity._PLACES", (tmp_path,))
     kept = []
     for noise in ("laplace", "normal"):
         module = ModuleType("anybodys")
@@ -213,7 +213,7 @@ def test_an_object_may_say_what_it_is():
 
 CODE = """
 import functools, numpy as np
-from dpaudit.audit.identity import identity
+from dpaudit.audit.sampling.object_identity import identity
 class Own:
     def __init__(self): self.names, self.scale = {"a", "b", "c"}, 2.0
     def __call__(self, dataset, rng): return dataset + self.scale * rng.laplace() + len({"x", "y"})

@@ -17,8 +17,7 @@ import pytest
 
 from dpaudit import AddRemove, Local, PureDP, Replace, UserLevel, Verdict, Within, check
 from dpaudit.audit.errors import AdjacencyError
-from dpaudit.audit.findings import HealthCheck
-from dpaudit.audit.input_health import take_snapshot
+from dpaudit.audit.health import HealthCheck, take_snapshot
 
 MUTATED, EQUAL = HealthCheck.DATASET_MUTATED, HealthCheck.EQUAL_DATASETS
 NONE = frozenset()

@@ -13,7 +13,7 @@ import pytest
 
 from dpaudit import PureDP, Verdict, check
 from dpaudit.audit.distinguishers import choose_event
-from dpaudit.audit.outputs import as_outputs
+from dpaudit.audit.events.outputs import as_outputs
 
 RUNS = 1_000_000
 

@@ -14,9 +14,10 @@ import pytest
 
 from dpaudit.audit import errors
 from dpaudit.audit.errors import AuditError, DatasetError, MechanismError
-from dpaudit.audit.mechanism import Mechanism, as_sampler, mechanism_name
-from dpaudit.audit.outputs import Raised, as_outputs
-from dpaudit.audit.sampling import draw_block
+from dpaudit.audit.events import Raised
+from dpaudit.audit.events.outputs import as_outputs
+from dpaudit.audit.sampling import as_sampler, draw_block
+from dpaudit.audit.sampling.sampler import Mechanism, mechanism_name
 from dpaudit.mechanisms import ExponentialMechanism
 
 

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from dpaudit import Verdict
 from dpaudit.audit.errors import OptionError, RecordError
-from dpaudit.audit.merging import merge
-from dpaudit.audit.records import Entry, Suite, Topic, from_json, to_json
-from dpaudit.audit.statements import Point, StatementResult
+from dpaudit.audit.records import Entry, Suite
+from dpaudit.audit.records.json_codec import from_json, to_json
+from dpaudit.audit.records.merge import merge
+from dpaudit.audit.records.suite import Topic
+from dpaudit.audit.results import Point, StatementResult
 
 LAPLACE = Topic(id="laplace", statement="s", source="Dwork")
 

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from dpaudit import PureDP, check
-from dpaudit.audit.findings import HealthCheck
-from dpaudit.audit.outcome_text import outcome_text
+from dpaudit.audit.events.outcome_text import outcome_text
+from dpaudit.audit.health import HealthCheck
 
 COUNTER = itertools.count()
 
@@ -91,7 +91,10 @@ def test_what_is_compared_is_said(one, other):
 
 
 def test_sets_of_texts_have_one_text_in_every_process():
-    code = "from dpaudit.audit.outcome_text import outcome_text; print(outcome_text(frozenset(map(str, range(50)))))"
+    code = (
+        "from dpaudit.audit.events.outcome_text import outcome_text; "
+        "print(outcome_text(frozenset(map(str, range(50)))))"
+    )
     said = {
         subprocess.run(
             [sys.executable, "-c", code],
@@ -129,7 +132,7 @@ def test_events_that_hold_sets_are_alike_whatever_the_hash_seed(tmp_path):
     program = tmp_path / "sets.py"
     program.write_text(
         "from dpaudit import PureDP, check, save\n"
-        "from dpaudit.audit.marks import digest\n"
+        "from dpaudit.audit.sampling.output_hashes import digest\n"
         "def drawn(dataset, rng):\n"
         "    return (frozenset('abcdefg'[: int(rng.integers(3)) + 2 + dataset]), 1)\n"
         "result = check(drawn, 0, 1, claim=PureDP(1.0), runs=2_000, seed=1, jobs=1, cells=8)\n"

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from dpaudit import PureDP, check
-from dpaudit.audit import sampling
 from dpaudit.audit.errors import MechanismError
-from dpaudit.audit.mechanism import as_sampler
-from dpaudit.audit.output_bytes import KEPT, bytes_of_one, most_kept, refuse_too_much
-from dpaudit.audit.sampling import draw_pilot, plan_blocks
-from dpaudit.audit.scores import Weighted
+from dpaudit.audit.events.output_bytes import KEPT, bytes_of_one, most_kept, refuse_too_much
+from dpaudit.audit.events.scores import Weighted
+from dpaudit.audit.sampling import as_sampler, draw_pilot
+from dpaudit.audit.sampling import draw as sampling
+from dpaudit.audit.sampling.draw import plan_blocks
 
 SETTINGS = {"claim": PureDP(1.0), "jobs": 1, "seed": 1, "bits": False}
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from dpaudit import PureDP, Within, check, check_outputs
-from dpaudit.audit.adjacency import Adjacency
+from dpaudit.audit.datasets import Adjacency
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.provenance import ELSEWHERE, Provenance, provenance_of
+from dpaudit.audit.sampling import Provenance
+from dpaudit.audit.sampling.provenance import ELSEWHERE, provenance_of
 from dpaudit.mechanisms import LaplaceMechanism
 
 SOURCE = "__version__ = '2.5'\n\n\ndef noisy(x, size, rng):\n    return x + rng.laplace(size=size)\n"
@@ -80,7 +81,7 @@ def test_a_decorated_function_is_what_runs():
 
 def test_the_fingerprint_is_the_same_in_every_process():
     code = (
-        "import sys; from dpaudit.audit.provenance import provenance_of\n"
+        "import sys; from dpaudit.audit.sampling.provenance import provenance_of\n"
         "def f(x, rng):\n    return x in {'a', 'b', 'c'} and (1, 'd')\n"
         "print(provenance_of(f).fingerprint)"
     )

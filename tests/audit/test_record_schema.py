@@ -18,23 +18,25 @@ import pytest
 
 import dpaudit as dp
 from dpaudit import PureDP, Verdict
-from dpaudit.audit.bit_warning import LowBits
-from dpaudit.audit.cell_counts import CellCounts
-from dpaudit.audit.columns import Coordinates, Leaves
+from dpaudit.audit.distinguishers.low_bits_warning import LowBits
 from dpaudit.audit.errors import RecordError
-from dpaudit.audit.events import Intervals, Outcomes, Scored
-from dpaudit.audit.findings import Finding, HealthCheck
-from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.outputs import Raised
-from dpaudit.audit.provenance import Provenance
-from dpaudit.audit.record_schema import json_schema, schema_text
-from dpaudit.audit.records import _TYPES, SCHEMA, Entry, Opaque, Suite, Topic, from_json, to_json
-from dpaudit.audit.recounts import Accepted, Recount
-from dpaudit.audit.scores import Additive, Column, Forest, LowestBit, Number, Residue, Tree, Weighted
-from dpaudit.audit.sequential import Look
-from dpaudit.audit.sketches import Sketch
-from dpaudit.audit.statements import Point, Series, StatementResult
-from dpaudit.audit.verdicts import AuditResult, Pair
+from dpaudit.audit.events import Intervals, Raised
+from dpaudit.audit.events.events import Outcomes, Scored
+from dpaudit.audit.events.features import Coordinates, Leaves
+from dpaudit.audit.events.pilot_histogram import Sketch
+from dpaudit.audit.events.scores import Additive, Column, Forest, LowestBit, Number, Residue, Tree, Weighted
+from dpaudit.audit.health import Finding, HealthCheck
+from dpaudit.audit.inference import Counts
+from dpaudit.audit.records import Entry, Suite
+from dpaudit.audit.records.json_codec import SCHEMA, TYPES, Opaque, from_json, to_json
+from dpaudit.audit.records.json_schema import json_schema, schema_text
+from dpaudit.audit.records.suite import Topic
+from dpaudit.audit.results import AuditResult, CellCounts, Point, StatementResult
+from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.results.look import Look
+from dpaudit.audit.results.recount import Accepted, Recount
+from dpaudit.audit.results.statement_result import Series
+from dpaudit.audit.sampling import Provenance
 
 INF, NAN = math.inf, math.nan
 COMMITTED = Path(__file__).parents[2] / "docs" / "results.schema.json"
@@ -95,7 +97,7 @@ def test_it_is_a_schema_and_the_committed_copy_is_this_one():
 
 def test_every_type_of_a_file_is_described_with_all_that_is_compared():
     definitions = json_schema()["$defs"]
-    for name, kind in _TYPES.items():
+    for name, kind in TYPES.items():
         fields = {each.name for each in dataclasses.fields(kind)} - {"environment"}
         extra = {"summary"} if kind is Entry else set()
         assert set(definitions[name]["properties"]) == {"type"} | fields | extra
@@ -163,7 +165,7 @@ def test_no_type_is_left_out_above():
         + [to_json(audit(event=Outcomes((outcome,)))) for outcome in OUTCOMES]
         + [to_json(audit(**changes)) for changes in RESULTS]
     )
-    assert [name for name in _TYPES if f'"type": "{name}"' not in text] == []
+    assert [name for name in TYPES if f'"type": "{name}"' not in text] == []
 
 
 @pytest.mark.parametrize("options", [{}, {"sequential": True}, {"cells": 8}, {"bits": True}], ids=str)

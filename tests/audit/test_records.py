@@ -21,14 +21,16 @@ from hypothesis import strategies as st
 import dpaudit as dp
 from dpaudit import PureDP, Verdict
 from dpaudit.audit.errors import RecordError
-from dpaudit.audit.events import Intervals, Outcomes, Scored
-from dpaudit.audit.findings import Finding, HealthCheck
-from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.outputs import Raised
-from dpaudit.audit.records import SCHEMA, Entry, Opaque, Suite, from_json, load, save, to_json
-from dpaudit.audit.scores import Weighted
-from dpaudit.audit.sketches import Sketch
-from dpaudit.audit.verdicts import AuditResult, Pair
+from dpaudit.audit.events import Intervals, Raised
+from dpaudit.audit.events.events import Outcomes, Scored
+from dpaudit.audit.events.pilot_histogram import Sketch
+from dpaudit.audit.events.scores import Weighted
+from dpaudit.audit.health import Finding, HealthCheck
+from dpaudit.audit.inference import Counts
+from dpaudit.audit.records import Entry, Suite, load, save
+from dpaudit.audit.records.json_codec import SCHEMA, Opaque, from_json, to_json
+from dpaudit.audit.results import AuditResult
+from dpaudit.audit.results.audit_result import Pair
 
 INF, NAN = math.inf, math.nan
 

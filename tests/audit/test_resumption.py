@@ -14,13 +14,13 @@ import pytest
 from scipy.stats import binom
 
 from dpaudit import PureDP, check
-from dpaudit.audit import sequential
-from dpaudit.audit.batches import Clock, batch_sizes, keep_begun, recall_begun
 from dpaudit.audit.errors import StoreError
-from dpaudit.audit.mechanism import as_sampler
-from dpaudit.audit.sampling import Plan
-from dpaudit.audit.sequential import run_sequentially
-from dpaudit.audit.store import FILE, Store
+from dpaudit.audit.procedures import sequential
+from dpaudit.audit.procedures.sequential import run_sequentially
+from dpaudit.audit.sampling import Plan, as_sampler
+from dpaudit.audit.sampling.batches import Clock, batch_sizes, keep_begun, recall_begun
+from dpaudit.audit.store import Store
+from dpaudit.audit.store.sqlite_store import FILE
 
 CLAIM = PureDP(30.0)  # which noise of scale 1 never breaks on neighbours
 
@@ -145,7 +145,7 @@ def test_a_batch_that_was_cut_and_killed_keeps_its_size(tmp_path, drawn, monkeyp
 
 def test_runs_drawn_before_all_count_where_fewer_are_asked_for(tmp_path, monkeypatch):
     """A time limit allows more runs than the million of an audit that was given neither runs nor time."""
-    monkeypatch.setattr("dpaudit.audit.check._RUNS", 100)
+    monkeypatch.setattr("dpaudit.audit.procedures.check._RUNS", 100)
     limited = audited(fresh, tmp_path, seconds=1e6, on_look=lambda look: look.runs > 400)
     free = audited(fresh, tmp_path)
     assert (free.runs, free.stopped) == (limited.runs, "runs")

@@ -9,12 +9,12 @@ import joblib
 import numpy as np
 import pytest
 
-from dpaudit.audit import workers
 from dpaudit.audit.errors import MechanismError
-from dpaudit.audit.events import Intervals, Outcomes
-from dpaudit.audit.marks import fingerprint
-from dpaudit.audit.mechanism import as_sampler
-from dpaudit.audit.sampling import count_hits, draw_pilot, plan_blocks
+from dpaudit.audit.events import Intervals
+from dpaudit.audit.events.events import Outcomes
+from dpaudit.audit.sampling import as_sampler, count_hits, draw_pilot, workers
+from dpaudit.audit.sampling.draw import plan_blocks
+from dpaudit.audit.sampling.output_hashes import fingerprint
 
 POSITIVE = Intervals(((0.0, np.inf),))
 SHAPES = {"x": (), "y": ()}
@@ -246,8 +246,8 @@ def test_fingerprints_tell_blocks_apart():
 def long_at_once(monkeypatch):
     """As if every phase of a few tasks took long; gives what was sent to processes."""
     sent = []
-    monkeypatch.setattr("dpaudit.audit.workers._MANY", 2)
-    monkeypatch.setattr("dpaudit.audit.workers._LONG", 0.0)
+    monkeypatch.setattr("dpaudit.audit.sampling.workers._MANY", 2)
+    monkeypatch.setattr("dpaudit.audit.sampling.workers._LONG", 0.0)
     real = workers._for_processes
 
     def noted(plan):

@@ -34,9 +34,9 @@ from dpaudit import (
     find_worst_pair,
 )
 from dpaudit.audit.errors import AdjacencyError, ClaimError, DatasetError, MechanismError, OptionError
-from dpaudit.audit.halving import schedule
-from dpaudit.audit.merits import merits
-from dpaudit.experiments.cli import main
+from dpaudit.audit.search.pair_score import merits
+from dpaudit.audit.search.successive_halving import schedule
+from dpaudit.experiments.cli.main import main
 from dpaudit.mechanisms import (
     ExponentialMechanism,
     GaussianMechanism,

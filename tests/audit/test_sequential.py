@@ -9,11 +9,11 @@ import pytest
 from scipy.stats import binom
 
 from dpaudit import ApproxDP, GaussianDP, PureDP, Verdict, ZeroConcentratedDP, check, load, save
-from dpaudit.audit import conduct
-from dpaudit.audit.batches import batch_sizes, late_batches
 from dpaudit.audit.errors import MechanismError, OptionError
-from dpaudit.audit.findings import FALSE_ALARM
-from dpaudit.audit.sequential import grid_of_members
+from dpaudit.audit.health.findings import FALSE_ALARM
+from dpaudit.audit.procedures import fixed_size as conduct
+from dpaudit.audit.procedures.sequential import grid_of_members
+from dpaudit.audit.sampling.batches import batch_sizes, late_batches
 
 
 def laplace(dataset, size, rng, *, epsilon=1.0):
@@ -95,7 +95,7 @@ def test_workers_do_not_change_a_number(mechanism, claim):
 
 def test_batches_beyond_what_is_kept_are_counted_alike(monkeypatch):
     """With little kept, most batches are counted in the workers, and hits still agree with the law."""
-    monkeypatch.setattr("dpaudit.audit.sequential._KEPT", 2_000)
+    monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT", 2_000)
     one, two = (
         check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=200_000, sequential=True, jobs=jobs, seed=4) for jobs in (1, 2)
     )

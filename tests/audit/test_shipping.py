@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from dpaudit import PureDP, check
-from dpaudit.audit import workers
 from dpaudit.audit.errors import MechanismError
-from dpaudit.audit.shipping import pack
+from dpaudit.audit.sampling import workers
+from dpaudit.audit.sampling.pickling import pack
 
 
 class Colour(enum.Enum):

@@ -15,8 +15,8 @@ from joblib.externals.loky import get_reusable_executor
 
 from dpaudit import PureDP, check
 from dpaudit.audit.errors import StoreError
-from dpaudit.audit.mechanism import as_sampler
-from dpaudit.audit.sampling import draw_pilot, plan_blocks
+from dpaudit.audit.sampling import as_sampler, draw_pilot
+from dpaudit.audit.sampling.draw import plan_blocks
 
 
 class Own:
@@ -130,7 +130,7 @@ def test_state_is_what_a_run_changes(mechanism, is_stateful):
 @pytest.mark.parametrize("is_installed", [False, True])
 def test_state_of_the_mechanisms_own_module_counts(noisy, monkeypatch, tmp_path, is_installed):
     if is_installed:
-        monkeypatch.setattr("dpaudit.audit.identity._PLACES", (Path(noisy.__file__).parent,))
+        monkeypatch.setattr("dpaudit.audit.sampling.object_identity._PLACES", (Path(noisy.__file__).parent,))
     assert plan_blocks(as_sampler(noisy.by_own), 0.0, 1.0, 0, 2).is_stateful
     with pytest.raises(StoreError, match="by_own keeps state from run to run"):
         check(noisy.by_own, 0.0, 1.0, claim=PureDP(1.0), runs=1_000, jobs=1, store=tmp_path)

@@ -3,10 +3,9 @@
 import pytest
 
 from dpaudit import PureDP, Within, check, find_worst_pair
-from dpaudit.audit.adjacency import Local
-from dpaudit.audit.domains import Answers
+from dpaudit.audit.datasets import Answers, Local
 from dpaudit.audit.errors import AdjacencyError, ClaimError, OptionError
-from dpaudit.audit.stated import stated
+from dpaudit.audit.procedures.mechanism_claim import stated
 from dpaudit.mechanisms import LaplaceMechanism
 
 

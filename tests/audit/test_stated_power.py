@@ -13,13 +13,19 @@ from scipy.stats import binom
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP, check
 from dpaudit.audit.errors import OptionError
+from dpaudit.audit.inference import Counts, resolution
 from dpaudit.audit.inference.alternatives import AsLikely, GaussianNoise, event_of, power_at
-from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.inference.planning import power_of_test, resolution, runs_needed
-from dpaudit.audit.pilot import main_runs, with_pilot
-from dpaudit.audit.sequential import _placed
-from dpaudit.audit.stated_power import bet_on, detectable, detectable_sequentially, learned_after, may_detect
-from dpaudit.experiments.inference_power import RareOutcome
+from dpaudit.audit.inference.power import power_of_test, runs_needed
+from dpaudit.audit.procedures.detectable_excess import (
+    bet_on,
+    detectable,
+    detectable_sequentially,
+    learned_after,
+    may_detect,
+)
+from dpaudit.audit.procedures.sequential import _placed
+from dpaudit.audit.sampling.pilot_size import main_runs, with_pilot
+from dpaudit.experiments.bench.inference.stated_power import RareOutcome
 from dpaudit.mechanisms import GaussianMechanism, LaplaceMechanism
 
 GAUSSIAN = [ApproxDP(1.0, 1e-3), ApproxDP(0.5, 0.05), ApproxDP(4.0, 1e-6), ZeroConcentratedDP(0.5), RenyiDP(4.0, 1.0)]
@@ -170,8 +176,9 @@ def test_a_plan_for_a_resolution_is_for_the_noise_that_the_pilot_shows():
 
 def test_wealth_moved_to_another_direction_is_fair():
     """Each of a pair's four fates, over laws on the line: the mean factor of every account is at most 1."""
-    from dpaudit.audit.inference.lines import Line
-    from dpaudit.audit.inference.sequential import NO_PAIRS, JointCounts, Wealth
+    from dpaudit.audit.inference import JointCounts, Wealth
+    from dpaudit.audit.inference.betting_test import NO_PAIRS
+    from dpaudit.audit.inference.supporting_lines import Line
 
     lines, start = [[Line(2.0, 0.1), Line(1.5, 0.2)]], Wealth.start(1)
     for p, q in ((0.5, 0.2), (0.3, 0.1), (0.1, 0.0)):  # p = 2q + .1, on the first line

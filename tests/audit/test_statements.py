@@ -5,9 +5,10 @@ import math
 import pytest
 
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.records import Entry, Suite, Topic, from_json, to_json
-from dpaudit.audit.statements import Point, StatementResult
-from dpaudit.audit.verdicts import Verdict
+from dpaudit.audit.records import Entry, Suite
+from dpaudit.audit.records.json_codec import from_json, to_json
+from dpaudit.audit.records.suite import Topic
+from dpaudit.audit.results import Point, StatementResult, Verdict
 from dpaudit.reports import html, markdown, table
 
 

@@ -14,15 +14,17 @@ import numpy as np
 import pytest
 
 from dpaudit import PureDP, check, find_worst_pair
-from dpaudit.audit import provenance, stored
 from dpaudit.audit.errors import MechanismError, StoreError
 from dpaudit.audit.events import Intervals
-from dpaudit.audit.kept_values import checksum, packed, unpacked
-from dpaudit.audit.mechanism import as_sampler
-from dpaudit.audit.provenance import versions
-from dpaudit.audit.sampling import Plan, _tells_noise, plan_blocks
-from dpaudit.audit.store import FILE, Store
-from dpaudit.audit.tasks import CountBlocks, CountPairs, DrawBlocks
+from dpaudit.audit.sampling import Plan, as_sampler, provenance
+from dpaudit.audit.sampling.draw import plan_blocks
+from dpaudit.audit.sampling.plan import _tells_noise
+from dpaudit.audit.sampling.provenance import versions
+from dpaudit.audit.sampling.tasks import CountBlocks, CountPairs, DrawBlocks
+from dpaudit.audit.store import Store
+from dpaudit.audit.store import store_settings as stored
+from dpaudit.audit.store.block_codec import checksum, packed, unpacked
+from dpaudit.audit.store.sqlite_store import FILE
 
 CLAIM = PureDP(1.0)
 MODES = {"fixed": {}, "sequential": {"sequential": True}, "cells": {"cells": 8}}
@@ -144,7 +146,7 @@ def test_a_search_of_noise_of_its_own_goes_on_after_a_crash(tmp_path):
 def test_a_pair_is_not_put_aside_for_what_its_store_says(tmp_path):
     """A full disk is no fault of the mechanism on the pair."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dpaudit.audit.store._LARGEST", 1)
+        patch.setattr("dpaudit.audit.store.sqlite_store._LARGEST", 1)
         searched(store=tmp_path)
         with pytest.raises(StoreError, match="is no value"):
             searched(store=tmp_path)

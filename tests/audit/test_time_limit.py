@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from dpaudit import AddRemove, PureDP, Rows, Verdict, check, find_worst_pair
-from dpaudit.audit import sequential
 from dpaudit.audit.errors import OptionError
+from dpaudit.audit.procedures import sequential
 
 
 @pytest.fixture

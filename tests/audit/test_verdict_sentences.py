@@ -23,9 +23,10 @@ from dpaudit import (
     ZeroConcentratedDP,
 )
 from dpaudit.audit.events import Intervals
-from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.verdicts import AuditResult, Pair
-from dpaudit.reports.terminal import other_way
+from dpaudit.audit.inference import Counts
+from dpaudit.audit.results import AuditResult
+from dpaudit.audit.results.audit_result import Pair
+from dpaudit.reports.plain_text import other_way
 
 CLAIMS = [
     PureDP(1.0), ApproxDP(1.0, 0.1), ApproxDP(1.0, 0.1, bound_on="delta"), GaussianDP(1.0), RenyiDP(2.0, 0.3),

@@ -9,11 +9,11 @@ import pytest
 from scipy import stats
 
 from dpaudit import Verdict
-from dpaudit.audit.inference.binomial import clopper_pearson
-from dpaudit.experiments.analytic_gaussian import DOCUMENT, experiments
-from dpaudit.experiments.gaussian_figures import _SEEN, scales_figure
-from dpaudit.experiments.gaussian_measures import IsBelow, attained_delta, loss_threshold, noise_scale
-from dpaudit.experiments.suite import run_experiments
+from dpaudit.audit.inference.binomial_tails import clopper_pearson
+from dpaudit.experiments.documents.analytic_gaussian import DOCUMENT, experiments
+from dpaudit.experiments.documents.gaussian_figures import _SEEN, scales_figure
+from dpaudit.experiments.documents.gaussian_statements import IsBelow, attained_delta, loss_threshold, noise_scale
+from dpaudit.experiments.suite.run_suite import run_experiments
 from dpaudit.mechanisms import (
     GaussianLaw,
     GaussianMechanism,

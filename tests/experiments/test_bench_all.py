@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from dpaudit.experiments.bench_all import PARTS, Part, measure_all, overview
-from dpaudit.experiments.bench_page import Page
-from dpaudit.experiments.bench_record import Column, Record, Row, Target, load_record, measured_on, save_record
-from dpaudit.experiments.inference_effort import Bench, once
+from dpaudit.experiments.bench.all_pages import PAGES, measure_all, overview
+from dpaudit.experiments.bench.core.bench_json import Column, Record, Row, Target, measured_on, save_record
+from dpaudit.experiments.bench.core.effort import Bench, once
+from dpaudit.experiments.bench.core.page import Page, effort_of
 
 
 def bench(name, value):
@@ -27,30 +29,30 @@ def bench(name, value):
 GOOD, BAD = Page("good", "Good", (bench("one", 1.0),)), Page("bad", "Bad", (bench("two", 2.0), bench("three", 3.0)))
 
 
-@pytest.mark.parametrize(("parts", "all_met"), [([Part(GOOD)], True), ([Part(BAD), Part(GOOD)], False)])
-def test_all_pages_are_measured(tmp_path, parts, all_met):
+@pytest.mark.parametrize(("pages", "all_met"), [([GOOD], True), ([BAD, GOOD], False)])
+def test_all_pages_are_measured(tmp_path, pages, all_met):
     shown, watched = [], []
     met = measure_all(
-        quick=True, resume=False, jobs=1, out=tmp_path, show=shown.append, watch=watched.append, parts=parts
+        quick=True, resume=False, jobs=1, out=tmp_path, show=shown.append, watch=watched.append, pages=pages
     )
     assert met is all_met
-    assert [path.name for path in sorted(tmp_path.glob("*.json"))] == sorted(f"{p.page.name}-quick.json" for p in parts)
+    assert [path.name for path in sorted(tmp_path.glob("*.json"))] == sorted(
+        f"{page.name}-quick.json" for page in pages
+    )
     measured = [line for line in watched if "left out" not in line]
-    assert sum("Table" in text for text in shown) == sum(len(part.page.benches) for part in parts) == len(measured)
+    assert sum("Table" in text for text in shown) == sum(len(page.benches) for page in pages) == len(measured)
     assert "cost of an audit" in shown[-1]
 
 
 def test_each_page_has_its_own_numbers(tmp_path):
-    measure_all(
-        quick=True, resume=False, jobs=1, out=tmp_path, show=str, watch=str, parts=[Part(GOOD, 7, 5), Part(BAD, 9)]
-    )
-    audits = [load_record(tmp_path / f"{page}-quick.json").tables for page in ("good", "bad")]
-    assert audits[0]["one"]["one"].cells["audits"] == 5
-    assert audits[1]["two"]["two"].cells["audits"] == 30  # the default of quick runs
+    pages = [replace(GOOD, audits=7), BAD]
+    for quick, wanted in ((True, (30, 30)), (False, (7, 10_000))):
+        for page, audits in zip(pages, wanted, strict=True):
+            assert effort_of(page, quick=quick, jobs=1).audits == audits
 
 
 def test_the_page_of_all_has_every_table_and_what_was_missed(tmp_path, monkeypatch):
-    monkeypatch.setattr("dpaudit.experiments.bench_all.short_table", lambda measured: "| beside |")
+    monkeypatch.setattr("dpaudit.experiments.bench.peers.peer_table.short_table", lambda measured: "| beside |")
     record = Record()
     for name, value, day in (("two", 2.0, "2026-01-02"), ("three", 3.0, "")):
         target = Target(what="value", value=value, sense="<=", limit=2.0)
@@ -75,7 +77,7 @@ def test_days_are_kept():
 
 
 def test_names_are_unique():
-    tables = [bench.name for part in PARTS for bench in part.page.benches]
-    files = [part.page.name for part in PARTS]
+    tables = [bench.name for page in PAGES for bench in page.benches]
+    files = [page.name for page in PAGES]
     assert len(set(files)) == len(files)
     assert all(tables.count(name) == 1 or name == "cost" for name in tables)

@@ -11,9 +11,9 @@ import pytest
 
 from dpaudit import check
 from dpaudit.audit.claims import ApproxDP
-from dpaudit.audit.mechanism import as_sampler
-from dpaudit.experiments.catalogue import entries
-from dpaudit.experiments.catalogue_fault import strength_by_laws
+from dpaudit.audit.sampling import as_sampler
+from dpaudit.experiments.catalogue.entries import entries
+from dpaudit.experiments.catalogue.fault import strength_by_laws
 from dpaudit.mechanisms import faulty
 
 FAULTS = {fault.name: fault for fault in entries()}

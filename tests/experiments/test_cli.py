@@ -12,10 +12,10 @@ import pytest
 
 from dpaudit.audit.errors import DatasetError
 from dpaudit.audit.records import load
-from dpaudit.experiments.cli import main
-from dpaudit.experiments.datasets import read_dataset
-from dpaudit.experiments.experiment import select
-from dpaudit.experiments.registry import all_experiments
+from dpaudit.experiments.cases.experiment import select
+from dpaudit.experiments.cli.dataset_arguments import read_dataset
+from dpaudit.experiments.cli.main import main
+from dpaudit.experiments.suite.registry import all_experiments
 
 MODULE = """
 import numpy as np
@@ -289,7 +289,7 @@ def test_help_shows_an_example(run, command):
 def test_help_waits_for_nothing_large():
     code = (
         "import sys; sys.argv = ['dpaudit', '--help']\n"
-        "from dpaudit.experiments.cli import main\n"
+        "from dpaudit.experiments.cli.main import main\n"
         "try:\n    main()\n"
         "except SystemExit:\n    pass\n"
         "large = {'numpy', 'scipy', 'joblib', 'sklearn', 'statsmodels', 'matplotlib', 'networkx', 'distributed'}\n"

@@ -10,8 +10,8 @@ import pytest
 
 from dpaudit import Entry, PureDP, Suite, check, save
 from dpaudit.audit.events import Intervals
-from dpaudit.audit.recounts import recount
-from dpaudit.experiments.cli import main
+from dpaudit.audit.procedures.count_again import recount
+from dpaudit.experiments.cli.main import main
 
 EVENT = Intervals(((1.0, math.inf),))
 

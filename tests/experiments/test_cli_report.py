@@ -12,8 +12,8 @@ from jsonschema import Draft202012Validator
 
 from dpaudit import Entry, PureDP, Suite, check, load, save
 from dpaudit.audit.events import Intervals
-from dpaudit.audit.recounts import recount
-from dpaudit.experiments.cli import main
+from dpaudit.audit.procedures.count_again import recount
+from dpaudit.experiments.cli.main import main
 
 EVENT = Intervals(((1.0, math.inf),))
 

@@ -9,9 +9,9 @@ from scipy import stats
 
 from dpaudit import epsilon_lower
 from dpaudit.audit.events import Intervals
-from dpaudit.experiments.cli import main
-from dpaudit.experiments.detection_bench import DETECTION
-from dpaudit.experiments.exact_events import Probabilities, best_event, event_probabilities
+from dpaudit.experiments.bench.detection.detection_page import DETECTION
+from dpaudit.experiments.bench.detection.exact_events import Probabilities, best_event, event_probabilities
+from dpaudit.experiments.cli.main import main
 from dpaudit.mechanisms import LaplaceMechanism
 from dpaudit.mechanisms.faulty import SparseVectorWithoutQueryNoise
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dpaudit.audit.sequential import Look
-from dpaudit.experiments import display
+from dpaudit.audit.results.look import Look
+from dpaudit.experiments.cli import display
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from dpaudit.audit.claims import PureDP
-from dpaudit.audit.domains import Values
+from dpaudit.audit.datasets import Values
 from dpaudit.experiments.published.dp_sniper import PUBLISHED, entries, published_bound
-from dpaudit.mechanisms.faulty.noisy_max import MaximumLaplaceLaw
+from dpaudit.mechanisms.faulty.selection.faulty_noisy_max import MaximumLaplaceLaw
 
 ALARM = 1e-8
 RUNS = 50_000

@@ -5,11 +5,11 @@ import re
 import pytest
 
 from dpaudit import Verdict
-from dpaudit.experiments.errata import cases_of, errata_page
-from dpaudit.experiments.errata_texts import ERRATA
-from dpaudit.experiments.experiment import select
-from dpaudit.experiments.registry import all_experiments
-from dpaudit.experiments.suite import run_experiments
+from dpaudit.experiments.cases.experiment import select
+from dpaudit.experiments.documents.errata import cases_of, errata_page
+from dpaudit.experiments.documents.errata_texts import ERRATA
+from dpaudit.experiments.suite.registry import all_experiments
+from dpaudit.experiments.suite.run_suite import run_experiments
 
 NAMES = cases_of()
 DEDUCED = {"The error function", "Misprints"}

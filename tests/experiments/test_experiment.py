@@ -9,12 +9,12 @@ from scipy import stats
 
 from dpaudit import Local, PureDP, Verdict, load
 from dpaudit.audit.errors import OptionError, UnknownNameError
-from dpaudit.audit.statements import Point, StatementResult
-from dpaudit.experiments.experiment import Experiment, false_version, select, true_statement, true_version
-from dpaudit.experiments.registry import all_experiments
-from dpaudit.experiments.seeds_bench import over_seeds
-from dpaudit.experiments.simulate import blocks, event_hits, outcome_counts
-from dpaudit.experiments.suite import run_experiments
+from dpaudit.audit.results import Point, StatementResult
+from dpaudit.experiments.bench.seeds import over_seeds
+from dpaudit.experiments.cases.experiment import Experiment, false_version, select, true_statement, true_version
+from dpaudit.experiments.cases.simulate import blocks, event_hits, outcome_counts
+from dpaudit.experiments.suite.registry import all_experiments
+from dpaudit.experiments.suite.run_suite import run_experiments
 from dpaudit.mechanisms import LaplaceMechanism, RandomisedResponse
 
 

@@ -11,20 +11,27 @@ import pytest
 from scipy import stats
 
 from dpaudit import Local, Verdict
+from dpaudit.audit.distribution_checks.check_slope import fit_slope
 from dpaudit.audit.errors import DatasetError
 from dpaudit.audit.records import Entry
-from dpaudit.audit.slopes import fit_slope
-from dpaudit.experiments.exponential_figures import halves_figure, slopes_figure
-from dpaudit.experiments.exponential_measures import (
+from dpaudit.experiments.documents.exponential_figures import halves_figure, slopes_figure
+from dpaudit.experiments.documents.exponential_mechanism import (
+    DOCUMENT,
+    EPSILON,
+    UTILITIES,
+    centrality,
+    experiments,
+    revenue,
+)
+from dpaudit.experiments.documents.exponential_noisy_max import NamedMechanism, patients
+from dpaudit.experiments.documents.exponential_statements import (
     candidate_probability,
     fitted_slope,
     loss_halves,
     more_often,
     utility_tail,
 )
-from dpaudit.experiments.exponential_mechanism import DOCUMENT, EPSILON, UTILITIES, centrality, experiments, revenue
-from dpaudit.experiments.exponential_noisy_max import NamedMechanism, patients
-from dpaudit.experiments.exponential_utility import levels
+from dpaudit.experiments.documents.exponential_utility import levels
 from dpaudit.mechanisms import (
     PUMPKIN_BIDS,
     ExponentialMechanism,

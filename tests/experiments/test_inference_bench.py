@@ -14,17 +14,28 @@ from scipy import stats
 
 from dpaudit import ApproxDP, NFoldComposition, PureDP, check
 from dpaudit.audit.errors import OptionError, RecordError, UnknownNameError
-from dpaudit.audit.events import Intervals, Outcomes
-from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.inference.joint import p_value
-from dpaudit.experiments import inference_audits, inference_counts, inference_dependence, inference_subjects
-from dpaudit.experiments.bench_page import run_benches, select_benches
-from dpaudit.experiments.bench_record import Column, Record, Row, Target, load_record, markdown, save_record
-from dpaudit.experiments.cli import main
-from dpaudit.experiments.inference_bench import INFERENCE
-from dpaudit.experiments.inference_counts import exact_size, outcome_laws, smallest_refuted
-from dpaudit.experiments.inference_effort import Effort, seeds_of
-from dpaudit.experiments.inference_subjects import (
+from dpaudit.audit.events import Intervals
+from dpaudit.audit.events.events import Outcomes
+from dpaudit.audit.inference import Counts
+from dpaudit.audit.inference.joint_test import p_value
+from dpaudit.experiments.bench.core.bench_json import Column, Record, Row, Target, load_record, markdown, save_record
+from dpaudit.experiments.bench.core.effort import Effort, seeds_of
+from dpaudit.experiments.bench.core.page import run_benches, select_benches
+from dpaudit.experiments.bench.inference import (
+    dependent_runs as inference_dependence,
+)
+from dpaudit.experiments.bench.inference import (
+    exact_sizes_and_coverage as inference_counts,
+)
+from dpaudit.experiments.bench.inference import (
+    false_alarms_and_tightness as inference_audits,
+)
+from dpaudit.experiments.bench.inference import (
+    known_pairs as inference_subjects,
+)
+from dpaudit.experiments.bench.inference.exact_sizes_and_coverage import exact_size, outcome_laws, smallest_refuted
+from dpaudit.experiments.bench.inference.inference_page import INFERENCE
+from dpaudit.experiments.bench.inference.known_pairs import (
     asymptotic_bounds,
     best_events,
     expected_bound,
@@ -32,7 +43,8 @@ from dpaudit.experiments.inference_subjects import (
     probability,
     subjects,
 )
-from dpaudit.experiments.inference_timing import CALLS, Given, untimed
+from dpaudit.experiments.bench.inference.speed import CALLS, Given, untimed
+from dpaudit.experiments.cli.main import main
 from dpaudit.mechanisms import FiniteLaw, GaussianLaw, GeometricLaw, LaplaceLaw, exact_delta, exact_epsilon
 
 SUBJECTS = {subject.name: subject for subject in subjects()}

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from dpaudit.audit.sampling import Plan
-from dpaudit.audit.store import FILE
-from dpaudit.experiments.cli import main
+from dpaudit.audit.store.sqlite_store import FILE
+from dpaudit.experiments.cli.main import main
 
 MODULE = """
 import os
@@ -35,7 +35,7 @@ pairs = [(0, 0.25), (0, 0.5), (0, 1.0)]
 """
 PAIR = ["audit", "patient_module:patient", "--x", "0", "--y", "1", "--epsilon", "1", "--jobs", "2"]
 KINDS = {"fixed": ["--runs", "2000000"], "sequential": ["--runs", "60000", "--sequential"]}
-COMMAND = [sys.executable, "-c", "from dpaudit.experiments.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from dpaudit.experiments.cli.main import main; main()"]
 PATIENCE = 120.0  # seconds until a test gives up
 
 
@@ -121,12 +121,13 @@ def test_a_run_goes_on_as_it_was_begun(folder, monkeypatch, capsys):
     assert finished([*arguments, "--out", str(whole)]).returncode in (0, 1)
     out = folder / "out"
     code = (
-        "import sys; from dpaudit.experiments import suite; from dpaudit.experiments.interruption import Interrupted\n"
+        "import sys; from dpaudit.experiments.suite import run_suite as suite\n"
+        "from dpaudit.experiments.cli.interruption import Interrupted\n"
         "real, cases = suite.save, []\n"
         "def save(*arguments):\n"
         "    real(*arguments); cases.append(1)\n"
         "    if len(cases) == 2: raise Interrupted\n"
-        "suite.save = save; from dpaudit.experiments.cli import main; main()"
+        "suite.save = save; from dpaudit.experiments.cli.main import main; main()"
     )
     stopped = subprocess.run(
         [sys.executable, "-c", code, *arguments, "--out", str(out)], capture_output=True, text=True, check=False

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from dpaudit.audit.check import check
 from dpaudit.audit.claims import ApproxDP, PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError
+from dpaudit.audit.procedures.check import check
 from dpaudit.experiments.published import ladder
 from dpaudit.experiments.published.bounded_mean import BoundedMean
 from dpaudit.experiments.published.noisy_quotients import STEP

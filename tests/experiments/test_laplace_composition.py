@@ -14,10 +14,10 @@ import pytest
 from scipy import stats
 
 from dpaudit import AddRemove, ApproxDP, PureDP, Verdict
-from dpaudit.audit.group import claim_at
-from dpaudit.experiments.experiment import AuditCase, StatementCase
-from dpaudit.experiments.laplace_composition import DOCUMENT, EPSILON, experiments
-from dpaudit.experiments.laplace_measures import AtEveryDistance, cdf_distance, exact_distance
+from dpaudit.audit.claims.at_distance import claim_at
+from dpaudit.experiments.cases.experiment import AuditCase, StatementCase
+from dpaudit.experiments.documents.laplace_composition import DOCUMENT, EPSILON, experiments
+from dpaudit.experiments.documents.laplace_statements import AtEveryDistance, cdf_distance, exact_distance
 from dpaudit.mechanisms import FiniteLaw, GroupTightMechanism, LaplaceLaw, LaplaceMechanism, exact_epsilon
 from dpaudit.mechanisms.faulty import AnswerInTheBranchLaplace, MixedUniformsLaplace
 

@@ -8,11 +8,11 @@ import pytest
 
 from dpaudit import Answers, Within
 from dpaudit.audit.errors import OptionError
-from dpaudit.experiments import library_bench
-from dpaudit.experiments.inference_effort import Effort
+from dpaudit.experiments.bench import libraries_page as library_bench
+from dpaudit.experiments.bench.core.effort import Effort
+from dpaudit.experiments.bench.libraries_page import LIBRARIES, is_installed
 from dpaudit.experiments.libraries.defects import Defect, Searched
-from dpaudit.experiments.libraries.subject import Subject
-from dpaudit.experiments.library_bench import LIBRARIES, is_installed
+from dpaudit.experiments.libraries.target import Subject
 from dpaudit.mechanisms import LaplaceMechanism
 
 BENCHES = {bench.name: bench for bench in LIBRARIES.benches}

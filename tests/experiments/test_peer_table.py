@@ -9,10 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from dpaudit.audit.errors import RecordError
-from dpaudit.experiments.bench_record import Record
-from dpaudit.experiments.cli import app
-from dpaudit.experiments.peer_figures import STATDP_TRIALS
-from dpaudit.experiments.peer_table import Measured, peer_page, short_table, with_table
+from dpaudit.experiments.bench.core.bench_json import Record
+from dpaudit.experiments.bench.peers.peer_table import Measured, peer_page, short_table, with_table
+from dpaudit.experiments.bench.peers.published_figures import STATDP_TRIALS
+from dpaudit.experiments.cli.main import app
 from dpaudit.experiments.published.dp_sniper import PUBLISHED
 
 ROOT = Path(__file__).parents[2]

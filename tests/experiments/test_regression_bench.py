@@ -8,12 +8,12 @@ import pytest
 from scipy.stats import binom
 
 from dpaudit import check_same_distribution
-from dpaudit.experiments.cli import main
-from dpaudit.experiments.inference_effort import Effort, seeds_of
-from dpaudit.experiments.regression_bench import REGRESSION
-from dpaudit.experiments.regression_cases import BUGS, bugs, right
-from dpaudit.experiments.regression_rewrites import _REWRITES, _cells, _p_values, _tasks
-from dpaudit.experiments.regression_sessions import _session
+from dpaudit.experiments.bench.core.effort import Effort, seeds_of
+from dpaudit.experiments.bench.regression.pytest_cases import BUGS, bugs, right
+from dpaudit.experiments.bench.regression.pytest_sessions import _session
+from dpaudit.experiments.bench.regression.regression_page import REGRESSION
+from dpaudit.experiments.bench.regression.rewritten_mechanisms import _REWRITES, _cells, _p_values, _tasks
+from dpaudit.experiments.cli.main import main
 
 
 def test_there_are_thirty_right_ones_and_twenty_bugs():
@@ -74,7 +74,7 @@ def test_a_row_of_baselines_that_was_cut_goes_on():
 def test_the_quick_form(rows, capsys, monkeypatch):
     options = [part for row in rows for part in ("--only", row)]
     monkeypatch.setattr(
-        "sys.argv", ["dpaudit", "bench", "regression", "--quick", "--jobs", "1", "--sessions", "1", *options]
+        "sys.argv", ["dpaudit", "bench", "regression", "--quick", "--jobs", "1", "--audits", "1", *options]
     )
     with pytest.raises(SystemExit) as exit_:
         main()

@@ -14,17 +14,17 @@ from scipy import stats
 
 from dpaudit import NFoldComposition, ProbabilityPreservation, PureDP, Verdict
 from dpaudit.audit.errors import ClaimError, OptionError
-from dpaudit.experiments.experiment import StatementCase
-from dpaudit.experiments.renyi_figures import _SEEN
-from dpaudit.experiments.renyi_measures import (
+from dpaudit.experiments.cases.experiment import StatementCase
+from dpaudit.experiments.documents.renyi_figures import _SEEN
+from dpaudit.experiments.documents.renyi_proposition import DOCUMENT, FOLDS, experiments, laplace_divergence
+from dpaudit.experiments.documents.renyi_statements import (
     LaplaceFold,
     best_events,
     divergence,
     events_of_all_sizes,
     exact_strength,
 )
-from dpaudit.experiments.renyi_proposition import DOCUMENT, FOLDS, experiments, laplace_divergence
-from dpaudit.experiments.suite import run_experiments
+from dpaudit.experiments.suite.run_suite import run_experiments
 from dpaudit.mechanisms import (
     FiniteLaw,
     GaussianLaw,

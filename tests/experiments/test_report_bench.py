@@ -2,10 +2,10 @@
 
 import pytest
 
-from dpaudit.audit.verdicts import AuditResult, Verdict
-from dpaudit.experiments.cli import main
-from dpaudit.experiments.report_bench import REPORTS, _sample
-from dpaudit.experiments.report_sample import suite_of
+from dpaudit.audit.results import AuditResult, Verdict
+from dpaudit.experiments.bench.reports.report_page import REPORTS, _sample
+from dpaudit.experiments.bench.reports.sample_report import suite_of
+from dpaudit.experiments.cli.main import main
 from dpaudit.reports import kinds_of
 
 

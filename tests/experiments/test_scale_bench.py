@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from dpaudit.experiments.inference_effort import Effort
-from dpaudit.experiments.scale_bench import SCALE
-from dpaudit.experiments.scale_cluster import efficiency
-from dpaudit.experiments.scale_memory import peak_memory
+from dpaudit.experiments.bench.core.effort import Effort
+from dpaudit.experiments.bench.scale.dask_speed import efficiency
+from dpaudit.experiments.bench.scale.memory import peak_memory
+from dpaudit.experiments.bench.scale.scale_page import SCALE
 
 BENCHES = {bench.name: bench for bench in SCALE.benches}
 COUNTED = {"memory", "backends", "kills"}  # whose targets are no times

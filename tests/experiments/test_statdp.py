@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.audit.check import check
 from dpaudit.audit.claims import PureDP
+from dpaudit.audit.procedures.check import check
 from dpaudit.experiments.published import statdp
-from dpaudit.mechanisms.transcripts import ABOVE
+from dpaudit.mechanisms.laws.transcripts import ABOVE
 
 ALARM = 1e-8
 ENTRIES = {entry.name: entry for entry in statdp.entries()}

@@ -7,8 +7,8 @@ probability 3e-5 together.
 import pytest
 
 from dpaudit import Claim, Verdict
-from dpaudit.experiments.experiment import AuditCase
-from dpaudit.experiments.registry import all_experiments
+from dpaudit.experiments.cases.experiment import AuditCase
+from dpaudit.experiments.suite.registry import all_experiments
 
 ALPHA = 1e-7
 CASES = [case for experiment in all_experiments() for case in experiment.cases]

@@ -11,8 +11,15 @@ from scipy import stats
 
 from dpaudit.audit.claims import ApproxDP
 from dpaudit.audit.errors import ClaimError, DatasetError, OptionError
-from dpaudit.mechanisms import BinomialLaw, BinomialMechanism, exact_delta, exact_epsilon, gaussian_delta, hockey_stick
-from dpaudit.mechanisms.binomial import MOST_FLIPS
+from dpaudit.mechanisms import (
+    BinomialLaw,
+    BinomialMechanism,
+    exact_delta,
+    exact_epsilon,
+    gaussian_delta,
+    hockey_stick,
+)
+from dpaudit.mechanisms.noise.binomial import MOST_FLIPS
 
 
 def masses(n):

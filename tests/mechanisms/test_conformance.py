@@ -12,7 +12,8 @@ import pytest
 from scipy import stats
 
 from dpaudit.audit.claims import Claim
-from dpaudit.audit.mechanism import Mechanism, as_sampler
+from dpaudit.audit.sampling import as_sampler
+from dpaudit.audit.sampling.sampler import Mechanism
 from dpaudit.mechanisms import (
     Ball,
     BinomialLaw,
@@ -86,7 +87,7 @@ from dpaudit.mechanisms.faulty import (
     UnderstatedSensitivityLaplace,
     VarianceAsScaleGaussian,
 )
-from dpaudit.mechanisms.name_and_shame import HIDDEN
+from dpaudit.mechanisms.local.name_and_shame import HIDDEN
 
 RUNS = 100_000
 ALARM = 1e-8

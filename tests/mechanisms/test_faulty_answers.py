@@ -7,15 +7,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.audit.adjacency import AddRemove, Replace
+from dpaudit.audit.datasets import AddRemove, Replace
 from dpaudit.audit.errors import ClaimError, DatasetError, OptionError
 from dpaudit.mechanisms import LaplaceLaw, query_sensitivity
-from dpaudit.mechanisms.faulty import (
-    ClippedAfterNoise,
-    FlooredScaleMean,
-    ScaleFromTheData,
-    SignificantDigitsLaplace,
-)
+from dpaudit.mechanisms.faulty import ClippedAfterNoise, FlooredScaleMean, ScaleFromTheData, SignificantDigitsLaplace
 from dpaudit.mechanisms.faulty.answers import (
     ClippedColumnTotals,
     ClippedTotal,
@@ -32,7 +27,7 @@ from dpaudit.mechanisms.faulty.answers import (
     standardised,
     total,
 )
-from dpaudit.mechanisms.faulty.data_scale import (
+from dpaudit.mechanisms.faulty.noise.data_scale import (
     gap_at_the_median,
     largest_degree,
     mean,

@@ -21,7 +21,7 @@ from dpaudit.mechanisms import (
     exact_epsilon,
 )
 from dpaudit.mechanisms.faulty import UnclippedLocalGaussian
-from dpaudit.mechanisms.noise import grid_step
+from dpaudit.mechanisms.noise_samplers import grid_step
 
 CORNERS = [(1.5, 2.0, 0.0), (-1.5, -2.0, 0.0)]  # 5 apart
 

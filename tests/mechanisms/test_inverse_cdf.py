@@ -21,8 +21,8 @@ from dpaudit.mechanisms import (
     open_uniform,
 )
 from dpaudit.mechanisms.faulty import AnswerInTheBranchLaplace, ClosedEndLaplace, MixedUniformsLaplace
-from dpaudit.mechanisms.faulty.inverse_cdf import RisingLawWithAtom
-from dpaudit.mechanisms.noise import grid_step
+from dpaudit.mechanisms.faulty.noise.faulty_inverse_cdf import RisingLawWithAtom
+from dpaudit.mechanisms.noise_samplers import grid_step
 
 RUNS = 100_000
 ALARM = 1e-8

@@ -8,7 +8,7 @@ import pytest
 from dpaudit.audit.claims import PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError
 from dpaudit.mechanisms import LaplaceLaw, LaplaceMechanism, exact_epsilon
-from dpaudit.mechanisms.noise import grid_step
+from dpaudit.mechanisms.noise_samplers import grid_step
 
 
 @pytest.mark.parametrize(("x", "y"), [(0, 3.0), (10.5, 7.5), (1, 1.5), (0, 0)])

@@ -18,8 +18,8 @@ from dpaudit.mechanisms import (
     exact_epsilon,
     hockey_stick,
 )
-from dpaudit.mechanisms.faulty.noisy_max import MaximumLaplaceLaw
-from dpaudit.mechanisms.laws import log_gaussian_delta
+from dpaudit.mechanisms.faulty.selection.faulty_noisy_max import MaximumLaplaceLaw
+from dpaudit.mechanisms.laws.laws import log_gaussian_delta
 
 RATIO = math.exp(-0.7)
 LAWS = [

@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from dpaudit.audit.errors import DatasetError
-from dpaudit.mechanisms import GeometricLaw, noise
+from dpaudit.mechanisms import GeometricLaw
+from dpaudit.mechanisms import noise_samplers as noise
 
 RUNS = 400_000
 ALARM = 1e-7

@@ -13,8 +13,8 @@ from scipy import integrate, stats
 from dpaudit.audit.claims import ApproxDP
 from dpaudit.audit.errors import ClaimError, DatasetError, OptionError
 from dpaudit.mechanisms import LaplaceLaw, LeakyLaplaceLaw, RareLeakLaplace, exact_delta, exact_epsilon, hockey_stick
-from dpaudit.mechanisms.noise import grid_step
-from dpaudit.mechanisms.rare_leak import OFFSET
+from dpaudit.mechanisms.noise.rare_leak import OFFSET
+from dpaudit.mechanisms.noise_samplers import grid_step
 
 ALARM = 1e-8
 MECHANISM = RareLeakLaplace(0.5, 0.01, sensitivity=2.0)

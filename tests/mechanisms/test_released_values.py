@@ -14,8 +14,8 @@ from scipy import stats
 from dpaudit.audit.claims import PureDP
 from dpaudit.audit.errors import ClaimError, DatasetError, OptionError
 from dpaudit.mechanisms import NoisyThreshold
-from dpaudit.mechanisms.mass_below import MassBelow
-from dpaudit.mechanisms.transcripts import ABOVE, transcript_law
+from dpaudit.mechanisms.laws.mass_below import MassBelow
+from dpaudit.mechanisms.laws.transcripts import ABOVE, transcript_law
 
 ALARM = 1e-8
 ANSWERS = (0.3, 1.7, -0.4)

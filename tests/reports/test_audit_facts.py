@@ -9,16 +9,17 @@ import numpy as np
 import pytest
 
 from dpaudit import PureDP, Verdict, check, check_outputs
-from dpaudit.audit.comparison import compare
-from dpaudit.audit.confidence import percent
+from dpaudit.audit.claims.claim import GroupClaim
 from dpaudit.audit.errors import RecordError
-from dpaudit.audit.group import GroupClaim
-from dpaudit.audit.records import Entry, Suite, from_json, to_json
-from dpaudit.audit.recounts import Accepted
+from dpaudit.audit.printing import percent
+from dpaudit.audit.records import Entry, Suite
+from dpaudit.audit.records.baseline_comparison import compare
+from dpaudit.audit.records.json_codec import from_json, to_json
+from dpaudit.audit.results.recount import Accepted
 from dpaudit.reports import html, markdown
-from dpaudit.reports.audit_facts import facts, repetition
-from dpaudit.reports.figures import distance_figures
-from dpaudit.reports.terminal import acceptance, found, held_together, other_way
+from dpaudit.reports.figures.figures import distance_figures
+from dpaudit.reports.pages.audit_facts import facts, repetition
+from dpaudit.reports.plain_text import acceptance, found, held_together, other_way
 
 TODAY = datetime.date(2027, 1, 31)
 

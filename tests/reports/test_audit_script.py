@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpaudit import ApproxDP, GaussianDP, PureDP, check
-from dpaudit.reports.audit_script import ScriptError, script
+from dpaudit.reports.pytest_plugin.reproduction_script import ScriptError, script
 
 MODULE = """
 from dataclasses import dataclass

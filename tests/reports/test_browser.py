@@ -7,8 +7,8 @@ import re
 import pytest
 
 from dpaudit.audit.records import Entry, Suite
-from dpaudit.experiments.browser import browser_path, chromium, visit
-from dpaudit.experiments.report_sample import sample_suite, suite_of
+from dpaudit.experiments.bench.reports.chromium import browser_path, chromium, visit
+from dpaudit.experiments.bench.reports.sample_report import sample_suite, suite_of
 from dpaudit.reports import html
 
 pytestmark = pytest.mark.skipif(browser_path() is None, reason="no browser of the Chromium family is installed")

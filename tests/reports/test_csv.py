@@ -12,14 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit import PureDP, Verdict
-from dpaudit.audit.events import Intervals, Outcomes
-from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.events import Intervals
+from dpaudit.audit.events.events import Outcomes
+from dpaudit.audit.inference import Counts
 from dpaudit.audit.records import Entry, Suite
-from dpaudit.audit.statements import Point, StatementResult
-from dpaudit.audit.tabular import COLUMNS, rows
-from dpaudit.audit.verdicts import AuditResult, Pair
-from dpaudit.reports.csv_page import csv
-from dpaudit.reports.terminal import visible
+from dpaudit.audit.records.suite import COLUMNS, rows
+from dpaudit.audit.results import AuditResult, Point, StatementResult
+from dpaudit.audit.results.audit_result import Pair
+from dpaudit.reports.pages.csv_page import csv
+from dpaudit.reports.plain_text import visible
 
 RESULT = AuditResult(
     mechanism="noisy count", claim=PureDP(1.0), event=Intervals(((-math.inf, -0.25),)), likelier_on="x",

@@ -11,15 +11,19 @@ from xml.etree import ElementTree
 import pytest
 
 from dpaudit import ApproxDP, GaussianDP, PureDP, Verdict
-from dpaudit.audit.cell_counts import CellCounts
-from dpaudit.audit.events import Intervals, Outcomes
-from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.events import Intervals
+from dpaudit.audit.events.events import Outcomes
+from dpaudit.audit.events.pilot_histogram import Sketch
+from dpaudit.audit.inference import Counts
 from dpaudit.audit.records import Entry, Suite
-from dpaudit.audit.sequential import Look
-from dpaudit.audit.sketches import Sketch
-from dpaudit.audit.statements import Point, Series, StatementResult
-from dpaudit.audit.verdicts import AuditResult, Pair
-from dpaudit.reports.figures import distance_figures, figures_of, forest, outputs_figure, standalone_svg, svg
+from dpaudit.audit.results import AuditResult, CellCounts, Point, StatementResult
+from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.results.look import Look
+from dpaudit.audit.results.statement_result import Series
+from dpaudit.reports.figures.figures import distance_figures, figures_of
+from dpaudit.reports.figures.forest_figure import forest
+from dpaudit.reports.figures.output_figures import outputs_figure
+from dpaudit.reports.figures.svg_figure import standalone_svg, svg
 
 BINS = Sketch((), (-1.0, 0.0, 1.0), (50, 30, 20, 0), (0, 20, 30, 50))
 COINS = Sketch(("'heads'", "'ta$l$'", "3"), (), (70, 30, 0), (30, 70, 0))

@@ -13,16 +13,17 @@ from hypothesis import strategies as st
 from junitparser import Error, Failure, JUnitXml
 
 from dpaudit import PureDP, Verdict
-from dpaudit.audit.events import Intervals, Outcomes
-from dpaudit.audit.findings import Finding, HealthCheck
-from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.provenance import Provenance
+from dpaudit.audit.events import Intervals
+from dpaudit.audit.events.events import Outcomes
+from dpaudit.audit.health import Finding, HealthCheck
+from dpaudit.audit.inference import Counts
 from dpaudit.audit.records import Entry, Suite
-from dpaudit.audit.recounts import Accepted
-from dpaudit.audit.statements import Point, StatementResult
-from dpaudit.audit.verdicts import AuditResult, Pair
-from dpaudit.reports.junit_page import junit
-from dpaudit.reports.terminal import lines, prose, visible
+from dpaudit.audit.results import AuditResult, Point, StatementResult
+from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.results.recount import Accepted
+from dpaudit.audit.sampling import Provenance
+from dpaudit.reports.pages.junit_page import junit
+from dpaudit.reports.plain_text import lines, prose, visible
 
 DAY = datetime.date(2027, 6, 30)
 RESULT = AuditResult(
@@ -228,5 +229,5 @@ def test_any_text_comes_out_as_visible_text(name):
 
 
 def test_the_library_is_imported_when_it_is_used():
-    code = "import sys, dpaudit.reports.junit_page; sys.exit('junitparser' in sys.modules)"
+    code = "import sys, dpaudit.reports.pages.junit_page; sys.exit('junitparser' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

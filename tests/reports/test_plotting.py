@@ -22,16 +22,16 @@ from dpaudit import (
     TradeOffCurve,
     ZeroConcentratedDP,
 )
-from dpaudit.audit.cell_counts import CellCounts
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.events import Intervals
-from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.events.pilot_histogram import Sketch
+from dpaudit.audit.inference import Counts
 from dpaudit.audit.records import Entry, Suite
-from dpaudit.audit.sequential import Look
-from dpaudit.audit.sketches import Sketch
-from dpaudit.audit.statements import Point, Series, StatementResult
-from dpaudit.audit.verdicts import AuditResult, Pair
-from dpaudit.reports.plotting import kinds_of, plot
+from dpaudit.audit.results import AuditResult, CellCounts, Point, StatementResult
+from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.results.look import Look
+from dpaudit.audit.results.statement_result import Series
+from dpaudit.reports.figures.plot import kinds_of, plot
 
 CLAIMS = [
     PureDP(1.0), PureDP(0.0), ApproxDP(0.5, 1e-3), ApproxDP(0.5, 1e-3, bound_on="delta"), GaussianDP(1.0),
@@ -396,7 +396,7 @@ def test_what_is_no_axes_is_refused(ax):
 def test_pyplot_is_imported_only_for_a_new_figure():
     code = (
         "import sys; from matplotlib.figure import Figure\n"
-        "from dpaudit.audit.cell_counts import CellCounts; from dpaudit.reports.plotting import plot\n"
+        "from dpaudit.audit.results import CellCounts; from dpaudit.reports.figures.plot import plot\n"
         "cells = CellCounts(names=('a', 'b'), hits_x=(1, 2), hits_y=(2, 1), alpha=.1, n_known=2, scope='')\n"
         "for kind in ('ratios', 'profile'): plot(cells, kind, ax=Figure().subplots())\n"
         "print('matplotlib.pyplot' in sys.modules)"

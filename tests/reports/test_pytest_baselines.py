@@ -7,7 +7,7 @@ import json
 import pytest
 
 from dpaudit import load
-from dpaudit.audit.comparison import compare
+from dpaudit.audit.records.baseline_comparison import compare
 
 from .test_pytest_plugin import MECHANISMS, ONE_OF_EACH, _loaded, project, run, text_of
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import dpaudit.experiments.cli
-import dpaudit.reports.audit_fixture
-import dpaudit.reports.audit_table
+import dpaudit.experiments.cli.main
+import dpaudit.reports.pytest_plugin.fixture
+import dpaudit.reports.pytest_plugin.session_table
 from dpaudit import load
 
 pytest_plugins = ["pytester"]
@@ -51,7 +51,7 @@ def _loaded():
     result = dpaudit.check_outputs(*rng.normal(size=(2, 100, 3)), claim=dpaudit.PureDP(1.0))
     suite = dpaudit.Suite(title="", entries=(dpaudit.Entry(name="one", result=result),))
     dpaudit.reports.html(suite)
-    dpaudit.audit.comparison.compare(suite, suite)
+    dpaudit.audit.records.baseline_comparison.compare(suite, suite)
 
 
 @pytest.fixture
@@ -358,7 +358,7 @@ def test_other_checks_take_part(project):
 
 def test_importing_the_plugin_needs_nothing_heavy():
     code = (
-        "import pytest, sys; before = set(sys.modules); import dpaudit.reports.pytest_plugin; "
+        "import pytest, sys; before = set(sys.modules); import dpaudit.reports.pytest_plugin.plugin; "
         "print(json.dumps(sorted(set(sys.modules) - before)))"
     )
     done = subprocess.run([sys.executable, "-c", "import json; " + code], capture_output=True, text=True, check=True)

@@ -16,21 +16,24 @@ import pytest
 from rich.console import Console
 
 from dpaudit import ApproxDP, PureDP, Verdict
-from dpaudit.audit.bit_warning import LowBits
-from dpaudit.audit.cell_counts import CellCounts
-from dpaudit.audit.comparison import Comparison
-from dpaudit.audit.events import Intervals, Outcomes
-from dpaudit.audit.findings import Finding, HealthCheck
-from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.provenance import Provenance
-from dpaudit.audit.records import Entry, Suite, Topic, to_json
-from dpaudit.audit.recounts import Accepted, Recount
-from dpaudit.audit.sequential import Look
-from dpaudit.audit.sketches import Sketch
-from dpaudit.audit.statements import Point, Series, StatementResult
-from dpaudit.audit.verdicts import AuditResult, Pair
+from dpaudit.audit.distinguishers.low_bits_warning import LowBits
+from dpaudit.audit.events import Intervals
+from dpaudit.audit.events.events import Outcomes
+from dpaudit.audit.events.pilot_histogram import Sketch
+from dpaudit.audit.health import Finding, HealthCheck
+from dpaudit.audit.inference import Counts
+from dpaudit.audit.records import Entry, Suite
+from dpaudit.audit.records.baseline_comparison import Comparison
+from dpaudit.audit.records.json_codec import to_json
+from dpaudit.audit.records.suite import Topic
+from dpaudit.audit.results import AuditResult, CellCounts, Point, StatementResult
+from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.results.look import Look
+from dpaudit.audit.results.recount import Accepted, Recount
+from dpaudit.audit.results.statement_result import Series
+from dpaudit.audit.sampling import Provenance
 from dpaudit.reports import csv, html, junit, markdown, table
-from dpaudit.reports.comparison_table import comparison_table
+from dpaudit.reports.pages.comparison_table import comparison_table
 
 FOLDER = Path(__file__).with_name("snapshots")
 TODAY = datetime.date(2027, 1, 31)

@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import binom, multinomial, norm
 
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.inference.bands import concave_hull, confidence_band
-from dpaudit.audit.inference.binomial import clopper_pearson, limits
+from dpaudit.audit.inference.binomial_tails import clopper_pearson, limits
+from dpaudit.audit.inference.confidence_bands import concave_hull, confidence_band
 
 EPSILONS = np.linspace(-3, 6, 91)
 RATES = np.concatenate([[0.0], np.geomspace(1e-8, 0.01, 20), np.linspace(0.02, 1.0, 50)])

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom, poisson
 from statsmodels.stats.proportion import proportion_confint
 
-from dpaudit.audit.inference.binomial import clopper_pearson, upper_tail
+from dpaudit.audit.inference.binomial_tails import clopper_pearson, upper_tail
 
 
 @pytest.mark.parametrize("runs", [1, 2, 10, 1000, 10**6, 10**9])

@@ -10,7 +10,6 @@ import pytest
 from scipy import stats
 from scipy.special import xlogy
 
-from dpaudit.audit.batches import batch_sizes
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.inference.dispersion import (
     _log_moments,
@@ -18,7 +17,8 @@ from dpaudit.audit.inference.dispersion import (
     pairs_within_p_value,
     product_p_value,
 )
-from dpaudit.audit.inference.orders import log_chance_of_head, log_chance_of_order
+from dpaudit.audit.inference.repeated_order import log_chance_of_head, log_chance_of_order
+from dpaudit.audit.sampling.batches import batch_sizes
 
 
 @pytest.mark.parametrize(("sizes", "total"), [((6,) * 4, 9), ((4,) * 6, 12), ((3, 5, 7, 9), 10), ((1, 1, 2, 8), 3)])

@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import binom, norm
 
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.inference.bands import limits
-from dpaudit.audit.inference.divergence import moment_lower, renyi_lower
+from dpaudit.audit.inference.binomial_tails import limits
+from dpaudit.audit.inference.renyi_lower_bound import moment_lower, renyi_lower
 
 ORDERS = np.array([0.5, 1.0, 1.5, 2.0, 8.0, 64.0, np.inf])
 SIGMA = 2.0

@@ -11,10 +11,9 @@ from scipy.stats import binom, multinomial
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.inference.joint import p_value
-from dpaudit.audit.inference.lines import Line, supporting_line
-from dpaudit.audit.inference.sequential import JointCounts, Wealth
+from dpaudit.audit.inference import Counts, JointCounts, Wealth
+from dpaudit.audit.inference.joint_test import p_value
+from dpaudit.audit.inference.supporting_lines import Line, supporting_line
 
 CLAIMS = [
     PureDP(0.0),

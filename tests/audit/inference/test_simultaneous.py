@@ -12,8 +12,8 @@ from scipy.special import ndtri
 from scipy.stats import binom, multinomial
 
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.inference import simultaneous
-from dpaudit.audit.inference.simultaneous import maximum_interval, ratio_intervals, ratio_lower
+from dpaudit.audit.inference import ratio_intervals as simultaneous
+from dpaudit.audit.inference.ratio_intervals import maximum_interval, ratio_intervals, ratio_lower
 
 SIZES = [(5, 5), (20, 20), (40, 40), (5, 40), (40, 5), (1, 20)]
 ENDS = np.geomspace(1e-9, 0.02, 12)

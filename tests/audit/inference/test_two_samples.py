@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom, fisher_exact, hypergeom
 
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.inference.two_samples import change_p_value
+from dpaudit.audit.inference.two_sample_test import change_p_value
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (7, 7), (12, 5), (3, 40)])

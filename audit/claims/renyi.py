@@ -1,0 +1,142 @@
+"""Claims given by Rényi divergences: Rényi DP of one order, and zero-concentrated DP (all orders).
+
+B(q) is the largest p whose coin Ber(p) keeps within the claim of Ber(q). This is tighter than Proposition 10 of Mironov
+(2017), which drops one of the two terms of the coins' divergence.
+
+Proofs: docs/proofs/boundaries.md, docs/proofs/group.md
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..printing import rounded_down
+from .bernoulli_renyi import LARGEST, Coins, probabilities
+from .claim import Array, Claim, check_number
+
+_ROUGH_ORDERS = 1.0 + np.geomspace(3e-5, 1e4, 19)
+_CAVEAT = (
+    "one event shows only a part of a Rényi divergence, so the mechanism may exceed the claim by more "
+    "(GaussianDP tells Gaussian noise more sharply, cells other noise)"
+)
+
+
+def _coins(p: Array, p_complement: Array, q: Array, q_complement: Array) -> tuple[Coins, Array]:
+    """The coins of q, and the log-odds of p or of q, whichever is larger."""
+    coins = Coins.of(q, q_complement)
+    return coins, np.maximum(Coins.of(p, p_complement).logit, coins.logit)
+
+
+@dataclass(frozen=True, slots=True)
+class RenyiDP(Claim):
+    """(a, τ)-Rényi DP: the Rényi divergence of order a between M(x) and M(y) is at most τ, in both directions.
+
+    Parameters
+    ----------
+    order : float
+        At least 1 + 1e-6 and below 1e6; the limit of infinite order is `PureDP`.
+    divergence : float
+        In nats, ≥ 0.
+
+    References
+    ----------
+    Mironov (2017), Rényi differential privacy, Definition 4.
+    """
+
+    order: float
+    divergence: float
+
+    def __post_init__(self) -> None:
+        order = check_number("order", self.order, 1 + 1e-6, 1e6, "use PureDP(epsilon) for order infinity")
+        object.__setattr__(self, "order", order)
+        divergence = check_number("divergence", self.divergence, 0, math.inf, "0 claims equal distributions")
+        object.__setattr__(self, "divergence", divergence)
+
+    def __str__(self) -> str:
+        return f"({self.order:g}, {self.divergence:g})-Rényi DP"
+
+    strength_name, caveat = "divergence", _CAVEAT
+
+    @property
+    def strength(self) -> float:
+        return self.divergence
+
+    @property
+    def gaussian_mu(self) -> float | None:
+        return math.sqrt(2.0 * self.divergence / self.order)
+
+    def with_strength(self, strength: float) -> RenyiDP:
+        return replace(self, divergence=strength)
+
+    def describe_strength(self, strength: float) -> str:
+        return f"Rényi divergence of order {self.order:g} >= {rounded_down(strength):g}"
+
+    def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
+        if self.divergence == 0.0:
+            return q, q_complement
+        return probabilities(Coins.of(q, q_complement).most(np.asarray(self.order), np.asarray(self.divergence)))
+
+    def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
+        coins, logit = _coins(p, p_complement, q, q_complement)
+        return coins.divergence(np.asarray(self.order), logit)
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroConcentratedDP(Claim):
+    """ρ-zero-concentrated DP: the Rényi divergence of every order a > 1 is at most ρ a.
+
+    The boundary is the least over orders, here from 1.00003 to 10⁶. Any order gives a valid (larger) boundary, so the
+    search for the best one needs no proof, only care to be near it.
+
+    References
+    ----------
+    Bun & Steinke (2016), Concentrated differential privacy, Definition 1.1.
+    """
+
+    rho: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rho", check_number("rho", self.rho, 0, math.inf, "rho=0 claims equal distributions"))
+
+    def __str__(self) -> str:
+        return f"{self.rho:g}-zCDP"
+
+    strength_name, caveat = "rho", _CAVEAT
+
+    @property
+    def strength(self) -> float:
+        return self.rho
+
+    @property
+    def gaussian_mu(self) -> float | None:
+        return math.sqrt(2.0 * self.rho)
+
+    def with_strength(self, strength: float) -> ZeroConcentratedDP:
+        return ZeroConcentratedDP(strength)
+
+    def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
+        if self.rho == 0.0:
+            return q, q_complement
+        return probabilities(Coins.of(q, q_complement).most_at_any_order(self.rho)[0])
+
+    def power_touching(self, at: Array, q: Array) -> tuple[Array, Array]:
+        """The boundary of the order that binds at `at`, which is concave without any search."""
+        if self.rho == 0.0:
+            return self.max_power(q)
+        order = Coins.of(at, 1.0 - at).most_at_any_order(self.rho)[1]
+        return probabilities(Coins.of(q, 1.0 - q).most(order, min(self.rho, LARGEST) * order))
+
+    def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
+        coins, logit = _coins(*np.broadcast_arrays(p, p_complement, q, q_complement))
+        order = coins.telling_order(logit)
+        return coins.divergence(order, logit) / order
+
+    def rough_strength_of(self, p: Array, q: Array, p_complement: Array, q_complement: Array) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            coins, logit = _coins(*np.broadcast_arrays(p, p_complement, q, q_complement))
+            orders = _ROUGH_ORDERS.reshape(-1, *([1] * logit.ndim))
+            found = (coins.divergence(orders, logit) / orders).max(axis=0)
+        return np.where((p == 0.0) | (q_complement == 0.0), -np.inf, found)

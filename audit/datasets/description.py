@@ -1,0 +1,104 @@
+"""What a result says of a dataset: its type, its size, and what differs between the two, but not its contents."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from ..errors import DatasetError
+from .rows import is_frame, rows_apart, rows_of, symmetric_difference
+
+
+def summarise(dataset: Any) -> str:
+    """One line with the type and size of a dataset, without its contents.
+
+    Examples
+    --------
+    >>> summarise(np.ones((3, 2)))
+    'array of shape (3, 2), float64'
+    >>> summarise([1, 2, 3]), summarise(2.5)
+    ('list of 3', 'a single float')
+    """
+    if isinstance(dataset, np.ndarray):
+        return f"array of shape {dataset.shape}, {dataset.dtype}"
+    if dataset is None or isinstance(dataset, (bool, int, float, np.generic)):
+        return f"a single {type(dataset).__name__}"
+    if is_frame(dataset):
+        return f"data frame of {len(dataset)} rows, {len(dataset.columns)} columns"
+    if is_graph(dataset):
+        return f"graph of {dataset.number_of_nodes()} nodes, {dataset.number_of_edges()} edges"
+    name = type(dataset).__name__
+    try:
+        return f"{name} of {len(dataset)}"
+    except TypeError:  # no collection, or one that does not say, as a sparse matrix
+        return name
+
+
+def is_empty(dataset: Any) -> bool:
+    """Whether the dataset is a collection without a row; a scalar is none."""
+    try:
+        return len(dataset) == 0
+    except TypeError:
+        return False
+
+
+def is_graph(dataset: Any) -> bool:
+    """Whether the dataset is a networkx (or alike) graph, without importing networkx."""
+    return hasattr(dataset, "number_of_nodes") and hasattr(dataset, "number_of_edges")
+
+
+def difference(x: Any, y: Any) -> str:
+    """In words, what differs between two datasets: how many rows, entries, nodes or edges, but not which values."""
+    if is_graph(x) and is_graph(y):
+        return _graph_difference(x, y)
+    try:
+        only_x, only_y = rows_apart(x, y)
+    except DatasetError:
+        return entry_difference(x, y)
+    return f"{_number(only_x, 'row')} only in x, {only_y} only in y"
+
+
+def entry_difference(x: Any, y: Any) -> str:
+    """In words, how far two numbers or vectors of equal length are apart."""
+    try:
+        a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        if type(x) is not type(y):
+            return "the types differ"
+        return "nothing differs" if x == y else "the values differ"
+    if a.shape != b.shape:
+        return f"the shapes differ, {a.shape} and {b.shape}"
+    moved = np.abs(a - b)
+    largest = f"{moved.max():.4g}" if moved.size else "0"
+    return (
+        f"the values differ by {largest}"
+        if a.ndim == 0
+        else (f"{np.count_nonzero(moved)} of {_number(a.size, 'entry')} differ, by {largest} at most")
+    )
+
+
+def _number(count: int, noun: str) -> str:
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{count:,} {noun if count == 1 else plural}"
+
+
+def _graph_difference(x: Any, y: Any) -> str:
+    try:
+        nodes = symmetric_difference(nodes_of(x), nodes_of(y)).total()
+        edges = symmetric_difference(edges_of(x), edges_of(y)).total()
+    except DatasetError:
+        return "what is stored in the graphs cannot be compared"
+    return f"{_number(nodes, 'node')} and {_number(edges, 'edge')} differ"
+
+
+def nodes_of(graph: Any) -> Counter[Any]:
+    """The nodes of a graph with what is stored at them."""
+    return rows_of(list(graph.nodes(data=True)))
+
+
+def edges_of(graph: Any) -> Counter[Any]:
+    """The edges of a graph as a multiset of (ends, what is stored at the edge); the ends are a set if undirected."""
+    ends = tuple if graph.is_directed() else frozenset
+    return rows_of([(ends((u, v)), data) for u, v, data in graph.edges(data=True)])

@@ -1,0 +1,397 @@
+"""Families of events to choose from, from half-lines to sets of outcomes, with their counts in the pilot.
+
+A score is an estimate of the log-likelihood ratio of x against y; a family offers the nested events {score ≥ t} for
+many t. Half-lines need no learning and a fitted curve hardly any, so the whole pilot is counted for them; other scores
+are learned on one half of the pilot and counted on the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from ..events.events import Event, Intervals, Outcomes, Scored
+from ..events.features import Columns, Coordinates, learn_leaves
+from ..events.outputs import Outputs, as_vectors, row_keys, tally, vector_width
+from ..events.scores import Column, Number, Score, Weighted
+from .learned_scores import MOST_LEARNED, additive_scores, forest
+from .quantile_cells import (
+    CELL_RUNS_LEAST,
+    CELLS,
+    Cells,
+    count_cells,
+    distinct,
+    merged,
+    quantile_cells,
+    ratio_by_cell,
+)
+
+Array = npt.NDArray[np.float64]
+E = TypeVar("E", bound=Event)
+Effort = Literal["quick", "sums", "trees"]
+"""How much is learned from outputs of several columns: what takes milliseconds, every sum over columns, trees too."""
+
+_CELLS = 128  # quantile cells of the likelihood-ratio histogram, fewer where the pilot is small
+_CELL_RUNS = 100  # pilot runs a cell should hold
+_MOST_COORDINATES = 64  # that are looked at by themselves
+_MOST_COLUMNS = 20_000  # beyond which only weighted sums are learned: anything else takes .2 ms for each
+_FITTED_COORDINATES = 8  # in longer vectors no curve is fitted to single ones
+_SLOPED_CELLS = 64  # of the curve of a learned score
+_TREES_MARGIN = 0.02  # trees cost twenty times what an additive score does, so they have to be better
+_INTERVALS = 8  # intervals in an event at most: each costs two passes over the outputs
+_LEVELS = 129  # thresholds tried for a half-line on the logistic scale (dense in both tails), and four times evenly
+_FEW_OUTCOMES, _LOOKED_AT = 8, 2_000  # outcomes that leave nothing to learn, among so many runs
+_ATOM_RUNS = 5  # times a value has to come in the pilot of a continuous output to be looked at by itself
+_MOSTLY = 0.5  # of the runs, in outcomes that come three times or more
+TABLE = 512
+"""Outcomes in a table at most; the rarest are left out, as neutral."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family(Generic[E]):
+    """Nested events {score ≥ t}, from the smallest to the largest.
+
+    Attributes
+    ----------
+    hits_x, hits_y : ndarray, shape (events,)
+        How many of `runs` pilot runs lie in each.
+    runs : int
+    build : callable
+        ``build(i, inside)`` makes the event {score ≥ t_i}, or its complement.
+    fitted : tuple of ndarray, optional
+        Hits on x and y that a fitted curve expects: without the noise of the counts, so events are compared on them.
+    margin : float
+        By how much an event has to be better than those of the families before, in units of the claim's strength.
+    is_learned : bool
+        Whether the score was learned from other pilot runs, and is one of many.
+    """
+
+    hits_x: Array
+    hits_y: Array
+    runs: int
+    build: Callable[[int, bool], E]
+    fitted: tuple[Array, Array] | None = None
+    margin: float = 1e-3
+    is_learned: bool = False
+
+
+def event_families(
+    learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outputs, *, effort: Effort = "sums"
+) -> Iterator[Family[Any]]:
+    """Every family of events worth trying for these outputs, simple ones first."""
+    parts = (learn_x, learn_y, held_x, held_y)
+    width = vector_width(*parts)
+    if width:
+        vectors = [as_vectors(part, width) for part in parts]
+        for place in range(min(width, _MOST_COORDINATES)):
+            alone = Weighted(tuple(float(place == other) for other in range(width)))
+            yield from score_families(alone, vectors, fit=width <= _FITTED_COORDINATES and effort != "quick")
+        if width > _MOST_COLUMNS:
+            for direction in _directions(vectors[0], vectors[1]):
+                linear = Weighted(direction)
+                yield from _of_learned(linear, linear.values(vectors[2]), linear.values(vectors[3]))
+        elif width > 1 and not _are_few(learn_x, learn_y):
+            both = Coordinates(width), Coordinates(width, differences=True)
+            for columns, own in zip(both, (effort, "sums" if effort == "trees" else effort), strict=True):
+                yield from _learned_families(columns, [columns.read(part) for part in vectors], own)
+            weights = fisher_direction(vectors[0], vectors[1])
+            if weights is not None:
+                linear = Weighted(weights)
+                yield from _of_learned(linear, linear.values(vectors[2]), linear.values(vectors[3]))
+    elif learn_x.dtype == object:
+        leaves = learn_leaves(learn_x, learn_y)
+        read = [leaves.read(part) for part in parts]  # once, as it takes longest
+        for column, path in enumerate(leaves.paths, start=1):
+            score = Column(leaves, column) if path else Number()
+            fit = len(leaves.paths) <= _FITTED_COORDINATES
+            yield from _value_families(score, [part[column] for part in read], fit=fit)
+        for column in leaves.kinds:
+            yield from _value_families(Column(leaves, column), [part[column] for part in read], fit=True)
+        if len(leaves.names) > 2 and not _are_few(learn_x, learn_y):
+            yield from _learned_families(leaves, read, effort)
+    elif learn_x.ndim == 1:
+        ordered = [_ordered(part) for part in parts]
+        yield from _ordered_families(Number(), ordered, fit=True)
+        if _is_continuous(learn_x):
+            yield from _atom_families(parts, merged(*ordered[:2]))
+            return
+    if learn_x.ndim == 1 or not _is_continuous(learn_x):
+        yield from _table_families(*parts, runs=len(held_x))
+
+
+def _are_few(x: Outputs, y: Outputs) -> bool:
+    """Whether so few outcomes are different that a table knows all there is to learn."""
+    return len(tally(x[:_LOOKED_AT])[0] | tally(y[:_LOOKED_AT])[0]) <= _FEW_OUTCOMES
+
+
+def score_families(score: Score, parts: Sequence[Outputs], *, fit: bool = True) -> Iterator[Family[Any]]:
+    """Events by a score that was not learned, for pilot outputs on x and y to learn from and those held out."""
+    yield from _value_families(score, [score.values(part) for part in parts], fit=fit)
+
+
+def _value_families(score: Score, values: Sequence[Array], *, fit: bool) -> Iterator[Family[Any]]:
+    """Events by a score with these values on the pilot outputs."""
+    yield from _ordered_families(score, [_ordered(part) for part in values], fit=fit)
+
+
+def _ordered(values: Outputs) -> Array:
+    """Sorted, NaN last, as the doubles that events compare: integers beyond 2⁵³ may fall together, in both."""
+    return np.sort(values.astype(np.float64))
+
+
+def _ordered_families(score: Score, ordered: Sequence[Array], *, fit: bool) -> Iterator[Family[Any]]:
+    """Events by a score with these values, sorted, on the pilot outputs."""
+    if any(np.isfinite(part).any() for part in ordered[:2]):
+        for family in _number_families(*ordered, fit=fit):
+            yield _named(score, family)
+
+
+def _learned_families(columns: Columns, read: Sequence[Array], effort: Effort) -> Iterator[Family[Any]]:
+    """Events by sums over columns, and by trees, from what the columns read of pilot outputs, shape (columns, runs)."""
+    learn_x, learn_y = (part[:, :MOST_LEARNED] for part in read[:2])
+    for score in additive_scores(columns, learn_x, learn_y, together=effort != "quick"):
+        yield from _of_learned(score, score.add_up(read[2]), score.add_up(read[3]))
+    if effort == "trees" and (trees := forest(columns, learn_x, learn_y)) is not None:
+        for family in _of_learned(trees, trees.add_up(read[2]), trees.add_up(read[3])):
+            yield replace(family, margin=_TREES_MARGIN)
+
+
+def _of_learned(score: Score, held_x: Array, held_y: Array) -> Iterator[Family[Any]]:
+    """Events by a score learned on one half of the pilot, from its values on the other half."""
+    if np.isfinite(held_x).any() and np.isfinite(held_y).any():
+        half = len(held_x) // 2
+        parts = map(_ordered, (held_x[:half], held_y[:half], held_x[half:], held_y[half:]))
+        for family in _number_families(*parts, learned=True):
+            yield _named(score, replace(family, is_learned=True))
+
+
+def _named(score: Score, family: Family[Intervals]) -> Family[Any]:
+    """The same events as events of the score; of the output itself they are that already."""
+    if isinstance(score, Number):
+        return family
+    build = _OfScore(score, family.build)
+    return Family(family.hits_x, family.hits_y, family.runs, build, family.fitted, family.margin, family.is_learned)
+
+
+def _number_families(
+    learn_x: Array, learn_y: Array, held_x: Array, held_y: Array, *, fit: bool = True, learned: bool = False
+) -> Iterator[Family[Intervals]]:
+    """What a fitted curve ranks highest, half-lines in both directions, and the cells with the largest raw ratio.
+
+    From sorted values. A learned score is a log-likelihood ratio already, if a rough one: its ratio has a slope, and
+    no cell stands out.
+    """
+    pooled = merged(learn_x, learn_y)
+    pooled = pooled[~np.isnan(pooled)]
+    if len(pooled) == 0:
+        return
+    # Half-lines are not learned, so the whole pilot is held out for them. Sorting puts NaN last.
+    n = len(learn_x) + len(held_x)
+    all_x, all_y = merged(learn_x, held_x), merged(learn_y, held_y)
+    levels = 1.0 / (1.0 + np.exp(-np.linspace(-1, 1, _LEVELS) * math.log(len(pooled))))
+    levels = np.concatenate([levels, np.linspace(0.0, 1.0, 4 * _LEVELS)])
+    values = distinct(pooled[:: max(1, len(pooled) // 10_000)])
+    discrete = len(values) <= TABLE
+    if discrete:  # perhaps: look at all of them
+        values = distinct(merged(all_x, all_y))
+        values = values[~np.isnan(values)]
+        discrete = len(values) <= TABLE
+    spread = pooled[np.minimum((levels * len(pooled)).astype(np.int64), len(pooled) - 1)]
+    cuts = values if discrete else distinct(spread)
+    others = bool(np.isnan(all_x[-1]) or np.isnan(all_y[-1]))
+    if fit:
+        repeats = discrete and len(values) * CELL_RUNS_LEAST <= len(pooled)
+        yield from _fitted_family(all_x, all_y, values if repeats else None, others, sloped=learned)
+    below = [np.searchsorted(part, cuts, side="right").astype(np.float64) for part in (all_x, all_y)]
+    yield Family(below[0], below[1], n, _HalfLines(cuts, True, discrete, others))
+    above = [
+        (n - np.isnan(part).sum() - np.searchsorted(part, cuts, side="left"))[::-1].astype(np.float64)
+        for part in (all_x, all_y)
+    ]
+    yield Family(above[0], above[1], n, _HalfLines(cuts[::-1], False, discrete, others))
+    wanted = int(np.clip(len(pooled) // _CELL_RUNS, 1, _CELLS))
+    # Few values are looked at one by one, in a table.
+    cells = [] if discrete or learned else quantile_cells(pooled, np.linspace(0.0, 1.0, wanted + 1))
+    if len(cells) > 2:
+        counts = [count_cells(cells, part) for part in (learn_x, learn_y)]
+        order = np.argsort(-np.log((counts[0] + 0.5) / (counts[1] + 0.5)), kind="stable")
+        held = [count_cells(cells, part)[order].cumsum() for part in (held_x, held_y)]
+        simple = np.flatnonzero(_numbers_of_runs(order)[:-1] <= _INTERVALS)
+        if len(simple):
+            build = _Cells(cells, order, tuple(simple.tolist()), others)
+            yield Family(held[0][simple], held[1][simple], len(held_x), build)
+
+
+def _fitted_family(
+    all_x: Array, all_y: Array, values: Array | None, others: bool, *, sloped: bool
+) -> Iterator[Family[Intervals]]:
+    """Unions of cells by a fitted log-likelihood ratio."""
+    found = ratio_by_cell(all_x, all_y, values, most=_SLOPED_CELLS if sloped else CELLS, sloped=sloped)
+    if found is None:
+        return
+    cells, ratio, hits_x, hits_y = found
+    if np.ptp(ratio) == 0:  # no two cells differ
+        return
+    order = _from_the_inside(ratio)
+    share, hits = expit(ratio), hits_x + hits_y
+    ends = np.flatnonzero(_numbers_of_runs(order)[:-1] <= _INTERVALS)
+    if values is not None:  # each value is known to be on a plateau or not: it is taken whole
+        ends = ends[np.diff(ratio[order])[ends] < 0]
+    if len(ends):
+        counted = [part[order].cumsum()[ends] for part in (hits_x, hits_y)]
+        sums = [(part * hits)[order].cumsum()[ends] for part in (share, 1.0 - share)]
+        fitted = [np.minimum(part, float(len(all_x))) for part in sums]  # a fit is not exact
+        yield Family(
+            counted[0],
+            counted[1],
+            len(all_x),
+            _Cells(cells, order, tuple(ends.tolist()), others),
+            (fitted[0], fitted[1]),
+        )
+
+
+def _from_the_inside(ratio: Array) -> npt.NDArray[np.int64]:
+    """Cells from the largest ratio to the least; on a plateau the next to larger ones first, to smaller ones last."""
+    place = np.arange(len(ratio))
+    away = np.abs(place[:, None] - place).astype(np.float64)
+    to_less, to_more = (
+        np.min(away, axis=1, initial=len(ratio), where=beyond)
+        for beyond in (ratio < ratio[:, None], ratio > ratio[:, None])
+    )
+    return np.lexsort((to_more - to_less, -ratio))
+
+
+def _runs(indices: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
+    """The indices as runs of neighbours: (first, last) each."""
+    ordered = np.sort(indices)
+    breaks = np.flatnonzero(np.diff(ordered) > 1)
+    return list(zip(ordered[np.r_[0, breaks + 1]].tolist(), ordered[np.r_[breaks, -1]].tolist(), strict=True))
+
+
+def _numbers_of_runs(order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """How many runs of neighbours the first 1, 2, … of the cells make, for cells in any order, shape (cells,)."""
+    place = np.full(len(order) + 2, len(order))
+    place[order + 1] = np.arange(len(order))
+    joined = (place[order] < place[order + 1]).astype(np.int64) + (place[order + 2] < place[order + 1])
+    return np.cumsum(1 - joined)
+
+
+@dataclass(frozen=True, slots=True)
+class _HalfLines:
+    cuts: Array
+    below: bool
+    discrete: bool  # whether these are all the values seen: then the complement starts at the next one
+    others: bool  # whether some pilot outputs are not numbers: then the complement holds them
+
+    def __call__(self, index: int, inside: bool) -> Intervals:
+        cut = float(self.cuts[index])
+        if inside:
+            return Intervals(((-math.inf, cut) if self.below else (cut, math.inf),))
+        if math.isinf(cut) and (cut > 0) == self.below:  # nothing lies beyond
+            return Intervals((), self.others)
+        if self.discrete and index + 1 < len(self.cuts):
+            edge = float(self.cuts[index + 1])
+        else:
+            edge = math.nextafter(cut, math.inf if self.below else -math.inf)
+        return Intervals(((edge, math.inf) if self.below else (-math.inf, edge),), self.others)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    cells: Cells
+    order: npt.NDArray[np.int64]
+    prefixes: tuple[int, ...]
+    others: bool
+
+    def __call__(self, index: int, inside: bool) -> Intervals:
+        cut = self.prefixes[index] + 1
+        chosen = self.order[:cut] if inside else self.order[cut:]
+        return Intervals(
+            tuple((self.cells[a][0], self.cells[b][1]) for a, b in _runs(chosen)), self.others and not inside
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _OfScore:
+    score: Score
+    build: Callable[[int, bool], Intervals]
+
+    def __call__(self, index: int, inside: bool) -> Scored:
+        return Scored(self.score, self.build(index, inside))
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    values: list[Any]
+
+    def __call__(self, index: int, inside: bool) -> Outcomes:
+        return Outcomes(tuple(self.values[: index + 1]), others=not inside)
+
+
+def fisher_direction(x: Outputs, y: Outputs) -> tuple[float, ...] | None:
+    """Weights of Fisher's linear discriminant of x and y, the largest ±1; None where there is none."""
+    width = x.shape[1]
+    x, y = (side[np.isfinite(side).all(axis=1)].astype(np.float64) for side in (x, y))
+    both = np.concatenate([x, y])
+    if width > 1 and min(len(x), len(y)) > width and np.abs(both).max() < 1e100:  # squares are taken
+        spread = np.cov(both, rowvar=False) + 1e-12 * np.eye(width) * max(float(both.var()), 1e-300)
+        weights = np.linalg.lstsq(spread, x.mean(axis=0) - y.mean(axis=0), rcond=None)[0]
+        size = float(np.abs(weights).max())
+        if size > 0 and math.isfinite(size):
+            return tuple((weights / size).tolist())
+    return None
+
+
+def _directions(x: Outputs, y: Outputs) -> Iterator[tuple[float, ...]]:
+    """Weights for the sum of very many coordinates: all alike, and each by how far apart its means lie."""
+    yield (1.0,) * x.shape[1]
+    with np.errstate(all="ignore"):  # where a coordinate is infinite or never varies
+        apart = (x.mean(axis=0) - y.mean(axis=0)) / (x.var(axis=0) + y.var(axis=0))
+    apart = np.where(np.isfinite(apart), apart, 0.0)
+    largest = float(np.abs(apart).max())
+    if largest > 0.0:
+        yield tuple((apart / largest).tolist())
+
+
+def _is_continuous(outputs: Outputs) -> bool:
+    """Whether nearly every one of the first outputs is new: in a long vector also where there are few outputs."""
+    if outputs.dtype.kind != "f":
+        return False
+    first = outputs[:2000]
+    if outputs.ndim == 1:
+        return len(np.unique(first)) > 1000
+    return len(np.unique(row_keys(first))) > (1000 if outputs.shape[1] <= _MOST_COORDINATES else len(first) // 2)
+
+
+def _atom_families(parts: Sequence[Outputs], pooled: Array) -> Iterator[Family[Any]]:
+    """Sets of values that come again and again among continuous ones, `pooled` and sorted, if there are any."""
+    atoms = distinct(pooled[_ATOM_RUNS - 1 :][pooled[_ATOM_RUNS - 1 :] == pooled[: len(pooled) - _ATOM_RUNS + 1]])
+    if 0 < len(atoms) <= TABLE:
+        yield from _table_families(*(part[np.isin(part, atoms)] for part in parts), runs=len(parts[2]))
+
+
+def _table_families(
+    learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outputs, *, runs: int
+) -> Iterator[Family[Any]]:
+    """Sets of single outcomes by their estimated likelihood ratio, from either end; `runs` are held out."""
+    tallies, found = zip(*map(tally, (learn_x, learn_y, held_x, held_y)), strict=True)
+    names, seen = found[1] | found[0], tallies[0] + tallies[1]
+    common = seen.most_common(TABLE)
+    # Where few outcomes come three times, the rare ones are all there is; but a floating-point number says nothing of
+    # another run's.
+    is_common = sum(count for _, count in common if count >= 3) >= _MOSTLY * seen.total()
+    least = 3 if is_common or learn_x.dtype.kind == "f" else 1
+    keys = [key for key, count in common if count >= least]
+    if not keys:
+        return
+    ratio = {key: math.log((tallies[0][key] + 0.5) / (tallies[1][key] + 0.5)) for key in keys}
+    for sign in (-1, 1):
+        keys.sort(key=lambda key: sign * ratio[key])
+        hits_x, hits_y = (np.cumsum([float(counts[key]) for key in keys]) for counts in tallies[2:])
+        yield Family(hits_x, hits_y, runs, _Table([names[key] for key in keys]))

@@ -1,0 +1,85 @@
+"""Cells for reading: learned from pilot outputs, so that the ratio differs between them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..events.outputs import Outputs, as_numbers, as_vectors, is_vector, tally
+from ..events.partitions import Array, NumberCells, OutcomeCells, Partition
+from ..events.scores import Weighted
+from .event_families import fisher_direction
+from .quantile_cells import ratio_by_cell
+
+_FEW = 64  # outcomes that get a cell each; beyond, the rarest share one
+_LEAST_HITS = 3  # pilot runs that an outcome needs for a cell of its own
+
+
+def learn_cells(x: Outputs, y: Outputs, n_cells: int) -> Partition:
+    """A partition of the outputs by estimated likelihood ratio.
+
+    Parameters
+    ----------
+    x, y : ndarray
+        Pilot outputs on each dataset, which the counts will not contain.
+    n_cells : int
+        Cells of a partition of numbers; few outcomes get a cell each, whatever their number up to 64.
+    """
+    width = _commonest_width(x)
+    if width is None:
+        seen = tally(x[:2000])[0] + tally(y[:2000])[0]
+        is_finite = len(seen) <= max(n_cells, _FEW) and 4 * len(seen) <= seen.total()
+        if is_finite or not np.isfinite(as_numbers(x).astype(np.float64)).any():
+            return _outcome_cells(x, y, max(n_cells, _FEW))
+        return _number_cells(as_numbers(x).astype(np.float64), as_numbers(y).astype(np.float64), n_cells, None)
+    x, y = as_vectors(x, width), as_vectors(y, width)
+    weights = fisher_direction(x, y) or (1.0,) + (0.0,) * (width - 1)
+    score = Weighted(weights)
+    return _number_cells(score.values(x), score.values(y), n_cells, weights)
+
+
+def _commonest_width(outputs: Outputs) -> int | None:
+    """The length of the vectors that most of the outputs are; None where most are no vectors of one length."""
+    if outputs.ndim == 2:
+        return int(outputs.shape[1]) or None
+    lengths = [len(output) for output in outputs if type(output) is tuple and output] if outputs.dtype == object else []
+    width = int(np.bincount(lengths).argmax()) if lengths else 0
+    return width if sum(is_vector(output, width) for output in outputs) > len(outputs) / 2 else None
+
+
+def _outcome_cells(x: Outputs, y: Outputs, most: int) -> OutcomeCells:
+    (on_x, names_x), (on_y, names_y) = tally(x), tally(y)
+    names = names_y | names_x
+    common = (on_x + on_y).most_common(most)
+    kept = [key for place, (key, hits) in enumerate(common) if hits >= _LEAST_HITS or place == 0]
+    kept.sort(key=lambda key: -math.log((on_x[key] + 0.5) / (on_y[key] + 0.5)))
+    return OutcomeCells(tuple(names[key] for key in kept), len(on_x | on_y))
+
+
+def _number_cells(x: Array, y: Array, n_cells: int, weights: tuple[float, ...] | None) -> NumberCells:
+    """Fine intervals, put together in the order of their fitted ratio into cells of equal mass on the likelier side."""
+    has_others = bool(np.isnan(x).any() or np.isnan(y).any())
+    known_x, known_y = np.sort(x[~np.isnan(x)]), np.sort(y[~np.isnan(y)])
+    found = ratio_by_cell(known_x, known_y)
+    if found is not None:
+        cells, ratio, hits_x, hits_y = found
+        order = np.argsort(-ratio, kind="stable")
+        position = np.maximum(hits_x / len(x), hits_y / len(y))[order].cumsum()
+        rank = np.minimum((position / position[-1] * n_cells).astype(np.int64), n_cells - 1)
+        different, rank = np.unique(rank, return_inverse=True)
+        if len(different) > 1:
+            group = np.empty(len(cells), dtype=np.int64)
+            group[order] = rank
+            return NumberCells(tuple(high for _, high in cells[:-1]), tuple(group.tolist()), weights, has_others)
+    # An atom that holds most of them, or infinities: a single cell would tell nothing.
+    edges = _equal_mass(np.sort(np.concatenate([known_x, known_y])), n_cells)
+    return NumberCells(edges, tuple(range(len(edges) + 1)), weights, has_others)
+
+
+def _equal_mass(values: Array, n_cells: int) -> tuple[float, ...]:
+    """Edges of intervals with as many of the sorted values each, as far as they differ."""
+    if len(values) == 0:
+        return ()
+    at = np.arange(1, n_cells) * (len(values) - 1) // n_cells
+    return tuple(edge for edge in np.unique(values[at]).tolist() if edge < values[-1])

@@ -1,0 +1,191 @@
+"""Scores learned from the pilot for outputs of several columns: estimates of the log-likelihood ratio.
+
+Most mechanisms add independent noise to each coordinate, or to each step between coordinates, and then the
+log-likelihood ratio is a sum over columns; where it is not, small trees look at several columns together. Which score
+is used is settled by the bounds that its events can be expected to give on runs held out; nothing here can raise a
+false alarm.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from ..events.features import Columns
+from ..events.scores import Additive, Forest, Piece, Tree
+from .quantile_cells import count_cells, fine_cells, quantile_cells
+from .ratio_spline import fit_ramps
+
+Array = npt.NDArray[np.float64]
+
+_BINS = (2, 8)  # of a column: 2 keep weak signals over many columns from drowning, 8 follow strong ones
+_FEW = 12  # different values of a column that are all kept apart
+_MOST_STEPS, _TOGETHER_RUNS = 512, 100_000  # parameters of a model of all columns, and runs on each side, at most
+_FITTED_COLUMNS = 24  # columns at most for which a curve is fitted to each
+_CELLS = 48  # of a fitted curve
+_LEAST_RUNS = 1_000  # on each side for models of all columns together
+MOST_LEARNED = 200_000
+"""Runs on each side that a score is learned from, at most."""
+_TREES, _DEPTH, _TREE_RUNS, _LEAST_TREE_RUNS, _TREE_COLUMNS = 20, 3, 3_000, 3_000, 64
+
+
+def additive_scores(columns: Columns, x: Array, y: Array, *, together: bool = True) -> Iterator[Additive]:
+    """Sums over columns, simple ones first: all columns alike, each fitted by itself, and steps fitted together.
+
+    Parameters
+    ----------
+    columns : Columns
+    x, y : ndarray, shape (columns, runs)
+        What they read from pilot outputs on each dataset, at most `MOST_LEARNED` runs.
+    together : bool
+        Whether to fit steps together, which takes longest.
+    """
+    yield from _alike(columns, x, y)
+    if len(x) <= _FITTED_COLUMNS:
+        yield _each_by_itself(columns, x, y)
+    if together and min(x.shape[1], y.shape[1]) >= _LEAST_RUNS:
+        edges = [[_edges(np.concatenate(both), bins) for both in zip(x, y, strict=True)] for bins in _BINS]
+        for cut in edges if edges[0] != edges[1] else edges[:1]:
+            if 0 < sum(map(len, cut)) <= _MOST_STEPS:
+                yield _together(columns, x, y, cut)
+
+
+def forest(columns: Columns, x: Array, y: Array) -> Forest | None:
+    """A few small trees, boosted: for what no sum over columns can tell; None for too few runs or too many columns."""
+    from sklearn.ensemble import GradientBoostingClassifier  # only where it is needed: it takes a second to import
+
+    if len(x) > _TREE_COLUMNS or min(x.shape[1], y.shape[1]) < _LEAST_TREE_RUNS:
+        return None
+    x, y = x[:, :_TREE_RUNS], y[:, :_TREE_RUNS]
+    rows = np.concatenate([x, y], axis=1).T
+    # Absent is above every threshold, as `Forest` has it; the library takes single-precision numbers, and adds them up.
+    limit = 1e30
+    rows = np.clip(np.where(np.isnan(rows), limit, rows), -limit, limit)
+    model = GradientBoostingClassifier(n_estimators=_TREES, max_depth=_DEPTH, learning_rate=0.3, random_state=0)
+    model.fit(rows, _labels(x, y))
+    return Forest(columns, tuple(_tree(estimator.tree_) for estimator in model.estimators_[:, 0]))
+
+
+def _tree(fitted: object) -> Tree:
+    at, thresholds, lefts, rights, values = (
+        getattr(fitted, name).ravel().tolist()
+        for name in ("feature", "threshold", "children_left", "children_right", "value")
+    )
+    return Tree(
+        tuple(column if left >= 0 else -1 for column, left in zip(at, lefts, strict=True)),
+        tuple(thresholds),
+        tuple(lefts),
+        tuple(rights),
+        tuple(values),
+    )
+
+
+def _labels(x: Array, y: Array) -> npt.NDArray[np.int64]:
+    return np.repeat([1, 0], [x.shape[1], y.shape[1]])
+
+
+def _each_by_itself(columns: Columns, x: Array, y: Array) -> Additive:
+    """The fitted log-likelihood ratio of each column, added up: right where columns are independent."""
+    pieces: list[Piece] = []
+    missing: list[tuple[int, float]] = []
+    for column, sides in enumerate(zip(x, y, strict=True)):
+        numbers = [np.sort(side[~np.isnan(side)]) for side in sides]
+        values = _few_values(np.concatenate(numbers))
+        below = 0.0
+        if values is not None:
+            ratios = _log_ratios(*(count_cells([(v, v) for v in values.tolist()], part) for part in numbers))
+            pieces += [(column, at, at, rise) for at, rise in zip(values[1:].tolist(), np.diff(ratios), strict=True)]
+            below = float(ratios[0])
+        elif (found := fine_cells(numbers[0], numbers[1], most=_CELLS)) is not None:
+            below, ramps = fit_ramps(*found[1:])
+            pieces += [(column, *ramp) for ramp in ramps]
+        absent = [len(side) - len(part) for side, part in zip(sides, numbers, strict=True)]
+        if any(absent):
+            missing.append((column, float(_log_ratios(np.array(absent[0]), np.array(absent[1]))) - below))
+    return Additive(columns, tuple(pieces), tuple(missing))
+
+
+def _log_ratios(hits_x: Array, hits_y: Array) -> Array:
+    return np.asarray(np.log((hits_x + 0.5) / (hits_y + 0.5)))
+
+
+def _few_values(values: Array) -> Array | None:
+    """The different values in increasing order, where there are some and few."""
+    if len(values) == 0 or len(np.unique(values[:2_000])) > _FEW:
+        return None
+    different = np.unique(values)
+    return different if len(different) <= _FEW else None
+
+
+def _alike(columns: Columns, x: Array, y: Array) -> Iterator[Additive]:
+    """How many columns lie above their middle, and the sum of all: for what is too weak to be seen in a single one.
+
+    The steps are taken as they are, and each turned to where it seems to lean.
+    """
+    steps: list[Piece] = []
+    slopes: list[Piece] = []
+    turned: list[Piece] = []
+    for column, (on_x, on_y) in enumerate(zip(x, y, strict=True)):
+        both = np.concatenate([on_x, on_y])
+        both = both[np.isfinite(both)]
+        low, high = (float(both.min()), float(both.max())) if len(both) else (0.0, 0.0)
+        if not 0.0 < high - low < math.inf:
+            continue
+        middle = float(np.mean(both)) if _few_values(both) is not None else float(np.median(both))
+        lean = 1.0 if np.mean(on_x >= middle) >= np.mean(on_y >= middle) else -1.0
+        steps.append((column, middle, middle, 1.0))
+        turned.append((column, middle, middle, lean))
+        spread = float(np.std((both - low) / (high - low)))  # in units of the range: squares of tiny numbers are 0
+        slopes.append((column, low, high, 1.0 / spread))
+    if len(steps) > 1:
+        yield Additive(columns, tuple(steps))
+        yield Additive(columns, tuple(slopes))
+        if len({lean for *_, lean in turned}) > 1:
+            yield Additive(columns, tuple(turned))
+
+
+def _edges(values: Array, bins: int) -> tuple[float, ...]:
+    """Where to cut a column: at each of its values if those are few, otherwise at quantiles."""
+    values = values[~np.isnan(values)]
+    few = _few_values(values)
+    if few is not None:
+        return tuple(few[1:].tolist())
+    if len(values) == 0:
+        return ()
+    return tuple(low for low, _ in quantile_cells(np.sort(values), np.linspace(0.0, 1.0, bins + 1)[1:-1])[1:])
+
+
+def _together(columns: Columns, x: Array, y: Array, cuts: list[tuple[float, ...]]) -> Additive:
+    """Steps at the cuts of all columns, fitted together by logistic regression."""
+    from scipy.sparse import csr_array
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+
+    x, y = x[:, :_TOGETHER_RUNS], y[:, :_TOGETHER_RUNS]
+    rows = np.concatenate([x, y], axis=1)
+    # A parameter for each cell of a column but the first, and one for what is absent.
+    starts = np.concatenate([[0], np.cumsum([len(cut) + 1 for cut in cuts])])
+    places = np.full(rows.shape, -1, dtype=np.int64)
+    for column, cut in enumerate(cuts):
+        cell = np.searchsorted(np.array(cut), rows[column], side="right")
+        cell = np.where(np.isnan(rows[column]), len(cut) + 1, cell)
+        places[column] = np.where(cell > 0, starts[column] + cell - 1, -1)
+    is_set = places.T >= 0
+    ends = np.concatenate([[0], is_set.sum(axis=1).cumsum()])
+    design = csr_array((np.ones(int(ends[-1])), places.T[is_set], ends), shape=(rows.shape[1], int(starts[-1])))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a score need not be the best there is
+        weights = LogisticRegression(max_iter=60).fit(design, _labels(x, y)).coef_[0]
+    pieces: list[Piece] = []
+    missing: list[tuple[int, float]] = []
+    for column, cut in enumerate(cuts):
+        own = weights[starts[column] : starts[column + 1]]
+        for edge, rise in zip(cut, np.diff(np.concatenate([[0.0], own[:-1]])).tolist(), strict=True):
+            pieces.append((column, edge, edge, rise))
+        if np.isnan(rows[column]).any():
+            missing.append((column, float(own[-1])))
+    return Additive(columns, tuple(pieces), tuple(missing))

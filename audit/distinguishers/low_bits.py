@@ -1,0 +1,66 @@
+"""The low bits of floating-point outputs: what a textbook proof over the real numbers does not see.
+
+The noise that a generator can give lies on a grid of its own, and adding an answer moves or coarsens that grid. So
+nearly every mechanism written with floating-point noise leaves marks of its dataset in the lowest bits. That question
+is kept apart from the one of the values: by default the pilot only looks, and warns.
+
+References
+----------
+Mironov (2012), On significance of the least significant bits for differential privacy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..events.features import learn_leaves
+from ..events.outputs import Outputs
+from ..events.scores import Column, LowestBit, Number, Residue, Score, Weighted
+from .event_families import Family, score_families
+
+_MOST_COLUMNS = 8  # of vectors that are looked at, each by itself
+_RESIDUES = 8  # grids between the finest of the outputs and their spread
+
+
+def bit_families(parts: Sequence[Outputs], *, grids: int = _RESIDUES) -> Iterator[Family[Any]]:
+    """Events by the lowest bits of the floating-point parts of outputs, and by what they are modulo a power of two.
+
+    `parts` are pilot outputs on x and y to learn from, and those held out; `grids` is how many powers are tried.
+    """
+    for score in _float_scores(parts[0], parts[1]):
+        yield from score_families(LowestBit(score), parts, fit=False)
+        for exponent in _exponents(score.values(parts[0]), grids):
+            yield from score_families(Residue(score, exponent), parts, fit=False)
+
+
+def _float_scores(x: Outputs, y: Outputs) -> list[Score]:
+    """The numbers in the outputs that are not whole."""
+    scores: list[Score]
+    if x.dtype == object:
+        leaves = learn_leaves(x, y)
+        scores = [Column(leaves, column) if path else Number() for column, path in enumerate(leaves.paths, start=1)]
+    elif x.dtype.kind != "f":
+        scores = []
+    elif x.ndim == 1:
+        scores = [Number()]
+    else:
+        width = x.shape[1]
+        scores = [Weighted(tuple(float(i == j) for j in range(width))) for i in range(width)]
+    return [score for score in scores[:_MOST_COLUMNS] if _is_fractional(score.values(x))]
+
+
+def _is_fractional(values: Any) -> bool:
+    values = values[np.isfinite(values)]
+    return bool((values != np.rint(values)).any())
+
+
+def _exponents(values: Any, grids: int) -> list[int]:
+    """Grids to try: from the finest that the numbers lie on to their spread, evenly."""
+    values = values[np.isfinite(values)]
+    finest = int(LowestBit(Number()).values(values).min())
+    spread = float(np.subtract(*np.quantile(values, [0.75, 0.25])))
+    coarsest = int(np.frexp(spread)[1]) - 1 if spread > 0 else finest
+    return sorted({int(k) for k in np.linspace(finest, coarsest, grids + 2)[1:-1].round()})

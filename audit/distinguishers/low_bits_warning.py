@@ -1,0 +1,100 @@
+"""The warning that the low bits of outputs break a claim, from a look at the pilot.
+
+How many outputs there are may depend on the outputs: a sequential audit stops for what it has seen, and a pilot is made
+longer. So the look is at a prefix of one of a few fixed lengths, each with its share of the error probability.
+
+Proof: docs/proofs/multiplicity.md
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..claims.claim import Claim
+from ..events.events import Event
+from ..events.outputs import Outputs
+from ..inference.counts import Counts
+from ..inference.joint_test import joint_test
+from ..printing import rounded_down
+from .event_choice import Choice, Direction, choose_among, expected_excess
+from .low_bits import bit_families
+
+FALSE_WARNING = 1e-6
+"""Probability of a false warning at most, outside the audit's alpha."""
+
+# Outputs on each side that a warning may rest on, half of them to choose its event: the longest prefix there is.
+_LENGTHS = (20_000, 10_000, 5_000, 2_000, 1_000, 500, 200, 100, 50)
+_KINDS = 2  # arrays of numbers or of objects: outputs after the prefix may decide which
+_GRIDS = 2  # powers of two that outputs are looked at modulo: enough to see that something is there
+
+
+@dataclass(frozen=True, slots=True)
+class LowBits:
+    """What the low bits of the pilot outputs say, where that is more than the claim allows and the values show.
+
+    Attributes
+    ----------
+    event : Event
+    likelier_on : {"x", "y"}
+    counts : Counts
+        Of pilot runs that the event was not chosen on.
+    bound : float
+        Lower bound on the strength of the claim's family, false with probability at most 1e-6, wherever the audit
+        stopped.
+    strength_name : str
+    """
+
+    event: Event
+    likelier_on: Direction
+    counts: Counts
+    bound: float
+    strength_name: str
+
+    def __str__(self) -> str:
+        return (
+            f"the low bits break the claim: {self.strength_name} >= {rounded_down(self.bound, 3):g} by {self.event} "
+            f"({self.counts}, pilot runs; false with probability at most {FALSE_WARNING:g}). The verdict is about "
+            "values; bits=True audits the bits too, bits=False silences this."
+        )
+
+
+def look_at_bits(
+    x: Outputs, y: Outputs, claim: Claim, choice: Choice, *, alpha: float = FALSE_WARNING
+) -> LowBits | None:
+    """A warning, where the low bits of pilot outputs contradict the claim, and by more than the chosen event does.
+
+    A mechanism that keeps its claim is warned of with probability at most `alpha`, however the number of outputs
+    depends on them. Runs on x must be independent of runs on y, also in a sequential audit, whose bets do not need it.
+
+    Parameters
+    ----------
+    x, y : ndarray, shape (runs,) or (runs, n_coords), or of objects
+        Outputs in the order in which they were drawn; fewer than 50 are not looked at.
+    """
+    fitting = [length for length in _LENGTHS if length <= min(len(x), len(y))]
+    if not fitting:
+        return None
+    length, share = fitting[0], alpha / (_KINDS * len(_LENGTHS))
+    x, y = x[:length], y[:length]
+    runs, quarter = length // 2, length // 4
+    parts = (x[:quarter], y[:quarter], x[quarter:runs], y[quarter:runs])
+    found = choose_among(list(bit_families(parts, grids=_GRIDS)), claim, runs, share)
+    enough = max(claim.strength, _suggested(choice, claim))
+    if found is None or _suggested(found, claim) <= enough:
+        return None
+    counts = Counts(
+        hits_x=found.event.count(x[runs:]),
+        runs_x=length - runs,
+        hits_y=found.event.count(y[runs:]),
+        runs_y=length - runs,
+    )
+    directed, tested = (counts, claim) if found.likelier_on == "x" else (counts.swapped(), claim.reversed())
+    bound = joint_test(directed, tested, alpha=share)[1]
+    if bound <= enough:
+        return None
+    return LowBits(found.event, found.likelier_on, counts, bound, claim.strength_name)
+
+
+def _suggested(choice: Choice, claim: Claim) -> float:
+    """The strength that the pilot's frequencies of an event suggest, with nothing taken off."""
+    return claim.strength + expected_excess(choice, claim, choice.pilot_runs, 0.5, caution=0.0)

@@ -1,0 +1,98 @@
+"""Numbers cut into cells: closed intervals between quantiles, a value with the mass of a cell being its own."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from .ratio_spline import fit_log_ratio
+
+Array = npt.NDArray[np.float64]
+Cells = list[tuple[float, float]]
+"""Low and high end of each, in order; both belong to it."""
+
+CELLS = 128
+"""Of a fitted curve at most, and half as many that are dense in the tails."""
+CELL_RUNS_LEAST = 8
+"""Runs in a cell of a fitted curve, the fewest."""
+
+
+def ratio_by_cell(
+    all_x: Array, all_y: Array, values: Array | None = None, *, most: int = CELLS, sloped: bool = False
+) -> tuple[Cells, Array, Array, Array] | None:
+    """Cells that hold all numbers, their fitted log ratio of counts, and the outputs on x and on y in each.
+
+    Takes sorted outputs, the values among them if those are few, and whether the ratio is known to have a slope; None
+    where there are not two cells.
+    """
+    found = fine_cells(all_x, all_y, values, most=most)
+    if found is None:
+        return None
+    cells, at, hits_x, hits_y = found
+    return cells, fit_log_ratio(at, hits_x, hits_y, sloped=sloped).round(9), hits_x, hits_y
+
+
+def fine_cells(
+    all_x: Array, all_y: Array, values: Array | None = None, *, most: int = CELLS
+) -> tuple[Cells, Array, Array, Array] | None:
+    """Cells that hold all numbers, dense in the tails; a number in each, and the outputs on x and on y in each."""
+    pooled = merged(all_x, all_y)
+    pooled = pooled[~np.isnan(pooled)]
+    if len(pooled) < 2:
+        return None
+    if values is None:
+        wanted = int(np.clip(len(pooled) // CELL_RUNS_LEAST, 2, most))
+        tails = expit(np.linspace(-1, 1, most // 2 + 1) * math.log(max(len(pooled) / CELL_RUNS_LEAST, 2.0)))
+        cells = quantile_cells(pooled, np.union1d(np.linspace(0.0, 1.0, wanted + 1)[1:-1], tails))
+    else:
+        edges = [-math.inf, *values[1:-1].tolist(), math.inf] if len(values) > 1 else []
+        cells = list(zip(edges, edges, strict=True))
+        if cells:
+            cells[0], cells[-1] = (-math.inf, float(values[0])), (float(values[-1]), math.inf)
+    if len(cells) < 2:
+        return None
+    hits_x, hits_y = count_cells(cells, all_x), count_cells(cells, all_y)
+    middles = np.searchsorted(pooled, np.array([low for low, _ in cells])) + (hits_x + hits_y).astype(np.int64) // 2
+    at = pooled[np.minimum(middles, len(pooled) - 1)]
+    if not (np.isfinite(at).all() and (hits_x + hits_y > 0).all()):
+        return None
+    return cells, at, hits_x, hits_y
+
+
+def merged(a: Array, b: Array) -> Array:
+    """Two sorted arrays as one, NaN last: a stable sort finds them in order and takes a sixth of the time."""
+    return np.sort(np.concatenate([a, b]), kind="stable")
+
+
+def distinct(ordered: Array) -> Array:
+    """The values of a sorted array, each once; as often as it comes where it is NaN."""
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
+
+
+def quantile_cells(pooled: Array, levels: Array) -> Cells:
+    """Closed intervals that hold all numbers, in order, cut at quantiles; a value with a cell's mass is its own."""
+    edges, repeats = np.unique(pooled[((len(pooled) - 1) * levels).astype(np.int64)], return_counts=True)
+    cells: Cells = []
+    start = -math.inf
+    for edge, repeat in zip(edges.tolist(), repeats.tolist(), strict=True):
+        if repeat > 1:  # an atom
+            if start < edge:
+                cells.append((start, math.nextafter(edge, -math.inf)))
+            cells.append((edge, edge))
+            start = math.nextafter(edge, math.inf)
+        elif start <= edge:
+            cells.append((start, edge))
+            start = math.nextafter(edge, math.inf)
+    if start < math.inf:
+        cells.append((start, math.inf))
+    return cells
+
+
+def count_cells(cells: Cells, values: Array) -> Array:
+    """Sorted values in each cell, shape (cells,)."""
+    low, high = np.array(cells).T
+    counts = np.searchsorted(values, high, side="right") - np.searchsorted(values, low, side="left")
+    return np.asarray(counts, dtype=np.float64)

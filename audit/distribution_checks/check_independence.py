@@ -1,0 +1,243 @@
+"""Is the noise drawn anew: for every coordinate of an output, for every run, and for every call?
+
+Proof: docs/proofs/statements.md
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from ..events.outputs import Outputs, merge
+from ..floating_point_errors import with_own_arithmetic
+from ..inference.counts import check_alpha
+from ..options import check_jobs, check_runs, check_seed
+from ..results.statement_result import Point, StatementResult
+from ..sampling.provenance import provenance_of, versions
+from ..sampling.sampler import Sampler, as_sampler
+from .check_noise import as_matrix, draw_runs
+
+Array = npt.NDArray[np.float64]
+
+_FEATURES = ("values", "distances from the median")
+_LARGEST_TAIL = 0.008  # the normal tail from 2.4 standard deviations on, where the threshold errs on the safe side
+_TIES = 1  # spawn key of the generator that breaks ties, apart from those of the blocks, which have three numbers
+
+
+@with_own_arithmetic
+def check_independence(
+    mechanism: Any,
+    dataset: Any,
+    *,
+    runs: int = 100_000,
+    alpha: float = 0.01,
+    seed: int | None = 0,
+    jobs: int | None = None,
+    name: str | None = None,
+) -> StatementResult:
+    """Checks that a mechanism's noise is independent between coordinates, runs and calls.
+
+    Whatever the laws of the coordinates, a mechanism whose noise is independent is refuted with probability at most
+    `alpha`. Looked at are pairs of numbers that should have nothing to do with each other:
+
+    - two coordinates of a vector output;
+    - a coordinate of one run and a coordinate of the next;
+    - of a block sampler, a run of one call and the same run of the next call with the same generator, which noise that
+      is kept or reused makes alike;
+    - a run of one call and the same run of a call with another generator, which a seed fixed inside makes alike.
+
+    For every such pair Spearman's correlation is computed of the values, of their distances from the median, and of one
+    with the other, so that noise whose sign alone is drawn anew is found. Ties are broken at random: under independence
+    the ranks of one number are then a random order given the other's, and the correlation r has the same law for all
+    mechanisms. Its threshold is the normal one for r√(n − 1): from 2.4 standard deviations on it errs on the safe side,
+    as the law of r has less in its tails (enumerated up to n = 9, simulated beyond). The kinds of pairs share alpha
+    equally, and so do the pairs of a kind; of each kind the largest correlation is reported. An interval is the
+    correlation −+ the threshold: it holds where there is independence, and serves to refute that.
+
+    Parameters
+    ----------
+    mechanism, dataset, seed, jobs, name
+        As in `check_noise`.
+    runs : int
+        At least 40. What can be found is a correlation of about 5/√runs or more.
+    alpha : float
+        Allowed probability of refuting a mechanism whose noise is independent, below 1/2.
+
+    Returns
+    -------
+    StatementResult
+        Inconclusive where the outputs never vary. What does not vary is left out otherwise, and noted.
+
+    Raises
+    ------
+    MechanismError
+        If the mechanism cannot be run, or returns anything but finite numbers.
+
+    References
+    ----------
+    Hotelling & Pabst (1936), Rank correlation and tests of significance involving no assumption of normality.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def histogram(counts, size, rng):  # one noise for all cells
+    ...     return np.array(counts) + rng.laplace(size=(size, 1))
+    >>> result = check_independence(histogram, (3, 5), runs=10_000)
+    >>> result.is_refuted, result.worst.at
+    (True, 'coordinates: values of 0 and values of 1')
+    """
+    started = time.perf_counter()
+    sampler, alpha, runs, seed = as_sampler(mechanism, name), check_alpha(alpha), check_runs(runs), check_seed(seed)
+    twice = Sampler(cast(Any, _TwoCalls(sampler)), True, sampler.name) if sampler.is_block else sampler
+    drawn = draw_runs(twice, dataset, runs, seed, check_jobs(jobs))
+    sides = [[part for block in blocks for part in _calls(block, sampler.is_block)] for blocks in drawn]
+    outputs = as_matrix(np.concatenate(merge(*sides)), sampler.name)
+    calls = np.split(outputs, np.cumsum([len(part) for side in sides for part in side])[:-1])
+    varying = np.flatnonzero((outputs != outputs[0]).any(axis=0))
+    kinds = [
+        kind
+        for kind in _kinds(outputs, calls, len(sides[0]), sampler.is_block)
+        if len(varying) > (1 if kind.is_within else 0)
+    ]
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_TIES,)))
+    points = [_largest(kind, varying, alpha / len(kinds), rng) for kind in kinds]
+    notes = [kind.meaning for kind, point in zip(kinds, points, strict=True) if point.is_outside]
+    if len(varying) < outputs.shape[1]:
+        still = sorted({*range(outputs.shape[1])} - {*varying.tolist()})
+        what = "the output" if outputs.shape[1] == 1 else f"of the outputs, coordinate {', '.join(map(str, still))}"
+        notes.append(f"{what} never varies, so that nothing is seen of its noise: is any added?")
+    return StatementResult(
+        statement=f"The noise of {sampler.name} is independent between coordinates, runs and calls.",
+        quantity="correlation",
+        points=tuple(points) or (Point(estimate=math.nan, lower=-math.inf, upper=math.inf, low=0.0, high=0.0),),
+        alpha=alpha,
+        method="Spearman's correlations of values and of distances from the median, ties broken at random, normal law",
+        runs=runs,
+        seed=seed,
+        notes=tuple(notes),
+        provenance=provenance_of(sampler.function),
+        versions=versions(),
+        environment={"seconds": round(time.perf_counter() - started, 3)},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Pairs of rows of one kind; `pairings` lists first and second rows, each of shape (pairs, n_coords)."""
+
+    name: str
+    meaning: str
+    pairings: tuple[tuple[Array, Array], ...]
+    is_within: bool = False  # both rows are the same run, of which two coordinates are compared
+
+
+@dataclass(frozen=True, slots=True)
+class _TwoCalls:
+    """Draws a block in two successive calls with one generator; `_calls` takes it apart."""
+
+    sampler: Sampler
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return self.sampler.function
+
+    def __call__(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
+        first = self.sampler.draw(dataset, size - size // 2, rng)
+        second = self.sampler.draw(dataset, size // 2, rng) if size > 1 else first[:0]
+        return np.concatenate(merge([first], [second]))
+
+
+def _calls(block: Outputs, is_twice: bool) -> list[Outputs]:
+    return np.split(block, [len(block) - len(block) // 2]) if is_twice else [block]
+
+
+def _kinds(outputs: Array, calls: list[Array], n_first: int, is_twice: bool) -> list[_Kind]:
+    """What is compared with what; the first `n_first` calls had other generators than the rest."""
+    kinds = [
+        _Kind(
+            "coordinates",
+            "coordinates of one output have noise in common: together they reveal more than is reckoned for each",
+            ((outputs, outputs),),
+            is_within=True,
+        ),
+        _Kind(
+            "successive runs",
+            "successive runs depend on each other: state is kept, or noise reused, from run to run",
+            # Each run is in one pair of a pairing, so that its pairs are independent of each other.
+            tuple(
+                (
+                    np.concatenate([call[start:-1:2] for call in calls]),
+                    np.concatenate([call[start + 1 :: 2] for call in calls]),
+                )
+                for start in (0, 1)
+            ),
+        ),
+    ]
+    if is_twice:
+        pairs = [(one[: len(two)], two) for one, two in zip(calls[::2], calls[1::2], strict=True)]
+        kinds.append(
+            _Kind(
+                "successive calls",
+                "a call's noise depends on that of the call before, with the same generator: it is kept or reused",
+                ((np.concatenate([one for one, _ in pairs]), np.concatenate([two for _, two in pairs])),),
+            )
+        )
+    kinds.append(
+        _Kind(
+            "calls with other generators",
+            "calls with different generators have noise in common: a seed is fixed inside the mechanism",
+            ((np.concatenate(calls[:n_first]), np.concatenate(calls[n_first:])),),
+        )
+    )
+    return kinds
+
+
+def _largest(kind: _Kind, varying: npt.NDArray[np.int64], alpha: float, rng: np.random.Generator) -> Point:
+    """The correlation of a kind that is largest beside its threshold, by the columns that vary."""
+    width, n_columns = len(varying), kind.pairings[0][0].shape[1]
+    per_pairing = 2 * width * (width - 1) if kind.is_within else 4 * width**2
+    z = -float(ndtri(min(alpha / (2 * per_pairing * len(kind.pairings)), _LARGEST_TAIL)))
+    found = []
+    for first, second in kind.pairings:
+        one = _ranks(first[:, varying], rng)
+        r = one @ (one if kind.is_within else _ranks(second[:, varying], rng)).T
+        if kind.is_within:  # a column says nothing of itself
+            column = np.arange(2 * width) % width
+            r[column[:, None] == column] = 0.0
+        i, j = divmod(int(np.abs(r).round(9).argmax()), 2 * width)  # of equal ones the first, whatever the rounding
+        found.append((abs(r[i, j]) * math.sqrt(len(first) - 1), float(r[i, j]), z / math.sqrt(len(first) - 1), i, j))
+    _, r_most, radius, i, j = max(found)
+    names = [_FEATURES[k // width] + (f" of {varying[k % width]}" if n_columns > 1 else "") for k in (i, j)]
+    return Point(
+        at=f"{kind.name}: {names[0]} and {names[1]}",
+        estimate=min(max(r_most, -1.0), 1.0),
+        lower=max(min(r_most, 1.0) - radius, -1.0),
+        upper=min(max(r_most, -1.0) + radius, 1.0),
+        low=0.0,
+        high=0.0,
+    )
+
+
+def _ranks(columns: Array, rng: np.random.Generator) -> Array:
+    """Ranks of the columns, then of their distances from their medians, centred and of length 1.
+
+    Shape (2 columns, rows). Ties are broken at random, in each column anew: with the same order in two of them, equal
+    values would make them alike.
+    """
+    n = len(columns)
+    features = np.concatenate([columns.T, np.abs(columns - np.median(columns, axis=0)).T])
+    ranks = np.empty(features.shape)
+    for feature, rank in zip(features, ranks, strict=True):
+        order = np.argsort(feature)
+        ordered = feature[order]
+        if (ordered[1:] == ordered[:-1]).any():
+            order = np.lexsort((rng.random(n), feature))
+        rank[order] = np.arange(n)
+    return (ranks - (n - 1) / 2) / math.sqrt(n * (n * n - 1.0) / 12)

@@ -1,0 +1,295 @@
+"""The slope of log-probabilities in a utility: what the exponential mechanism states of its choices.
+
+Proof: docs/proofs/statements.md
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.special import logit, logsumexp
+
+from ..errors import DatasetError, MechanismError, OptionError
+from ..events.outputs import merge, outcome_key, outcome_words, tally
+from ..floating_point_errors import with_own_arithmetic
+from ..inference.binomial_tails import probability_limits
+from ..inference.counts import check_alpha
+from ..options import check_jobs, check_runs, check_seed
+from ..printing import confidence
+from ..results.statement_result import Point, Series, StatementResult
+from ..sampling.provenance import provenance_of, versions
+from ..sampling.sampler import as_sampler
+from .check_noise import draw_runs
+
+METHOD = (
+    "Poisson regression with log link (statsmodels), interval by Chernoff's bound on the likelihood ratio; exact "
+    "limits of pairs' log odds"
+)
+
+
+@with_own_arithmetic
+def check_slope(
+    mechanism: Any,
+    dataset: Any,
+    utilities: Any,
+    *,
+    epsilon: float,
+    sensitivity: float = 1.0,
+    monotonic: bool = False,
+    candidates: Sequence[Any] | None = None,
+    runs: int = 100_000,
+    alpha: float = 0.01,
+    seed: int | None = 0,
+    jobs: int | None = None,
+    name: str | None = None,
+) -> StatementResult:
+    """Checks that a mechanism chooses candidates with log-probabilities that grow with their utility as stated.
+
+    The exponential mechanism states the slope epsilon/(2 sensitivity), and epsilon/sensitivity where the utilities are
+    monotonic in the dataset. One that keeps it is refuted with probability at most `alpha`, for every number of runs:
+    see `slope_points` for what is looked at.
+
+    Parameters
+    ----------
+    mechanism : callable or object
+        As in `check`; its outputs are the numbers 0 … K − 1 of the candidates, or the `candidates` themselves.
+    dataset : Any
+    utilities : array-like of shape (K,), or callable
+        Of the candidates on this dataset, or a function that finds them from it; not all the same.
+    epsilon, sensitivity : float
+        Positive.
+    monotonic : bool
+        Whether a row more never lowers a utility, so that the 2 is left out.
+    candidates : sequence, optional
+        What the mechanism returns, in the order of the utilities; all different.
+    runs : int
+        At least 40.
+    alpha : float
+        Allowed probability of refuting a mechanism that keeps the slope.
+    seed, jobs, name
+        As in `check`.
+
+    Raises
+    ------
+    OptionError, DatasetError
+        For arguments outside their range.
+    MechanismError
+        If the mechanism cannot be run, or returns what is no candidate.
+
+    References
+    ----------
+    McSherry & Talwar (2007), Mechanism design via differential privacy. Dwork & Roth (2014), The algorithmic
+    foundations of differential privacy, Definition 3.4 and Theorem 3.10.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def choose(utilities, size, rng):  # the 2 is missing
+    ...     weights = np.exp(1.0 * np.array(utilities))
+    ...     return rng.choice(len(weights), p=weights / weights.sum(), size=size)
+    >>> result = check_slope(choose, (0.0, 1.0, 2.0), (0.0, 1.0, 2.0), epsilon=1.0)
+    >>> result.is_refuted, 0.95 < result.points[0].lower < 1.0 < result.points[0].upper < 1.05
+    (True, True)
+    """
+    started = time.perf_counter()
+    sampler, alpha, runs, seed = as_sampler(mechanism, name), check_alpha(alpha), check_runs(runs), check_seed(seed)
+    slope = _positive("epsilon", epsilon) / _positive("sensitivity", sensitivity) / (1.0 if monotonic else 2.0)
+    u = _utilities(utilities, dataset)
+    places = _places(candidates, len(u))
+    found, outcomes = tally(np.concatenate(merge(*draw_runs(sampler, dataset, runs, seed, check_jobs(jobs))))[:runs])
+    stray = [key for key in found if key not in places]
+    if stray:
+        times = sum(found[key] for key in stray)
+        raise MechanismError(
+            f"{sampler.name} gave {times:,} outputs in {runs:,} runs that are none of the {len(u)} candidates, such as "
+            f"{outcome_words(outcomes[stray[0]])!r}; return the number of a candidate (from 0), or pass what is "
+            "returned as candidates.",
+            mechanism=sampler.name,
+            runs=times,
+        )
+    counts = np.zeros(len(u), np.int64)
+    for key, hits in found.items():
+        counts[places[key]] += hits
+    if np.abs(u).max() > 1e3 * np.ptp(u):  # what they have in common would take the digits of what they differ by
+        u = u - u.max()
+    points = slope_points(u, counts, slope, alpha)
+    kept = [points[0], *(pair for pair in points[1:] if pair.is_outside or pair.upper - pair.lower <= slope)]
+    notes = _notes(points, slope, monotonic)
+    if len(kept) < len(points):
+        notes.append(
+            f"{len(points) - len(kept)} of {len(u)} candidates were chosen too seldom to say anything of their own; "
+            "they are part of the fit"
+        )
+    return StatementResult(
+        statement=f"The log-probabilities of what {sampler.name} chooses grow with the utility at the rate {slope:g}.",
+        quantity="slope",
+        points=tuple(kept),
+        alpha=alpha,
+        method=METHOD,
+        runs=runs,
+        seed=seed,
+        largest_width=slope,
+        notes=tuple(notes),
+        series=_series(points, u, alpha),
+        provenance=provenance_of(sampler.function),
+        versions=versions(),
+        environment={"seconds": round(time.perf_counter() - started, 3)},
+    )
+
+
+def slope_points(u: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], slope: float, alpha: float) -> list[Point]:
+    """The slope of the log-probabilities in the utility against the stated one: fitted to all, and of single pairs.
+
+    The first point is the fit by maximum likelihood, with half of alpha. Counts of a multinomial law with
+    log-probabilities a + b u(r) are fitted as independent Poisson counts with that log mean: the likelihood in b is
+    the same. Its interval holds the slopes b with n·KL(b̂ ‖ b) ≤ ln(2/alpha), KL the divergence of one run's law: by
+    Chernoff's bound for an exponential family it misses with probability alpha at most, however few the runs.
+
+    The other points, in the order of the candidates, are ln(p/p_best)/(u − u_best) of each candidate below the best:
+    of the runs that chose either of the two, those with the candidate are binomial, so these limits are exact.
+
+    Parameters
+    ----------
+    u, counts : ndarray, shape (K,)
+        The candidates' utilities, not all the same, and how often each was chosen.
+
+    References
+    ----------
+    Baker (1994), The multinomial-Poisson transformation. Boucheron, Lugosi & Massart (2013), Concentration
+    inequalities, Section 2.2 (Chernoff's bound).
+    """
+    points = [Point(at="the fit", **fit_slope(u, counts, alpha / 2), low=slope, high=slope)]
+    best, below = int(u.argmax()), np.flatnonzero(u < u.max())
+    for place in below:
+        step = float(u[place] - u[best])
+        hits, either = int(counts[place]), int(counts[place] + counts[best])
+        values = (hits / max(either, 1), *probability_limits(hits, either, alpha=alpha / (2 * len(below))))
+        estimate, upper, lower = (float(logit(value)) / step for value in values)
+        at = f"utilities {u[place]:g} and {u[best]:g}"
+        points.append(Point(at=at, estimate=estimate, lower=lower, upper=upper, low=slope, high=slope))
+    return points
+
+
+def _series(points: list[Point], u: npt.NDArray[np.float64], alpha: float) -> Series:
+    """Log-probabilities of the candidates below the best, less that of the best, from the slopes to it."""
+    below = (u[u < u.max()] - u.max()).tolist()
+    pairs = sorted(zip(below, points[1:], strict=True), key=lambda pair: pair[0])
+    return Series(
+        x_name="utility less the best one",
+        y_name="log of the probability over that of the best",
+        x=tuple(step for step, _ in pairs),
+        estimate=tuple(point.estimate * step for step, point in pairs),
+        lower=tuple(point.upper * step for step, point in pairs),  # a step is negative
+        upper=tuple(point.lower * step for step, point in pairs),
+        stated=tuple(point.low * step for step, point in pairs),
+        intervals=f"exact, all together at {confidence(alpha / 2)}",
+    )
+
+
+def fit_slope(u: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], alpha: float) -> dict[str, float]:
+    """The slope in u of the log of the counts' means, with its interval, as fields of a point."""
+    import statsmodels.api as sm
+    from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
+
+    seen = u[counts > 0]
+    if seen.min() == seen.max() and seen[0] in (u.min(), u.max()):  # the likelihood grows without end
+        return {"estimate": math.copysign(math.inf, seen[0] - u.mean()), "lower": -math.inf, "upper": math.inf}
+    with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
+        # With two candidates the fitted means are the counts, and nothing is left for a dispersion, which is not used.
+        warnings.simplefilter("ignore", PerfectSeparationWarning)
+        fit = sm.GLM(counts, sm.add_constant(u - u.mean()), family=sm.families.Poisson()).fit(tol=1e-12)
+    runs, mean, slope = float(counts.sum()), float(counts @ u / counts.sum()), float(fit.params[1])
+
+    def beyond(other: float) -> float:
+        """n·KL(slope ‖ other) less what the interval allows."""
+        gap = (slope - other) * mean - float(logsumexp(slope * u)) + float(logsumexp(other * u))
+        return runs * gap - math.log(2 / alpha)
+
+    ends = []
+    for side in (-1.0, 1.0):
+        step = side / math.sqrt(runs)
+        while beyond(slope + step) < 0:
+            step *= 2
+        ends.append(float(brentq(beyond, slope, slope + step)))
+    return {"estimate": slope, "lower": ends[0], "upper": ends[1]}
+
+
+def _positive(name: str, value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0.0 < float(value) < math.inf:
+        raise OptionError(f"{name}={value!r} states no slope; use a positive number.", name=name, value=value)
+    return float(value)
+
+
+def _utilities(utilities: Any, dataset: Any) -> npt.NDArray[np.float64]:
+    if callable(utilities):
+        try:
+            utilities = utilities(dataset)
+        except Exception as error:
+            raise DatasetError(
+                f"utilities raised {type(error).__name__} on the dataset: {error}; pass the utilities of the "
+                "candidates, or a function that finds them from it."
+            ) from error
+    try:
+        found = np.asarray(utilities)
+        is_vector = found.dtype.kind in "iuf" and found.ndim == 1 and len(found) >= 2
+    except ValueError:  # lists of different lengths
+        is_vector = False
+    if not is_vector or not np.isfinite(found).all():
+        raise OptionError(
+            "utilities are no finite numbers, one for each of two candidates or more; pass such a list, or a function "
+            "of the dataset that returns one.",
+            utilities=utilities,
+        )
+    u = found.astype(np.float64)
+    if u.min() == u.max():
+        raise OptionError(
+            f"all {len(u)} utilities are {u[0]:g}, so there is no slope in them; use a dataset on which they differ.",
+            utilities=utilities,
+        )
+    return u
+
+
+def _places(candidates: Sequence[Any] | None, n: int) -> dict[Any, int]:
+    """The place of each candidate, by the key of its outcome."""
+    listed = range(n) if candidates is None else list(candidates)
+    try:
+        places = {outcome_key(value): place for place, value in enumerate(listed)}
+    except TypeError:
+        raise OptionError("a candidate is not hashable; use numbers, strings or tuples.", candidates=listed) from None
+    if len(listed) != n or len(places) != n:
+        raise OptionError(
+            f"{len(places)} different candidates were given for {n} utilities; give one for each.",
+            candidates=len(places),
+            utilities=n,
+        )
+    return places
+
+
+def _notes(points: list[Point], slope: float, monotonic: bool) -> list[str]:
+    """What a wrong slope means for whoever relies on it."""
+    fit, *pairs = points
+    notes = []
+    if fit.lower > slope:
+        missing = not monotonic and fit.lower <= 2 * slope <= fit.upper
+        notes.append(
+            f"steeper than stated ({fit.estimate:.4g}, stated {slope:.4g}"
+            + ("; about twice that, as where the 2 in 2 sensitivity is left out" if missing else "")
+            + "): the best candidates are chosen too often, and more privacy is lost than epsilon"
+        )
+    elif fit.upper < slope:
+        notes.append(
+            f"flatter than stated ({fit.estimate:.4g}, stated {slope:.4g}): utility is lost, and privacy is not if the "
+            "log-probabilities are a line in the utility"
+        )
+    elif any(pair.is_outside for pair in pairs) and math.isinf(fit.upper - fit.lower):
+        notes.append("one candidate is chosen always, or nearly so: no slope fits that")
+    elif any(pair.is_outside for pair in pairs):
+        notes.append("the slope fits on the whole and not between single candidates: the log-probabilities are no line")
+    return notes

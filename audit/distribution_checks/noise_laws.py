@@ -1,0 +1,397 @@
+"""The laws that a mechanism's noise is claimed to have, each with an interval for its scale and one for its mean.
+
+The intervals are exact or err on the safe side, for any number of draws. Outputs may be rounded to a grid of 2⁻³⁰ of
+the scale: that moves every number here by less than its last printed digit.
+
+Proof: docs/proofs/statements.md
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import (
+    betainc,
+    betaincc,
+    exp1,
+    gammainc,
+    gammaincc,
+    gammainccinv,
+    gammaincinv,
+    gammaln,
+    log_ndtr,
+    ndtr,
+)
+from scipy.stats import binom, norm, t
+
+from ..errors import OptionError
+
+Array = npt.NDArray[np.float64]
+Interval: TypeAlias = tuple[float, float, float]
+"""An estimate with its interval: estimate, lower end, upper end."""
+
+GRID = 2.0**-30
+"""Step of the grid, in scales, to which outputs may be rounded."""
+_RADEMACHER = 1 / (4 * float(norm.sf(math.sqrt(2))))  # 3.178
+_MEAN_GUMBEL_SIZE = float(np.euler_gamma + 2 * exp1(1.0))
+_WIDE = 1e-9  # by which the ends of a searched interval are moved outward
+_REACH = 9.0  # standard deviations of a binomial law that are summed, with 40 hits more: what is left out is < 1e-18
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseLaw(ABC):
+    """A law of noise, known up to its scale; noise is what an output differs by from the exact answer.
+
+    Subclasses hold the scale in a field whose name is `parameter`.
+    """
+
+    parameter: ClassVar[str] = "scale"
+    is_discrete: ClassVar[bool] = False
+    is_symmetric: ClassVar[bool] = True
+    impossible: ClassVar[str] = ""
+    """Values that the law cannot give, in words; empty where it may give any."""
+
+    def __post_init__(self) -> None:
+        value = getattr(self, self.parameter)
+        is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+        if not (is_number and 0.0 < float(value) < math.inf):
+            raise OptionError(
+                f"{self.parameter}={value!r} is no scale of noise; use a positive number, in the outputs' units.",
+                value=value,
+            )
+        object.__setattr__(self, self.parameter, float(value))
+
+    @property
+    def value(self) -> float:
+        """The scale, whatever it is called."""
+        return float(getattr(self, self.parameter))
+
+    def with_value(self, value: float) -> Self:
+        """The law of the same shape with another scale."""
+        return replace(self, **{self.parameter: value})
+
+    @property
+    def mean(self) -> float:
+        """Expected noise."""
+        return 0.0
+
+    @abstractmethod
+    def cdf(self, x: Array) -> Array:
+        """Pr[noise ≤ x]."""
+
+    def cdf_below(self, x: Array) -> Array:
+        """Pr[noise < x]."""
+        return self.cdf(x)
+
+    @abstractmethod
+    def log_cdf(self, x: Array) -> Array:
+        """ln Pr[X ≤ x], precise in the lower tail."""
+
+    def log_sf(self, x: Array) -> Array:
+        """Logarithm of Pr[noise > x]; of a symmetric law without atoms."""
+        return self.log_cdf(-x)
+
+    def is_possible(self, noise: Array) -> npt.NDArray[np.bool_]:
+        """Which values the law can give, up to the grid."""
+        return np.ones(noise.shape, np.bool_)
+
+    @abstractmethod
+    def estimate(self, noise: Array) -> Array:
+        """The scale of each column of `noise`, shape (n, columns); zero where a column's values allow no other."""
+
+    @abstractmethod
+    def scale_interval(self, noise: Array, alpha: float) -> Interval:
+        """The scale of values of this law, shape (n,), whatever it is: wrong with probability at most `alpha`."""
+
+    def mean_interval(self, noise: Array, alpha: float, most: float) -> Interval:
+        """The mean of values of this law, shape (n,): wrong with probability at most `alpha`.
+
+        For symmetric laws with any scale and centre. (Σ(X − m))²/Σ(X − m)² of values symmetric about m is, given their
+        sizes, a sum of fixed numbers with random signs (Efron), and √ of it exceeds x with probability at most
+        3.178 (1 − Φ(x)) on either side (Bentkus & Dzindzalieta), so the interval holds for any number of values.
+        For the others the scale has to be `most` or smaller.
+
+        References
+        ----------
+        Efron (1969), Student's t-test under symmetry conditions. Bentkus & Dzindzalieta (2015), A tight Gaussian bound
+        for weighted sums of Rademacher random variables, Theorem 1.1.
+        """
+        n, middle = len(noise), float(noise.mean())
+        reach = float(norm.isf(min(alpha / (2 * _RADEMACHER), 0.5)))
+        if n <= reach**2:
+            return middle, -math.inf, math.inf
+        radius = reach * float(noise.std()) / math.sqrt(n - reach**2)
+        return middle, middle - radius, middle + radius
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceNoise(NoiseLaw):
+    """Density exp(−|x|/scale)/(2 scale). Σ|X|/scale is a Gamma variable of shape n: the scale's interval is exact.
+
+    Examples
+    --------
+    >>> LaplaceNoise(2.0).cdf(np.array([0.0, 2.0])).round(4).tolist()
+    [0.5, 0.8161]
+    """
+
+    scale: float
+
+    def cdf(self, x: Array) -> Array:
+        tail = 0.5 * np.exp(-np.abs(x) / self.scale)
+        return np.where(x < 0, tail, 1.0 - tail)
+
+    def log_cdf(self, x: Array) -> Array:
+        size = np.abs(x) / self.scale
+        return np.where(x < 0, -size - math.log(2), np.log1p(-0.5 * np.exp(-size)))
+
+    def estimate(self, noise: Array) -> Array:
+        return np.asarray(np.abs(noise).mean(axis=0))
+
+    def scale_interval(self, noise: Array, alpha: float) -> Interval:
+        return _gamma_interval(float(np.abs(noise).sum()), len(noise), alpha)
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianNoise(NoiseLaw):
+    """Normal noise of standard deviation `sigma`. ΣX²/sigma² is chi-square: the intervals are exact."""
+
+    parameter: ClassVar[str] = "sigma"
+    sigma: float
+
+    def cdf(self, x: Array) -> Array:
+        return np.asarray(ndtr(x / self.sigma))
+
+    def log_cdf(self, x: Array) -> Array:
+        return np.asarray(log_ndtr(x / self.sigma))
+
+    def estimate(self, noise: Array) -> Array:
+        return np.asarray(np.sqrt(np.mean(noise * noise, axis=0)))
+
+    def scale_interval(self, noise: Array, alpha: float) -> Interval:
+        n = len(noise)
+        low, high = (math.sqrt(2 * end / n) for end in _gamma_limits(n / 2, alpha))
+        middle = float(self.estimate(noise))
+        return middle, middle / high, middle / low
+
+    def mean_interval(self, noise: Array, alpha: float, most: float) -> Interval:
+        """Student's interval: exact, whatever sigma is."""
+        n, middle = len(noise), float(noise.mean())
+        radius = float(t.isf(alpha / 2, n - 1)) * float(noise.std(ddof=1)) / math.sqrt(n)
+        return middle, middle - radius, middle + radius
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialNoise(NoiseLaw):
+    """Density exp(−x/scale)/scale for x ≥ 0, of mean `scale`. ΣX/scale is a Gamma variable: the intervals are exact."""
+
+    is_symmetric: ClassVar[bool] = False
+    impossible: ClassVar[str] = "negative values"
+    scale: float
+
+    @property
+    def mean(self) -> float:
+        return self.scale
+
+    def cdf(self, x: Array) -> Array:
+        return -np.expm1(-np.maximum(x, 0.0) / self.scale)
+
+    def log_cdf(self, x: Array) -> Array:
+        # A value that was rounded to 0 is taken for half a step; values below are told apart by `is_possible`.
+        return np.log(-np.expm1(-np.maximum(x / self.scale, GRID / 2)))
+
+    def log_sf(self, x: Array) -> Array:
+        return -np.maximum(x, 0.0) / self.scale
+
+    def is_possible(self, noise: Array) -> npt.NDArray[np.bool_]:
+        return np.asarray(noise >= -GRID * self.scale)
+
+    def estimate(self, noise: Array) -> Array:
+        return np.asarray(np.maximum(noise.mean(axis=0), 0.0))
+
+    def scale_interval(self, noise: Array, alpha: float) -> Interval:
+        return _gamma_interval(max(float(noise.sum()), 0.0), len(noise), alpha)
+
+    def mean_interval(self, noise: Array, alpha: float, most: float) -> Interval:
+        n, middle = len(noise), float(noise.mean())
+        low, high = (end / n for end in _gamma_limits(n, alpha))
+        return middle, middle - most * (high - 1), middle - most * (low - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class GumbelNoise(NoiseLaw):
+    """Distribution function exp(−exp(−x/scale)), of mode 0 and mean .5772 scale, as in report-noisy-max.
+
+    |X|/scale has a moment generating function in closed form, and so has X/scale; the intervals are Chernoff's and err
+    on the safe side for any number of draws. The scale's is 1.6 times as wide as the narrowest that only holds for
+    many draws: by 1.3 because Σ|X| is not sufficient, by 1.2 for the bound.
+
+    References
+    ----------
+    Boucheron, Lugosi & Massart (2013), Concentration inequalities, Section 2.2.
+    """
+
+    is_symmetric: ClassVar[bool] = False
+    scale: float
+
+    @property
+    def mean(self) -> float:
+        return float(np.euler_gamma) * self.scale
+
+    def cdf(self, x: Array) -> Array:
+        return np.exp(self.log_cdf(x))
+
+    def log_cdf(self, x: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return -np.exp(-x / self.scale)
+
+    def log_sf(self, x: Array) -> Array:
+        return np.log(-np.expm1(self.log_cdf(x)))
+
+    def estimate(self, noise: Array) -> Array:
+        return np.asarray(np.abs(noise).mean(axis=0) / _MEAN_GUMBEL_SIZE)
+
+    def scale_interval(self, noise: Array, alpha: float) -> Interval:
+        low, high = _chernoff_limits(_log_mgf_of_gumbel_size, len(noise), alpha)
+        middle, size = float(self.estimate(noise)), float(np.abs(noise).mean())
+        return middle, size / high, size / low if low > 0 else math.inf
+
+    def mean_interval(self, noise: Array, alpha: float, most: float) -> Interval:
+        low, high = _chernoff_limits(lambda theta: float(gammaln(1 - theta)), len(noise), alpha)
+        middle = float(noise.mean())
+        return middle, middle - most * (high - np.euler_gamma), middle - most * (low - np.euler_gamma)
+
+
+@dataclass(frozen=True, slots=True)
+class GeometricNoise(NoiseLaw):
+    """Two-sided geometric noise: Pr[k] = (1 − q)/(1 + q) q^|k| for whole k, q = exp(−1/scale).
+
+    Σ|K| grows with the scale in law. The values other than 0 are binomially many, and given their number the sum is
+    negative binomial, so the interval that inverts its two tails is exact (at least as wide as it must be).
+    """
+
+    is_discrete: ClassVar[bool] = True
+    impossible: ClassVar[str] = "values that are no whole numbers"
+    scale: float
+
+    def cdf(self, x: Array) -> Array:
+        k = np.floor(x)
+        q_rest = -math.expm1(-1 / self.scale)  # 1 − q
+        tail = np.exp(-np.where(k >= 0, k + 1, -k) / self.scale) / (2 - q_rest)
+        return np.where(k >= 0, 1.0 - tail, tail)
+
+    def cdf_below(self, x: Array) -> Array:
+        return self.cdf(np.ceil(x) - 1)
+
+    def log_cdf(self, x: Array) -> Array:
+        return np.log(self.cdf(x))
+
+    def is_possible(self, noise: Array) -> npt.NDArray[np.bool_]:
+        return np.asarray(np.abs(noise - np.rint(noise)) <= GRID * max(self.scale, 1.0))
+
+    def estimate(self, noise: Array) -> Array:
+        with np.errstate(divide="ignore"):  # E|K| = 1/sinh(1/scale)
+            return np.asarray(1 / np.arcsinh(1 / np.abs(np.rint(noise)).mean(axis=0)))
+
+    def scale_interval(self, noise: Array, alpha: float) -> Interval:
+        n, total = len(noise), float(np.abs(np.rint(noise)).sum())
+        middle = float(self.estimate(noise))
+
+        def end(side: int, factor: float) -> float:
+            def beyond(log_scale: float) -> float:
+                return _size_tail(total, n, math.exp(log_scale), side) - alpha / 2
+
+            near = far = math.log(middle if total else self.scale)
+            step = math.log(factor) / math.sqrt(n)
+            while beyond(far) > 0:
+                near, far, step = far, far + step, 2 * step
+            while beyond(near) < 0:  # only where there is no total to begin from
+                near -= math.log(2)
+            return math.exp(float(brentq(beyond, near, far, xtol=_WIDE)) - side * 2 * _WIDE)
+
+        return middle, end(1, 0.1) if total else 0.0, end(-1, 10.0)
+
+    def cells(self, n: int) -> tuple[tuple[float, float], ...]:
+        """Ranges of whole numbers, ends included, with ten of n draws or more in each, as far as there are such."""
+        number = min(n // 10, 64)
+        steps, tails = np.arange(1, number) / number, 2.0 ** -np.arange(7, 60)
+        tails = tails[n * tails >= 10]
+        levels = np.concatenate([tails, steps, 1 - tails])
+        ends = np.unique([self._quantile(level) for level in levels])
+        return tuple(zip([-math.inf, *(ends + 1)], [*ends, math.inf], strict=True))
+
+    def _quantile(self, level: float) -> float:
+        """A whole number with cdf near `level`."""
+        size = -self.scale * math.log(min(level, 1 - level) * (1 + math.exp(-1 / self.scale)))
+        return float(-math.floor(size) if level < 0.5 else max(math.floor(size), 0))
+
+    def cell_probability(self, first: float, last: float) -> float:
+        """Pr[first ≤ noise ≤ last], by the nearer tail."""
+        if first > 0:  # mirrored, where small probabilities keep their digits
+            first, last = -last, -first
+        found = self.cdf(np.array([last, first - 1.0]))
+        return float(found[0] - found[1])
+
+    def even_probability(self) -> float:
+        """Probability of an even value."""
+        q = math.exp(-1 / self.scale)
+        return (1 + q * q) / (1 + q) ** 2
+
+
+def _gamma_limits(shape: float, alpha: float) -> tuple[float, float]:
+    """Between these a Gamma variable lies with probability 1 − alpha."""
+    return float(gammaincinv(shape, alpha / 2)), float(gammainccinv(shape, alpha / 2))
+
+
+def _gamma_interval(total: float, n: int, alpha: float) -> Interval:
+    """The scale of which `total` is a Gamma variable of shape n times."""
+    low, high = _gamma_limits(n, alpha)
+    return total / n, total / high, total / low
+
+
+def _chernoff_limits(log_mgf: Any, n: int, alpha: float) -> tuple[float, float]:
+    """Between these the mean of n draws lies with probability 1 − alpha at least; `log_mgf` is known on (−1, 1).
+
+    Pr[mean ≥ (K(θ) + ln(2/alpha)/n)/θ] ≤ alpha/2 for every θ > 0, and likewise below: the search for the best may err.
+    """
+    spent = math.log(2 / alpha) / n
+
+    def bound(log_theta: float, side: int) -> float:
+        theta = math.exp(log_theta)
+        return float((log_mgf(side * theta) + spent) / theta)
+
+    start = math.log(min(math.sqrt(2 * spent), 0.5))
+    low, high = (
+        minimize_scalar(bound, args=(side,), bounds=(start - 3, -1e-9), method="bounded", options={"xatol": 1e-6}).fun
+        for side in (-1, 1)
+    )
+    return -float(low), float(high)
+
+
+def _log_mgf_of_gumbel_size(theta: float) -> float:
+    """log E exp(θ|Y|), Y standard Gumbel, so that exp(−Y) is standard exponential: split where Y changes its sign."""
+    near, far = 1 - theta, 1 + theta
+    return math.log(math.gamma(near) * gammainc(near, 1.0) + math.gamma(far) * gammaincc(far, 1.0))
+
+
+def _size_tail(total: float, n: int, scale: float, side: int) -> float:
+    """Pr[Σ|K| ≥ total] of n two-sided geometric variables, side 1, or Pr[Σ|K| ≤ total], side −1."""
+    q, rest = math.exp(-1 / scale), -math.expm1(-1 / scale)
+    share = 2 * q / (1 + q)  # of values other than 0
+    away = _REACH * math.sqrt(n * share * (rest / (1 + q))) + 40
+    number = np.arange(max(math.floor(n * share - away), 0), min(math.ceil(n * share + away), n) + 1.0)
+    least = total if side == 1 else total + 1
+    # Of j values other than 0 each is 1 or more, and the rest of the sum is r or more with probability I_q(r, j).
+    j, r = np.maximum(number, 1.0), np.maximum(least - number, 1.0)
+    if side == 1:
+        tail = betaincc(j, r, rest) if q > 0.5 else betainc(r, j, q)
+        tail = np.where(number >= least, 1.0, np.where(number == 0, 0.0, tail))
+    else:
+        tail = betainc(j, r, rest) if q > 0.5 else betaincc(r, j, q)
+        tail = np.where(number >= least, 0.0, np.where(number == 0, 1.0, tail))
+    return float(binom.pmf(number, n, share) @ tail)

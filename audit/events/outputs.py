@@ -1,0 +1,296 @@
+"""Outputs of a mechanism: what is accepted, and how it is looked at as numbers, vectors or outcomes."""
+
+from __future__ import annotations
+
+import enum
+import math
+import numbers
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import BuiltinFunctionType, FunctionType
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import MechanismError
+from .outcome_text import printed
+
+Outputs: TypeAlias = npt.NDArray[Any]
+"""The outputs of one block: shape (runs,) numeric or of objects, or (runs, n_coords) numeric."""
+
+Array: TypeAlias = npt.NDArray[np.float64]
+
+
+_DEEPEST = 100  # tuples within tuples
+_PLAIN = frozenset({float, int, bool, str, type(None)})  # hashable, and equal by value
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The output of a run that raised: the exception's type, which an adversary sees."""
+
+    exception: str
+
+    def __str__(self) -> str:
+        return f"raises {self.exception}"
+
+
+def as_outputs(raw: Any, size: int, name: str) -> Outputs:
+    """`raw` as an array of `size` outputs: numeric of one or two dimensions, or one-dimensional of hashable objects.
+
+    Floats of less than double precision become doubles, which hold them exactly.
+
+    Raises
+    ------
+    MechanismError
+        For a wrong number of outputs, or outputs that are neither numbers, vectors of numbers nor hashable.
+    """
+    if isinstance(raw, np.ma.MaskedArray):
+        raise MechanismError(f"{name} returned a masked array; fill it, as the mask is no output.", mechanism=name)
+    if not isinstance(raw, (np.ndarray, np.generic)) and hasattr(raw, "__array__"):  # a pandas column, a tensor
+        raw = np.asarray(raw)
+    if isinstance(raw, np.ndarray):
+        if raw.shape[:1] != (size,):
+            raise MechanismError(
+                f"{name} returned an array of shape {raw.shape} when asked for {size} outputs; return one output for "
+                f"each run: shape ({size},) or ({size}, n_coords).",
+                mechanism=name,
+                shape=raw.shape,
+                size=size,
+            )
+        if raw.dtype.kind in "biuf" and raw.ndim in (1, 2):
+            return raw.astype(np.float64) if raw.dtype.kind == "f" and raw.dtype != np.float64 else raw
+        if raw.dtype.kind not in "OUS" or raw.ndim > 2:
+            raise MechanismError(
+                f"{name} returned outputs of dtype {raw.dtype} and shape {raw.shape}; use real numbers, booleans, "
+                "strings or hashable objects, in one or two dimensions.",
+                mechanism=name,
+                dtype=str(raw.dtype),
+            )
+        raw = raw.tolist()
+    elif isinstance(raw, (str, bytes)) or not isinstance(raw, Sequence):
+        raise MechanismError(
+            f"{name} returned {type(raw).__name__} when asked for {size} outputs; return an array or a list with one "
+            "output for each run.",
+            mechanism=name,
+            size=size,
+        )
+    if len(raw) != size:
+        raise MechanismError(
+            f"{name} returned {len(raw)} outputs when asked for {size}; return one output for each run.",
+            mechanism=name,
+            returned=len(raw),
+            size=size,
+        )
+    return _pack(list(raw) if _PLAIN.issuperset(map(type, raw)) else [_plain(output, name) for output in raw])
+
+
+def _plain(output: Any, name: str, depth: int = 0) -> Any:
+    """One output in a form that compares and hashes by value: arrays and lists become tuples."""
+    if type(output) in _PLAIN:
+        return output
+    if depth > _DEEPEST:
+        raise MechanismError(
+            f"{name} returned an output that is nested more than {_DEEPEST} deep; return a flat one.", mechanism=name
+        )
+    if isinstance(output, np.ndarray):
+        output = output.tolist()
+    elif isinstance(output, np.generic):
+        output = output.item()
+    if isinstance(output, (list, tuple)):  # named ones as well: a block must be read alike whatever else is in it
+        return tuple(_plain(part, name, depth + 1) for part in output)
+    if isinstance(output, complex):
+        raise MechanismError(f"{name} returned the complex number {output}; use a pair of reals.", mechanism=name)
+    try:
+        hash(output)
+    except TypeError:
+        raise MechanismError(
+            f"{name} returned an output of type {type(output).__name__}, which is not hashable; return a number, a "
+            "string, a tuple, or something else that compares by value.",
+            mechanism=name,
+        ) from None
+    if _compares_by_identity(output):
+        raise MechanismError(
+            f"{name} returned an output of type {type(output).__name__}, which equals nothing but itself: what another "
+            "process returns would be another outcome; give it __eq__ and __hash__, or return a string or an Enum.",
+            mechanism=name,
+        )
+    return output
+
+
+def _compares_by_identity(output: Any) -> bool:
+    """Whether a copy would be unequal; what is pickled in a way of its own, as an Enum is, or by its name, is none."""
+    if output is None or isinstance(output, (type, FunctionType, BuiltinFunctionType)):
+        return False
+    kind: Any = type(output)
+    return all(getattr(kind, name) is getattr(object, name) for name in ("__eq__", "__reduce__", "__reduce_ex__"))
+
+
+def _pack(outputs: list[Any]) -> Outputs:
+    """Numbers as a numeric vector, equally long tuples of numbers as a matrix, anything else as objects."""
+    kind = _number_type(outputs)
+    if kind is not None:
+        return np.array(outputs, dtype=kind)
+    first = outputs[0] if outputs else None
+    if isinstance(first, tuple) and first and all(isinstance(o, tuple) and len(o) == len(first) for o in outputs):
+        kind = _number_type([value for output in outputs for value in output])
+        if kind is not None:
+            return np.array(outputs, dtype=kind)
+    return np.fromiter(outputs, dtype=object, count=len(outputs))
+
+
+def _number_type(values: list[Any]) -> type[Any] | None:
+    """The array type that holds all the values without loss; None where there is none."""
+    if set(map(type, values)) == {float}:
+        return np.float64
+    if not all(isinstance(value, (int, float)) for value in values):
+        return None
+    if all(isinstance(value, int) for value in values):
+        return np.int64 if all(abs(value) < 2**62 for value in values) else None
+    exact = all(abs(value) <= 2**53 for value in values if isinstance(value, int))
+    return np.float64 if exact else None
+
+
+def number_of(output: Any) -> float:
+    """A single output as a float, infinite where it is beyond every float, NaN where it is not a real number."""
+    if not isinstance(output, numbers.Real):
+        return math.nan
+    try:
+        return float(output)
+    except OverflowError:
+        return math.copysign(math.inf, 1 if output == abs(output) else -1)
+
+
+def as_numbers(outputs: Outputs) -> npt.NDArray[Any]:
+    """One-dimensional outputs as numbers: floats as doubles, NaN where an object is no number."""
+    if outputs.dtype != object:
+        return outputs.astype(np.float64, copy=False) if outputs.dtype.kind == "f" else outputs
+    return np.fromiter((number_of(output) for output in outputs), dtype=np.float64, count=len(outputs))
+
+
+def as_vectors(outputs: Outputs, width: int) -> npt.NDArray[Any]:
+    """Outputs as vectors of `width` numbers, shape (runs, width); a row of NaN where an output is no such vector."""
+    if outputs.ndim == 2:
+        return outputs if outputs.shape[1] == width else np.full((len(outputs), width), math.nan)
+    vectors = np.full((len(outputs), width), math.nan)
+    if outputs.dtype == object:
+        for row, output in enumerate(outputs):
+            if is_vector(output, width):
+                vectors[row] = [number_of(value) for value in output]
+    return vectors
+
+
+def vector_width(*parts: Outputs) -> int | None:
+    """The length of the vectors that all of the outputs are; None where some are something else."""
+    widths: set[int | None] = set()
+    for part in parts:
+        if part.ndim == 2:
+            widths.add(int(part.shape[1]))
+        elif part.dtype != object:
+            return None
+        else:
+            widths |= {len(o) if type(o) is tuple and o and is_vector(o, len(o)) else None for o in part}
+    return widths.pop() if len(widths) == 1 else None
+
+
+def is_vector(output: Any, width: int) -> bool:
+    """Whether a single output is a tuple of `width` real numbers."""
+    return type(output) is tuple and len(output) == width and all(isinstance(v, numbers.Real) for v in output)
+
+
+def outcome_list(outputs: Outputs) -> list[Any]:
+    """The outputs of a block as plain values, rows of a matrix as tuples."""
+    values: list[Any] = outputs.tolist()
+    return [tuple(row) for row in values] if outputs.ndim == 2 else values
+
+
+def outcome_key(output: Any) -> Any:
+    """A key equal for equal outputs, NaN included."""
+    if isinstance(output, np.generic):
+        output = output.item()
+    if isinstance(output, float):
+        return output if output == output else _NAN
+    return tuple(map(outcome_key, output)) if type(output) is tuple else output
+
+
+def outcome_words(output: Any) -> str:
+    """An outcome as a reader would write it, at most 60 characters."""
+    if isinstance(output, enum.Enum):
+        text = f"{type(output).__name__}.{output.name}"
+    elif isinstance(output, Raised):
+        text = str(output)
+    elif isinstance(output, float):
+        text = f"{output:.6g}"
+    else:
+        text = printed(output)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def tally(outputs: Outputs) -> tuple[Counter[Any], dict[Any, Any]]:
+    """How often each outcome came, by its key, and an output for each key."""
+    counts: Counter[Any] = Counter()
+    names: dict[Any, Any] = {}
+    if outputs.dtype != object and outputs.ndim == 1:  # numbers are their own keys, but for one NaN at most, the last
+        numbers_found, times = np.unique(outputs, return_counts=True)
+        values = numbers_found.tolist()
+        keys = values[:-1] + [outcome_key(value) for value in values[-1:]]
+        return Counter(dict(zip(keys, times.tolist(), strict=True))), dict(zip(keys, values, strict=True))
+    if outputs.dtype == object:  # equal ones are counted before they are looked at
+        found = Counter(outputs.tolist())
+        values, hits = list(found), list(found.values())
+    else:
+        _, first, times = np.unique(row_keys(outputs), return_index=True, return_counts=True)
+        values, hits = outcome_list(outputs[first]), times.tolist()
+    for value, number in zip(values, hits, strict=True):
+        key = outcome_key(value)
+        names.setdefault(key, value)
+        counts[key] += number
+    return counts, names
+
+
+def row_keys(rows: Outputs) -> npt.NDArray[np.uint64]:
+    """A 64-bit key for each row of a numeric matrix, equal for equal rows, NaN included.
+
+    Different rows share a key with probability 2⁻⁶⁴ or so: whoever has to be certain compares the rows.
+    """
+    if rows.dtype.kind == "f":
+        whole = np.where(rows != rows, math.nan, rows + 0.0).view(np.uint64)  # one NaN, and zero without a sign
+    else:
+        whole = rows.astype(np.int64).view(np.uint64)
+    weights = np.random.SeedSequence(0).generate_state(rows.shape[1], np.uint64) | np.uint64(1)
+    # The bits of a double that is a small whole number are all at the top: multiplication alone would lose them.
+    mixed = (whole ^ (whole >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(29)
+    return np.asarray((mixed * weights).sum(axis=1, dtype=np.uint64))
+
+
+class _NaN:
+    """The one key of every NaN."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> str:
+        return "_NAN"
+
+
+_NAN = _NaN()
+
+
+def merge(blocks_x: list[Outputs], blocks_y: list[Outputs]) -> tuple[Outputs, Outputs]:
+    """All outputs on x and on y as two arrays of one kind: numbers if all are, else objects."""
+    blocks = blocks_x + blocks_y
+    if any(block.dtype == object or block.shape[1:] != blocks[0].shape[1:] for block in blocks):
+        as_objects = [np.fromiter(outcome_list(block), dtype=object, count=len(block)) for block in blocks]
+        blocks_x, blocks_y = as_objects[: len(blocks_x)], as_objects[len(blocks_x) :]
+    return np.concatenate(blocks_x), np.concatenate(blocks_y)
+
+
+def are_equal(a: Outputs, b: Outputs) -> bool:
+    """Whether two blocks hold the same outputs, NaN equal to NaN."""
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    if a.dtype == object:
+        return [outcome_key(value) for value in a] == [outcome_key(value) for value in b]
+    return bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))

@@ -1,0 +1,137 @@
+"""Cells: a partition of all outputs by likelihood ratio, learned on the pilot and counted in the main phase.
+
+One event settles a verdict; a partition shows the whole: the ratio of every outcome, the privacy profile, the trade-off
+curve, divergences. Cells are ordered from the likeliest on x to the likeliest on y, so that the events of interest,
+{ratio ≥ t}, are the first few cells together.
+
+Proof: docs/proofs/choices.md
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .outputs import Outputs, as_numbers, outcome_key, outcome_list, outcome_words
+from .scores import Weighted
+
+Array = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int64]
+
+
+class Partition(ABC):
+    """Disjoint cells that hold every output."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Each cell in words, in order."""
+
+    @property
+    @abstractmethod
+    def scope(self) -> str:
+        """For what an upper limit for these cells holds."""
+
+    @property
+    @abstractmethod
+    def n_known(self) -> int:
+        """How many of the cells, the first ones, the pilot saw; all, or all but the last."""
+
+    @abstractmethod
+    def labels(self, outputs: Outputs) -> Labels:
+        """The cell of each output, shape (runs,)."""
+
+    def count(self, outputs: Outputs) -> Labels:
+        """Outputs in each cell, shape (cells,)."""
+        return np.bincount(self.labels(outputs), minlength=len(self.names))
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeCells(Partition):
+    """A cell for each listed outcome, and a last one for all others."""
+
+    values: tuple[Any, ...]
+    n_seen: int  # different outcomes in the pilot, listed or not
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*map(outcome_words, self.values), "any other outcome")
+
+    @property
+    def scope(self) -> str:
+        listed = len(self.values)
+        if listed < self.n_seen:
+            return f"{listed:,} of the {self.n_seen:,} outcomes that the pilot saw, and all others together"
+        return f"the outcomes that the pilot saw, {listed:,} in number; of others nothing is known"
+
+    @property
+    def n_known(self) -> int:
+        return len(self.values) + (len(self.values) < self.n_seen)
+
+    def labels(self, outputs: Outputs) -> Labels:
+        place = {outcome_key(value): index for index, value in enumerate(self.values)}
+        if outputs.dtype != object and outputs.ndim == 1:  # few different ones: look each up once
+            found, inverse = np.unique(outputs, return_inverse=True)
+            places = np.array(
+                [place.get(outcome_key(v), len(self.values)) for v in outcome_list(found)], dtype=np.int64
+            )
+            return places[inverse]
+        keys = (place.get(outcome_key(value), len(self.values)) for value in outcome_list(outputs))
+        return np.fromiter(keys, dtype=np.int64, count=len(outputs))
+
+
+@dataclass(frozen=True, slots=True)
+class NumberCells(Partition):
+    """Unions of intervals of numbers, or of a weighted sum of coordinates; a last cell for what is no number.
+
+    Attributes
+    ----------
+    edges : tuple of float
+        Increasing: interval i holds the numbers above edge i − 1 and up to edge i.
+    group : tuple of int
+        The cell of each of the len(edges) + 1 intervals.
+    weights : tuple of float, optional
+        Of the coordinates of a vector.
+    """
+
+    edges: tuple[float, ...]
+    group: tuple[int, ...]
+    weights: tuple[float, ...] | None = None
+    has_others: bool = False  # whether the pilot saw outputs that are no numbers
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        count = max(self.group) + 1
+        ends = (-math.inf, *self.edges, math.inf)
+        words: list[list[str]] = [[] for _ in range(count)]
+        start = 0
+        for i, cell in enumerate(self.group):  # neighbouring intervals of one cell are said together
+            if i + 1 == len(self.group) or self.group[i + 1] != cell:
+                words[cell].append(f"({ends[start]:.4g}, {ends[i + 1]:.4g}]")
+                start = i + 1
+        what = "output" if self.weights is None else "weighted sum"
+        return (*(f"{what} in {' ∪ '.join(parts)}" for parts in words), "output is not a number")
+
+    @property
+    def scope(self) -> str:
+        return f"these {self.n_known} cells only; finer events may have larger ratios"
+
+    @property
+    def n_known(self) -> int:
+        return max(self.group) + 1 + self.has_others
+
+    def labels(self, outputs: Outputs) -> Labels:
+        if self.weights is not None:
+            values = Weighted(self.weights).values(outputs)
+        elif outputs.ndim == 1:
+            values = np.asarray(as_numbers(outputs), dtype=np.float64)
+        else:
+            values = np.full(len(outputs), np.nan)
+        group = np.array((*self.group, max(self.group) + 1), dtype=np.int64)
+        found = group[np.searchsorted(np.array(self.edges), values, side="left")]
+        return np.where(np.isnan(values), group[-1], found)

@@ -1,0 +1,240 @@
+"""Scores: a number for each output, by which events of any output space become intervals.
+
+Some are read off an output (a weighted sum of coordinates, its lowest bit); others are learned, as estimates of the
+log-likelihood ratio, and then an event is a half-line of the score.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .features import Columns
+from .outputs import Outputs, as_numbers, as_vectors
+
+Array = npt.NDArray[np.float64]
+Piece = tuple[int, float, float, float]
+"""Column, low, high, rise: adds 0 below low, `rise` above high, a straight line between; a step where they agree."""
+
+_ZERO_EXPONENT = 1024  # stands for the lowest bit of 0, which has none: above that of every other double
+_NAMED = 3  # columns that a learned score names
+_ALONG_ROWS = 10_000  # coordinates from which a row is summed at once
+
+
+class Score(ABC):
+    """A number for each output; `str` says it in words that stand where an event says "output"."""
+
+    @abstractmethod
+    def values(self, outputs: Outputs) -> Array:
+        """The score of each output, shape (runs,); NaN where it has none."""
+
+    def names(self, is_inside: Callable[[float], bool]) -> list[str] | None:
+        """What the outputs are whose score lies in a set, where scores are codes; otherwise None."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Score):
+    """The output itself, where that is a number."""
+
+    def values(self, outputs: Outputs) -> Array:
+        if outputs.ndim != 1:
+            return np.full(len(outputs), np.nan)
+        return np.asarray(as_numbers(outputs), dtype=np.float64)
+
+    def __str__(self) -> str:
+        return "output"
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted(Score):
+    """The weighted sum of the coordinates of a vector."""
+
+    weights: tuple[float, ...]
+
+    def values(self, outputs: Outputs) -> Array:
+        vectors = as_vectors(outputs, len(self.weights))
+        used = [i for i, w in enumerate(self.weights) if w != 0.0]
+        if len(used) == 1 and self.weights[used[0]] == 1.0:
+            return np.asarray(vectors[:, used[0]], dtype=np.float64)
+        # A matrix product rounds a row in one way or another, by how many rows there are: not so a sum along a row, nor
+        # one that goes coordinate by coordinate.
+        if len(used) > _ALONG_ROWS:
+            with np.errstate(invalid="ignore", over="ignore"):
+                weighted = np.ascontiguousarray(vectors, dtype=np.float64) * np.array(self.weights)
+            return np.asarray(np.add.reduce(weighted, axis=1))
+        total = np.zeros(len(vectors))
+        with np.errstate(invalid="ignore", over="ignore"):
+            for place in used:
+                total += self.weights[place] * vectors[:, place]
+        return total
+
+    def __str__(self) -> str:
+        used = [(i, w) for i, w in enumerate(self.weights) if w != 0.0]
+        if len(used) == 1 and used[0][1] == 1.0:
+            return f"coordinate {used[0][0]}"
+        if len(used) <= 6:
+            return " + ".join(f"{w:.3g}·coordinate {i}" for i, w in used)
+        return f"a weighted sum of {len(used)} coordinates"
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Score):
+    """One column of the outputs."""
+
+    columns: Columns
+    column: int
+
+    def values(self, outputs: Outputs) -> Array:
+        return np.asarray(self.columns.read(outputs)[self.column], dtype=np.float64)
+
+    def names(self, is_inside: Callable[[float], bool]) -> list[str] | None:
+        codes = self.columns.codes(self.column)
+        if codes is None:
+            return None
+        named = [word for code, word in enumerate(codes) if is_inside(float(code))]
+        return named + ["anything else"] * is_inside(-1.0) + ["absent"] * is_inside(np.nan)
+
+    def __str__(self) -> str:
+        return self.columns.names[self.column]
+
+
+@dataclass(frozen=True, slots=True)
+class LowestBit(Score):
+    """The exponent of the lowest set bit: the largest k for which the number is a whole multiple of 2ᵏ; 1024 for 0.
+
+    References
+    ----------
+    Mironov (2012), On significance of the least significant bits for differential privacy.
+
+    Examples
+    --------
+    >>> LowestBit(Number()).values(np.array([1.0, 12.0, 0.75, 0.1, 0.0])).tolist()
+    [0.0, 2.0, -2.0, -55.0, 1024.0]
+    """
+
+    of: Score
+
+    def values(self, outputs: Outputs) -> Array:
+        numbers = self.of.values(outputs)
+        is_finite = np.isfinite(numbers)
+        mantissas, exponents = np.frexp(np.where(is_finite, numbers, 0.0))
+        whole = np.ldexp(np.abs(mantissas), 53).astype(np.int64)
+        lowest = np.frexp((whole & -whole).astype(np.float64))[1] - 1
+        found = np.where(whole == 0, _ZERO_EXPONENT, exponents - 53 + lowest).astype(np.float64)
+        return np.where(is_finite, found, np.nan)
+
+    def __str__(self) -> str:
+        return f"exponent of the lowest set bit of {self.of}"
+
+
+@dataclass(frozen=True, slots=True)
+class Residue(Score):
+    """What is left of a number after whole multiples of 2^exponent: numbers on a grid can reach few residues."""
+
+    of: Score
+    exponent: int
+
+    def values(self, outputs: Outputs) -> Array:
+        step = float(np.ldexp(1.0, self.exponent))
+        with np.errstate(invalid="ignore"):
+            left = np.fmod(self.of.values(outputs), step)
+        return np.where(left < 0.0, left + step, left)
+
+    def __str__(self) -> str:
+        return f"{self.of} modulo 2^{self.exponent}"
+
+
+@dataclass(frozen=True, slots=True)
+class Additive(Score):
+    """A sum of steps and ramps over the columns of an output.
+
+    Attributes
+    ----------
+    columns : Columns
+    pieces : tuple of Piece
+    missing : tuple of (int, float)
+        What a column adds where it is NaN.
+    """
+
+    columns: Columns
+    pieces: tuple[Piece, ...]
+    missing: tuple[tuple[int, float], ...] = ()
+
+    def values(self, outputs: Outputs) -> Array:
+        return self.add_up(self.columns.read(outputs))
+
+    def add_up(self, columns: Array) -> Array:
+        """The score from the columns, shape (columns, runs)."""
+        columns, score = columns.copy() if self.missing else columns, np.zeros(columns.shape[1])
+        for column, weight in self.missing:
+            absent = np.isnan(columns[column])
+            columns[column, absent] = -np.inf
+            score += weight * absent
+        scratch = np.empty_like(score)
+        for column, low, high, rise in self.pieces:
+            if low == high:
+                np.multiply(columns[column] >= low, rise, out=scratch)
+            else:
+                np.clip(columns[column], low, high, out=scratch)
+                scratch -= low
+                scratch *= rise / (high - low)
+            score += scratch
+        return score
+
+    def __str__(self) -> str:
+        size: Counter[int] = Counter()
+        for column, _, _, rise in self.pieces:
+            size[column] += abs(rise)  # type: ignore[assignment]  # a Counter adds floats as well
+        for column, weight in self.missing:
+            size[column] += abs(weight)  # type: ignore[assignment]
+        names, most = self.columns.names, [column for column, _ in size.most_common()]
+        named = ", ".join(names[column] for column in most[:_NAMED])
+        return f"score({named}{f', … {len(most)} in all' if len(most) > _NAMED else ''})"
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A decision tree, its nodes by number: to `lefts` where the column is at most the threshold, else to `rights`.
+
+    A leaf has -1 as its column, and adds its value.
+    """
+
+    columns: tuple[int, ...]
+    thresholds: tuple[float, ...]
+    lefts: tuple[int, ...]
+    rights: tuple[int, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Forest(Score):
+    """The sum of decision trees over the columns of an output; NaN is above every threshold."""
+
+    columns: Columns
+    trees: tuple[Tree, ...]
+
+    def values(self, outputs: Outputs) -> Array:
+        return self.add_up(self.columns.read(outputs))
+
+    def add_up(self, columns: Array) -> Array:
+        """The score from the columns, shape (columns, runs)."""
+        score, runs = np.zeros(columns.shape[1]), np.arange(columns.shape[1])
+        for tree in self.trees:
+            at, thresholds = np.array(tree.columns), np.array(tree.thresholds)
+            lefts, rights = np.array(tree.lefts), np.array(tree.rights)
+            node = np.zeros(len(runs), dtype=np.int64)
+            while (at[node] >= 0).any():  # a leaf stays where it is
+                goes_left = columns[at[node], runs] <= thresholds[node]
+                node = np.where(at[node] < 0, node, np.where(goes_left, lefts[node], rights[node]))
+            score += np.array(tree.values)[node]
+        return score
+
+    def __str__(self) -> str:
+        used = {column for tree in self.trees for column in tree.columns if column >= 0}
+        return f"score by {len(self.trees)} trees of {len(used)} columns"

@@ -1,0 +1,319 @@
+"""Runs that depend on each other, found in the order in which they came: successive ones, or those on x and on y.
+
+Outputs of any kind are cut in two halves, as evenly as they can be, and only the order of the halves is looked at: in
+independent runs all orders are equally likely, whatever the law of the outputs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr
+
+from ..events.outcome_text import outcome_text
+from ..events.outputs import Outputs, as_numbers, merge, outcome_key, outcome_list, row_keys
+from ..inference.dispersion import dispersion_p_value
+from ..inference.two_sample_test import hypergeometric_tail
+
+_SERIAL_LEAST = 500  # runs in a block from which the normal law holds for correlations as far out as is asked for
+_EVEN = 0.3  # of the runs that the smaller half has to hold for that
+_LOOKED_AT = 4_096  # runs on each side that are compared, each with each: .3 ms
+_WATCHED = 65_536  # runs on one side that are looked at for a change
+_PAIRED = 16_384  # runs on one side among which equal outputs are looked for
+_SPREAD = 1 << 21  # runs on one side whose halves are counted block by block
+_LEAST_PAIRS = 32  # fewer of them could not be told from chance
+_SUSPECT, _SUSPICIOUS = 6.0, 4.0  # standard errors from which exact probabilities are worked out, of pairs and of parts
+_OVER = 1.0 + 1e-6  # rounding errors of a tail
+_SHUFFLE = 20_11  # a seed
+_COLUMNS = 8  # of vectors, looked at for one that halves evenly
+
+Halves = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Coupling:
+    """Pairs of runs, one on x and one on y, that fall in the same halves too often, or too rarely.
+
+    Attributes
+    ----------
+    lag : int
+        The i-th run on x goes with the (i + lag)-th on y.
+    pairs, both : int
+        How many there are, and how many lie in the upper half on both sides.
+    expected, error : float
+        How many would in independent runs, and their standard deviation.
+    chance : float
+        Upper bound on the probability of as much in independent runs, all lags together.
+    """
+
+    lag: int
+    pairs: int
+    both: int
+    expected: float
+    error: float
+    chance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How much something varies from block to block.
+
+    Attributes
+    ----------
+    what, between : str
+        What varies, and between which parts of the runs.
+    p_value : float
+        Of as much, or as little, in independent runs.
+    ratio : float
+        Of the spread to that of independent runs.
+    """
+
+    what: str
+    between: str
+    p_value: float
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A part of the runs, the first or the last ones, that is unlike the rest.
+
+    Attributes
+    ----------
+    is_first : bool
+    runs, upper : int
+        How many runs it has, and how many of them lie in the upper half.
+    expected, error : float
+        How many would in independent runs, and their standard deviation.
+    """
+
+    is_first: bool
+    runs: int
+    upper: int
+    expected: float
+    error: float
+
+
+def serial_correlation(blocks: list[Outputs]) -> float | None:
+    """Correlation of neighbouring runs within blocks in standard errors; None where there is too little to tell.
+
+    Asymptotically standard normal in independent runs. Short blocks are put together.
+    """
+    halved = [_standardised(halves(block)) for block in _long_blocks(blocks)]
+    # Centring by the block's own mean leaves successive products of independent runs a mean of −1/(n − 1).
+    products = [(np.mean(v[:-1] * v[1:]) + 1 / (len(v) - 1)) * math.sqrt(len(v) - 1) for v in halved if len(v)]
+    return float(np.sum(products) / math.sqrt(len(products))) if products else None
+
+
+def change(blocks: list[Outputs], *, alpha: float) -> Change | None:
+    """The first or last runs, a power of two of the whole, that are unlike the rest; found by chance below `alpha`.
+
+    Given how many runs lie in the upper half, their number in a part has a hypergeometric law in independent runs.
+    """
+    outputs = _joined(_head(blocks, _WATCHED))[:_WATCHED]
+    upper, n = halves(outputs), len(outputs)
+    total, summed = int(upper.sum()), np.concatenate([[0], np.cumsum(upper)])
+    sizes = [n >> power for power in range(1, n.bit_length())]
+    best: tuple[float, Change] | None = None
+    for size in sizes:
+        for is_first, found in ((True, summed[size]), (False, total - summed[n - size])):
+            expected = size * total / n
+            error = math.sqrt(expected * (1 - total / n) * (n - size) / max(n - 1, 1))
+            if abs(found - expected) <= _SUSPICIOUS * error:
+                continue
+            chance = 4.0 * _OVER * len(sizes) * hypergeometric_tail(int(found), size, total, n)
+            if chance <= (alpha if best is None else best[0]):
+                best = chance, Change(is_first, size, int(found), expected, error)
+    return None if best is None else best[1]
+
+
+def coupling(blocks_x: list[Outputs], blocks_y: list[Outputs], *, alpha: float) -> Coupling | None:
+    """The lag at which runs on x and on y are coupled, where there is one; found by chance with probability `alpha`.
+
+    Given how many runs of either half there are, and independent sides of which one at least is in random order, the
+    number that coincide has a hypergeometric law; the lags share alpha.
+    """
+    x, y = merge(_head(blocks_x, _LOOKED_AT), _head(blocks_y, _LOOKED_AT))
+    n = min(len(x), len(y), _LOOKED_AT)
+    in_x, in_y = _halves_of_both(x[:n], y[:n])
+    if n < _LEAST_PAIRS or min(in_x.sum(), n - in_x.sum(), in_y.sum(), n - in_y.sum()) == 0:
+        return None
+    length = 1 << (2 * n - 1).bit_length()
+    spectrum = np.conj(np.fft.rfft(in_x.astype(np.float64), length)) * np.fft.rfft(in_y.astype(np.float64), length)
+    products = np.fft.irfft(spectrum, length)
+    lags = np.arange(_LEAST_PAIRS - n, n - _LEAST_PAIRS + 1)
+    pairs = (n - np.abs(lags)).astype(np.float64)
+    both = np.rint(products[lags])  # a negative lag counts from the end
+    total_x, total_y = (np.concatenate([[0.0], np.cumsum(side, dtype=np.float64)]) for side in (in_x, in_y))
+    first = np.maximum(-lags, 0)  # on x; its last partner, and the same on y, lie within the n runs
+    hits_x = total_x[first + pairs.astype(np.int64)] - total_x[first]
+    first = np.maximum(lags, 0)
+    hits_y = total_y[first + pairs.astype(np.int64)] - total_y[first]
+    expected = hits_x * hits_y / pairs
+    variance = expected * (pairs - hits_x) * (pairs - hits_y) / (pairs * (pairs - 1.0))
+    score = np.abs(both - expected) / np.sqrt(np.maximum(variance, 1e-300))
+    score[variance <= 0.0] = 0.0
+    most = int(np.argmax(score))
+    if score[most] < _SUSPECT:
+        return None
+    counted = [int(part[most]) for part in (pairs, hits_x, hits_y, both)]
+    chance = min(1.0, 2.0 * _OVER * len(lags) * hypergeometric_tail(counted[3], counted[1], counted[2], counted[0]))
+    if chance > alpha:
+        return None
+    return Coupling(
+        lag=int(lags[most]),
+        pairs=counted[0],
+        both=counted[3],
+        expected=float(expected[most]),
+        error=math.sqrt(variance[most]),
+        chance=chance,
+    )
+
+
+def spread_of_halves(blocks: list[Outputs]) -> list[Spread]:
+    """How unequal, or equal, the shares are that blocks hold of a half of the outputs; of numbers also of another half.
+
+    The halves are a symmetric function of all outputs, so in independent runs every order is equally likely. Of numbers
+    there is also the outer half, farther from the median than half of them, which shows a scale that blocks have of
+    their own.
+    """
+    blocks = _head(blocks, _SPREAD)
+    if len(blocks) < 2:
+        return []
+    outputs, sizes = _joined(blocks), [len(block) for block in blocks]
+    starts, where = np.cumsum([0, *sizes[:-1]]), f"{len(blocks):,} blocks"
+    return [
+        Spread(
+            f"outputs in the {name} half",
+            where,
+            *dispersion_p_value(np.add.reduceat(upper.astype(np.int64), starts).tolist(), sizes),
+        )
+        for name, upper in (("upper", halves(outputs)), ("outer", _outer_half(outputs)))
+        if upper is not None
+    ]
+
+
+def _outer_half(outputs: Outputs) -> Halves | None:
+    if outputs.ndim != 1 or outputs.dtype == object:
+        return None
+    values = outputs.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # an infinity less another
+        return _upper(np.abs(values - np.median(values)))
+
+
+def equal_pairs(blocks: list[Outputs]) -> tuple[int, int, list[int]]:
+    """Pairs of equal outputs, one for each output that came more than once; how many lie in one block; block sizes.
+
+    Where an output came more than twice, a seeded permutation picks its pair.
+    """
+    blocks = _head(blocks, _PAIRED)
+    outputs = _joined(blocks)
+    sizes = [len(block) for block in blocks]
+    number = np.repeat(np.arange(len(blocks)), sizes)
+    shuffled = np.random.default_rng(_SHUFFLE).permutation(len(outputs))
+    codes = _codes_of(outputs)[shuffled]
+    order = np.argsort(codes, kind="stable")
+    codes, number = codes[order], number[shuffled][order]
+    is_new = np.concatenate([[True], codes[1:] != codes[:-1]])
+    is_pair = is_new[:-1] & ~is_new[1:]
+    return int((number[:-1] == number[1:])[is_pair].sum()), int(is_pair.sum()), sizes
+
+
+def _codes_of(outputs: Outputs) -> npt.NDArray[Any]:
+    """A number for each output, equal for equal ones alone."""
+    if outputs.dtype == object:
+        places: dict[Any, int] = {}
+        keys = map(outcome_key, outputs.tolist())
+        return np.fromiter((places.setdefault(key, len(places)) for key in keys), np.int64, len(outputs))
+    return row_keys(outputs) if outputs.ndim == 2 else outputs
+
+
+def two_sided(z: float) -> float:
+    """Probability that a standard normal number is as far out."""
+    return 2.0 * float(ndtr(-abs(z)))
+
+
+def _head(blocks: list[Outputs], runs: int) -> list[Outputs]:
+    """The first blocks that hold so many runs."""
+    ends = np.cumsum([len(block) for block in blocks])
+    return [block[:runs] for block in blocks[: int(np.searchsorted(ends, runs)) + 1]]
+
+
+def _joined(blocks: list[Outputs]) -> Outputs:
+    return blocks[0] if len(blocks) == 1 else merge(blocks, blocks[:1])[0]
+
+
+def _long_blocks(blocks: list[Outputs]) -> list[Outputs]:
+    """Blocks of enough runs each: those that are, and short ones together."""
+    long, short = [], list[Outputs]()
+    for block in blocks:
+        if len(block) >= _SERIAL_LEAST:
+            long.append(block)
+            continue
+        short.append(block)
+        if sum(map(len, short)) >= _SERIAL_LEAST:
+            long.append(_joined(short))
+            short = []
+    return long
+
+
+def halves(outputs: Outputs) -> Halves:
+    """Which outputs lie in the upper half: numbers and vectors by a median, others by a set of about half of them."""
+    return _halves_of_both(outputs, outputs[:0])[0]
+
+
+def _halves_of_both(x: Outputs, y: Outputs) -> tuple[Halves, Halves]:
+    if x.ndim == 2:
+        upper = np.zeros(len(x), np.bool_)
+        for place in range(min(x.shape[1], _COLUMNS)):
+            upper = _upper(x[:, place])
+            if _evenness(upper) >= _EVEN:
+                return upper, _upper(y[:, place])
+        return upper, np.zeros(len(y), np.bool_)
+    numbers = [as_numbers(side).astype(np.float64, copy=False) for side in (x, y)]
+    if x.dtype == object and np.isnan(np.concatenate(numbers)).mean() > 1 - _EVEN:
+        return _halves_of_outcomes(x, y)
+    return _upper(numbers[0]), _upper(numbers[1])
+
+
+def _upper(values: npt.NDArray[np.float64]) -> Halves:
+    """Which values are above the median, or not below it, whichever halves more evenly; NaN is below everything."""
+    known = values[~np.isnan(values)] if values.dtype.kind == "f" else values
+    if len(known) == 0:
+        return np.zeros(len(values), np.bool_)
+    median = np.partition(known, len(known) // 2)[len(known) // 2]
+    return max((values > median, values >= median), key=_evenness)
+
+
+def _halves_of_outcomes(x: Outputs, y: Outputs) -> tuple[Halves, Halves]:
+    """Outcomes without an order: the more frequent ones first, as long as they make the half no less even.
+
+    By their texts, so that the half depends on which outputs there are and not on their order.
+    """
+    keys = [[outcome_text(value) for value in outcome_list(side)] for side in (x, y)]
+    counts = Counter(keys[0]) + Counter(keys[1])
+    total, taken, upper = counts.total(), 0, set()
+    for key, times in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        if 2 * taken + times <= total:
+            taken += times
+            upper.add(key)
+    first, second = (np.fromiter((key in upper for key in side), np.bool_, len(side)) for side in keys)
+    return first, second
+
+
+def _evenness(upper: Halves) -> float:
+    share = float(upper.mean()) if len(upper) else 0.0
+    return min(share, 1.0 - share)
+
+
+def _standardised(upper: Halves) -> npt.NDArray[Any]:
+    """The halves as numbers of mean 0 and variance 1; empty where either holds too few."""
+    share = float(upper.mean())
+    if not _EVEN <= share <= 1 - _EVEN:
+        return np.empty(0)
+    return (upper - share) / math.sqrt(share * (1 - share))

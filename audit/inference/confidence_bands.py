@@ -1,0 +1,205 @@
+"""Simultaneous limits for nested events, and what they say of the privacy profile and of the trade-off curve.
+
+C cells in an order fixed before the counts (by decreasing score, say) make C − 1 nested events: S_j is the union of
+the first j cells, with probability p_j on x and q_j on y. The hits in S_j are binomial, so each of the 4(C − 1) limits
+is exact at 1/(4(C − 1)) of alpha, and all hold together with probability 1 − alpha (Bonferroni). Given that they hold:
+
+- *Profile.* δ(ε) = sup over events of Pr_x[S] − e^ε Pr_y[S] is at least what any S_j shows, so the lower limit holds
+  for the supremum over all events; the upper one holds for the S_j, no event and every output only.
+- *Trade-off.* Let B(q) be the largest power of a test of false-positive rate q. Mixing two tests by a coin mixes their
+  rates and powers, so B is concave; it does not fall, B(0) ≥ 0 and B(1) = 1. S_j as a test shows B(q_j) ≥ p_j, so B is
+  at least the lower limit of p_j at the upper limit of q_j, and at least the concave hull of these points, (0, 0) and
+  (1, 1). The hull of the upper limits of p_j at the lower limits of q_j is concave, does not fall and is at least p_j
+  at q_j, so it is above every mixture of the S_j; of other tests it says nothing.
+
+Proof: docs/proofs/bands.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import OptionError
+from .binomial_tails import Array, limits
+from .counts import check_alpha
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Band:
+    """Limits for the probability of every nested event on x and on y, all at once.
+
+    Attributes
+    ----------
+    lower_x, estimate_x, upper_x, lower_y, estimate_y, upper_y : ndarray, shape (C − 1,)
+        For the union of the first j cells, j = 1, …, C − 1; nondecreasing.
+    alpha : float
+        Probability that any of the limits is wrong.
+    """
+
+    lower_x: Array
+    estimate_x: Array
+    upper_x: Array
+    lower_y: Array
+    estimate_y: Array
+    upper_y: Array
+    alpha: float
+
+    def profile(self, epsilon: npt.ArrayLike) -> tuple[Array, Array, Array]:
+        """(lower, estimate, upper) of δ(ε) = sup of Pr_x[S] − e^ε Pr_y[S]; nonincreasing in ε, within [0, 1].
+
+        The lower limit holds for the supremum over all events, the upper one for the events of the band only; both
+        for all ε at once, with probability 1 − alpha.
+
+        Parameters
+        ----------
+        epsilon : array_like, any shape
+            In nats, of either sign.
+
+        Returns
+        -------
+        tuple of ndarray, of the shape of `epsilon`
+
+        Examples
+        --------
+        >>> band = confidence_band([700, 300], [300, 700], alpha=0.05)
+        >>> [round(float(delta), 2) for delta in band.profile(0.0)]
+        [0.33, 0.4, 0.46]
+        """
+        factor = np.exp(np.minimum(np.asarray(epsilon, dtype=np.float64), 700.0))[..., None]
+        if np.isnan(factor).any():
+            raise OptionError(f"epsilon={epsilon!r} is not a number; use any real one.", epsilon=epsilon)
+
+        def delta(p: Array, q: Array) -> Array:
+            best: Array = (np.append(p, (0.0, 1.0)) - factor * np.append(q, (0.0, 1.0))).max(axis=-1)
+            return best
+
+        return (
+            delta(self.lower_x, self.upper_y),
+            delta(self.estimate_x, self.estimate_y),
+            delta(self.upper_x, self.lower_y),
+        )
+
+    def trade_off(self, q: npt.ArrayLike) -> tuple[Array, Array, Array]:
+        """(lower, estimate, upper) of the largest power at false-positive rate `q`; nondecreasing, within [0, 1].
+
+        x is the alternative: the power is the probability on x, the false-positive rate that on y. The lower limit
+        holds for the best of all tests, the upper one for mixtures of the events of the band only; both for all rates
+        at once, with probability 1 − alpha.
+
+        Parameters
+        ----------
+        q : array_like, any shape
+            In [0, 1].
+
+        Returns
+        -------
+        tuple of ndarray, of the shape of `q`
+
+        Examples
+        --------
+        >>> band = confidence_band([700, 300], [300, 700], alpha=0.05)
+        >>> [round(float(power), 2) for power in band.trade_off(0.3)]
+        [0.6, 0.7, 0.74]
+        """
+        rate = np.asarray(q, dtype=np.float64)
+        if not ((rate >= 0.0) & (rate <= 1.0)).all():  # NaN fails
+            raise OptionError(f"q={q!r} is not a false-positive rate; use 0 <= q <= 1.", q=q)
+
+        def power(rates: Array, powers: Array) -> Array:
+            return np.asarray(np.interp(rate, *concave_hull(rates, powers)), dtype=np.float64)
+
+        return (
+            power(self.upper_y, self.lower_x),
+            power(self.estimate_y, self.estimate_x),
+            power(self.lower_y, self.upper_x),
+        )
+
+
+def confidence_band(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, *, alpha: float) -> Band:
+    """Limits that hold together, for all unions of the first j cells and both sides, with probability 1 − alpha.
+
+    Parameters
+    ----------
+    cells_x, cells_y : array_like, shape (C,)
+        Runs whose output fell in each cell, of all runs on x and on y; C ≥ 2. The cells and their order are chosen
+        without looking at these counts; an order by decreasing likelihood ratio makes the band tell most. For the
+        other direction give the sides exchanged and both orders reversed: the limits are the same, and so is alpha.
+    alpha : float
+        In (0, 1).
+
+    Raises
+    ------
+    OptionError
+        For counts that are no partition of at least one run, or an alpha outside its range.
+
+    References
+    ----------
+    Clopper & Pearson (1934), The use of confidence or fiducial limits. Dong, Roth & Su (2022), Gaussian differential
+    privacy, Sections 2.1 and 2.4 (trade-off functions, and the profile as their dual).
+
+    Examples
+    --------
+    >>> band = confidence_band([500, 300, 200], [200, 300, 500], alpha=0.05)
+    >>> band.lower_x.round(3).tolist(), band.upper_y.round(3).tolist()
+    ([0.46, 0.767], [0.233, 0.54])
+    """
+    cells_x, cells_y = checked_cells(cells_x, cells_y)
+    each = check_alpha(alpha) / (4 * (len(cells_x) - 1))
+    x, y = np.cumsum(cells_x), np.cumsum(cells_y)
+    lower_x, upper_x = limits(x[:-1], x[-1], alpha=each)
+    lower_y, upper_y = limits(y[:-1], y[-1], alpha=each)
+    return Band(
+        lower_x=lower_x,
+        estimate_x=x[:-1] / x[-1],
+        upper_x=upper_x,
+        lower_y=lower_y,
+        estimate_y=y[:-1] / y[-1],
+        upper_y=upper_y,
+        alpha=float(alpha),
+    )
+
+
+def checked_cells(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike) -> tuple[Array, Array]:
+    """The counts as floats, shape (C,) each with C ≥ 2; an `OptionError` unless they partition some runs."""
+    sides = []
+    for name, cells in (("cells_x", cells_x), ("cells_y", cells_y)):
+        counts = np.asarray(cells, dtype=np.float64)
+        if counts.ndim != 1 or len(counts) < 2 or not (counts >= 0).all() or not (counts == np.floor(counts)).all():
+            raise OptionError(f"{name}={cells!r} are not counts in cells; use whole numbers, 2 or more.", cells=cells)
+        if not 1.0 <= counts.sum() < 2.0**53:
+            raise OptionError(f"{name} hold {counts.sum():g} runs; use from 1 to 2^53.", cells=cells)
+        sides.append(counts)
+    if len(sides[0]) != len(sides[1]):
+        raise OptionError(
+            f"cells_x are {len(sides[0])} and cells_y {len(sides[1])}; use the same cells on both sides.",
+            cells_x=len(sides[0]),
+            cells_y=len(sides[1]),
+        )
+    return sides[0], sides[1]
+
+
+def concave_hull(q: Sequence[float] | Array, p: Sequence[float] | Array) -> tuple[Array, Array]:
+    """Vertices of the least concave curve over the points, (0, 0) and (1, 1): rates, increasing, and powers.
+
+    Examples
+    --------
+    >>> concave_hull([0.2, 0.5, 0.5], [0.6, 0.7, 0.9])
+    (array([0. , 0.2, 0.5, 1. ]), array([0. , 0.6, 0.9, 1. ]))
+    """
+    rates, powers = np.append(q, (0.0, 1.0)), np.append(p, (0.0, 1.0))
+    hull: list[tuple[float, float]] = []
+    for k in np.lexsort((-powers, rates)):
+        at, height = float(rates[k]), float(powers[k])
+        if hull and at == hull[-1][0]:
+            continue  # the first of equal rates is the highest
+        while len(hull) > 1:
+            (a, low), (b, high) = hull[-2:]
+            if (high - low) * (at - b) > (height - high) * (b - a):
+                break
+            hull.pop()
+        hull.append((at, height))
+    return np.array([at for at, _ in hull]), np.array([height for _, height in hull])

@@ -1,0 +1,59 @@
+"""How limits are written: with a few digits, and rounded so that they still hold."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+
+def rounded_down(limit: float, digits: int = 4) -> float:
+    """The largest number with so many significant digits that is not above a lower limit.
+
+    Examples
+    --------
+    >>> rounded_down(1.10562), rounded_down(0.99996), rounded_down(0.5), rounded_down(-0.99996)
+    (1.105, 0.9999, 0.5, -1.0)
+    """
+    nearest = float(f"{limit:.{digits}g}")
+    if not nearest > limit:  # also of NaN
+        return nearest
+    unit = 10.0 ** (math.floor(math.log10(abs(limit))) + 1 - digits)
+    return float(f"{nearest - unit:.{digits}g}")
+
+
+def rounded_up(limit: float, digits: int = 4) -> float:
+    """The smallest number with so many significant digits that is not below an upper limit.
+
+    Examples
+    --------
+    >>> rounded_up(1.10512), rounded_up(0.99996)
+    (1.106, 1.0)
+    """
+    return -rounded_down(-limit, digits)
+
+
+_SHOWN = 80  # characters of a value in a message or summary
+
+
+def shorten(value: Any) -> str:
+    """The repr of a value, cut to one short line."""
+    text = repr(value.item() if isinstance(value, np.generic) else value).replace("\n", " ")
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def percent(probability: float) -> str:
+    """A probability as a percentage that keeps its digits near 100%.
+
+    Examples
+    --------
+    >>> percent(0.95), percent(1 - 1e-7)
+    ('95%', '99.99999%')
+    """
+    return f"{100 * probability:.12g}%"
+
+
+def confidence(alpha: float) -> str:
+    """``95% confidence``, for an allowed error probability of .05."""
+    return f"{percent(1 - alpha)} confidence"

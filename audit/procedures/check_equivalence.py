@@ -1,0 +1,359 @@
+"""Two versions of a mechanism on one dataset: do they differ, and if not, within what margin are they the same?
+
+The first question is an audit of the claim that no event tells them apart, `PureDP(0)`, in which the two "datasets" say
+which version is to be run. The second one bounds the total variation distance from both sides.
+
+Proof: docs/proofs/total-variation.md
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, overload
+
+from scipy.special import ndtri
+
+from ..claims.pure_approx_gaussian import ApproxDP, PureDP
+from ..datasets.description import summarise
+from ..distinguishers.event_choice import choose_event
+from ..distinguishers.learned_partition import learn_cells
+from ..errors import OptionError
+from ..events.output_bytes import note_of_cut
+from ..events.outputs import merge
+from ..events.partitions import OutcomeCells
+from ..floating_point_errors import with_own_arithmetic
+from ..health.dataset_checks import take_snapshot
+from ..health.findings import HealthCheck, checks_to_ignore
+from ..health.independence_checks import examine
+from ..inference.betting_test import sequential_resolution
+from ..inference.counts import Counts, check_alpha
+from ..inference.joint_test import check_test_alpha, strength_lower
+from ..options import Bits, check_cells, check_jobs, check_runs, check_seed
+from ..printing import confidence, rounded_down
+from ..results.audit_result import AuditResult, Pair, Verdict
+from ..results.equivalence_result import Equivalence, EquivalenceResult, event_counts_in_words
+from ..sampling.batches import late_batches
+from ..sampling.draw import count_hits, plan_blocks, shapes_of
+from ..sampling.pilot_size import pilot_runs
+from ..sampling.provenance import versions as library_versions
+from ..sampling.sampler import as_sampler
+from .check import check
+from .count_cells import as_cell_counts
+from .pilot import draw_checked, run_notes
+from .two_versions import TwoVersions
+
+# Two versions that return the same constant are the same, and there is one dataset.
+_AS_IT_SHOULD_BE = frozenset({HealthCheck.CONSTANT_OUTPUT, HealthCheck.IDLE_EVENT, HealthCheck.EQUAL_DATASETS})
+_UNLISTED_SHARE = 0.1  # of the margin: what outcomes without a cell may take of it for the limit to be for every event
+_LEARNED_FROM, _LEARNED_PART, _CAUTION = 200_000, 3, 4.0  # runs that bets are learned from, the last a third of all
+
+__all__ = [
+    "Equivalence",
+    "EquivalenceResult",
+    "assert_same_distribution",
+    "check_equivalence",
+    "check_same_distribution",
+]
+
+
+@with_own_arithmetic
+def check_same_distribution(
+    old: Any,
+    new: Any,
+    dataset: Any,
+    *,
+    runs: int | None = None,
+    alpha: float = 0.05,
+    seed: int | None = 0,
+    resolution: float | None = None,
+    power: float = 0.95,
+    sequential: bool = False,
+    seconds: float | None = None,
+    bits: Bits = "warn",
+    jobs: int | None = None,
+    name: str | None = None,
+    ignore: str | Iterable[str] = (),
+    progress: Callable[[int], None] | None = None,
+) -> AuditResult:
+    """Tests whether two versions of a mechanism have the same output distribution on a dataset.
+
+    Versions that do are refuted with probability at most `alpha`, over all events and both directions. In the result
+    x is the old version and y the new one, and the bound is on the largest log likelihood ratio of an event.
+
+    Parameters
+    ----------
+    old, new : callable or object
+        Mechanisms as `check` takes them. If both are block samplers blocks are drawn; otherwise both are run one by
+        one, a block sampler with size 1, and an exception of either is an output. Each has random streams of its own.
+    dataset : Any
+        What both are run on; neither may change it.
+    runs, alpha, seed, resolution, power, sequential, seconds, bits, jobs, ignore, progress
+        As in `check`; runs are of each version, and the resolution is a log likelihood ratio. A sequential audit that
+        refutes nothing states the one for an event of probability 1/2 if that is better than its last event's.
+    name : str, optional
+        For the result; by default the names of both.
+
+    Raises
+    ------
+    OptionError
+        For arguments outside their range.
+    MechanismError
+        If a version cannot be run, or every pilot run of both raises.
+
+    Examples
+    --------
+    >>> def old(rows, size, rng):
+    ...     return len(rows) + rng.laplace(scale=1.0, size=size)
+    >>> def new(rows, size, rng):
+    ...     return len(rows) + rng.laplace(scale=1.1, size=size)
+    >>> check_same_distribution(old, new, [1, 1], runs=100_000).is_refuted
+    True
+    """
+    versions, ignored = TwoVersions.of(old, new, dataset, check_seed(seed)), checks_to_ignore(ignore)
+    snapshot = take_snapshot(dataset, dataset)
+    result = check(
+        versions.mechanism,
+        "old",
+        "new",
+        claim=PureDP(0.0),
+        runs=runs,
+        alpha=alpha,
+        seed=seed,
+        resolution=resolution,
+        power=power,
+        sequential=sequential,
+        seconds=seconds,
+        bits=bits,
+        jobs=jobs,
+        name=name or versions.name,
+        ignore=[one.value for one in ignored | _AS_IT_SHOULD_BE],
+        progress=progress,
+    )
+    findings = (*snapshot.examine(ignored | _AS_IT_SHOULD_BE), *result.findings)
+    x, y = versions.in_words
+    notes, resolution = (f"x is {x}, y is {y}", *result.notes), result.resolution
+    if sequential and not result.is_refuted:
+        # Where nothing tells the versions apart, the last event bet on is any, and often one that hardly ever happens.
+        common = _common_resolution(result.runs, result.alpha, result.power)
+        if common < resolution:
+            resolution = common
+            notes = (*notes, "the excess that would have been found is for an event of every other run")
+    pair = Pair(
+        x=f"{x}, on {summarise(dataset)}",
+        y=f"{y}, on the same",
+        difference="the version",
+        adjacency="two versions on one dataset",
+        distance=1,
+    )
+    is_replayable = result.is_replayable and versions.repeats(result.seed)
+    return replace(
+        result, pair=pair, findings=findings, notes=notes, resolution=resolution, is_replayable=is_replayable
+    )
+
+
+def _common_resolution(runs: int, alpha: float, power: float) -> float:
+    """The log likelihood ratio that a sequential audit finds on an event of probability 1/2, to be learned first.
+
+    Half of the runs that the last bets were learned from choose the event, by its excess less four standard errors.
+    """
+    found = sequential_resolution(PureDP(0.0), late_batches(runs), 0.5, alpha=alpha, power=power)
+    held = min(runs, _LEARNED_FROM) / _LEARNED_PART / 2
+    return max(found, (_CAUTION + float(ndtri(power))) * math.sqrt(0.5 / held) / 0.5)
+
+
+@with_own_arithmetic
+def check_equivalence(
+    old: Any,
+    new: Any,
+    dataset: Any,
+    *,
+    margin: float,
+    cells: int = 32,
+    runs: int = 1_000_000,
+    alpha: float = 0.05,
+    seed: int | None = 0,
+    jobs: int | None = None,
+    name: str | None = None,
+    ignore: str | Iterable[str] = (),
+    progress: Callable[[int], None] | None = None,
+) -> EquivalenceResult:
+    """Shows, or refutes, that two versions of a mechanism are within a margin in total variation on a dataset.
+
+    Of versions further apart SHOWN is said with probability at most `alpha`, and so is DIFFERENT of versions that are
+    not. Where outputs are continuous SHOWN is about the cells only, which a pilot chose to tell the versions apart; no
+    number of runs bounds the distance of continuous distributions from above.
+
+    Parameters
+    ----------
+    old, new, dataset, runs, seed, jobs, ignore, progress
+        As in `check_same_distribution`.
+    margin : float
+        In (0, 1).
+    cells : int
+        Cells for numbers and vectors, at least 2. More of them see more, and of equal versions they show a margin that
+        is larger by about √(cells/(π·runs)). Few outcomes are a cell each.
+    alpha : float
+        Probability that one of the two limits is wrong.
+    name : str, optional
+        For messages; by default the names of both.
+
+    Examples
+    --------
+    >>> def old(rows, size, rng):
+    ...     return rng.random(size) < 0.3
+    >>> def new(rows, size, rng):
+    ...     return rng.integers(10, size=size) < 3
+    >>> result = check_equivalence(old, new, None, margin=0.01, runs=100_000)
+    >>> result.verdict.value, result.scope
+    ('equivalent within the margin', 'for every event, outcomes that were never seen included')
+    """
+    started = time.perf_counter()
+    margin, cells, alpha, jobs = _check_margin(margin), check_cells(cells), check_alpha(alpha), check_jobs(jobs)
+    if cells == 0:
+        raise OptionError("cells=0 counts nothing; use 2 or more.", cells=cells)
+    runs, seed, ignored = check_runs(runs), check_seed(seed), checks_to_ignore(ignore)
+    check_test_alpha(alpha / 2)
+    versions = TwoVersions.of(old, new, dataset, seed)
+    sampler = as_sampler(versions.mechanism, name or versions.name)
+    plan = plan_blocks(sampler, "old", "new", seed, jobs, runs=runs)
+    wanted = pilot_runs(runs)
+    size = plan.may_keep(wanted)
+    blocks_x, blocks_y = draw_checked(plan.for_pilot(size), size)
+    x, y = merge(blocks_x, blocks_y)
+    if progress is not None:
+        progress(2 * size)
+    claim, half = ApproxDP(0.0, margin, bound_on="delta"), size // 2
+    parts = (x[:half], y[:half], x[half : 2 * half], y[half : 2 * half])
+    choice = choose_event(*parts, claim, runs - size, alpha / 2)
+    if choice.shows_nothing:  # then a common event estimates the distance, not one that hardly ever happens
+        choice = choose_event(*parts, claim, runs - size, alpha / 2, deep=True)
+    partition = learn_cells(x, y, cells)
+    counts_unlisted, scope = False, f"for {partition.scope.partition(';')[0]}; other events may differ by more"
+    if isinstance(partition, OutcomeCells):
+        unlisted = max(int(partition.count(side)[-1]) for side in (x, y)) / size
+        if unlisted <= _UNLISTED_SHARE * margin:  # settled on the pilot, so that one limit has all of its alpha
+            counts_unlisted, scope = True, "for every event, outcomes that were never seen included"
+    shapes = shapes_of(plan, blocks_x, blocks_y)
+    main_x, main_y = count_hits(plan, choice.event, shapes, runs - size, partition=partition, progress=progress)
+    counts = Counts(
+        hits_x=int(main_x.hits.sum()), runs_x=runs - size, hits_y=int(main_y.hits.sum()), runs_y=runs - size
+    )
+    directed = counts if choice.likelier_on == "x" else counts.swapped()
+    return EquivalenceResult(
+        old=versions.in_words[0],
+        new=versions.in_words[1],
+        dataset=summarise(dataset),
+        margin=margin,
+        lower=strength_lower(directed, claim, alpha=alpha / 2),
+        event=choice.event,
+        likelier_on=choice.likelier_on,
+        counts=counts,
+        cells=as_cell_counts(partition, main_x, main_y, alpha / 2),
+        scope=scope,
+        counts_unlisted=counts_unlisted,
+        alpha=alpha,
+        runs=runs,
+        pilot_runs=size,
+        seed=seed,
+        findings=examine((blocks_x, blocks_y), (main_x, main_y), ignored),
+        notes=(*run_notes(x, y, main_x, main_y), *note_of_cut(size, wanted, plan.output_bytes)),
+        versions=library_versions(),
+        environment={"seconds": round(time.perf_counter() - started, 3)},
+    )
+
+
+@overload
+def assert_same_distribution(
+    old: Any, new: Any, dataset: Any, *, margin: None = None, **options: Any
+) -> AuditResult: ...
+@overload
+def assert_same_distribution(
+    old: Any, new: Any, dataset: Any, *, margin: float, **options: Any
+) -> EquivalenceResult: ...
+def assert_same_distribution(
+    old: Any,
+    new: Any,
+    dataset: Any,
+    *,
+    margin: float | None = None,
+    alpha: float = 1e-5,
+    runs: int = 100_000,
+    sequential: bool = True,
+    **options: Any,
+) -> AuditResult | EquivalenceResult:
+    """Returns if two versions of a mechanism were not told apart, and with a `margin` were shown to be within it.
+
+    For tests: versions with the same distribution are called different with probability at most `alpha`. A health
+    check that fails, a resolution that is not reached and a margin that is not shown raise too.
+
+    Parameters
+    ----------
+    old, new, dataset, alpha, runs, sequential
+        As in `check_same_distribution`. Each of the two checks that a margin asks for has half of alpha.
+    margin : float, optional
+        Total variation distance to be shown, see `check_equivalence`. A difference that is found raises even if it is
+        smaller; for versions that are known to differ use `check_equivalence` alone.
+    **options
+        Further options of `check_same_distribution`, and with a margin `cells`.
+
+    Returns
+    -------
+    AuditResult or EquivalenceResult
+        The latter with a margin.
+
+    Raises
+    ------
+    AssertionError
+
+    Examples
+    --------
+    >>> def old(rows, size, rng):
+    ...     return rng.laplace(size=size)
+    >>> def new(rows, size, rng):
+    ...     return 1.5 * rng.laplace(size=size)
+    >>> assert_same_distribution(old, new, None)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    AssertionError: the old version old and the new version new differ: ...
+    """
+    __tracebackhide__ = True
+    cells = {} if margin is None else {"cells": options.pop("cells", 32)}
+    if margin is not None:
+        margin, alpha = _check_margin(margin), alpha / 2
+    result = check_same_distribution(old, new, dataset, runs=runs, alpha=alpha, sequential=sequential, **options)
+    names = TwoVersions.of(old, new, dataset, result.seed).in_words
+    if result.verdict is Verdict.REFUTED:
+        raise AssertionError(
+            f"{names[0]} and {names[1]} differ: {event_counts_in_words(result.event, result.counts, *names)}; "
+            f"a likelihood ratio of at least {rounded_down(math.exp(min(result.bound, 700.0))):g} "
+            f"({confidence(alpha)}, p-value {result.p_value:.2g}); {_how_to_repeat(result)}"
+        )
+    if result.verdict is Verdict.INCONCLUSIVE:
+        raise AssertionError(f"cannot tell whether {names[0]} and {names[1]} differ: {result}\n  seed={result.seed}")
+    if margin is None:
+        return result
+    shared = {key: options[key] for key in ("seed", "jobs", "name", "ignore", "progress") if key in options}
+    shown = check_equivalence(old, new, dataset, margin=margin, runs=runs, alpha=alpha, **cells, **shared)
+    if not shown.is_shown:
+        raise AssertionError(
+            f"{names[0]} and {names[1]} are not shown to be within margin={margin:g}: {shown}\n  seed={shown.seed}"
+        )
+    return shown
+
+
+def _how_to_repeat(result: AuditResult) -> str:
+    if result.is_replayable:
+        return f"seed={result.seed} repeats these runs"
+    return f"seed={result.seed}, which does not repeat these runs, as a version has randomness of its own"
+
+
+def _check_margin(margin: Any) -> float:
+    number = float(margin) if isinstance(margin, numbers.Real) else math.nan
+    if not 0.0 < number < 1.0:  # NaN fails
+        raise OptionError(
+            f"margin={margin!r} is no total variation distance to be shown; use 0 < margin < 1.", margin=margin
+        )
+    return number

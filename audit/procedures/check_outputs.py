@@ -1,0 +1,136 @@
+"""The audit of outputs that were drawn elsewhere.
+
+Proof: docs/proofs/choices.md
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..claims.at_distance import ClaimAtDistance, claim_at
+from ..claims.claim import Claim
+from ..errors import MechanismError
+from ..events.outputs import Outputs, as_outputs
+from ..floating_point_errors import with_own_arithmetic
+from ..health.findings import checks_to_ignore
+from ..health.independence_checks import examine_order
+from ..inference.counts import Counts
+from ..inference.joint_test import check_test_alpha
+from ..options import (
+    Bits,
+    check_bits,
+    check_claim_source,
+    check_distance,
+    check_power,
+    check_resolution,
+    check_runs,
+    check_seed,
+)
+from ..results.audit_result import AuditResult, Pair
+from ..results.audit_settings import Settings
+from ..sampling.block_counts import no_blocks
+from ..sampling.provenance import ELSEWHERE
+from .conclude import conclude
+from .event_checks import with_event_findings
+from .pilot import split_pilot
+
+
+@with_own_arithmetic
+def check_outputs(
+    xs: Any,
+    ys: Any,
+    *,
+    claim: Claim | ClaimAtDistance,
+    distance: float = 1,
+    alpha: float = 0.05,
+    seed: int = 0,
+    resolution: float | None = None,
+    power: float = 0.95,
+    bits: Bits = "warn",
+    name: str = "outputs",
+    claim_source: str = "",
+    ignore: str | Iterable[str] = (),
+) -> AuditResult:
+    """Audits a claim on outputs that were drawn elsewhere: `xs` on one dataset, `ys` on a neighbour.
+
+    The outputs must be independent runs, which is checked as far as their order tells (sorted ones are taken as
+    sorted later). A random part of them, fixed by `seed`, chooses the event; the rest is counted. A mechanism that
+    keeps its claim is refuted with probability at most `alpha`.
+
+    Parameters
+    ----------
+    xs, ys : array_like or sequence
+        One output for each run: shape (runs,), (runs, n_coords), or a sequence of anything hashable. At least 40 each.
+
+    Raises
+    ------
+    MechanismError
+        For outputs of an unsupported type.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpaudit import PureDP, check_outputs
+    >>> rng = np.random.default_rng(0)
+    >>> result = check_outputs(rng.laplace(0, 1, 20_000), rng.laplace(1, 1, 20_000), claim=PureDP(0.5))
+    >>> result.is_refuted
+    True
+    """
+    started = time.perf_counter()
+    root, distance = check_seed(seed), check_distance(distance)
+    given = [_given(values, name) for values in (xs, ys)]
+    ignored = checks_to_ignore(ignore)
+    findings = examine_order(given[0], given[1], ignored)
+    sides = [_shuffled(outputs, side, root) for side, outputs in enumerate(given)]
+    runs = check_runs(min(len(side) for side in sides))
+    settings = Settings(
+        claim=claim_at(claim, distance),
+        claim_source=check_claim_source(claim_source),
+        pair=Pair(
+            x=f"{len(sides[0]):,} outputs",
+            y=f"{len(sides[1]):,} outputs",
+            difference="not seen",
+            adjacency="declared neighbours by the caller",
+            distance=distance,
+        ),
+        alpha=check_test_alpha(alpha),
+        resolution=check_resolution(resolution),
+        power=check_power(power),
+        name=name,
+        provenance=ELSEWHERE,
+        seed=root,
+        bits=check_bits(bits),
+    )
+    pilot, main_x, main_y = split_pilot(sides[0], sides[1], settings.claim, runs, settings.alpha, bits=bits is True)
+    counts = Counts(
+        hits_x=pilot.choice.event.count(main_x),
+        runs_x=len(main_x),
+        hits_y=pilot.choice.event.count(main_y),
+        runs_y=len(main_y),
+    )
+    result = conclude(settings, runs, pilot, counts, True, findings, (no_blocks(), no_blocks()))
+    result = with_event_findings(result, pilot.x, pilot.y, ignored)
+    result = replace(result, ignored=tuple(sorted(one.value for one in ignored)))
+    result.environment["seconds"] = round(time.perf_counter() - started, 3)
+    return result
+
+
+def _given(values: Any, name: str) -> Outputs:
+    """Outputs made elsewhere, as an array."""
+    if not hasattr(values, "__len__"):
+        raise MechanismError(
+            f"{name} of type {type(values).__name__} are no runs; pass an array or a list with one output a run.",
+            mechanism=name,
+        )
+    return as_outputs(values, len(values), name)
+
+
+def _shuffled(outputs: Outputs, side: int, seed: int) -> Outputs:
+    """The outputs in random order, so that sorted ones serve as well."""
+    rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(side,))))
+    return outputs[rng.permutation(len(outputs))]

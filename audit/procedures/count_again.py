@@ -1,0 +1,128 @@
+"""An event counted again in runs of its own, to be compared with later runs: what a baseline remembers of an audit.
+
+Proof: docs/proofs/choices.md
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import math
+import numbers
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from ..errors import OptionError
+from ..events.events import Event
+from ..events.outputs import Outputs, Raised, merge, number_of, outcome_list
+from ..floating_point_errors import with_own_arithmetic
+from ..inference.counts import Counts
+from ..options import check_jobs, check_runs, check_seed
+from ..results.recount import Recount
+from ..sampling.draw import count_hits, plan_blocks, shapes_of
+from ..sampling.sampler import as_sampler
+from .pilot import draw_checked
+
+_LOOKED_AT = 10_000  # runs on each dataset whose forms are noted
+
+
+@with_own_arithmetic
+def recount(
+    mechanism: Any,
+    x: Any,
+    y: Any,
+    event: Event | None,
+    *,
+    stream: str,
+    runs: int = 100_000,
+    seed: int | None = 0,
+    jobs: int | None = None,
+) -> Recount:
+    """Counts an event in fresh runs of a mechanism on x and on y, and the forms of its outputs.
+
+    The runs are independent of those of an audit with the same seed, and of those of every other stream.
+
+    Parameters
+    ----------
+    mechanism, x, y, seed, jobs
+        As in `check`.
+    event : Event or None
+        Such as the one that an audit chose.
+    stream : str
+        What the runs are for. Two recounts to be compared need two streams: with the same random numbers the counts of
+        two versions of a mechanism depend on each other.
+    runs : int
+        On each dataset.
+
+    Examples
+    --------
+    >>> from dpaudit.audit.events import Intervals
+    >>> def noisy(answer, size, rng):
+    ...     return answer + rng.laplace(size=size)
+    >>> again = recount(noisy, 1.0, 0.0, Intervals(((1.0, math.inf),)), stream="before", runs=10_000)
+    >>> 4_800 < again.counts.hits_x < 5_200, again.forms
+    (True, (('number', 10000, 10000),))
+    """
+    if not (event is None or isinstance(event, Event)):
+        raise OptionError(f"event={event!r} is no event; use one that an audit chose.", event=event)
+    sampler, runs, jobs = as_sampler(mechanism, None), check_runs(runs), check_jobs(jobs)
+    if not isinstance(stream, str) or not stream:
+        raise OptionError(f"stream={stream!r} names no stream; use a text, such as 'before'.", stream=stream)
+    seed = check_seed(seed)
+    plan = plan_blocks(sampler, x, y, _own_seed(seed, stream), jobs, runs=runs)
+    looked_at = plan.may_keep(min(runs, _LOOKED_AT))
+    blocks_x, blocks_y = draw_checked(plan.for_pilot(looked_at), looked_at)
+    forms = [_forms(side) for side in merge(blocks_x, blocks_y)]
+    seen = tuple((form, forms[0][form], forms[1][form]) for form in sorted(forms[0] | forms[1]))
+    if event is None:
+        return Recount(event=None, counts=None, forms=seen, looked_at=looked_at, seed=seed, stream=stream)
+    main_x, main_y = count_hits(plan, event, shapes_of(plan, blocks_x, blocks_y), runs)
+    counts = Counts(
+        hits_x=int(main_x.hits.sum()),
+        runs_x=int(main_x.sizes.sum()),
+        hits_y=int(main_y.hits.sum()),
+        runs_y=int(main_y.sizes.sum()),
+    )
+    return Recount(event=event, counts=counts, forms=seen, looked_at=looked_at, seed=seed, stream=stream)
+
+
+def _own_seed(seed: int, stream: str) -> int:
+    """The root of a stream's seeds: of a seed and a text, and no other's."""
+    text = int.from_bytes(hashlib.sha256(stream.encode()).digest(), "big")
+    return int(np.random.SeedSequence((seed, text), spawn_key=(5,)).generate_state(1, np.uint64)[0])
+
+
+def _forms(outputs: Outputs) -> Counter[str]:
+    """How often outputs of each form came."""
+    if outputs.dtype == object or outputs.dtype.kind == "b":
+        return Counter(map(_form, outcome_list(outputs)))
+    vectors = outputs.reshape(len(outputs), -1)
+    holds_nan = np.isnan(vectors).any(axis=1) if vectors.shape[1] else np.zeros(len(outputs), np.bool_)
+    holds_infinity = ~holds_nan & (np.isinf(vectors).any(axis=1) if vectors.shape[1] else False)
+    whole = "number" if outputs.ndim == 1 else f"vector of {outputs.shape[1]}"
+    found = {
+        whole: len(outputs) - int(holds_nan.sum()) - int(holds_infinity.sum()),
+        "NaN" if outputs.ndim == 1 else f"{whole} with NaN": int(holds_nan.sum()),
+        "infinity" if outputs.ndim == 1 else f"{whole} with infinity": int(holds_infinity.sum()),
+    }
+    return Counter({form: times for form, times in found.items() if times})
+
+
+def _form(output: Any) -> str:
+    """What kind of thing an output is; its value only where that is a kind by itself."""
+    if isinstance(output, Raised) or output is None:
+        return str(output)
+    if isinstance(output, enum.Enum):
+        return f"{type(output).__qualname__}.{output.name}"
+    if isinstance(output, (bool, np.bool_)):
+        return "boolean"
+    if isinstance(output, numbers.Real):
+        value = number_of(output)
+        return "NaN" if value != value else "number" if math.isfinite(value) else "infinity"
+    if isinstance(output, str):
+        return "text"
+    if type(output) is tuple:
+        return f"tuple of {len(output)}"
+    return type(output).__qualname__

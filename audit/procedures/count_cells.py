@@ -1,0 +1,90 @@
+"""Counting outputs in cells, for whoever wants to see the ratios rather than test a claim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..distinguishers.learned_partition import learn_cells
+from ..errors import OptionError
+from ..events.outputs import merge
+from ..events.partitions import Partition
+from ..floating_point_errors import with_own_arithmetic
+from ..inference.counts import check_alpha
+from ..options import check_cells, check_jobs, check_runs, check_seed
+from ..results.cell_result import CellCounts
+from ..sampling.block_counts import BlockCounts
+from ..sampling.draw import count_hits, plan_blocks, shapes_of
+from ..sampling.pilot_size import pilot_runs
+from ..sampling.sampler import as_sampler
+from .pilot import draw_checked
+
+
+@with_own_arithmetic
+def count_cells(
+    mechanism: Any,
+    x: Any,
+    y: Any,
+    *,
+    cells: int = 32,
+    runs: int = 1_000_000,
+    alpha: float = 0.05,
+    seed: int | None = 0,
+    jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> CellCounts:
+    """Counts a mechanism's outputs on x and y in cells ordered by likelihood ratio, which a pilot has chosen.
+
+    Where outputs are few each outcome is a cell. From the counts come intervals for every ratio and for the largest,
+    the privacy profile, the trade-off curve and Rényi divergences, see `CellCounts`.
+
+    Parameters
+    ----------
+    mechanism, x, y, runs, seed, jobs, progress
+        As in `check`.
+    cells : int
+        Cells for numbers and vectors, at least 2; finer ones show more and are known less well. 32 where measured.
+    alpha : float
+        Probability that any of the statements made from the counts is wrong.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> def coin(answer, size, rng):
+    ...     return (rng.random(size) < 0.25) ^ answer
+    >>> counts = count_cells(coin, False, True, runs=100_000)
+    >>> counts.names
+    ('False', 'True', 'any other outcome')
+    >>> largest = counts.maximum()
+    >>> bool(largest.lower < np.log(3) < largest.upper)
+    True
+    """
+    cells, alpha, jobs = check_cells(cells), check_alpha(alpha), check_jobs(jobs)
+    if cells == 0:
+        raise OptionError("cells=0 counts nothing; use 2 or more.", cells=cells)
+    sampler = as_sampler(mechanism, None)
+    plan = plan_blocks(sampler, x, y, check_seed(seed), jobs, runs=check_runs(runs))
+    size = plan.may_keep(pilot_runs(runs))
+    blocks_x, blocks_y = draw_checked(plan.for_pilot(size), size)
+    if progress is not None:
+        progress(2 * size)
+    partition = learn_cells(*merge(blocks_x, blocks_y), cells)
+    main_x, main_y = count_hits(
+        plan, None, shapes_of(plan, blocks_x, blocks_y), runs - size, partition=partition, progress=progress
+    )
+    return as_cell_counts(partition, main_x, main_y, alpha, asked=cells)
+
+
+def as_cell_counts(
+    partition: Partition, main_x: BlockCounts, main_y: BlockCounts, alpha: float, *, asked: int | None = None
+) -> CellCounts:
+    """The counted cells with what they say."""
+    return CellCounts(
+        names=partition.names,
+        hits_x=tuple(main_x.cells.tolist()),
+        hits_y=tuple(main_y.cells.tolist()),
+        alpha=alpha,
+        n_known=partition.n_known,
+        scope=partition.scope,
+        asked=asked,
+    )

@@ -1,0 +1,157 @@
+"""The smallest excess that an audit detects with the power asked for, and for which kind of mechanism it says so.
+
+Two things can go wrong in an audit of a mechanism that exceeds its claim: the pilot may choose a worse event than the
+best, and the test may miss the event chosen. Two thirds of the probability of a miss go to the pilot, one third to the
+test. The event is one as frequent as the one tested, on the boundary of the stronger claim. Where claims differ from
+what noise can do, as (ε, δ) and Rényi claims do, it is the best event of Gaussian noise instead, unless the counts show
+that the mechanism is not of that kind.
+
+Proof: docs/proofs/choices.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from ..claims.claim import Claim
+from ..distinguishers.event_choice import CAUTION
+from ..inference.alternatives import Alternative, AlternativeEvent, AsLikely, GaussianNoise, event_of
+from ..inference.betting_test import sequential_resolution
+from ..inference.counts import Counts
+from ..inference.power import resolution
+from ..results.audit_result import Basis
+from ..sampling.batches import late_batches
+from ..sampling.pilot_size import main_runs
+
+SHARE = 0.75  # of the clearance of the best event that a learned one has, in 19 of 20 choices where it is rare
+_LATER = 8.0  # times the runs that show an event after which nearly all sequential audits bet on it (1.7: four in five)
+_FAR = 0.8  # of the standard errors that the best test needs, below which nothing is simulated
+_ERRORS = 3.0  # standard errors by which an event has to show more than Gaussian noise could
+
+
+@dataclass(frozen=True, slots=True)
+class Detectable:
+    """The smallest excess that is detected with the power asked for; infinite where none is."""
+
+    excess: float
+    basis: Basis
+
+
+def power_of_the_test(power: float) -> float:
+    """The power that the test of a chosen event has to have, for an audit that has this one.
+
+    Examples
+    --------
+    >>> power_of_the_test(0.97)
+    0.99
+    """
+    return 1.0 - (1.0 - power) / 3.0
+
+
+def detectable(claim: Claim, counts: Counts, runs: int, *, alpha: float, power: float) -> Detectable:
+    """What an audit of a fixed number of runs detects.
+
+    Parameters
+    ----------
+    claim, counts : Claim, Counts
+        In the direction tested.
+    runs : int
+        Of the whole audit on each dataset, those of the pilot included.
+    """
+    needed = power_of_the_test(power)
+
+    def of(alternative: Alternative) -> float:
+        excess = resolution(claim, counts.runs_x, counts.runs_y, alternative, alpha=alpha, power=needed)
+        if excess < math.inf:
+            main = main_runs(runs, event_of(claim, excess, alternative).q)
+            if main < counts.runs_x:  # that event is rare, and takes a longer pilot
+                return resolution(claim, main, main, alternative, alpha=alpha, power=needed)
+        return excess
+
+    return _of_either(claim, counts, of)
+
+
+def detectable_sequentially(claim: Claim, counts: Counts, runs: int, *, alpha: float, power: float) -> Detectable:
+    """What a sequential audit of so many runs detects.
+
+    Parameters
+    ----------
+    claim, counts : Claim, Counts
+        In the direction of the event; hits in runs that it was not learned from.
+    runs : int
+        Of the whole audit on each dataset.
+    """
+    needed, sizes = power_of_the_test(power), partial(bet_on, claim, runs)
+    return _of_either(claim, counts, lambda q: sequential_resolution(claim, sizes, q, alpha=alpha, power=needed))
+
+
+def may_detect(claim: Claim, counts: Counts, runs: int, excess: float, *, alpha: float, power: float) -> bool:
+    """False where one test of all runs would be far from detecting the excess, as bets then are too; takes no time.
+
+    Other parameters as of `detectable_sequentially`.
+    """
+    if claim.strength + excess >= claim.max_strength:
+        return True
+    least = max(float(ndtri(power_of_the_test(power)) - ndtri(alpha)), 0.2) / math.sqrt(runs)
+    alternatives: list[Alternative] = [_as_likely(counts)]
+    if claim.gaussian_mu is not None:
+        alternatives.append(GaussianNoise(SHARE))
+    return any(event_of(claim, excess, each).clearance > _FAR * least for each in alternatives)
+
+
+def bet_on(claim: Claim, runs: int, event: AlternativeEvent) -> list[int]:
+    """Sizes of the batches of a sequential audit that come once the event is bet on."""
+    return late_batches(runs, learned_after(claim, event))
+
+
+def learned_after(claim: Claim, event: AlternativeEvent) -> float:
+    """Runs after which a sequential audit bets on an event: its frequencies, the caution taken off, show something.
+
+    The half of the runs on which events are compared has to show it; by a few times as many nearly every audit has
+    learned the event.
+    """
+    runs = np.geomspace(32, 1e12, 400)
+    away = CAUTION / (2.0 * np.sqrt(runs / 2))
+    angle_p = np.maximum(math.atan2(math.sqrt(event.p), math.sqrt(event.p_rest)) - away * math.sqrt(0.5), 0.0)
+    angle_q = np.minimum(math.asin(math.sqrt(event.q)) + away * math.sqrt(0.5), math.pi / 2)
+    shows = claim.rough_strength_of(
+        np.sin(angle_p) ** 2, np.sin(angle_q) ** 2, np.cos(angle_p) ** 2, np.cos(angle_q) ** 2
+    )
+    first = float(runs[int(np.argmax(shows > 0.0))]) if (shows > 0.0).any() else math.inf
+    return _LATER * first
+
+
+def is_gaussian(claim: Claim, counts: Counts, excess: float) -> bool:
+    """Whether a stated excess is for Gaussian noise: the counts show no more than such noise of that excess gives."""
+    mu = claim.with_strength(claim.strength + excess).gaussian_mu
+    if mu is None:
+        return False
+    p, q = (
+        _turned(*side) for side in ((counts.hits_x, counts.runs_x, -_ERRORS), (counts.hits_y, counts.runs_y, _ERRORS))
+    )
+    return p <= float(ndtr(ndtri(q) + mu))
+
+
+def _of_either(claim: Claim, counts: Counts, of: Callable[[Alternative], float]) -> Detectable:
+    if claim.gaussian_mu is not None:
+        excess = of(GaussianNoise(SHARE))
+        if math.isinf(excess) or is_gaussian(claim, counts, excess):
+            return Detectable(excess, "gaussian")
+    return Detectable(of(_as_likely(counts)), "event")
+
+
+def _as_likely(counts: Counts) -> AsLikely:
+    """Like the event counted, by its smoothed frequencies."""
+    return AsLikely((counts.hits_x + 0.5) / (counts.runs_x + 1.0), (counts.hits_y + 0.5) / (counts.runs_y + 1.0))
+
+
+def _turned(hits: int, runs: int, errors: float) -> float:
+    """A frequency moved by so many standard errors on the arcsine scale."""
+    angle = math.asin(math.sqrt((hits + 0.375) / (runs + 0.75))) + errors / (2.0 * math.sqrt(runs))
+    return math.sin(min(max(angle, 0.0), math.pi / 2)) ** 2

@@ -1,0 +1,105 @@
+"""Bounds on epsilon from bare counts: the exact joint test, and by name the intervals that others use.
+
+Proof: docs/proofs/joint-test.md
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from ..claims.pure_approx_gaussian import ApproxDP, PureDP
+from ..errors import OptionError
+from ..floating_point_errors import with_own_arithmetic
+from ..inference.counts import Counts, check_alpha
+from ..inference.joint_test import strength_lower
+
+Method = Literal["joint", "clopper-pearson", "score", "log-ratio"]
+
+
+@with_own_arithmetic
+def epsilon_lower(
+    hits_x: int,
+    runs_x: int,
+    hits_y: int,
+    runs_y: int,
+    *,
+    alpha: float,
+    delta: float = 0.0,
+    method: Method = "joint",
+) -> float:
+    """Lower confidence bound on epsilon from bare counts of one event, at the given delta.
+
+    If the mechanism is (ε, delta)-DP, the returned value exceeds ε with probability at most `alpha`, provided that the
+    event and the direction (likelier on x) were chosen without looking at these runs.
+
+    Parameters
+    ----------
+    hits_x, runs_x, hits_y, runs_y : int
+        Runs inside the event and runs in all, on each dataset.
+    alpha : float
+        In (0, 1).
+    delta : float
+        In [0, 1).
+    method : {"joint", "clopper-pearson", "score", "log-ratio"}
+        The exact joint test. For comparison: two Clopper-Pearson limits at alpha/2 each, as other tools do; and the
+        score (Koopman 1984) and log-ratio (Katz et al. 1978) intervals for a ratio of two proportions, which are
+        approximate, for delta = 0 only, and can exceed the truth more often than `alpha` where hits are few.
+
+    Raises
+    ------
+    OptionError
+        For an unknown method, or delta > 0 with an interval for the ratio.
+
+    Examples
+    --------
+    >>> round(epsilon_lower(20, 10**6, 0, 10**6, alpha=0.05), 1)
+    2.1
+    >>> round(epsilon_lower(20, 10**6, 0, 10**6, alpha=0.05, method="clopper-pearson"), 1)
+    1.2
+    """
+    counts = Counts(hits_x=hits_x, runs_x=runs_x, hits_y=hits_y, runs_y=runs_y)
+    if method == "joint":
+        return strength_lower(counts, ApproxDP(0.0, delta) if delta else PureDP(0.0), alpha=alpha)
+    if method == "clopper-pearson":
+        return _two_limits(counts, delta, check_alpha(alpha))
+    if method not in ("score", "log-ratio"):
+        raise OptionError(
+            f'method={method!r} is unknown; use "joint", "clopper-pearson", "score" or "log-ratio".', method=method
+        )
+    if delta:
+        raise OptionError(f'method={method!r} bounds a ratio, so delta must be 0; use method="joint".', delta=delta)
+    return _ratio_limit(counts, check_alpha(alpha), "score" if method == "score" else "log")
+
+
+def _two_limits(counts: Counts, delta: float, alpha: float) -> float:
+    from statsmodels.stats.proportion import proportion_confint  # slow to import, and only for comparison
+
+    low = proportion_confint(counts.hits_x, counts.runs_x, alpha=alpha, method="beta")[0]
+    high = proportion_confint(counts.hits_y, counts.runs_y, alpha=alpha, method="beta")[1]
+    return max(0.0, float(ApproxDP(0.0, delta).strength_of(low, high)))
+
+
+def _ratio_limit(counts: Counts, alpha: float, method: str) -> float:
+    """Lower end of the two-sided interval at 2·alpha for p/q; 0 where it is not defined."""
+    from statsmodels.stats.proportion import confint_proportions_2indep
+
+    is_certain = counts.hits_x == counts.runs_x and counts.hits_y == counts.runs_y
+    if counts.hits_x == 0 or is_certain or (method == "log" and counts.hits_y == 0):
+        return 0.0
+    if alpha >= 0.5:
+        raise OptionError(f"alpha={alpha:g} is too large for this interval; use alpha < 0.5.", alpha=alpha)
+    with np.errstate(divide="ignore", invalid="ignore"):  # its formula divides by hits that may be 0
+        low = confint_proportions_2indep(
+            counts.hits_x,
+            counts.runs_x,
+            counts.hits_y,
+            counts.runs_y,
+            compare="ratio",
+            method=method,
+            alpha=2 * alpha,
+            correction=False,
+        )[0]
+    return max(0.0, math.log(low)) if low > 0 else 0.0

@@ -1,0 +1,57 @@
+"""What a mechanism says of itself: its claim, where that is from, and between which datasets it holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..claims.at_distance import ClaimAtDistance
+from ..claims.claim import Claim
+from ..datasets.adjacency import Adjacency, check_adjacency
+from ..errors import ClaimError
+from ..options import check_claim_source
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A claim with its source and its neighbour relation, None where nobody has stated one."""
+
+    claim: Claim | ClaimAtDistance
+    source: str
+    adjacency: Adjacency | None
+
+
+def stated(
+    mechanism: Any, claim: Claim | ClaimAtDistance | None, adjacency: Adjacency | None, claim_source: str
+) -> Stated:
+    """What the caller states; where they do not, what the mechanism's own `claim`, `claim_source` and `adjacency` say.
+
+    Raises
+    ------
+    ClaimError
+        Where neither states a claim.
+    OptionError
+        For an adjacency or a source that is none.
+
+    Examples
+    --------
+    >>> from dpaudit import PureDP
+    >>> class Noisy:
+    ...     claim = PureDP(1.0)
+    >>> stated(Noisy(), None, None, "")
+    Stated(claim=PureDP(epsilon=1.0), source='the claim of Noisy', adjacency=None)
+    """
+    source, kind = check_claim_source(claim_source), type(mechanism).__name__
+    if claim is None:
+        claim = getattr(mechanism, "claim", None)
+        if not (isinstance(claim, Claim) or callable(claim)):
+            raise ClaimError(
+                f"nobody states a claim: {kind} has no attribute claim; pass claim=PureDP(epsilon) or another, or an "
+                "object that says what it guarantees, such as an adapter."
+            )
+        own = getattr(mechanism, "claim_source", "")
+        source = source or (own if isinstance(own, str) and own else f"the claim of {kind}")
+    if adjacency is None:
+        relation = getattr(mechanism, "adjacency", None)
+        adjacency = relation if isinstance(relation, Adjacency) else None
+    return Stated(claim, source, None if adjacency is None else check_adjacency(adjacency))

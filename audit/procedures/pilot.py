@@ -1,0 +1,199 @@
+"""The pilot: the first runs, which choose the event and are not counted.
+
+Proof: docs/proofs/choices.md
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..claims.claim import Claim
+from ..distinguishers.event_choice import Choice, choose_event
+from ..errors import MechanismError
+from ..events.output_bytes import note_of_cut
+from ..events.outputs import Outputs, Raised, merge, outcome_key, outcome_list
+from ..floating_point_errors import under
+from ..sampling.block_counts import BlockCounts
+from ..sampling.draw import draw_pilot
+from ..sampling.pilot_size import DEEP_MOST, DEEP_SHARE, FEW_HITS, pilot_runs
+from ..sampling.plan import Plan, check_shape
+from ..sampling.tasks import raised_in
+
+_SAME = 100  # outputs looked at first for one that differs
+_DEEP_NUMBERS = 4_000_000  # coordinates of vectors on each side: 32 megabytes
+
+
+@dataclass(frozen=True, slots=True)
+class Pilot:
+    """What the pilot runs gave.
+
+    Attributes
+    ----------
+    choice : Choice
+    blocks_x, blocks_y : list of ndarray
+        The outputs block by block, as they were drawn.
+    x, y : ndarray
+        All of them, of one kind: numbers if all are, else objects.
+    notes : tuple of str
+        That the pilot was cut, where outputs are large.
+    """
+
+    choice: Choice
+    blocks_x: list[Outputs]
+    blocks_y: list[Outputs]
+    x: Outputs
+    y: Outputs
+    notes: tuple[str, ...] = ()
+
+    @property
+    def runs(self) -> int:
+        return len(self.x)
+
+
+def run_pilot(plan: Plan, claim: Claim, runs: int, alpha: float, *, bits: bool = False) -> Pilot:
+    """Draws the pilot of an audit of `runs` runs on each dataset and chooses the event.
+
+    Raises
+    ------
+    MechanismError
+        If every pilot run raises, or blocks of one side differ in shape.
+    """
+    wanted = pilot_runs(runs)
+    size = plan.may_keep(wanted)
+    blocks_x, blocks_y = draw_pilot(plan.for_pilot(size), size)
+    pilot = _pilot(plan, blocks_x, blocks_y, claim, runs, alpha, deep=False, bits=bits)
+    deeper = plan.may_keep(_deep_pilot_runs(pilot.choice, runs, _width(pilot.x)))
+    if deeper > size:
+        more_x, more_y = draw_pilot(plan.for_pilot(deeper), deeper - size, first_block=len(blocks_x))
+        pilot = _pilot(plan, blocks_x + more_x, blocks_y + more_y, claim, runs, alpha, deep=True, bits=bits)
+    return replace(pilot, notes=note_of_cut(size, wanted, plan.output_bytes))
+
+
+def draw_checked(plan: Plan, runs: int) -> tuple[list[Outputs], list[Outputs]]:
+    """Pilot outputs on x and on y, in blocks, of one shape on each side and not raised all of them.
+
+    Raises
+    ------
+    MechanismError
+        From the mechanism, for blocks of different shapes, or if every run on both datasets raises.
+    """
+    blocks_x, blocks_y = draw_pilot(plan, runs)
+    check_blocks(blocks_x, blocks_y, plan.sampler.is_block, plan.sampler.name)
+    refuse_if_all_raised(plan, *merge(blocks_x, blocks_y))
+    return blocks_x, blocks_y
+
+
+def refuse_if_all_raised(plan: Plan, x: Outputs, y: Outputs) -> None:
+    """Refuses a mechanism that raised in every pilot run on both datasets, with the exception of one more run."""
+    if not all(isinstance(output, Raised) for outputs in (x, y) for output in outputs):
+        return
+    reason: Exception | None = None
+    try:
+        size = (1,) if plan.sampler.is_block else ()
+        with under(plan.sampler.answers):
+            plan.sampler.call(plan.x, *size, plan.generator("pilot", "x", 0))
+    except Exception as error:
+        reason = error
+    kind = str(x[0].exception) if reason is None else type(reason).__qualname__  # caught by an adapter, it has no words
+    raise MechanismError(
+        f"{plan.sampler.name} raised in every one of {len(x):,} pilot runs on x and on y, "
+        f"{kind}{'' if reason is None else f': {reason}'}; run it once by hand.",
+        mechanism=plan.sampler.name,
+        type=kind,
+    ) from reason
+
+
+def split_pilot(
+    xs: Outputs, ys: Outputs, claim: Claim, runs: int, alpha: float, *, bits: bool = False
+) -> tuple[Pilot, Outputs, Outputs]:
+    """The pilot of outputs drawn elsewhere, taken from their beginning, and the outputs that are left to count."""
+    x, y = merge([xs], [ys])
+    size = pilot_runs(runs)
+    choice = _choose(x[:size], y[:size], claim, runs, alpha, deep=False, bits=bits)
+    deeper = _deep_pilot_runs(choice, runs, _width(x))
+    if deeper > size:
+        size = deeper
+        choice = _choose(x[:size], y[:size], claim, runs, alpha, deep=True, bits=bits)
+    return Pilot(choice, [x[:size]], [y[:size]], x[:size], y[:size]), x[size:], y[size:]
+
+
+def _pilot(
+    plan: Plan,
+    blocks_x: list[Outputs],
+    blocks_y: list[Outputs],
+    claim: Claim,
+    runs: int,
+    alpha: float,
+    *,
+    deep: bool,
+    bits: bool,
+) -> Pilot:
+    check_blocks(blocks_x, blocks_y, plan.sampler.is_block, plan.sampler.name)
+    x, y = merge(blocks_x, blocks_y)
+    refuse_if_all_raised(plan, x, y)
+    if x.ndim == 2:  # vectors are long: keep them once
+        blocks_x, blocks_y = (_cut(side, blocks) for side, blocks in ((x, blocks_x), (y, blocks_y)))
+    return Pilot(_choose(x, y, claim, runs, alpha, deep=deep, bits=bits), blocks_x, blocks_y, x, y)
+
+
+def _cut(outputs: Outputs, blocks: list[Outputs]) -> list[Outputs]:
+    """The outputs cut into blocks as long as these."""
+    return np.split(outputs, np.cumsum([len(block) for block in blocks])[:-1])
+
+
+def _choose(x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, *, deep: bool, bits: bool) -> Choice:
+    half = len(x) // 2
+    return choose_event(x[:half], y[:half], x[half:], y[half:], claim, runs - len(x), alpha, deep=deep, bits=bits)
+
+
+def _deep_pilot_runs(choice: Choice, runs: int, width: int) -> int:
+    """How long the pilot has to be after a first choice; 0 where it was long enough."""
+    fewer, more = sorted((choice.pilot_hits_x, choice.pilot_hits_y))
+    if not choice.shows_nothing and (more == 0 or fewer >= FEW_HITS):
+        return 0
+    return min(runs // DEEP_SHARE, DEEP_MOST, _DEEP_NUMBERS // max(width, 1))
+
+
+def _width(outputs: Outputs) -> int:
+    return outputs.shape[1] if outputs.ndim == 2 else 1
+
+
+def check_blocks(blocks_x: list[Outputs], blocks_y: list[Outputs], is_block: bool, name: str) -> None:
+    """Refuses blocks of different shapes on one side."""
+    if is_block:
+        for side, blocks in (("x", blocks_x), ("y", blocks_y)):
+            for block in blocks:
+                check_shape(block, blocks[0].shape[1:], f"{name} (in the pilot on {side})")
+
+
+def run_notes(
+    x: Outputs, y: Outputs, main_x: BlockCounts, main_y: BlockCounts, *, runs: str = "pilot runs"
+) -> tuple[str, ...]:
+    """What a reader should know of the outputs beside the event: exceptions, and outputs that never vary.
+
+    Parameters
+    ----------
+    x, y : ndarray
+        Outputs that were kept; `runs` says which those are.
+    main_x, main_y : BlockCounts
+        Outputs that were only counted.
+    """
+    notes = []
+    for side, outputs in (("x", x), ("y", y)):
+        seen = f"{len(outputs):,} {runs} on {side}"
+        raised = raised_in(outputs)
+        notes += [f"{exception} was raised in {times:,} of {seen}" for exception, times in sorted(raised.items())]
+        if not raised and all(_are_same(part) for part in (outputs[:_SAME], outputs)):
+            notes.append(f"all {seen} gave the same output; is its noise drawn anew in each run?")
+    for side, main in (("x", main_x), ("y", main_y)):
+        others = f"{int(main.sizes.sum()):,} main runs on {side}"
+        notes += [
+            f"{exception} was raised in {times:,} of {others}" for exception, times in sorted(main.raised.items())
+        ]
+    return tuple(notes)
+
+
+def _are_same(outputs: Outputs) -> bool:
+    return len({outcome_key(output) for output in outcome_list(outputs)}) == 1

@@ -1,0 +1,110 @@
+"""How many runs an audit needs to find a given excess, from the event that a first pilot chooses.
+
+Proof: docs/proofs/choices.md
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from ..claims.claim import Claim
+from ..distinguishers.event_choice import Choice
+from ..errors import OptionError
+from ..inference.alternatives import Alternative, AsLikely, GaussianNoise, event_of
+from ..inference.betting_test import found_share
+from ..inference.counts import Counts
+from ..inference.power import power_of_test, runs_needed
+from ..options import LEAST_RUNS
+from ..sampling.pilot_size import main_runs, pilot_runs, with_pilot
+from ..sampling.plan import MemoryPart, Plan
+from .detectable_excess import SHARE, bet_on, is_gaussian, power_of_the_test
+from .pilot import run_pilot
+
+_FIRST, _MOST = 2_000, 10**9
+_GROWTH = 1.1
+_MARGIN = 0.96  # planned for a little less than asked, as the event's frequency is only known in the end
+_ERRORS = (-2.0, 2.0)  # standard errors of that frequency for which the runs have to do as well
+
+
+def runs_for(
+    plan: Plan,
+    claim: Claim,
+    resolution: float,
+    power: float,
+    alpha: float,
+    *,
+    sequential: bool,
+    bits: bool = False,
+) -> int:
+    """Runs on each dataset with which an excess of `resolution` is found with probability `power`.
+
+    An event is chosen on a small pilot, and then on the pilot that an audit of the size found would have: what that
+    one needs is what counts. The outputs drawn here have a seed of their own and are not used again.
+
+    Raises
+    ------
+    OptionError
+        If 10⁹ runs would not do.
+    """
+    plan = replace(
+        plan,
+        seed=int(np.random.SeedSequence(plan.seed, spawn_key=(2,)).generate_state(1, np.uint64)[0]),
+        memory=None if plan.memory is None else MemoryPart(plan.memory, "sizing"),
+    )
+    needed, excess, share = _FIRST, _MARGIN * resolution, 0.0
+    alternatives: list[Alternative] = []
+    for _ in range(2):
+        pilot = run_pilot(plan, claim, needed, alpha, bits=bits)
+        choice, share = pilot.choice, pilot.runs / needed
+        if choice.pilot_hits_x == choice.pilot_hits_y == 0:  # outputs that never vary: nothing to plan for
+            return _FIRST
+        alternatives = _alternatives(claim, choice, excess)
+        directed = claim if choice.likelier_on == "x" else claim.reversed()
+        main = runs_needed(directed, alternatives[0], resolution=excess, power=power_of_the_test(power), alpha=alpha)
+        needed = max(with_pilot(main, event_of(directed, excess, alternatives[0]).q), LEAST_RUNS)
+        if pilot.runs > pilot_runs(needed):  # a rare event, which takes a longer pilot
+            needed = max(needed, math.ceil(main / (1.0 - share)))
+        _check_size(needed, resolution)
+    deep = share if share > pilot_runs(needed) / needed else 0.0
+    while not all(
+        _power(directed, needed, deep, each, excess, alpha, sequential) >= power_of_the_test(power)
+        for each in alternatives
+    ):
+        needed = math.ceil(needed * _GROWTH)
+        _check_size(needed, resolution)
+    return needed
+
+
+def _alternatives(claim: Claim, choice: Choice, excess: float) -> list[Alternative]:
+    """The event that is planned for, and those that it may be instead, as its frequencies are known so well only."""
+    runs = choice.pilot_runs
+    hits = (choice.pilot_hits_x, choice.pilot_hits_y)
+    if choice.likelier_on == "y":
+        claim, hits = claim.reversed(), hits[::-1]
+    counts = Counts(hits_x=hits[0], runs_x=runs, hits_y=hits[1], runs_y=runs)
+    if is_gaussian(claim, counts, excess):
+        return [GaussianNoise(SHARE)]
+    p, q = ((side + 0.5) / (runs + 1.0) for side in hits)
+    moved = [[rate + z * math.sqrt(rate * (1 - rate) / runs) for rate in (p, q)] for z in (0.0, *_ERRORS)]
+    return [AsLikely(*rates) for rates in moved if all(0.0 < rate < 1.0 for rate in rates)]
+
+
+def _power(
+    claim: Claim, runs: int, deep: float, alternative: Alternative, excess: float, alpha: float, sequential: bool
+) -> float:
+    if sequential:
+        return found_share(claim, excess, partial(bet_on, claim, runs), alternative, alpha=alpha)
+    longest = max(runs - main_runs(runs, event_of(claim, excess, alternative).q), math.ceil(deep * runs))
+    return power_of_test(claim, runs - longest, runs - longest, alternative, excess, alpha=alpha)
+
+
+def _check_size(runs: int, resolution: float) -> None:
+    if runs > _MOST:
+        raise OptionError(
+            f"resolution={resolution:g} takes more than {_MOST:,} runs; use a coarser one, or say how many with runs=.",
+            resolution=resolution,
+        )

@@ -1,0 +1,79 @@
+"""Two versions of a mechanism as one, whose dataset says which of them is to be run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ..events.outputs import as_outputs
+from ..sampling.pickling import Parcel, pack
+from ..sampling.plan import Plan
+from ..sampling.sampler import Sampler, as_sampler
+
+Version = Literal["old", "new"]
+
+
+@dataclass(frozen=True, slots=True)
+class TwoVersions:
+    """Both versions and what they are run on, as one mechanism whose dataset is which of them to run."""
+
+    old: Sampler
+    new: Sampler
+    dataset: Any
+
+    @classmethod
+    def of(cls, old: Any, new: Any, dataset: Any, seed: int) -> TwoVersions:
+        found = cls(as_sampler(old), as_sampler(new), dataset)
+        if found.old.is_block != found.new.is_block:
+            found._check_single_draw(seed)
+        return found
+
+    def _check_single_draw(self, seed: int) -> None:
+        """Refuses what a block sampler returns for one run if it is no output; later it would be an exception."""
+        sampler = self.old if self.old.is_block else self.new
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3,)))
+        try:
+            raw = sampler.call(self.dataset, 1, rng)
+        except Exception:  # an outcome like any other
+            return
+        as_outputs(raw, 1, sampler.name)
+
+    def repeats(self, seed: int) -> bool:
+        """Whether the new version gives the same outputs when it is drawn again; `check` looks at the old one."""
+        plan = Plan(as_sampler(self.mechanism, self.name), "old", "new", seed, block=1, jobs=1)
+        return plan.repeats("y")
+
+    @property
+    def mechanism(self) -> Callable[..., Any]:
+        return self.draw_block if self.old.is_block and self.new.is_block else self.run_once
+
+    @property
+    def name(self) -> str:
+        old, new = self.old.name, self.new.name
+        return f"{old}, old and new" if old == new else f"{old} and {new}"
+
+    @property
+    def in_words(self) -> tuple[str, str]:
+        return f"the old version {self.old.name}", f"the new version {self.new.name}"
+
+    def draw_block(self, version: Version, size: int, rng: np.random.Generator) -> Any:
+        sampler = self.old if version == "old" else self.new
+        return sampler.draw(self.dataset, size, rng)
+
+    def run_once(self, version: Version, rng: np.random.Generator) -> Any:
+        sampler = self.old if version == "old" else self.new
+        if not sampler.is_block:
+            return sampler.call(self.dataset, rng)
+        return as_outputs(sampler.call(self.dataset, 1, rng), 1, sampler.name)[0]
+
+    def __reduce__(self) -> tuple[Callable[[Parcel], TwoVersions], tuple[Parcel]]:
+        # Each function goes by value where a worker could not import it, which only a parcel of its own can tell.
+        owners = [self.old.function, self.new.function, self.dataset]
+        return _opened, (pack((self.old, self.new, self.dataset), owners, self.name),)
+
+
+def _opened(parcel: Parcel) -> TwoVersions:
+    return TwoVersions(*parcel.open())

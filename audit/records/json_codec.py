@@ -1,0 +1,342 @@
+"""Results as JSON and back, without loss. Files are data: nothing in one is ever executed or imported."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import enum
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Union, cast, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from ..claims.claim import Claim, GroupClaim
+from ..claims.mironov_propositions import NFoldComposition, ProbabilityPreservation
+from ..claims.privacy_profile import PrivacyProfile, TradeOffCurve
+from ..claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
+from ..claims.renyi import RenyiDP, ZeroConcentratedDP
+from ..distinguishers.low_bits_warning import LowBits
+from ..errors import AuditError, RecordError
+from ..events.events import Event, Intervals, Outcomes, Scored
+from ..events.features import Coordinates, Leaves
+from ..events.outcome_text import printed
+from ..events.outputs import Raised
+from ..events.pilot_histogram import Sketch
+from ..events.scores import Additive, Column, Forest, LowestBit, Number, Residue, Tree, Weighted
+from ..health.findings import Finding, HealthCheck
+from ..inference.counts import Counts
+from ..printing import shorten
+from ..results.audit_result import AuditResult, Pair, Verdict
+from ..results.cell_result import CellCounts
+from ..results.look import Look
+from ..results.recount import Accepted, Recount
+from ..results.statement_result import Point, Series, StatementResult
+from ..sampling.provenance import Provenance
+from .suite import Entry, Suite, Topic
+
+if TYPE_CHECKING:
+    pass
+
+SCHEMA = 3
+"""Version of the file format; older ones are read, a newer one is refused.
+
+2 added recounts and accepted findings; 3 the code of mechanisms, where claims are from, units of privacy and series.
+"""
+
+_DEEPEST = 60  # of objects in objects, in a file
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """An outcome of a type that JSON cannot hold, known by its text only."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+TYPES: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (
+        PureDP, ApproxDP, GaussianDP, GroupClaim, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOffCurve,
+        ProbabilityPreservation, NFoldComposition,
+        Intervals, Outcomes, Scored, Number, Weighted, Column, LowestBit, Residue, Additive, Forest, Tree, Coordinates,
+        Leaves, Counts, Pair, Provenance, Finding, Look, CellCounts, LowBits, Sketch, AuditResult, Point,
+        Series, StatementResult, Recount, Accepted, Entry, Topic, Suite,
+        Raised, Opaque,
+    )
+}  # fmt: skip
+ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck}
+
+
+def told_apart(suite: Suite) -> list[str]:
+    """The names of the entries; of those that several have, the later ones get a number."""
+    found: dict[str, None] = {}
+    for entry in suite.entries:
+        name, n = entry.name, 1
+        while name in found:
+            n += 1
+            name = f"{entry.name} #{n}"
+        found[name] = None
+    return list(found)
+
+
+def to_json(suite: Suite) -> str:
+    """The suite as JSON text; `from_json` gives an equal suite."""
+    derived = {
+        "verdicts": {
+            name: entry.result.verdict.value for name, entry in zip(told_apart(suite), suite.entries, strict=True)
+        },
+        "is_met": suite.is_met if any(entry.expected is not None for entry in suite.entries) else None,
+        "refuted": [entry.name for entry in suite.entries if entry.result.is_refuted],
+    }
+    body = {"schema": SCHEMA, "summary": derived, "suite": _encode(dataclasses.replace(suite, environment={}))}
+    for entry, encoded in zip(suite.entries, body["suite"]["entries"], strict=True):
+        encoded["result"].pop("environment")
+        encoded["summary"] = str(entry.result)
+    body["environment"] = {
+        "suite": _plain(suite.environment),
+        "audits": [_plain(entry.result.environment) for entry in suite.entries],
+    }
+    body["suite"].pop("environment")
+    text = json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False)
+    if not text.isascii() and any(map(_is_surrogate, text)):  # no file can hold these as they are
+        text = json.dumps(body, indent=1, allow_nan=False)
+    return text + "\n"
+
+
+def _plain(value: Any) -> Any:
+    """An environment in what JSON has: numbers that it has no word for, and whatever else, as text."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    is_plain = (
+        value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value))
+    )
+    return value if is_plain else str(value)
+
+
+def _is_surrogate(character: str) -> bool:
+    return 0xD800 <= ord(character) < 0xE000
+
+
+def from_json(text: str) -> Suite:
+    """The suite that `to_json` wrote.
+
+    Raises
+    ------
+    RecordError
+        For text that is not JSON, not such a file, of a newer schema, or that states something impossible.
+    """
+    try:
+        body = json.loads(text, parse_constant=_refuse_constant)
+        if _depth(body) > _DEEPEST:
+            raise ValueError(f"objects in objects, more than {_DEEPEST} deep")
+    except (ValueError, RecursionError) as error:
+        raise RecordError(
+            f"the results are not JSON ({error}); the file may be cut off, so run the audit again."
+        ) from error
+    if not isinstance(body, dict) or not isinstance(body.get("schema"), int) or not isinstance(body.get("suite"), dict):
+        raise RecordError('these are not audit results; expected an object with "schema" and "suite".')
+    if not 1 <= body["schema"] <= SCHEMA:
+        raise RecordError(
+            f"schema={body['schema']} is not understood by this version, which reads schemas 1 to {SCHEMA}; use the "
+            "version that wrote the file.",
+            schema=body["schema"],
+        )
+    try:
+        environment = body.get("environment", {})
+        every = [environment, environment.get("suite", {}), *environment.get("audits", [])]
+        if not all(isinstance(each, dict) for each in every):
+            raise TypeError("an environment is no object")
+        suite = _decode(body["suite"])
+        if not isinstance(suite, Suite):
+            raise TypeError(f"expected a Suite, found {type(suite).__name__}")
+        entries = []
+        for entry, own in zip(suite.entries, environment.get("audits", []), strict=True):
+            entries.append(dataclasses.replace(entry, result=dataclasses.replace(entry.result, environment=own)))
+        return dataclasses.replace(suite, entries=tuple(entries), environment=environment.get("suite", {}))
+    except AuditError as error:
+        raise RecordError(f"the results state something impossible: {error}") from error
+    except (TypeError, ValueError, KeyError, AttributeError, RecursionError, OverflowError) as error:
+        raise RecordError(f"the results are damaged ({type(error).__name__}: {error}); run the audit again.") from error
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _depth(value: Any) -> int:
+    """How deep objects and lists lie in each other."""
+    deepest, level = 0, [value]
+    while level:
+        inner = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, (dict, list))]
+        level = [part for parts in inner for part in parts]
+        deepest += 1
+    return deepest
+
+
+def save(
+    results: Suite | AuditResult | StatementResult | Mapping[str, AuditResult | StatementResult], path: str | Path
+) -> None:
+    """Writes a suite, a single result, or several by name, to a JSON file, whole or not at all."""
+    if isinstance(results, AuditResult):
+        results = _suite_of({results.mechanism: results}, f"Audit of {results.mechanism}")
+    elif isinstance(results, StatementResult):
+        results = _suite_of({results.quantity: results}, results.statement)
+    elif isinstance(results, Mapping) and all(
+        isinstance(one, (AuditResult, StatementResult)) for one in results.values()
+    ):
+        results = _suite_of(results, f"Audits of {', '.join(results)}")
+    if not isinstance(results, Suite):
+        raise RecordError(
+            f"a {type(results).__name__} cannot be saved; pass an AuditResult (of a search, its .audit), several by "
+            'name as {"count": result, …}, or a Suite(title=…, entries=(Entry(name=…, result=…), …)).'
+        )
+    write_whole(Path(path), to_json(results))
+
+
+def _suite_of(results: Mapping[str, AuditResult | StatementResult], title: str) -> Suite:
+    """A suite that says when it was made."""
+    entries = tuple(Entry(name=name, result=result) for name, result in results.items())
+    return Suite(title=title, entries=entries, environment={"saved": this_moment()})
+
+
+def this_moment() -> str:
+    """The date and time in UTC, to the second."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def load(path: str | Path) -> Suite:
+    """Reads the suite in a file that `save` wrote; a `RecordError` names the path."""
+    try:
+        return from_json(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecordError(f"{path} cannot be read: {error}", path=str(path)) from error
+    except RecordError as error:
+        raise RecordError(f"{path}: {error}", path=str(path)) from error
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes a text file atomically: a reader sees the old content or the new one, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8", newline="")
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def plain_data(value: Any) -> Any:
+    """A value in what JSON has; `read_data` gives it back where it is text, numbers, tuples or a type of results."""
+    return _encode(value)
+
+
+def read_data(value: Any) -> Any:
+    """What `plain_data` was given.
+
+    Raises
+    ------
+    AuditError, TypeError, ValueError, KeyError
+        For what it did not make.
+    """
+    return _decode(value)
+
+
+def is_storable(value: Any) -> bool:
+    """Whether a file gives this value back as it is."""
+    try:
+        return bool(_decode(_encode(value)) == value)
+    except (AuditError, TypeError, ValueError, KeyError):
+        return False
+
+
+def _encode(value: Any) -> Any:
+    """JSON for a value: numbers, text and None as they are; anything else as an object with one tag."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, enum.Enum):
+        name = type(value).__name__
+        return (
+            {"enum": name, "value": value.value}
+            if name in ENUMS
+            else {"type": "Opaque", "text": f"{name}.{value.name}"}
+        )
+    if isinstance(value, int):
+        return value if abs(value) < 2**53 else {"int": str(value)}
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"float": repr(value)}
+    if isinstance(value, tuple):
+        return [_encode(part) for part in value]
+    if isinstance(value, dict):
+        return {"dict": [[_encode(key), _encode(part)] for key, part in value.items()]}
+    if type(value) in TYPES.values():
+        names = [f.name for f in dataclasses.fields(value)]
+        return {"type": type(value).__name__, **{name: _encode(getattr(value, name)) for name in names}}
+    if isinstance(value, (Claim, Event)):
+        raise RecordError(
+            f"{type(value).__name__} is of this program's own making and cannot be read back from a file; use a claim "
+            "of the library, such as PrivacyProfile or TradeOffCurve.",
+            type=type(value).__name__,
+        )
+    return {"type": "Opaque", "text": printed(value)}
+
+
+def _decode(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_decode(part) for part in value)
+    if not isinstance(value, dict):
+        return value
+    if "type" in value:
+        kind = TYPES[value["type"]]
+        known = {f.name for f in dataclasses.fields(kind)}
+        found = kind(**{name: _decode(part) for name, part in value.items() if name in known})
+        for name, hint in hints_of(kind).items():
+            if not _fits(getattr(found, name), hint):
+                raise TypeError(f"{kind.__name__}.{name} holds {shorten(getattr(found, name))}")
+        return found
+    if "enum" in value:
+        return ENUMS[value["enum"]](value["value"])
+    if "int" in value:
+        return int(value["int"])
+    if "float" in value:
+        return float(value["float"])
+    return {_decode(key): _decode(part) for key, part in cast(list[Any], value["dict"])}
+
+
+def hints_of(kind: type[Any]) -> dict[str, Any]:
+    """Declared types of the fields of a dataclass."""
+    names = {f.name for f in dataclasses.fields(kind)}
+    return {name: hint for name, hint in get_type_hints(kind).items() if name in names}
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value read from a file is of a field's declared type."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if origin in (Union, UnionType):
+        return any(_fits(value, option) for option in arguments)
+    if origin is Literal:
+        return value in arguments
+    if origin is tuple:
+        if not isinstance(value, tuple):
+            return False
+        if arguments[-1] is Ellipsis:
+            return all(_fits(part, arguments[0]) for part in value)
+        return len(value) == len(arguments) and all(map(_fits, value, arguments))
+    if hint in (int, float):
+        is_number = isinstance(value, (int, hint)) and not isinstance(value, bool)
+        return is_number and (hint is int or isinstance(value, float) or abs(value) < 2**1000)
+    return isinstance(value, origin or hint)

@@ -1,0 +1,190 @@
+"""The form of results files as a JSON Schema, derived from the dataclasses that `records` writes.
+
+A field without a default is required and one with a default may be missing, as when a file is read; so may fields be
+there that the schema does not name. The summaries, which the reader ignores, are required of a file. What a schema
+cannot say stays with the reader: that hits are no more than runs, say.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import json
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from ..results.audit_result import Verdict
+from .json_codec import ENUMS, SCHEMA, TYPES, hints_of
+from .suite import Entry, Suite
+
+Schema = dict[str, Any]
+
+_ENCODED: dict[str, Schema] = {
+    "wholeNumber": {
+        "title": "whole number",
+        "description": "An integer; from 2^53 on as text, since many readers would round it.",
+        "anyOf": [{"type": "integer"}, {"$ref": "#/$defs/longWholeNumber"}],
+    },
+    "longWholeNumber": {
+        "type": "object",
+        "required": ["int"],
+        "properties": {"int": {"type": "string", "pattern": "^-?[0-9]+$"}},
+    },
+    "anyNumber": {
+        "title": "number",
+        "description": "A number that may be infinite or undefined, for which JSON has no literals.",
+        "anyOf": [{"type": "number"}, {"$ref": "#/$defs/oddNumber"}, {"$ref": "#/$defs/longWholeNumber"}],
+    },
+    "oddNumber": {
+        "type": "object",
+        "required": ["float"],
+        "properties": {"float": {"enum": ["inf", "-inf", "nan"]}},
+    },
+    "value": {
+        "title": "any value",
+        "description": "An outcome of a mechanism, of whatever type; a tuple is an array, and text stands for a type "
+        "that JSON cannot hold (Opaque).",
+        "anyOf": [
+            {"type": ["null", "boolean", "string", "number"]},
+            {"type": "array", "items": {"$ref": "#/$defs/value"}},
+            {"$ref": "#/$defs/oddNumber"},
+            {"$ref": "#/$defs/longWholeNumber"},
+            {"$ref": "#/$defs/dictionary"},
+            *({"$ref": f"#/$defs/{name}"} for name in [*ENUMS, *TYPES]),
+        ],
+    },
+    "dictionary": {
+        "type": "object",
+        "required": ["dict"],
+        "properties": {
+            "dict": {
+                "type": "array",
+                "items": {
+                    "type": "array",
+                    "prefixItems": [{"$ref": "#/$defs/value"}, {"$ref": "#/$defs/value"}],
+                    "items": False,
+                    "minItems": 2,
+                },
+            }
+        },
+    },
+}
+
+
+def json_schema() -> Schema:
+    """JSON Schema (draft 2020-12) that every file written by `save` fulfils.
+
+    Examples
+    --------
+    >>> found = json_schema()
+    >>> found["$id"] == f"urn:dpaudit:results:{found['properties']['schema']['const']}"
+    True
+    >>> found["$defs"]["PureDP"]["properties"]["epsilon"]
+    {'$ref': '#/$defs/anyNumber'}
+    """
+    definitions = {name: _dataclass(kind) for name, kind in TYPES.items()}
+    entry = definitions[Entry.__name__]
+    entry["required"].append("summary")
+    entry["properties"]["summary"] = {"description": "The result in words, for readers in a hurry.", "type": "string"}
+    definitions |= {name: _enum(kind) for name, kind in ENUMS.items()}
+    for kind in dict.fromkeys(base for known in TYPES.values() for base in _bases(known)):
+        members = [{"$ref": f"#/$defs/{name}"} for name, known in TYPES.items() if issubclass(known, kind)]
+        definitions[kind.__name__] = {**_titled(kind), "anyOf": members}
+    verdicts = {"type": "object", "additionalProperties": {"enum": [verdict.value for verdict in Verdict]}}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:dpaudit:results:{SCHEMA}",
+        "title": "Results of dpaudit",
+        "description": "Audits and checked statements with their counts, as `save` writes them.",
+        "type": "object",
+        "required": ["schema", "summary", "suite", "environment"],
+        "properties": {
+            "schema": {"const": SCHEMA},
+            "summary": {
+                "description": "Derived from the suite, for readers in a hurry.",
+                "type": "object",
+                "required": ["verdicts", "is_met"],
+                "properties": {
+                    "verdicts": verdicts,
+                    "is_met": {"type": ["boolean", "null"]},
+                    "refuted": {"type": "array", "items": {"type": "string"}},
+                },
+            },
+            "suite": {"$ref": f"#/$defs/{Suite.__name__}"},
+            "environment": {
+                "description": "All that may differ between two runs with the same seed: of the suite, and of each "
+                "of its entries in their order.",
+                "type": "object",
+                "required": ["suite", "audits"],
+                "properties": {
+                    "suite": {"type": "object"},
+                    "audits": {"type": "array", "items": {"type": "object"}},
+                },
+            },
+        },
+        "$defs": definitions | _ENCODED,
+    }
+
+
+def schema_text() -> str:
+    """The schema as the text of ``docs/results.schema.json``."""
+    return json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n"
+
+
+def _titled(kind: type[Any]) -> Schema:
+    return {"title": kind.__name__, "description": (kind.__doc__ or "").strip().partition("\n")[0]}
+
+
+def _bases(kind: type[Any]) -> list[type[Any]]:
+    """What a type is one of, such as `Claim`: its ancestors in the project."""
+    return [base for base in kind.__mro__[1:] if base.__module__.startswith(__package__ or "dpaudit")]
+
+
+def _dataclass(kind: type[Any]) -> Schema:
+    """An object with the type's name as its tag; without what is not compared, which is written elsewhere."""
+    fields = {each.name: each for each in dataclasses.fields(kind) if each.compare}
+    missing = dataclasses.MISSING
+    required = [name for name, each in fields.items() if each.default is each.default_factory is missing]
+    hints = hints_of(kind)
+    return {
+        **_titled(kind),
+        "type": "object",
+        "required": ["type", *required],
+        "properties": {"type": {"const": kind.__name__}, **{name: _typed(hints[name]) for name in fields}},
+    }
+
+
+def _enum(kind: type[enum.Enum]) -> Schema:
+    return {
+        **_titled(kind),
+        "type": "object",
+        "required": ["enum", "value"],
+        "properties": {"enum": {"const": kind.__name__}, "value": {"enum": [member.value for member in kind]}},
+    }
+
+
+def _typed(hint: Any) -> Schema:
+    """The schema of values of a field's declared type."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return {"anyOf": [_typed(option) for option in arguments]}
+    if origin is Literal:
+        return {"enum": list(arguments)}
+    if origin is tuple and arguments[-1] is Ellipsis:
+        return {"type": "array", "items": _typed(arguments[0])}
+    if origin is tuple:
+        parts = [_typed(part) for part in arguments]
+        return {"type": "array", "prefixItems": parts, "items": False, "minItems": len(parts)}
+    if hint in _PLAIN:
+        return _PLAIN[hint]
+    return {"$ref": f"#/$defs/{hint.__name__}"}
+
+
+_PLAIN: dict[Any, Schema] = {
+    Any: {"$ref": "#/$defs/value"},
+    int: {"$ref": "#/$defs/wholeNumber"},
+    float: {"$ref": "#/$defs/anyNumber"},
+    str: {"type": "string"},
+    bool: {"type": "boolean"},
+    type(None): {"type": "null"},
+}

@@ -1,0 +1,228 @@
+"""The results of several audits under one title, and as a table."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..errors import AuditError
+from ..inference.multiplicity import holm
+from ..results.audit_result import AuditResult, Verdict
+from ..results.recount import Accepted, Recount
+from ..results.statement_result import StatementResult
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """An audit or a checked statement in a suite, with what was expected of it.
+
+    Attributes
+    ----------
+    name : str
+    result : AuditResult or StatementResult
+    expected : Verdict, optional
+        What the audit has to say for the suite to pass; None where nothing is expected.
+    exact : float, optional
+        The exact strength on this pair, where the mechanism's law is known; may be infinite.
+    note : str
+        Why, in a sentence.
+    experiment : str
+        Id of the experiment that it belongs to; empty where there is none.
+    recounts : tuple of Recount
+        Events counted again in runs of their own, to compare later runs with.
+    accepted : Accepted, optional
+        Why it may be refuted for the time being.
+    """
+
+    name: str
+    result: AuditResult | StatementResult
+    expected: Verdict | None = None
+    exact: float | None = None
+    note: str = ""
+    experiment: str = ""
+    recounts: tuple[Recount, ...] = ()
+    accepted: Accepted | None = None
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the verdict is the expected one; true where none was expected."""
+        return self.expected is None or self.result.verdict is self.expected
+
+    def is_excused(self, day: datetime.date) -> bool:
+        """Whether it is refuted, and that is accepted on a day."""
+        bound = self.result.bound if isinstance(self.result, AuditResult) else 0.0
+        return self.result.is_refuted and self.accepted is not None and self.accepted.covers(bound, day)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """What the entries of an experiment are about: its id, the statement that they test, and who stated it."""
+
+    id: str
+    statement: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite:
+    """Audits that were run together; what is written to ``results.json``.
+
+    Attributes
+    ----------
+    title : str
+    entries : tuple of Entry
+    topics : tuple of Topic
+        Of the experiments that the entries belong to.
+    environment : dict
+        Timings, paths, machine and command line: all that may differ between two runs with the same seed.
+    """
+
+    title: str
+    entries: tuple[Entry, ...]
+    topics: tuple[Topic, ...] = ()
+    environment: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    def adjusted_p_values(self) -> tuple[float, ...]:
+        """The p-value of each audit adjusted for their number (Holm): at most a with family-wise error a.
+
+        1 where a health check failed, as nothing is then known of what the counts say.
+        """
+        return tuple(holm([1.0 if _is_sick(entry) else entry.result.p_value for entry in self.entries]).tolist())
+
+    @property
+    def is_met(self) -> bool:
+        """Whether every audit said what was expected of it."""
+        return all(entry.is_met for entry in self.entries)
+
+    def to_frame(self) -> DataFrame:
+        """The suite as a pandas data frame with a row for each entry; its columns are `tabular.COLUMNS`."""
+
+        return frame(self)
+
+
+def _is_sick(entry: Entry) -> bool:
+    return isinstance(entry.result, AuditResult) and bool(entry.result.findings)
+
+
+Scalar: TypeAlias = str | int | float | bool | None
+
+COLUMNS: dict[str, type[str] | type[int] | type[float] | type[bool]] = {
+    # what was asked
+    "name": str, "experiment": str, "kind": str, "mechanism": str, "claim": str, "claim_type": str,
+    "claim_source": str, "strength_name": str, "claimed_strength": float, "adjacency": str, "unit": str,
+    "distance": float, "difference": str,
+    # what was found
+    "verdict": str, "expected": str, "is_met": bool, "bound": float, "estimate": float, "exact": float,
+    "alpha": float, "p_value": float, "adjusted_p_value": float, "resolution": float, "power": float,
+    "event": str, "likelier_on": str, "hits_x": int, "runs_x": int, "hits_y": int, "runs_y": int,
+    # of the worst number of a statement
+    "quantity": str, "at": str, "lower": float, "upper": float, "low": float, "high": float,
+    # how
+    "runs": int, "pilot_runs": int, "stopped": str, "seed": int, "is_replayable": bool,
+    "low_bits": str, "findings": str, "notes": str, "accepted": str, "seconds": float, "provenance": str,
+    "versions": str,
+}  # fmt: skip
+"""Columns in their order, with what they hold. Those of results, pairs, counts and points have the names there."""
+
+
+def rows(suite: Suite) -> list[dict[str, Scalar]]:
+    """A row for each entry, with a value or None in each of `COLUMNS`.
+
+    Text is as it was recorded: whoever shows it to people makes it harmless first. A p-value is adjusted for the number
+    of entries (Holm). What holds for an audit only is None for a statement, and the other way round; of a statement of
+    several numbers the worst one stands for all. `is_met` is None where nothing was expected, and so is empty text.
+
+    Examples
+    --------
+    >>> from dpaudit.audit.records import Entry, Suite
+    >>> from dpaudit.audit.results import Point, StatementResult
+    >>> slope = StatementResult(
+    ...     statement="The error halves.", quantity="slope", alpha=0.05, method="bootstrap", runs=1_000, seed=1,
+    ...     points=(Point(estimate=-1.1, lower=-1.3, upper=-0.9, low=-1.0, high=-1.0),),
+    ... )
+    >>> (row,) = rows(Suite(title="Errors", entries=(Entry(name="error", result=slope),)))
+    >>> row["kind"], row["verdict"], row["lower"], row["upper"], row["bound"]
+    ('statement', 'not refuted', -1.3, -0.9, None)
+    """
+    return [_row(entry, p) for entry, p in zip(suite.entries, suite.adjusted_p_values(), strict=True)]
+
+
+def frame(suite: Suite) -> DataFrame:
+    """The rows as a pandas data frame: numbers as float64 and Int64, text as string, yes or no as boolean.
+
+    Whole numbers beyond 64 bits, which a seed may be, make their column one of Python's own integers.
+
+    Raises
+    ------
+    AuditError
+        Where pandas is not installed.
+    """
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise AuditError(
+            "a data frame needs pandas, which is not installed; use pip install 'dpaudit[pandas]'."
+        ) from error
+    found = rows(suite)
+    # Text in Python's own storage, as another one may refuse lone surrogates.
+    types: dict[type, Any] = {str: pd.StringDtype("python"), int: "Int64", float: "float64", bool: "boolean"}
+    series = {}
+    for name, kind in COLUMNS.items():
+        column = [row[name] for row in found]
+        is_long = kind is int and any(value is not None and abs(int(value)) >= 2**63 for value in column)
+        series[name] = pd.Series(column, dtype=object if is_long else types[kind])
+    return pd.DataFrame(series)
+
+
+def _row(entry: Entry, adjusted: float) -> dict[str, Scalar]:
+    result = entry.result
+    own: dict[str, Any] = {
+        "is_met": None if entry.expected is None else entry.is_met,
+        "adjusted_p_value": adjusted,
+        "notes": "; ".join(result.notes),
+        "seconds": seconds(result),
+        "versions": ", ".join(f"{name} {version}" for name, version in result.versions),
+    }
+    sources: tuple[Any, ...]
+    if isinstance(result, AuditResult):
+        own |= {
+            "kind": "audit",
+            "claim_type": type(result.claim).__name__,
+            "strength_name": result.claim.strength_name,
+            "claimed_strength": result.directed_claim.strength,
+            "event": result.event_in_words,
+            "findings": "; ".join(f"{each.check.value}: {each.message}" for each in result.findings),
+        }
+        sources = (entry, result, result.pair, result.counts)
+    else:
+        own |= {"kind": "statement", "claim": result.statement}
+        if len(result.points) > 1:
+            own["exact"] = None  # it is not known of which number
+        sources = (entry, result, result.worst)
+    return {name: _scalar(own[name] if name in own else _first(sources, name), kind) for name, kind in COLUMNS.items()}
+
+
+def _first(sources: tuple[Any, ...], name: str) -> Any:
+    """The attribute of this name of the first object that has one."""
+    found = (getattr(source, name, None) for source in sources)
+    return next((value for value in found if value is not None), None)
+
+
+def _scalar(value: Any, kind: type[str] | type[int] | type[float] | type[bool]) -> Scalar:
+    if value is None or value == "":
+        return None
+    return kind(value.value if isinstance(value, enum.Enum) else value)
+
+
+def seconds(result: AuditResult | StatementResult) -> float | None:
+    """Seconds that a result took, where its environment, which may hold anything, says so."""
+    spent = result.environment.get("seconds")
+    if not isinstance(spent, (int, float)) or isinstance(spent, bool):
+        return None
+    return float(spent) if 0 <= spent <= sys.float_info.max else None

@@ -1,0 +1,115 @@
+"""What the counts in cells say beyond one event: ratios, the privacy profile, the trade-off curve, divergences.
+
+Proofs: docs/proofs/multiplicity.md, docs/proofs/bands.md, docs/proofs/ratios.md
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import OptionError
+from ..inference.confidence_bands import Band, confidence_band
+from ..inference.ratio_intervals import Direction, MaximumInterval, RatioIntervals, maximum_interval, ratio_intervals
+from ..inference.renyi_lower_bound import renyi_lower
+from ..printing import confidence, rounded_down, rounded_up
+
+_BAND, _RATIOS, _MAXIMUM = 1 / 2, 1 / 4, 1 / 4
+"""Parts of alpha: of the band; of the ratios with the lower ends of the maximum; of its upper ends."""
+_RENYI = _BAND / 2
+"""The Rényi bound rests on half of the band's limits. This part gives it the same limits, so it costs nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellCounts:
+    """Runs on x and on y in each cell of a partition that was chosen on other runs.
+
+    With probability 1 − alpha or more, everything that its methods state is true at once: the band in both directions,
+    Rényi bounds of all orders, the ratio of every cell, and the largest ratio in every direction.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The cells in words, from the likeliest on x to the likeliest on y, as the pilot saw them; and a last one for
+        all that it did not see.
+    hits_x, hits_y : tuple of int
+    alpha : float
+    n_known : int
+        How many cells, the first ones, the pilot saw; at most the last was never seen.
+    scope : str
+        For what upper ends hold: for these cells, in no case for outputs that were never seen. No number of runs bounds
+        the ratio of a continuous output from above (Gilbert & McMillan 2018, Property testing for differential
+        privacy). Lower ends hold for the mechanism.
+    asked : int, optional
+        How many cells were asked for; there may be fewer, and more where some outputs are not numbers.
+    """
+
+    names: tuple[str, ...]
+    hits_x: tuple[int, ...]
+    hits_y: tuple[int, ...]
+    alpha: float
+    n_known: int
+    scope: str
+    asked: int | None = None
+
+    def __post_init__(self) -> None:
+        if not len(self.names) == len(self.hits_x) == len(self.hits_y) >= 2:
+            raise OptionError(
+                f"{len(self.names)} cells with {len(self.hits_x)} and {len(self.hits_y)} counts; give one count on "
+                "each side for each of two cells or more.",
+                cells=len(self.names),
+            )
+
+    @property
+    def runs_x(self) -> int:
+        """Runs on x, each of which is in one cell."""
+        return sum(self.hits_x)
+
+    @property
+    def runs_y(self) -> int:
+        """Runs on y, each of which is in one cell."""
+        return sum(self.hits_y)
+
+    def ratios(self) -> RatioIntervals:
+        """Simultaneous intervals for the log likelihood ratio of x against y of every cell, in nats."""
+        return ratio_intervals(self.hits_x, self.runs_x, self.hits_y, self.runs_y, alpha=_RATIOS * self.alpha)
+
+    def maximum(self, direction: Direction = "both") -> MaximumInterval:
+        """Interval for the largest log ratio of a cell: of x against y, of y against x, or of both.
+
+        The lower end is the largest of the ends of `ratios`; the upper end is over the cells that the pilot saw.
+        """
+        ratios, n = self.ratios(), self.n_known
+        known = maximum_interval(
+            self.hits_x[:n], self.runs_x, self.hits_y[:n], self.runs_y, alpha=_MAXIMUM * self.alpha, direction=direction
+        )
+        ways = [(ratios.lower, ratios.observed)] * (direction != "y")
+        ways += [(-ratios.upper, -ratios.observed)] * (direction != "x")
+        lower, observed = (np.concatenate(ends) for ends in zip(*ways, strict=True))
+        least = 0.0 if direction == "both" else -np.inf  # an absolute value is not negative
+        return MaximumInterval(
+            lower=max(least, float(lower.max())),
+            observed=float(np.max(observed, where=~np.isnan(observed), initial=least)),
+            upper=known.upper,
+            direction=direction,
+            alpha=(_RATIOS + _MAXIMUM) * self.alpha,
+        )
+
+    def band(self) -> Band:
+        """Privacy profile and trade-off curve of x against y with a simultaneous band.
+
+        The lower ends hold for all events; the upper ends for unions of these cells in their order only, see `scope`.
+        """
+        return confidence_band(self.hits_x, self.hits_y, alpha=_BAND * self.alpha)
+
+    def renyi_lower(self, order: float) -> float:
+        """Lower bound on the Rényi divergence of x from y of this order, in nats."""
+        return float(renyi_lower(self.hits_x, self.hits_y, order, alpha=_RENYI * self.alpha))
+
+    def __str__(self) -> str:
+        largest = self.maximum()
+        return (
+            f"largest log ratio of a cell in [{rounded_down(largest.lower):g}, {rounded_up(largest.upper):g}] "
+            f"({confidence(self.alpha)}; {self.scope})"
+        )

@@ -1,0 +1,27 @@
+"""Where a sequential audit stood at one of its looks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Stop = Literal["refuted", "runs", "time", "request"]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Where an audit stood after a batch.
+
+    Attributes
+    ----------
+    runs : int
+        Runs on each dataset so far.
+    bound : float
+        Running lower bound: valid at all looks together.
+    p_value : float
+        Anytime-valid p-value of the claim.
+    """
+
+    runs: int
+    bound: float
+    p_value: float

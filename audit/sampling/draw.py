@@ -1,0 +1,238 @@
+"""Drawing runs in parallel: seeded blocks that leave their worker as counts.
+
+Every block has a seed sequence of its own, named by phase, side and number, and a size that depends on nothing but the
+shape of the outputs and the number of runs. So a seed fixes every number, whatever the number of workers and the
+backend. Many blocks show randomness that runs of one call share, and keep its effect on the whole small.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import StoreError
+from ..events.events import Event
+from ..events.output_bytes import BLOCK, bytes_of_one, most_kept, refuse_too_much
+from ..events.outputs import Outputs
+from ..events.partitions import Partition
+from ..inference.betting_test import NO_PAIRS, JointCounts
+from .block_counts import BlockCounts
+from .object_identity import identity_of_mechanism
+from .output_hashes import BLOCK_MARKS
+from .plan import SIDES, Phase, Plan, Side
+from .sampler import Sampler, as_sampler
+from .tasks import AnyTask, CountBlocks, CountPairs, DrawBlocks, Events, Shapes
+from .workers import spread
+
+_FATES = tuple(each.name for each in fields(JointCounts))
+
+_BLOCK_NUMBERS = 1 << 17  # numbers in a block of a block sampler at most: a megabyte, measured best of 2¹⁵ … 2¹⁷
+_MOST_LOOPED = 1 << 10  # runs in a block of a looped function at most
+# Tasks that a phase is cut into at most: enough for progress and balance, and few, as one costs a cluster milliseconds.
+# Beyond 256 tasks one has at least 64 blocks, up to a number that keeps a thousand workers busy.
+_TASKS, _BLOCKS_OF_MANY, _MOST_TASKS = 256, 64, 4096
+
+
+def plan_blocks(
+    sampler: Sampler,
+    x: Any,
+    y: Any,
+    seed: int,
+    jobs: int | None,
+    block_seconds: float | None = None,
+    *,
+    runs: int | None = None,
+    is_stateful: bool | None = None,
+) -> Plan:
+    """The plan for a sampler; the size of its blocks follows from the shape of one output, drawn here, and from `runs`.
+
+    Parameters
+    ----------
+    runs : int, optional
+        Of the audit, on each dataset; where they are not known, blocks are as large as they may be.
+    is_stateful : bool, optional
+        Whether the mechanism carries state, where that is known; otherwise its first run shows it.
+    """
+    one = Plan(sampler, x, y, seed, 1, 1, block_seconds)
+    before = identity_of_mechanism(sampler.function) if is_stateful is None else None
+    ((_, [first]),) = _run(one, [DrawBlocks("x", 0, (1,))])
+    if before is not None:
+        is_stateful = before != identity_of_mechanism(sampler.function)
+    width = max(first.shape[1], 1) if first.ndim == 2 else 1
+    size = bytes_of_one(first)
+    kept = most_kept(size, sampler.name)
+    most = max(256, _BLOCK_NUMBERS // width) if sampler.is_block else _MOST_LOOPED
+    most = max(1, min(most, BLOCK // size))
+    plan = replace(
+        one, block=most, most=most, most_kept=kept, output_bytes=size, jobs=jobs, is_stateful=bool(is_stateful)
+    )
+    return plan if runs is None else plan.for_runs(runs)
+
+
+def draw_block(mechanism: Any, dataset: Any, phase: Phase, side: Side, number: int, size: int, *, seed: int) -> Outputs:
+    """The outputs of one block of an audit, drawn again: such as the one that an error names.
+
+    Parameters
+    ----------
+    mechanism : callable or object
+        As of `check`.
+    dataset : Any
+        The one on that side.
+    phase : {"pilot", "main"}
+    side : {"x", "y"}
+    number, size : int
+        Of the block, and of the runs in it.
+    seed : int
+        Of the audit.
+
+    Examples
+    --------
+    >>> draw_block(lambda dataset, rng: dataset + rng.integers(2), 5, "main", "x", 0, 3, seed=1).tolist()
+    [5, 5, 5]
+    """
+    return Plan(as_sampler(mechanism), dataset, dataset, seed, size, 1).draw(phase, side, number, size)
+
+
+def count_hits(
+    plan: Plan,
+    event: Event | None,
+    shapes: Shapes,
+    runs: int,
+    *,
+    partition: Partition | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[BlockCounts, BlockCounts]:
+    """Draws `runs` main-phase outputs on each dataset and counts those in the event, and in the cells of a partition.
+
+    Parameters
+    ----------
+    shapes : dict, optional
+        Shape of a single output on x and on y in the pilot, () or (n_coords,); another one in any block is an error.
+        None where outputs may vary in length.
+    progress : callable, optional
+        Called with the number of runs (both sides together) that have just been finished.
+    """
+    sizes = _sizes(runs, plan.block)
+    tasks = [
+        CountBlocks(event, partition, shapes, side, first, part)
+        for first, part in parts(sizes, 2 * len(sizes), plan.blocks_of_task)
+        for side in SIDES
+    ]
+    n_cells = 0 if partition is None else len(partition.names)
+    kept = {
+        side: BlockCounts.of(
+            np.zeros(len(sizes), np.int64),
+            np.array(sizes, np.int64),
+            np.zeros((len(sizes), BLOCK_MARKS), np.uint64),
+            np.zeros(n_cells, np.int64),
+            Counter(),
+        )
+        for side in SIDES
+    }
+    for task, (blocks, cells, raised) in _run(plan, tasks):
+        own = kept[task.side]
+        own.cells[:] += cells
+        own.raised.update(dict(raised))
+        for number, (hits, mark, order, *stretches) in enumerate(blocks, start=task.first):
+            own.hits[number], own.fingerprints[number], own.orders[number] = hits, mark, order
+            own.stretches[number] = stretches
+        if progress is not None:
+            progress(sum(task.sizes))
+    return kept["x"], kept["y"]
+
+
+def count_pairs(
+    plan: Plan, events: Events, shapes: Shapes, runs: int, *, first_block: int
+) -> tuple[tuple[JointCounts, JointCounts], BlockCounts, BlockCounts]:
+    """Draws `runs` pairs of main-phase outputs, one on each dataset, and counts what became of each pair.
+
+    Parameters
+    ----------
+    events : tuple of Event or None
+        The event for p on x, and the one for p on y; None is never hit.
+
+    Returns
+    -------
+    pairs : tuple of JointCounts
+        For each event.
+    blocks_x, blocks_y : BlockCounts
+        With the hits of the first event, or of the second where there is no first.
+    """
+    sizes = _sizes(runs, plan.block)
+    found: list[Any] = [None] * len(sizes)
+    cut = parts(sizes, len(sizes), plan.blocks_of_task)
+    tasks = [CountPairs(events, shapes, first_block + first, part) for first, part in cut]
+    raised = {side: Counter[str]() for side in SIDES}
+    for task, (counted, *on_sides) in _run(plan, tasks):
+        start = task.first - first_block
+        found[start : start + len(counted)] = counted
+        for side, times in zip(SIDES, on_sides, strict=True):
+            raised[side].update(dict(times))
+    first = second = NO_PAIRS
+    hits_x, hits_y = np.zeros(len(sizes), np.int64), np.zeros(len(sizes), np.int64)
+    marks = np.zeros((len(sizes), 2 * BLOCK_MARKS), np.uint64)
+    for index, (*each_way, own_marks) in enumerate(found):
+        of_first, of_second = (JointCounts(**dict(zip(_FATES, counts, strict=True))) for counts in each_way)
+        first, second = first.followed_by(of_first), second.followed_by(of_second)
+        shown = of_first if events[0] is not None else of_second
+        hits_p, hits_q = shown.both + shown.only_p, shown.both + shown.only_q
+        hits_x[index], hits_y[index] = (hits_p, hits_q) if events[0] is not None else (hits_q, hits_p)
+        marks[index] = own_marks
+    every, cells = np.array(sizes, np.int64), np.zeros(0, np.int64)
+    blocks_x = BlockCounts.of(hits_x, every, marks[:, :BLOCK_MARKS], cells, raised["x"])
+    return (first, second), blocks_x, BlockCounts.of(hits_y, every, marks[:, BLOCK_MARKS:], cells, raised["y"])
+
+
+def draw_pilot(plan: Plan, runs: int, *, first_block: int = 0) -> tuple[list[Outputs], list[Outputs]]:
+    """The pilot outputs on x and on y, a list of blocks each, in order; numbered from `first_block`."""
+    sizes = _sizes(runs, plan.block)
+    cut = list(parts(sizes, 2 * len(sizes), plan.blocks_of_task))
+    tasks = [DrawBlocks(side, first_block + first, part) for side in SIDES for first, part in cut]
+    found: dict[Side, list[Any]] = {side: [None] * len(sizes) for side in SIDES}
+    held = 0
+    for task, blocks in _run(plan, tasks):
+        held += sum(len(block) * bytes_of_one(block) for block in blocks)
+        refuse_too_much(held, plan.sampler.name)
+        start = task.first - first_block
+        found[task.side][start : start + len(blocks)] = blocks
+    return found["x"], found["y"]
+
+
+def shapes_of(plan: Plan, blocks_x: list[Outputs], blocks_y: list[Outputs]) -> Shapes:
+    """Shape of a single output on either side, by the first blocks; None where outputs may vary in length."""
+    if not plan.sampler.is_block:
+        return None
+    return {"x": blocks_x[0].shape[1:], "y": blocks_y[0].shape[1:]}
+
+
+def _sizes(runs: int, block: int) -> list[int]:
+    return [block] * (runs // block) + ([runs % block] if runs % block else [])
+
+
+def parts(sizes: list[int], blocks: int, least: int = 1) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """The blocks of each task, `least` of them or more, and the number of the first of them.
+
+    By their number and size alone, for a store to know them.
+    """
+    per_task = max(least, -(-blocks // min(max(blocks // _BLOCKS_OF_MANY, _TASKS), _MOST_TASKS)))
+    for first in range(0, len(sizes), per_task):
+        yield first, tuple(sizes[first : first + per_task])
+
+
+def _run(plan: Plan, tasks: Sequence[AnyTask]) -> Iterator[tuple[AnyTask, Any]]:
+    """Every task with its result, in any order; what the plan's memory has of one is recalled."""
+    memory, todo = plan.memory, []
+    for task in tasks:
+        kept = None if memory is None else memory.recall(task.key)
+        if kept is None:
+            todo.append(task)
+        elif task.fits(kept):
+            yield task, kept
+        else:
+            raise StoreError(f"the store is damaged: what it has of {task.words} cannot be; delete it.")
+    for task, result in spread(replace(plan, memory=None), todo):
+        yield task, result if memory is None else memory.keep(task.key, result)

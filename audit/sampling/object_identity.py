@@ -1,0 +1,296 @@
+"""What an object is, as a hash that is the same in every process: by its content and its code, never by its place.
+
+A store goes on with blocks that were drawn before. So it has to know a mechanism again, with the parameters,
+attributes, closures, variables and helpers that decide what it draws, and a dataset to its last digit.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import struct
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
+from typing import Any
+
+import numpy as np
+
+from ..datasets.description import is_graph
+from .provenance import package_of, provenance_of, words_of
+
+_OWN_NAME = __name__.partition(".")[0]
+_PLACES = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+_PLAIN = (bool, int, float, complex, str, bytes)
+_DEPTH = 3  # of lists in lists whose repr is looked at whole, which is quicker
+_SLOTS = (GetSetDescriptorType, MemberDescriptorType)
+_BEHAVIOUR = (FunctionType, staticmethod, classmethod, property)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What an object is, but for what could not be seen of it.
+
+    Attributes
+    ----------
+    hash : str
+    opaque : tuple of str
+        Types that cannot be looked into, such as of a C library's objects; the type is part of the hash.
+    failed : tuple of str
+        Types of objects that raised an exception of their own.
+    """
+
+    hash: str
+    opaque: tuple[str, ...]
+    failed: tuple[str, ...]
+
+
+def identity(value: Any, package: str = "") -> Identity:
+    """A hash of an object by its contents.
+
+    Functions and classes of the user's own are hashed by their code and by all that it names; those of installed
+    libraries, but for `package`, by name and version. An object may say what it is by a method `__audit_identity__`.
+
+    Examples
+    --------
+    >>> identity([1.0, "a"]) == identity([1.0, "a"]), identity([1.0, "a"]) == identity([1.0, "b"])
+    (True, False)
+    >>> from functools import partial
+    >>> identity(partial(pow, 2)).hash == identity(partial(pow, 3)).hash
+    False
+    """
+    walk = _Walk(package)
+    walk.add(value)
+    return Identity(walk.hash.hexdigest(), tuple(sorted(walk.opaque)), tuple(sorted(walk.failed)))
+
+
+def identity_of_mechanism(function: Any) -> Identity:
+    """As `identity`, with the code of the package that a mechanism is from, installed or not."""
+    return identity(function, provenance_of(function).where.partition(":")[0].partition(".")[0])
+
+
+def is_library(module: ModuleType) -> bool:
+    """Whether a module is of Python, of this library or installed, and not the user's own."""
+    name = module.__name__.partition(".")[0]
+    if name in (_OWN_NAME, "builtins") or name in sys.stdlib_module_names:
+        return True
+    file = getattr(module, "__file__", None)
+    if file is None:
+        return name != "__main__"
+    return any(Path(file).resolve().is_relative_to(place) for place in _PLACES)
+
+
+class _Walk:
+    """Goes through an object; each part has a hash of its own, so that equal parts are equal, be they one or two."""
+
+    def __init__(self, own: str) -> None:
+        self.own = own  # name of a package whose code is looked at although it is installed
+        self.hash = _hasher()
+        self.opaque: set[str] = set()
+        self.failed: set[str] = set()
+        self._known: dict[int, tuple[bytes, Any]] = {}  # with the objects, so that no other one gets their place
+        self._above: dict[int, int] = {}  # objects that are being gone through, and their depth
+
+    def put(self, *words: str | bytes | memoryview) -> None:
+        for word in words:
+            content = word.encode("utf-8", "surrogatepass") if isinstance(word, str) else word
+            self.hash.update(struct.pack("<Q", len(content)))
+            self.hash.update(content)
+
+    def each(self, name: str, values: Iterable[Any]) -> None:
+        found = list(values)
+        self.put(name, str(len(found)))
+        for value in found:
+            self.add(value)
+
+    def add(self, value: Any) -> None:
+        if value is None or type(value) in _PLAIN:
+            self.put(type(value).__name__, value if isinstance(value, (str, bytes)) else repr(value))
+        elif id(value) in self._above:
+            self.put("above", str(len(self._above) - self._above[id(value)]))
+        else:
+            if id(value) not in self._known:
+                self._known[id(value)] = (self._part(value), value)
+            self.put(self._known[id(value)][0])
+
+    def _part(self, value: Any) -> bytes:
+        outer, self.hash = self.hash, _hasher()
+        self._above[id(value)] = len(self._above)
+        try:
+            said = getattr(type(value), "__audit_identity__", None)
+            if said is not None:
+                self.each("said", [type(value), said(value)])
+            else:
+                self.content(value)
+        except Exception:  # whatever an object says to being looked into, and what is nested too deeply
+            self.put("failed", _name_of(type(value)))
+            self.failed.add(_name_of(type(value)))
+        finally:
+            del self._above[id(value)]
+            inner, self.hash = self.hash, outer
+        return inner.digest()
+
+    def content(self, value: Any) -> None:
+        match value:
+            case np.ndarray() if type(value) is np.ndarray and value.dtype != object:
+                plain = np.ascontiguousarray(value).reshape(-1)
+                self.put("array", value.dtype.str, str(value.shape), plain.view(np.uint8).data)
+            case np.ndarray() if type(value) is np.ndarray:
+                self.each(f"array {value.shape}", value.ravel().tolist())
+            case np.generic():
+                self.put("number", value.dtype.str, value.tobytes())
+            case list() | tuple() if _is_plain(value, _DEPTH):
+                self.put("plain", repr(value))
+            case list() | tuple() if type(value) in (list, tuple):
+                self.each(type(value).__name__, value)
+            case MappingProxyType():
+                self.add(dict(value))
+            case dict() if type(value) is dict:
+                self.each("dict", [part for item in value.items() for part in item])
+            case set() | frozenset():
+                self.put(type(value).__name__, *sorted(self.apart(value)))
+            case Enum():
+                self.add(type(value))
+                self.put(value.name)
+            case ModuleType():
+                self.module(value)
+            case FunctionType():
+                self.function(value)
+            case MethodType():
+                self.each("method", [value.__func__, value.__self__])
+            case functools.partial():
+                self.each("partial", [value.func, value.args, value.keywords])
+            case BuiltinFunctionType():
+                self.put("builtin", str(value.__module__), value.__qualname__)
+                if not isinstance(value.__self__, ModuleType):
+                    self.add(value.__self__)
+            case type():
+                self.kind(value)
+            case CodeType():
+                self.put("code", words_of(value))
+            case CellType():
+                try:
+                    self.each("cell", [value.cell_contents])
+                except ValueError:  # nothing in it yet
+                    self.put("empty cell")
+            case property():
+                self.each("property", [value.fget, value.fset, value.fdel])
+            case staticmethod() | classmethod():
+                self.each(type(value).__name__, [value.__func__])
+            case functools.cached_property():  # whose lock is no part of it
+                self.each("cached property", [value.func])
+            case _ if is_graph(value):
+                parts = [value.graph, list(value.nodes(data=True)), list(value.edges(data=True))]
+                self.each(f"graph {type(value).__name__}", parts)
+            case _:
+                self.object(value)
+
+    def object(self, value: Any) -> None:
+        """Any other object: what it would be made from again."""
+        self.each("wrapped", [type(value), getattr(value, "__wrapped__", None)])
+        try:
+            made = value.__reduce_ex__(4)
+        except Exception:  # whatever an object says to being copied
+            self.opaque.add(_name_of(type(value)))
+            return
+        if isinstance(made, str):
+            self.put(made)
+            return
+        function, arguments, *rest = made
+        state, items, pairs = (*rest, None, None, None)[:3]
+        if isinstance(state, dict):  # without what was only computed from the rest
+            cached = functools.cached_property
+            state = {k: v for k, v in state.items() if not isinstance(getattr(type(value), str(k), None), cached)}
+        self.each("made", [function, arguments, state])
+        self.each("items", [] if items is None else items)
+        self.each("pairs", [] if pairs is None else [part for pair in pairs for part in pair])
+
+    def apart(self, values: Iterable[Any]) -> Iterator[str]:
+        """Each by itself, as of what has no order."""
+        for value in values:
+            walk = _Walk(self.own)
+            walk.add(value)
+            self.opaque |= walk.opaque
+            self.failed |= walk.failed
+            yield walk.hash.hexdigest()
+
+    def is_foreign(self, name: str | None) -> bool:
+        """Whether what belongs to a module of this name is known by name and version."""
+        module = sys.modules.get(name or "")
+        if module is None or not is_library(module):
+            return False
+        top = module.__name__.partition(".")[0]
+        return top != self.own or top in (_OWN_NAME, *sys.stdlib_module_names)
+
+    def module(self, module: ModuleType) -> None:
+        """The user's own by its source: what code takes from it is not known."""
+        self.put("module", module.__name__)
+        file = getattr(module, "__file__", None)
+        if self.is_foreign(module.__name__):
+            self.put(package_of(module.__name__))
+        elif file is not None and Path(file).is_file():
+            self.put(Path(file).read_bytes())
+
+    def function(self, function: FunctionType) -> None:
+        self.put("function", function.__qualname__)
+        if self.is_foreign(function.__module__):
+            self.put(str(function.__module__), package_of(str(function.__module__)))
+            return
+        self.each("with", [function.__defaults__, function.__kwdefaults__, *(function.__closure__ or ())])
+        self.put("code", words_of(function.__code__))
+        for name in sorted(_names_in(function.__code__)):
+            if name in function.__globals__:
+                self.put("variable", name)
+                self.add(function.__globals__[name])
+
+    def kind(self, kind: type) -> None:
+        self.put("class", kind.__qualname__)
+        if self.is_foreign(kind.__module__):
+            self.put(kind.__module__, package_of(kind.__module__))
+            return
+        self.each("bases", kind.__bases__)
+        for name, part in sorted(vars(kind).items()):
+            # What Python and its libraries keep in a class has names like __slotnames__, and comes and goes.
+            is_kept = name.startswith("__") or name == "_abc_impl"
+            if isinstance(part, _BEHAVIOUR) or not (is_kept or isinstance(part, _SLOTS)):
+                self.put("part", name)
+                self.add(part)
+
+
+def _is_plain(value: Any, depth: int) -> bool:
+    """Whether `repr` says all of it: numbers, texts, and lists and tuples of these."""
+    kind = type(value)
+    if kind is list or kind is tuple:
+        return depth > 0 and all(_is_plain(each, depth - 1) for each in value)
+    return value is None or kind in _PLAIN
+
+
+def _name_of(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _hasher() -> hashlib.blake2b:
+    return hashlib.blake2b(digest_size=16)
+
+
+def _names_in(code: CodeType) -> set[str]:
+    """Names of variables that code and the functions defined in it may take from their module."""
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            names |= _names_in(constant)
+    return names

@@ -1,0 +1,68 @@
+"""Short hashes by which blocks, events and datasets are known again, the same in every process."""
+
+from __future__ import annotations
+
+import hashlib
+import numbers
+from typing import Any
+
+import numpy as np
+
+from ..events.outcome_text import outcome_text, printed
+from ..events.outputs import Outputs, outcome_key, outcome_list
+from .stretch_hashes import MARKS, stretch_marks
+
+BLOCK_MARKS = 2 + MARKS
+"""Marks of a block."""
+
+FINGERPRINTED = 256  # outputs at the head of a block that are hashed, to recognise a block or its noise
+
+
+def hashed_keys(outputs: Outputs) -> list[Any]:
+    """Keys of the outputs that are equal wherever fingerprints cannot tell outputs apart, in blocks of any kind.
+
+    Objects of equal texts have equal keys; numbers have the same key in a block of numbers and among objects.
+    """
+    values = outcome_list(outputs)
+    if outputs.dtype != object:
+        return [outcome_key(value) for value in values]
+    return [outcome_key(value) if isinstance(value, numbers.Real) else outcome_text(value) for value in values]
+
+
+def fingerprint(outputs: Outputs) -> int:
+    """A 64-bit hash of the first outputs of a block, the same in every process."""
+    head = outputs[:FINGERPRINTED]
+    if head.dtype == object:
+        return _hash("\n".join(map(outcome_text, head.tolist())).encode("utf-8", "surrogatepass"))
+    return _hash(np.ascontiguousarray(head).tobytes())
+
+
+def order_mark(outputs: Outputs) -> int:
+    """A 64-bit hash of the order of the first outputs of a block: of numbers, it stays where all are moved or scaled.
+
+    Vectors are ordered by their first coordinate; objects have no order, and are hashed themselves.
+    """
+    head = outputs[:FINGERPRINTED]
+    if head.dtype == object or (head.ndim == 2 and head.shape[1] == 0):
+        return fingerprint(head)
+    values = head[:, 0] if head.ndim == 2 else head
+    return _hash(np.argsort(values, kind="stable").astype(np.int16).tobytes())
+
+
+def block_marks(outputs: Outputs, *, with_stretches: bool) -> tuple[int, ...]:
+    """The fingerprint of a block, the mark of its order, and those of its stretches, or zeros."""
+    stretches = stretch_marks(outputs) if with_stretches else (0,) * MARKS
+    return fingerprint(outputs), order_mark(outputs), *stretches
+
+
+def digest(value: Any) -> str:
+    """A short hash of a dataset or an event, the same in every process; "?" where its text names a place in memory."""
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return f"{_hash(f'{value.dtype.str} {value.shape} '.encode() + np.ascontiguousarray(value).tobytes()):016x}"
+    with np.printoptions(threshold=2**62, floatmode="unique"):
+        text = printed(value)
+    return "?" if " at 0x" in text else f"{_hash(text.encode('utf-8', 'surrogatepass')):016x}"
+
+
+def _hash(content: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")

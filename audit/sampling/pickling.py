@@ -1,0 +1,118 @@
+"""Sending a mechanism and its datasets to worker processes, by value where a worker could not import them."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from importlib.machinery import PathFinder
+from types import ModuleType
+from typing import Any
+from uuid import uuid4
+
+import cloudpickle
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import MechanismError
+from .object_identity import is_library
+
+_MOST_OPENED, _LARGE = 2, 1 << 24  # objects that a worker keeps at a time, of two audits; bytes of one kept alone
+_OPENED: dict[str, Any] = {}
+_LOCK = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parcel:
+    """An object as bytes: in an array, as joblib puts large ones where all worker processes read them.
+
+    Attributes
+    ----------
+    content : ndarray of uint8
+    label : str
+        Of this parcel alone.
+    maker : int
+        Number of the process that made it.
+    """
+
+    content: npt.NDArray[np.uint8]
+    label: str = field(default_factory=lambda: uuid4().hex)
+    maker: int = field(default_factory=os.getpid)
+
+    def open(self) -> Any:
+        """The object, made anew."""
+        return cloudpickle.loads(self.content.data)
+
+    def open_once(self) -> Any:
+        """The object, the same one in one process. The bytes are let go of, so that joblib can put them away."""
+        with _LOCK:
+            if self.label not in _OPENED:
+                while len(_OPENED) >= (1 if self.content.nbytes > _LARGE else _MOST_OPENED):
+                    del _OPENED[next(iter(_OPENED))]
+                _OPENED[self.label] = self.open()
+            return _OPENED[self.label]
+
+
+def pack(value: Any, parts: list[Any], name: str, *, is_far: bool = False) -> Parcel:
+    """`value` as a parcel. Functions and types of the modules of `parts` go by value if a worker cannot import them.
+
+    Parameters
+    ----------
+    is_far : bool
+        Whether workers may be on other machines, which have what is installed and not the user's own modules.
+
+    Raises
+    ------
+    MechanismError
+        If something in it cannot be pickled.
+    """
+    return next(pack_each([value], parts, name, is_far=is_far))
+
+
+def pack_each(values: Iterable[Any], parts: list[Any], name: str, *, is_far: bool = False) -> Iterator[Parcel]:
+    """As `pack`, one after the other, asking the file system once what a worker can import."""
+    modules = {module.__name__: module for part in parts for module in _modules(part)}.values()
+    unknown = [module for module in modules if not (is_library(module) if is_far else _is_importable(module))]
+    for value in values:
+        yield Parcel(np.frombuffer(_pickled(value, unknown, name), np.uint8))
+
+
+def _pickled(value: Any, by_value: list[ModuleType], name: str) -> bytes:
+    with ExitStack() as stack:
+        for module in by_value:
+            if module.__name__ not in cloudpickle.list_registry_pickle_by_value():
+                cloudpickle.register_pickle_by_value(module)
+                stack.callback(cloudpickle.unregister_pickle_by_value, module)
+        try:
+            return bytes(cloudpickle.dumps(value))
+        except Exception as error:  # whatever a user's __reduce__ raises
+            raise MechanismError(
+                f"{name} or its datasets cannot be sent to a worker process ({type(error).__name__}: {error}); use "
+                "jobs=1, or a block sampler (a parameter named size), which runs in threads.",
+                mechanism=name,
+            ) from error
+
+
+def _modules(part: Any) -> Iterator[ModuleType]:
+    """The modules in which an object, what it wraps, and its type are defined."""
+    owners = [part, getattr(part, "func", None), getattr(part, "__self__", None), type(part)]
+    owners.append(type(getattr(part, "__self__", None)))
+    for owner in owners:
+        module = sys.modules.get(getattr(owner, "__module__", None) or "")
+        if module is not None and module.__name__ not in ("builtins", "__main__"):
+            yield module
+
+
+def _is_importable(module: ModuleType) -> bool:
+    """Whether a fresh interpreter with the same path finds this very module under its name."""
+    path, spec, name = None, None, ""
+    for part in module.__name__.split("."):
+        name = f"{name}.{part}" if name else part
+        spec = PathFinder.find_spec(name, path)
+        if spec is None:
+            return False
+        path = spec.submodule_search_locations
+    return spec is not None and spec.origin == getattr(module, "__file__", None)

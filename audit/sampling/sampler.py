@@ -1,0 +1,214 @@
+"""What may be audited: any callable or object that turns a dataset and a random generator into outputs.
+
+A *block sampler* draws many runs in one call: a callable with a parameter named ``size``, or an object with a method
+``sample(dataset, size, rng)``. A plain function ``f(dataset, rng)`` or ``f(dataset)`` is a single run and is looped;
+an exception it raises is an output like any other, because an adversary sees it.
+"""
+
+from __future__ import annotations
+
+import dis
+import inspect
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import FrameType, TracebackType
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from ..errors import AuditError, MechanismError
+from ..events.outputs import Outputs, Raised, as_outputs
+from ..floating_point_errors import Answers, under, users_answers
+
+_SIZE = "size"
+_ENDING = (MemoryError, SystemExit, GeneratorExit)
+_RAISE = dis.opmap["RAISE_VARARGS"]
+_GENERATORS = ("rng", "generator", "random_state", "gen", "prng", "random")
+
+
+@runtime_checkable
+class Mechanism(Protocol):
+    """An object that draws blocks of runs; `sample` returns `size` independent outputs on `dataset`."""
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sampler:
+    """A mechanism with the way to call it settled.
+
+    Attributes
+    ----------
+    call : callable
+        Takes (dataset, size, rng) for a block sampler, (dataset, rng) for a single run.
+    is_block : bool
+        Whether one call draws a block of runs (then threads serve) or a single one (then processes do).
+    name : str
+        For messages and results.
+    check_pair : callable, optional
+        The mechanism's own ``check_pair(x, y, distance)``, which raises where its claim is not about such a pair.
+    answers : tuple
+        How numpy handles floating-point errors while the mechanism runs: as set where the audit was called.
+    """
+
+    call: _Call
+    is_block: bool
+    name: str
+    check_pair: Callable[[Any, Any, float], Any] | None = None
+    answers: Answers = field(default_factory=users_answers, compare=False)
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """What the user passed, or its `sample` method."""
+        return self.call.function
+
+    def draw(self, dataset: Any, size: int, rng: np.random.Generator) -> Outputs:
+        """`size` outputs on `dataset`, as an array.
+
+        Raises
+        ------
+        MechanismError
+            For a block sampler that raises, or outputs of the wrong number or an unsupported type.
+        """
+        if not self.is_block:
+            with under(self.answers):
+                drawn = [self._run(dataset, rng) for _ in range(size)]
+            return as_outputs(drawn, size, self.name)
+        try:
+            with under(self.answers):
+                raw = self.call(dataset, size, rng)
+        except AuditError:  # a mechanism of this library's that refuses the dataset says so itself
+            raise
+        except _ENDING as error:
+            raise self._refusal_of(error) from error
+        except Exception as error:
+            raise MechanismError(
+                f"{self.name} raised {type(error).__name__} while drawing a block of {size} runs: {error}; is the "
+                "dataset of the kind that it takes? A block sampler must not raise (as a function of one run its "
+                "exceptions are counted as outputs).",
+                mechanism=self.name,
+                size=size,
+            ) from error
+        return as_outputs(raw, size, self.name)
+
+    def _run(self, dataset: Any, rng: np.random.Generator) -> Any:
+        try:
+            return self.call(dataset, rng)
+        except AuditError:  # an adapter's, of a dataset or a library that will not do: no output of the mechanism
+            raise
+        except _ENDING as error:
+            raise self._refusal_of(error) from error
+        except Exception as error:
+            return Raised(type(error).__qualname__)
+
+    def _refusal_of(self, error: BaseException) -> MechanismError:
+        """For an exception of the mechanism's that would end the audit."""
+        if isinstance(error, MemoryError):
+            reason = "ran out of memory, which is a fault of the machine and no output; audit it on less data"
+        elif isinstance(error, SystemExit):
+            reason = f"called exit({error.code!r}) and would end the audit; raise another exception"
+        else:
+            reason = f"raised {type(error).__name__} and would end the audit; raise another exception"
+        return MechanismError(f"{self.name} {reason}.", mechanism=self.name)
+
+    def refusal_of_interrupt(self, error: KeyboardInterrupt, again: Callable[[], Any]) -> MechanismError | None:
+        """What to raise for an interrupt if it is the mechanism's own: a statement raised it, and does `again`."""
+        if not _is_raised_by_code(error):
+            return None
+        try:
+            again()
+        except KeyboardInterrupt:
+            return self._refusal_of(error)
+        except Exception:  # whatever it is, it is not the same
+            return None
+        return None
+
+
+def _is_raised_by_code(error: BaseException) -> bool:
+    """Whether a statement raised it, and neither a key nor a signal that came while another one ran."""
+    handler = getattr(signal.getsignal(signal.SIGINT), "__code__", None)
+    places = [(frame.f_code, last) for frame, last in _places(error.__traceback__)]
+    if not places or isinstance(error.__context__, KeyboardInterrupt) or handler in [code for code, _ in places]:
+        return False
+    code, last = places[-1]
+    return code.co_code[last] == _RAISE
+
+
+def _places(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
+    """Frames with their last instructions, the innermost one last."""
+    while traceback is not None:
+        yield traceback.tb_frame, traceback.tb_lasti
+        traceback = traceback.tb_next
+
+
+def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
+    """The `Sampler` of whatever the user passed.
+
+    Raises
+    ------
+    MechanismError
+        When `mechanism` is neither callable nor has a `sample` method, or its parameters are not understood.
+    """
+    method = getattr(mechanism, "sample", None)
+    function = method if callable(method) and not inspect.isclass(mechanism) else mechanism
+    label = name or mechanism_name(mechanism)
+    own_check = getattr(mechanism, "check_pair", None)
+    own_check = own_check if callable(own_check) else None
+    if not callable(function) or inspect.isclass(mechanism):
+        raise MechanismError(
+            f"mechanism={mechanism!r} cannot be run; use a function f(dataset, rng), a block sampler "
+            "f(dataset, size, rng) or an object (an instance, not a class) with sample(dataset, size, rng).",
+            mechanism=label,
+        )
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # a builtin without a signature: one argument is all that is safe to pass
+        return Sampler(_Call(function, None, None), False, label, own_check)
+    first, others = parameters[:1], parameters[1:]
+    takes_dataset = any(p.kind is not p.KEYWORD_ONLY and p.name not in (_SIZE, *_GENERATORS) for p in first)
+    names = {p.name for p in others if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    needed = {p.name for p in others if p.default is p.empty and p.kind not in optional}
+    generators = [name for name in _GENERATORS if name in names]
+    known = {_SIZE, *generators[:1]} & names
+    if not takes_dataset or needed - known:
+        shown = ", ".join(map(str, parameters))
+        raise MechanismError(
+            f"{label} takes ({shown}); use the parameters (dataset), (dataset, rng) or (dataset, size, rng), the last "
+            f"two under these names (or {', '.join(_GENERATORS[1:])} for rng); bind others with functools.partial.",
+            mechanism=label,
+            parameters=shown,
+        )
+    is_block = _SIZE in names
+    call = _Call(function, _SIZE if is_block else None, generators[0] if generators else None)
+    return Sampler(call, is_block, label, own_check)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """Passes the dataset first, and the number of runs and the generator under the names the function has for them."""
+
+    function: Callable[..., Any]
+    size_name: str | None
+    rng_name: str | None
+
+    def __call__(self, dataset: Any, *rest: Any) -> Any:
+        named: dict[str, Any] = {}
+        if self.size_name is not None:
+            named[self.size_name] = rest[0]
+        if self.rng_name is not None:
+            named[self.rng_name] = rest[-1]
+        return self.function(dataset, **named)
+
+
+def mechanism_name(mechanism: Any) -> str:
+    """A function's name, or an object's repr where that is short and says more than its type."""
+    name = getattr(mechanism, "__name__", None)
+    if isinstance(name, str):
+        return name
+    function = getattr(mechanism, "func", None)  # functools.partial
+    if callable(function):
+        return mechanism_name(function)
+    own = str(mechanism)
+    return own if len(own) <= 80 and " at 0x" not in own else type(mechanism).__name__

@@ -1,0 +1,267 @@
+"""What a worker does at a time: it draws blocks, and what leaves it are outputs of the pilot, or counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
+
+from ..events.events import Event
+from ..events.outputs import Outputs, Raised
+from ..events.partitions import Labels, Partition
+from ..inference.betting_test import JointCounts
+from .output_hashes import BLOCK_MARKS, block_marks, digest
+from .plan import SIDES, Side
+
+if TYPE_CHECKING:
+    from .plan import Plan
+Shapes = dict[str, tuple[int, ...]] | None
+Events = tuple[Event | None, Event | None]
+RaisedTimes = tuple[str, int]
+
+_MARK = 1 << 64  # below which marks lie
+_MARKED_OF_MANY = 8  # blocks of a block sampler of which one has its stretches looked at, which takes 30 µs
+
+
+class Task(Protocol):
+    """A piece of work whose result is data: numbers, text, arrays, and lists or tuples of them."""
+
+    @property
+    def words(self) -> str:
+        """Which blocks it draws, for a message."""
+        ...
+
+    @property
+    def key(self) -> str:
+        """What it draws and counts, for a memory; the same in every process."""
+        ...
+
+    @property
+    def blocks(self) -> int: ...
+
+    @property
+    def owners(self) -> Sequence[Any]:
+        """Objects in it whose types are the user's own."""
+        ...
+
+    def __call__(self, plan: Plan) -> Any: ...
+
+    def fits(self, result: Any) -> bool:
+        """Whether a recalled result can be one of this task."""
+        ...
+
+
+AnyTask = TypeVar("AnyTask", bound=Task)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawBlocks:
+    """The outputs of blocks of the pilot."""
+
+    side: Side
+    first: int
+    sizes: tuple[int, ...]
+    owners: Sequence[Any] = field(default=(), init=False)
+
+    @property
+    def blocks(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def words(self) -> str:
+        return f"{_blocks_in_words(self.first, len(self.sizes))} of the pilot runs on {self.side}"
+
+    @property
+    def key(self) -> str:
+        return f"{self.words}, {sum(self.sizes)} outputs"
+
+    def __call__(self, plan: Plan) -> list[Outputs]:
+        return [plan.draw("pilot", self.side, number, size) for number, size in enumerate(self.sizes, start=self.first)]
+
+    def fits(self, result: Any) -> bool:
+        return (
+            isinstance(result, list)
+            and len(result) == len(self.sizes)
+            and all(
+                isinstance(one, np.ndarray) and one.ndim in (1, 2) and len(one) == size
+                for one, size in zip(result, self.sizes, strict=True)
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CountBlocks:
+    """Counts of blocks of one side: for each (hits, marks), and cells and exceptions of all together."""
+
+    event: Event | None
+    partition: Partition | None
+    shapes: Shapes
+    side: Side
+    first: int
+    sizes: tuple[int, ...]
+
+    @property
+    def owners(self) -> Sequence[Any]:
+        return (*getattr(self.event, "values", ()), *getattr(self.partition, "values", ()))
+
+    @property
+    def blocks(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def words(self) -> str:
+        return f"{_blocks_in_words(self.first, len(self.sizes))} of the main runs on {self.side}"
+
+    @property
+    def key(self) -> str:
+        return f"{self.words}, {sum(self.sizes)} counted by {digest((self.event, self.partition))}"
+
+    def __call__(self, plan: Plan) -> tuple[list[tuple[int, ...]], Labels, list[RaisedTimes]]:
+        counted = [self._count(plan, number, size) for number, size in enumerate(self.sizes, start=self.first)]
+        marks, cells, raised = zip(*counted, strict=True)
+        return list(marks), np.sum(cells, axis=0), _added(raised)
+
+    def _count(self, plan: Plan, number: int, size: int) -> tuple[tuple[int, ...], Labels, Counter[str]]:
+        """What is kept of one block, whose outputs are gone when the next is drawn: the cache stays warm."""
+        outputs = plan.draw("main", self.side, number, size, None if self.shapes is None else self.shapes[self.side])
+        cells = np.zeros(0, np.int64) if self.partition is None else self.partition.count(outputs)
+        hits = 0 if self.event is None else self.event.count(outputs)
+        return (hits, *_marks(plan, number, outputs)), cells, raised_in(outputs)
+
+    def fits(self, result: Any) -> bool:
+        match result:
+            case [[*counted], np.ndarray() as cells, [*raised]]:
+                n_cells = 0 if self.partition is None else len(self.partition.names)
+                return (
+                    len(counted) == len(self.sizes)
+                    and all(
+                        _are_within(one, (size + 1, *(_MARK,) * BLOCK_MARKS))
+                        for one, size in zip(counted, self.sizes, strict=True)
+                    )
+                    and cells.shape == (n_cells,)
+                    and cells.dtype == np.int64
+                    and (n_cells == 0 or (cells.min() >= 0 and cells.sum() == sum(self.sizes)))
+                    and _are_raised(raised, sum(self.sizes))
+                )
+        return False
+
+
+# Pairs by which of their two outputs the event holds: both, only the one of p, only that of q, neither.
+Fates = tuple[int, int, int, int]
+Pairs = tuple[Fates, Fates, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class CountPairs:
+    """Counts of blocks of both sides, run by run: for each (fates by the event of each direction, marks).
+
+    And the exceptions of all together, on x and on y.
+    """
+
+    events: Events
+    shapes: Shapes
+    first: int
+    sizes: tuple[int, ...]
+
+    @property
+    def owners(self) -> Sequence[Any]:
+        return [value for event in self.events for value in getattr(event, "values", ())]
+
+    @property
+    def blocks(self) -> int:
+        return 2 * len(self.sizes)
+
+    @property
+    def words(self) -> str:
+        return f"{_blocks_in_words(self.first, len(self.sizes))} of the main runs"
+
+    @property
+    def key(self) -> str:
+        return f"{self.words}, {sum(self.sizes)} pairs counted by {digest(self.events)}"
+
+    def __call__(self, plan: Plan) -> tuple[list[Pairs], list[RaisedTimes], list[RaisedTimes]]:
+        counted = [self._count(plan, number, size) for number, size in enumerate(self.sizes, start=self.first)]
+        pairs, on_x, on_y = zip(*counted, strict=True)
+        return list(pairs), _added(on_x), _added(on_y)
+
+    def _count(self, plan: Plan, number: int, size: int) -> tuple[Pairs, Counter[str], Counter[str]]:
+        shapes = {} if self.shapes is None else self.shapes
+        x, y = (plan.draw("main", side, number, size, shapes.get(side)) for side in SIDES)
+        first, second = joint_counts(self.events[0], x, y), joint_counts(self.events[1], y, x)
+        marks = (*_marks(plan, number, x), *_marks(plan, number, y))
+        return (astuple(first), astuple(second), marks), raised_in(x), raised_in(y)
+
+    def fits(self, result: Any) -> bool:
+        match result:
+            case [[*counted], [*on_x], [*on_y]]:
+                return (
+                    len(counted) == len(self.sizes)
+                    and all(_are_pairs(one, size) for one, size in zip(counted, self.sizes, strict=True))
+                    and all(_are_raised(raised, sum(self.sizes)) for raised in (on_x, on_y))
+                )
+        return False
+
+
+def raised_in(outputs: Outputs) -> Counter[str]:
+    """How often each type of exception was raised."""
+    found: Counter[str] = Counter()
+    if outputs.dtype == object:
+        found.update(output.exception for output in outputs if isinstance(output, Raised))
+    return found
+
+
+def _added(raised: Sequence[Counter[str]]) -> list[RaisedTimes]:
+    return [*sum(raised, Counter[str]()).items()]
+
+
+def _are_raised(raised: list[Any], runs: int) -> bool:
+    """Whether these can be exceptions, each with the times that it was raised in so many runs."""
+    if not all(isinstance(each, (list, tuple)) and len(each) == 2 for each in raised):
+        return False
+    names, times = [each[0] for each in raised], [each[1] for each in raised]
+    return (
+        all(isinstance(name, str) for name in names)
+        and len(set(names)) == len(names)
+        and all(type(each) is int and each > 0 for each in times)
+        and sum(times) <= runs
+    )
+
+
+def _are_pairs(counted: Any, size: int) -> bool:
+    """Whether these can be the counts and marks of a block of pairs."""
+    match counted:
+        case [*fates, marks] if len(fates) == 2:
+            can_be = all(_are_within(each, (size + 1,) * 4) and sum(each) == size for each in fates)
+            return can_be and _are_within(marks, (_MARK,) * (2 * BLOCK_MARKS))
+    return False
+
+
+def _marks(plan: Plan, number: int, outputs: Outputs) -> tuple[int, ...]:
+    return block_marks(outputs, with_stretches=not plan.sampler.is_block or number % _MARKED_OF_MANY == 0)
+
+
+def _blocks_in_words(first: int, count: int) -> str:
+    return f"block {first}" if count == 1 else f"blocks {first} to {first + count - 1}"
+
+
+def joint_counts(event: Event | None, p_outputs: Outputs, q_outputs: Outputs) -> JointCounts:
+    """What became of each pair of outputs; an event that is None is never hit."""
+    if event is None:
+        return JointCounts(both=0, only_p=0, only_q=0, neither=len(p_outputs))
+    on_p, on_q = event.contains(p_outputs), event.contains(q_outputs)
+    both, hits_p, hits_q = (int(np.count_nonzero(mask)) for mask in (on_p & on_q, on_p, on_q))
+    return JointCounts(
+        both=both, only_p=hits_p - both, only_q=hits_q - both, neither=len(p_outputs) - hits_p - hits_q + both
+    )
+
+
+def _are_within(numbers: Any, ends: Sequence[int]) -> bool:
+    """Whether these are whole numbers from 0 up to their ends, which do not belong to them."""
+    return (
+        isinstance(numbers, (list, tuple))
+        and len(numbers) == len(ends)
+        and all(type(each) is int and 0 <= each < end for each, end in zip(numbers, ends, strict=True))
+    )

@@ -1,0 +1,172 @@
+"""Pairs of graphs that differ by edges, or by nodes with all their edges."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+
+from ..datasets.domains import Graphs
+from ..errors import DatasetError
+from .candidates import Candidate, PairSource, varied
+
+Edge = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A graph as sets."""
+
+    nodes: frozenset[int]
+    edges: frozenset[Edge]
+
+    def without(self, nodes: Iterable[int]) -> Plain:
+        gone = frozenset(nodes)
+        return Plain(self.nodes - gone, frozenset(edge for edge in self.edges if not gone & set(edge)))
+
+    def toggled(self, edges: Iterable[Edge]) -> Plain:
+        return Plain(self.nodes, self.edges ^ frozenset(edges))
+
+    @property
+    def degrees(self) -> Counter[int]:
+        return Counter(node for edge in self.edges for node in edge)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPairs(PairSource):
+    """Graphs `steps` apart: x is a graph, and y the same with edges toggled or nodes left out."""
+
+    domain: Graphs
+    steps: int
+    kind: Literal["edges", "nodes"]
+
+    def __post_init__(self) -> None:
+        n = self.domain.most
+        largest = n * self.domain.degree // 2 if self.kind == "edges" else n
+        if largest < self.steps:
+            raise DatasetError(
+                f"{self.domain} cannot differ in {self.steps} {self.kind}; use a larger most.", most=n, steps=self.steps
+            )
+
+    def patterns(self) -> Iterator[Candidate]:
+        for name, graph in self._named():
+            if self.kind == "edges":
+                for words, edges in self._sets_of_edges(graph):
+                    yield self._candidate(f"{name}: {words}", graph, graph.toggled(edges))
+            else:
+                for words, nodes in self._sets_of_nodes(graph):
+                    yield self._candidate(f"{name}: {words}", graph, graph.without(nodes))
+
+    def _named(self) -> Iterator[tuple[str, Plain]]:
+        """Graphs that stand for all, none with a larger degree than allowed."""
+        n, degree = self.domain.most, self.domain.degree
+        every = range(n)
+        rings = [_edge(i, (i + j) % n) for j in range(1, n) for i in every]
+        hub = [(0, i) for i in range(1, degree + 1)]
+        shapes = {
+            f"no edge among {n} nodes": [],
+            f"a star of {degree} rays": hub,
+            f"every edge that {degree} a node allow": rings,
+            "a path": [(i, i + 1) for i in range(n - 1)],
+            "pairs": [(i, i + 1) for i in range(0, n - 1, 2)],
+            "two hubs": [(i % 2, i) for i in range(2, n)],
+            "two halves, every edge across": [(i, j) for i in range(n // 2) for j in range(n // 2, n)],
+            "a single edge": [(0, 1)],
+        }
+        for name, edges in shapes.items():
+            yield name, Plain(frozenset(every), self._allowed(edges))
+        if n > 2:
+            yield "two nodes", Plain(frozenset(range(2)), frozenset())
+
+    def _allowed(self, edges: Iterable[Edge]) -> frozenset[Edge]:
+        """The edges one by one, without those that give a node too many."""
+        kept: set[Edge] = set()
+        degrees: Counter[int] = Counter()
+        for edge in edges:
+            if edge[0] != edge[1] and edge not in kept and max(degrees[end] for end in edge) < self.domain.degree:
+                kept.add(edge)
+                degrees.update(edge)
+        return frozenset(kept)
+
+    def _sets_of_edges(self, graph: Plain) -> Iterator[tuple[str, list[Edge]]]:
+        """Edges to toggle, one set for each kind of first edge: by the degrees of its ends, and whether it is there."""
+        degrees = graph.degrees
+        kinds = {
+            (edge in graph.edges, *sorted(degrees[end] for end in edge)): edge
+            for edge in reversed(list(combinations(sorted(graph.nodes), 2)))
+        }
+        for (is_there, low, high), first in kinds.items():
+            words = f"{'without' if is_there else 'with one'} an edge between degrees {low} and {high}"
+            words = words.replace("with one an", "with one more")
+            yield words, self._more_edges(graph, [first], lambda edge, at=first: not set(edge) & set(at))
+            if self.steps > 1:
+                together = self._more_edges(graph, [first], lambda edge, at=first: at[0] in edge)
+                yield f"{words}, {self.steps} at one node", together
+
+    def _more_edges(self, graph: Plain, edges: list[Edge], is_first: object) -> list[Edge]:
+        """The first edge and as many more as it takes, those first that are of its kind and preferred."""
+        if self.steps == 1:
+            return edges
+        assert callable(is_first)
+        is_there = edges[0] in graph.edges
+        others = [edge for edge in combinations(sorted(graph.nodes), 2) if edge not in edges]
+        others.sort(key=lambda edge: ((edge in graph.edges) != is_there, not is_first(edge)))
+        return edges + others[: self.steps - 1]
+
+    def _sets_of_nodes(self, graph: Plain) -> Iterator[tuple[str, list[int]]]:
+        """Nodes to leave out, one set for each degree of the first."""
+        degrees = graph.degrees
+        for degree in sorted({degrees[node] for node in graph.nodes}, reverse=True):
+            chosen = sorted(graph.nodes, key=lambda node: (abs(degrees[node] - degree), node))[: self.steps]
+            yield f"without {'a node' if self.steps == 1 else f'{self.steps} nodes'} of degree {degree}", chosen
+
+    def random(self, rng: np.random.Generator) -> Iterator[Candidate]:
+        while True:
+            yield self._random(rng)
+
+    def _random(self, rng: np.random.Generator) -> Candidate:
+        least = 2 if self.kind == "edges" else self.steps
+        nodes = range(int(rng.integers(min(least, self.domain.most), self.domain.most + 1)))
+        density = rng.choice([0.1, 0.3, 0.5, 0.8])
+        edges = [edge for edge in combinations(nodes, 2) if rng.random() < density]
+        graph = Plain(frozenset(nodes), self._allowed([edges[i] for i in rng.permutation(len(edges)).tolist()]))
+        return self._candidate("random", graph, self._changed(graph, rng))
+
+    def _changed(self, graph: Plain, rng: np.random.Generator) -> Plain:
+        if self.kind == "nodes":
+            return graph.without(rng.permutation(sorted(graph.nodes))[: self.steps].tolist())
+        edges = list(combinations(sorted(graph.nodes), 2))
+        return graph.toggled([edges[i] for i in rng.permutation(len(edges))[: self.steps].tolist()])
+
+    def moves(self, candidate: Candidate, rng: np.random.Generator) -> Iterator[Candidate]:
+        x, y = candidate.parts
+        while True:
+            i, j = sorted(rng.permutation(self.domain.most)[:2].tolist())
+            match rng.choice(["edge", "edge", "change", "node"]):
+                case "edge" if {i, j} <= x.nodes:
+                    # In both graphs; an edge of a node that is left out is in x alone.
+                    new = x.toggled([(i, j)]), y.toggled([(i, j)]) if {i, j} <= y.nodes else y
+                    how = f"edge {i}-{j} {'gone' if (i, j) in x.edges else 'added'}"
+                    yield self._candidate(varied(candidate, how), *new)
+                case "change":
+                    yield self._candidate(varied(candidate, f"other {self.kind} differ"), x, self._changed(x, rng))
+                case "node" if i in x.nodes and i in y.nodes:
+                    yield self._candidate(varied(candidate, f"node {i} gone"), x.without([i]), y.without([i]))
+                case "node" if i not in x.nodes:
+                    grown = (Plain(graph.nodes | {i}, graph.edges) for graph in (x, y))
+                    yield self._candidate(varied(candidate, f"node {i} added"), *grown)
+
+    def is_allowed(self, candidate: Candidate) -> bool:
+        return all(max(graph.degrees.values(), default=0) <= self.domain.degree for graph in candidate.parts)
+
+    def _candidate(self, label: str, x: Plain, y: Plain) -> Candidate:
+        first, second = (self.domain.build(sorted(graph.nodes), sorted(graph.edges)) for graph in (x, y))
+        return Candidate(label, first, second, (x, y), frozenset((x, y)))
+
+
+def _edge(i: int, j: int) -> Edge:
+    return (i, j) if i < j else (j, i)

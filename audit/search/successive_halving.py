@@ -1,0 +1,323 @@
+"""Successive halving of candidate pairs: many in short pilots, the better half in pilots twice as long, and so on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from ..claims.claim import Claim
+from ..datasets.adjacency import Adjacency
+from ..errors import AuditError, StoreError
+from ..events.outputs import Outputs, merge
+from ..procedures.pilot import check_blocks, refuse_if_all_raised
+from ..sampling.draw import draw_pilot, plan_blocks
+from ..sampling.plan import Plan
+from ..sampling.sampler import Sampler
+from ..store.sqlite_store import Store, StorePart
+from ..store.store_settings import claim_in_words, sources, terms
+from .candidates import Candidate, PairSource, reason_against
+from .pair_score import merits
+
+PairCheck = Callable[[Any, Any, float], Any]
+
+# First pilots of a thousand runs tell large faults apart, of a hundred the largest; a smaller budget goes to shorter
+# pilots and to fewer pairs alike. Where pairs are few two hundred thousand are enough to begin with, and twice what an
+# audit's own pilot has to end with.
+LEAST_FIRST, _ENOUGH_FIRST, _MOST_FIRST, _MOST_PILOT = 100, 1_000, 200_000, 500_000
+# First pilots hold so many over the square of the claim's strength, as far as pairs give way for it.
+_UNITS, _MOST_FOR_STRENGTH = 200, 20_000
+_FEWEST, _MOST_PATTERNS = 8, 1_000
+_EQUAL = 0.95  # of the leader's merit
+_TRIES = 40  # for each move, to find a pair that is allowed and new
+_TRIALS, _DRAWS = 1, 2  # kinds of seeds derived from the caller's, which itself is the audit's
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """What candidates are judged by, the same for all.
+
+    Attributes
+    ----------
+    sampler : Sampler
+    claim : Claim
+        At the pairs' distance.
+    runs, alpha : int, float
+        Size and error probability of the audit to come.
+    seed : int
+        The caller's, which every candidate has its own derived from.
+    jobs : int, optional
+    progress : callable, optional
+        Called with the number of runs just finished.
+    bits : bool
+        Whether the audit to come looks at low bits as well.
+    store : Store or StorePart, optional
+        Keeps what is drawn.
+    code : str
+        Of the mechanism, for the store.
+    """
+
+    sampler: Sampler
+    claim: Claim
+    runs: int
+    alpha: float
+    seed: int
+    jobs: int | None
+    progress: Callable[[int], None] | None = None
+    bits: bool = False
+    store: Store | StorePart | None = None
+    code: str = ""
+    _seen: dict[str, bool] = field(default_factory=dict)  # whether the mechanism carries state, by its first run
+
+    def in_words(self) -> dict[str, Any]:
+        """What decides which pairs are kept, for the store."""
+        return {
+            "claim": claim_in_words(self.claim),
+            "runs": self.runs,
+            "alpha": self.alpha,
+            "bits": self.bits,
+            "seed": self.seed,
+        }
+
+    def plan(self, candidate: Candidate, number: int) -> Plan:
+        """How the pilots of a candidate are drawn, under a number that is no other's."""
+        x, y, seed = candidate.x, candidate.y, derived_seed(self.seed, _TRIALS, number)
+        drawn_from = {} if self.store is None else sources(self.code, x, y)
+        plan = plan_blocks(self.sampler, x, y, seed, self.jobs, is_stateful=self._seen.get("state"))
+        self._seen["state"] = plan.is_stateful
+        if self.store is None:
+            return plan
+        name = f"{self.sampler.name}, pair {number + 1} of the search"
+        return replace(plan, memory=self.store.section(name, drawn_from | terms(plan)))
+
+
+@dataclass(slots=True, eq=False)
+class Trial:
+    """A candidate with what has been drawn on it so far.
+
+    Attributes
+    ----------
+    candidate : Candidate
+    number : int
+        Names its seed.
+    runs : int
+        Pilot runs on each dataset.
+    cautious, bold : float
+        Its merits.
+    error : str, optional
+        Why it was put aside.
+    """
+
+    candidate: Candidate
+    number: int
+    runs: int = 0
+    cautious: float = -math.inf
+    bold: float = -math.inf
+    error: str | None = None
+    plan: Plan | None = None
+    blocks_x: list[Outputs] = field(default_factory=list)
+    blocks_y: list[Outputs] = field(default_factory=list)
+
+    def extend(self, pilot: int, judge: Judge) -> None:
+        """Draws until there are `pilot` runs on each dataset, and judges the pair by them all."""
+        more = pilot - self.runs
+        try:
+            if self.plan is None:
+                self.plan = judge.plan(self.candidate, self.number)
+            blocks_x, blocks_y = draw_pilot(self.plan, more, first_block=len(self.blocks_x))
+            self.runs = pilot
+            self.blocks_x += blocks_x
+            self.blocks_y += blocks_y
+            check_blocks(self.blocks_x, self.blocks_y, judge.sampler.is_block, judge.sampler.name)
+            x, y = merge(self.blocks_x, self.blocks_y)
+            refuse_if_all_raised(self.plan, x, y)
+        except StoreError:  # the pair is not to blame
+            raise
+        except AuditError as error:
+            self.error = str(error)
+            self.forget()
+            return
+        self.cautious, self.bold = merits(x, y, judge.claim, judge.runs, judge.alpha, bits=judge.bits)
+        if judge.progress is not None:
+            judge.progress(2 * more)
+
+    def forget(self) -> None:
+        """Frees the outputs."""
+        self.blocks_x, self.blocks_y = [], []
+
+
+@dataclass(slots=True)
+class Pool:
+    """Where candidates are taken from: pairs of neighbours that are in the domain, each once.
+
+    Attributes
+    ----------
+    source : PairSource
+    adjacency, distance : Adjacency or None, float
+        Every pair is checked against them.
+    rng : numpy.random.Generator
+    check_pair : callable, optional
+        Of the mechanism, which may refuse pairs that are neighbours.
+    strangers : list of (Candidate, str)
+        Pairs that the caller gave and that are no neighbours, and the first that the mechanism refused; why.
+    """
+
+    source: PairSource
+    adjacency: Adjacency | None
+    distance: float
+    rng: np.random.Generator
+    check_pair: PairCheck | None = None
+    strangers: list[tuple[Candidate, str]] = field(default_factory=list)
+    seen: set[Hashable] = field(default_factory=set)
+
+    def first(self, budget: int, strength: float = 1.0) -> tuple[list[Candidate], int]:
+        """The pairs to begin with, patterns and at least a quarter at random, and how many patterns are left out."""
+        patterns = [
+            replace(pattern, is_pattern=True) for pattern in self._new(islice(self.source.patterns(), _MOST_PATTERNS))
+        ]
+        wanted = max(_FEWEST, len(patterns) // 4) if patterns else 8 * _FEWEST
+        most, _ = schedule(len(patterns) + wanted, budget, strength)
+        drawn = list(self._some(self.source.random(self.rng), min(wanted, max(most // 4, most - len(patterns)))))
+        kept = patterns[: most - len(drawn)]
+        return kept + drawn, len(patterns) - len(kept)
+
+    def moves(self, parents: list[Candidate], count: int) -> Iterator[Candidate]:
+        """New pairs like the parents, by turns."""
+        lines = [self.source.moves(parent, self.rng) for parent in parents]
+        for turn in range(count):
+            yield from self._some(lines[turn % len(lines)], 1)
+
+    def _some(self, candidates: Iterator[Candidate], count: int) -> Iterator[Candidate]:
+        """So many of them, if they are found before long."""
+        return islice(self._new(islice(candidates, _TRIES * count)), count)
+
+    def _new(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+        for candidate in candidates:
+            if candidate.key in self.seen or not self.source.is_allowed(candidate):
+                continue
+            reason = self._reason_against(candidate)
+            if reason is None:
+                if candidate.key is not None:
+                    self.seen.add(candidate.key)
+                yield candidate
+            elif candidate.is_promised:
+                self.strangers.append((candidate, reason))
+
+    def _reason_against(self, candidate: Candidate) -> str | None:
+        """Why the pair is none to try."""
+        reason = reason_against(candidate, self.adjacency, self.distance)
+        if reason is None and self.check_pair is not None:
+            try:
+                self.check_pair(candidate.x, candidate.y, self.distance)
+            except AuditError as error:
+                reason = str(error)
+                if not self.strangers and not candidate.is_promised:
+                    self.strangers.append((candidate, reason))
+        return reason
+
+
+def new_pool(
+    source: PairSource, adjacency: Adjacency | None, distance: float, seed: int, check_pair: PairCheck | None = None
+) -> Pool:
+    """A pool with a generator of its own."""
+    return Pool(source, adjacency, distance, np.random.default_rng(derived_seed(seed, _DRAWS, 0)), check_pair)
+
+
+def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:
+    """Every pair tried, the best one first (unless all were put aside), and the patterns left out.
+
+    Parameters
+    ----------
+    budget : int
+        Executions in all, on both datasets.
+
+    References
+    ----------
+    Karnin, Koren & Somekh (2013), Almost optimal exploration in multi-armed bandits (sequential halving).
+    """
+    strength = judge.claim.strength
+    first, left = pool.first(budget, strength)
+    trials = [Trial(candidate, number) for number, candidate in enumerate(first)]
+    kept, pilot = schedule(len(trials), budget, strength)
+    running, finalists = trials[:], trials[:]
+    while running:
+        for trial in running:
+            trial.extend(pilot, judge)
+        kept = max(1, (kept + 1) // 2)
+        finalists = [trial for trial in running if trial.error is None]
+        running = _survivors(finalists, kept)
+        if kept == 1:
+            break
+        pilot = min(2 * pilot, _MOST_PILOT)
+        moves = pool.moves([trial.candidate for trial in running[:2]], _n_moves(kept)) if running else ()
+        new = [Trial(candidate, len(trials) + place) for place, candidate in enumerate(moves)]
+        trials += new
+        running += new
+    order = sorted(trials, key=lambda t: (t not in running, t.error is not None, -t.runs, -t.cautious, -t.bold))
+    # Between equals, as far as their pilots tell, a pattern is the likelier one to be the worst.
+    leader = order[0] if order else None
+    equals = [
+        trial
+        for trial in finalists
+        if leader
+        and trial.candidate.is_pattern
+        and trial.runs == leader.runs
+        and trial.cautious >= _EQUAL * leader.cautious
+    ]
+    plain = max(equals, key=lambda t: t.cautious, default=leader)
+    return sorted(order, key=lambda t: t is not plain), left
+
+
+def _survivors(trials: list[Trial], count: int) -> list[Trial]:
+    """The best by caution, and after every two of them one by boldness: what is rare shows late."""
+    by_caution = sorted(trials, key=lambda trial: (-trial.cautious, -trial.bold))
+    by_boldness = sorted(trials, key=lambda trial: -trial.bold)
+    turns = [part for place, bold in enumerate(by_boldness) for part in (*by_caution[2 * place : 2 * place + 2], bold)]
+    by_turns = list(dict.fromkeys(turns))
+    for trial in by_turns[count:]:
+        trial.forget()
+    return by_turns[:count]
+
+
+def schedule(available: int, budget: int, strength: float = 1.0) -> tuple[int, int]:
+    """How many pairs to begin with, of those available, and the runs of their first pilots on each dataset.
+
+    Pilots double as pairs are halved, and earlier draws are kept; some moves join the last rounds but one. A claim of
+    little `strength` takes longer pilots, in which differences of its size are seen, and fewer pairs.
+
+    Examples
+    --------
+    >>> schedule(60, 1_000_000), schedule(60, 1_000_000, 0.1), schedule(60, 20_000)
+    ((60, 1275), (16, 6250), (10, 144))
+    """
+    wanted = min(max(_ENOUGH_FIRST, int(_UNITS / max(strength, 1e-9) ** 2)), _MOST_FOR_STRENGTH)
+    affordable = int(budget / (2 * _cost(2 * _FEWEST)))
+    count, enough = min(available, _FEWEST), max(min(wanted, max(math.isqrt(budget), affordable)), LEAST_FIRST)
+    while count < available and 2 * enough * _cost(count + 1) <= budget:
+        count += 1
+    while count > 1 and 2 * LEAST_FIRST * _cost(count) > budget:
+        count -= 1
+    return count, max(min(int(budget / (2 * _cost(count))), _MOST_FIRST), 1) if count else 0
+
+
+def _cost(count: int) -> float:
+    """Runs on each dataset of the whole search, in first pilots."""
+    cost, kept, pilot = float(count), (count + 1) // 2, 2
+    while kept > 1:
+        cost += kept * pilot / 2 + _n_moves(kept) * pilot
+        kept, pilot = (kept + 1) // 2, 2 * pilot
+    return cost
+
+
+def _n_moves(kept: int) -> int:
+    """Moves that join those kept, when few are left: before, nobody knows which are worth varying."""
+    return 0 if kept > 2 * _FEWEST else 4 if kept > 2 else 2
+
+
+def derived_seed(seed: int, kind: int, number: int) -> int:
+    """A seed of its own, told from the caller's and from all others by its name."""
+    return int(np.random.SeedSequence(seed, spawn_key=(kind, number)).generate_state(1, np.uint64)[0])

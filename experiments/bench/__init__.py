@@ -1,0 +1,1 @@
+"""Benchmarks: one folder for each page, and the page of all."""

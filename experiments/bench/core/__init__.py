@@ -1,0 +1,1 @@
+"""What all benchmark pages share: tasks, targets, records, pages."""

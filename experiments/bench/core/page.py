@@ -1,0 +1,125 @@
+"""Benchmarks of several tables: chosen, measured row by row, and written as a page with its record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ....audit.errors import OptionError, UnknownNameError
+from ....audit.records.json_codec import write_whole
+from .bench_json import Record, Row, load_record, markdown, save_record
+from .effort import Bench, Effort, effort_for
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Tables that belong together.
+
+    Attributes
+    ----------
+    name : str
+        Of its files: ``name.json`` and ``name.md``, of a quick run ``name-quick``.
+    title : str
+    benches : tuple of Bench
+    audits : int, optional
+        Audits, sessions or examples that the page is measured with in full; None for the default of all pages.
+    left_out : callable
+        Gives a line for each thing that cannot be measured on this machine.
+    """
+
+    name: str
+    title: str
+    benches: tuple[Bench, ...]
+    audits: int | None = None
+    left_out: Callable[[], Iterable[str]] = tuple
+
+
+def effort_of(
+    page: Page,
+    *,
+    quick: bool = False,
+    audits: int | None = None,
+    sequential_audits: int | None = None,
+    jobs: int | None = None,
+    only: Sequence[str] = (),
+) -> Effort:
+    """How much a page is measured with: as asked for, or else as the page says."""
+    wanted = page.audits if audits is None and not quick else audits
+    return effort_for(quick=quick, audits=wanted, sequential_audits=sequential_audits, jobs=jobs, only=only)
+
+
+def select_benches(page: Page, tables: Sequence[str], only: Sequence[str]) -> list[Bench]:
+    """The tables with these names, all where none is given, less those without a row that `only` names.
+
+    Raises
+    ------
+    UnknownNameError
+        For a table that does not exist, or a row that none of them has.
+    """
+    known = {bench.name: bench for bench in page.benches}
+    for table in tables:
+        if table not in known:
+            raise UnknownNameError(f"{table!r} is no table; use {', '.join(known)}.", name=table)
+    chosen = [bench for bench in page.benches if not tables or bench.name in tables]
+    for name in only:
+        if not any(name in bench.names for bench in chosen):
+            rows = "; ".join(f"{bench.name}: {', '.join(bench.names)}" for bench in chosen)
+            raise UnknownNameError(f"{name!r} is no row; use one of {rows}.", name=name)
+    return [bench for bench in chosen if not only or any(name in bench.names for name in only)]
+
+
+def run_benches(
+    page: Page,
+    benches: Sequence[Bench],
+    effort: Effort,
+    *,
+    out: Path | None = None,
+    resume: bool = False,
+    show: Callable[[str], None] = print,
+    watch: Callable[[str], None] | None = None,
+) -> bool:
+    """Measures the tables and shows each when done; whether every target was met by the rows measured.
+
+    Parameters
+    ----------
+    out : Path, optional
+        Folder of the page's files. They are written after every row, over a former row of the same key; other rows
+        stay.
+    resume : bool
+        Whether rows that hold part of what is asked for are continued; otherwise they start again.
+    show, watch : callable
+        Take each finished table, and a line for each row written.
+    """
+    if resume and out is None:
+        raise OptionError("resume=True without a folder has nothing to continue; give the folder of the record.")
+    stem = f"{page.name}-quick" if effort.is_quick else page.name
+    record = Record() if out is None else load_record(out / f"{stem}.json")
+    all_met = True
+    if watch is not None:
+        for line in page.left_out():
+            watch(line)
+    for bench in benches:
+        measured: dict[str, Row] = {}
+        for task in bench.tasks(effort):
+            for row in task.measure(record.row(bench.name, task.key) if resume else None):
+                measured[row.key] = row
+                record = record.with_row(bench.name, row)
+                if out is not None:
+                    save_record(record, out / f"{stem}.json")
+                    write_whole(out / f"{stem}.md", document(page, record))
+                if watch is not None:
+                    watch(f"{bench.name}: {row.key} ({row.seconds:.0f} s)")
+        show(markdown(bench.title, bench.method, bench.columns, measured.values()))
+        all_met = all_met and all(row.is_met for row in measured.values())
+    return all_met
+
+
+def document(page: Page, record: Record) -> str:
+    """All tables of a page that a record has."""
+    parts = [
+        markdown(bench.title, bench.method, bench.columns, record.tables[bench.name].values())
+        for bench in page.benches
+        if bench.name in record.tables
+    ]
+    return "\n".join([f"# {page.title}", "", *parts])

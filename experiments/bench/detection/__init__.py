@@ -1,0 +1,1 @@
+"""Benchmarks of detection: published suites, the catalogue, rare leaks."""

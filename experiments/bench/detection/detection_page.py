@@ -1,0 +1,12 @@
+"""What is found: the published suites, the catalogue of bugs, leaks and low bits, and what looking costs."""
+
+from __future__ import annotations
+
+from ..core.page import Page
+from .caught_bugs import CATALOGUE
+from .dp_sniper_pairs import SNIPER
+from .event_cost import COST
+from .leaks_and_low_bits import LEAKS
+from .published_suites import SUITES
+
+DETECTION = Page("detection", "Finding violations, measured", (SNIPER, SUITES, CATALOGUE, LEAKS, COST))

@@ -1,0 +1,1 @@
+"""Attacks on an audit, and audits that are killed and resumed."""

@@ -1,0 +1,283 @@
+"""Attacks on an audit by code, data and machine: what each does, and what has to come of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_HEAD = """
+import os, signal, subprocess, sys, time
+import numpy as np
+from dpaudit import AddRemove, PureDP, check, save
+
+def settings(**changed):
+    return {"claim": PureDP(1.0), "runs": 4_000, "seed": 1, "jobs": 1, "bits": False} | changed
+
+def noisy(dataset, rng):
+    return dataset + rng.laplace()
+
+def told(work):
+    try:
+        print(work())
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}")
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """A program that attacks an audit.
+
+    Attributes
+    ----------
+    program : str
+        Python; it prints what came of it.
+    outcome : str
+        A regular expression that the whole of it has to match.
+    is_quick : bool
+        Whether it belongs to the quick form.
+    """
+
+    program: str
+    outcome: str
+    is_quick: bool = False
+
+    @property
+    def script(self) -> str:
+        return _HEAD + self.program
+
+
+def _raising(statement: str) -> str:
+    return f"""
+def stopped(dataset, rng):
+    if rng.random() < 1e-3:
+        {statement}
+    return dataset + rng.laplace()
+
+if __name__ == "__main__":
+    told(lambda: check(stopped, 0, 1, **settings(jobs=JOBS)))
+"""
+
+
+_ENDS = r"MechanismError: stopped {words}.* \(in block \d+ of the \w+ runs on x, seed 1; .*\)"
+_LARGE = """
+def large(dataset, {parameters}):
+    return {value}
+
+told(lambda: " ".join(check(large, 0, 1, **settings(runs={runs}, ignore="idle-event")).notes))
+"""
+
+ATTACKS: dict[str, Attack] = {
+    "numpy.seterr(all='raise')": Attack(
+        """
+plain = check(noisy, 0, 1, **settings())
+np.seterr(all="raise")
+told(lambda: f"the same result: {check(noisy, 0, 1, **settings()) == plain}")
+""",
+        "the same result: True",
+        is_quick=True,
+    ),
+    "joblib's multiprocessing backend": Attack(
+        """
+import joblib
+
+if __name__ == "__main__":
+    plain = check(noisy, 0, 1, **settings())
+    with joblib.parallel_config("multiprocessing", n_jobs=2):
+        told(lambda: f"the same result: {check(noisy, 0, 1, **settings(jobs=None)) == plain}")
+""",
+        "the same result: True",
+    ),
+    "outputs nested 5,000 deep": Attack(
+        """
+def deep(dataset, rng):
+    output = dataset
+    for _ in range(5_000):
+        output = [output]
+    return output
+
+told(lambda: check(deep, 0, 1, **settings()))
+""",
+        "MechanismError: deep returned an output that is nested more than 100 deep; .*",
+        is_quick=True,
+    ),
+    **{
+        f"the mechanism: {statement}, jobs={jobs}": Attack(
+            _raising(statement).replace("JOBS", str(jobs)),
+            _ENDS.format(words=words),
+            is_quick=jobs == 1 and "Keyboard" in statement,
+        )
+        for statement, words in (
+            ("raise KeyboardInterrupt", "raised KeyboardInterrupt and would end the audit"),
+            ("raise GeneratorExit", "raised GeneratorExit and would end the audit"),
+            ("raise MemoryError", "ran out of memory, which is a fault of the machine"),
+            ("sys.exit(3)", r"called exit\(3\) and would end the audit"),
+        )
+        for jobs in (1, 2)
+    },
+    "exceptions in main runs alone": Attack(
+        """
+def rare(dataset, rng):
+    if rng.random() < 1e-4:
+        raise ValueError
+    return dataset + rng.laplace()
+
+told(lambda: "; ".join(check(rare, 0, 1, **settings(runs=60_000)).notes))
+""",
+        r"ValueError was raised in \d+ of 57,000 main runs on x; ValueError was raised in \d+ of 57,000 main runs on y",
+    ),
+    "antithetic noise at half a block": Attack(
+        """
+def antithetic(dataset, size, rng):
+    half = rng.laplace(size=(size + 1) // 2)
+    return dataset + np.concatenate([half, -half])[:size]
+
+told(lambda: check(antithetic, 0, 1, **settings(runs=20_000)).findings[0])
+""",
+        r"the \w+.* on x vary 0\.0\d times as much between the .* blocks as they would in independent runs .*",
+        is_quick=True,
+    ),
+    "texts of 1 MB": Attack(
+        _LARGE.format(parameters="rng", value="'x' * 10**6 + str(rng.integers(2))", runs=600),
+        "an output takes .* KiB, so events were learned from 134 runs on each dataset and not from 300; .*",
+    ),
+    "vectors of 200,000 numbers": Attack(
+        _LARGE.format(parameters="size, rng", value="dataset + rng.laplace(size=(size, 200_000))", runs=200),
+        r"an output takes 1\.53 MiB, so events were learned from 83 runs on each dataset and not from 100; .*",
+    ),
+    "texts of 50 MB": Attack(
+        _LARGE.format(parameters="rng", value="'x' * 50_000_000", runs=600),
+        r"MechanismError: an output of large takes 47\.7 MiB, and fewer than 32 of them fit into the 128 MiB .*",
+        is_quick=True,
+    ),
+    "sets under other hash seeds": Attack(
+        """
+program = '''
+from dpaudit import PureDP, check
+def drawn(dataset, rng):
+    return frozenset("abcdefg"[: int(rng.integers(3)) + 2 + dataset])
+print(check(drawn, 0, 1, claim=PureDP(1.0), runs=2_000, seed=1, jobs=1).event)
+'''
+said = {
+    subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, "PYTHONHASHSEED": str(seed)}, capture_output=True, text=True
+    ).stdout.strip()
+    for seed in range(3)
+}
+print(*said)
+""",
+        r"output = \{'a', 'b'\}",
+    ),
+    "the parent process is killed": Attack(
+        """
+program = '''
+import os, time
+from dpaudit import PureDP, check
+def slow(dataset, rng):
+    open(f"worker-{os.getpid()}", "w").close()
+    time.sleep(0.2)
+    return dataset + rng.laplace()
+check(slow, 0, 1, claim=PureDP(1.0), runs=10_000, jobs=2)
+'''
+
+def running(pid):
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout.strip()
+    return bool(state) and not state.startswith("Z")
+
+parent = subprocess.Popen([sys.executable, "-c", program])
+workers, end = set(), time.monotonic() + 60
+while len(workers) < 2 and time.monotonic() < end:
+    time.sleep(0.1)
+    workers = {int(name.split("-")[1]) for name in os.listdir() if name.startswith("worker-")} - {parent.pid}
+parent.kill()
+parent.wait()
+started = time.monotonic()
+while any(map(running, workers)) and time.monotonic() < started + 30:
+    time.sleep(0.1)
+print(len(workers), "workers, ended within 5 seconds:", time.monotonic() - started < 5)
+""",
+        "2 workers, ended within 5 seconds: True",
+    ),
+    "the scheduler of a dask cluster is killed": Attack(
+        """
+import logging, pathlib, threading
+import joblib
+from dpaudit.experiments.bench.scale.local_dask_cluster import local_cluster
+
+def slow(dataset, rng):
+    time.sleep(0.002)
+    return dataset + rng.laplace()
+
+if __name__ == "__main__":
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with local_cluster(pathlib.Path("."), 1) as (client, (scheduler, *_)), joblib.parallel_config("dask"):
+        threading.Timer(3.0, scheduler.kill).start()
+        told(lambda: check(slow, 0, 1, **settings(runs=100_000, jobs=None)))
+    sys.stdout.flush()
+    os._exit(0)  # what the client's threads have to say to nobody is left out
+""",
+        "MechanismError: the cluster's scheduler was lost while it ran .* of slow; start it again, and with store= .*",
+    ),
+    "the clock is set back": Attack(
+        """
+told(lambda: check(noisy, 0, 1, **settings(runs=None, sequential=True, seconds=0.5)).stopped)
+real = time.time
+def turned(dataset, rng):
+    time.time = lambda: real() - 86_400 * rng.random()
+    return dataset + rng.laplace()
+started = time.monotonic()
+told(lambda: check(turned, 0, 1, **settings(runs=None, sequential=True, seconds=0.5)).stopped)
+print("in time:", time.monotonic() - started < 5)
+""",
+        r"time\ntime\nin time: True",
+        is_quick=True,
+    ),
+    "a file that the mechanism reads changes under a store": Attack(
+        """
+def reading(dataset, rng):
+    with open("scale.txt") as file:
+        return dataset + rng.laplace(scale=float(file.read()))
+
+def until(look):
+    return look.runs > 1_000
+
+kept = settings(runs=20_000, sequential=True, store="kept")
+with open("scale.txt", "w") as file:
+    file.write("1")
+check(reading, 0, 1, on_look=until, **kept)
+with open("scale.txt", "w") as file:
+    file.write("1.5")
+told(lambda: check(reading, 0, 1, **kept))
+""",
+        r"StoreError: reading draws other outputs than those in the store, from the same seed: .*",
+    ),
+    "a folder that can only be read, for an unprivileged user": Attack(
+        """
+os.mkdir("locked")
+os.chmod("locked", 0o555)
+if os.getuid() == 0:
+    os.chmod(".", 0o755)
+    os.setuid(65534)
+told(lambda: check(noisy, 0, 1, **settings(store="locked")))
+""",
+        r"StoreError: locked/audit\.sqlite cannot be used \(unable to open database file\); .* permit writing .*",
+    ),
+    "a name of a baseline that leaves its folder": Attack(
+        """
+with open("test_it.py", "w") as file:
+    file.write("def test_it(dp_audit):\\n    pass\\n")
+command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--dp-audit-save=../../x"]
+done = subprocess.run(command, capture_output=True, text=True)
+print(done.returncode, done.stderr.strip().splitlines()[-1])
+""",
+        r"4 ERROR: the baseline '\.\./\.\./x' would not lie in .*",
+    ),
+    "files that hold nothing to compare": Attack(
+        """
+save(check(noisy, 0, 1, **settings()), "a.json")
+command = [sys.executable, "-c", "from dpaudit.experiments.cli.main import main; main()", "compare", "a.json", "a.json"]
+done = subprocess.run(command, capture_output=True, text=True)
+print(done.returncode, done.stdout.strip().splitlines()[-1].strip())
+""",
+        "3 1 audit, 0 changed, 1 not compared",
+    ),
+}

@@ -1,0 +1,175 @@
+"""An audit that is killed again and again ends as if it had not been."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ....audit.store.sqlite_store import FILE
+from ..core.bench_json import Column, Target, Value
+from ..core.effort import Bench, Effort, Task, once
+
+_KILLS, _QUICK_KILLS = 15, 1
+_LONGEST, _QUICK_LONGEST = 3.0, 1.5  # seconds that a process may live; it takes about one to start
+
+# Slow enough that all these deaths find them at work: the mean of so many numbers is Laplace noise and less.
+_MODULE = """
+import numpy as np
+from dpaudit import Rows
+
+def block(dataset, size, rng):
+    return dataset + rng.laplace(size=size) + 1e-3 * rng.normal(size=(40, size)).mean(axis=0)
+
+def looped(dataset, rng):
+    return float(dataset + rng.laplace() + 1e-3 * rng.normal(size=2_000).mean())
+
+def vectors(dataset, size, rng):
+    return dataset + rng.laplace(scale=5.0, size=(size, 5)) + 1e-3 * rng.normal(size=(20, size, 5)).mean(axis=0)
+
+def texts(dataset, rng):
+    return f"{dataset + rng.geometric(0.6) - rng.geometric(0.6) + 0 * rng.normal(size=1_000).mean():.0f}"
+
+def counting(rows, rng):
+    return looped(len(rows), rng)
+
+domain = Rows(low=0.0, high=1.0, most=3)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A kind of audit: the function, its runs, and what else the command line says."""
+
+    function: str
+    runs: int
+    options: tuple[str, ...] = ("--x", "0", "--y", "1")
+
+
+_KINDS = {
+    "fixed size": _Kind("block", 20_000_000),
+    "sequential": _Kind("block", 20_000_000, ("--x", "0", "--y", "1", "--sequential")),
+    "one run at a time": _Kind("looped", 300_000),
+    "vectors": _Kind("vectors", 5_000_000),
+    "texts": _Kind("texts", 300_000),
+    "search": _Kind("counting", 200_000, ("--search", "slow_noise:domain", "--adjacency", "add-remove")),
+}
+_QUICK_RUNS = 300_000
+
+
+def _command(kind: str, runs: int, out: Path) -> list[str]:
+    own = _KINDS[kind]
+    program = [sys.executable, "-c", "from dpaudit.experiments.cli.main import main; main()"]
+    audit = ["audit", f"slow_noise:{own.function}", *own.options, "--epsilon", "1", "--alpha", "1e-6", "--jobs", "2"]
+    return [*program, *audit, "--runs", str(runs), "--out", str(out)]
+
+
+def _results(out: Path) -> Any:
+    body = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    body.pop("environment")
+    return body
+
+
+def _is_sound(file: Path) -> bool:
+    """Whether SQLite finds nothing wrong with a store that was left behind."""
+    connection = sqlite3.connect(file)
+    try:
+        return bool(connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)])
+    finally:
+        connection.close()
+
+
+def _killed(command: list[str], folder: Path, seconds: float) -> bool:
+    """Runs the command for so long, then kills it and all that it started; whether it was still at work."""
+    process = subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=seconds)
+        return False
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    return True
+
+
+def _cells(effort: Effort, kind: str) -> tuple[dict[str, Value], list[Target]]:
+    runs, wanted = effort.either(_QUICK_RUNS, _KINDS[kind].runs), effort.either(_QUICK_KILLS, _KILLS)
+    longest, rng = effort.either(_QUICK_LONGEST, _LONGEST), np.random.default_rng(list(_KINDS).index(kind))
+    kills = early = rounds = unsound = different = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "slow_noise.py").write_text(_MODULE, encoding="utf-8")
+        started = time.perf_counter()
+        subprocess.run(_command(kind, runs, folder / "whole"), cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        seconds = time.perf_counter() - started
+        while kills < wanted:
+            rounds += 1
+            out = folder / f"round {rounds}"
+            command = _command(kind, runs, out)
+            while kills < wanted and _killed(command, folder, rng.uniform(0.0, longest)):
+                if not (out / FILE).exists():
+                    early += 1
+                    continue
+                kills += 1
+                unsound += not _is_sound(out / FILE)
+                command = [*_command(kind, runs, out), "--resume"]
+            if not (out / "results.json").exists():
+                subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+            different += _results(out) != _results(folder / "whole")
+    cells: dict[str, Value] = {
+        "kind": kind,
+        "runs": runs,
+        "seconds": seconds,
+        "kills": kills,
+        "early": early,
+        "rounds": rounds,
+        "unsound": unsound,
+        "different": different,
+    }
+    return cells, [
+        Target(what=what, value=float(value), sense="<=", limit=0.0)
+        for what, value in (("damaged stores", unsound), ("different results", different))
+    ]
+
+
+def _tasks(effort: Effort) -> Iterator[Task]:
+    for kind in effort.either(tuple(_KINDS)[:1], tuple(_KINDS)):
+        if effort.wants(kind):
+            yield once(kind, _cells, effort, kind)
+
+
+KILLS = Bench(
+    name="kills",
+    title="Killed and resumed",
+    method=(
+        "`dpaudit audit --out` of slow functions, and a search, killed with all its workers (SIGKILL) at moments drawn "
+        f"evenly from its first {_LONGEST:g} seconds, and again with --resume, until {_KILLS} kills have left a store; "
+        "those that came before there was one are counted apart. An audit that ends before is begun anew. After every "
+        "kill SQLite checks the store; at the end the results of each audit are compared with those of one that nobody "
+        "disturbed, but for `environment`."
+    ),
+    columns=(
+        Column("audit", "kind"),
+        Column("runs on each dataset", "runs", ",d"),
+        Column("seconds undisturbed", "seconds", ".1f"),
+        Column("kills", "kills"),
+        Column("while starting", "early"),
+        Column("audits", "rounds"),
+        Column("damaged stores", "unsound"),
+        Column("different results", "different"),
+    ),
+    names=tuple(_KINDS),
+    tasks=_tasks,
+)

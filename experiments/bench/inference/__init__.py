@@ -1,0 +1,1 @@
+"""Benchmarks of the statistics: false alarms, coverage, power."""

@@ -1,0 +1,210 @@
+"""Benchmarks of the inference on counts alone: exact sizes by enumeration, and coverage of the two-sided interval."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import binom
+
+from ....audit.claims.claim import Claim
+from ....audit.claims.mironov_propositions import NFoldComposition, ProbabilityPreservation
+from ....audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
+from ....audit.claims.renyi import RenyiDP
+from ....audit.inference.binomial_tails import probability_limits
+from ....audit.inference.counts import Counts
+from ....audit.inference.joint_test import p_value
+from ....audit.inference.ratio_intervals import maximum_interval
+from ..core.bench_json import CERTAIN, Column, Target, Value
+from ..core.effort import ALPHA, Bench, Effort, Task, batches, once, seeds_of, spread
+
+Array = npt.NDArray[np.float64]
+
+_RUNS = (5, 20, 100)
+_ALPHAS = (0.05, 0.01)
+_CLAIMS: dict[str, Claim] = {
+    "equal": PureDP(0.0),
+    "pure": PureDP(1.0),
+    "pure-3": PureDP(3.0),
+    "approximate": ApproxDP(1.0, 0.05),
+    "gaussian": GaussianDP(1.0),
+    "renyi": RenyiDP(2.0, 0.3),
+    "probability-preservation": ProbabilityPreservation(2.0, 0.3),
+    "n-fold": NFoldComposition(0.1, 4),
+    "n-fold-1": NFoldComposition(0.02, 1),
+}
+_QUICK_CLAIMS = ("pure", "n-fold")
+
+
+def smallest_refuted(n: int, m: int, claim: Claim, alpha: float) -> Array:
+    """For each y from 0 to m the fewest hits x out of n that refute the claim; n + 1 where none do.
+
+    By bisection: the p-value does not rise with x.
+    """
+
+    def is_refuted(x: int, y: int) -> bool:
+        return p_value(Counts(hits_x=x, runs_x=n, hits_y=y, runs_y=m), claim, alpha=alpha) <= alpha
+
+    found = np.empty(m + 1)
+    for y in range(m + 1):
+        low, high = -1, n + 1  # low is not refuted, high is (n + 1 by convention)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if is_refuted(middle, y) else (middle, high)
+        found[y] = high
+    return found
+
+
+def rates_on_the_boundary() -> tuple[Array, Array]:
+    """q and 1 − q: evenly on the arcsine scale, and towards both ends down to 1e-12."""
+    angle = np.linspace(0.0, math.pi / 2, 2_001)[1:-1]
+    end = np.geomspace(1e-12, 1e-4, 161)
+    return np.concatenate([end, np.sin(angle) ** 2, 1 - end]), np.concatenate([1 - end, np.cos(angle) ** 2, end])
+
+
+def exact_size(critical: Array, n: int, claim: Claim) -> tuple[float, float]:
+    """The largest probability of {X ≥ critical(Y)} with (p, q) on the claim's boundary, and the q where it is reached.
+
+    Tails are taken from whichever of a probability and its complement is small.
+    """
+    m = len(critical) - 1
+    q, q_rest = rates_on_the_boundary()
+    p, p_rest = claim.max_power(q, q_rest)
+    y = np.arange(m + 1)[:, None]
+    on_y = np.where(q < 0.5, binom.pmf(y, m, np.minimum(q, 0.5)), binom.pmf(m - y, m, np.minimum(q_rest, 0.5)))
+    least = critical[:, None]
+    on_x = np.where(
+        p < 0.5, binom.sf(least - 1, n, np.minimum(p, 0.5)), binom.cdf(n - least, n, np.minimum(p_rest, 0.5))
+    )
+    size = (on_x * on_y).sum(axis=0)
+    worst = int(np.argmax(size))
+    return float(size[worst]), float(q[worst])
+
+
+def _size_of(name: str, alpha: float, n: int, m: int) -> tuple[float, float]:
+    return exact_size(smallest_refuted(n, m, _CLAIMS[name], alpha), n, _CLAIMS[name])
+
+
+def _sizes(effort: Effort, name: str, alpha: float) -> tuple[dict[str, Value], list[Target]]:
+    pairs = list(itertools.product(effort.either(_RUNS[:2], _RUNS), repeat=2))
+    found = list(spread(_size_of, [(name, alpha, n, m) for n, m in pairs], effort.jobs))
+    largest, where = max(found)
+    cells: dict[str, Value] = {
+        "claim": str(_CLAIMS[name]),
+        "alpha": alpha,
+        **{f"{n}x{m}": size for (n, m), (size, _) in zip(pairs, found, strict=True)},
+        "largest": largest,
+        "where": where,
+    }
+    return cells, [Target(what="largest size", value=largest, sense="<=", limit=alpha)]
+
+
+def _size_tasks(effort: Effort) -> Iterator[Task]:
+    for alpha, name in itertools.product(effort.either(_ALPHAS[:1], _ALPHAS), _CLAIMS):
+        if effort.wants(name) and (not effort.is_quick or name in _QUICK_CLAIMS):
+            yield once(f"{name}, {alpha:g}", _sizes, effort, name, alpha)
+
+
+SIZES = Bench(
+    name="sizes",
+    title="Exact size of the joint test",
+    method=(
+        "The probability that the test refutes a claim that holds with equality, summed over every outcome and "
+        f"maximised over {len(rates_on_the_boundary()[0]):,} values of q, 1e-12 from either end included: it may "
+        "not exceed alpha. Columns: runs on x × runs on y."
+    ),
+    columns=(
+        Column("claim", "claim"),
+        Column("alpha", "alpha", "g"),
+        *(Column(f"{n} × {m}", f"{n}x{m}", ".4f") for n, m in itertools.product(_RUNS, repeat=2)),
+        Column("largest", "largest", ".4f"),
+        Column("at q", "where", ".3g"),
+    ),
+    names=tuple(_CLAIMS),
+    tasks=_size_tasks,
+)
+
+
+_OUTCOMES, _COVERAGE_RUNS = (5, 50), (10_000, 1_000_000)
+_LAWS = ("distinct", "tied")
+
+
+def outcome_laws(kind: str, outcomes: int) -> tuple[Array, Array]:
+    """Probabilities on x and on y: log ratios evenly spread from −1 to 1 before normalisation, or all ±1 exactly."""
+    if kind == "distinct":
+        q = np.full(outcomes, 1.0 / outcomes)
+        weights = np.exp(np.linspace(-1.0, 1.0, outcomes))
+        return weights / weights.sum(), q
+    is_up = np.arange(outcomes) % 2 == 0
+    share_p, share_q = math.e / (1 + math.e), 1 / (1 + math.e)  # of the outcomes that are likelier on x
+    up, down = int(is_up.sum()), int((~is_up).sum())
+    return np.where(is_up, share_p / up, (1 - share_p) / down), np.where(is_up, share_q / up, (1 - share_q) / down)
+
+
+def _intervals_of(kind: str, outcomes: int, runs: int, seeds: range) -> list[tuple[bool, float]]:
+    """For each seed whether the interval holds the largest absolute log ratio, and its width."""
+    p, q = outcome_laws(kind, outcomes)
+    truth = float(np.abs(np.log(p) - np.log(q)).max())
+    found = []
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        interval = maximum_interval(rng.multinomial(runs, p), runs, rng.multinomial(runs, q), runs, alpha=ALPHA)
+        found.append((interval.lower <= truth <= interval.upper, interval.upper - interval.lower))
+    return found
+
+
+def _coverage(
+    effort: Effort, kind: str, outcomes: int, runs: int, seeds: range
+) -> tuple[dict[str, Value], list[Target]]:
+    calls = [(kind, outcomes, runs, batch) for batch in batches(seeds, 50)]
+    found = [pair for batch in spread(_intervals_of, calls, effort.jobs) for pair in batch]
+    covered = sum(holds for holds, _ in found)
+    low, high = probability_limits(covered, len(found), alpha=0.05)
+    cells: dict[str, Value] = {
+        "law": kind,
+        "outcomes": outcomes,
+        "runs": runs,
+        "repetitions": len(found),
+        "covered": covered,
+        "share": covered / len(found),
+        "low": low,
+        "high": high,
+        "width": statistics.median(width for _, width in found),
+    }
+    certain = probability_limits(covered, len(found), alpha=CERTAIN)[1]
+    return cells, [Target(what="99.9% upper limit of the coverage", value=certain, sense=">=", limit=1 - ALPHA)]
+
+
+def _coverage_tasks(effort: Effort) -> Iterator[Task]:
+    for number, (kind, outcomes, runs) in enumerate(itertools.product(_LAWS, _OUTCOMES, _COVERAGE_RUNS)):
+        is_small = outcomes == _OUTCOMES[0] and runs == _COVERAGE_RUNS[0]
+        if effort.wants(f"{kind}-{outcomes}") and (is_small or not effort.is_quick):
+            seeds = seeds_of(5, number, 0, effort.either(100, 2_000))
+            yield once(f"{kind}, {outcomes}, {runs}", _coverage, effort, kind, outcomes, runs, seeds)
+
+
+COVERAGE = Bench(
+    name="coverage",
+    title="Coverage of the two-sided interval for the largest log ratio",
+    method=(
+        f"Intervals of alpha {ALPHA:g} for the largest absolute log ratio over all outcomes. Log ratios are evenly "
+        "spread, with one maximum, or tied: 1 in one direction or the other for every outcome. Interval of the share: "
+        "exact, 95%."
+    ),
+    columns=(
+        Column("log ratios", "law"),
+        Column("outcomes", "outcomes"),
+        Column("runs", "runs", ","),
+        Column("repetitions", "repetitions", ","),
+        Column("covered", "share", ".4f"),
+        Column("from", "low", ".4f"),
+        Column("to", "high", ".4f"),
+        Column("median width", "width", ".4g"),
+    ),
+    names=tuple(f"{kind}-{outcomes}" for kind in _LAWS for outcomes in _OUTCOMES),
+    tasks=_coverage_tasks,
+)

@@ -1,0 +1,16 @@
+"""The statistics measured: false alarms, exact sizes, tightness, runs to refutation, coverage, cost, dependence."""
+
+from __future__ import annotations
+
+from ..core.page import Page
+from .dependent_runs import CHECKS, DEPENDENCE
+from .exact_sizes_and_coverage import COVERAGE, SIZES
+from .false_alarms_and_tightness import FALSE_ALARMS, REFUTATION, TIGHTNESS
+from .speed import TIMING
+from .stated_power import STATED_POWER
+
+INFERENCE = Page(
+    "inference",
+    "The statistics, measured",
+    (FALSE_ALARMS, SIZES, TIGHTNESS, REFUTATION, COVERAGE, TIMING, DEPENDENCE, CHECKS, STATED_POWER),
+)

@@ -1,0 +1,168 @@
+"""Pairs of datasets whose output laws are known exactly, and the best that any audit could show on them."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from ....audit.claims.claim import Claim
+from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.events.events import Event, Intervals, Outcomes
+from ....audit.inference.counts import Counts
+from ....audit.inference.joint_test import strength_lower
+from ....mechanisms import (
+    DiscreteGaussianLaw,
+    DiscreteGaussianMechanism,
+    ExponentialMechanism,
+    FiniteLaw,
+    GaussianLaw,
+    GaussianMechanism,
+    GeometricLaw,
+    GeometricMechanism,
+    LaplaceLaw,
+    LaplaceMechanism,
+    RandomisedResponse,
+    ScalarLaw,
+    exact_epsilon,
+)
+
+Array = npt.NDArray[np.float64]
+
+_ANGLES = np.linspace(0.0, math.pi / 2, 17)
+_ERROR_SIZES = (0.5, 0.75, 1.0, 1.5)  # of the asymptotic bound by which events are proposed, in units of z
+_REACH, _POINTS = 12.0, 8_001  # of the grid of half-lines: in scales, and how many between −1 and 1 of it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """A mechanism on a pair, with a claim that holds there exactly: the truth is the claim."""
+
+    name: str
+    mechanism: Any
+    x: Any
+    y: Any
+    claim: Claim
+
+    def laws(self) -> tuple[ScalarLaw, ScalarLaw]:
+        return self.mechanism.law(self.x), self.mechanism.law(self.y)
+
+
+def subjects() -> list[Subject]:
+    """The pairs on which false alarms and tightness are measured."""
+    flat, one_up = (0.0,) * 50, (1.0,) + (-1.0,) * 49  # one candidate up and 49 down
+    exponential = ExponentialMechanism(1.0)
+    loss = exact_epsilon(exponential.law(flat), exponential.law(one_up))
+    tight, rare, whole = GaussianMechanism(1.0, 0.05), GaussianMechanism(1.0, 1e-3), DiscreteGaussianMechanism(2.0, 1.0)
+    return [
+        Subject(name="laplace", mechanism=LaplaceMechanism(1.0), x=0.0, y=1.0, claim=PureDP(1.0)),
+        Subject(name="geometric", mechanism=GeometricMechanism(1.0), x=0, y=1, claim=PureDP(1.0)),
+        Subject(name="randomised-response", mechanism=RandomisedResponse(1.0), x=0, y=1, claim=PureDP(1.0)),
+        Subject(name="gaussian-0.05", mechanism=tight, x=0.0, y=1.0, claim=tight.claim),
+        Subject(name="gaussian-0.001", mechanism=rare, x=0.0, y=1.0, claim=rare.claim),
+        Subject(name="discrete-gaussian", mechanism=whole, x=0, y=1, claim=whole.claim),
+        Subject(name="exponential", mechanism=exponential, x=flat, y=one_up, claim=PureDP(loss)),
+    ]
+
+
+def probability(event: Event, law: ScalarLaw) -> float:
+    """Probability of an event that an audit chose.
+
+    The rounding of outputs to a grid is left out: it moves an edge by half a step, 5e-7 scales.
+    """
+    match event:
+        case Intervals(intervals):  # numbers only: there is nothing else in these laws
+            return min(1.0, sum(_between(law, low, high) for low, high in intervals))
+        case Outcomes(values, others):
+            known = [float(value) for value in values if isinstance(value, numbers.Real)]
+            listed = float(np.exp(law.log_density(known)).sum()) if known else 0.0
+            return max(0.0, 1.0 - listed) if others else min(1.0, listed)
+        case _:
+            raise TypeError(f"no exact probability for {event!r}")
+
+
+def _between(law: ScalarLaw, low: float, high: float) -> float:
+    """Pr[low ≤ output ≤ high], from the tails on whichever side they are small."""
+    edges = np.array([math.nextafter(low, -math.inf), high])
+    tails = law.cdf(edges) if law.cdf(edges[0]) < 0.5 else -law.sf(edges)
+    return max(0.0, float(tails[1] - tails[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Probabilities of nested events on the likelier side and on the other, and their complements, shape (events,)."""
+
+    p: Array
+    p_rest: Array
+    q: Array
+    q_rest: Array
+
+
+def best_events(law_p: ScalarLaw, law_q: ScalarLaw) -> Rates:
+    """All events {likelihood ratio ≥ t}, by Neyman and Pearson the best ones: half-lines, or sets of outcomes."""
+    if isinstance(law_p, FiniteLaw):
+        p, q = np.exp(law_p.log_probabilities), np.exp(law_q.log_density(np.arange(len(law_p.log_probabilities))))
+        with np.errstate(divide="ignore"):
+            order = np.argsort(np.log(q) - np.log(p), kind="stable")
+        p, q = p[order], q[order]
+        after_p, after_q = (np.cumsum(side[::-1])[::-1][1:] for side in (p, q))
+        return Rates(np.cumsum(p)[:-1], after_p, np.cumsum(q)[:-1], after_q)
+    points = _points(law_p, law_q)
+    below = law_p.cdf(points), law_p.sf(points), law_q.cdf(points), law_q.sf(points)
+    above = below[1], below[0], below[3], below[2]
+    return Rates(*(np.concatenate(sides) for sides in zip(below, above, strict=True)))
+
+
+def _points(law_p: ScalarLaw, law_q: ScalarLaw) -> Array:
+    """Where half-lines end: every integer, or a fine grid with the two locations on it."""
+    match law_p, law_q:
+        case (LaplaceLaw(a, scale), LaplaceLaw(b, _)) | (GaussianLaw(a, scale), GaussianLaw(b, _)):
+            grid = scale * _REACH * np.linspace(-1.0, 1.0, _POINTS)
+            return np.unique(np.concatenate([a + grid, b + grid]))
+        case GeometricLaw(a, ratio), GeometricLaw(b, _):
+            return _whole(a, b, -1.0 / math.log(ratio))
+        case DiscreteGaussianLaw(a, sigma), DiscreteGaussianLaw(b, _):
+            return _whole(a, b, sigma)
+        case _:
+            raise TypeError(f"no grid for {law_p!r}")
+
+
+def _whole(a: int, b: int, scale: float) -> Array:
+    reach = math.ceil(2 * _REACH * scale)
+    return np.arange(min(a, b) - reach, max(a, b) + reach + 1, dtype=np.float64)
+
+
+def oracle_bound(subject: Subject, runs: int, *, alpha: float) -> float:
+    """The bound that the best event gives when every run is counted and the hits are the expected ones.
+
+    Events are proposed by the asymptotic form of the bound, at several error sizes, and judged by the exact test.
+    """
+    law_x, law_y = subject.laws()
+    best = 0.0
+    for claim, law_p, law_q in ((subject.claim, law_x, law_y), (subject.claim.reversed(), law_y, law_x)):
+        rates = best_events(law_p, law_q)
+        proposed = {int(np.argmax(asymptotic_bounds(claim, rates, runs, alpha, size))) for size in _ERROR_SIZES}
+        for i in proposed:
+            best = max(best, expected_bound(claim, float(rates.p[i]), float(rates.q[i]), runs, runs, alpha=alpha))
+    return best
+
+
+def asymptotic_bounds(claim: Claim, rates: Rates, runs: int, alpha: float, size: float = 1.0) -> Array:
+    """For each event the largest strength whose boundary clears the normal ellipse around its rates; −∞ if useless."""
+    error = size * max(float(-ndtri(alpha)), 0.1) / (2.0 * math.sqrt(runs))  # a standard error of arcsin √p is 1/(2√n)
+    p = np.arctan2(np.sqrt(rates.p), np.sqrt(rates.p_rest)) - error * np.sin(_ANGLES)[:, None]
+    q = np.arctan2(np.sqrt(rates.q), np.sqrt(rates.q_rest)) + error * np.cos(_ANGLES)[:, None]
+    p, q = np.maximum(p, 0.0), np.minimum(q, math.pi / 2)
+    found = claim.strength_of(np.sin(p) ** 2, np.sin(q) ** 2, np.cos(p) ** 2, np.cos(q) ** 2).min(axis=0)
+    return np.where(np.isnan(found), -math.inf, found)
+
+
+def expected_bound(claim: Claim, p: float, q: float, runs_p: int, runs_q: int, *, alpha: float) -> float:
+    """The exact test's bound at the expected hits, rounded."""
+    counts = Counts(hits_x=round(p * runs_p), runs_x=runs_p, hits_y=round(q * runs_q), runs_y=runs_q)
+    return strength_lower(counts, claim, alpha=alpha)

@@ -1,0 +1,184 @@
+"""Benchmark of what audits say that they detect: how many find the excess that they state, for every kind of claim."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ....audit.claims.claim import Claim
+from ....audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
+from ....audit.claims.renyi import RenyiDP, ZeroConcentratedDP
+from ....audit.events.events import Event
+from ....audit.inference.binomial_tails import probability_limits
+from ....audit.procedures.check import check
+from ....audit.results.audit_result import AuditResult
+from ....mechanisms import GaussianMechanism, LaplaceMechanism, RandomisedResponse
+from ..core.bench_json import CERTAIN, Column, Target, Value
+from ..core.effort import Bench, Effort, Task, batches, once, seeds_of, spread
+
+_POWER = 0.95
+_ALPHAS = (0.05, 1e-5)
+_KINDS = ("fixed size", "sequential")
+_STATING, _QUICK_STATING, _AUDITS, _QUICK_AUDITS = 20, 2, 200, 3
+_LEAK = 50.0  # far outside standard normal noise
+
+
+@dataclass(frozen=True, slots=True)
+class NormalNoise:
+    """The answer plus Gaussian noise of scale 1/mu."""
+
+    mu: float
+
+    def sample(self, answer: float, size: int, rng: np.random.Generator) -> Any:
+        return answer + rng.normal(scale=1.0 / self.mu, size=size)
+
+
+@dataclass(frozen=True, slots=True)
+class RareOutcome:
+    """Noise that says nothing, and with probability p on 1 and p e^−ε on 0 an output that says nearly all."""
+
+    p: float
+    epsilon: float
+
+    def sample(self, answer: float, size: int, rng: np.random.Generator) -> Any:
+        chance = self.p if answer else self.p * math.exp(-self.epsilon)
+        return np.where(rng.random(size) < chance, _LEAK, rng.normal(size=size))
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """A claim, the mechanisms that attain its family's members on the pair 1 and 0, and runs for an audit."""
+
+    name: str
+    claim: Claim
+    of_strength: Callable[[float], Any]
+    runs: int
+    is_meant: Callable[[Event], bool] = lambda event: True
+
+
+def _is_rare_outcome(event: Event) -> bool:
+    """Whether an event is the rare outcome, alone or nearly."""
+    is_in = event.contains(np.append(np.linspace(-2.0, 2.0, 9), _LEAK))
+    return bool(is_in[-1]) != bool(is_in[:-1].any()) and len(set(is_in[:-1].tolist())) == 1
+
+
+_SUBJECTS = {
+    each.name: each
+    for each in (
+        _Subject("pure, Laplace", PureDP(1.0), LaplaceMechanism, 50_000),
+        _Subject("pure, randomised response", PureDP(1.0), RandomisedResponse, 50_000),
+        _Subject("delta 1e-3, Gaussian", ApproxDP(1.0, 1e-3), lambda s: GaussianMechanism(s, 1e-3), 50_000),
+        _Subject("delta .05, Gaussian", ApproxDP(1.0, 0.05), lambda s: GaussianMechanism(s, 0.05), 50_000),
+        _Subject("delta 1e-6, Laplace", ApproxDP(1.0, 1e-6), LaplaceMechanism, 50_000),
+        _Subject("mu-GDP, Gaussian", GaussianDP(1.0), NormalNoise, 50_000),
+        _Subject("zCDP, Gaussian", ZeroConcentratedDP(0.5), lambda s: NormalNoise(math.sqrt(2.0 * s)), 50_000),
+        _Subject("Rényi DP, Gaussian", RenyiDP(4.0, 1.0), lambda s: NormalNoise(math.sqrt(s / 2.0)), 50_000),
+        _Subject("pure, rare leak .01", PureDP(1.0), lambda s: RareOutcome(0.01, s), 50_000, _is_rare_outcome),
+        _Subject("pure, rare leak .001", PureDP(1.0), lambda s: RareOutcome(0.001, s), 500_000, _is_rare_outcome),
+    )
+}
+_QUICK = ("pure, Laplace", "delta 1e-3, Gaussian")
+
+
+def _audit(subject: _Subject, excess: float, sequential: bool, alpha: float, seed: int) -> AuditResult:
+    return check(
+        subject.of_strength(subject.claim.strength + excess),
+        1,
+        0,
+        claim=subject.claim,
+        runs=subject.runs,
+        alpha=alpha,
+        power=_POWER,
+        seed=seed,
+        bits=False,
+        jobs=1,
+        sequential=sequential,
+    )
+
+
+def _stated(name: str, sequential: bool, alpha: float, seeds: range) -> list[float]:
+    """What audits of a mechanism that just keeps its claim state, where they are about the event meant."""
+    results = [_audit(_SUBJECTS[name], 0.0, sequential, alpha, seed) for seed in seeds]
+    return [result.resolution for result in results if _SUBJECTS[name].is_meant(result.event)]
+
+
+def _found(name: str, excess: float, sequential: bool, alpha: float, seeds: range) -> int:
+    """How many audits refute a mechanism with this excess."""
+    return sum(_audit(_SUBJECTS[name], excess, sequential, alpha, seed).is_refuted for seed in seeds)
+
+
+def _power(
+    effort: Effort, number: int, name: str, sequential: bool, alpha: float
+) -> tuple[dict[str, Value], list[Target]]:
+    stating, audits = effort.either((_QUICK_STATING, _QUICK_AUDITS), (_STATING, _AUDITS))
+    place = 4 * number + 2 * sequential + _ALPHAS.index(alpha)
+    first, second = seeds_of(6, 2 * place, 0, stating), seeds_of(6, 2 * place + 1, 0, audits)
+    calls = [(name, sequential, alpha, batch) for batch in batches(first, 5)]
+    stated = [one for batch in spread(_stated, calls, effort.jobs) for one in batch]
+    excess = statistics.median(stated) if stated else math.inf
+    found = 0
+    if excess < math.inf:
+        tried = [(name, excess, sequential, alpha, batch) for batch in batches(second, 5)]
+        found = sum(spread(_found, tried, effort.jobs))
+    low, high = probability_limits(found, audits, alpha=0.05)
+    certain = probability_limits(found, audits, alpha=CERTAIN)[1]
+    error = math.sqrt(_POWER * (1.0 - _POWER) / audits)
+    targets = [Target(what="99.9% upper limit of the share", value=certain, sense=">=", limit=_POWER)]
+    if not effort.is_quick:
+        targets.append(Target(what="share", value=found / audits, sense=">=", limit=_POWER - error))
+    cells: dict[str, Value] = {
+        "subject": name,
+        "claim": str(_SUBJECTS[name].claim),
+        "kind": _KINDS[sequential],
+        "alpha": alpha,
+        "runs": _SUBJECTS[name].runs,
+        "stated": excess,
+        "stating": len(stated),
+        "audits": audits,
+        "found": found,
+        "share": found / audits,
+        "low": low,
+        "high": high,
+    }
+    return cells, targets
+
+
+def _tasks(effort: Effort) -> Iterator[Task]:
+    for number, name in enumerate(_SUBJECTS):
+        for sequential in (False, True):
+            for alpha in _ALPHAS:
+                if effort.wants(name) and (not effort.is_quick or (name in _QUICK and alpha == _ALPHAS[0])):
+                    key = f"{name}, {_KINDS[sequential]}, {alpha:g}"
+                    yield once(key, _power, effort, number, name, sequential, alpha)
+
+
+STATED_POWER = Bench(
+    name="power",
+    title="Excesses that audits state, found",
+    method=(
+        f"Audits of mechanisms that just keep their claim state the smallest excess that is detected with power "
+        f"{_POWER:g} (median of {_STATING}, where the event is the one meant). Then mechanisms with that excess are "
+        "audited with other seeds: the share refuted is to be the stated power, less its standard error. A rare leak "
+        "is an output of probability p on one dataset and p e^−ε on the other."
+    ),
+    columns=(
+        Column("mechanism", "subject"),
+        Column("claim", "claim"),
+        Column("audit", "kind"),
+        Column("alpha", "alpha", "g"),
+        Column("runs", "runs", ","),
+        Column("stated excess", "stated", ".4g"),
+        Column("audits", "audits", ","),
+        Column("refuted", "found", ","),
+        Column("share", "share", ".3f"),
+        Column("from", "low", ".3f"),
+        Column("to", "high", ".3f"),
+    ),
+    names=tuple(_SUBJECTS),
+    tasks=_tasks,
+)

@@ -1,0 +1,10 @@
+"""Regression testing measured: red sessions, planted bugs, checks of the noise, baselines of rewritten code."""
+
+from __future__ import annotations
+
+from ..core.page import Page
+from .pytest_sessions import PLANTED, SESSIONS
+from .rewritten_mechanisms import BASELINES
+from .timing_noise import NOISE
+
+REGRESSION = Page("regression", "Regression testing, measured", (SESSIONS, PLANTED, NOISE, BASELINES), audits=1_000)

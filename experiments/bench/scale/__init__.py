@@ -1,0 +1,1 @@
+"""Benchmarks of long audits: memory, speed, clusters."""

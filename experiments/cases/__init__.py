@@ -1,0 +1,1 @@
+"""A case: one audit or check of a statement, with its expected result."""

@@ -1,0 +1,244 @@
+"""Experiments: a statement from the literature, its source, and the cases that put it to the test."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ...audit.claims.at_distance import ClaimAtDistance, claim_at
+from ...audit.claims.claim import Claim
+from ...audit.datasets.adjacency import Adjacency
+from ...audit.errors import UnknownNameError
+from ...audit.procedures.check import check
+from ...audit.records.json_codec import plain_data, read_data
+from ...audit.records.suite import Entry
+from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.statement_result import StatementResult
+from ...audit.sampling.provenance import versions
+from ...audit.store.sqlite_store import Store
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditCase:
+    """A mechanism on a pair of datasets, with what the audit has to say.
+
+    Attributes
+    ----------
+    name : str
+        As on the command line.
+    mechanism, x, y : Any
+    claim : Claim or callable
+        What the mechanism claims at distance 1, or a function from the distance to a claim.
+    adjacency : Adjacency
+    distance : float
+        Of the pair.
+    expected : Verdict
+        NOT_REFUTED for a true version, REFUTED for a false one.
+    exact : float, optional
+        Exact strength on this pair, from the mechanism's law; infinite where no finite one holds.
+    runs : int
+        Executions on each dataset, enough for the expected verdict at alpha 1e-5 with every seed.
+    note : str
+        What the case shows.
+    cells : int
+        Cells of outputs to count besides, for the figures of a report.
+    """
+
+    name: str
+    mechanism: Any
+    x: Any
+    y: Any
+    claim: Claim | ClaimAtDistance
+    adjacency: Adjacency
+    distance: float = 1
+    expected: Verdict
+    exact: float | None = None
+    runs: int = 1_000_000
+    note: str = ""
+    cells: int = 0
+
+    @property
+    def claimed(self) -> str:
+        """The claim at the pair's distance, in words."""
+        claim = str(claim_at(self.claim, self.distance))
+        return claim if self.distance == 1 else f"{claim} at distance {self.distance:g}"
+
+    def run(
+        self,
+        *,
+        runs: int,
+        alpha: float,
+        seed: int,
+        jobs: int | None,
+        progress: Callable[[int], None] | None,
+        store: Store | None = None,
+    ) -> AuditResult:
+        return check(
+            self.mechanism,
+            self.x,
+            self.y,
+            claim=self.claim,
+            adjacency=self.adjacency,
+            distance=self.distance,
+            runs=runs,
+            alpha=alpha,
+            seed=seed,
+            cells=self.cells,
+            jobs=jobs,
+            progress=progress,
+            store=None if store is None else store.part(self.name),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementCase:
+    """A statement about numbers that are estimated, with what the check has to say.
+
+    Attributes
+    ----------
+    name, expected, exact, note
+        As of an `AuditCase`; `exact` is the number estimated, where one is known.
+    claimed : str
+        What is stated, in a few words.
+    measure : callable
+        ``measure(runs=, alpha=, seed=)`` simulates and gives the `StatementResult`.
+    runs : int
+        Executions on each dataset, enough for the expected verdict at alpha 1e-5 with every seed.
+    """
+
+    name: str
+    claimed: str
+    measure: Callable[..., StatementResult]
+    expected: Verdict
+    exact: float | None = None
+    runs: int = 1_000_000
+    note: str = ""
+
+    def run(
+        self,
+        *,
+        runs: int,
+        alpha: float,
+        seed: int,
+        jobs: int | None,
+        progress: Callable[[int], None] | None,
+        store: Store | None = None,
+    ) -> StatementResult:
+        started = time.perf_counter()
+        settings = {"claim": self.claimed, "runs": runs, "alpha": alpha, "seed": seed, **dict(versions())}
+        section = None if store is None else store.section(self.name, settings)
+        kept = None if section is None else section.recall("result")
+        if kept is None:
+            result = self.measure(runs=runs, alpha=alpha, seed=seed)
+            if section is not None:
+                section.keep("result", json.dumps(plain_data(result)))
+        else:
+            result = read_data(json.loads(kept))
+        result.environment["seconds"] = round(time.perf_counter() - started, 3)
+        if progress is not None:
+            progress(2 * runs)
+        return result
+
+
+Case: TypeAlias = AuditCase | StatementCase
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """A statement and the cases that test it: true versions must not be refuted, false ones must.
+
+    Attributes
+    ----------
+    id : str
+        Such as "E2".
+    document : str
+        The text that it is from, by the name used on the command line.
+    statement : str
+        In a sentence.
+    source : str
+        Theorem, definition or example.
+    cases : tuple of Case
+    draw : callable, optional
+        From the entries of the cases to a figure of the experiment.
+    """
+
+    id: str
+    document: str
+    statement: str
+    source: str
+    cases: tuple[Case, ...]
+    draw: Callable[[Sequence[Entry]], Figure] | None = None
+
+
+def true_version(name: str, mechanism: Any, x: Any, y: Any, claim: Any, adjacency: Adjacency, **rest: Any) -> AuditCase:
+    """An audit that must not refute its claim."""
+    given = {"name": name, "mechanism": mechanism, "x": x, "y": y, "claim": claim, "adjacency": adjacency}
+    return AuditCase(**given, expected=Verdict.NOT_REFUTED, **rest)
+
+
+def false_version(
+    name: str, mechanism: Any, x: Any, y: Any, claim: Any, adjacency: Adjacency, **rest: Any
+) -> AuditCase:
+    """An audit that must refute its claim."""
+    given = {"name": name, "mechanism": mechanism, "x": x, "y": y, "claim": claim, "adjacency": adjacency}
+    return AuditCase(**given, expected=Verdict.REFUTED, **rest)
+
+
+def true_statement(name: str, claimed: str, measure: Callable[..., StatementResult], **rest: Any) -> StatementCase:
+    """A check that must not refute its statement."""
+    return StatementCase(name=name, claimed=claimed, measure=measure, expected=Verdict.NOT_REFUTED, **rest)
+
+
+def false_statement(name: str, claimed: str, measure: Callable[..., StatementResult], **rest: Any) -> StatementCase:
+    """A check that must refute its statement."""
+    return StatementCase(name=name, claimed=claimed, measure=measure, expected=Verdict.REFUTED, **rest)
+
+
+def select(experiments: Sequence[Experiment], names: Sequence[str], documents: Sequence[str]) -> list[Experiment]:
+    """The experiments with these ids, of these documents or with cases of these names, which alone are kept.
+
+    Names are ids, names of cases, or "all"; letters' case does not matter in ids.
+
+    Raises
+    ------
+    UnknownNameError
+        For a name or document that does not exist.
+    """
+    known = {case.name for experiment in experiments for case in experiment.cases}
+    ids = {experiment.id.lower() for experiment in experiments}
+    for name in names:
+        if name not in known and name.lower() not in ids and name != "all":
+            near = get_close_matches(name, [*known, *(experiment.id for experiment in experiments)], n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            raise UnknownNameError(
+                f"{name!r} is no experiment and no case; {hint}`dpaudit list all` shows their names.", name=name
+            )
+    for document in documents:
+        if document not in {experiment.document for experiment in experiments}:
+            found = ", ".join(dict.fromkeys(experiment.document for experiment in experiments))
+            raise UnknownNameError(f"{document!r} is no document; use one of {found}.", name=document)
+    wanted = {name.lower() for name in names}
+    chosen = []
+    for experiment in experiments:
+        if "all" in names or experiment.id.lower() in wanted or experiment.document in documents:
+            chosen.append(experiment)
+        elif cases := tuple(case for case in experiment.cases if case.name in names):
+            chosen.append(_only(experiment, cases))
+    return chosen
+
+
+def _only(experiment: Experiment, cases: tuple[Case, ...]) -> Experiment:
+    return Experiment(
+        id=experiment.id,
+        document=experiment.document,
+        statement=experiment.statement,
+        source=experiment.source,
+        cases=cases,
+    )

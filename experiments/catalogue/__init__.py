@@ -1,0 +1,1 @@
+"""The catalogue of bugs, each as a faulty mechanism."""

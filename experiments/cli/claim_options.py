@@ -1,0 +1,64 @@
+"""Claims and neighbour relations from what was typed on the command line."""
+
+from __future__ import annotations
+
+from ...audit.claims.claim import Claim
+from ...audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
+from ...audit.claims.renyi import ZeroConcentratedDP
+from ...audit.datasets.adjacency import AddRemove, Adjacency, Local, Replace, Within
+from ...audit.datasets.graph_adjacency import EdgeNeighbours, NodeNeighbours
+from ...audit.errors import OptionError
+from ...audit.options import Bits
+
+
+def claim_or_none(epsilon: float | None, delta: float, mu: float | None, rho: float | None) -> Claim | None:
+    """The claim that is stated, None where the mechanism has to state its own."""
+    if epsilon is None and mu is None and rho is None and delta == 0:
+        return None
+    return claim_from_options(epsilon, delta, mu, rho)
+
+
+def claim_from_options(epsilon: float | None, delta: float, mu: float | None, rho: float | None) -> Claim:
+    """The claim that exactly one of epsilon (with delta), mu and rho states."""
+    given = {"--epsilon": epsilon, "--mu": mu, "--rho": rho}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        raise OptionError(
+            f"{' and '.join(named) or 'no claim'} given; state one of --epsilon (with --delta), --mu and --rho.",
+            given=named,
+        )
+    if epsilon is None and delta != 0:
+        raise OptionError(f"--delta {delta:g} goes with --epsilon, not with {named[0]}; leave it out.", delta=delta)
+    if mu is not None:
+        return GaussianDP(mu)
+    if rho is not None:
+        return ZeroConcentratedDP(rho)
+    assert epsilon is not None
+    return ApproxDP(epsilon, delta) if delta != 0 else PureDP(epsilon)
+
+
+def bits_from_option(name: str) -> Bits:
+    """What to do about low bits."""
+    known: dict[str, Bits] = {"warn": "warn", "true": True, "false": False}
+    if name.lower() not in known:
+        raise OptionError(f"--bits {name!r} is unknown; use one of {', '.join(known)}.", bits=name)
+    return known[name.lower()]
+
+
+def adjacency_from_option(name: str | None) -> Adjacency | None:
+    """The neighbour relation of this name."""
+    if name is None:
+        return None
+    known: dict[str, Adjacency] = {
+        "add-remove": AddRemove(),
+        "replace": Replace(),
+        "edge": EdgeNeighbours(),
+        "node": NodeNeighbours(),
+        "local": Local(),
+        "l1": Within("l1"),
+        "l2": Within("l2"),
+        "linf": Within("linf"),
+    }
+    if name not in known:
+        raise OptionError(f"--adjacency {name!r} is unknown; use one of {', '.join(known)}.", adjacency=name)
+    return known[name]

@@ -1,0 +1,109 @@
+"""Datasets and mechanisms named on the command line."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...audit.errors import DatasetError, UnknownNameError
+
+
+def read_dataset(text: str) -> Any:
+    """A dataset from JSON text, or from ``@file.json``, ``@file.npy`` or ``@file.csv``.
+
+    JSON gives Python lists and numbers, ``.npy`` an array (never a pickle). A ``.csv`` of numbers gives an array, with
+    the first line skipped if it holds names; any other ``.csv`` a list of dicts of strings, keyed by its first line.
+
+    Raises
+    ------
+    DatasetError
+        Naming the file or the text, where it cannot be read.
+    """
+    if not text.startswith("@"):
+        return _from_json(text, f"dataset {text[:60]!r}")
+    path = Path(text[1:])
+    readers = {".json": _read_json, ".npy": _read_npy, ".csv": _read_csv}
+    if path.suffix not in readers:
+        raise DatasetError(f"{path} has an unknown ending; use .json, .npy or .csv.", path=str(path))
+    try:
+        return readers[path.suffix](path)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DatasetError(f"{path} cannot be read: {error}", path=str(path)) from error
+
+
+def _from_json(text: str, name: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DatasetError(
+            f"{name} is not JSON ({error}); use JSON such as [1, 0, 2], or @file.json with the @.", name=name
+        ) from error
+
+
+def _read_json(path: Path) -> Any:
+    return _from_json(path.read_text(encoding="utf-8"), str(path))
+
+
+def _read_npy(path: Path) -> Any:
+    try:
+        return np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise DatasetError(f"{path} is not an array of numbers: {error}", path=str(path)) from error
+
+
+def _read_csv(path: Path) -> Any:
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.reader(file) if row]
+    if not rows:
+        raise DatasetError(f"{path} is empty; a dataset needs a line.", path=str(path))
+    for body in (rows, rows[1:]):
+        try:
+            table = np.array([[float(cell) for cell in row] for row in body])
+        except ValueError:
+            continue
+        if body and table.ndim == 2:
+            return table[:, 0] if table.shape[1] == 1 else table
+    header, body = rows[0], rows[1:]
+    if any(len(row) != len(header) for row in body):
+        raise DatasetError(
+            f"{path} has lines of different lengths; give each as many cells as the first.", path=str(path)
+        )
+    return [dict(zip(header, row, strict=True)) for row in body]
+
+
+def import_object(path: str) -> Any:
+    """The object at ``package.module:object``; the current folder is importable.
+
+    Raises
+    ------
+    UnknownNameError
+        Naming the part that does not exist.
+    """
+    module_name, colon, attribute = path.partition(":")
+    if not (module_name and colon and attribute):
+        raise UnknownNameError(f"{path!r} names no object; use package.module:object.", path=path)
+    if module_name.endswith(".py"):
+        raise UnknownNameError(f"{path!r} names a file; leave out the .py, as in an import.", path=path)
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        found: Any = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        raise UnknownNameError(
+            f"module {error.name!r} does not exist (looking for {path!r}); install it or run in its folder.", path=path
+        ) from error
+    except (Exception, SystemExit) as error:  # whose status would be taken for a verdict
+        raise UnknownNameError(
+            f"importing {module_name!r} failed with {type(error).__name__}: {error}", path=path
+        ) from error
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise UnknownNameError(f"{module_name!r} has no {attribute!r}; check the name after the colon.", path=path)
+        found = getattr(found, part)
+    return found

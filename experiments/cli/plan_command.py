@@ -1,0 +1,99 @@
+"""The table of ``dpaudit plan``: what an audit of a claim takes, and what it finds."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ...audit.claims.claim import Claim
+from ...audit.inference.alternatives import Alternative, GaussianNoise, best_q, event_of
+from ...audit.inference.betting_test import sequential_resolution
+from ...audit.inference.power import resolution, runs_needed
+from ...audit.options import check_runs
+from ...audit.procedures.detectable_excess import SHARE, bet_on, power_of_the_test
+from ...audit.sampling.pilot_size import main_runs, pilot_runs, with_pilot
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_SHARES = (0.5, 0.1, 0.05, 0.02, 0.01)  # of the claim, where no resolution is asked for
+
+
+def plan_table(
+    claim: Claim, resolutions: list[float], runs: list[int], *, power: float, alpha: float, q: float | None
+) -> Table:
+    """Rows for each excess and each number of runs; without any, for shares of the claim's strength."""
+    from rich.table import Table
+    from rich.text import Text
+
+    if not resolutions and not runs:
+        room = claim.max_strength - claim.strength
+        resolutions = [min(share * (claim.strength or 1.0), share * room) for share in _SHARES]
+    rows = [_row_for(claim, excess, power, alpha, q) for excess in resolutions]
+    rows += [_row_of(claim, check_runs(number), power, alpha, q) for number in runs]
+    event = _event_in_words(claim, q)
+    shown = Table(
+        f"excess of\n{claim.strength_name}",
+        "runs on each\ndataset",
+        "of them for\nthe choice",
+        "excess found when\nstopping early",
+        "probability\nof the event",
+        title=Text(f"{claim}, alpha {alpha:g}, power {power:g}, {event}"),
+        title_justify="left",
+    )
+    for column in shown.columns:
+        column.justify = "right"
+    for excess, number, pilot, early, rate in rows:
+        shown.add_row(f"{excess:.4g}", f"{number:,}", f"{pilot:,}", f"{early:.3g}", f"{rate:.3g}")
+    return shown
+
+
+Row = tuple[float, int, int, float, float]
+
+
+def _event_in_words(claim: Claim, q: float | None) -> str:
+    if q is not None:
+        return f"an event of probability {q:g}"
+    return "the best event there can be" if claim.gaussian_mu is None else "Gaussian noise"
+
+
+def _alternative(claim: Claim, excess: float, q: float | None) -> Alternative:
+    """The event that is planned for: with the probability given, the best one, or one of Gaussian noise."""
+    if q is not None:
+        return q
+    if claim.gaussian_mu is not None:
+        return GaussianNoise(SHARE)
+    return best_q(claim, resolution=min(excess, 0.99 * (claim.max_strength - claim.strength)))
+
+
+def _row_for(claim: Claim, excess: float, power: float, alpha: float, q: float | None) -> Row:
+    """The runs that an excess takes."""
+    alternative = _alternative(claim, excess, q)
+    rate = event_of(claim, excess, alternative).q
+    main = runs_needed(claim, alternative, resolution=excess, power=power_of_the_test(power), alpha=alpha)
+    number = with_pilot(main, rate)
+    return excess, number, number - main_runs(number, rate), _early(claim, number, excess, power, alpha, q), rate
+
+
+def _row_of(claim: Claim, number: int, power: float, alpha: float, q: float | None) -> Row:
+    """The excess that a number of runs finds."""
+    found, main = 1e-2 * min(claim.strength or 1.0, claim.max_strength - claim.strength), number - pilot_runs(number)
+    rate = 0.5
+    for _ in range(1 if q is not None else 3):  # the best event depends on the excess, and the excess on the event
+        alternative = _alternative(claim, found, q)
+        found = resolution(claim, main, main, alternative, alpha=alpha, power=power_of_the_test(power))
+        if found == math.inf:
+            return found, number, number - main, math.inf, rate
+        rate = event_of(claim, found, alternative).q
+        main = main_runs(number, rate)
+    return found, number, number - main, _early(claim, number, found, power, alpha, q), rate
+
+
+def _early(claim: Claim, number: int, excess: float, power: float, alpha: float, q: float | None) -> float:
+    """What an audit that may stop early finds: up to twice as much, so its best event is another.
+
+    That of too small an excess lies beyond the corner of what is found, where little is to be seen.
+    """
+    alternative, sizes = _alternative(claim, 2.0 * excess, q), partial(bet_on, claim, number)
+    return sequential_resolution(claim, sizes, alternative, alpha=alpha, power=power_of_the_test(power))

@@ -1,0 +1,132 @@
+"""The 21 mechanisms of diffprivlib at epsilon 1, on pairs as far apart as each allows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from ...audit.datasets.adjacency import Adjacency, Local, Within
+from ...mechanisms.adapters import from_diffprivlib
+from .target import Subject
+
+_STEP, _UTILITIES = Within("l1", 1.0), Within("linf", 1.0)
+_DELTA = 0.1
+
+
+def diffprivlib_subjects() -> list[Subject]:
+    """Numbers, words, choices, then what is drawn by rejection and is slow."""
+    return [*_on_numbers(), *_on_words(), *_choices(), *_slow()]
+
+
+def _on_numbers() -> list[Subject]:
+    delta, range_of = {"delta": _DELTA}, {"lower": 0.0, "upper": 2.0}
+    floats: list[tuple[str, dict[str, Any], int]] = [
+        ("Laplace", {}, 100_000),
+        ("LaplaceTruncated", range_of, 100_000),
+        ("LaplaceFolded", range_of, 100_000),
+        ("LaplaceBoundedDomain", range_of, 50_000),
+        ("LaplaceBoundedNoise", delta, 50_000),
+        ("Gaussian", {"delta": 0.01}, 100_000),
+        ("GaussianAnalytic", delta, 100_000),
+        ("Snapping", {"lower": -10.0, "upper": 10.0}, 50_000),
+        ("Staircase", {}, 100_000),
+    ]
+    integers: list[tuple[str, dict[str, Any], int]] = [
+        ("Geometric", {}, 100_000),
+        ("GeometricTruncated", {"lower": 0, "upper": 2}, 100_000),
+        ("GaussianDiscrete", delta, 100_000),
+    ]
+    found = [_subject(name, options, (0.0, 1.0), runs) for name, options, runs in floats]
+    found += [_subject(name, options, (0, 1), runs) for name, options, runs in integers]
+    uniform = Subject(
+        name="Uniform", pair=(0.0, 1.0), make=lambda: _adapted(_made("Uniform", delta=_DELTA, sensitivity=1.0), _STEP)
+    )
+    return [*found, uniform]
+
+
+def _on_words() -> list[Subject]:
+    utilities = [["a", "b", 1.0], ["a", "c", 2.0], ["b", "c", 2.0]]
+    words: list[tuple[str, dict[str, Any], tuple[str, str]]] = [
+        ("Binary", {"value0": "a", "value1": "b"}, ("a", "b")),
+        ("ExponentialCategorical", {"utility_list": utilities}, ("a", "c")),
+        ("ExponentialHierarchical", {"hierarchy": [["a", "b"], ["c", "d"]]}, ("a", "c")),
+    ]
+    return [
+        Subject(name=name, pair=pair, make=_mechanism(name, {"epsilon": 1.0} | options, Local()))
+        for name, options, pair in words
+    ]
+
+
+def _choices() -> list[Subject]:
+    pair = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 1.0])
+    return [Subject(name=name, pair=pair, make=_choice(name)) for name in ("Exponential", "PermuteAndFlip")]
+
+
+def _slow() -> list[Subject]:
+    folded = _subject("GeometricFolded", {"lower": 0, "upper": 2}, (0, 1), 20_000)
+    rank_one = np.diag([1.0, 0.0]), np.diag([0.0, 1.0])
+    return [
+        folded,
+        Subject(name="Bingham", pair=rank_one, make=_bingham, runs=5_000),
+        Subject(name="Vector", pair=(1.0, -1.0), make=_vector, runs=5_000),
+    ]
+
+
+def _subject(name: str, options: dict[str, Any], pair: tuple[Any, Any], runs: int) -> Subject:
+    every = {"epsilon": 1.0, "sensitivity": 1} | options
+    return Subject(name=name, pair=pair, runs=runs, make=_mechanism(name, every, _STEP))
+
+
+def _mechanism(name: str, options: dict[str, Any], adjacency: Adjacency) -> Callable[[], Any]:
+    return lambda: _adapted(_made(name, **options), adjacency)
+
+
+def _adapted(mechanism: Any, adjacency: Adjacency, **options: Any) -> Any:
+    return from_diffprivlib(mechanism, adjacency=adjacency, **options)
+
+
+def _made(name: str, **options: Any) -> Any:
+    return getattr(import_module("diffprivlib.mechanisms"), name)(**options)
+
+
+def _choice(name: str) -> Callable[[], Any]:
+    def of_utilities(utilities: Sequence[float]) -> Any:
+        return _made(name, epsilon=1.0, sensitivity=1.0, utility=list(utilities))
+
+    return lambda: _adapted(of_utilities, _UTILITIES, example=[0.0, 0.0])
+
+
+def _bingham() -> Any:
+    """Rows of norm 1, of which one is replaced; released is a direction, whose square does not tell its sign."""
+    return _adapted(
+        _made("Bingham", epsilon=1.0, sensitivity=1.0),
+        Within("l2", math.sqrt(2.0)),
+        output=lambda direction: float(np.asarray(direction).ravel()[0] ** 2),
+    )
+
+
+def _vector() -> Any:
+    """A logistic loss of one row with the regulariser that the library adds, whose private minimum is released."""
+    mechanism = _made("Vector", epsilon=1.0, function_sensitivity=0.25, dimension=1)
+    return _adapted(mechanism, Within("l1", 2.0), query=_Loss, output=_least)
+
+
+class _Loss:
+    """The loss of a label of 1 or -1 at a weight, and its slope."""
+
+    def __init__(self, label: float) -> None:
+        self.label = label
+
+    def __call__(self, weights: Any) -> tuple[float, Any]:
+        margin = self.label * float(weights[0])
+        return math.log1p(math.exp(-margin)), np.array([-self.label / (1.0 + math.exp(margin))])
+
+
+def _least(loss: Callable[[Any], Any]) -> float:
+    """Where a strictly convex function of one weight is least."""
+    return float(minimize_scalar(lambda weight: float(np.ravel(loss(np.array([weight]))[0])[0])).x)

@@ -1,0 +1,40 @@
+"""What experiments there are, as text for the terminal: one line each, or with every case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ...audit.results.audit_result import Verdict
+from ..cases.experiment import Experiment
+
+
+def overview(experiments: Sequence[Experiment]) -> Any:
+    """A table of ids, documents and statements, with the number of true and false versions."""
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table("id", "document", "statement", "true", "false", show_lines=True)
+    for each in experiments:
+        n_true = sum(case.expected is Verdict.NOT_REFUTED for case in each.cases)
+        cells = (each.id, each.document, each.statement, str(n_true), str(len(each.cases) - n_true))
+        shown.add_row(*map(Text, cells))
+    return shown
+
+
+def details(experiments: Sequence[Experiment]) -> Iterator[Any]:
+    """For each experiment its statement, its source and a table of its cases: claim, expected verdict and note."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    for each in experiments:
+        yield Text.assemble((each.id, "bold"), f"  {each.statement}")
+        yield Text(f"{each.document}: {each.source}", style="dim")
+        shown = Table(box=SIMPLE_HEAD)
+        shown.add_column("case", no_wrap=True)  # to be typed, so never cut
+        for name in ("claim", "expected", "what it shows"):
+            shown.add_column(name)
+        for case in each.cases:
+            shown.add_row(*map(Text, (case.name, case.claimed, case.expected.value, case.note)))
+        yield shown

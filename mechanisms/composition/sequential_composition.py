@@ -1,0 +1,317 @@
+"""Several mechanisms on one dataset: sequential and adaptive composition, and what their guarantees add up to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ...audit.claims.claim import Claim, check_number
+from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from ...audit.errors import ClaimError, MechanismError, OptionError
+from ..laws.chain_law import ChainLaw
+from ..laws.divergences import Law, ScalarLaw
+from ..laws.laws import FiniteLaw
+from ..laws.product import ProductLaw
+from ..parameter_checks import check_count
+
+if TYPE_CHECKING:
+    from ..laws.reference_mechanism import ReferenceMechanism
+
+Budget: TypeAlias = PureDP | ApproxDP
+
+
+def budget_of(claim: Claim) -> tuple[float, float]:
+    """(epsilon, delta) of a claim in these terms; else a `ClaimError`."""
+    match claim:
+        case PureDP():
+            return claim.epsilon, 0.0
+        case ApproxDP():
+            return claim.epsilon, claim.delta
+    raise ClaimError(
+        f"a part claims {claim}, which does not add up by epsilon and delta; use parts that claim PureDP or ApproxDP.",
+        claim=claim,
+    )
+
+
+def budget(epsilon: float, delta: float) -> Budget:
+    """The claim of this epsilon and delta: pure where delta is 0."""
+    return ApproxDP(epsilon, delta) if delta > 0 else PureDP(epsilon)
+
+
+def total_budget(claims: Iterable[Claim]) -> Budget:
+    """What mechanisms with these claims satisfy together: the sums of epsilon and of delta.
+
+    Raises
+    ------
+    ClaimError
+        For a claim in other terms than epsilon and delta, or deltas that add up to 1 or more.
+    """
+    epsilons, deltas = zip(*map(budget_of, claims), strict=True)
+    return budget(math.fsum(epsilons), math.fsum(deltas))
+
+
+def columns(outputs: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Outputs as one row of numbers for each run, shape (size, n_coords); else a `MechanismError`."""
+    numbers = np.asarray(outputs)
+    if numbers.dtype.kind not in "biuf":
+        raise MechanismError(
+            f"a part's outputs are of type {numbers.dtype}, which has no place beside numbers in a row; code them as "
+            "numbers.",
+            dtype=str(numbers.dtype),
+        )
+    return numbers if numbers.ndim == 2 else numbers[:, None]
+
+
+def side_by_side(laws: Iterable[Law]) -> ProductLaw:
+    """The law of independent outputs in one row, vectors coordinate by coordinate.
+
+    Raises
+    ------
+    OptionError
+        For the law of a vector whose coordinates depend on each other.
+    """
+    marginals: list[ScalarLaw] = []
+    for law in laws:
+        marginals += getattr(law, "marginals", [law])
+    for marginal in marginals:
+        if not isinstance(marginal, ScalarLaw):
+            raise OptionError(
+                f"{marginal!r:.80} is a law of dependent coordinates, which has no place in a product; compose "
+                "mechanisms whose coordinates are independent, or look at the parts' laws.",
+                law=marginal,
+            )
+    return ProductLaw(tuple(marginals))
+
+
+def check_parts(mechanisms: Iterable[ReferenceMechanism]) -> tuple[ReferenceMechanism, ...]:
+    """The mechanisms as a tuple of one or more; else a `ClaimError`."""
+    if not isinstance(mechanisms, Iterable):
+        raise ClaimError(
+            f"mechanisms={mechanisms!r:.60} is one mechanism and not several; put them into a list.",
+            mechanisms=mechanisms,
+        )
+    parts = tuple(mechanisms)
+    for part in parts:
+        if not (hasattr(part, "claim") and hasattr(part, "sample")):
+            raise ClaimError(
+                f"{part!r:.60} is no mechanism with a claim and a sample method; use LaplaceMechanism(0.5), say, or an "
+                "object of yours with .claim and .sample(dataset, size, rng).",
+                mechanism=part,
+            )
+    if not parts:
+        raise ClaimError("mechanisms=() composes nothing; give one mechanism or more.", mechanisms=parts)
+    return parts
+
+
+@dataclass(frozen=True, slots=True)
+class SequentialComposition:
+    """The outputs of several mechanisms on one dataset, drawn independently: their epsilons and deltas add up.
+
+    Parameters
+    ----------
+    mechanisms : sequence of mechanisms
+        One or more, each with a claim of epsilon and delta.
+
+    Raises
+    ------
+    ClaimError
+        For no mechanism, a part with a claim in other terms, or deltas that add up to 1 or more.
+
+    References
+    ----------
+    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Theorem 3.16.
+
+    Examples
+    --------
+    >>> from dpaudit.mechanisms import GeometricMechanism, LaplaceMechanism
+    >>> both = SequentialComposition((LaplaceMechanism(0.5, query=len), GeometricMechanism(0.25, query=len)))
+    >>> print(both, both.claim, both.sample(["Ann", "Bob"], 4, np.random.default_rng(0)).shape)
+    Sequential(2 mechanisms, epsilon=0.75) 0.75-DP (4, 2)
+    """
+
+    mechanisms: Sequence[ReferenceMechanism]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mechanisms", check_parts(self.mechanisms))
+        self.claim  # noqa: B018  # refuses parts without epsilon and delta
+
+    def __str__(self) -> str:
+        return f"Sequential({len(self.mechanisms)} mechanisms, {describe(self.claim)})"
+
+    @property
+    def epsilon(self) -> float:
+        """That of the claim, in nats."""
+        return self.claim.epsilon
+
+    @property
+    def claim(self) -> Budget:
+        """The epsilons and the deltas of the parts, added up."""
+        return total_budget(part.claim for part in self.mechanisms)
+
+    def law(self, dataset: Any) -> ProductLaw:
+        """The law of a row of outputs, exact where the parts' laws are."""
+        return side_by_side(part.law(dataset) for part in self.mechanisms)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """`size` independent rows, shape (size, n_coords): the parts' outputs side by side."""
+        return np.concatenate([columns(part.sample(dataset, size, rng)) for part in self.mechanisms], axis=1)
+
+
+def composed(mechanism: ReferenceMechanism, k: int) -> SequentialComposition:
+    """k independent runs of one mechanism: k times its epsilon and delta.
+
+    Examples
+    --------
+    >>> from dpaudit.mechanisms import RandomisedResponse
+    >>> print(composed(RandomisedResponse(0.1), 3).claim)
+    0.3-DP
+    """
+    check_count("k", k, "runs")
+    return SequentialComposition((mechanism,) * k)
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveComposition:
+    """A mechanism, and one more that is chosen after its output is seen: their epsilons and deltas add up.
+
+    Runs with the same first output are drawn together, so many different ones (real numbers) take a call each. For
+    three mechanisms or more, `first` may be an adaptive composition itself, and `then` sees the row of its outputs.
+
+    Parameters
+    ----------
+    first : mechanism
+    then : callable
+        From the first output, a number (or a list of them for a vector), to the mechanism that runs next.
+    then_claim : PureDP or ApproxDP
+        What every mechanism that `then` may return claims, or more.
+
+    Raises
+    ------
+    ClaimError
+        For claims in other terms than epsilon and delta, deltas that add up to 1 or more; and when `then` returns a
+        mechanism that claims more than `then_claim`.
+
+    References
+    ----------
+    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Section 3.5; that Theorem
+    3.16 holds for adaptive choices too, see Dwork, Kenthapadi, McSherry, Mironov & Naor (2006), Our data, ourselves.
+
+    Examples
+    --------
+    A yes is followed by a second question, a no by the same one again.
+
+    >>> from dpaudit import PureDP
+    >>> from dpaudit.mechanisms import RandomisedResponse
+    >>> def follow_up(answer):
+    ...     return RandomisedResponse(0.5, k=2) if answer == 0 else RandomisedResponse(0.25, k=2)
+    >>> print(AdaptiveComposition(RandomisedResponse(1.0), follow_up, then_claim=PureDP(0.5)).claim)
+    1.5-DP
+    """
+
+    first: ReferenceMechanism
+    then: Callable[[Any], ReferenceMechanism]
+    then_claim: Budget
+
+    def __post_init__(self) -> None:
+        self.claim  # noqa: B018  # refuses claims without epsilon and delta
+
+    def __str__(self) -> str:
+        return f"Adaptive({describe(total_budget([self.first.claim]))}, then {describe(self.then_claim)})"
+
+    @property
+    def epsilon(self) -> float:
+        """That of the claim, in nats."""
+        return self.claim.epsilon
+
+    @property
+    def claim(self) -> Budget:
+        """The epsilons and the deltas of both steps, added up."""
+        return total_budget([self.first.claim, self.then_claim])
+
+    def law(self, dataset: Any) -> ChainLaw:
+        """The law of a row of outputs, where the first is one of finitely many; else an `OptionError`."""
+        first = self.first.law(dataset)
+        if not isinstance(first, FiniteLaw):
+            raise OptionError(
+                f"the first law {first!r:.60} is not of finitely many outcomes, so the law of a row is not known; use "
+                "a first mechanism such as RandomisedResponse.",
+                law=first,
+            )
+        return ChainLaw(first, tuple(self._second(o).law(dataset) for o in range(len(first.log_probabilities))))
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """`size` independent rows, shape (size, n_coords): the first outputs, then the second ones."""
+        first = self.first.sample(dataset, size, rng)
+        values, group, counts = np.unique(first, axis=0, return_inverse=True, return_counts=True)
+        drawn = [
+            columns(self._second(value).sample(dataset, int(count), rng))
+            for value, count in zip(values.tolist(), counts, strict=True)
+        ]
+        ordered = np.concatenate(drawn)
+        second = np.empty_like(ordered)
+        second[np.argsort(group.ravel(), kind="stable")] = ordered
+        return np.concatenate([columns(first), second], axis=1)
+
+    def _second(self, output: Any) -> ReferenceMechanism:
+        """The mechanism after this first output, unless it claims too much."""
+        mechanism = self.then(output)
+        epsilon, delta = budget_of(mechanism.claim)
+        most_epsilon, most_delta = budget_of(self.then_claim)
+        if epsilon > most_epsilon or delta > most_delta:
+            raise ClaimError(
+                f"then({output!r:.40}) returned {mechanism}, which claims {mechanism.claim}, more than "
+                f"then_claim={self.then_claim}; return mechanisms within it, or claim more.",
+                claim=mechanism.claim,
+                then_claim=self.then_claim,
+            )
+        return mechanism
+
+
+def describe(claim: Budget) -> str:
+    """Epsilon and delta in short, for a mechanism's name."""
+    epsilon, delta = budget_of(claim)
+    return f"epsilon={epsilon:g}" + (f", delta={delta:g}" if delta > 0 else "")
+
+
+def advanced_composition(epsilon: float, delta: float, k: int, slack: float) -> tuple[float, float]:
+    """(ε', kδ + slack) that k-fold adaptive composition of (epsilon, delta)-DP mechanisms satisfies.
+
+    ε' = ε √(2k ln(1/slack)) + kε(e^ε − 1). For large k and small ε it is below the kε of `SequentialComposition`; for
+    few mechanisms it is above.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Of each mechanism; epsilon in nats.
+    k : int
+        How many, at least 1.
+    slack : float
+        In (0, 1): what the smaller epsilon costs in delta.
+
+    Raises
+    ------
+    ClaimError
+        For numbers outside these ranges.
+
+    References
+    ----------
+    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Theorem 3.20; Dwork, Rothblum & Vadhan
+    (2010), Boosting and differential privacy.
+
+    Examples
+    --------
+    >>> round(advanced_composition(0.01, 0.0, k=1000, slack=1e-6)[0], 3)  # the sum is 10
+    1.763
+    """
+    epsilon = check_number("epsilon", epsilon, 0, math.inf, "of each mechanism")
+    delta = check_number("delta", delta, 0, 1, "of each mechanism")
+    slack = check_number("slack", slack, 0, 1, "it is added to k delta", closed=False)
+    check_count("k", k, "mechanisms")
+    with np.errstate(over="ignore"):
+        growth = float(np.expm1(epsilon))
+    return epsilon * math.sqrt(2 * k * -math.log(slack)) + k * epsilon * growth, k * delta + slack

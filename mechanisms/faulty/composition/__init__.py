@@ -1,0 +1,1 @@
+"""Faulty twins of composed mechanisms, and faults of whole outputs."""

@@ -1,0 +1,180 @@
+"""Compositions whose parts are not independent, or whose budget is counted wrongly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ....audit.claims.claim import Claim, check_number
+from ....audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from ....audit.errors import ClaimError
+from ...composition.sequential_composition import Budget, SequentialComposition, budget, budget_of, composed
+from ...laws.divergences import Floats, Law, check_rule
+from ...laws.laws import LaplaceLaw
+from ...laws.reference_mechanism import ReferenceMechanism
+from ...noise_samplers import grid_step, pieces, standard_laplace
+from ...queries import Query, real_answer
+from ..twin import Twin
+
+
+@dataclass(frozen=True, slots=True)
+class SharedNoiseLaw(Law):
+    """Rows (a₁ + Z, …, a_k + Z) with one Z from the Laplace law of this scale: a law on a line.
+
+    The answers a are `locations`. Rows on the line have the density of their first entry, others none; two lines that
+    differ have no row in common.
+    """
+
+    locations: tuple[float, ...]
+    scale: float
+
+    def __post_init__(self) -> None:
+        check_rule("number of answers", len(self.locations), len(self.locations) > 0, "one or more")
+        self._first  # noqa: B018  # refuses the scale
+
+    @property
+    def _first(self) -> LaplaceLaw:
+        return LaplaceLaw(self.locations[0], self.scale)
+
+    @property
+    def line(self) -> tuple[float, ...]:
+        """Where the line goes through: the answers less the first."""
+        return tuple(answer - self.locations[0] for answer in self.locations)
+
+    def log_density(self, outputs: npt.ArrayLike) -> Floats:
+        """Of each row of `outputs`, shape (..., k), on the line to within the grid of the noise."""
+        rows = np.asarray(outputs, dtype=np.float64)
+        off = np.abs(rows - rows[..., :1] - np.asarray(self.line)).max(axis=-1)
+        return np.where(off <= grid_step(self.scale), self._first.log_density(rows[..., 0]), -np.inf)
+
+    def is_comparable(self, other: Self) -> bool:
+        return self.scale == other.scale and len(self.locations) == len(other.locations)
+
+    def delta_from(self, other: Self, epsilon: float) -> float:
+        return self._first.delta_from(other._first, epsilon) if self._meets(other) else 1.0
+
+    def epsilon_from(self, other: Self, delta: float) -> float:
+        return self._first.epsilon_from(other._first, delta) if self._meets(other) else math.inf
+
+    def _meets(self, other: Self) -> bool:
+        """Whether the two lines are the same, to half a step of the noise's grid: less is the rounding of answers."""
+        step = grid_step(self.scale)
+        return all(abs(one - two) <= step / 2 for one, two in zip(self.line, other.line, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class SharedNoise:
+    """Answers with the same Laplace noise added to each, rounded to the Laplace mechanism's grid."""
+
+    queries: tuple[Query, ...]
+    scale: float
+    claim: Claim
+
+    def law(self, dataset: Any) -> SharedNoiseLaw:
+        return SharedNoiseLaw(self._answers(dataset), self.scale)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        step, outputs = grid_step(self.scale), np.empty((size, len(self.queries)))
+        answers = np.asarray(self._answers(dataset))
+        for piece in pieces(size):
+            noise = self.scale * standard_laplace(piece.stop - piece.start, rng)
+            outputs[piece] = np.round((noise[:, None] + answers) / step) * step
+        return outputs
+
+    def _answers(self, dataset: Any) -> tuple[float, ...]:
+        return tuple(real_answer(query, dataset) for query in self.queries)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedNoiseLaplace(Twin):
+    """Several Laplace mechanisms of `epsilon_each`, said to add up, with the same noise in all: no finite epsilon.
+
+    In practice each query builds its own generator from one fixed seed. Where a row moves one answer and not the other,
+    their difference, from which the noise cancels, gives the row away; where it moves all answers alike nothing shows,
+    and fewer than the summed epsilons are lost.
+
+    Parameters
+    ----------
+    epsilon_each : float
+        Of each query, for a sensitivity of 1.
+    queries : sequence of callable
+        From the dataset to a number, one or more.
+    """
+
+    epsilon_each: float
+    queries: Sequence[Callable[[Any], Any]]
+
+    def __post_init__(self) -> None:
+        check_number("epsilon_each", self.epsilon_each, 0, math.inf, "of each query", closed=False)
+        object.__setattr__(self, "queries", tuple(self.queries))
+        if not self.queries:
+            raise ClaimError("queries=() asks nothing; give one query or more.", queries=self.queries)
+
+    def __str__(self) -> str:
+        return f"SharedNoiseLaplace(epsilon_each={self.epsilon_each:g}, {len(self.queries)} queries)"
+
+    @property
+    def epsilon(self) -> float:  # type: ignore[override]
+        """What the queries are said to cost together, in nats."""
+        return self.epsilon_each * len(self.queries)
+
+    @property
+    def runs_as(self) -> SharedNoise:
+        return SharedNoise(tuple(self.queries), 1.0 / self.epsilon_each, self.claim)
+
+    @property
+    def truth(self) -> None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class UndercountedComposition(Twin):
+    """`k` runs of one mechanism, charged as `charged` of them: k/charged times the claim.
+
+    In practice a release in a loop, a retry after a time-out, or an answer for each group of a query is charged once
+    (charged = 1). Or the √k of advanced composition is taken with constant 1 and without its delta (charged = √k):
+    pure composition has no such theorem.
+
+    Parameters
+    ----------
+    mechanism : mechanism
+        With a claim of epsilon and delta.
+    k : int
+        Runs, at least 1.
+    charged : float
+        Runs paid for, positive.
+    """
+
+    mechanism: ReferenceMechanism
+    k: int
+    charged: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_number("charged", self.charged, 0, math.inf, "how many runs are paid for", closed=False)
+        self.truth  # noqa: B018  # refuses the mechanism and k
+
+    def __str__(self) -> str:
+        return f"{self.k} runs charged as {self.charged:.3g} of {self.mechanism}"
+
+    @property
+    def epsilon(self) -> float:  # type: ignore[override]
+        """That of the claim, in nats."""
+        return self.claim.epsilon
+
+    @property
+    def runs_as(self) -> SequentialComposition:
+        return composed(self.mechanism, self.k)
+
+    @property
+    def claim(self) -> Budget:
+        epsilon, delta = budget_of(self.mechanism.claim)
+        return budget(self.charged * epsilon, self.charged * delta)
+
+    @property
+    def truth(self) -> PureDP | ApproxDP:
+        return self.runs_as.claim

@@ -1,0 +1,108 @@
+"""Amplification by subsampling that is claimed without the sampling that it is proved for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from ....audit.claims.claim import check_number
+from ....audit.claims.pure_approx_gaussian import PureDP
+from ....audit.errors import ClaimError
+from ...noise_samplers import Floats, grid_step, round_to_grid, standard_laplace
+from ..flaw import Flaw
+
+Sampling = Literal["poisson", "none", "first", "fixed", "replacement"]
+_SAMPLINGS: Final = ("poisson", "none", "first", "fixed", "replacement")
+
+
+@dataclass(frozen=True, slots=True)
+class SampledTotal(Flaw):
+    """The sum of a sample of rows in [−1, 1] plus Laplace noise of scale 1/ε, said to be ln(1 + rate(e^ε − 1))-DP.
+
+    That holds under add/remove if each row is in the sample with probability `rate`, independently ("poisson"), and is
+    in doubt for everything else:
+
+    none
+        All rows are used, as in a test run, or where the sampler is bypassed: ε.
+    first
+        The first ⌊rate·n⌋ rows, as when batches are cut from data that are not shuffled: ε for a row among them.
+    fixed
+        A random sample of ⌊rate·n⌋ rows. When a row is added, another leaves the sample, and the sum moves by 2.
+    replacement
+        ⌊rate·n⌋ draws with replacement: a row may be in the sample more than once.
+
+    Parameters
+    ----------
+    epsilon : float
+        Without sampling, in nats, positive.
+    rate : float
+        In (0, 1).
+    sampling : {"poisson", "none", "first", "fixed", "replacement"}
+
+    References
+    ----------
+    Balle, Barthe & Gaboardi (2018), Privacy amplification by subsampling: tight analyses via couplings and divergences.
+    """
+
+    epsilon: float
+    rate: float
+    sampling: Sampling = "poisson"
+
+    def __post_init__(self) -> None:
+        Flaw.__post_init__(self)
+        check_number("rate", self.rate, 0, 1, "the share of rows that are used", closed=False)
+        if self.sampling not in _SAMPLINGS:
+            raise ClaimError(
+                f"sampling={self.sampling!r} is unknown; use one of {', '.join(_SAMPLINGS)}.", sampling=self.sampling
+            )
+
+    @property
+    def claim(self) -> PureDP:
+        return PureDP(math.log1p(self.rate * math.expm1(self.epsilon)))
+
+    @property
+    def truth(self) -> PureDP | None:
+        """None where it grows with the number of rows; for "first" it does, as neighbours may be in another order."""
+        match self.sampling:
+            case "poisson":
+                return self.claim
+            case "none":
+                return PureDP(self.epsilon)
+            case "fixed":  # samples of x and y can be drawn together so that one row at most is another
+                return PureDP(2 * self.epsilon)
+            case _:
+                return None
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
+        """`size` independent outputs, shape (size,)."""
+        rows = np.clip(np.asarray(dataset, dtype=np.float64), -1.0, 1.0)
+        scale = 1.0 / self.epsilon
+        step = grid_step(scale)
+        noise = scale * standard_laplace(size, rng) + np.round(self._totals(rows, size, rng) / step) * step
+        return round_to_grid(noise, scale)
+
+    def _totals(self, rows: Floats, size: int, rng: np.random.Generator) -> Floats:
+        """Sums of independent samples, shape (size,)."""
+        n, batch = len(rows), math.floor(self.rate * len(rows))
+        totals = np.zeros(size)
+        match self.sampling:
+            case "none":
+                totals += rows.sum()
+            case "first":
+                totals += rows[:batch].sum()
+            case "poisson":
+                for row in rows:
+                    totals += row * (rng.random(size) < self.rate)
+            case "fixed":
+                left = np.full(size, float(batch))  # to be taken from the rows that are left
+                for j, row in enumerate(rows):
+                    is_taken = rng.random(size) * (n - j) < left
+                    totals += row * is_taken
+                    left -= is_taken
+            case _:
+                if n > 0:
+                    totals += rng.multinomial(batch, np.full(n, 1 / n), size) @ rows
+        return totals

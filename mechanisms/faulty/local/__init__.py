@@ -1,0 +1,1 @@
+"""Faulty twins of mechanisms of the local model."""

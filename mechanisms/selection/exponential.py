@@ -1,0 +1,113 @@
+"""The exponential mechanism."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from ...audit.claims.claim import check_number
+from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.errors import DatasetError
+from ..laws.laws import FiniteLaw
+from ..noise_samplers import Floats, Integers, draw_indices
+from ..queries import Query, candidate_scores, identity, places_below_leader
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialMechanism:
+    """A candidate's index, drawn with Pr[r] ∝ exp(ε u(x, r)/(2Δ)): epsilon-DP.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, positive.
+    sensitivity : float
+        Δ, the largest change of any one utility between neighbouring datasets, positive.
+    monotone : bool
+        Use exp(ε u/Δ), without the 2. Then the claim holds under add/remove only, and only when adding a row lowers
+        no utility: the normaliser then moves the same way as every utility. Under replace it does not hold.
+    utilities : callable
+        From the dataset to the candidates' utilities, shape (n_candidates,); by default the dataset is that vector.
+        `EachCandidate(utility, candidates)` makes one of a function of the dataset and a candidate.
+
+    Raises
+    ------
+    ClaimError
+        For an epsilon or a sensitivity that is not positive and finite.
+
+    References
+    ----------
+    McSherry & Talwar (2007), Mechanism design via differential privacy, Theorem 6; Dwork & Roth (2014), The
+    algorithmic foundations of differential privacy, Theorem 3.10.
+
+    Examples
+    --------
+    >>> ExponentialMechanism(epsilon=2.0).law([0.0, 1.0]).probabilities.round(3).tolist()
+    [0.269, 0.731]
+    """
+
+    epsilon: float
+    sensitivity: float = 1.0
+    monotone: bool = False
+    utilities: Query = identity
+
+    def __post_init__(self) -> None:
+        check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
+        way_out = "a utility's largest change; if none ever changes, publish the best candidate"
+        check_number("sensitivity", self.sensitivity, 0, math.inf, way_out, closed=False)
+
+    def __str__(self) -> str:
+        ending = ", monotone" if self.monotone else ""
+        return f"Exponential(epsilon={self.epsilon:g}, sensitivity={self.sensitivity:g}{ending})"
+
+    @property
+    def claim(self) -> PureDP:
+        """`epsilon`-DP, for utilities of the stated sensitivity."""
+        return PureDP(self.epsilon)
+
+    @property
+    def scale(self) -> float:
+        """The difference in utility that makes a candidate e times as likely."""
+        return (1 if self.monotone else 2) * self.sensitivity / self.epsilon
+
+    def law(self, dataset: Any) -> FiniteLaw:
+        """The output's law, with log-probabilities right to some 1e-15 in the relative sense, whatever their size."""
+        return FiniteLaw.from_log_weights(places_below_leader(self.utilities, dataset, self.scale))
+
+    def loss_parts(self, x: Any, y: Any) -> tuple[Floats, float]:
+        """The privacy loss ln Pr_x[r] − ln Pr_y[r] as a sum: of each candidate's own part, and of the normaliser's.
+
+        Between neighbours each of the two is within ±ε/2 (monotone: own parts within ±ε, and the normaliser's has the
+        opposite sign).
+
+        Returns
+        -------
+        own : ndarray, shape (n_candidates,)
+            (u(x, r) − u(y, r)) / scale.
+        normaliser : float
+            ln Σ exp(u(y, r)/scale) − ln Σ exp(u(x, r)/scale).
+
+        Examples
+        --------
+        >>> own, normaliser = ExponentialMechanism(epsilon=1.0).loss_parts([1.0, -1.0, -1.0], [0.0, 0.0, 0.0])
+        >>> own.tolist(), round(normaliser, 3)
+        ([0.5, -0.5, -0.5], 0.047)
+        """
+        scores_x, scores_y = candidate_scores(self.utilities, x), candidate_scores(self.utilities, y)
+        if len(scores_x) != len(scores_y):
+            raise DatasetError(
+                f"x has {len(scores_x)} candidates and y {len(scores_y)}; a range must not depend on the dataset.",
+                x=len(scores_x),
+                y=len(scores_y),
+            )
+        log_x, log_y = (logsumexp(places_below_leader(identity, scores, self.scale)) for scores in (scores_x, scores_y))
+        normaliser = (scores_y.max() - scores_x.max()) / self.scale + log_y - log_x
+        return (scores_x - scores_y) / self.scale, float(normaliser)
+
+    def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
+        """`size` independent indices in range(n_candidates), shape (size,), int64."""
+        return draw_indices(self.law(dataset).probabilities, size, rng)

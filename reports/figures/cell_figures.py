@@ -1,0 +1,129 @@
+"""What counts in cells say: every ratio, the privacy profile, the trade-off curve."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ...audit.claims.claim import Claim
+from ...audit.inference.confidence_bands import Band
+from ...audit.results.cell_result import CellCounts
+from .claimed_curves import ClaimedCurve
+from .figure_style import DASHED, ink, legible, name_rows, sides
+from .interval_marks import draw_intervals, window
+from .output_figures import claimed_epsilon, draw_claimed_epsilon, is_pure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Array = npt.NDArray[np.float64]
+
+MOST_NAMES = 40
+"""Rows that can be told by their names; more stay unnamed."""
+
+_LARGEST_EPSILON, _LEAST_DELTA = 30.0, 1e-12
+_POINTS = 61  # of a curve
+_WAYS: Final = (("x against y", "-"), ("y against x", DASHED))
+_UPPER_END = "band (top: not all events)"
+
+
+def are_outcomes(cells: CellCounts) -> bool:
+    """Whether each cell is a single outcome, all others aside."""
+    return cells.names[-1] == "any other outcome"
+
+
+def draw_ratios(axes: Axes, cells: CellCounts, claim: Claim | None) -> None:
+    """A row for each cell with its log ratio in a simultaneous interval; the claim, where it has an epsilon, at ±ε.
+
+    An interval beyond ±ε contradicts a pure claim, and is marked; with a delta it need not.
+    """
+    epsilon = claimed_epsilon(claim)
+    found = cells.ratios()
+    seen = np.array(cells.hits_x) + np.array(cells.hits_y) > 0  # of others nothing is known
+    lower, observed, upper = found.lower[seen], found.observed[seen], found.upper[seen]
+    reach = max(np.abs(window(lower, observed, upper, 0.1, epsilon or 0.1)))
+    outside = np.zeros(len(lower), dtype=np.bool_)
+    if epsilon is not None and is_pure(claim):
+        outside = (lower > epsilon) | (upper < -epsilon)
+    rows = np.arange(len(lower), dtype=np.float64)
+    labels = ("interval", "interval outside the claim")
+    ends = (-reach, reach)
+    draw_intervals(axes, rows, (lower, observed, upper), ends, outside=outside, sideways=True, labels=labels)
+    draw_claimed_epsilon(axes, epsilon, across=False)
+    names = [
+        legible(name.removeprefix("output in "), 30) for name, is_seen in zip(cells.names, seen, strict=True) if is_seen
+    ]
+    name_rows(axes, names if len(names) <= MOST_NAMES else [""] * len(names))
+    axes.set_xlim(ends)
+    axes.set_xlabel("log(x / y) of a cell")
+    axes.set_ylabel("" if are_outcomes(cells) else "output in")
+
+
+def draw_profile(axes: Axes, cells: CellCounts, claim: Claim | None) -> None:
+    """δ(ε) in both directions with its band, and what the claim allows."""
+    bands = (cells.band(), reversed_band(cells))
+    curves = claimed_curves(claim)
+    floor = 0.5 / max(cells.runs_x, cells.runs_y)
+    fine = np.linspace(0.0, _LARGEST_EPSILON, 1501)
+    claimed = [curve.profile(fine) for curve in curves]
+    tails = [float(delta[-1]) for delta in claimed if delta[-1] > _LEAST_DELTA]
+    seen = [band.profile(fine)[0] for band in bands] + [delta - delta[-1] for delta in claimed]
+    alive = np.max(seen, axis=0) > floor
+    crossing = int(alive.sum())  # none of them grows
+    epsilon = np.linspace(0.0, min(1.25 * max(float(fine[min(crossing, 1500)]), 0.1), _LARGEST_EPSILON), _POINTS)
+    bottom = min([floor, *(tail / 3 for tail in tails)])
+    for band, (label, style), colour in zip(bands, _WAYS, sides(), strict=True):
+        _draw_band(axes, epsilon, band.profile(epsilon), colour, style, label, bottom / 10)
+    for curve, style in zip(curves, ("-", DASHED), strict=False):
+        # A claim's curve may drop to 0: a step finer than the others'.
+        at = np.union1d(epsilon, fine[max(crossing - 15, 0) : crossing + 2])
+        at = at[at <= epsilon[-1]]
+        delta = curve.profile(at).clip(bottom / 10)
+        label = "claimed" if style == "-" else "claimed, y against x"
+        axes.plot(at, delta, color=ink(), linewidth=1.2, linestyle=style, label=label)
+    axes.set_yscale("log")
+    axes.minorticks_off()
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.set_xlim(0, epsilon[-1])
+    axes.set_ylim(bottom, 1)
+    axes.set_xlabel("ε")
+    axes.set_ylabel("δ(ε)")
+
+
+def draw_trade_off(axes: Axes, cells: CellCounts, claim: Claim | None) -> None:
+    """The largest power of a test of x against y at each false-positive rate, with its band, and the claim's."""
+    rate = np.linspace(0.0, 1.0, _POINTS)
+    label, style = _WAYS[0]
+    axes.plot([0, 1], [0, 1], color=ink(), linewidth=0.6, alpha=0.5)
+    _draw_band(axes, rate, cells.band().trade_off(rate), sides()[0], style, label, 0.0)
+    for curve in claimed_curves(claim)[:1]:
+        axes.plot(curve.rate, curve.power, color=ink(), linewidth=1.2, label="claimed")
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1)
+    axes.set_xlabel("share on y (false-positive rate)")
+    axes.set_ylabel("share on x (power)")
+
+
+def reversed_band(cells: CellCounts) -> Band:
+    """The band with x and y exchanged: the same limits, which all hold together."""
+    return replace(cells, hits_x=cells.hits_y[::-1], hits_y=cells.hits_x[::-1]).band()
+
+
+def claimed_curves(claim: Claim | None) -> list[ClaimedCurve]:
+    """What the claim allows of x against y and, where that is something else, of y against x."""
+    if claim is None:
+        return []
+    other = claim.reversed()
+    return [ClaimedCurve.of(claim)] + ([] if other == claim else [ClaimedCurve.of(other)])
+
+
+def _draw_band(
+    axes: Axes, at: Array, band: tuple[Array, Array, Array], colour: str, style: object, label: str, least: float
+) -> None:
+    lower, estimate, upper = (part.clip(least) for part in band)
+    axes.plot(at, estimate, color=colour, linestyle=style, label=label)
+    is_first = style == "-"
+    axes.fill_between(at, lower, upper, color=colour, alpha=0.2, linewidth=0, label=_UPPER_END if is_first else None)

@@ -1,0 +1,34 @@
+"""The figures of a suite as files of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...audit.records.json_codec import write_whole
+from ...audit.records.suite import Suite
+from .figures import distance_figures, figures_of
+from .forest_figure import forest
+from .svg_figure import standalone_svg
+
+
+def save_figures(suite: Suite, folder: str | Path) -> list[Path]:
+    """Writes every figure of a suite as an SVG file, and says which: the forest, and those of each audit by its name.
+
+    Parameters
+    ----------
+    suite : Suite
+    folder : path
+        Made where there is none; files of the same names are replaced.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    drawn = [("forest", forest(suite))]
+    drawn += [(f"distance-{place}", one.figure) for place, one in enumerate(distance_figures(suite), 1)]
+    for index, entry in enumerate(suite.entries, 1):
+        name = "".join(char if char.isascii() and char.isalnum() else "-" for char in entry.name)[:60].strip("-")
+        drawn += [(f"{index:03d}-{name}-{place}", one.figure) for place, one in enumerate(figures_of(entry.result), 1)]
+    written = []
+    for name, figure in drawn:
+        written.append(folder / f"{name}.svg")
+        write_whole(written[-1], standalone_svg(figure))
+    return written

@@ -1,0 +1,164 @@
+"""All audits of a suite in one figure: a row each, as fractions of their claims."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...audit.records.suite import Entry, Suite
+from ...audit.results.audit_result import AuditResult, Verdict
+from ..plain_text import found as found_words
+from ..plain_text import number
+from .figure_style import COLOUR, FILL, GREY, MARKER, in_report_style, ink, legible
+from .light_ticks import light_ticks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+Array = npt.NDArray[np.float64]
+Rows = list[tuple[Entry, AuditResult]]
+
+_FARTHEST = 2.0  # times the claim; a bug that leaks 11 times its claim must not flatten the other rows
+
+
+@in_report_style
+def forest(suite: Suite, *, narrow: bool = False) -> Figure:
+    """One row for each audit: bound, estimate and exact value as fractions of the claim, which is the line at 1.
+
+    The bar from 0 to the lower bound is what the counts prove to leak; one that passes the line refutes the claim.
+    A claim of 0 has no fractions: whatever is above 0 lies off the right edge. `narrow` is for a phone, with the
+    names above the bars instead of beside them. Other statements are left out.
+    """
+    from matplotlib.figure import Figure
+
+    n = max(len(audits(suite)), 1)
+    width, row = (4.3, 0.46) if narrow else (10.0, 0.29)
+    left, right, above, below = (0.15, 0.2, 0.1, 1.3) if narrow else (3.05, 3.1, 0.15, 0.78)
+    height = n * row + above + below
+    figure = Figure(figsize=(width, height))
+    axes = figure.add_axes((left / width, below / height, (width - left - right) / width, n * row / height))
+    draw_forest(axes, suite, narrow=narrow)
+    light_ticks(axes)
+    figure.legend(
+        handles=forest_marks(), loc="lower center", ncols=2 if narrow else 7, columnspacing=1.2, handletextpad=0.4,
+        handlelength=1.4,
+    )  # fmt: skip
+    return figure
+
+
+def audits(suite: Suite) -> Rows:
+    """The entries of a suite that audit a claim."""
+    return [(entry, entry.result) for entry in suite.entries if isinstance(entry.result, AuditResult)]
+
+
+def draw_forest(axes: Axes, suite: Suite, *, narrow: bool = False) -> None:
+    """The rows, with names on the left and numbers on the right of the axes."""
+    rows = audits(suite)
+    at = np.arange(len(rows)) + 0.14 * narrow
+    claimed = [result.claim.strength for _, result in rows]
+    bounds, estimates, exacts, found = (
+        np.array([_fraction(value, claim) for value, claim in zip(values, claimed, strict=True)])
+        for values in (
+            [math.nan if result.findings else result.bound for _, result in rows],
+            [math.nan if result.findings else result.estimate for _, result in rows],
+            [entry.exact for entry, _ in rows],
+            [_least_found(result) for _, result in rows],
+        )
+    )
+    limit = _limit(bounds, estimates, exacts, found)
+    axes.set_xlim(0, limit)
+    axes.set_ylim(max(len(rows), 1) - 0.5, -0.5 - 0.15 * narrow)
+    axes.set_yticks([])
+    axes.spines[["left", "right", "top"]].set_visible(False)
+    axes.axvline(0, color=GREY, linewidth=0.6)
+    if narrow:  # not across the texts
+        axes.vlines(np.ones(len(rows)), at - 0.25, at + 0.25, colors=ink(), linewidths=1.3, zorder=2)
+    else:
+        axes.axvline(1, color=ink(), linewidth=1.3)
+    axes.set_xlabel("fraction of the claim; a bar past the line at 1 refutes it", labelpad=2)
+    verdicts = [result.verdict for _, result in rows]
+    known = ~np.isnan(bounds)
+    axes.barh(
+        at[known], np.minimum(bounds[known], limit), 0.34 if narrow else 0.56, linewidth=0.6,
+        color=[FILL[verdict] for verdict, is_known in zip(verdicts, known, strict=True) if is_known],
+        edgecolor=[COLOUR[verdict] for verdict, is_known in zip(verdicts, known, strict=True) if is_known],
+    )  # fmt: skip
+    marked: dict[str, Any] = {"linestyle": "", "clip_on": False, "zorder": 3}
+    for values, look in (
+        (found, {"marker": "|", "color": GREY, "markersize": 11, "markeredgewidth": 1.3}),
+        (exacts, {"marker": "*", "color": "white", "markersize": 10, "markeredgecolor": "black"}),
+        (estimates, {"marker": "o", "color": ink(), "markersize": 3.5, "markeredgecolor": "white"}),
+    ):
+        inside = values <= limit  # not NaN
+        axes.plot(values[inside], at[inside], **{**marked, "markeredgewidth": 0.6, **look})
+    far = (bounds > limit) | (exacts > limit) | (estimates > limit)
+    for verdict in Verdict:
+        own = np.array([each is verdict for each in verdicts], dtype=np.bool_)
+        edge: dict[str, Any] = {"color": COLOUR[verdict], "markeredgecolor": "white", "markeredgewidth": 0.6}
+        if (far & own).any():
+            axes.plot(np.full((far & own).sum(), 1.008 * limit), at[far & own], ">", markersize=8, **marked, **edge)
+        if own.any():
+            place = (0.015 * limit, at[own] - 0.44) if narrow else (-0.025 * limit, at[own])
+            axes.plot(np.full(own.sum(), place[0]), place[1], MARKER[verdict], markersize=6.5, **marked, **edge)
+    for y, (entry, result) in enumerate(rows):
+        _write(axes, y, entry, result, narrow)
+
+
+def _write(axes: Axes, y: int, entry: Entry, result: AuditResult, narrow: bool) -> None:
+    figures = "no bound, runs not independent" if result.findings else found_words(result)
+    figures += f", claimed {number(result.claim.strength)}"
+    if entry.exact is not None and not narrow:
+        figures += f", exact {number(entry.exact)}"
+    place: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center"}
+    if narrow:
+        axes.text(0.04, y - 0.3, legible(entry.name, 26), **place)
+        axes.text(1, y - 0.3, legible(figures, 60), ha="right", **place)
+    else:
+        axes.text(-0.05, y, legible(entry.name), ha="right", **place)
+        axes.text(1.03, y, legible(figures, 80), **place)
+
+
+def _limit(*values: Array) -> float:
+    """Right end of the axis, in claims."""
+    pooled = np.concatenate(values)
+    return min(1.06 * float(pooled[np.isfinite(pooled)].max(initial=1.2)), _FARTHEST)
+
+
+def _least_found(result: AuditResult) -> float:
+    is_drawn = result.verdict is not Verdict.REFUTED and not result.findings
+    return result.claim.strength + result.resolution if is_drawn else math.nan
+
+
+def _fraction(value: float | None, claimed: float) -> float:
+    """`value` as a fraction of the claim: infinite for anything above a claim of 0, NaN where there is no value."""
+    if value is None or math.isnan(value):
+        return math.nan
+    if claimed > 0:
+        with np.errstate(over="ignore"):
+            return float(np.float64(value) / claimed)
+    return math.inf if value > 0 else 0.0
+
+
+def forest_marks() -> list[Patch | Line2D]:
+    """What the legend explains."""
+    from matplotlib.patches import Patch
+
+    return [
+        Patch(facecolor="#DDDDDD", edgecolor=GREY, label="0 to the lower bound"),
+        *(_key(MARKER[verdict], COLOUR[verdict], verdict.value, 6) for verdict in Verdict),
+        _key("o", ink(), "estimate", 3.5),
+        _key("*", "white", "exact", 9, edge="black"),
+        _key("|", GREY, "excess findable", 9),
+    ]
+
+
+def _key(marker: str, colour: str, label: str, size: float, edge: str | None = None) -> Line2D:
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], linestyle="", marker=marker, color=colour, markersize=size, markeredgecolor=edge, label=label)

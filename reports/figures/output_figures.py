@@ -1,0 +1,216 @@
+"""The pilot outputs on x and on y with the event shaded, and their log-likelihood ratio with the claim."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...audit.claims.claim import Claim, GroupClaim
+from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
+from ...audit.events.events import Intervals, Outcomes
+from ...audit.events.outputs import outcome_words
+from ...audit.events.pilot_histogram import Sketch
+from ...audit.results.audit_result import AuditResult
+from .figure_style import (
+    DASHED,
+    EVENT,
+    GREY,
+    WIDTH,
+    in_report_style,
+    ink,
+    legend_above,
+    legible,
+    name_rows,
+    panel,
+    sides,
+)
+from .light_ticks import light_ticks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Array = npt.NDArray[np.float64]
+
+_MOST_SKETCHED = 100_000  # runs, where older files do not say how many
+
+
+def usable_sketch(result: AuditResult) -> Sketch | None:
+    """The table of the pilot outputs, where there is one that can be drawn."""
+    drawn = result.sketch
+    if drawn is None or not drawn.counts_x or len(drawn.counts_x) != len(drawn.counts_y):
+        return None
+    if drawn.labels:
+        return drawn if len(drawn.labels) == len(drawn.counts_x) else None
+    inner = np.array(drawn.edges, dtype=np.float64)
+    if len(inner) < 2 or len(inner) + 1 != len(drawn.counts_x) or not np.all(np.abs(inner) < 1e300):
+        return None
+    return drawn if np.all(np.diff(inner) > 0) else None
+
+
+@in_report_style
+def outputs_figure(result: AuditResult) -> Figure | None:
+    """The pilot outputs on x and y with the event shaded, and their log-likelihood ratio; None without a sketch."""
+    from matplotlib.figure import Figure
+
+    drawn = usable_sketch(result)
+    if drawn is None:
+        return None
+    if drawn.labels:
+        rows = 0.26 * len(drawn.labels)
+        figure = Figure(figsize=(WIDTH, rows + 0.8))
+        left = 0.25 + 0.075 * max(len(name) for name in _names(drawn))
+        width = (WIDTH - left - 0.26) / 2.2
+        shares = panel(figure, left=left, bottom=0.48, width=1.2 * width, height=rows)
+        ratios = panel(figure, left=left + 1.2 * width + 0.15, bottom=0.48, width=width, height=rows)
+        draw_shares(shares, result, drawn)
+        draw_ratio(ratios, result, drawn)
+        ratios.yaxis.set_visible(False)
+    else:
+        figure = Figure(figsize=(WIDTH, 3.7))
+        shares = panel(figure, left=0.7, bottom=2.0, width=4.6, height=1.4)
+        ratios = panel(figure, left=0.7, bottom=0.45, width=4.6, height=1.4)
+        draw_shares(shares, result, drawn)
+        draw_ratio(ratios, result, drawn)
+        shares.xaxis.set_visible(False)
+    light_ticks(shares)
+    light_ticks(ratios)
+    legend_above(shares, ratios)
+    return figure
+
+
+def draw_shares(axes: Axes, result: AuditResult, drawn: Sketch) -> None:
+    """Shares of the pilot runs on x and on y, in bins or by outcome; the event is shaded."""
+    (x, y), (on_x, on_y) = _frequencies(result, drawn), sides()
+    if drawn.labels:
+        rows = _rows(axes, result, drawn)
+        axes.barh(rows - 0.19, x, 0.36, color=on_x, label="on x")
+        axes.barh(rows + 0.19, y, 0.36, color="none", edgecolor=on_y, hatch="/////", linewidth=0.8, label="on y")
+        axes.set_xlabel("share of runs")
+        return
+    edges = _shaded_edges(axes, result, drawn)
+    axes.stairs(x, edges, color=on_x, label="on x")
+    axes.stairs(y, edges, color=on_y, linestyle=DASHED, label="on y")
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("share of runs")
+
+
+def draw_ratio(axes: Axes, result: AuditResult, drawn: Sketch) -> None:
+    """Log ratio of the shares with its standard error; an arrow where only one side was seen; the claim at ±ε."""
+    ratio, error = _log_ratio(result, drawn)
+    seen = np.isfinite(ratio)
+    epsilon = claimed_epsilon(result.claim)
+    reach = 1.3 * max(epsilon or 0.0, float(np.abs(ratio[seen]).max(initial=0.0)), 0.1)
+    mark: dict[str, Any] = {"color": ink(), "linestyle": ""}
+    arrows = [(ratio == math.inf, 0.93 * reach), (ratio == -math.inf, -0.93 * reach)]
+    if drawn.labels:
+        at = _rows(axes, result, drawn)
+        axes.errorbar(ratio[seen], at[seen], xerr=error[seen], fmt=".", color=ink(), ecolor=GREY, elinewidth=0.8)
+        for (only, end), marker in zip(arrows, "><", strict=True):
+            axes.plot(np.full(only.sum(), end), at[only], marker, **mark)
+        axes.set_xlim(-reach, reach)
+        axes.set_xlabel("log(x / y)")
+    else:
+        edges = _shaded_edges(axes, result, drawn)
+        at = (edges[:-1] + edges[1:]) / 2
+        axes.errorbar(at[seen], ratio[seen], error[seen], fmt=".", color=ink(), ecolor=GREY, elinewidth=0.8)
+        for (only, end), marker in zip(arrows, "^v", strict=True):
+            axes.plot(at[only], np.full(only.sum(), end), marker, **mark)
+        axes.set_ylim(-reach, reach)
+        axes.set_ylabel("log(x / y)")
+    draw_claimed_epsilon(axes, epsilon, across=not drawn.labels)
+
+
+def draw_claimed_epsilon(axes: Axes, epsilon: float | None, *, across: bool) -> None:
+    """Lines at 0 and, for a claim that has an epsilon, at ±ε: `across` the axes, or upright."""
+    line = axes.axhline if across else axes.axvline
+    line(0, color=GREY, linewidth=0.6, zorder=1)
+    if epsilon is not None:
+        for end, label in ((epsilon, "claimed ±ε"), (-epsilon, None)):
+            line(end, color=ink(), linewidth=1.0, linestyle=":", label=label)
+
+
+def is_pure(claim: Claim | None) -> bool:
+    """Whether the claim bounds the ratio of every event by its epsilon."""
+    return isinstance(claim.base if isinstance(claim, GroupClaim) else claim, PureDP)
+
+
+def claimed_epsilon(claim: Claim | None) -> float | None:
+    """Epsilon of a claim that has one, at the distance of the pair; of a (ε, δ) claim for a group nothing is said."""
+    if isinstance(claim, GroupClaim) and isinstance(claim.base, PureDP):
+        return claim.distance * claim.base.epsilon
+    return claim.epsilon if isinstance(claim, (PureDP, ApproxDP)) else None
+
+
+def _rows(axes: Axes, result: AuditResult, drawn: Sketch) -> Array:
+    """One row for each outcome, named, those in the event shaded."""
+    rows = np.arange(len(drawn.labels), dtype=np.float64)
+    inside = np.array([_is_inside(result, label) for label in drawn.labels])
+    if inside.any():
+        low, high = axes.get_yaxis_transform(), np.full(int(inside.sum()), 1.0)
+        axes.barh(rows[inside], high, 1.0, transform=low, label="event", **EVENT)
+    name_rows(axes, _names(drawn))
+    return rows
+
+
+def _names(drawn: Sketch) -> list[str]:
+    return [legible(label, 24) for label in drawn.labels]
+
+
+def _shaded_edges(axes: Axes, result: AuditResult, drawn: Sketch) -> Array:
+    """Edges of the bins with the event behind them, where it is a set of intervals."""
+    inner = np.array(drawn.edges, dtype=np.float64)
+    step = inner[1] - inner[0]
+    edges = np.concatenate([[inner[0] - step], inner, [inner[-1] + step]])
+    label: str | None = "event"
+    for low, high in result.event.intervals if isinstance(result.event, Intervals) else ():
+        if high < edges[0] or low > edges[-1]:
+            continue
+        start, end = max(low, float(edges[0])), min(high, float(edges[-1]))
+        if start < end:
+            axes.axvspan(start, end, label=label, **EVENT)
+        else:
+            axes.axvline(start, color="#E0B000", linewidth=1.5, zorder=0, label=label)
+        label = None
+    axes.set_xlim(edges[0], edges[-1])
+    axes.set_xlabel("output (the outermost bins hold all beyond)")
+    return edges
+
+
+def _is_inside(result: AuditResult, label: str) -> bool:
+    """Whether an outcome, known by its label, lies in the event."""
+    event = result.event
+    if isinstance(event, Outcomes):
+        return (label in {outcome_words(value) for value in event.values}) != event.others
+    if isinstance(event, Intervals):
+        try:
+            value = float({"True": "1", "False": "0"}.get(label, label))
+        except ValueError:
+            return event.others
+        slack = 1e-5 * abs(value)  # a label has 6 digits
+        return any(low - slack <= value <= high + slack for low, high in event.intervals)
+    return False
+
+
+def _frequencies(result: AuditResult, drawn: Sketch) -> tuple[Array, Array]:
+    """Shares of the pilot runs; what fell into no bin counts as a run."""
+    x, y = (np.array(counts, dtype=np.float64) for counts in (drawn.counts_x, drawn.counts_y))
+    runs = drawn.runs or min(result.pilot_runs, _MOST_SKETCHED)
+    return x / max(runs, x.sum(), 1.0), y / max(runs, y.sum(), 1.0)
+
+
+def not_drawn(result: AuditResult, drawn: Sketch) -> tuple[float, float]:
+    """Shares of the runs on x and on y whose outputs are in no bin: no numbers, or one of many rare outcomes."""
+    runs = drawn.runs or min(result.pilot_runs, _MOST_SKETCHED)
+    left = [max(runs - sum(counts), 0) / max(runs, 1) for counts in (drawn.counts_x, drawn.counts_y)]
+    return left[0], left[1]
+
+
+def _log_ratio(result: AuditResult, drawn: Sketch) -> tuple[Array, Array]:
+    """Log ratio of the shares, ±∞ where only one side was seen, and its standard error."""
+    x, y = _frequencies(result, drawn)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(x) - np.log(y), np.sqrt(1.0 / np.array(drawn.counts_x) + 1.0 / np.array(drawn.counts_y))

@@ -1,0 +1,108 @@
+"""A figure as SVG text that stands inside a page: short, without clashing names, the same every time."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+from ..plain_text import visible
+from .figure_style import in_report_style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Element = ElementTree.Element
+
+_SPACED = re.compile(r"\s*([A-Za-z])\s*")
+_TOO_FINE = re.compile(r"(\.\d)\d+")  # less than a tenth of a point is not seen
+_UPRIGHT = re.compile(r"rotate\(-?0 ")
+_FONT = re.compile(r"font-family: [^;]+; ?")
+_USED = re.compile(r'(?:href="|url\()#([^")]+)')
+
+
+@in_report_style
+def svg(figure: Figure, *, label: str = "Figure", prefix: str | None = None) -> str:
+    """The figure as an `<svg>` element to stand inside an HTML page, the same text every time.
+
+    Parameters
+    ----------
+    figure : Figure
+    label : str
+        What a screen reader says.
+    prefix : str, optional
+        Begins every id, so that figures on one page do not clash; by default made from the figure itself.
+    """
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    text = buffer.getvalue()
+    start = prefix if prefix is not None else f"f{hashlib.sha256(text.encode()).hexdigest()[:10]}-"
+    root = ElementTree.fromstring(text)
+    box = root.attrib["viewBox"]
+    family = _FONT.search(text)
+    _shorten(root, start, set(_USED.findall(text)), family[0] if family else "")
+    shown = visible(label, 2_000)
+    root.attrib = {"viewBox": box, "width": "100%", "role": "img", "aria-label": shown}
+    if family:
+        root.attrib["style"] = family[0].rstrip("; ")
+    title = Element("title")
+    title.text = shown
+    root.insert(0, title)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def standalone_svg(figure: Figure, *, label: str = "Figure") -> str:
+    """The figure as the text of an SVG file."""
+    return svg(figure, label=label, prefix="").replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
+
+
+def _shorten(element: Element[Any], prefix: str, used: set[str], family: str) -> None:
+    """Plain names, which is what SVG inside HTML has, prefixed ids where they are referred to, and nothing idle."""
+    element.tag = element.tag.rpartition("}")[2]
+    attributes = {}
+    for name, value in element.attrib.items():
+        local = name.rpartition("}")[2]
+        if local == "id":
+            if value not in used:
+                continue
+            value = prefix + value
+        elif local == "href" and value.startswith("#"):
+            value = f"#{prefix}{value[1:]}"
+        elif local == "d":
+            value = _TOO_FINE.sub(r"\1", _SPACED.sub(r"\1", value))
+        elif local in ("x", "y"):
+            value = _TOO_FINE.sub(r"\1", value)
+        elif local == "transform":
+            if _UPRIGHT.match(value):
+                continue
+        elif local == "style" and family:
+            value = value.replace(family, "")
+        attributes[local] = value.replace("url(#", f"url(#{prefix}")
+    element.attrib = attributes
+    if element.tag not in ("text", "tspan", "style"):
+        element.text = None
+    children = []
+    for child in element:
+        _shorten(child, prefix, used, family)
+        if element.tag != "text":
+            child.tail = None
+        if child.tag == "g" and not child.attrib:
+            children += list(child)
+        elif child.tag != "metadata" and (len(child) or child.tag not in ("g", "defs")):
+            children.append(child)
+    _lift_style(element, children)
+    element[:] = children
+
+
+def _lift_style(element: Element[Any], children: list[Element[Any]]) -> None:
+    """The style that all markers of a group have, said once."""
+    styles = {child.attrib.get("style") for child in children if child.tag == "use"}
+    if element.tag != "g" or "style" in element.attrib or len(children) < 3 or len(styles) != 1:
+        return
+    style = styles.pop()
+    if style and all(child.tag in ("use", "defs") for child in children):
+        element.attrib["style"] = style
+        for child in children:
+            child.attrib.pop("style", None)

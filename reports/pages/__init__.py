@@ -1,0 +1,1 @@
+"""A suite as a page: HTML, Markdown, JUnit XML, CSV."""

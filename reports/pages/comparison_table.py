@@ -1,0 +1,62 @@
+"""Two records of the same audits side by side, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...audit.records.baseline_comparison import Comparison
+from ...audit.records.suite import Entry
+from ..plain_text import MARKS, found, p_text, stated, visible
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def comparison_table(comparisons: Sequence[Comparison]) -> Table:
+    """A row for each audit: its claim, bound and runs before and after, and what has changed."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text  # in which square brackets are no markup
+
+    table = Table(
+        caption=Text(numbers_of(comparisons)),
+        box=box.SIMPLE_HEAD,
+        padding=0,
+        show_edge=False,
+        caption_justify="left",
+    )
+    table.add_column("audit", overflow="fold", min_width=10)
+    table.add_column("before", overflow="fold", min_width=12)
+    table.add_column("after", overflow="fold", min_width=12)
+    table.add_column("p-value", justify="right")
+    table.add_column("changes", overflow="fold", min_width=20)
+    for one in comparisons:
+        said = [Text(visible(change), style="bold red") for change in one.changes]
+        said += [Text(visible(one.not_compared), style="bold")] if one.not_compared else []
+        said += [Text(visible(note)) for note in one.notes]
+        table.add_row(
+            Text(visible(one.name, 80)),
+            Text(_side(one.before)),
+            Text(_side(one.after)),
+            Text(p_text(one.p_value)),
+            Text("\n").join(said) if said else Text("none"),
+        )
+    return table
+
+
+def numbers_of(comparisons: Sequence[Comparison]) -> str:
+    """How many audits there are, how many have changed, and how many could not be compared."""
+    changed, missed = sum(one.has_changed for one in comparisons), sum(bool(one.not_compared) for one in comparisons)
+    said = f"{len(comparisons):,} audit{'' if len(comparisons) == 1 else 's'}, {changed:,} changed"
+    return f"{said}, {missed:,} not compared" if missed else said
+
+
+def _side(entry: Entry | None) -> str:
+    if entry is None:
+        return "–"
+    result = entry.result
+    return (
+        f"{MARKS[result.verdict]} {result.verdict.value}\n{found(result)}\n{visible(stated(result), 60)}\n"
+        f"{result.runs:,} runs"
+    )

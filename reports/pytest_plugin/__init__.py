@@ -1,0 +1,1 @@
+"""The pytest plugin, whose modules are loaded when a test first needs them."""

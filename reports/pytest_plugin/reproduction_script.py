@@ -1,0 +1,258 @@
+"""A violation as a script of at most 20 lines, for whoever has numpy and the mechanism, and not this library."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import inspect
+import math
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...audit.events.events import Event, Intervals, Outcomes, Scored
+from ...audit.events.features import Coordinates, Leaves
+from ...audit.events.outputs import Raised
+from ...audit.events.scores import Additive, Column, LowestBit, Number, Score, Weighted
+from ...audit.inference.supporting_lines import best_line
+from ...audit.results.audit_result import AuditResult
+from ...audit.sampling.sampler import as_sampler
+
+_ERRORS, _LEAST, _MOST = 8.0, 1_000, 10_000_000  # standard errors to be seen, and the runs that this may take
+_SHOWN = 5.0  # standard errors from which the script speaks of a violation
+_LONGEST = 4_000  # characters of a dataset
+
+
+class ScriptError(Exception):
+    """Why there is no such script."""
+
+
+def script(result: AuditResult, mechanism: Any, x: Any, y: Any, path: Path, options: Mapping[str, Any]) -> str:
+    """The text of a script that draws anew, counts the event and compares with what the claim allows.
+
+    It ends with status 1 where the event is more probable than the claim allows by 5 standard errors.
+
+    Parameters
+    ----------
+    result : AuditResult
+        That refutes the claim.
+    mechanism, x, y : Any
+    path : Path
+        File of the test.
+    options : mapping
+        Of the audit.
+
+    Raises
+    ------
+    ScriptError
+        Where the mechanism, a dataset or the event cannot be written down.
+    """
+    sampler = as_sampler(mechanism)
+    imports, name = _reference(mechanism, path)
+    call = sampler.call
+    named = [f"{call.size_name}=runs"] * (call.size_name is not None) + [f"{call.rng_name}=rng"] * (
+        call.rng_name is not None
+    )
+    once = f"mechanism({', '.join(['dataset', *named])})"
+    counts, claim = result.directed_counts, result.directed_claim
+    p, q = ((hits + 0.5) / (runs + 1.0) for hits, runs in zip(*_sides(counts), strict=True))
+    line = best_line(claim, p, q, float(counts.runs_x))
+    spread = math.sqrt(p * (1 - p) + line.slope**2 * q * (1 - q))
+    beyond = p - line.slope * q - line.intercept
+    beyond = max(beyond - 2.0 * spread / math.sqrt(counts.runs_x), beyond / 3)  # it was chosen for what was seen
+    runs = int(min(max(_LEAST, (_ERRORS * spread / beyond) ** 2), _MOST)) if beyond > 0 else _MOST
+    first, second = (x, y) if result.likelier_on == "x" else (y, x)
+    if sampler.is_block:
+        draw = [f"    outputs = np.asarray({once})"]
+    elif _raises(result.event):
+        draw = [
+            "    def run():",
+            f"        try: return {once}",
+            '        except Exception as error: return f"raises {type(error).__qualname__}"',
+            "    outputs = [run() for _ in range(runs)]",
+        ]
+    else:
+        draw = [f"    outputs = [{once} for _ in range(runs)]"]
+    read, inside = _reading_and_test(result.event)
+    lines = [
+        f'"""{_plain(result.mechanism)}: does {_plain(str(claim))} hold? Exit status 1 where it is seen not to."""',
+        *dict.fromkeys(["import numpy as np", *imports]),
+        f"mechanism = {name}{'.sample' if _has_sample(mechanism) else ''}",
+        f"likelier, other = {_literal(first)}, {_literal(second)}",
+        f"rng, runs = np.random.default_rng({result.seed % 2**32}), {runs}",
+        "def hits(dataset):",
+        *draw,
+        *(f"    {part}" for part in read),
+        f"    return int(np.count_nonzero({inside}))",
+        "p, q = hits(likelier) / runs, hits(other) / runs",
+        f"slope, intercept = {line.slope!r}, {line.intercept!r}  # the claim: p <= slope * q + intercept",
+        "error = np.sqrt((p * (1 - p) + slope**2 * q * (1 - q)) / runs + 1 / runs**2)",
+        "beyond = (p - slope * q - intercept) / error",
+        f'print(f"Pr[{_plain(str(result.event))}]:", p, q, f"{{beyond:.1f}} standard errors beyond the claim")',
+        f"raise SystemExit(int(beyond > {_SHOWN:g}))",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _sides(counts: Any) -> tuple[tuple[int, int], tuple[int, int]]:
+    return (counts.hits_x, counts.hits_y), (counts.runs_x, counts.runs_y)
+
+
+def _plain(text: str) -> str:
+    """Text that may stand between quotes, also in an f-string."""
+    kept = "".join(char if char.isprintable() and char not in '"\\{}' else " " for char in text)
+    return kept if len(kept) <= 60 else kept[:59] + "…"
+
+
+def _has_sample(mechanism: Any) -> bool:
+    return not inspect.isclass(mechanism) and callable(getattr(mechanism, "sample", None))
+
+
+def _reference(mechanism: Any, path: Path) -> tuple[list[str], str]:
+    """Import lines, and an expression that is the mechanism."""
+    if isinstance(mechanism, functools.partial):
+        imports, name = _reference(mechanism.func, path)
+        given = [*map(_literal, mechanism.args), *(f"{key}={_literal(v)}" for key, v in mechanism.keywords.items())]
+        return ["import functools", *imports], f"functools.partial({', '.join([name, *given])})"
+    if inspect.ismethod(mechanism):
+        imports, name = _reference(mechanism.__self__, path)
+        return imports, f"{name}.{mechanism.__name__}"
+    if inspect.isroutine(mechanism) or inspect.isclass(mechanism):
+        return _imported(mechanism, path)
+    if dataclasses.is_dataclass(mechanism):
+        imports, name = _imported(type(mechanism), path)
+        fields = [f for f in dataclasses.fields(mechanism) if f.init]
+        return imports, f"{name}({', '.join(f'{f.name}={_literal(getattr(mechanism, f.name))}' for f in fields)})"
+    raise ScriptError(f"an object of type {type(mechanism).__qualname__} cannot be written down; audit a function.")
+
+
+def _imported(thing: Any, path: Path) -> tuple[list[str], str]:
+    """How a function or class is imported."""
+    name = getattr(thing, "__qualname__", "")
+    if not name.isidentifier():
+        raise ScriptError(f"{name or thing!r} is defined inside something else; define it in a module.")
+    module = sys.modules.get(thing.__module__)
+    if getattr(module, name, None) is not thing:
+        raise ScriptError(f"{name} is not found in its module {thing.__module__}.")
+    file = getattr(module, "__file__", None)
+    if file is not None and (Path(file) == path or not getattr(module, "__package__", "")):
+        return ["import runpy"], f"runpy.run_path({file!r})[{name!r}]"
+    line = f"from {thing.__module__} import {name}"
+    if file is not None:  # it may be found because pytest was told where to look
+        folders = thing.__module__.count(".") + (Path(file).name == "__init__.py")
+        line = f"import sys; sys.path.append({str(Path(file).parents[folders])!r}); {line}"
+    return [line], name
+
+
+def _literal(value: Any) -> str:
+    """A dataset as it is written in Python; small ones of plain values and arrays of numbers only."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        if value.size and np.all(value == value.flat[0]):
+            return f"np.full({value.shape!r}, {value.flat[0].item()!r})"
+        text = f"np.array({_literal(value.tolist())}, dtype={value.dtype.name!r})"
+    elif isinstance(value, np.generic):
+        return _literal(value.item())
+    else:
+        text = repr(value)
+        try:
+            is_same = ast.literal_eval(text) == value
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+            is_same = False
+        if is_same is not True:
+            raise ScriptError(f"a {type(value).__qualname__} cannot be written as a literal; use numbers and lists.")
+    if len(text) > _LONGEST:
+        raise ScriptError("the datasets are too long to be written down.")
+    return text
+
+
+def _raises(event: Event) -> bool:
+    """Whether the event can be read only where exceptions are outputs."""
+    if isinstance(event, Scored) and isinstance(event.score, Column) and isinstance(event.score.columns, Leaves):
+        return any(isinstance(leaf, Raised) for _, known in event.score.columns.coded for leaf in known)
+    return isinstance(event, Outcomes) and any(isinstance(value, Raised) for value in event.values)
+
+
+def _reading_and_test(event: Event) -> tuple[list[str], str]:
+    """Lines that make v of `outputs`, and an expression for which of them lie in the event."""
+    match event:
+        case Outcomes(values, others):
+            plain = "outputs.tolist() if isinstance(outputs, np.ndarray) else outputs"
+            read = f"v = [tuple(o) if isinstance(o, list) else o for o in ({plain})]"
+            return [read], f"[o {'not ' * others}in [{_listed(values)}] for o in v]"
+        case Intervals():
+            return ["v = np.asarray(outputs, dtype=float)"], _among(event)
+        case Scored(Column(Leaves() as leaves, column), inner):
+            return _leaf(leaves, column, inner)
+        case Scored(score, inner):
+            return [f"v = {_score(score)}"], _among(inner)
+    raise ScriptError(f"the event {event} cannot be written down.")
+
+
+def _listed(values: Iterable[Any]) -> str:
+    return ", ".join(repr(str(value)) if isinstance(value, Raised) else _literal(value) for value in values)
+
+
+def _leaf(leaves: Leaves, column: int, inside: Intervals) -> tuple[list[str], str]:
+    """The same for a part of outputs that are nested, or no numbers: how they are built, or what stands at a place."""
+
+    def holds(code: float) -> bool:
+        return bool(inside.contains(np.array([code]))[0])
+
+    is_number = "isinstance({0}, (int, float, np.number))"
+    if column == 0:
+        known: tuple[Any, ...] = leaves.builds
+        build = f"build = lambda o: tuple(map(build, o)) if type(o) is tuple else {is_number.format('o')}"
+        read = [build, "v = [build(o) for o in outputs]"]
+    else:
+        place = column - 1 - len(leaves.paths)
+        path, known = (leaves.paths[column - 1], ()) if place < 0 else leaves.coded[place]
+        if len(path) > 1:
+            raise ScriptError(f"the event by {leaves.names[column]} cannot be written in a few lines.")
+        part = f"o[{path[0]}]" if path else "o"
+        is_there = [f"type(o) is tuple and len(o) > {path[0]}"] if path else ["type(o) is not tuple"]
+        if place < 0:
+            condition = " and ".join([*is_there, is_number.format(part)])
+            return [f"v = np.array([float({part}) if {condition} else np.nan for o in outputs])"], _among(inside)
+        condition = " and ".join([*is_there, f"not {is_number.format(part)}"])
+        read = [f"v = [{part} if {condition} else np.nan for o in outputs]"]
+    # What was not seen in the pilot counts as one more code, what is absent as none.
+    chosen = [value for code, value in enumerate(known) if holds(float(code)) != holds(-1.0)]
+    test = f"o {'not ' * holds(-1.0)}in [{_listed(chosen)}]"
+    absent = "(o is np.nan)"
+    if holds(np.nan) != holds(-1.0):
+        test = f"{test} or {absent}" if holds(np.nan) else f"{test} and not {absent}"
+    return read, f"[{test} for o in v]"
+
+
+def _among(event: Intervals) -> str:
+    parts = [
+        " & ".join([f"(v >= {low!r})"] * (low > -math.inf) + [f"(v <= {high!r})"] * (high < math.inf) or ["(v == v)"])
+        for low, high in event.intervals
+    ] + ["(v != v)"] * event.others
+    return " | ".join(parts if len(parts) == 1 else [f"({part})" for part in parts])
+
+
+def _score(score: Score) -> str:
+    """An expression for the scores of `outputs`."""
+    if isinstance(score, Number):
+        return "np.asarray(outputs, dtype=float)"
+    if isinstance(score, Weighted):
+        return f"np.asarray(outputs, dtype=float) @ np.array({list(score.weights)!r})"
+    if isinstance(score, LowestBit):
+        return (
+            f"(lambda v: np.where(v == 0, 1024.0, np.log2(np.array([float(abs(k) & -abs(k)) for k in "
+            f"(np.frexp(v)[0] * 2**53).astype(int).tolist()]) + (v == 0)) + np.frexp(v)[1] - 53))({_score(score.of)})"
+        )
+    if isinstance(score, Additive) and isinstance(score.columns, Coordinates) and not score.missing:
+        columns = "np.asarray(outputs, dtype=float).T"
+        if score.columns.differences:
+            columns = f"(lambda c: np.concatenate([c[:1], np.diff(c, axis=0)]))({columns})"
+        return (
+            f"(lambda c: sum(rise * (np.clip(c[k], low, high) - low) / (high - low) if low < high else rise * "
+            f"(c[k] >= low) for k, low, high, rise in {[tuple(piece) for piece in score.pieces]!r}))({columns})"
+        )
+    raise ScriptError(f"the event by the {score} cannot be written in a few lines.")

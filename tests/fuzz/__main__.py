@@ -1,0 +1,10 @@
+"""Writes the page of fuzzed inputs: ``python -m tests.fuzz --examples 100000 --out docs/benchmarks``."""
+
+from __future__ import annotations
+
+import sys
+
+from .fuzz_page import main
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,139 @@
+"""Fuzzing: a quick form of the benchmark, examples that shrink, and that the watch sees what no example may do."""
+
+from __future__ import annotations
+
+import pickle
+import socket
+import subprocess
+import sys
+import time
+from collections import OrderedDict
+from contextlib import ExitStack
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dpaudit.audit.errors import OptionError
+
+from .fuzz_page import FUZZ, main, prepared, try_one
+from .mutations import mutated_json
+from .sandbox import MisstepError, TooSlow, Yard, hook
+
+TARGETS = FUZZ.benches[0].names
+
+
+def test_the_quick_form(capsys, tmp_path):
+    assert main(["--quick", "--out", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.count("failed <= 0: met") == len(TARGETS)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fuzz-quick.json", "fuzz-quick.md"]
+
+
+@pytest.fixture(scope="module")
+def targets():
+    """What tries an example of each target but the command line, whose commands take long."""
+    with ExitStack() as stack:
+        yield {name: stack.enter_context(prepared(name)) for name in TARGETS if name != "command line"}
+
+
+@pytest.mark.parametrize("name", [name for name in TARGETS if name != "command line"])
+@given(rng=st.randoms(use_true_random=False))
+@settings(
+    derandomize=True,
+    database=None,
+    deadline=None,
+    max_examples=12,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+def test_an_example_that_fails_would_be_made_small(targets, name, rng):
+    """The choices are drawn by hypothesis, which looks for the least that fails, and has files of its own to write."""
+    attempt, yard = targets[name]
+    yard.clear()
+    assert attempt(rng) in (True, False)
+
+
+@pytest.mark.parametrize("name", ["claims", "files of results", "stored values"])
+def test_examples_are_known_by_their_numbers(name):
+    """Some are accepted, and the same each time."""
+    with prepared(name) as (attempt, yard):
+        first, again = (
+            [try_one(name, attempt, yard, Random(f"{name} {number}")) for number in range(4)] for _ in range(2)
+        )
+    assert first == again
+    text = '{"schema": 3, "suite": {"entries": [1, 2.5, "x"]}}'
+    assert mutated_json(Random(1), text) == mutated_json(Random(1), text) != mutated_json(Random(2), text)
+
+
+@pytest.fixture
+def yard(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = Yard(tmp_path)
+    found.plant("precious.txt", "precious")
+    found.plant("trap.py", "")
+    found.clear()
+    hook()
+    yield found
+    sys.modules.pop("trap", None)
+
+
+def writes_elsewhere(yard):
+    (yard.root / "new.txt").write_text("new")
+
+
+def writes_over(yard):
+    with open(yard.root / "precious.txt", "r+b") as file:
+        file.write(b"P")
+
+
+def makes_a_folder(yard):
+    (yard.root / "new").mkdir()
+
+
+def removes(yard):
+    (yard.root / "precious.txt").unlink()
+
+
+def writes_and_removes(yard):
+    (yard.root / "new.txt").write_text("new")
+    (yard.root / "new.txt").unlink()
+
+
+def imports(yard):
+    __import__("trap")
+
+
+def unpickles(yard):
+    pickle.loads(pickle.dumps(OrderedDict()))
+
+
+def connects(yard):
+    socket.socket().close()
+
+
+def starts(yard):
+    subprocess.run([sys.executable, "--version"], capture_output=True, check=True)
+
+
+@pytest.mark.parametrize(
+    "does",
+    [writes_elsewhere, writes_over, makes_a_folder, removes, writes_and_removes, imports, unpickles, connects, starts],
+)
+def test_the_watch_sees_what_no_example_may_do(yard, does):
+    with pytest.raises(MisstepError), yard.watched(60.0):
+        does(yard)
+    assert yard.found() == yard.kept
+    with yard.watched(60.0):
+        (yard.out / "ours.txt").write_text("ours")
+
+
+@pytest.mark.skipif(not hasattr(__import__("signal"), "setitimer"), reason="the signals of POSIX are needed")
+def test_the_watch_ends_what_hangs(yard):
+    with pytest.raises(TooSlow), yard.watched(0.05):
+        time.sleep(60.0)
+
+
+def test_too_few_examples_are_refused():
+    with pytest.raises(OptionError):
+        main(["--examples", "0"])
