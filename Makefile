@@ -34,7 +34,7 @@ collected: $(VENV)/installed-test
 test-diffprivlib:
 	$(PYTHON) -m venv $(VENV)-diffprivlib
 	$(VENV)-diffprivlib/bin/pip install --quiet --disable-pip-version-check --no-compile '.[test,diffprivlib]'
-	$(VENV)-diffprivlib/bin/pytest tests/mechanisms/adapters tests/experiments/test_library_bench.py
+	$(VENV)-diffprivlib/bin/pytest tests/mechanisms/adapters tests/experiments/bench/test_libraries_page.py
 
 docs: $(VENV)/installed-test
 	$(BIN)/mkdocs build --strict

@@ -297,7 +297,8 @@ class AuditSession:
 
     def _write_report(self, path: Path) -> None:
         from ...audit.records.json_codec import save, write_whole
-        from .. import html, markdown
+        from ..pages.html_page import html
+        from ..pages.markdown_page import markdown
 
         if path.suffix in (".html", ".htm"):
             write_whole(path, html(self.suite()))

@@ -15,7 +15,7 @@ from dpaudit.experiments.bench.peers.published_figures import STATDP_TRIALS
 from dpaudit.experiments.cli.main import app
 from dpaudit.experiments.published.dp_sniper import PUBLISHED
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")

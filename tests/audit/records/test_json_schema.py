@@ -39,7 +39,7 @@ from dpaudit.audit.results.statement_result import Series
 from dpaudit.audit.sampling import Provenance
 
 INF, NAN = math.inf, math.nan
-COMMITTED = Path(__file__).parents[2] / "docs" / "results.schema.json"
+COMMITTED = Path(__file__).parents[3] / "docs" / "results.schema.json"
 VALIDATOR = jsonschema.Draft202012Validator(json_schema())
 COUNTS = Counts(hits_x=1, runs_x=10, hits_y=2, runs_y=10)
 

@@ -236,7 +236,7 @@ def test_what_has_a_budget_of_its_own(project):
 
 def test_the_nightly_run_of_the_page_works(project):
     """As it is written there, with fewer runs; and every option that the page names is one."""
-    page = Path(__file__).parents[2] / "docs" / "how-to" / "pytest.md"
+    page = Path(__file__).parents[3] / "docs" / "how-to" / "pytest.md"
     text, known = page.read_text(encoding="utf-8"), text_of(run(project, "--help"))
     assert {option for option in re.findall(r"--dp-audit-[a-z]+", text) if f"{option}=" not in known} == set()
     (nightly,) = re.findall(r"- run: pytest (.*)", text)
