@@ -55,3 +55,12 @@ class StoreError(AuditError, RuntimeError):
 
 class UnknownNameError(AuditError, LookupError):
     """A name of an experiment, or an import path, that does not exist."""
+
+
+def described(error: BaseException) -> str:
+    """An exception's type and message; the type alone where its message cannot be had."""
+    kind = type(error).__qualname__
+    try:
+        return f"{kind}: {error}"
+    except Exception:  # whatever a user's __str__ raises
+        return kind

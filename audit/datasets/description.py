@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import DatasetError
-from .rows import is_frame, rows_apart, rows_of, symmetric_difference
+from .contents import hold_the_same
+from .rows import is_frame, is_graph, rows_apart, rows_of, symmetric_difference
 
 
 def summarise(dataset: Any) -> str:
@@ -32,7 +33,7 @@ def summarise(dataset: Any) -> str:
     name = type(dataset).__name__
     try:
         return f"{name} of {len(dataset)}"
-    except TypeError:  # no collection, or one that does not say, as a sparse matrix
+    except Exception:  # no collection, or one that does not say, as a sparse matrix
         return name
 
 
@@ -40,13 +41,8 @@ def is_empty(dataset: Any) -> bool:
     """Whether the dataset is a collection without a row; a scalar is none."""
     try:
         return len(dataset) == 0
-    except TypeError:
+    except Exception:  # whatever a user's __len__ raises
         return False
-
-
-def is_graph(dataset: Any) -> bool:
-    """Whether the dataset is a networkx (or alike) graph, without importing networkx."""
-    return hasattr(dataset, "number_of_nodes") and hasattr(dataset, "number_of_edges")
 
 
 def difference(x: Any, y: Any) -> str:
@@ -64,10 +60,8 @@ def entry_difference(x: Any, y: Any) -> str:
     """In words, how far two numbers or vectors of equal length are apart."""
     try:
         a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError):
-        if type(x) is not type(y):
-            return "the types differ"
-        return "nothing differs" if x == y else "the values differ"
+    except Exception:  # of values that are no numbers, or beyond every float
+        return "the types differ" if type(x) is not type(y) else _values_difference(x, y)
     if a.shape != b.shape:
         return f"the shapes differ, {a.shape} and {b.shape}"
     moved = np.abs(a - b)
@@ -77,6 +71,14 @@ def entry_difference(x: Any, y: Any) -> str:
         if a.ndim == 0
         else (f"{np.count_nonzero(moved)} of {_number(a.size, 'entry')} differ, by {largest} at most")
     )
+
+
+def _values_difference(x: Any, y: Any) -> str:
+    if type(x) is dict:
+        differing = sum(key not in y or not hold_the_same(value, y[key]) for key, value in x.items())
+        differing += sum(key not in x for key in y)
+        return f"{differing} of {_number(len({*x, *y}), 'entry')} differ"
+    return "nothing differs" if hold_the_same(x, y) else "the values differ"
 
 
 def _number(count: int, noun: str) -> str:
@@ -102,3 +104,12 @@ def edges_of(graph: Any) -> Counter[Any]:
     """The edges of a graph as a multiset of (ends, what is stored at the edge); the ends are a set if undirected."""
     ends = tuple if graph.is_directed() else frozenset
     return rows_of([(ends((u, v)), data) for u, v, data in graph.edges(data=True)])
+
+
+def refuse_iterator(dataset: Any, name: str) -> None:
+    """A `DatasetError` for what the first run would use up."""
+    if hasattr(type(dataset), "__next__"):
+        raise DatasetError(
+            f"{name} is an iterator ({type(dataset).__name__}), which the first run would use up; pass a list.",
+            type=type(dataset).__name__,
+        )

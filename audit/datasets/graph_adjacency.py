@@ -11,8 +11,8 @@ import numpy as np
 
 from ..errors import AdjacencyError
 from .adjacency import Adjacency
-from .description import difference, edges_of, is_graph, nodes_of
-from .rows import symmetric_difference
+from .description import difference, edges_of, nodes_of
+from .rows import is_graph, symmetric_difference
 
 _SECONDS = 10.0  # for a vertex cover, hard in the worst case: two seconds at 100 nodes and 500 edges at random
 

@@ -10,6 +10,7 @@ import math
 import operator
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -42,6 +43,11 @@ def rows_of(dataset: Any) -> Counter[Any]:
     return Counter(map(_row_key, _listed(dataset)))
 
 
+def is_graph(dataset: Any) -> bool:
+    """Whether the dataset is a networkx (or alike) graph, without importing networkx."""
+    return hasattr(dataset, "number_of_nodes") and hasattr(dataset, "number_of_edges")
+
+
 def rows_apart(x: Any, y: Any) -> tuple[int, int]:
     """How many rows are only in x, and how many only in y, as multisets.
 
@@ -55,12 +61,37 @@ def rows_apart(x: Any, y: Any) -> tuple[int, int]:
     >>> rows_apart([1, 2, 2], [2, 3])
     (2, 1)
     """
-    x, y = without_common_ends(as_rows(x), as_rows(y))
+    try:
+        more = _only_in_x(*_in_one_order(as_rows(x), as_rows(y)))
+    except DatasetError:
+        raise
+    except Exception as error:  # whatever a user's rows raise, and what is nested too deeply
+        raise DatasetError(
+            f"the rows of the datasets cannot be compared ({type(error).__name__}: {error}); use rows of numbers, "
+            "texts, tuples or dictionaries."
+        ) from error
+    only_x = sum(count for count in more.values() if count > 0)
+    return only_x, only_x - more.total()
+
+
+def _only_in_x(x: Any, y: Any) -> Counter[Any]:
+    """How many more of each row x has than y; fewer are negative."""
+    x, y = without_common_ends(x, y)
     keys = _keys_of_bytes(x, y)
     more, others = (Counter(keys[0]), keys[1]) if keys is not None else (rows_of(x), rows_of(y))
     more.subtract(others)
-    only_x = sum(count for count in more.values() if count > 0)
-    return only_x, only_x - more.total()
+    return more
+
+
+def _in_one_order(x: Any, y: Any) -> tuple[Any, Any]:
+    """Frames with the same columns in the order of the first."""
+    if is_frame(x) and is_frame(y):
+        a, b = list(x.columns), list(y.columns)
+        if a != b and len({*a}) == len(a) == len(b) and {*a} == {*b}:
+            return x, y[a]
+        if len(a) != len(b):
+            raise DatasetError(f"x has {len(a)} columns and y has {len(b)}; neighbours have the same columns.")
+    return x, y
 
 
 def as_rows(dataset: Any) -> Any:
@@ -71,6 +102,8 @@ def as_rows(dataset: Any) -> Any:
     DatasetError
         As of `rows_of`.
     """
+    if isinstance(dataset, np.ma.MaskedArray):
+        return dataset.tolist()  # with None for what is masked
     if hasattr(dataset, "__array__") and not is_frame(dataset):
         dataset = np.asarray(dataset)
     is_array = isinstance(dataset, np.ndarray) and dataset.ndim >= 1
@@ -114,7 +147,7 @@ def _row_key(row: Any) -> Any:
         return frozenset((key, _row_key(value)) for key, value in row.items())
     if isinstance(row, (set, frozenset)):
         return frozenset(_row_key(part) for part in row)
-    if isinstance(row, float) and row != row:
+    if isinstance(row, (float, complex, Decimal, np.floating, np.complexfloating)) and row != row:
         return "NaN", "row"
     try:
         hash(row)
@@ -145,13 +178,31 @@ def _columns(x: Any, y: Any) -> list[tuple[Any, Any]]:
         if x.shape[1:] != y.shape[1:] or 0 in x.shape[1:] or not _is_by_bytes(x.dtype, y.dtype):
             return []
         return [(_flat(x), _flat(y))]
-    if _is_of_pandas(x) and _is_of_pandas(y) and len(x.columns) == len(y.columns):
+    if _is_frame_of_pandas(x) and _is_frame_of_pandas(y) and len(x.columns) == len(y.columns):
         return [_column_pair(x.iloc[:, i], y.iloc[:, i]) for i in range(len(x.columns))]
     return [(x, y)] if type(x) in (list, tuple) and type(y) in (list, tuple) else []
 
 
-def _is_of_pandas(rows: Any) -> bool:
+def _is_frame_of_pandas(rows: Any) -> bool:
     return is_frame(rows) and _is_defined_by_pandas(rows)
+
+
+def is_of_pandas(value: Any) -> bool:
+    """Whether the value is a frame, a column or an index of pandas."""
+    return _is_defined_by_pandas(value) and (is_frame(value) or (hasattr(value, "dtype") and hasattr(value, "tolist")))
+
+
+def parts_of_pandas(value: Any) -> list[Any]:
+    """All that makes a frame, a column or an index of pandas, without what it has computed from that."""
+    if is_frame(value):
+        columns = [parts_of_pandas(value.iloc[:, place]) for place in range(len(value.columns))]
+        return [value.columns, value.index, columns, dict(value.attrs)]
+    values = (
+        np.asarray(value) if isinstance(value.dtype, np.dtype) and value.dtype.kind in "biufcmM" else value.tolist()
+    )
+    categories = getattr(value.dtype, "categories", None)
+    kinds = [type(value).__name__, str(value.dtype), None if categories is None else list(categories)]
+    return [*kinds, values, *([list(value.names)] if hasattr(value, "names") else [value.name, value.index])]
 
 
 def is_extension(column: Any) -> bool:

@@ -48,7 +48,7 @@ def _float_scores(x: Outputs, y: Outputs) -> list[Score]:
         scores = [Number()]
     else:
         width = x.shape[1]
-        scores = [Weighted(tuple(float(i == j) for j in range(width))) for i in range(width)]
+        scores = [Weighted(tuple(float(i == j) for j in range(width))) for i in range(min(width, _MOST_COLUMNS))]
     return [score for score in scores[:_MOST_COLUMNS] if _is_fractional(score.values(x))]
 
 

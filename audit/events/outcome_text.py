@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-_OWN = __name__.rpartition(".")[0]  # whose events hold outputs
 # Types whose `repr` says all that their equality looks at, and no more.
 _PRINTED = frozenset(
     {str, bytes, bool, int, float, complex, type(None), Decimal, Fraction, range}
     | {datetime.date, datetime.datetime, datetime.time, datetime.timedelta}
 )
+_SAFE = _PRINTED - {int, Fraction}  # whose repr never fails
 
 
 def printed(value: Any) -> str:
@@ -35,16 +35,23 @@ def printed(value: Any) -> str:
         return f"{{{', '.join(sorted(map(printed, value)))}}}"
     if type(value) is tuple:
         return f"({', '.join(map(printed, value))}{',' * (len(value) == 1)})"
-    if _is_event(value):
+    if _prints_fields(value):
         shown = (f"{field.name}={printed(getattr(value, field.name))}" for field in fields(value) if field.repr)
         return f"{type(value).__qualname__}({', '.join(shown)})"
-    return repr(value)
+    return _repr(value)
 
 
-def _is_event(value: Any) -> bool:
-    """Whether it is an object of this library's that prints its fields."""
-    generated = hasattr(type(value).__repr__, "__wrapped__")  # by `dataclass`
-    return is_dataclass(value) and generated and type(value).__module__.startswith(_OWN)
+def _prints_fields(value: Any) -> bool:
+    """Whether `dataclass` has written its repr."""
+    return is_dataclass(value) and hasattr(type(value).__repr__, "__wrapped__")
+
+
+def _repr(value: Any) -> str:
+    """The repr, or where it raises the type; numbers of thousands of digits in hexadecimal."""
+    try:
+        return repr(value)
+    except Exception:  # whatever a user's __repr__ raises
+        return hex(value) if isinstance(value, int) else f"<{type(value).__qualname__}, whose repr raises>"
 
 
 def outcome_text(output: Any) -> str:
@@ -62,8 +69,8 @@ def outcome_text(output: Any) -> str:
     """
     kind = type(output)
     if kind in _PRINTED:
-        return repr(output)
-    if kind is tuple and all(type(each) in _PRINTED for each in output):
+        return _repr(output)
+    if kind is tuple and all(type(each) in _SAFE for each in output):
         return repr(output)
     if isinstance(output, enum.Enum):
         return f"{kind.__qualname__}.{output.name}"

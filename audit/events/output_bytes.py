@@ -40,8 +40,16 @@ def _bytes_of_object(value: Any, seen: set[int]) -> int:
     if id(value) in seen:
         return 0
     seen.add(id(value))
-    parts: Iterable[Any] = value if isinstance(value, (tuple, frozenset)) else ()
+    parts: Iterable[Any] = value if isinstance(value, (tuple, frozenset)) else _attributes(value)
     return sys.getsizeof(value) + sum(_bytes_of_object(part, seen) for part in parts)
+
+
+def _attributes(value: Any) -> list[Any]:
+    """The attributes of an object; of a number, a text or a class none."""
+    if isinstance(value, (type, str, bytes, int, float)) or type(value).__module__ == "builtins":
+        return []
+    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+    return [*getattr(value, "__dict__", {}).values(), *(getattr(value, name) for name in slots if hasattr(value, name))]
 
 
 def most_kept(size: int, name: str) -> int:

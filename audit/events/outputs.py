@@ -99,16 +99,21 @@ def _plain(output: Any, name: str, depth: int = 0) -> Any:
         output = output.tolist()
     elif isinstance(output, np.generic):
         output = output.item()
+    if isinstance(output, frozenset):
+        for part in output:
+            _plain(part, name, depth + 1)
     if isinstance(output, (list, tuple)):  # named ones as well: a block must be read alike whatever else is in it
         return tuple(_plain(part, name, depth + 1) for part in output)
     if isinstance(output, complex):
         raise MechanismError(f"{name} returned the complex number {output}; use a pair of reals.", mechanism=name)
     try:
         hash(output)
-    except TypeError:
+        bool(output == output)
+    except Exception as error:  # whatever a user's __hash__ and __eq__ raise
         raise MechanismError(
-            f"{name} returned an output of type {type(output).__name__}, which is not hashable; return a number, a "
-            "string, a tuple, or something else that compares by value.",
+            f"{name} returned an output of type {type(output).__name__}, which cannot be compared "
+            f"({type(error).__name__}: {error}); return a number, a string, a tuple, or another hashable object that "
+            "compares by value.",
             mechanism=name,
         ) from None
     if _compares_by_identity(output):
@@ -289,6 +294,8 @@ def merge(blocks_x: list[Outputs], blocks_y: list[Outputs]) -> tuple[Outputs, Ou
 
 def are_equal(a: Outputs, b: Outputs) -> bool:
     """Whether two blocks hold the same outputs, NaN equal to NaN."""
+    if (a.dtype == object) != (b.dtype == object) and len(a) == len(b):  # one holds something else, but not here
+        return list(map(outcome_key, outcome_list(a))) == list(map(outcome_key, outcome_list(b)))
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
     if a.dtype == object:

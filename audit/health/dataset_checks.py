@@ -1,47 +1,14 @@
-"""Checks of the two datasets: that they differ, and that the mechanism leaves them as they are.
-
-Where datasets cannot be compared nothing is said: whatever is doubtful counts as different when x is compared with y,
-and as unchanged when a dataset is compared with itself.
-"""
+"""Checks of the two datasets: that they differ, and that the mechanism leaves them as they are."""
 
 from __future__ import annotations
 
-import array
-import enum
-import hashlib
-from collections import Counter, deque
+from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import date, time, timedelta
-from decimal import Decimal
-from fractions import Fraction
-from itertools import chain
-from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from ..datasets.description import is_graph, summarise
-from ..datasets.rows import PLAIN, is_extension, is_frame
+from ..datasets.contents import Kept, hold_the_same
+from ..datasets.description import summarise
 from .findings import Finding, HealthCheck
-
-_DEEPEST = 8  # objects within objects that are looked into
-_IDENTITY: Any = object.__eq__
-_WITH_A_VALUE = (int, float, complex, str, bytes, Decimal, Fraction, date, time, timedelta)  # beside their attributes
-_NUMBERS_AND_PLAIN = PLAIN | {float}
-
-
-class _Purpose(NamedTuple):
-    """What a dataset is read for."""
-
-    whole: bool
-    """With private attributes, in which objects keep what they have computed, and the order of dictionaries."""
-    copies: bool
-    """So that what was read stays when the dataset changes."""
-
-
-_EQUALITY = _Purpose(whole=True, copies=False)
-_TO_KEEP = _Purpose(whole=False, copies=True)
-_NOW = _Purpose(whole=False, copies=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +21,26 @@ class Snapshot:
         The datasets themselves.
     are_equal : bool
         Whether they certainly held the same.
-    summaries, contents : tuple
-        Of x and of y; a content is None where it could not be read.
+    summaries, kept : tuple
+        Of x and of y.
     """
 
     x: Any
     y: Any
     are_equal: bool
     summaries: tuple[str, str]
-    contents: tuple[Any, Any]
+    kept: tuple[Kept, Kept]
 
-    def examine(self, ignore: frozenset[HealthCheck]) -> tuple[Finding, ...]:
+    def examine(self, ignore: frozenset[HealthCheck], changed: Collection[str] = ()) -> tuple[Finding, ...]:
         """The checks of the datasets that fail, after the audit.
 
-        Worker processes have copies, but the first run on x, and a block that is drawn again, are always drawn here.
+        Parameters
+        ----------
+        changed : collection of {"x", "y"}
+            The datasets whose copies were changed in a worker process. Copies of large datasets are looked at after
+            every sixteenth task.
         """
-        found = [*self._equal(), *self._mutated()]
+        found = [*self._equal(), *self._mutated(changed)]
         return tuple(finding for finding in found if finding.check not in ignore)
 
     def _equal(self) -> list[Finding]:
@@ -84,14 +55,14 @@ class Snapshot:
             )
         ]
 
-    def _mutated(self) -> list[Finding]:
+    def _mutated(self, elsewhere: Collection[str]) -> list[Finding]:
         changed = []
-        for side, dataset, summary, before in zip(
-            ("x", "y"), (self.x, self.y), self.summaries, self.contents, strict=True
-        ):
-            if not _are_same(before, _read(dataset, _NOW), in_doubt=True):
-                after = summarise(dataset)
+        for side, kept, summary in zip(("x", "y"), self.kept, self.summaries, strict=True):
+            if kept.has_changed():
+                after = summarise(kept.dataset)
                 changed.append(f"{side} ({f'{summary}, now {after}' if after != summary else 'its size is as before'})")
+            elif side in elsewhere:
+                changed.append(f"{side} (its copy in a worker process)")
         if not changed:
             return []
         return [
@@ -108,194 +79,5 @@ def take_snapshot(x: Any, y: Any) -> Snapshot:
     """What both datasets hold now."""
     summaries = summarise(x), summarise(y)
     may_be_equal = type(x) is type(y) and summaries[0] == summaries[1]
-    are_equal = x is y or (may_be_equal and _are_same(_read(x, _EQUALITY), _read(y, _EQUALITY), in_doubt=False))
-    return Snapshot(x, y, are_equal, summaries, (_read(x, _TO_KEEP), _read(y, _TO_KEEP)))
-
-
-def _are_same(a: Any, b: Any, *, in_doubt: bool) -> bool:
-    if a is None or b is None:
-        return in_doubt
-    try:
-        return bool(a == b)
-    except Exception:  # whatever a user's __eq__ raises
-        return in_doubt
-
-
-def _read(dataset: Any, purpose: _Purpose) -> Any:
-    """What a dataset holds, in a form that can be compared; None where that cannot be told."""
-    try:
-        return _content(dataset, purpose, 0)
-    except Exception:  # whatever a user's attributes raise, and what contains itself
-        return None
-
-
-def _content(value: Any, purpose: _Purpose, depth: int) -> Any:
-    kind = type(value)
-    if kind in PLAIN:
-        return kind, value
-    if kind is float:  # NaN is as it was
-        return kind, value.hex()
-    if isinstance(value, np.generic):
-        return kind, value.tobytes()
-    if isinstance(value, _OfPandas):
-        return value
-    if depth > _DEEPEST or isinstance(value, (type, enum.Enum)):
-        return _Itself(value)
-    for read in (_of_array, _of_collection):
-        content = read(value, purpose, depth)
-        if content is not None:
-            return kind, content, _of_attributes(value, purpose, depth)
-    table = _of_table(value, purpose, depth)
-    return _of_object(value, purpose, depth) if table is None else (kind, table)
-
-
-def _of_array(value: Any, purpose: _Purpose, depth: int) -> Any:
-    if isinstance(value, np.ma.MaskedArray):
-        return tuple(_of_array(part, purpose, depth) for part in (np.asarray(value.data), np.ma.getmaskarray(value)))
-    if not isinstance(value, np.ndarray):
-        return None
-    if value.dtype.hasobject:
-        return value.shape, value.dtype.str, _of_items(value.ravel().tolist(), purpose, depth)
-    return value.shape, value.dtype.str, _digest(value)
-
-
-def _digest(values: Any) -> bytes:
-    """Of the bytes of an array; processors have instructions for this one."""
-    return hashlib.sha256(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data).digest()
-
-
-def _of_collection(value: Any, purpose: _Purpose, depth: int) -> Any:
-    if isinstance(value, (list, tuple, deque, bytearray, array.array)):
-        return _of_items(list(value), purpose, depth)
-    if isinstance(value, dict):
-        order = _of_items(list(value), purpose, depth) if purpose.whole else None
-        return order, {key: _content(held, purpose, depth + 1) for key, held in value.items()}
-    if isinstance(value, (set, frozenset)):
-        return frozenset(value), Counter(map(type, value))
-    return None
-
-
-def _of_items(items: list[Any], purpose: _Purpose, depth: int) -> Any:
-    kinds = set(map(type, items))
-    if kinds == {float}:
-        return len(items), _digest(np.array(items))
-    if kinds <= PLAIN:
-        return tuple(items), tuple(map(type, items)) if len(kinds) > 1 else kinds
-    if kinds <= _NUMBERS_AND_PLAIN:
-        numbers = [item for item in items if type(item) is float]
-        others = tuple(item for item in items if type(item) is not float)
-        return tuple(map(type, items)), _digest(np.array(numbers)), others
-    rows = _of_rows(items, kinds, purpose, depth)
-    return [_content(item, purpose, depth + 1) for item in items] if rows is None else rows
-
-
-def _of_rows(rows: list[Any], kinds: set[type], purpose: _Purpose, depth: int) -> Any:
-    """Tuples, lists, or dictionaries with the same keys: all of what they hold at once; None of other rows."""
-    if depth > _DEEPEST:
-        return None
-    if kinds in ({tuple}, {list}):
-        return kinds, tuple(map(len, rows)), _of_items(list(chain.from_iterable(rows)), purpose, depth + 1)
-    if kinds == {dict}:
-        keys = dict.fromkeys(map(tuple, rows))
-        first = next(iter(keys))
-        if first and len({frozenset(each) for each in keys}) == 1 and all(type(key) is str for key in first):
-            order = (tuple(keys) if len(keys) == 1 else tuple(map(tuple, rows))) if purpose.whole else None
-            held = map(itemgetter(*sorted(first)), rows)
-            values = list(held) if len(first) == 1 else list(chain.from_iterable(held))
-            return order, sorted(first), len(rows), _of_items(values, purpose, depth + 1)
-    return None
-
-
-def _of_table(value: Any, purpose: _Purpose, depth: int) -> Any:
-    """Frames, columns and graphs, as they show themselves: inside they move things about."""
-    if is_graph(value):
-        parts = [list(value.nodes(data=True)), list(value.edges(data=True)), getattr(value, "graph", None)]
-    elif is_frame(value) and hasattr(value, "iloc"):
-        columns = [_of_column(value.iloc[:, place], purpose) for place in range(len(value.columns))]
-        parts = [list(value.columns), _of_index(value.index), columns]
-    elif hasattr(value, "__array__"):
-        index = getattr(value, "index", None)
-        parts = [_of_column(value, purpose), None if index is None or callable(index) else _of_index(index)]
-        parts.append(_Itself(value) if purpose.whole and not hasattr(value, "iloc") else getattr(value, "name", None))
-    else:
-        return None
-    return [_content(part, purpose, depth + 1) for part in parts]
-
-
-def _of_column(column: Any, purpose: _Purpose) -> Any:
-    if not is_extension(column):
-        return np.asarray(column)
-    return _OfPandas(column.array.copy() if purpose.copies else column.array)
-
-
-def _of_index(index: Any) -> Any:
-    return _OfPandas(index) if hasattr(index, "equals") else np.asarray(index)  # those of pandas never change
-
-
-def _of_object(value: Any, purpose: _Purpose, depth: int) -> Any:
-    """An object by its attributes; one that shows none by its own equality, or by being itself."""
-    kind = type(value)
-    held = None if callable(value) else _of_attributes(value, purpose, depth)
-    if held is None:
-        return _Itself(value) if callable(value) or kind.__eq__ is _IDENTITY else (kind, value)
-    return kind, value if isinstance(value, _WITH_A_VALUE) else None, held
-
-
-def _of_attributes(value: Any, purpose: _Purpose, depth: int) -> Any:
-    """The attributes that an object has of its own, private ones with the whole alone; None where it has none."""
-    slots = (owner.__dict__.get("__slots__", ()) for owner in type(value).__mro__)
-    names = [name for own in slots for name in ([own] if isinstance(own, str) else own)]
-    held = {name: getattr(value, name) for name in names if hasattr(value, name) and not name.startswith("__")}
-    held |= dict(getattr(value, "__dict__", {}))
-    if not held:
-        return None
-    shown = {name: part for name, part in held.items() if purpose.whole or not name.startswith("_")}
-    return _Attributes({name: _content(part, purpose, depth + 1) for name, part in shown.items()}, purpose)
-
-
-class _Itself:
-    """Equal to what holds the very same object."""
-
-    __slots__ = ("held",)
-
-    def __init__(self, held: Any) -> None:
-        self.held = held
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Itself) and self.held is other.held
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-class _OfPandas:
-    """Equal to what holds an array or an index of the same type with the same values, as pandas compares them."""
-
-    __slots__ = ("held",)
-
-    def __init__(self, held: Any) -> None:
-        self.held = held
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _OfPandas) or type(self.held) is not type(other.held):
-            return False
-        return bool(self.held.dtype == other.held.dtype and self.held.equals(other.held))
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-class _Attributes:
-    """Equal to what has equal attributes; unless they are the whole, it may have more, such as computed ones."""
-
-    __slots__ = ("held", "is_whole")
-
-    def __init__(self, held: dict[str, Any], purpose: _Purpose) -> None:
-        self.held, self.is_whole = held, purpose.whole
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _Attributes):
-            return False
-        if self.is_whole:
-            return self.held == other.held
-        return all(name in other.held and held == other.held[name] for name, held in self.held.items())
-
-    __hash__ = None  # type: ignore[assignment]
+    are_equal = x is y or (may_be_equal and hold_the_same(x, y))
+    return Snapshot(x, y, are_equal, summaries, (Kept(x), Kept(y)))

@@ -202,7 +202,7 @@ def _outer_half(outputs: Outputs) -> Halves | None:
     if outputs.ndim != 1 or outputs.dtype == object:
         return None
     values = outputs.astype(np.float64)
-    with np.errstate(invalid="ignore"):  # an infinity less another
+    with np.errstate(invalid="ignore", over="ignore"):  # an infinity less another
         return _upper(np.abs(values - np.median(values)))
 
 

@@ -16,6 +16,7 @@ from ..claims.claim import Claim
 from ..datasets.adjacency import Adjacency
 from ..datasets.description import difference, is_empty, summarise
 from ..errors import DatasetError
+from ..events.outcome_text import printed
 from ..floating_point_errors import with_own_arithmetic
 from ..health.dataset_checks import take_snapshot
 from ..health.findings import HealthCheck, checks_to_ignore
@@ -206,10 +207,13 @@ def check(
         if kept is not None:
             wanted = drawn_from | arrangements(plan, settings, runs, cells, sequential=sequential)
             plan = replace(plan, memory=kept.section(sampler.name, wanted))
+            plan.check_heads()
         result = _checked(plan, settings, runs, until, cells, ignored, progress, on_look, sequential=sequential)
         if plan.memory is not None:
             plan.memory.save()  # what a result rests on is not drawn again after it was seen
-    findings = (*snapshot.examine(ignored), *result.findings)
+    findings = snapshot.examine(ignored, plan.changed)
+    if not any(one.check is HealthCheck.DATASET_MUTATED for one in findings):  # from which the others follow
+        findings += result.findings
     notes = (*result.notes, _STATE) if plan.is_stateful and not sampler.is_block else result.notes
     result = replace(result, findings=findings, notes=notes, ignored=tuple(sorted(one.value for one in ignored)))
     result.environment["seconds"] = round(time.perf_counter() - started, 3)
@@ -261,5 +265,5 @@ def _pair(x: Any, y: Any, adjacency: Adjacency | None, distance: float, keep: bo
         adjacency="declared neighbours by the caller" if adjacency is None else str(adjacency),
         unit="" if adjacency is None else adjacency.unit,
         distance=distance,
-        contents=(repr(x), repr(y)) if keep else None,
+        contents=(printed(x), printed(y)) if keep else None,
     )

@@ -42,7 +42,7 @@ def check_fixed(
     """The audit of a fixed number of runs: the pilot chooses an event, the rest is counted and tested once."""
     started = time.perf_counter()
     pilot = run_pilot(plan, settings.claim, runs, settings.alpha, bits=settings.bits is True)
-    is_replayable = plan.comes_again("x", pilot.blocks_x[0])
+    is_replayable = plan.comes_again(pilot.blocks_x, pilot.blocks_y)
     if progress is not None:
         progress(2 * pilot.runs)
     sampled = time.perf_counter()

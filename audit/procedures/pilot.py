@@ -11,7 +11,7 @@ import numpy as np
 
 from ..claims.claim import Claim
 from ..distinguishers.event_choice import Choice, choose_event
-from ..errors import MechanismError
+from ..errors import MechanismError, described
 from ..events.output_bytes import note_of_cut
 from ..events.outputs import Outputs, Raised, merge, outcome_key, outcome_list
 from ..floating_point_errors import under
@@ -97,9 +97,10 @@ def refuse_if_all_raised(plan: Plan, x: Outputs, y: Outputs) -> None:
     except Exception as error:
         reason = error
     kind = str(x[0].exception) if reason is None else type(reason).__qualname__  # caught by an adapter, it has no words
+    shown = kind if reason is None else described(reason)
     raise MechanismError(
         f"{plan.sampler.name} raised in every one of {len(x):,} pilot runs on x and on y, "
-        f"{kind}{'' if reason is None else f': {reason}'}; run it once by hand.",
+        f"{shown}; run it once by hand.",
         mechanism=plan.sampler.name,
         type=kind,
     ) from reason

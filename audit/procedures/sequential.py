@@ -168,7 +168,7 @@ def run_sequentially(
             new_x, new_y = draw_pilot(batch, size, first_block=n_blocks)
             kept_x, kept_y = kept_x + new_x, kept_y + new_y
             most = plan.may_keep(_most_kept(kept_x[0]))
-            is_replayable = is_replayable if number else plan.comes_again("x", kept_x[0])
+            is_replayable = is_replayable if number else plan.comes_again(kept_x, kept_y)
             check_blocks([kept_x[0], *new_x], [kept_y[0], *new_y], plan.sampler.is_block, plan.sampler.name)
             if done > 0:
                 state = state.after(_pairs(new_x, new_y, state.events), is_last=is_last)

@@ -89,6 +89,8 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
     if after is None:
         return Comparison(name=name, before=before, after=None, changes=("the audit has disappeared",))
     if before is None:
+        if isinstance(after.result, AuditResult) and after.result.is_refuted and not after.is_excused(today):
+            return Comparison(name=name, before=None, after=after, changes=("new, and refuted",))
         return Comparison(name=name, before=None, after=after, notes=("new: it was not recorded before",))
     changes, notes, p_value = list[str](), list[str](), None
     not_compared: str | None = None

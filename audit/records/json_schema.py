@@ -137,7 +137,7 @@ def _titled(kind: type[Any]) -> Schema:
 
 def _bases(kind: type[Any]) -> list[type[Any]]:
     """What a type is one of, such as `Claim`: its ancestors in the project."""
-    return [base for base in kind.__mro__[1:] if base.__module__.startswith(__package__ or "dpaudit")]
+    return [base for base in kind.__mro__[1:] if base.__module__.startswith(__name__.partition(".")[0] + ".")]
 
 
 def _dataclass(kind: type[Any]) -> Schema:

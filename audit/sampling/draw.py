@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..datasets.description import refuse_iterator
 from ..errors import StoreError
 from ..events.events import Event
 from ..events.output_bytes import BLOCK, bytes_of_one, most_kept, refuse_too_much
@@ -57,6 +58,8 @@ def plan_blocks(
     is_stateful : bool, optional
         Whether the mechanism carries state, where that is known; otherwise its first run shows it.
     """
+    for side, dataset in zip(SIDES, (x, y), strict=True):
+        refuse_iterator(dataset, side)
     one = Plan(sampler, x, y, seed, 1, 1, block_seconds)
     before = identity_of_mechanism(sampler.function) if is_stateful is None else None
     ((_, [first]),) = _run(one, [DrawBlocks("x", 0, (1,))])

@@ -30,7 +30,8 @@ from typing import Any
 
 import numpy as np
 
-from ..datasets.description import is_graph
+from ..datasets.contents import without_padding
+from ..datasets.rows import is_graph, is_of_pandas, parts_of_pandas
 from .provenance import package_of, provenance_of, words_of
 
 _OWN_NAME = __name__.partition(".")[0]
@@ -147,10 +148,12 @@ class _Walk:
     def content(self, value: Any) -> None:
         match value:
             case np.ndarray() if type(value) is np.ndarray and value.dtype != object:
-                plain = np.ascontiguousarray(value).reshape(-1)
-                self.put("array", value.dtype.str, str(value.shape), plain.view(np.uint8).data)
+                self.put("array", str(value.dtype), str(value.shape))
+                for part in without_padding(value):
+                    self.put(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
             case np.ndarray() if type(value) is np.ndarray:
-                self.each(f"array {value.shape}", value.ravel().tolist())
+                self.put("array", str(value.shape))
+                self.content(value.ravel().tolist())
             case np.generic():
                 self.put("number", value.dtype.str, value.tobytes())
             case list() | tuple() if _is_plain(value, _DEPTH):
@@ -193,6 +196,8 @@ class _Walk:
                 self.each(type(value).__name__, [value.__func__])
             case functools.cached_property():  # whose lock is no part of it
                 self.each("cached property", [value.func])
+            case _ if is_of_pandas(value):  # which keeps in itself what it has computed
+                self.each(f"pandas {type(value).__name__}", parts_of_pandas(value))
             case _ if is_graph(value):
                 parts = [value.graph, list(value.nodes(data=True)), list(value.edges(data=True))]
                 self.each(f"graph {type(value).__name__}", parts)

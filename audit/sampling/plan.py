@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import sys
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from ..datasets.contents import Kept
 from ..errors import MechanismError, StoreError
 from ..events.outputs import Outputs, are_equal, tally
 from .pickling import Parcel
@@ -26,7 +29,10 @@ _BLOCKS, _LOOPED_BLOCKS, _SMALL, _FEWEST = 256, 128, 32, 64
 _PILOT_BLOCKS, _LEAST_PILOT_BLOCK = 32, 256
 _BY_CHANCE = 1e-9
 _AGAIN = "whether the first block comes again"
-_REPEATED = 20  # runs that are drawn again, to see whether a mechanism has randomness of its own
+_HEADS = "the first runs"
+# Runs that are drawn again, to see whether a mechanism has randomness of its own: a few, or many if they take less than
+# so many seconds.
+_REPEATED, _MANY, _REPEATING = 32, 256, 1.0
 
 
 class Memory(Protocol):
@@ -89,6 +95,10 @@ class Plan:
         Of the first output.
     parcels : dict
         What worker processes were sent, by the seed: the same one for every batch.
+    changed : set of {"x", "y"}
+        Datasets that the mechanism has changed in a worker process, which has copies of them.
+    watched : dict
+        What the datasets of a worker process held at first.
     """
 
     sampler: Sampler
@@ -104,6 +114,17 @@ class Plan:
     most_kept: int = sys.maxsize
     output_bytes: int = 1
     parcels: dict[int, Parcel] = field(default_factory=dict, compare=False, repr=False)
+    changed: set[Side] = field(default_factory=set, compare=False, repr=False)
+    watched: dict[Side, Kept] = field(default_factory=dict, compare=False, repr=False)
+
+    def watch_datasets(self) -> None:
+        """Remembers what the datasets hold in this process."""
+        if not self.watched:
+            self.watched.update({"x": Kept(self.x), "y": Kept(self.y)})
+
+    def changed_here(self) -> tuple[Side, ...]:
+        """The datasets that have changed in this process since it watches them."""
+        return tuple(side for side, kept in self.watched.items() if kept.has_changed())
 
     def only_to_draw(self) -> Plan:
         """What a worker has to know: the same for all blocks."""
@@ -143,36 +164,73 @@ class Plan:
         return np.random.Generator(np.random.SFC64(np.random.SeedSequence(self.seed, spawn_key=key)))
 
     def repeats(self, side: Side, drawn: Outputs | None = None) -> bool:
-        """Whether the head of a side's first pilot block comes again: its noise then follows from the seed alone.
+        """Whether a side's first pilot block comes again: its noise then follows from the seed alone.
 
         Parameters
         ----------
         drawn : ndarray, optional
-            What has been drawn of that block; without it, a few runs are drawn twice.
+            What has been drawn of that block; without it, a few runs are drawn twice. Of a slow function only the first
+            runs are drawn again.
         """
         if drawn is None:
             drawn = self.draw("pilot", side, 0, _REPEATED)
-        size = len(drawn) if self.sampler.is_block else min(len(drawn), _REPEATED)  # a loop begins as a longer one does
-        return are_equal(self.draw("pilot", side, 0, size), drawn[:size])
+        if self.sampler.is_block:
+            return are_equal(self.draw("pilot", side, 0, len(drawn)), drawn)
+        started, head = time.perf_counter(), min(len(drawn), _REPEATED)
+        if not are_equal(self.draw("pilot", side, 0, head), drawn[:head]):  # a loop begins as a longer one does
+            return False
+        is_slow = (time.perf_counter() - started) * len(drawn) > _REPEATING * head
+        return is_slow or head == len(drawn) or are_equal(self.draw("pilot", side, 0, len(drawn)), drawn)
 
-    def comes_again(self, side: Side, first: Outputs) -> bool:
-        """As `repeats`, of a first pilot block that may be recalled: where it once came again, it has to.
+    def comes_again(self, blocks_x: Sequence[Outputs], blocks_y: Sequence[Outputs]) -> bool:
+        """As `repeats`, of the first pilot blocks of both sides, which may have been recalled.
 
         Raises
         ------
         StoreError
-            Where it does not: something that a store cannot see has changed.
+            Where they once came again and do not now: something that a store cannot see has changed.
         """
-        again = self.repeats(side, first)
+        first: dict[Side, Outputs] = {"x": blocks_x[0], "y": blocks_y[0]}
+        again = all(self.repeats(side, first[side]) for side in SIDES)
         if self.memory is not None:
             if self.memory.recall(_AGAIN) == [1] and not again:
-                raise StoreError(
-                    f"{self.sampler.name} draws other outputs than those in the store, from the same seed: a file, a "
-                    "variable of the environment or something else that it reads has changed since. Restore that, or "
-                    "delete the store."
-                )
-            self.memory.keep(_AGAIN, [int(again and _tells_noise(first))])
+                raise self._has_changed()
+            self.memory.keep(_AGAIN, [int(again and all(map(_tells_noise, first.values())))])
         return again
+
+    def check_heads(self) -> None:
+        """Compares the first runs on either side with those that the memory keeps, before anything else is drawn.
+
+        Raises
+        ------
+        StoreError
+            As of `comes_again`.
+        """
+        if self.memory is None:
+            return
+        kept = self.memory.recall(_HEADS)
+        if kept is None:
+            heads = [self._head(side) for side in SIDES]
+            again = all(are_equal(self._head(side, len(head)), head) for side, head in zip(SIDES, heads, strict=True))
+            self.memory.keep(_HEADS, heads if again and all(map(_tells_noise, heads)) else [])
+        elif not all(are_equal(self._head(side, len(head)), head) for side, head in zip(SIDES, kept, strict=False)):
+            raise self._has_changed()
+
+    def _head(self, side: Side, size: int | None = None) -> Outputs:
+        """The first runs on a side; without a size, more of a fast mechanism than of a slow one."""
+        if size is not None:
+            return self.draw("pilot", side, 0, size)
+        started = time.perf_counter()
+        few = self.draw("pilot", side, 0, _REPEATED)
+        if (time.perf_counter() - started) * _MANY > _REPEATING * _REPEATED:
+            return few
+        return self.draw("pilot", side, 0, _MANY)
+
+    def _has_changed(self) -> StoreError:
+        return StoreError(
+            f"{self.sampler.name} draws other outputs than those in the store, from the same seed: a file, a variable "
+            "of the environment or something else that it reads has changed since. Restore that, or delete the store."
+        )
 
     def _outputs(self, dataset: Any, size: int, phase: Phase, side: Side, number: int) -> Outputs:
         def drawn() -> Outputs:

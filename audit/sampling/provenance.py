@@ -127,7 +127,7 @@ def versions() -> tuple[tuple[str, str], ...]:
 @functools.cache
 def own_sources() -> str:
     """A hash of the files of this library that draw and count, as they are on disk: altered ones have one version."""
-    package = Path(__file__).resolve().parents[1]
+    package = Path(__file__).resolve().parents[2]
     hashed = hashlib.blake2b(digest_size=8)
     for path in sorted(path for room in ("audit", "mechanisms") for path in (package / room).rglob("*.py")):
         hashed.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")

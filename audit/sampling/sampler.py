@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from ..errors import AuditError, MechanismError
+from ..errors import AuditError, MechanismError, described
 from ..events.outputs import Outputs, Raised, as_outputs
 from ..floating_point_errors import Answers, under, users_answers
 
@@ -84,12 +84,16 @@ class Sampler:
             raise self._refusal_of(error) from error
         except Exception as error:
             raise MechanismError(
-                f"{self.name} raised {type(error).__name__} while drawing a block of {size} runs: {error}; is the "
+                f"{self.name} raised {described(error)} while drawing a block of {size} runs; is the "
                 "dataset of the kind that it takes? A block sampler must not raise (as a function of one run its "
                 "exceptions are counted as outputs).",
                 mechanism=self.name,
                 size=size,
             ) from error
+        except KeyboardInterrupt:  # whose it is is seen later
+            raise
+        except BaseException as error:
+            raise self._ended_by(error) from error
         return as_outputs(raw, size, self.name)
 
     def _run(self, dataset: Any, rng: np.random.Generator) -> Any:
@@ -101,6 +105,14 @@ class Sampler:
             raise self._refusal_of(error) from error
         except Exception as error:
             return Raised(type(error).__qualname__)
+        except KeyboardInterrupt:  # whose it is is seen later
+            raise
+        except BaseException as error:
+            raise self._ended_by(error) from error
+
+    def _ended_by(self, error: BaseException) -> BaseException:
+        """What to raise for an exception that is no `Exception`: the exception itself where a signal brought it."""
+        return self._refusal_of(error) if _is_raised_by_code(error) else error
 
     def _refusal_of(self, error: BaseException) -> MechanismError:
         """For an exception of the mechanism's that would end the audit."""
@@ -127,9 +139,9 @@ class Sampler:
 
 def _is_raised_by_code(error: BaseException) -> bool:
     """Whether a statement raised it, and neither a key nor a signal that came while another one ran."""
-    handler = getattr(signal.getsignal(signal.SIGINT), "__code__", None)
+    handlers = [getattr(signal.getsignal(each), "__code__", None) for each in signal.valid_signals()]
     places = [(frame.f_code, last) for frame, last in _places(error.__traceback__)]
-    if not places or isinstance(error.__context__, KeyboardInterrupt) or handler in [code for code, _ in places]:
+    if not places or isinstance(error.__context__, KeyboardInterrupt) or any(code in handlers for code, _ in places):
         return False
     code, last = places[-1]
     return code.co_code[last] == _RAISE

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _SHARED = 1 << 15  # bytes of a parcel from which workers read it where it lies, instead of with every task
 _WATCH = 1.0  # seconds from look to look at the parent process
+# Bytes of a plan after each of whose tasks the datasets are looked at, and of how many tasks it is one otherwise.
+_OFTEN, _SELDOM = 1 << 18, 16
 _SHOWN = 4  # tasks that a message names
 # From so many tasks and seconds of work processes are worth their start; bytes of a plan of which each has a copy.
 _MANY, _LONG, _LARGE = 64, 3.0, 1 << 25
@@ -124,7 +126,7 @@ def _in_processes(
     owners = [*_owners(plan), *(owner for _, task in numbered for owner in task.owners)]
     parts = pack_each(numbered, owners, plan.sampler.name)
     for result in _parallel("processes", jobs, limit)(joblib.delayed(_in_process)(parcel, part) for part in parts):
-        yield result.open()
+        yield _told(plan, result)
 
 
 def _on_cluster(plan: Plan, tasks: Sequence[Task], backend: Any, limit: float | None) -> Iterator[tuple[int, Any]]:
@@ -132,14 +134,16 @@ def _on_cluster(plan: Plan, tasks: Sequence[Task], backend: Any, limit: float | 
     parcel = pack((plan.only_to_draw(), tasks, drawn_by()), owners, name, is_far=True)
     words = [task.words for task in tasks]
     for result in results_of_cluster(backend, _in_cluster, parcel, words, name, limit, is_replayable=plan.repeats("x")):
-        yield result.open()
+        yield _told(plan, result)
 
 
 def _parallel(prefer: str, jobs: int, limit: float | None) -> Any:
     backend, _ = joblib.parallel.get_active_backend(prefer=prefer)
-    can_stream = getattr(backend, "supports_return_generator", False)
-    return_as = "generator_unordered" if can_stream else "list"  # joblib's multiprocessing backend gives all at the end
-    return joblib.Parallel(n_jobs=jobs, prefer=prefer, return_as=return_as, timeout=limit, max_nbytes=_SHARED)
+    options: dict[str, Any] = {"n_jobs": jobs, "timeout": limit, "max_nbytes": _SHARED}
+    if type(backend).__name__ == "MultiprocessingBackend":  # it waits for ever for a worker that has died
+        options["backend"] = "loky"
+    can_stream = "backend" in options or getattr(backend, "supports_return_generator", False)
+    return joblib.Parallel(prefer=prefer, return_as="generator_unordered" if can_stream else "list", **options)
 
 
 def _owners(plan: Plan) -> list[Any]:
@@ -191,21 +195,26 @@ def _in_cluster(parcel: Parcel, number: int, queue: str | None) -> Parcel:
             f"there, {wanted} here."
         )
     say_begun(queue, number)
-    return _in_worker(plan, number, tasks[number])
+    return _in_worker(parcel, plan, number, tasks[number])
 
 
 def _in_process(parcel: Parcel, part: Parcel) -> Parcel:
     if multiprocessing.parent_process() is not None and parcel.maker != os.getpid():
-        _end_with_parent()
+        _end_with(parcel.maker)
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits for this one
-    return _in_worker(parcel.open_once(), *part.open())
+    return _in_worker(parcel, parcel.open_once(), *part.open())
 
 
 @cache
-def _end_with_parent() -> None:
-    """From now on this process ends within a second of the one that started it, however that one ends."""
+def _end_with(maker: int) -> None:
+    """From now on this process ends within a second of the one that started it, however that one ends.
+
+    `maker` is the number of the process that it works for, which may have ended already.
+    """
     parent = os.getppid()
+    if parent != maker and not _is_alive(maker):
+        os._exit(1)
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -215,11 +224,31 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True, name="dpaudit: ends with its parent").start()
 
 
-def _in_worker(plan: Plan, number: int, task: Task) -> Parcel:
+def _is_alive(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # another user's
+        return True
+    return True
+
+
+def _told(plan: Plan, result: Parcel) -> tuple[int, Any]:
+    """A task's number and result; what it says of the datasets is noted."""
+    number, value, changed = result.open()
+    plan.changed.update(changed)
+    return number, value
+
+
+def _in_worker(parcel: Parcel, plan: Plan, number: int, task: Task) -> Parcel:
     # A module of the mechanism's may have seeded these when it was imported, in every worker alike.
     random.seed()
     np.random.seed()  # noqa: NPY002  # the old generator is what such a mechanism uses
-    return pack(_done(plan, number, task), [], plan.sampler.name)
+    plan.watch_datasets()
+    done = _done(plan, number, task)
+    is_looked_at = parcel.content.nbytes <= _OFTEN or number % _SELDOM == 0
+    return pack((*done, plan.changed_here() if is_looked_at else ()), [], plan.sampler.name)
 
 
 def _first(pending: dict[int, AnyTask]) -> str:

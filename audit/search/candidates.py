@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..datasets.adjacency import Adjacency
-from ..datasets.description import edges_of, is_graph
-from ..datasets.rows import is_frame
+from ..datasets.description import edges_of
+from ..datasets.rows import is_frame, is_graph
 from ..errors import AuditError, OptionError
 from ..printing import shorten
 

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..datasets.adjacency import AddRemove, Adjacency, Replace, UserLevel, Within
-from ..datasets.description import is_graph
 from ..datasets.domains import Values
 from ..datasets.graph_adjacency import EdgeNeighbours, NodeNeighbours
-from ..datasets.rows import is_frame
+from ..datasets.rows import is_frame, is_graph
 from ..errors import AuditError, DatasetError
 from .candidates import Candidate, PairSource, show, whole_distance
 

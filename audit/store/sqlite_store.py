@@ -33,6 +33,8 @@ _TABLES = (
     "CREATE TABLE blocks (section INTEGER NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY (section, key))"
     " WITHOUT ROWID",
 )
+_CODE = "the code of {name}, or a value that it uses, has changed"
+_WORDS = {"code": _CODE, "code or parameters": _CODE, "x": "x is another dataset", "y": "y is another dataset"}
 _PATIENCE, _SHARE = 0.5, 0.02  # seconds of work that a crash may cost, unless writing takes less of the time than this
 _LARGEST = 1 << 31  # bytes of a value: more is no block
 
@@ -141,13 +143,14 @@ class Store:
         except (ValueError, AttributeError, TypeError, RecursionError) as error:
             raise StoreError(f"{self.path} is damaged: {error}; delete it.", path=str(self.path)) from error
         changed = [
-            f"{key}: {was.get(key, 'nothing')} there, {wanted.get(key, 'nothing')} here"
+            _WORDS.get(key, "").format(name=name)
+            or f"{key}: {was.get(key, 'nothing')} there, {wanted.get(key, 'nothing')} here"
             for key in sorted({*was, *wanted})
             if was.get(key) != wanted.get(key)
         ]
         if changed:
             raise StoreError(
-                f"{self.path} keeps {name}, begun with other settings ({'; '.join(changed)}); continue with those, or "
+                f"{self.path} keeps {name}, which was begun otherwise ({'; '.join(dict.fromkeys(changed))}); restore that, or "
                 f"delete {FILE}.",
                 path=str(self.path),
                 changed=changed,

@@ -102,7 +102,7 @@ def _add_page(name: str, module: str, constant: str, purpose: str) -> None:
     ) -> None:
         from ..bench.core.page import effort_of, run_benches, select_benches
 
-        page = getattr(import_module(f".{module}", __package__), constant)
+        page = getattr(import_module(f"..bench.{module}", __package__), constant)
         effort = effort_of(
             page, quick=quick, audits=audits, sequential_audits=sequential_audits, jobs=jobs, only=only or []
         )
@@ -120,44 +120,44 @@ def _add_page(name: str, module: str, constant: str, purpose: str) -> None:
 for _page in (
     (
         "inference",
-        "inference_bench",
+        "inference.inference_page",
         "INFERENCE",
         "The statistics: false alarms, exact sizes, tightness, runs to refutation, coverage, time, dependence, power.",
     ),
     (
         "detection",
-        "detection_bench",
+        "detection.detection_page",
         "DETECTION",
         "Detection: the published suites, the catalogue of bugs, rare leaks and low bits, and the cost of the search.",
     ),
     (
         "regression",
-        "regression_bench",
+        "regression.regression_page",
         "REGRESSION",
         "Regression testing: failed sessions over correct mechanisms, planted bugs, checks of noise, baselines.",
     ),
     (
         "scale",
-        "scale_bench",
+        "scale.scale_page",
         "SCALE",
         "Long audits: memory, speed, large datasets, two workers, a dask cluster. Needs the extra dask, and psutil.",
     ),
     (
         "faults",
-        "faults_page",
+        "faults.faults_page",
         "FAULTS_PAGE",
         "Faults: attacks by code, data and machine, and audits that are killed and resumed.",
     ),
     (
         "libraries",
-        "library_bench",
+        "libraries_page",
         "LIBRARIES",
         "Libraries: audits of their releases, and the defects that the search finds in them. Needs the extras opendp, "
         "diffprivlib and pydp; libraries that are not installed are left out.",
     ),
     (
         "reports",
-        "report_bench",
+        "reports.report_page",
         "REPORTS",
         "Reports: seconds to write and to open, and size. Opening one needs Chromium and Playwright.",
     ),

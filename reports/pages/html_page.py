@@ -134,7 +134,7 @@ def _template() -> Template:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader(__package__ or "dpaudit.reports"),
+        loader=PackageLoader(__package__ or "dpaudit.reports.pages"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -145,7 +145,7 @@ def _template() -> Template:
 
 @functools.cache
 def _script() -> str:
-    return files(__package__ or "dpaudit.reports").joinpath("templates", "table.js").read_text(encoding="utf-8")
+    return files(__package__ or "dpaudit.reports.pages").joinpath("templates", "table.js").read_text(encoding="utf-8")
 
 
 def _policy() -> str:

@@ -207,9 +207,9 @@ class AuditSession:
         if name.endswith(".json"):
             return Path(name)
         parts = re.split(r"[/\\]", name)
-        if any(part in ("", ".", "..") or ":" in part for part in parts):
+        if any(part in ("", ".", "..") or ":" in part or part[0] == "~" or len(part) > 100 for part in parts):
             raise ValueError(
-                f"the baseline {name!r} would not lie in {self.baselines}; use a name such as main, or a path that "
+                f"the baseline {shorten(name)} would not lie in {self.baselines}; use a name such as main, or a path that "
                 "ends in .json."
             )
         return self.baselines.joinpath(*parts[:-1], f"{parts[-1]}.json")
