@@ -150,8 +150,8 @@ class Store:
         ]
         if changed:
             raise StoreError(
-                f"{self.path} keeps {name}, which was begun otherwise ({'; '.join(dict.fromkeys(changed))}); restore that, or "
-                f"delete {FILE}.",
+                f"{self.path} keeps {name}, which was begun otherwise ({'; '.join(dict.fromkeys(changed))}); "
+                f"restore that, or delete {FILE}.",
                 path=str(self.path),
                 changed=changed,
             )

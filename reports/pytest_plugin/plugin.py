@@ -70,10 +70,10 @@ def pytest_configure(config: pytest.Config) -> None:
         n_workers=int(worker.get("workercount", 1)),
         is_worker=bool(worker),
     )
-    for name in (session.save, session.compare):
+    for baseline in (session.save, session.compare):
         try:
-            if name is not None:
-                session.baseline_path(name)
+            if baseline is not None:
+                session.baseline_path(baseline)
         except ValueError as error:
             raise pytest.UsageError(str(error)) from error
     config.pluginmanager.register(_Watch(session), "dp_audit_watch")
