@@ -7,34 +7,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .audit.claims import (
-        ApproxDP,
-        Claim,
-        GaussianDP,
-        NFoldComposition,
-        PrivacyProfile,
-        ProbabilityPreservation,
-        PureDP,
-        RenyiDP,
-        TradeOffCurve,
-        ZeroConcentratedDP,
-    )
-    from .audit.datasets import (
-        AddRemove,
-        Adjacency,
-        Answers,
-        Domain,
-        EdgeNeighbours,
-        Graphs,
-        Local,
-        NodeNeighbours,
-        Replace,
-        Rows,
-        UserLevel,
-        Values,
-        Within,
-    )
-    from .audit.distribution_checks import (
+    from .audit.claims.claim import Claim
+    from .audit.claims.mironov_propositions import NFoldComposition, ProbabilityPreservation
+    from .audit.claims.privacy_profile import PrivacyProfile, TradeOffCurve
+    from .audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
+    from .audit.claims.renyi import RenyiDP, ZeroConcentratedDP
+    from .audit.datasets.adjacency import AddRemove, Adjacency, Local, Replace, UserLevel, Within
+    from .audit.datasets.domains import Answers, Domain, Graphs, Rows, Values
+    from .audit.datasets.graph_adjacency import EdgeNeighbours, NodeNeighbours
+    from .audit.distribution_checks.check_independence import check_independence
+    from .audit.distribution_checks.check_noise import check_noise
+    from .audit.distribution_checks.check_slope import check_slope
+    from .audit.distribution_checks.noise_laws import (
         ExponentialNoise,
         GaussianNoise,
         GeometricNoise,
@@ -42,49 +26,52 @@ if TYPE_CHECKING:
         LaplaceNoise,
         NoiseLaw,
     )
-    from .audit.distribution_checks.check_independence import check_independence
-    from .audit.distribution_checks.check_noise import check_noise
-    from .audit.distribution_checks.check_slope import check_slope
     from .audit.errors import AuditError
-    from .audit.procedures import assert_same_distribution, check_same_distribution
     from .audit.procedures.check import check
-    from .audit.procedures.check_equivalence import check_equivalence
+    from .audit.procedures.check_equivalence import assert_same_distribution, check_equivalence, check_same_distribution
     from .audit.procedures.check_outputs import check_outputs
     from .audit.procedures.count_cells import count_cells
     from .audit.procedures.epsilon_lower import epsilon_lower
-    from .audit.records import Entry, Suite, load, save
-    from .audit.results import AuditResult, CellCounts, Equivalence, EquivalenceResult, Point, StatementResult, Verdict
-    from .audit.sampling import draw_block
-    from .audit.search import WorstPair
-    from .audit.search.find_worst_pair import find_worst_pair
+    from .audit.records.json_codec import load, save
+    from .audit.records.suite import Entry, Suite
+    from .audit.results.audit_result import AuditResult, Verdict
+    from .audit.results.cell_result import CellCounts
+    from .audit.results.equivalence_result import Equivalence, EquivalenceResult
+    from .audit.results.statement_result import Point, StatementResult
+    from .audit.sampling.draw import draw_block
+    from .audit.search.find_worst_pair import WorstPair, find_worst_pair
 
 _WHERE = {
     name: module
     for module, names in {
-        "claims": (
-            "ApproxDP Claim GaussianDP NFoldComposition PrivacyProfile ProbabilityPreservation PureDP RenyiDP "
-            "TradeOffCurve ZeroConcentratedDP"
-        ),
-        "datasets": (
-            "AddRemove Adjacency Answers Domain EdgeNeighbours Graphs Local NodeNeighbours Replace Rows UserLevel "
-            "Values Within"
-        ),
-        "distribution_checks": ("ExponentialNoise GaussianNoise GeometricNoise GumbelNoise LaplaceNoise NoiseLaw"),
+        "claims.claim": "Claim",
+        "claims.mironov_propositions": "NFoldComposition ProbabilityPreservation",
+        "claims.privacy_profile": "PrivacyProfile TradeOffCurve",
+        "claims.pure_approx_gaussian": "ApproxDP GaussianDP PureDP",
+        "claims.renyi": "RenyiDP ZeroConcentratedDP",
+        "datasets.adjacency": "AddRemove Adjacency Local Replace UserLevel Within",
+        "datasets.domains": "Answers Domain Graphs Rows Values",
+        "datasets.graph_adjacency": "EdgeNeighbours NodeNeighbours",
         "distribution_checks.check_independence": "check_independence",
         "distribution_checks.check_noise": "check_noise",
         "distribution_checks.check_slope": "check_slope",
+        "distribution_checks.noise_laws": (
+            "ExponentialNoise GaussianNoise GeometricNoise GumbelNoise LaplaceNoise NoiseLaw"
+        ),
         "errors": "AuditError",
-        "procedures": "assert_same_distribution check_same_distribution",
         "procedures.check": "check",
-        "procedures.check_equivalence": "check_equivalence",
+        "procedures.check_equivalence": "assert_same_distribution check_equivalence check_same_distribution",
         "procedures.check_outputs": "check_outputs",
         "procedures.count_cells": "count_cells",
         "procedures.epsilon_lower": "epsilon_lower",
-        "records": "Entry Suite load save",
-        "results": "AuditResult CellCounts Equivalence EquivalenceResult Point StatementResult Verdict",
-        "sampling": "draw_block",
-        "search": "WorstPair",
-        "search.find_worst_pair": "find_worst_pair",
+        "records.json_codec": "load save",
+        "records.suite": "Entry Suite",
+        "results.audit_result": "AuditResult Verdict",
+        "results.cell_result": "CellCounts",
+        "results.equivalence_result": "Equivalence EquivalenceResult",
+        "results.statement_result": "Point StatementResult",
+        "sampling.draw": "draw_block",
+        "search.find_worst_pair": "WorstPair find_worst_pair",
     }.items()
     for name in names.split()
 }

@@ -1,11 +1,11 @@
-"""How limits are written: with a few digits, and rounded so that they still hold."""
+"""How limits, probabilities and values are written: limits rounded so that they still hold."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-import numpy as np
+_SHOWN = 80  # characters of a value in a message or summary
 
 
 def rounded_down(limit: float, digits: int = 4) -> float:
@@ -34,12 +34,10 @@ def rounded_up(limit: float, digits: int = 4) -> float:
     return -rounded_down(-limit, digits)
 
 
-_SHOWN = 80  # characters of a value in a message or summary
-
-
 def shorten(value: Any) -> str:
     """The repr of a value, cut to one short line."""
-    text = repr(value.item() if isinstance(value, np.generic) else value).replace("\n", " ")
+    is_scalar = getattr(value, "shape", None) == () and hasattr(value, "item")  # of numpy
+    text = repr(value.item() if is_scalar else value).replace("\n", " ")
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -128,6 +129,19 @@ def test_every_room_says_what_it_is_for():
     for path in FILES:
         if path.name == "__init__.py":
             assert "." in (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""), path
+
+
+def test_the_public_names_of_a_room_are_in_it():
+    """A room's docstring lists them: importing them there would load the whole room for every part of it."""
+    named = 0
+    for path in FILES:
+        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        if path.name == "__init__.py" and "Public names: " in text:
+            held = "".join(part.read_text(encoding="utf-8") for part in path.parent.glob("*.py") if part != path)
+            for name in re.findall(r"`(\w+)`", text.partition("Public names: ")[2]):
+                assert re.search(rf"^(class|def) {name}\b|^{name}\b.* = ", held, re.MULTILINE), (path, name)
+                named += 1
+    assert named > 60
 
 
 def test_files_are_short_and_folders_small():

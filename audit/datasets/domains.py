@@ -111,7 +111,7 @@ class Rows(Domain):
 
     Examples
     --------
-    >>> from dpaudit.audit.datasets import Rows
+    >>> from dpaudit.audit.datasets.domains import Rows
     >>> Rows(low=(0, 0.0), high=(9, 50.0), form="list", columns=("user", "paid")).build([(3, 20.0)])
     [{'user': 3, 'paid': 20.0}]
     """

@@ -113,7 +113,7 @@ def check_noise(
     Examples
     --------
     >>> import numpy as np
-    >>> from dpaudit.audit.distribution_checks import GaussianNoise
+    >>> from dpaudit.audit.distribution_checks.noise_laws import GaussianNoise
     >>> def noisy_count(rows, size, rng):
     ...     return len(rows) + rng.normal(scale=2.0**2, size=size)  # the variance
     >>> result = check_noise(noisy_count, np.ones(9), noise=GaussianNoise(sigma=2.0), answer=len, runs=10_000)

@@ -52,7 +52,7 @@ def law_quantiles(law: NoiseLaw, levels: Array) -> Array:
 
     Examples
     --------
-    >>> from dpaudit.audit.distribution_checks import GeometricNoise, LaplaceNoise
+    >>> from dpaudit.audit.distribution_checks.noise_laws import GeometricNoise, LaplaceNoise
     >>> law_quantiles(LaplaceNoise(scale=2.0), np.array([0.25, 0.5])).round(4).tolist()
     [-1.3863, 0.0]
     """

@@ -1,15 +1,4 @@
-"""Tests and confidence bounds from integer counts and an error probability alone."""
+"""Tests and confidence bounds from integer counts and an error probability alone.
 
-from .betting_test import JointCounts, Wealth
-from .counts import Counts
-from .multiplicity import Ledger, holm
-from .power import resolution
-
-__all__ = [
-    "Counts",
-    "JointCounts",
-    "Ledger",
-    "Wealth",
-    "holm",
-    "resolution",
-]
+Public names: `Counts`, `JointCounts`, `Wealth`, `resolution`, `Ledger`, `holm`, `joint_test`.
+"""

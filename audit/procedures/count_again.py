@@ -58,7 +58,7 @@ def recount(
 
     Examples
     --------
-    >>> from dpaudit.audit.events import Intervals
+    >>> from dpaudit.audit.events.events import Intervals
     >>> def noisy(answer, size, rng):
     ...     return answer + rng.laplace(size=size)
     >>> again = recount(noisy, 1.0, 0.0, Intervals(((1.0, math.inf),)), stream="before", runs=10_000)

@@ -1,11 +1,4 @@
-"""Results as files: suites, their JSON format and its schema, and comparison with a baseline."""
+"""Results as files: suites, their JSON format and its schema, and comparison with a baseline.
 
-from .json_codec import load, save
-from .suite import Entry, Suite
-
-__all__ = [
-    "Entry",
-    "Suite",
-    "save",
-    "load",
-]
+Public names: `Entry`, `Suite`, `load`, `save`.
+"""

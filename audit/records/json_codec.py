@@ -200,8 +200,8 @@ def save(
         held = results.values() if isinstance(results, Mapping) else [results]
         kinds = sorted({type(one).__name__ for one in held if not isinstance(one, (AuditResult, StatementResult))})
         raise RecordError(
-            f"nothing of type {' or '.join(kinds)} can be saved; pass an AuditResult (of a search, its .audit), several "
-            'by name as {"count": result, …}, or a Suite(title=…, entries=(Entry(name=…, result=…), …)).'
+            f"nothing of type {' or '.join(kinds)} can be saved; pass an AuditResult (of a search, its .audit), "
+            'several by name as {"count": result, …}, or a Suite(title=…, entries=(Entry(name=…, result=…), …)).'
         )
     write_whole(Path(path), to_json(results))
 

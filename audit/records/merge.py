@@ -33,7 +33,7 @@ def merge(suites: Sequence[Suite], names: Sequence[str]) -> Suite:
 
     Examples
     --------
-    >>> from dpaudit.audit.results import Point, StatementResult
+    >>> from dpaudit.audit.results.statement_result import Point, StatementResult
     >>> point = Point(estimate=1.0, lower=0.5, upper=1.5)
     >>> def suite(seed):
     ...     found = StatementResult(

@@ -140,8 +140,8 @@ def rows(suite: Suite) -> list[dict[str, Scalar]]:
 
     Examples
     --------
-    >>> from dpaudit.audit.records import Entry, Suite
-    >>> from dpaudit.audit.results import Point, StatementResult
+    >>> from dpaudit.audit.records.suite import Entry, Suite
+    >>> from dpaudit.audit.results.statement_result import Point, StatementResult
     >>> slope = StatementResult(
     ...     statement="The error halves.", quantity="slope", alpha=0.05, method="bootstrap", runs=1_000, seed=1,
     ...     points=(Point(estimate=-1.1, lower=-1.3, upper=-0.9, low=-1.0, high=-1.0),),

@@ -1,7 +1,4 @@
-"""The file from which a stopped audit is resumed."""
+"""The file from which a stopped audit is resumed.
 
-from .sqlite_store import Store
-
-__all__ = [
-    "Store",
-]
+Public names: `Store`.
+"""

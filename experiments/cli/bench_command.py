@@ -96,9 +96,7 @@ def _add_page(name: str, module: str, constant: str, purpose: str) -> None:
         ] = None,
         jobs: Jobs = None,
         resume: Resume = False,
-        out: Annotated[
-            Path | None, typer.Option(help=f"Folder for {name}.md and {name}.json.", show_default=False)
-        ] = None,
+        out: Annotated[Path | None, typer.Option(help="Folder for the page and its JSON.", show_default=False)] = None,
     ) -> None:
         from ..bench.core.page import effort_of, run_benches, select_benches
 

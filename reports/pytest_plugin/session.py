@@ -209,8 +209,8 @@ class AuditSession:
         parts = re.split(r"[/\\]", name)
         if any(part in ("", ".", "..") or ":" in part or part[0] == "~" or len(part) > 100 for part in parts):
             raise ValueError(
-                f"the baseline {name[:100]!r} would not lie in {self.baselines}; use a short name such as main, or a path "
-                "that ends in .json."
+                f"the baseline {name[:100]!r} would not lie in {self.baselines}; use a short name such as main, or "
+                "a path that ends in .json."
             )
         return self.baselines.joinpath(*parts[:-1], f"{parts[-1]}.json")
 

@@ -10,8 +10,8 @@ import re
 import pytest
 
 from dpaudit import check
-from dpaudit.audit.claims import ApproxDP
-from dpaudit.audit.sampling import as_sampler
+from dpaudit.audit.claims.pure_approx_gaussian import ApproxDP
+from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.experiments.catalogue.entries import entries
 from dpaudit.experiments.catalogue.fault import strength_by_laws
 from dpaudit.mechanisms import faulty

@@ -9,7 +9,7 @@ from scipy import stats
 
 from dpaudit import Local, PureDP, Verdict, load
 from dpaudit.audit.errors import OptionError, UnknownNameError
-from dpaudit.audit.results import Point, StatementResult
+from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.experiments.bench.seeds import over_seeds
 from dpaudit.experiments.cases.experiment import Experiment, false_version, select, true_statement, true_version
 from dpaudit.experiments.cases.simulate import blocks, event_hits, outcome_counts

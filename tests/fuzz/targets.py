@@ -12,26 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.audit.claims import (
-    ApproxDP,
-    Claim,
-    GaussianDP,
-    PrivacyProfile,
-    PureDP,
-    RenyiDP,
-    TradeOffCurve,
-    ZeroConcentratedDP,
-)
 from dpaudit.audit.claims.at_distance import claim_at
-from dpaudit.audit.claims.claim import GroupClaim
+from dpaudit.audit.claims.claim import Claim, GroupClaim
+from dpaudit.audit.claims.privacy_profile import PrivacyProfile, TradeOffCurve
+from dpaudit.audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
+from dpaudit.audit.claims.renyi import RenyiDP, ZeroConcentratedDP
 from dpaudit.audit.errors import AuditError
 from dpaudit.audit.procedures.check import check
-from dpaudit.audit.records import Entry, Suite, load
-from dpaudit.audit.records.json_codec import to_json
-from dpaudit.audit.results import Point, StatementResult
-from dpaudit.audit.store import Store
+from dpaudit.audit.records.json_codec import load, to_json
+from dpaudit.audit.records.suite import Entry, Suite
+from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.audit.store.block_codec import checksum, packed, unpacked
-from dpaudit.audit.store.sqlite_store import FILE
+from dpaudit.audit.store.sqlite_store import FILE, Store
 from dpaudit.experiments.cli.claim_options import claim_or_none
 from dpaudit.reports import csv, junit, markdown
 

@@ -17,8 +17,7 @@ import pytest
 
 from dpaudit import PureDP, check, save
 from dpaudit.audit.errors import StoreError
-from dpaudit.audit.store import Store
-from dpaudit.audit.store.sqlite_store import FILE
+from dpaudit.audit.store.sqlite_store import FILE, Store
 from dpaudit.experiments.cli.main import main
 
 from .sandbox import OUT, Yard, hook
@@ -192,7 +191,7 @@ def test_a_report_is_written_whole_or_not_at_all(monkeypatch, yard):
 
 def drawn_once(times):
     """`Plan.draw` for so many calls: a run for the shape, and one block to see whether it repeats."""
-    from dpaudit.audit.sampling import Plan
+    from dpaudit.audit.sampling.plan import Plan
 
     real, left = Plan.draw, [times]
 

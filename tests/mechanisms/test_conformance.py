@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.audit.claims import Claim
-from dpaudit.audit.sampling import as_sampler
-from dpaudit.audit.sampling.sampler import Mechanism
+from dpaudit.audit.claims.claim import Claim
+from dpaudit.audit.sampling.sampler import Mechanism, as_sampler
 from dpaudit.mechanisms import (
     Ball,
     BinomialLaw,

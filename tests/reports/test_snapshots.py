@@ -17,21 +17,19 @@ from rich.console import Console
 
 from dpaudit import ApproxDP, PureDP, Verdict
 from dpaudit.audit.distinguishers.low_bits_warning import LowBits
-from dpaudit.audit.events import Intervals
-from dpaudit.audit.events.events import Outcomes
+from dpaudit.audit.events.events import Intervals, Outcomes
 from dpaudit.audit.events.pilot_histogram import Sketch
-from dpaudit.audit.health import Finding, HealthCheck
-from dpaudit.audit.inference import Counts
-from dpaudit.audit.records import Entry, Suite
+from dpaudit.audit.health.findings import Finding, HealthCheck
+from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.records.baseline_comparison import Comparison
 from dpaudit.audit.records.json_codec import to_json
-from dpaudit.audit.records.suite import Topic
-from dpaudit.audit.results import AuditResult, CellCounts, Point, StatementResult
-from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.records.suite import Entry, Suite, Topic
+from dpaudit.audit.results.audit_result import AuditResult, Pair
+from dpaudit.audit.results.cell_result import CellCounts
 from dpaudit.audit.results.look import Look
 from dpaudit.audit.results.recount import Accepted, Recount
-from dpaudit.audit.results.statement_result import Series
-from dpaudit.audit.sampling import Provenance
+from dpaudit.audit.results.statement_result import Point, Series, StatementResult
+from dpaudit.audit.sampling.provenance import Provenance
 from dpaudit.reports import csv, html, junit, markdown, table
 from dpaudit.reports.pages.comparison_table import comparison_table
 

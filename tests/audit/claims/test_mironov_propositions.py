@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from dpaudit import NFoldComposition, ProbabilityPreservation, PureDP, RenyiDP
 from dpaudit.audit.errors import ClaimError
-from dpaudit.audit.inference import Counts
+from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.inference.joint_test import joint_test
 
 ENDS = np.geomspace(1e-300, 1e-3, 40)

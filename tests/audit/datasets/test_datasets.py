@@ -173,7 +173,9 @@ def test_rows_apart_of_frames_of_other_types_and_columns():
     whole = pd.DataFrame({"a": [1, 2, 3], "b": ["x", "y", "z"]})
     assert rows_apart(whole, whole.astype({"a": float})) == (0, 0)
     assert rows_apart(whole, whole.astype({"b": "category"})) == (0, 0)
-    assert rows_apart(whole, whole[["a"]]) == (3, 3)
+    assert rows_apart(whole, whole[["b", "a"]]) == (0, 0)
+    with pytest.raises(DatasetError, match="x has 2 columns and y has 1"):
+        rows_apart(whole, whole[["a"]])
     assert rows_apart(whole, whole.iloc[[2, 1, 0]]) == (0, 0)
     assert rows_apart(whole, whole.iloc[[0, 0, 1]]) == (1, 1)
     assert rows_apart(pd.DataFrame(index=range(3)), pd.DataFrame(index=range(2))) == (1, 0)

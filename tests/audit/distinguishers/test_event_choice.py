@@ -14,10 +14,9 @@ import pytest
 from scipy import stats
 
 from dpaudit import ApproxDP, GaussianDP, PureDP
-from dpaudit.audit.distinguishers import choose_event
-from dpaudit.audit.events import Intervals, Raised
-from dpaudit.audit.events.events import Scored
-from dpaudit.audit.events.outputs import as_outputs
+from dpaudit.audit.distinguishers.event_choice import choose_event
+from dpaudit.audit.events.events import Intervals, Scored
+from dpaudit.audit.events.outputs import Raised, as_outputs
 from dpaudit.mechanisms import RareLeakLaplace
 
 HELD = 10_000

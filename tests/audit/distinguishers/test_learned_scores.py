@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpaudit import PureDP, Verdict, check
-from dpaudit.audit.distinguishers import choose_event
+from dpaudit.audit.distinguishers.event_choice import choose_event
 from dpaudit.audit.events.outputs import as_outputs
 
 RUNS = 1_000_000

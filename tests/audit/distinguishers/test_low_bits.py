@@ -7,14 +7,14 @@ import pytest
 from scipy.stats import binom
 
 from dpaudit import PureDP, Verdict, check, check_outputs
-from dpaudit.audit.distinguishers import Choice
+from dpaudit.audit.distinguishers.event_choice import Choice
 from dpaudit.audit.distinguishers.low_bits_warning import _KINDS, _LENGTHS, FALSE_WARNING, LowBits, look_at_bits
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.events import Intervals
-from dpaudit.audit.inference import Counts
+from dpaudit.audit.events.events import Intervals
+from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.inference.joint_test import joint_test
-from dpaudit.audit.records import Entry, Suite
 from dpaudit.audit.records.json_codec import from_json, to_json
+from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.mechanisms import GaussianMechanism, GeometricMechanism, LaplaceMechanism
 
 RUNS = 200_000

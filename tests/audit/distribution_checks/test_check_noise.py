@@ -11,20 +11,23 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from dpaudit.audit.distribution_checks import (
+from dpaudit.audit.distribution_checks.check_noise import check_noise
+from dpaudit.audit.distribution_checks.noise_laws import (
+    GRID,
     ExponentialNoise,
     GaussianNoise,
     GeometricNoise,
     GumbelNoise,
     LaplaceNoise,
     NoiseLaw,
+    _chernoff_limits,
+    _log_mgf_of_gumbel_size,
+    _size_tail,
 )
-from dpaudit.audit.distribution_checks.check_noise import check_noise
-from dpaudit.audit.distribution_checks.noise_laws import GRID, _chernoff_limits, _log_mgf_of_gumbel_size, _size_tail
 from dpaudit.audit.errors import DatasetError, MechanismError, OptionError
-from dpaudit.audit.records import Entry, Suite
 from dpaudit.audit.records.json_codec import from_json, to_json
-from dpaudit.audit.results import Verdict
+from dpaudit.audit.records.suite import Entry, Suite
+from dpaudit.audit.results.audit_result import Verdict
 
 SCALE = 2.0
 ORACLES = {

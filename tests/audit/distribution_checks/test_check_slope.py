@@ -8,9 +8,9 @@ from scipy import stats
 
 from dpaudit.audit.distribution_checks.check_slope import check_slope, fit_slope, slope_points
 from dpaudit.audit.errors import DatasetError, MechanismError, OptionError
-from dpaudit.audit.records import Entry, Suite
 from dpaudit.audit.records.json_codec import from_json, to_json
-from dpaudit.audit.results import Verdict
+from dpaudit.audit.records.suite import Entry, Suite
+from dpaudit.audit.results.audit_result import Verdict
 
 U = (0.0, 1.0, 2.0, 4.0)
 

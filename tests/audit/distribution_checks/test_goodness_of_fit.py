@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from dpaudit.audit.distribution_checks import GeometricNoise
 from dpaudit.audit.distribution_checks.goodness_of_fit import (
     ad_critical,
     ad_distance,
@@ -23,6 +22,7 @@ from dpaudit.audit.distribution_checks.goodness_of_fit import (
     least,
     safe_rank,
 )
+from dpaudit.audit.distribution_checks.noise_laws import GeometricNoise
 
 
 @pytest.mark.parametrize(("tail", "value"), [(0.10, 1.9329578), (0.05, 2.492367), (0.01, 3.878125)])

@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit import PureDP, check
-from dpaudit.audit.events import Intervals, Raised
-from dpaudit.audit.events.events import Outcomes, Scored
-from dpaudit.audit.events.outputs import outcome_words
+from dpaudit.audit.events.events import Intervals, Outcomes, Scored
+from dpaudit.audit.events.outputs import Raised, outcome_words
 from dpaudit.audit.events.scores import Weighted
 
 INF, NAN = math.inf, math.nan

@@ -17,7 +17,7 @@ import pytest
 
 from dpaudit import PureDP, check
 from dpaudit.audit.events.outcome_text import outcome_text
-from dpaudit.audit.health import HealthCheck
+from dpaudit.audit.health.findings import HealthCheck
 
 COUNTER = itertools.count()
 

@@ -9,9 +9,9 @@ from dpaudit import PureDP, check
 from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.events.output_bytes import KEPT, bytes_of_one, most_kept, refuse_too_much
 from dpaudit.audit.events.scores import Weighted
-from dpaudit.audit.sampling import as_sampler, draw_pilot
 from dpaudit.audit.sampling import draw as sampling
-from dpaudit.audit.sampling.draw import plan_blocks
+from dpaudit.audit.sampling.draw import draw_pilot, plan_blocks
+from dpaudit.audit.sampling.sampler import as_sampler
 
 SETTINGS = {"claim": PureDP(1.0), "jobs": 1, "seed": 1, "bits": False}
 

@@ -8,10 +8,9 @@ import pytest
 
 from dpaudit import PureDP, check, check_outputs
 from dpaudit.audit.errors import MechanismError
-from dpaudit.audit.events import Intervals, Raised
-from dpaudit.audit.events.events import Outcomes, Scored
+from dpaudit.audit.events.events import Intervals, Outcomes, Scored
 from dpaudit.audit.events.features import Coordinates, learn_leaves
-from dpaudit.audit.events.outputs import as_outputs, vector_width
+from dpaudit.audit.events.outputs import Raised, as_outputs, vector_width
 from dpaudit.audit.events.scores import Additive, Column, LowestBit, Number, Residue, Weighted
 
 Answer = namedtuple("Answer", "value spread")

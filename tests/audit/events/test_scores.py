@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit.audit.events import Intervals, Raised
-from dpaudit.audit.events.events import Scored
+from dpaudit.audit.events.events import Intervals, Scored
 from dpaudit.audit.events.features import Coordinates, learn_leaves
-from dpaudit.audit.events.outputs import as_outputs
+from dpaudit.audit.events.outputs import Raised, as_outputs
 from dpaudit.audit.events.scores import Additive, Column, Forest, LowestBit, Number, Residue, Tree, Weighted
 
 INF, NAN = math.inf, math.nan

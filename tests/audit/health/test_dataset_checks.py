@@ -17,7 +17,8 @@ import pytest
 
 from dpaudit import AddRemove, Local, PureDP, Replace, UserLevel, Verdict, Within, check
 from dpaudit.audit.errors import AdjacencyError
-from dpaudit.audit.health import HealthCheck, take_snapshot
+from dpaudit.audit.health.dataset_checks import take_snapshot
+from dpaudit.audit.health.findings import HealthCheck
 
 MUTATED, EQUAL = HealthCheck.DATASET_MUTATED, HealthCheck.EQUAL_DATASETS
 NONE = frozenset()

@@ -11,9 +11,9 @@ from scipy import stats
 from scipy.special import gammaln
 
 from dpaudit import PureDP, Verdict, check, check_outputs
-from dpaudit.audit.health import HealthCheck
 from dpaudit.audit.health import dependence_statistics as dependence
 from dpaudit.audit.health.dependence_statistics import change, coupling, halves, serial_correlation, two_sided
+from dpaudit.audit.health.findings import HealthCheck
 from dpaudit.audit.health.independence_checks import examine
 from dpaudit.audit.inference.two_sample_test import hypergeometric_tail
 from dpaudit.audit.sampling.block_counts import BlockCounts
@@ -170,7 +170,7 @@ class OwnGenerator:
 
 def test_copies_of_one_generator_in_worker_processes(monkeypatch):
     """Of a state that is not seen, such as that of a library in another language."""
-    monkeypatch.setattr("dpaudit.audit.sampling.object_identity.identity_of_mechanism", lambda function: ())
+    monkeypatch.setattr("dpaudit.audit.sampling.draw.identity_of_mechanism", lambda function: ())
     assert audit(OwnGenerator(), jobs=1).findings == ()
     shared = audit(OwnGenerator(), 40_000, jobs=2)
     assert shared.verdict is Verdict.INCONCLUSIVE

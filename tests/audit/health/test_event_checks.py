@@ -7,17 +7,15 @@ import pytest
 from scipy import stats
 
 from dpaudit import ApproxDP, PureDP, Verdict, check, check_outputs
-from dpaudit.audit.distinguishers import Choice, choose_event
-from dpaudit.audit.distinguishers.event_choice import choose_event_each_way
-from dpaudit.audit.events import Intervals, Raised
-from dpaudit.audit.events.events import Outcomes, Scored
+from dpaudit.audit.distinguishers.event_choice import Choice, choose_event, choose_event_each_way
+from dpaudit.audit.events.events import Intervals, Outcomes, Scored
+from dpaudit.audit.events.outputs import Raised
 from dpaudit.audit.events.scores import Weighted
-from dpaudit.audit.health import HealthCheck
-from dpaudit.audit.inference import Counts
+from dpaudit.audit.health.findings import HealthCheck
+from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.procedures import event_checks as event_health
 from dpaudit.audit.procedures.event_checks import with_event_findings
-from dpaudit.audit.results import AuditResult
-from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.results.audit_result import AuditResult, Pair
 
 CONSTANT, IDLE, UNSTEADY = HealthCheck.CONSTANT_OUTPUT, HealthCheck.IDLE_EVENT, HealthCheck.UNSTEADY_HITS
 NONE = frozenset()

@@ -11,7 +11,8 @@ from scipy.stats import binom, multinomial
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.inference import Counts, JointCounts, Wealth
+from dpaudit.audit.inference.betting_test import JointCounts, Wealth
+from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.inference.joint_test import p_value
 from dpaudit.audit.inference.supporting_lines import Line, supporting_line
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, TradeOffCurve, ZeroConcentratedDP
-from dpaudit.audit.claims import ProbabilityPreservation
-from dpaudit.audit.inference import Counts
+from dpaudit.audit.claims.mironov_propositions import ProbabilityPreservation
 from dpaudit.audit.inference.count_ordering import _root_from_below, critical_hits, order
+from dpaudit.audit.inference.counts import Counts
 
 CLAIMS = [
     PureDP(1.0),

@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, TradeOffCurve, ZeroConcentratedDP
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.inference import Counts
+from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.inference.joint_test import p_value, rough_p_value, strength_estimate, strength_lower
 
 CLAIMS = [

@@ -10,8 +10,7 @@ from statsmodels.stats.multitest import multipletests
 
 from dpaudit import PureDP, check
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.inference import Ledger, holm
-from dpaudit.audit.inference.multiplicity import split_budget
+from dpaudit.audit.inference.multiplicity import Ledger, holm, split_budget
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -16,9 +16,12 @@ from scipy import stats
 from dpaudit import PureDP, Verdict, check
 from dpaudit.audit.errors import MechanismError, OptionError
 from dpaudit.audit.inference.total_variation import total_variation_upper
-from dpaudit.audit.procedures import assert_same_distribution, check_same_distribution
-from dpaudit.audit.procedures.check_equivalence import check_equivalence
-from dpaudit.audit.results import Equivalence
+from dpaudit.audit.procedures.check_equivalence import (
+    assert_same_distribution,
+    check_equivalence,
+    check_same_distribution,
+)
+from dpaudit.audit.results.equivalence_result import Equivalence
 
 ROWS = [1, 1, 1]
 RARE = 1e-6  # alpha where versions that are the same have to pass

@@ -13,9 +13,9 @@ from scipy.stats import binom
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP, check
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.inference import Counts, resolution
 from dpaudit.audit.inference.alternatives import AsLikely, GaussianNoise, event_of, power_at
-from dpaudit.audit.inference.power import power_of_test, runs_needed
+from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.power import power_of_test, resolution, runs_needed
 from dpaudit.audit.procedures.detectable_excess import (
     bet_on,
     detectable,
@@ -176,8 +176,7 @@ def test_a_plan_for_a_resolution_is_for_the_noise_that_the_pilot_shows():
 
 def test_wealth_moved_to_another_direction_is_fair():
     """Each of a pair's four fates, over laws on the line: the mean factor of every account is at most 1."""
-    from dpaudit.audit.inference import JointCounts, Wealth
-    from dpaudit.audit.inference.betting_test import NO_PAIRS
+    from dpaudit.audit.inference.betting_test import NO_PAIRS, JointCounts, Wealth
     from dpaudit.audit.inference.supporting_lines import Line
 
     lines, start = [[Line(2.0, 0.1), Line(1.5, 0.2)]], Wealth.start(1)

@@ -3,7 +3,8 @@
 import pytest
 
 from dpaudit import PureDP, Within, check, find_worst_pair
-from dpaudit.audit.datasets import Answers, Local
+from dpaudit.audit.datasets.adjacency import Local
+from dpaudit.audit.datasets.domains import Answers
 from dpaudit.audit.errors import AdjacencyError, ClaimError, OptionError
 from dpaudit.audit.procedures.mechanism_claim import stated
 from dpaudit.mechanisms import LaplaceMechanism

@@ -14,8 +14,7 @@ from scipy.stats import binom
 
 from dpaudit import ApproxDP, Entry, LaplaceNoise, PureDP, Suite, check, check_noise, load, save
 from dpaudit.audit.errors import OptionError, RecordError
-from dpaudit.audit.events import Intervals
-from dpaudit.audit.events.events import Outcomes
+from dpaudit.audit.events.events import Intervals, Outcomes
 from dpaudit.audit.procedures.count_again import recount
 from dpaudit.audit.records.baseline_comparison import ANOTHER_PAIR, compare
 from dpaudit.audit.records.json_codec import from_json, is_storable, to_json

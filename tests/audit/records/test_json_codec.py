@@ -21,16 +21,15 @@ from hypothesis import strategies as st
 import dpaudit as dp
 from dpaudit import PureDP, Verdict
 from dpaudit.audit.errors import RecordError
-from dpaudit.audit.events import Intervals, Raised
-from dpaudit.audit.events.events import Outcomes, Scored
+from dpaudit.audit.events.events import Intervals, Outcomes, Scored
+from dpaudit.audit.events.outputs import Raised
 from dpaudit.audit.events.pilot_histogram import Sketch
 from dpaudit.audit.events.scores import Weighted
-from dpaudit.audit.health import Finding, HealthCheck
-from dpaudit.audit.inference import Counts
-from dpaudit.audit.records import Entry, Suite, load, save
-from dpaudit.audit.records.json_codec import SCHEMA, Opaque, from_json, to_json
-from dpaudit.audit.results import AuditResult
-from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.health.findings import Finding, HealthCheck
+from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.records.json_codec import SCHEMA, Opaque, from_json, load, save, to_json
+from dpaudit.audit.records.suite import Entry, Suite
+from dpaudit.audit.results.audit_result import AuditResult, Pair
 
 INF, NAN = math.inf, math.nan
 

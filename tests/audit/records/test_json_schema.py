@@ -20,23 +20,22 @@ import dpaudit as dp
 from dpaudit import PureDP, Verdict
 from dpaudit.audit.distinguishers.low_bits_warning import LowBits
 from dpaudit.audit.errors import RecordError
-from dpaudit.audit.events import Intervals, Raised
-from dpaudit.audit.events.events import Outcomes, Scored
+from dpaudit.audit.events.events import Intervals, Outcomes, Scored
 from dpaudit.audit.events.features import Coordinates, Leaves
+from dpaudit.audit.events.outputs import Raised
 from dpaudit.audit.events.pilot_histogram import Sketch
 from dpaudit.audit.events.scores import Additive, Column, Forest, LowestBit, Number, Residue, Tree, Weighted
-from dpaudit.audit.health import Finding, HealthCheck
-from dpaudit.audit.inference import Counts
-from dpaudit.audit.records import Entry, Suite
+from dpaudit.audit.health.findings import Finding, HealthCheck
+from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.records.json_codec import SCHEMA, TYPES, Opaque, from_json, to_json
 from dpaudit.audit.records.json_schema import json_schema, schema_text
-from dpaudit.audit.records.suite import Topic
-from dpaudit.audit.results import AuditResult, CellCounts, Point, StatementResult
-from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.records.suite import Entry, Suite, Topic
+from dpaudit.audit.results.audit_result import AuditResult, Pair
+from dpaudit.audit.results.cell_result import CellCounts
 from dpaudit.audit.results.look import Look
 from dpaudit.audit.results.recount import Accepted, Recount
-from dpaudit.audit.results.statement_result import Series
-from dpaudit.audit.sampling import Provenance
+from dpaudit.audit.results.statement_result import Point, Series, StatementResult
+from dpaudit.audit.sampling.provenance import Provenance
 
 INF, NAN = math.inf, math.nan
 COMMITTED = Path(__file__).parents[3] / "docs" / "results.schema.json"

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from dpaudit import Verdict
 from dpaudit.audit.errors import OptionError, RecordError
-from dpaudit.audit.records import Entry, Suite
 from dpaudit.audit.records.json_codec import from_json, to_json
 from dpaudit.audit.records.merge import merge
-from dpaudit.audit.records.suite import Topic
-from dpaudit.audit.results import Point, StatementResult
+from dpaudit.audit.records.suite import Entry, Suite, Topic
+from dpaudit.audit.results.statement_result import Point, StatementResult
 
 LAPLACE = Topic(id="laplace", statement="s", source="Dwork")
 

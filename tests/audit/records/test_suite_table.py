@@ -9,15 +9,14 @@ import pytest
 
 from dpaudit import ApproxDP, PureDP, Verdict
 from dpaudit.audit.errors import AuditError
-from dpaudit.audit.events import Intervals
-from dpaudit.audit.health import Finding, HealthCheck
-from dpaudit.audit.inference import Counts
-from dpaudit.audit.records import Entry, Suite
+from dpaudit.audit.events.events import Intervals
+from dpaudit.audit.health.findings import Finding, HealthCheck
+from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.records.json_codec import from_json, to_json
-from dpaudit.audit.records.suite import COLUMNS, frame, rows
-from dpaudit.audit.results import AuditResult, Point, StatementResult
-from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.records.suite import COLUMNS, Entry, Suite, frame, rows
+from dpaudit.audit.results.audit_result import AuditResult, Pair
 from dpaudit.audit.results.recount import Accepted
+from dpaudit.audit.results.statement_result import Point, StatementResult
 
 RESULT = AuditResult(
     mechanism="noisy count", claim=PureDP(1.0), event=Intervals(((-math.inf, -0.25),)), likelier_on="x",

@@ -5,10 +5,10 @@ import math
 import pytest
 
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.records import Entry, Suite
 from dpaudit.audit.records.json_codec import from_json, to_json
-from dpaudit.audit.records.suite import Topic
-from dpaudit.audit.results import Point, StatementResult, Verdict
+from dpaudit.audit.records.suite import Entry, Suite, Topic
+from dpaudit.audit.results.audit_result import Verdict
+from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.reports import html, markdown, table
 
 

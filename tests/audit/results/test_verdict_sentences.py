@@ -22,10 +22,9 @@ from dpaudit import (
     Verdict,
     ZeroConcentratedDP,
 )
-from dpaudit.audit.events import Intervals
-from dpaudit.audit.inference import Counts
-from dpaudit.audit.results import AuditResult
-from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.events.events import Intervals
+from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.results.audit_result import AuditResult, Pair
 from dpaudit.reports.plain_text import other_way
 
 CLAIMS = [

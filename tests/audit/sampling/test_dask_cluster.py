@@ -16,10 +16,10 @@ import pytest
 
 from dpaudit import PureDP, check
 from dpaudit.audit.errors import MechanismError
-from dpaudit.audit.sampling import as_sampler
 from dpaudit.audit.sampling import dask_cluster as cluster_module
 from dpaudit.audit.sampling.draw import plan_blocks
 from dpaudit.audit.sampling.pickling import pack
+from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.sampling.tasks import DrawBlocks
 from dpaudit.audit.sampling.workers import _in_cluster, spread
 from dpaudit.experiments.bench.scale.local_dask_cluster import local_cluster

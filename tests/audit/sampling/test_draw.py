@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from dpaudit.audit.errors import MechanismError
-from dpaudit.audit.events import Intervals
-from dpaudit.audit.events.events import Outcomes
+from dpaudit.audit.events.events import Intervals, Outcomes
 from dpaudit.audit.sampling import as_sampler, count_hits, draw_pilot, workers
 from dpaudit.audit.sampling.draw import plan_blocks
 from dpaudit.audit.sampling.output_hashes import fingerprint

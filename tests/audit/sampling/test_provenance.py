@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from dpaudit import PureDP, Within, check, check_outputs
-from dpaudit.audit.datasets import Adjacency
+from dpaudit.audit.datasets.adjacency import Adjacency
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.sampling import Provenance
-from dpaudit.audit.sampling.provenance import ELSEWHERE, provenance_of
+from dpaudit.audit.sampling.provenance import ELSEWHERE, Provenance, provenance_of
 from dpaudit.mechanisms import LaplaceMechanism
 
 SOURCE = "__version__ = '2.5'\n\n\ndef noisy(x, size, rng):\n    return x + rng.laplace(size=size)\n"

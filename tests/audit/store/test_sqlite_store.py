@@ -15,16 +15,16 @@ import pytest
 
 from dpaudit import PureDP, check, find_worst_pair
 from dpaudit.audit.errors import MechanismError, StoreError
-from dpaudit.audit.events import Intervals
-from dpaudit.audit.sampling import Plan, as_sampler, provenance
+from dpaudit.audit.events.events import Intervals
+from dpaudit.audit.sampling import provenance
 from dpaudit.audit.sampling.draw import plan_blocks
-from dpaudit.audit.sampling.plan import _tells_noise
+from dpaudit.audit.sampling.plan import Plan, _tells_noise
 from dpaudit.audit.sampling.provenance import versions
+from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.sampling.tasks import CountBlocks, CountPairs, DrawBlocks
-from dpaudit.audit.store import Store
 from dpaudit.audit.store import store_settings as stored
 from dpaudit.audit.store.block_codec import checksum, packed, unpacked
-from dpaudit.audit.store.sqlite_store import FILE
+from dpaudit.audit.store.sqlite_store import FILE, Store
 
 CLAIM = PureDP(1.0)
 MODES = {"fixed": {}, "sequential": {"sequential": True}, "cells": {"cells": 8}}
@@ -96,7 +96,9 @@ def test_a_store_changes_no_result_and_draws_nothing_twice(tmp_path, mode, mecha
         patch.setattr(Plan, "draw", seen(Plan.draw))
         again = audited(mechanism, store=tmp_path, **options)
     assert again == plain
-    assert len(drawn) == 2  # one run for the shape of an output, and the first block to see whether it repeats
+    # One run for the shape of an output; the first runs, and the first blocks, to see whether they come again.
+    assert {each[:3] for each in drawn} == {("pilot", side, 0) for side in "xy"}
+    assert len(drawn) <= 7
 
 
 @pytest.mark.parametrize("calls", [2, 8, 16, 21])
@@ -113,16 +115,16 @@ def test_a_search_that_was_stopped_goes_on_too(tmp_path, calls):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Plan, "draw", draw)
         assert searched(store=tmp_path) == whole
-    # One run of each pair and of the audit for the shape of an output, and a block to see whether it repeats.
-    assert sorted(drawn)[:-1] == [1] * (len(whole.ranking) + 1)
+    # One run of each pair and of the audit for the shape of an output; the audit's first runs and blocks once more.
+    assert drawn.count(1) == len(whole.ranking) + 1 == len(drawn) - 4
 
 
 def test_a_search_of_other_pairs_is_refused(tmp_path):
     stopped(laplace, 8, searched, store=tmp_path)
     for name, other in {"seed": 6, "search_runs": 4_001, "runs": 10_001, "claim": PureDP(2.0), "bits": True}.items():
-        with pytest.raises(StoreError, match=rf"laplace, the search, begun with other settings \({name}: "):
+        with pytest.raises(StoreError, match=rf"laplace, the search, which was begun otherwise \({name}: "):
             searched(store=tmp_path, **{name: other})
-    with pytest.raises(StoreError, match=r"pair 2 of the search, begun with other settings \(y: "):
+    with pytest.raises(StoreError, match=r"pair 2 of the search, which was begun otherwise \(y is another dataset\)"):
         searched(pairs=[(0, 0.0), (0, 1), (0, 2)], store=tmp_path)
 
 
@@ -199,9 +201,9 @@ def test_another_pair_or_code_is_refused(tmp_path):
         return dataset + rng.laplace(scale=1.1, size=size)
 
     audited(name="it", store=tmp_path)
-    with pytest.raises(StoreError, match=r"code: .*test_store:laplace, fingerprint .* there, .*fingerprint .* here"):
+    with pytest.raises(StoreError, match="the code of it, or a value that it uses, has changed"):
         audited(laplace_, name="it", store=tmp_path)
-    with pytest.raises(StoreError, match=r"y: [0-9a-f]{32} there, [0-9a-f]{32} here"):
+    with pytest.raises(StoreError, match="y is another dataset"):
         check(laplace, 0, 2, claim=CLAIM, runs=150_000, jobs=1, seed=5, name="it", store=tmp_path)
     audited(name="another", store=tmp_path)
 
@@ -210,7 +212,7 @@ def test_a_store_is_for_one_process(tmp_path):
     with Store(tmp_path):
         with pytest.raises(StoreError, match="in use by another process"):
             Store(tmp_path)
-        code = f"from dpaudit.audit.store import Store; Store({str(tmp_path)!r})"
+        code = f"from dpaudit.audit.store.sqlite_store import Store; Store({str(tmp_path)!r})"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         assert done.returncode == 1
         assert "in use by another process" in done.stderr
@@ -420,9 +422,9 @@ def test_altered_sources_of_this_library_are_other_versions(tmp_path, monkeypatc
 
 
 def test_the_hash_of_sources_follows_from_the_files(tmp_path, monkeypatch):
-    for room in ("audit", "mechanisms"):
-        (tmp_path / room).mkdir()
-    code = tmp_path / "audit" / "provenance.py"
+    for room in ("audit/sampling", "mechanisms"):
+        (tmp_path / room).mkdir(parents=True)
+    code = tmp_path / "audit" / "sampling" / "provenance.py"
     monkeypatch.setattr(provenance, "__file__", str(code))
     hashes = []
     for text in ("a = 1\n", "a = 2\n", "a = 1\n"):

@@ -15,8 +15,8 @@ from joblib.externals.loky import get_reusable_executor
 
 from dpaudit import PureDP, check
 from dpaudit.audit.errors import StoreError
-from dpaudit.audit.sampling import as_sampler, draw_pilot
-from dpaudit.audit.sampling.draw import plan_blocks
+from dpaudit.audit.sampling.draw import draw_pilot, plan_blocks
+from dpaudit.audit.sampling.sampler import as_sampler
 
 
 class Own:

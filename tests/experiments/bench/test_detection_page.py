@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from dpaudit import epsilon_lower
-from dpaudit.audit.events import Intervals
+from dpaudit.audit.events.events import Intervals
 from dpaudit.experiments.bench.detection.detection_page import DETECTION
 from dpaudit.experiments.bench.detection.exact_events import Probabilities, best_event, event_probabilities
 from dpaudit.experiments.cli.main import main

@@ -14,9 +14,8 @@ from scipy import stats
 
 from dpaudit import ApproxDP, NFoldComposition, PureDP, check
 from dpaudit.audit.errors import OptionError, RecordError, UnknownNameError
-from dpaudit.audit.events import Intervals
-from dpaudit.audit.events.events import Outcomes
-from dpaudit.audit.inference import Counts
+from dpaudit.audit.events.events import Intervals, Outcomes
+from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.inference.joint_test import p_value
 from dpaudit.experiments.bench.core.bench_json import Column, Record, Row, Target, load_record, markdown, save_record
 from dpaudit.experiments.bench.core.effort import Effort, seeds_of

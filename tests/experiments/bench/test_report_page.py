@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpaudit.audit.results import AuditResult, Verdict
+from dpaudit.audit.results.audit_result import AuditResult, Verdict
 from dpaudit.experiments.bench.reports.report_page import REPORTS, _sample
 from dpaudit.experiments.bench.reports.sample_report import suite_of
 from dpaudit.experiments.cli.main import main

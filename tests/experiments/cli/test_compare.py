@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpaudit import Entry, PureDP, Suite, check, save
-from dpaudit.audit.events import Intervals
+from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.procedures.count_again import recount
 from dpaudit.experiments.cli.main import main
 

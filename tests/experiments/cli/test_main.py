@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpaudit.audit.errors import DatasetError
-from dpaudit.audit.records import load
+from dpaudit.audit.records.json_codec import load
 from dpaudit.experiments.cases.experiment import select
 from dpaudit.experiments.cli.dataset_arguments import read_dataset
 from dpaudit.experiments.cli.main import main

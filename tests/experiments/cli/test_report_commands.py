@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from dpaudit import Entry, PureDP, Suite, check, load, save
-from dpaudit.audit.events import Intervals
+from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.procedures.count_again import recount
 from dpaudit.experiments.cli.main import main
 

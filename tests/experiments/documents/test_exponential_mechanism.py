@@ -13,7 +13,7 @@ from scipy import stats
 from dpaudit import Local, Verdict
 from dpaudit.audit.distribution_checks.check_slope import fit_slope
 from dpaudit.audit.errors import DatasetError
-from dpaudit.audit.records import Entry
+from dpaudit.audit.records.suite import Entry
 from dpaudit.experiments.documents.exponential_figures import halves_figure, slopes_figure
 from dpaudit.experiments.documents.exponential_mechanism import (
     DOCUMENT,

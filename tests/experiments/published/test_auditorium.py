@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from dpaudit.audit.claims import PureDP
+from dpaudit.audit.claims.pure_approx_gaussian import PureDP
 from dpaudit.audit.errors import ClaimError, OptionError
 from dpaudit.audit.procedures.check import check
-from dpaudit.audit.sampling import as_sampler
+from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.experiments.published import auditorium
 from dpaudit.experiments.published.answer_lists import AnswerLists, Comparison
 from dpaudit.experiments.published.exposed_means import ExposedMean, ExposedMeanLaw, MeanOverExactCount

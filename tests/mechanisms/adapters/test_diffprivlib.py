@@ -14,7 +14,7 @@ import pytest
 
 from dpaudit import ApproxDP, Local, PureDP, Replace, Rows, Verdict, Within, check, find_worst_pair
 from dpaudit.audit.errors import AdjacencyError, AuditError, ClaimError, DatasetError, MechanismError, OptionError
-from dpaudit.audit.sampling import as_sampler
+from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.mechanisms.adapters import from_diffprivlib, from_diffprivlib_tool
 
 try:

@@ -23,9 +23,9 @@ from dpaudit import (
     check,
     find_worst_pair,
 )
-from dpaudit.audit.datasets import Local
+from dpaudit.audit.datasets.adjacency import Local
 from dpaudit.audit.errors import AdjacencyError, AuditError, ClaimError, DatasetError, MechanismError, OptionError
-from dpaudit.audit.events import Raised
+from dpaudit.audit.events.outputs import Raised
 from dpaudit.mechanisms import gaussian_delta
 from dpaudit.mechanisms.adapters import OpenDPMechanism, from_opendp
 from dpaudit.mechanisms.adapters.opendp_claims import claim_of

@@ -18,7 +18,7 @@ import pytest
 
 from dpaudit import AddRemove, ApproxDP, PureDP, Verdict, check
 from dpaudit.audit.errors import DatasetError, MechanismError, OptionError
-from dpaudit.audit.sampling import as_sampler
+from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.mechanisms.adapters import Program
 from dpaudit.mechanisms.adapters.program_protocol import request_line
 

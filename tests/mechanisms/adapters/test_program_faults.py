@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dpaudit.audit.errors import MechanismError
-from dpaudit.audit.sampling import as_sampler
+from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.mechanisms.adapters import Program, program_process
 
 

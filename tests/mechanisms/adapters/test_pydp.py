@@ -11,7 +11,7 @@ import pytest
 
 from dpaudit import AddRemove, ApproxDP, GaussianDP, PureDP, UserLevel, Verdict, Within, check
 from dpaudit.audit.errors import AdjacencyError, AuditError, ClaimError, MechanismError
-from dpaudit.audit.sampling import as_sampler
+from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.mechanisms.adapters import from_pydp
 
 needs_pydp = pytest.mark.skipif(importlib.util.find_spec("pydp") is None, reason="PyDP is not installed")

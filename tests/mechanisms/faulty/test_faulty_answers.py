@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.audit.datasets import AddRemove, Replace
+from dpaudit.audit.datasets.adjacency import AddRemove, Replace
 from dpaudit.audit.errors import ClaimError, DatasetError, OptionError
 from dpaudit.mechanisms import LaplaceLaw, query_sensitivity
 from dpaudit.mechanisms.faulty import ClippedAfterNoise, FlooredScaleMean, ScaleFromTheData, SignificantDigitsLaplace

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpaudit.audit.claims import ApproxDP, PureDP
+from dpaudit.audit.claims.pure_approx_gaussian import ApproxDP, PureDP
 from dpaudit.audit.errors import ClaimError
 from dpaudit.mechanisms import exact_delta, exact_epsilon
 from dpaudit.mechanisms.faulty import (

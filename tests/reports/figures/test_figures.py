@@ -11,15 +11,14 @@ from xml.etree import ElementTree
 import pytest
 
 from dpaudit import ApproxDP, GaussianDP, PureDP, Verdict
-from dpaudit.audit.events import Intervals
-from dpaudit.audit.events.events import Outcomes
+from dpaudit.audit.events.events import Intervals, Outcomes
 from dpaudit.audit.events.pilot_histogram import Sketch
-from dpaudit.audit.inference import Counts
-from dpaudit.audit.records import Entry, Suite
-from dpaudit.audit.results import AuditResult, CellCounts, Point, StatementResult
-from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.records.suite import Entry, Suite
+from dpaudit.audit.results.audit_result import AuditResult, Pair
+from dpaudit.audit.results.cell_result import CellCounts
 from dpaudit.audit.results.look import Look
-from dpaudit.audit.results.statement_result import Series
+from dpaudit.audit.results.statement_result import Point, Series, StatementResult
 from dpaudit.reports.figures.figures import distance_figures, figures_of
 from dpaudit.reports.figures.forest_figure import forest
 from dpaudit.reports.figures.output_figures import outputs_figure

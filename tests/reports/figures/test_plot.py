@@ -23,14 +23,14 @@ from dpaudit import (
     ZeroConcentratedDP,
 )
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.events import Intervals
+from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.events.pilot_histogram import Sketch
-from dpaudit.audit.inference import Counts
-from dpaudit.audit.records import Entry, Suite
-from dpaudit.audit.results import AuditResult, CellCounts, Point, StatementResult
-from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.records.suite import Entry, Suite
+from dpaudit.audit.results.audit_result import AuditResult, Pair
+from dpaudit.audit.results.cell_result import CellCounts
 from dpaudit.audit.results.look import Look
-from dpaudit.audit.results.statement_result import Series
+from dpaudit.audit.results.statement_result import Point, Series, StatementResult
 from dpaudit.reports.figures.plot import kinds_of, plot
 
 CLAIMS = [

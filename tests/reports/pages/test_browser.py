@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from dpaudit.audit.records import Entry, Suite
+from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.experiments.bench.reports.chromium import browser_path, chromium, visit
 from dpaudit.experiments.bench.reports.sample_report import sample_suite, suite_of
 from dpaudit.reports import html

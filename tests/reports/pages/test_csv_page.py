@@ -12,13 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit import PureDP, Verdict
-from dpaudit.audit.events import Intervals
-from dpaudit.audit.events.events import Outcomes
-from dpaudit.audit.inference import Counts
-from dpaudit.audit.records import Entry, Suite
-from dpaudit.audit.records.suite import COLUMNS, rows
-from dpaudit.audit.results import AuditResult, Point, StatementResult
-from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.events.events import Intervals, Outcomes
+from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.records.suite import COLUMNS, Entry, Suite, rows
+from dpaudit.audit.results.audit_result import AuditResult, Pair
+from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.reports.pages.csv_page import csv
 from dpaudit.reports.plain_text import visible
 

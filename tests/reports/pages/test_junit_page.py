@@ -13,15 +13,14 @@ from hypothesis import strategies as st
 from junitparser import Error, Failure, JUnitXml
 
 from dpaudit import PureDP, Verdict
-from dpaudit.audit.events import Intervals
-from dpaudit.audit.events.events import Outcomes
-from dpaudit.audit.health import Finding, HealthCheck
-from dpaudit.audit.inference import Counts
-from dpaudit.audit.records import Entry, Suite
-from dpaudit.audit.results import AuditResult, Point, StatementResult
-from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.events.events import Intervals, Outcomes
+from dpaudit.audit.health.findings import Finding, HealthCheck
+from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.records.suite import Entry, Suite
+from dpaudit.audit.results.audit_result import AuditResult, Pair
 from dpaudit.audit.results.recount import Accepted
-from dpaudit.audit.sampling import Provenance
+from dpaudit.audit.results.statement_result import Point, StatementResult
+from dpaudit.audit.sampling.provenance import Provenance
 from dpaudit.reports.pages.junit_page import junit
 from dpaudit.reports.plain_text import lines, prose, visible
 

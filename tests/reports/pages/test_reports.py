@@ -12,15 +12,13 @@ import pytest
 from rich.console import Console
 
 from dpaudit import GaussianDP, PrivacyProfile, PureDP, Verdict, ZeroConcentratedDP, check
-from dpaudit.audit.events import Intervals
-from dpaudit.audit.events.events import Outcomes
+from dpaudit.audit.events.events import Intervals, Outcomes
 from dpaudit.audit.events.pilot_histogram import Sketch
-from dpaudit.audit.health import Finding, HealthCheck
-from dpaudit.audit.inference import Counts
+from dpaudit.audit.health.findings import Finding, HealthCheck
+from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.printing import rounded_down
-from dpaudit.audit.records import Entry, Suite
-from dpaudit.audit.results import AuditResult
-from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.records.suite import Entry, Suite
+from dpaudit.audit.results.audit_result import AuditResult, Pair
 from dpaudit.reports import html, lines, markdown, table
 from dpaudit.reports.pages.markdown_page import escaped
 from dpaudit.reports.plain_text import found, number, visible

@@ -9,7 +9,7 @@ import pytest
 from dpaudit import load
 from dpaudit.audit.records.baseline_comparison import compare
 
-from .test_pytest_plugin import MECHANISMS, ONE_OF_EACH, _loaded, project, run, text_of
+from .test_plugin import MECHANISMS, ONE_OF_EACH, _loaded, project, run, text_of
 
 pytest_plugins = ["pytester"]
 __all__ = ["_loaded", "project"]

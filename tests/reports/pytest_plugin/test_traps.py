@@ -6,7 +6,7 @@ import pytest
 
 from dpaudit import load
 
-from .test_pytest_plugin import ONE_OF_EACH, _loaded, project, run, text_of
+from .test_plugin import ONE_OF_EACH, _loaded, project, run, text_of
 
 pytest_plugins = ["pytester"]
 __all__ = ["_loaded", "project"]
