@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...audit.claims.pure_approx_gaussian import PureDP
-from ...audit.datasets.description import is_graph
 from ...audit.datasets.graph_adjacency import EdgeNeighbours, NodeNeighbours
+from ...audit.datasets.rows import is_graph
 from ...audit.errors import ClaimError, DatasetError
 from ..laws.laws import GeometricLaw
 from ..laws.product import ProductLaw

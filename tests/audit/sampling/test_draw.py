@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 
@@ -9,11 +12,13 @@ import joblib
 import numpy as np
 import pytest
 
+from dpaudit import PureDP, check
 from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.events.events import Intervals, Outcomes
-from dpaudit.audit.sampling import as_sampler, count_hits, draw_pilot, workers
-from dpaudit.audit.sampling.draw import plan_blocks
+from dpaudit.audit.sampling import workers
+from dpaudit.audit.sampling.draw import count_hits, draw_pilot, plan_blocks
 from dpaudit.audit.sampling.output_hashes import fingerprint
+from dpaudit.audit.sampling.sampler import as_sampler
 
 POSITIVE = Intervals(((0.0, np.inf),))
 SHAPES = {"x": (), "y": ()}
@@ -282,3 +287,22 @@ def test_threads_stay_where_they_are_asked_for_or_needed(long_at_once, monkeypat
     monkeypatch.setattr(workers, "_LARGE", 10)
     assert counted(noisy, 600_000, jobs=2) == counted(noisy, 600_000, jobs=1)
     assert long_at_once == [None] * 4
+
+
+def ends_its_process(dataset, rng):
+    if rng.random() < 1e-3:
+        os._exit(3)
+    return rng.laplace()
+
+
+def test_a_worker_that_dies_ends_the_audit_under_every_backend():
+    """The pool of `multiprocessing` would wait for ever."""
+    with joblib.parallel_config("multiprocessing", n_jobs=2), pytest.raises(MechanismError, match="died"):
+        check(ends_its_process, 0, 1, claim=PureDP(1.0), runs=4_000, seed=1)
+
+
+def test_a_worker_whose_parent_has_gone_ends_at_its_first_task():
+    gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    code = f"from dpaudit.audit.sampling.workers import _end_with; _end_with({int(gone.stdout)}); print('still here')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (1, b"")
