@@ -398,7 +398,7 @@ class Stop(BaseException):
     """No `Exception`, as of a framework that ends a program."""
 
 
-class Unprintable(Exception):
+class UnprintableError(Exception):
     def __str__(self):
         raise ValueError("no text")
 
@@ -425,7 +425,7 @@ def nested(depth):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_exception_that_would_end_the_program_is_named(jobs):
-    with pytest.raises(MechanismError, match=r"stops raised Stop and would end the audit.* in block \d+ of the pilot"):
+    with pytest.raises(MechanismError, match=r"stops raised Stop and would end the audit.*in block \d+ of the pilot"):
         check(stops, 0, 1, claim=PureDP(1.0), runs=4_000, seed=1, jobs=jobs)
 
 
@@ -450,9 +450,9 @@ def test_outputs_that_raise_are_refused(made, said):
 
 def test_an_exception_without_a_text_has_its_type():
     def raises(dataset, size, rng):
-        raise Unprintable
+        raise UnprintableError
 
-    with pytest.raises(MechanismError, match="raises raised Unprintable while drawing"):
+    with pytest.raises(MechanismError, match="raises raised UnprintableError while drawing"):
         check(raises, 0, 1, claim=PureDP(1.0), runs=4_000, jobs=1)
 
 
@@ -461,20 +461,19 @@ def test_numbers_of_thousands_of_digits_are_outputs():
     assert result.findings == ()
 
 
-def test_a_rare_output_of_another_kind_repeats(jobs=1):
+def test_a_rare_output_of_another_kind_repeats():
     """Blocks with and without it are arrays of other types."""
 
     def rare(dataset, rng):
         return None if rng.random() < 0.01 else dataset + rng.laplace()
 
-    assert all(
-        check(rare, 0, 1, claim=PureDP(1.0), runs=8_000, seed=seed, jobs=jobs).is_replayable for seed in range(8)
-    )
+    results = [check(rare, 0, 1, claim=PureDP(1.0), runs=8_000, seed=seed, jobs=1) for seed in range(4)]
+    assert all(result.is_replayable for result in results)
 
 
 def test_wide_vectors_take_no_more_than_their_first_coordinates_for_low_bits():
     def wide(dataset, size, rng):
         return dataset + rng.laplace(size=(size, 50_000))
 
-    result = check(wide, 0.0, 1.0, claim=PureDP(1.0), runs=64, jobs=1)
-    assert result.low_bits is not None
+    result = check(wide, 0.0, 1.0, claim=PureDP(1.0), runs=64, jobs=1)  # it took gigabytes for every coordinate
+    assert result.is_refuted
