@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections import Counter
 from pathlib import Path
@@ -150,6 +151,16 @@ def test_files_are_short_and_folders_small():
         assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES, path
     sizes = Counter(path.parent for path in FILES + TESTS if path.name != "__init__.py")
     assert {folder: size for folder, size in sizes.items() if size > MOST_MODULES} == {}
+
+
+def test_the_stations_in_the_guide_are_imports():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Stations")[2].partition("```text")[2]
+    lines = [line.split(">") for line in text.partition("```")[0].splitlines() if ">" in line]
+    assert len(lines) >= 4
+    for stations in lines:
+        modules = [tuple(station.split()[-1].split("/")) for station in stations]
+        for module, target in itertools.pairwise(modules):
+            assert target in {name[: len(target)] for name in NAMES[module]}, (module, target)
 
 
 def test_nothing_else_lies_at_the_root():

@@ -24,7 +24,7 @@ from ..printing import shorten
 from .block_codec import checksum, packed, unpacked
 
 FILE = "audit.sqlite"
-SCHEMA = 3
+SCHEMA = 4
 """Version of the file; another one is refused. 2 added the place of a value to its checksum, 3 the sizes of batches."""
 
 _TABLES = (

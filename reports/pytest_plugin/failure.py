@@ -16,11 +16,18 @@ from ...audit.search.find_worst_pair import WorstPair
 from ..plain_text import number, other_way, prose, visible
 from .session import DEFAULTS, Settings
 
-_ADVICE = {
-    Verdict.REFUTED: "the claim does not hold on this pair: more is lost than was claimed",
-    Verdict.INCONCLUSIVE: "nothing was found out, so the test must not pass: see to the health check that is named, "
-    "use more runs (runs=, --dp-audit-runs), or ask for less (resolution=)",
-}
+_REFUTED = "the claim does not hold on this pair: more is lost than was claimed"
+_SICK = "the runs decide nothing, so the test must not pass: see the health check above"
+_SHORT = (
+    "the runs decide nothing, so the test must not pass: use more of them (runs=, --dp-audit-runs), or ask for less "
+    "(resolution=)"
+)
+
+
+def _meaning(result: AuditResult) -> str:
+    if result.verdict is Verdict.INCONCLUSIVE:
+        return _SICK if result.findings else _SHORT
+    return _REFUTED if result.is_refuted else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +74,7 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
             lines.append(
                 f"  found by   {visible(case.search.ranking[0].label, 100)}, of {len(case.search.ranking):,} pairs"
             )
-        lines.append(f"  meaning    {_ADVICE.get(result.verdict, '')}")
+        lines.append(f"  meaning    {_meaning(result)}")
     else:
         lines.append(f"  statement  {prose(result.statement)}")
     if result.is_refuted:

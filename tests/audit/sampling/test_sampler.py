@@ -12,7 +12,6 @@ import signal
 import numpy as np
 import pytest
 
-from dpaudit import PureDP, check
 from dpaudit.audit import errors
 from dpaudit.audit.errors import AuditError, DatasetError, MechanismError
 from dpaudit.audit.events.outputs import Raised, as_outputs
@@ -392,88 +391,3 @@ def test_errors_survive_pickling_with_their_facts(kind):
     assert type(again) is kind
     assert str(again) == "epsilon=-1 is wrong"
     assert again.facts == {"epsilon": -1, "shape": (2, 3)}
-
-
-class Stop(BaseException):
-    """No `Exception`, as of a framework that ends a program."""
-
-
-class UnprintableError(Exception):
-    def __str__(self):
-        raise ValueError("no text")
-
-
-class Hashless:
-    def __hash__(self):
-        raise ValueError("no hash")
-
-
-class Incomparable:
-    def __eq__(self, other):
-        raise ValueError("no equality")
-
-    def __hash__(self):
-        return 1
-
-
-def nested(depth):
-    value = frozenset()
-    for _ in range(depth):
-        value = frozenset([value])
-    return value
-
-
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_an_exception_that_would_end_the_program_is_named(jobs):
-    with pytest.raises(MechanismError, match=r"stops raised Stop and would end the audit.*in block \d+ of the pilot"):
-        check(stops, 0, 1, claim=PureDP(1.0), runs=4_000, seed=1, jobs=jobs)
-
-
-def stops(dataset, rng):
-    if rng.random() < 0.01:
-        raise Stop
-    return dataset + rng.laplace()
-
-
-@pytest.mark.parametrize(
-    ("made", "said"),
-    [
-        (Hashless, r"of type Hashless, which cannot be compared \(ValueError: no hash\)"),
-        (Incomparable, r"of type Incomparable, which cannot be compared \(ValueError: no equality\)"),
-        (lambda: nested(5_000), "nested more than 100 deep"),
-    ],
-)
-def test_outputs_that_raise_are_refused(made, said):
-    with pytest.raises(MechanismError, match=said):
-        check(lambda dataset, rng: made(), 0, 1, claim=PureDP(1.0), runs=4_000, jobs=1)
-
-
-def test_an_exception_without_a_text_has_its_type():
-    def raises(dataset, size, rng):
-        raise UnprintableError
-
-    with pytest.raises(MechanismError, match="raises raised UnprintableError while drawing"):
-        check(raises, 0, 1, claim=PureDP(1.0), runs=4_000, jobs=1)
-
-
-def test_numbers_of_thousands_of_digits_are_outputs():
-    result = check(lambda dataset, rng: 10**5_000 + int(rng.integers(2)), 0, 1, claim=PureDP(1.0), runs=4_000, jobs=1)
-    assert result.findings == ()
-
-
-def test_a_rare_output_of_another_kind_repeats():
-    """Blocks with and without it are arrays of other types."""
-
-    def rare(dataset, rng):
-        return None if rng.random() < 0.01 else dataset + rng.laplace()
-
-    results = [check(rare, 0, 1, claim=PureDP(1.0), runs=8_000, seed=seed, jobs=1) for seed in range(4)]
-    assert all(result.is_replayable for result in results)
-
-
-def test_wide_vectors_take_no_more_than_their_first_coordinates_for_low_bits():
-    def wide(dataset, size, rng):
-        return dataset + rng.laplace(size=(size, 50_000))
-
-    result = check(wide, 0.0, 1.0, claim=PureDP(1.0), runs=64, jobs=1)  # it took gigabytes for every coordinate
-    assert result.is_refuted

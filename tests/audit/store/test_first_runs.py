@@ -1,0 +1,42 @@
+"""A store compares the first runs of an audit, and so notices what it cannot see."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpaudit.audit.errors import StoreError
+from dpaudit.audit.sampling.object_identity import identity
+
+from .test_sqlite_store import MODES, audited, stopped
+
+
+def waiting(dataset, rng):
+    return dataset + rng.laplace(scale=SCALE["both"])
+
+
+def of_one_side(dataset, rng):
+    return dataset + rng.laplace(scale=SCALE["y"] if dataset else 1.0)
+
+
+def coin(dataset, rng):
+    return int(rng.random() < SCALE["coin"])
+
+
+SCALE = {"both": 1.0, "y": 1.0, "coin": 0.5}
+
+
+@pytest.mark.parametrize("mode", ["fixed", "sequential"])
+@pytest.mark.parametrize(
+    ("mechanism", "name", "value"), [(waiting, "both", 0.5), (of_one_side, "y", 0.5), (coin, "coin", 0.6)]
+)
+def test_what_a_store_cannot_see_is_noticed_by_the_first_runs(tmp_path, monkeypatch, mode, mechanism, name, value):
+    """The code and what it names are the same; one side alone, bits alone, stopped before the pilot was whole."""
+    monkeypatch.setattr("dpaudit.audit.store.store_settings.identity_of_mechanism", lambda function: identity(1))
+    options = MODES[mode] | {"runs": 50_000}
+    stopped(mechanism, 12, store=tmp_path, **options)
+    monkeypatch.setitem(SCALE, name, value)
+    with pytest.raises(StoreError, match="draws other outputs than those in the store, from the same seed"):
+        audited(mechanism, store=tmp_path, **options)
+    monkeypatch.undo()
+    monkeypatch.setattr("dpaudit.audit.store.store_settings.identity_of_mechanism", lambda function: identity(1))
+    assert audited(mechanism, store=tmp_path, **options) == audited(mechanism, **options)
