@@ -115,8 +115,8 @@ def false_alarms(suite: Suite) -> float:
 def held_together(suite: Suite) -> str:
     """A sentence: what is refuted when all audits together may raise one false alarm with probability .05."""
     refuted = sum(p <= 0.05 for p in suite.adjusted_p_values())
-    are = "is" if refuted == 1 else "are"
-    return f"If any false alarm among them may have probability 0.05 (Holm), {refuted:,} {are} refuted."
+    claims = "1 claim is" if refuted == 1 else f"{refuted:,} claims are"
+    return f"At family-wise error 0.05 (Holm), {claims} refuted."
 
 
 def stated(result: AuditResult | StatementResult) -> str:

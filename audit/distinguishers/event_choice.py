@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -18,10 +18,10 @@ from ..claims.claim import Array, Claim
 from ..events.events import Event, Outcomes
 from ..events.outputs import Outputs, tally
 from ..inference.counts import Counts
+from ..inference.direction import Direction
 from .event_families import TABLE, Effort, Family, event_families
 from .low_bits import bit_families
 
-Direction = Literal["x", "y"]
 """The dataset on which the event is the likelier one: the p of the boundary is that dataset's probability."""
 
 # Standard errors of the pilot taken off, because the best of many noisy events looks better than it is. For Laplace,

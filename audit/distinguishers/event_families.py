@@ -257,7 +257,7 @@ def _fitted_family(
 
 
 def _from_the_inside(ratio: Array) -> npt.NDArray[np.int64]:
-    """Cells from the largest ratio to the least; on a plateau the next to larger ones first, to smaller ones last."""
+    """Cells by decreasing ratio; ties by the distance to a cell of larger ratio."""
     place = np.arange(len(ratio))
     away = np.abs(place[:, None] - place).astype(np.float64)
     to_less, to_more = (

@@ -14,9 +14,10 @@ from ..claims.claim import Claim
 from ..events.events import Event
 from ..events.outputs import Outputs
 from ..inference.counts import Counts
+from ..inference.direction import Direction, directed
 from ..inference.joint_test import joint_test
 from ..printing import rounded_down
-from .event_choice import Choice, Direction, choose_among, expected_excess
+from .event_choice import Choice, choose_among, expected_excess
 from .low_bits import bit_families
 
 FALSE_WARNING = 1e-6
@@ -88,8 +89,8 @@ def look_at_bits(
         hits_y=found.event.count(y[runs:]),
         runs_y=length - runs,
     )
-    directed, tested = (counts, claim) if found.likelier_on == "x" else (counts.swapped(), claim.reversed())
-    bound = joint_test(directed, tested, alpha=share)[1]
+    tested = directed(claim, counts, found.likelier_on)
+    bound = joint_test(tested.counts, tested.claim, alpha=share)[1]
     if bound <= enough:
         return None
     return LowBits(found.event, found.likelier_on, counts, bound, claim.strength_name)

@@ -22,13 +22,13 @@ from ..options import check_jobs, check_runs, check_seed
 from ..results.statement_result import Point, StatementResult
 from ..sampling.provenance import provenance_of, versions
 from ..sampling.sampler import Sampler, as_sampler
+from ..streams import Stream, sequence_of
 from .check_noise import as_matrix, draw_runs
 
 Array = npt.NDArray[np.float64]
 
 _FEATURES = ("values", "distances from the median")
 _LARGEST_TAIL = 0.008  # the normal tail from 2.4 standard deviations on, where the threshold errs on the safe side
-_TIES = 1  # spawn key of the generator that breaks ties, apart from those of the blocks, which have three numbers
 
 
 @with_own_arithmetic
@@ -106,7 +106,7 @@ def check_independence(
         for kind in _kinds(outputs, calls, len(sides[0]), sampler.is_block)
         if len(varying) > (1 if kind.is_within else 0)
     ]
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_TIES,)))
+    rng = np.random.default_rng(sequence_of(seed, Stream.TIES))
     points = [_largest(kind, varying, alpha / len(kinds), rng) for kind in kinds]
     notes = [kind.meaning for kind, point in zip(kinds, points, strict=True) if point.is_outside]
     if len(varying) < outputs.shape[1]:

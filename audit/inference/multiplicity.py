@@ -76,10 +76,10 @@ class Ledger:
 
     Examples
     --------
-    >>> print(Ledger(0.05, (("the verdict", 0.045), ("the cells", 0.005))))
-    alpha 0.05: the verdict 0.045, the cells 0.005
-    >>> print(Ledger(0.05, (("the verdict", 0.05),), beside=(("a false warning", 1e-6),)))
-    alpha 0.05: the verdict 0.05; not part of alpha: a false warning 1e-06
+    >>> print(Ledger(0.05, (("event test", 0.045), ("cell intervals", 0.005))))
+    error budget 0.05 = event test 0.045 + cell intervals 0.005
+    >>> print(Ledger(0.05, (("event test", 0.05),), beside=(("false low-bits warning", 1e-6),)))
+    error budget 0.05 = event test 0.05; besides it: false low-bits warning 1e-06
     """
 
     total: float
@@ -100,12 +100,9 @@ class Ledger:
                 raise OptionError(f"beside={what!r}: {bound!r} is not a probability; use 0 < bound < 1.", bound=bound)
 
     def __str__(self) -> str:
-        text = f"alpha {self.total:g}: {_listed(self.shares)}"
-        return f"{text}; not part of alpha: {_listed(self.beside)}" if self.beside else text
-
-
-def _listed(parts: Sequence[tuple[str, float]]) -> str:
-    return ", ".join(f"{what} {alpha:g}" for what, alpha in parts)
+        text = f"error budget {self.total:g} = {' + '.join(f'{what} {alpha:g}' for what, alpha in self.shares)}"
+        beside = ", ".join(f"{what} {alpha:g}" for what, alpha in self.beside)
+        return f"{text}; besides it: {beside}" if beside else text
 
 
 def split_budget(total: float, weights: Mapping[str, float] | Sequence[str]) -> Ledger:

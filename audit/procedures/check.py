@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from ..claims.at_distance import ClaimAtDistance, claim_at
 from ..claims.claim import Claim
@@ -49,6 +49,22 @@ from .runs_needed import runs_for
 
 _STATE = "the mechanism keeps state from run to run, so one process drew all runs, whatever the workers"
 _RUNS = 1_000_000  # where none are asked for
+
+
+class CheckOptions(TypedDict, total=False):
+    """Options of `check` that a search passes on to it."""
+
+    resolution: float | None
+    power: float
+    sequential: bool
+    seconds: float | None
+    cells: int
+    bits: Bits
+    ignore: str | Iterable[str]
+    keep_datasets: bool
+    on_look: Callable[[Look], bool | None] | None
+    block_seconds: float | None
+    store: Store | StorePart | str | Path | None
 
 
 @with_own_arithmetic

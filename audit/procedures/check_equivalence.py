@@ -31,6 +31,7 @@ from ..health.findings import HealthCheck, checks_to_ignore
 from ..health.independence_checks import examine
 from ..inference.betting_test import sequential_resolution
 from ..inference.counts import Counts, check_alpha
+from ..inference.direction import directed
 from ..inference.joint_test import check_test_alpha, strength_lower
 from ..options import Bits, check_cells, check_jobs, check_runs, check_seed
 from ..printing import confidence, rounded_down
@@ -242,13 +243,13 @@ def check_equivalence(
     counts = Counts(
         hits_x=int(main_x.hits.sum()), runs_x=runs - size, hits_y=int(main_y.hits.sum()), runs_y=runs - size
     )
-    directed = counts if choice.likelier_on == "x" else counts.swapped()
+    tested = directed(claim, counts, choice.likelier_on)
     return EquivalenceResult(
         old=versions.in_words[0],
         new=versions.in_words[1],
         dataset=summarise(dataset),
         margin=margin,
-        lower=strength_lower(directed, claim, alpha=alpha / 2),
+        lower=strength_lower(tested.counts, tested.claim, alpha=alpha / 2),
         event=choice.event,
         likelier_on=choice.likelier_on,
         counts=counts,

@@ -35,6 +35,7 @@ from ..results.audit_result import AuditResult, Pair
 from ..results.audit_settings import Settings
 from ..sampling.block_counts import no_blocks
 from ..sampling.provenance import ELSEWHERE
+from ..streams import Stream, sequence_of
 from .conclude import conclude
 from .event_checks import with_event_findings
 from .pilot import split_pilot
@@ -86,7 +87,10 @@ def check_outputs(
     given = [_given(values, name) for values in (xs, ys)]
     ignored = checks_to_ignore(ignore)
     findings = examine_order(given[0], given[1], ignored)
-    sides = [_shuffled(outputs, side, root) for side, outputs in enumerate(given)]
+    sides = [
+        _shuffled(outputs, stream, root)
+        for stream, outputs in zip((Stream.SHUFFLE_X, Stream.SHUFFLE_Y), given, strict=True)
+    ]
     runs = check_runs(min(len(side) for side in sides))
     settings = Settings(
         claim=claim_at(claim, distance),
@@ -130,7 +134,7 @@ def _given(values: Any, name: str) -> Outputs:
     return as_outputs(values, len(values), name)
 
 
-def _shuffled(outputs: Outputs, side: int, seed: int) -> Outputs:
+def _shuffled(outputs: Outputs, stream: Stream, seed: int) -> Outputs:
     """The outputs in random order, so that sorted ones serve as well."""
-    rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=(side,))))
+    rng = np.random.Generator(np.random.SFC64(sequence_of(seed, stream)))
     return outputs[rng.permutation(len(outputs))]

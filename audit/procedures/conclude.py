@@ -6,6 +6,7 @@ from ..distinguishers.low_bits_warning import look_at_bits
 from ..events.pilot_histogram import sketch
 from ..health.findings import Finding
 from ..inference.counts import Counts
+from ..inference.direction import directed
 from ..inference.joint_test import joint_test
 from ..results.audit_result import CELL_SHARE, AuditResult
 from ..results.audit_settings import Settings
@@ -27,12 +28,11 @@ def conclude(
     cells: CellCounts | None = None,
 ) -> AuditResult:
     """The result of testing the counts of the chosen event."""
-    choice, directed, claim = pilot.choice, counts, settings.claim
-    if choice.likelier_on == "y":
-        directed, claim = counts.swapped(), settings.claim.reversed()
+    choice = pilot.choice
+    tested = directed(settings.claim, counts, choice.likelier_on)
     alpha = settings.alpha * (1 - CELL_SHARE) if cells else settings.alpha
-    p_value, bound = joint_test(directed, claim, alpha=alpha)
-    found = detectable(claim, directed, runs, alpha=alpha, power=settings.power)
+    p_value, bound = joint_test(tested.counts, tested.claim, alpha=alpha)
+    found = detectable(tested.claim, tested.counts, runs, alpha=alpha, power=settings.power)
     return AuditResult(
         mechanism=settings.name,
         provenance=settings.provenance,

@@ -23,6 +23,7 @@ from ..options import check_jobs, check_runs, check_seed
 from ..results.recount import Recount
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
 from ..sampling.sampler import as_sampler
+from ..streams import Stream, seed_of
 from .pilot import draw_checked
 
 _LOOKED_AT = 10_000  # runs on each dataset whose forms are noted
@@ -91,7 +92,7 @@ def recount(
 def _own_seed(seed: int, stream: str) -> int:
     """The root of a stream's seeds: of a seed and a text, and no other's."""
     text = int.from_bytes(hashlib.sha256(stream.encode()).digest(), "big")
-    return int(np.random.SeedSequence((seed, text), spawn_key=(5,)).generate_state(1, np.uint64)[0])
+    return seed_of((seed, text), Stream.BASELINE)
 
 
 def _forms(outputs: Outputs) -> Counter[str]:

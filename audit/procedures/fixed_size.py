@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable
 
-from ..claims.claim import Claim
 from ..distinguishers.event_choice import Choice
 from ..distinguishers.learned_partition import learn_cells
 from ..distinguishers.low_bits_warning import look_at_bits
@@ -15,6 +14,7 @@ from ..events.pilot_histogram import sketch
 from ..health.findings import FALSE_ALARM, HealthCheck
 from ..health.independence_checks import examine
 from ..inference.counts import Counts
+from ..inference.direction import directed
 from ..results.audit_result import CELL_SHARE, AuditResult
 from ..results.audit_settings import Settings
 from ..results.look import Look
@@ -144,9 +144,9 @@ def _finds(settings: Settings) -> Callable[[Choice, int], bool]:
     wanted = math.inf if settings.resolution is None else settings.resolution
 
     def finds(choice: Choice, runs: int) -> bool:
-        claim, held = _directed(settings, choice)
+        held = directed(settings.claim, choice.pilot_counts, choice.likelier_on)
         return (
-            may_detect(claim, held, runs, wanted, alpha=settings.alpha, power=settings.power)
+            may_detect(held.claim, held.counts, runs, wanted, alpha=settings.alpha, power=settings.power)
             and _detectable(settings, choice, runs).excess <= wanted
         )
 
@@ -155,13 +155,5 @@ def _finds(settings: Settings) -> Callable[[Choice, int], bool]:
 
 def _detectable(settings: Settings, choice: Choice, runs: int) -> Detectable:
     """What a sequential audit of so many runs detects."""
-    claim, held = _directed(settings, choice)
-    return detectable_sequentially(claim, held, runs, alpha=settings.alpha, power=settings.power)
-
-
-def _directed(settings: Settings, choice: Choice) -> tuple[Claim, Counts]:
-    """Claim, and hits in runs that the event was not learned from, in the direction of the event."""
-    held = choice.pilot_counts
-    if choice.likelier_on == "y":
-        return settings.claim.reversed(), held.swapped()
-    return settings.claim, held
+    held = directed(settings.claim, choice.pilot_counts, choice.likelier_on)
+    return detectable_sequentially(held.claim, held.counts, runs, alpha=settings.alpha, power=settings.power)

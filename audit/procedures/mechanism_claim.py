@@ -46,8 +46,8 @@ def stated(
         claim = getattr(mechanism, "claim", None)
         if not (isinstance(claim, Claim) or callable(claim)):
             raise ClaimError(
-                f"nobody states a claim: {kind} has no attribute claim; pass claim=PureDP(epsilon) or another, or an "
-                "object that says what it guarantees, such as an adapter."
+                f"no claim was given, and {kind} has no attribute claim. Pass claim=PureDP(epsilon) or another claim "
+                "(at the command line --epsilon), or an object that states its claim, such as an adapter."
             )
         own = getattr(mechanism, "claim_source", "")
         source = source or (own if isinstance(own, str) and own else f"the claim of {kind}")

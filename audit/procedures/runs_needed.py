@@ -9,18 +9,17 @@ import math
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
-
 from ..claims.claim import Claim
 from ..distinguishers.event_choice import Choice
 from ..errors import OptionError
 from ..inference.alternatives import Alternative, AsLikely, GaussianNoise, event_of
 from ..inference.betting_test import found_share
-from ..inference.counts import Counts
+from ..inference.direction import directed
 from ..inference.power import power_of_test, runs_needed
 from ..options import LEAST_RUNS
 from ..sampling.pilot_size import main_runs, pilot_runs, with_pilot
 from ..sampling.plan import MemoryPart, Plan
+from ..streams import Stream, seed_of
 from .detectable_excess import SHARE, bet_on, is_gaussian, power_of_the_test
 from .pilot import run_pilot
 
@@ -52,7 +51,7 @@ def runs_for(
     """
     plan = replace(
         plan,
-        seed=int(np.random.SeedSequence(plan.seed, spawn_key=(2,)).generate_state(1, np.uint64)[0]),
+        seed=seed_of(plan.seed, Stream.SIZING),
         memory=None if plan.memory is None else MemoryPart(plan.memory, "sizing"),
     )
     needed, excess, share = _FIRST, _MARGIN * resolution, 0.0
@@ -63,15 +62,15 @@ def runs_for(
         if choice.pilot_hits_x == choice.pilot_hits_y == 0:  # outputs that never vary: nothing to plan for
             return _FIRST
         alternatives = _alternatives(claim, choice, excess)
-        directed = claim if choice.likelier_on == "x" else claim.reversed()
-        main = runs_needed(directed, alternatives[0], resolution=excess, power=power_of_the_test(power), alpha=alpha)
-        needed = max(with_pilot(main, event_of(directed, excess, alternatives[0]).q), LEAST_RUNS)
+        tested = directed(claim, choice.pilot_counts, choice.likelier_on).claim
+        main = runs_needed(tested, alternatives[0], resolution=excess, power=power_of_the_test(power), alpha=alpha)
+        needed = max(with_pilot(main, event_of(tested, excess, alternatives[0]).q), LEAST_RUNS)
         if pilot.runs > pilot_runs(needed):  # a rare event, which takes a longer pilot
             needed = max(needed, math.ceil(main / (1.0 - share)))
         _check_size(needed, resolution)
     deep = share if share > pilot_runs(needed) / needed else 0.0
     while not all(
-        _power(directed, needed, deep, each, excess, alpha, sequential) >= power_of_the_test(power)
+        _power(tested, needed, deep, each, excess, alpha, sequential) >= power_of_the_test(power)
         for each in alternatives
     ):
         needed = math.ceil(needed * _GROWTH)
@@ -82,13 +81,10 @@ def runs_for(
 def _alternatives(claim: Claim, choice: Choice, excess: float) -> list[Alternative]:
     """The event that is planned for, and those that it may be instead, as its frequencies are known so well only."""
     runs = choice.pilot_runs
-    hits = (choice.pilot_hits_x, choice.pilot_hits_y)
-    if choice.likelier_on == "y":
-        claim, hits = claim.reversed(), hits[::-1]
-    counts = Counts(hits_x=hits[0], runs_x=runs, hits_y=hits[1], runs_y=runs)
-    if is_gaussian(claim, counts, excess):
+    tested = directed(claim, choice.pilot_counts, choice.likelier_on)
+    if is_gaussian(tested.claim, tested.counts, excess):
         return [GaussianNoise(SHARE)]
-    p, q = ((side + 0.5) / (runs + 1.0) for side in hits)
+    p, q = ((side + 0.5) / (runs + 1.0) for side in (tested.counts.hits_x, tested.counts.hits_y))
     moved = [[rate + z * math.sqrt(rate * (1 - rate) / runs) for rate in (p, q)] for z in (0.0, *_ERRORS)]
     return [AsLikely(*rates) for rates in moved if all(0.0 < rate < 1.0 for rate in rates)]
 

@@ -21,12 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..claims.claim import Claim
-from ..distinguishers.event_choice import Choice, Direction, choose_event_each_way
+from ..distinguishers.event_choice import Choice, choose_event_each_way
 from ..events.events import Event
 from ..events.output_bytes import note_of_cut
 from ..events.outputs import Outputs, merge
 from ..inference.betting_test import NO_PAIRS, JointCounts, Wealth
 from ..inference.counts import Counts
+from ..inference.direction import Direction
 from ..inference.joint_test import GAMMA, p_value
 from ..inference.supporting_lines import Line, best_lines, drift
 from ..results.look import Look, Stop

@@ -12,6 +12,7 @@ from ..events.outputs import as_outputs
 from ..sampling.pickling import Parcel, pack
 from ..sampling.plan import Plan
 from ..sampling.sampler import Sampler, as_sampler
+from ..streams import Stream, sequence_of
 
 Version = Literal["old", "new"]
 
@@ -34,7 +35,7 @@ class TwoVersions:
     def _check_single_draw(self, seed: int) -> None:
         """Refuses what a block sampler returns for one run if it is no output; later it would be an exception."""
         sampler = self.old if self.old.is_block else self.new
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(3,)))
+        rng = np.random.default_rng(sequence_of(seed, Stream.FIRST_RUN))
         try:
             raw = sampler.call(self.dataset, 1, rng)
         except Exception:  # an outcome like any other

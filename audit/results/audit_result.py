@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ..claims.claim import Claim, GroupClaim
-from ..distinguishers.event_choice import Direction
 from ..distinguishers.low_bits_warning import FALSE_WARNING, LowBits
 from ..errors import OptionError
 from ..events.events import Event
 from ..events.pilot_histogram import Sketch
 from ..health.findings import ANY_FALSE_ALARM, Finding
 from ..inference.counts import Counts
+from ..inference.direction import Direction, directed
 from ..inference.joint_test import strength_estimate
 from ..inference.multiplicity import Ledger
 from ..options import Bits
@@ -211,26 +211,24 @@ class AuditResult:
         check.
         """
         if self.stopped is not None:
-            test = "betting in both directions, at every look" + ", and one test of the last batch" * self.is_closed
+            test = "betting test" + " with a final test of the last batch" * self.is_closed
         else:
-            test = "one event in one direction, chosen on other runs"
+            test = "event test"
         shares = [(test, self.alpha)]
         if self.cells is not None:
-            shares = [(test, self.alpha - self.cells.alpha), ("all statements on cells", self.cells.alpha)]
-        warning = [("a false warning about low bits", FALSE_WARNING)] if self.bits == "warn" else []
-        return Ledger(
-            self.alpha, tuple(shares), beside=(*warning, ("a false alarm of the health checks", ANY_FALSE_ALARM))
-        )
+            shares = [(test, self.alpha - self.cells.alpha), ("cell intervals", self.cells.alpha)]
+        warning = [("false low-bits warning", FALSE_WARNING)] if self.bits == "warn" else []
+        return Ledger(self.alpha, tuple(shares), beside=(*warning, ("false alarm of a health check", ANY_FALSE_ALARM)))
 
     @property
     def directed_counts(self) -> Counts:
         """The counts with the likelier dataset first, as they are tested."""
-        return self.counts if self.likelier_on == "x" else self.counts.swapped()
+        return directed(self.claim, self.counts, self.likelier_on).counts
 
     @property
     def directed_claim(self) -> Claim:
         """The claim in the direction that is tested."""
-        return self.claim if self.likelier_on == "x" else self.claim.reversed()
+        return directed(self.claim, self.counts, self.likelier_on).claim
 
     @property
     def estimate(self) -> float:
@@ -296,9 +294,9 @@ class AuditResult:
                 text += f"; {self._no_estimate}"
             if self.stopped == "refuted":
                 where = "in the last quarter of" if self.is_closed else "stopped after"
-                text += f"; {where} {self.runs:,} runs on each dataset"
+                text += f"; {where} {self.runs:,} runs per dataset"
                 if self.bound < self.estimate < math.inf:
-                    text += f", which suggest {self.estimate:.3g}"
+                    text += f"; point estimate {self.estimate:.3g} (biased upward)"
         elif self.verdict is Verdict.NOT_REFUTED:
             text = (
                 f"NOT REFUTED: {claim.describe_strength(self.bound)}, {claimed} ({confidence}); "
@@ -311,9 +309,9 @@ class AuditResult:
             if self.requested_resolution is not None:
                 text += f"; {self.requested_resolution:.2g} was asked for"
         if self.stopped == "time":
-            text += f"; the time was up after {self.runs:,} runs on each dataset"
+            text += f"; time limit reached after {self.runs:,} runs per dataset"
         if self.stopped == "request":
-            text += f"; stopped on request after {self.runs:,} runs on each dataset"
+            text += f"; stopped on request after {self.runs:,} runs per dataset"
         if not self.is_replayable:
             text += " [not replayable: the mechanism has randomness of its own]"
         if self.low_bits is not None:

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from ..distinguishers.event_choice import Direction
 from ..errors import OptionError
 from ..events.events import Event
 from ..health.findings import Finding
 from ..inference.counts import Counts
+from ..inference.direction import Direction
 from ..inference.total_variation import LARGEST_LEVEL, total_variation_upper
 from ..printing import confidence as confidence_words
 from ..printing import rounded_down, rounded_up

@@ -7,11 +7,10 @@ Proof: docs/proofs/choices.md
 
 from __future__ import annotations
 
-import inspect
 import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
 from ..claims.at_distance import ClaimAtDistance, claim_at
 from ..claims.claim import Claim
@@ -32,20 +31,20 @@ from ..options import (
     check_seconds,
     check_seed,
 )
-from ..procedures.check import check
+from ..procedures.check import CheckOptions, check
 from ..procedures.mechanism_claim import stated
 from ..results.audit_result import AuditResult, Verdict
 from ..sampling.output_hashes import digest
 from ..sampling.sampler import as_sampler
 from ..store.sqlite_store import opened
 from ..store.store_settings import code_of
+from ..streams import Stream, seed_of
 from .pairs_for_domain import pairs_of
-from .successive_halving import LEAST_FIRST, Judge, Pool, Trial, derived_seed, halve, new_pool
+from .successive_halving import LEAST_FIRST, Judge, Pool, Trial, halve, new_pool
 
 LEAST_SEARCH = 4 * LEAST_FIRST
 """Executions that a search needs at least."""
 _RUNS = 1_000_000  # of the audit where none are given
-_EXAMPLES = 3  # the kind of seed of what a strategy draws
 _SHOWN, _WIDTH = 5, 160  # pairs and characters of a line, in words
 
 
@@ -156,8 +155,9 @@ def find_worst_pair(
     seed: int | None = 0,
     jobs: int | None = None,
     name: str | None = None,
+    claim_source: str = "",
     progress: Callable[[int], None] | None = None,
-    **options: Any,
+    **options: Unpack[CheckOptions],
 ) -> WorstPair:
     """Looks for the pair of neighbours on which a mechanism loses most, and audits its claim there.
 
@@ -190,6 +190,8 @@ def find_worst_pair(
         Workers, as of `check`.
     name : str, optional
         Of the mechanism, for the result.
+    claim_source : str
+        As of `check`.
     progress : callable, optional
         Called with the number of runs just finished.
     **options
@@ -221,18 +223,19 @@ def find_worst_pair(
     seed = check_seed(seed)
     size = _RUNS if runs is None else check_runs(runs)
     budget = max(size, LEAST_SEARCH) if search_runs is None else _check_search_runs(search_runs)
-    said = stated(mechanism, claim, adjacency, options.pop("claim_source", ""))
+    said = stated(mechanism, claim, adjacency, claim_source)
     adjacency = said.adjacency
-    whole = _check_options(options)
-    if whole["seconds"] is not None and search_runs is None:
+    _check_options(options)
+    seconds = options.get("seconds")
+    if seconds is not None and search_runs is None:
         raise OptionError(
-            f"seconds={whole['seconds']:g} limits the audit of the pair that is found, not the search; say with "
+            f"seconds={seconds:g} limits the audit of the pair that is found, not the search; say with "
             "search_runs= (--search-runs) how many executions the search may take.",
-            seconds=whole["seconds"],
+            seconds=seconds,
         )
-    source = pairs_of(domain, adjacency, distance, derived_seed(seed, _EXAMPLES, 0))
+    source = pairs_of(domain, adjacency, distance, seed_of(seed, Stream.EXAMPLES))
     pool = new_pool(source, adjacency, distance, seed, sampler.check_pair)
-    with opened(whole["store"]) as kept:
+    with opened(options.get("store")) as kept:
         judge = Judge(
             sampler=sampler,
             claim=claim_at(said.claim, distance),
@@ -241,7 +244,7 @@ def find_worst_pair(
             seed=seed,
             jobs=jobs,
             progress=progress,
-            bits=whole["bits"] is True,
+            bits=options.get("bits", "warn") is True,
             store=kept,
             code="" if kept is None else code_of(sampler),
         )
@@ -305,20 +308,19 @@ def _nothing_left(trials: list[Trial], pool: Pool, name: str) -> AuditError:
     return AdjacencyError("no pair of neighbours was found at this distance; widen the domain, or give (more) pairs.")
 
 
-def _check_options(options: dict[str, Any]) -> dict[str, Any]:
-    """What `check` will be given besides, with its defaults; an error now, and not after the search is paid for."""
-    taken = inspect.signature(check).parameters
+def _check_options(options: CheckOptions) -> None:
+    """An error for what `check` would refuse: now, and not after the search is paid for."""
+    taken = CheckOptions.__annotations__
     unknown = [name for name in options if name not in taken]
     if unknown:
         raise OptionError(f"{unknown[0]} is no option of check; use one of {', '.join(taken)}.", options=unknown)
-    whole = {name: parameter.default for name, parameter in taken.items()} | options
-    check_bits(whole["bits"])
-    check_resolution(whole["resolution"])
-    check_power(whole["power"])
-    check_seconds(whole["seconds"], whole["runs"], sequential=whole["sequential"])
-    check_cells(whole["cells"], whole["sequential"])
-    checks_to_ignore(whole["ignore"])
-    return whole
+    sequential = options.get("sequential", False)
+    check_bits(options.get("bits", "warn"))
+    check_resolution(options.get("resolution"))
+    check_power(options.get("power", 0.95))
+    check_seconds(options.get("seconds"), None, sequential=sequential)
+    check_cells(options.get("cells", 0), sequential)
+    checks_to_ignore(options.get("ignore", ()))
 
 
 def _check_search_runs(search_runs: Any) -> int:

@@ -20,6 +20,7 @@ from ..sampling.plan import Plan
 from ..sampling.sampler import Sampler
 from ..store.sqlite_store import Store, StorePart
 from ..store.store_settings import claim_in_words, sources, terms
+from ..streams import Stream, seed_of
 from .candidates import Candidate, PairSource, reason_against
 from .pair_score import merits
 
@@ -34,7 +35,6 @@ _UNITS, _MOST_FOR_STRENGTH = 200, 20_000
 _FEWEST, _MOST_PATTERNS = 8, 1_000
 _EQUAL = 0.95  # of the leader's merit
 _TRIES = 40  # for each move, to find a pair that is allowed and new
-_TRIALS, _DRAWS = 1, 2  # kinds of seeds derived from the caller's, which itself is the audit's
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Judge:
 
     def plan(self, candidate: Candidate, number: int) -> Plan:
         """How the pilots of a candidate are drawn, under a number that is no other's."""
-        x, y, seed = candidate.x, candidate.y, derived_seed(self.seed, _TRIALS, number)
+        x, y, seed = candidate.x, candidate.y, seed_of(self.seed, Stream.TRIALS, number)
         drawn_from = {} if self.store is None else sources(self.code, x, y)
         plan = plan_blocks(self.sampler, x, y, seed, self.jobs, is_stateful=self._seen.get("state"))
         self._seen["state"] = plan.is_stateful
@@ -224,7 +224,7 @@ def new_pool(
     source: PairSource, adjacency: Adjacency | None, distance: float, seed: int, check_pair: PairCheck | None = None
 ) -> Pool:
     """A pool with a generator of its own."""
-    return Pool(source, adjacency, distance, np.random.default_rng(derived_seed(seed, _DRAWS, 0)), check_pair)
+    return Pool(source, adjacency, distance, np.random.default_rng(seed_of(seed, Stream.PAIRS)), check_pair)
 
 
 def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:
@@ -316,8 +316,3 @@ def _cost(count: int) -> float:
 def _n_moves(kept: int) -> int:
     """Moves that join those kept, when few are left: before, nobody knows which are worth varying."""
     return 0 if kept > 2 * _FEWEST else 4 if kept > 2 else 2
-
-
-def derived_seed(seed: int, kind: int, number: int) -> int:
-    """A seed of its own, told from the caller's and from all others by its name."""
-    return int(np.random.SeedSequence(seed, spawn_key=(kind, number)).generate_state(1, np.uint64)[0])

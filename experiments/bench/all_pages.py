@@ -98,7 +98,7 @@ def overview(folder: Path, pages: Iterable[Page]) -> str:
         "",
         *(missed or ["None."]),
         "",
-        "## Beside other testers",
+        "## Comparison with other tools",
         "",
         short.strip(),
         "",

@@ -71,6 +71,6 @@ def run_experiments(
 
 def _title(ids: Sequence[str]) -> str:
     if list(ids) == ["reference"]:
-        return "Mechanisms, right and wrong"
+        return "Reference suite"
     shown = ", ".join(ids[:8])
     return f"Experiment{'s' * (len(ids) != 1)} {shown}" + (f" and {len(ids) - 8} more" if len(ids) > 8 else "")

@@ -154,7 +154,7 @@ def forest_marks() -> list[Patch | Line2D]:
         *(_key(MARKER[verdict], COLOUR[verdict], verdict.value, 6) for verdict in Verdict),
         _key("o", ink(), "estimate", 3.5),
         _key("*", "white", "exact", 9, edge="black"),
-        _key("|", GREY, "excess findable", 9),
+        _key("|", GREY, "detectable excess", 9),
     ]
 
 

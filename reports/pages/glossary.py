@@ -8,13 +8,13 @@ GLOSSARY = (
     ("claim", "what a mechanism is said to guarantee: whatever the neighbours x and y and the event, its probability "
      "on x is at most a function of its probability on y; for epsilon the latter times e^epsilon."),
     ("delta", "probability that the guarantee of (epsilon, delta) leaves open."),
+    ("detectable excess", "how far above its claim a mechanism would have to be for this audit to refute the claim, "
+     "with the power stated."),
     ("distance", "how many steps of the adjacency lead from x to y; beyond 1 the claim is that for groups."),
     ("epsilon", "the strength of a claim of pure or approximate differential privacy, in nats: the logarithm of the "
      "largest likelihood ratio."),
     ("estimate", "the strength that the observed frequencies would need, without any allowance for chance."),
     ("event", "a set of outputs, chosen on runs that are then not counted, or in a sequential audit on earlier ones."),
-    ("excess findable", "the resolution: how far above its claim a mechanism would have to be for this audit to have "
-     "found it with the power stated."),
     ("hit", "a run whose output lies in the event."),
     ("likelihood ratio", "probability of an output, or of an event, on one dataset over that on the other."),
     ("lower bound", "the mechanism is no more private than this: all smaller strengths are refuted at once."),

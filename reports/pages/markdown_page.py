@@ -30,7 +30,7 @@ from ..plain_text import (
 )
 from .comparison_table import numbers_of
 
-_COLUMNS = ("audit", "claim", "verdict", "bound", "exact", "excess findable", "runs", "expected", "met")
+_COLUMNS = ("audit", "claim", "verdict", "bound", "exact", "detectable excess", "runs", "expected", "met")
 
 
 def markdown(suite: Suite, *, comparisons: Sequence[Comparison] = (), today: datetime.date | None = None) -> str:
@@ -142,7 +142,7 @@ def _table(suite: Suite) -> str:
             )
         )
     kept = [at for at in range(len(_COLUMNS)) if {row[at] for row in rows[1:]} != {"–"}]
-    rule = tuple("--:" if name in ("bound", "exact", "excess findable", "runs") else "---" for name in _COLUMNS)
+    rule = tuple("--:" if name in ("bound", "exact", "detectable excess", "runs") else "---" for name in _COLUMNS)
     return "\n".join(f"| {' | '.join(row[at] for at in kept)} |" for row in (rows[0], rule, *rows[1:]))
 
 

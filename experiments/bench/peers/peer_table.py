@@ -184,7 +184,7 @@ def peer_page(measured: Measured) -> str:
     sources = [(line.figure.question, line.figure.source, f"`dpaudit bench` {line.table}") for line in _LINES]
     return "\n\n".join(
         [
-            "# Beside other testers",
+            "# Comparison with other tools",
             "Our figures are those of [the statistics](inference.md) and [detection](detection.md). Those of others "
             "are published, or were measured by running their code; times are not from one machine. This page is "
             "written by `dpaudit bench peers` from the records of the benchmarks.",

@@ -101,8 +101,8 @@ def _entries(seed: int, jobs: int | None) -> Iterator[Entry]:
     mu = 1.0 / gaussian.scale
     yield audited("the same as Gaussian DP", gaussian, 0.0, 1.0, GaussianDP(mu), adjacency=Within("l2"), exact=mu)
     yield audited(
-        "the same as zCDP, half of it", gaussian, 0.0, 1.0, ZeroConcentratedDP(mu**2 / 4), adjacency=Within("l2"),
-        expected=Verdict.REFUTED, exact=mu**2 / 2,
+        "Gaussian mechanism, zCDP claim at half the true ρ", gaussian, 0.0, 1.0, ZeroConcentratedDP(mu**2 / 4),
+        adjacency=Within("l2"), expected=Verdict.REFUTED, exact=mu**2 / 2,
     )  # fmt: skip
     yield audited(
         "a count, stopped early", noisy_count, rows, rows[:-1], pure, adjacency=AddRemove(), sequential=True,

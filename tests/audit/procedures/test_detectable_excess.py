@@ -146,23 +146,23 @@ def _refuted(mechanism, claim, seeds, **options):
 
 
 def test_the_stated_excess_of_an_approximate_claim_is_found():
-    """30 audits of power .95; fewer than 21 refutations have a probability below 2e-6. The corner gave half of them."""
+    """15 audits of power .95; fewer than 8 refutations have a probability below 2e-6. The corner gave half of them."""
     claim, options = ApproxDP(1.0, 1e-3), {"runs": 20_000, "alpha": 0.05}
     stated = check(GaussianMechanism(1.0, 1e-3), 1.0, 0.0, claim=claim, bits=False, jobs=1, **options)
     assert stated.resolution_basis == "gaussian"
     assert "for Gaussian noise" in str(stated)
     broken = GaussianMechanism(1.0 + stated.resolution, 1e-3)
-    assert _refuted(broken, claim, range(30), **options) >= binom.ppf(2e-6, 30, 0.95)
+    assert _refuted(broken, claim, range(15), **options) >= binom.ppf(2e-6, 15, 0.95)
 
 
 def test_the_stated_excess_of_a_rare_leak_is_found_while_stopping_early():
-    """30 audits of power .95; fewer than 21 refutations have a probability below 2e-6."""
+    """15 audits of power .95; fewer than 8 refutations have a probability below 2e-6."""
     claim, p, runs = PureDP(1.0), 0.01, 50_000
     counts = Counts(hits_x=round(p * runs), runs_x=runs, hits_y=round(p * runs / math.e), runs_y=runs)
     stated = detectable_sequentially(claim, counts, runs, alpha=1e-5, power=0.95)
     broken = RareOutcome(p, 1.0 + stated.excess)
-    found = _refuted(broken, claim, range(30), runs=runs, alpha=1e-5, sequential=True)
-    assert found >= binom.ppf(2e-6, 30, 0.95)
+    found = _refuted(broken, claim, range(15), runs=runs, alpha=1e-5, sequential=True)
+    assert found >= binom.ppf(2e-6, 15, 0.95)
 
 
 def test_a_plan_for_a_resolution_is_for_the_noise_that_the_pilot_shows():

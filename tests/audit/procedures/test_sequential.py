@@ -64,12 +64,12 @@ def test_the_grid_increases_and_decides_just_above_the_claim(claim):
 
 
 def test_false_alarms_over_all_looks():
-    """60 audits of a mechanism on its boundary at alpha .3, 18 looks each; this test fails with probability 1e-7."""
+    """30 audits of a mechanism on its boundary at alpha .3, 18 looks each; this test fails with probability 1e-7."""
     alarms = 0
-    for seed in range(60):
+    for seed in range(30):
         result = check(bit, 0, 1, claim=PureDP(1.0), alpha=0.3, runs=400, sequential=True, seed=seed, jobs=1)
         alarms += result.is_refuted
-    assert alarms <= binom.isf(1e-7, 60, 0.3)
+    assert alarms <= binom.isf(1e-7, 30, 0.3)
 
 
 def test_a_broken_claim_is_refuted_early():

@@ -48,8 +48,8 @@ def test_one_stream_makes_counts_depend_on_each_other():
 
     With two streams the coin is called changed at .05 by chance, false alarm of this test: 1e-6.
     """
-    one, two = (sum(p <= 0.05 for p in _p_values("coin, r >= 1 - p", is_one, range(600))) for is_one in (True, False))
-    assert two <= binom.isf(1e-6, 600, 0.05) < one
+    one, two = (sum(p <= 0.05 for p in _p_values("coin, r >= 1 - p", is_one, range(400))) for is_one in (True, False))
+    assert two <= binom.isf(1e-6, 400, 0.05) < one
     assert set(_p_values("Laplace, by inverse distribution", True, range(20))) == {1.0}
 
 
