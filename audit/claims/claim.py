@@ -106,6 +106,7 @@ class Claim(ABC):
 
         Examples
         --------
+        >>> from dpaudit import PureDP
         >>> value, complement = PureDP(1.0).max_power([0.1, 0.9])
         >>> value.round(3).tolist(), complement.round(3).tolist()
         ([0.272, 0.963], [0.728, 0.037])
@@ -139,6 +140,7 @@ class Claim(ABC):
 
         Examples
         --------
+        >>> from dpaudit import PureDP
         >>> float(PureDP(1.0).strength_of(0.5, 0.25).round(4))
         0.6931
         """

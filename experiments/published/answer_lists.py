@@ -70,7 +70,7 @@ class AnswerLists:
     Examples
     --------
     >>> from dpaudit.mechanisms import NoisyThreshold
-    >>> from dpaudit.audit.claims.claim import PureDP
+    >>> from dpaudit import PureDP
     >>> mechanism = AnswerLists(NoisyThreshold(PureDP(1.0), 1e-3, 1e-3, cutoff=1))
     >>> [part.name for part in mechanism.sample([-1.0, 1.0, 1.0], 1, np.random.default_rng(0))[0]]
     ['BELOW', 'ABOVE']

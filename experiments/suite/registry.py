@@ -8,21 +8,19 @@ from ..documents import (
     definition,
     exponential_mechanism,
     laplace_composition,
+    named_mechanisms,
     renyi_proposition,
 )
-from ..documents import (
-    named_mechanisms as named,
-)
-from . import reference_mechanisms as reference
+from . import reference_mechanisms
 
 _MODULES = (
-    reference,
+    reference_mechanisms,
     exponential_mechanism,
     analytic_gaussian,
     renyi_proposition,
     definition,
     laplace_composition,
-    named,
+    named_mechanisms,
 )
 
 

@@ -184,7 +184,7 @@ def test_a_report_is_written_whole_or_not_at_all(monkeypatch, yard):
     assert sorted(path.name for path in (yard.out / "a").iterdir()) == sorted(
         [FILE, "report.html", "report.md", "results.json"]
     )
-    monkeypatch.setattr("dpaudit.audit.sampling.plan.Plan.draw", drawn_once(2))
+    monkeypatch.setattr("dpaudit.audit.sampling.plan.Plan.draw", drawn_once(5))
     assert run(monkeypatch, (*words, "--resume"))[0] == 0
     assert not (yard.out / "a" / FILE).exists()
 

@@ -25,6 +25,7 @@ from ....audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
 from ....audit.claims.renyi import RenyiDP, ZeroConcentratedDP
 from ....audit.inference import (
     alternatives,
+    direction,
     dispersion,
     multiplicity,
     total_variation,
@@ -68,7 +69,7 @@ from ..core.bench_json import Column, Target, Value
 from ..core.effort import ALPHA, Bench, Effort, Task, once
 
 _RUNS, _JUDGED_RUNS = (10_000_000, 10_000_000_000), 10_000_000
-_MOST_SECONDS = {"joint.p_value": 0.050, "joint.strength_lower": 0.300}
+_MOST_SECONDS = {"joint_test.p_value": 0.050, "joint_test.strength_lower": 0.300}
 _REPEATS, _LONG = 9, 2.0  # calls, fewer where they take longer than this many seconds together
 _CELLS = 50
 _CLAIM = PureDP(1.0)
@@ -148,59 +149,64 @@ def _after(given: Given) -> object:
 
 
 CALLS: dict[str, Callable[[Given], object]] = {
-    "binomial.clopper_pearson": lambda g: binomial.clopper_pearson(g.counts.hits_x, g.runs, alpha=ALPHA),
-    "binomial.limits": lambda g: binomial.limits(g.x, g.runs, alpha=ALPHA),
-    "binomial.probability_limits": lambda g: binomial.probability_limits(g.counts.hits_x, g.counts.runs_x, alpha=ALPHA),
-    "binomial.row_slices": lambda g: binomial.row_slices(1000, 1000),
-    "binomial.upper_tail": lambda g: binomial.upper_tail(
+    "binomial_tails.clopper_pearson": lambda g: binomial.clopper_pearson(g.counts.hits_x, g.runs, alpha=ALPHA),
+    "binomial_tails.limits": lambda g: binomial.limits(g.x, g.runs, alpha=ALPHA),
+    "binomial_tails.probability_limits": lambda g: binomial.probability_limits(
+        g.counts.hits_x, g.counts.runs_x, alpha=ALPHA
+    ),
+    "binomial_tails.row_slices": lambda g: binomial.row_slices(1000, 1000),
+    "binomial_tails.upper_tail": lambda g: binomial.upper_tail(
         np.tile(g.near, (200, 1)), g.runs, np.linspace(0.1, 0.3, 200), np.linspace(0.9, 0.7, 200)
     ),
-    "joint.p_value": lambda g: joint.p_value(g.counts, _CLAIM, alpha=ALPHA),
-    "joint.rough_p_value": lambda g: joint.rough_p_value(g.counts, _CLAIM, alpha=ALPHA),
-    "joint.strength_lower": lambda g: joint.strength_lower(g.counts, _CLAIM, alpha=ALPHA),
-    "joint.joint_test": lambda g: joint.joint_test(g.counts, _CLAIM, alpha=ALPHA),
-    "joint.strength_estimate": lambda g: joint.strength_estimate(g.counts, _CLAIM),
-    "joint.largest_strength": lambda g: joint.largest_strength(lambda strength: strength < 1.0, math.inf),
-    "order.order": lambda g: order.order(g.counts, _CLAIM, 1.645),
-    "order.critical_hits": lambda g: order.critical_hits(g.near, g.runs, g.runs, _CLAIM, 1.645),
-    "lines.supporting_line": lambda g: lines.supporting_line(_CLAIM, _Q),
-    "lines.best_line": lambda g: lines.best_line(_CLAIM, 1.2 * math.e * _Q, _Q, g.runs),
-    "lines.best_lines": lambda g: lines.best_lines([_CLAIM] * 30, 1.2 * math.e * _Q, _Q, g.runs),
-    "planning.power_of_test": lambda g: planning.power_of_test(_CLAIM, g.runs, g.runs, _Q, g.excess, alpha=ALPHA),
-    "planning.resolution": lambda g: planning.resolution(_CLAIM, g.runs, g.runs, _Q, alpha=ALPHA),
-    "planning.runs_needed": lambda g: planning.runs_needed(_CLAIM, _Q, resolution=g.excess, alpha=ALPHA),
+    "joint_test.p_value": lambda g: joint.p_value(g.counts, _CLAIM, alpha=ALPHA),
+    "joint_test.rough_p_value": lambda g: joint.rough_p_value(g.counts, _CLAIM, alpha=ALPHA),
+    "joint_test.strength_lower": lambda g: joint.strength_lower(g.counts, _CLAIM, alpha=ALPHA),
+    "joint_test.joint_test": lambda g: joint.joint_test(g.counts, _CLAIM, alpha=ALPHA),
+    "joint_test.strength_estimate": lambda g: joint.strength_estimate(g.counts, _CLAIM),
+    "joint_test.largest_strength": lambda g: joint.largest_strength(lambda strength: strength < 1.0, math.inf),
+    "count_ordering.order": lambda g: order.order(g.counts, _CLAIM, 1.645),
+    "count_ordering.critical_hits": lambda g: order.critical_hits(g.near, g.runs, g.runs, _CLAIM, 1.645),
+    "supporting_lines.supporting_line": lambda g: lines.supporting_line(_CLAIM, _Q),
+    "supporting_lines.best_line": lambda g: lines.best_line(_CLAIM, 1.2 * math.e * _Q, _Q, g.runs),
+    "supporting_lines.best_lines": lambda g: lines.best_lines([_CLAIM] * 30, 1.2 * math.e * _Q, _Q, g.runs),
+    "power.power_of_test": lambda g: planning.power_of_test(_CLAIM, g.runs, g.runs, _Q, g.excess, alpha=ALPHA),
+    "power.resolution": lambda g: planning.resolution(_CLAIM, g.runs, g.runs, _Q, alpha=ALPHA),
+    "power.runs_needed": lambda g: planning.runs_needed(_CLAIM, _Q, resolution=g.excess, alpha=ALPHA),
     "alternatives.event_of": lambda g: alternatives.event_of(_CLAIM, g.excess, alternatives.AsLikely(0.49, _Q)),
     "alternatives.power_at": lambda g: alternatives.power_at(_CLAIM, g.excess, _Q, _Q),
-    "lines.drift": lambda g: lines.drift(lines.best_line(_CLAIM, 0.5, _Q, float(g.runs)), 0.5, _Q),
+    "supporting_lines.drift": lambda g: lines.drift(lines.best_line(_CLAIM, 0.5, _Q, float(g.runs)), 0.5, _Q),
     "dispersion.dispersion_p_value": lambda g: dispersion.dispersion_p_value(
         [g.runs // 768] * 256, [g.runs // 256] * 256
     ),
     "dispersion.product_p_value": lambda g: dispersion.product_p_value(1e-5, 1e-6),
     "dispersion.pairs_within_p_value": lambda g: dispersion.pairs_within_p_value(3, 300, [g.runs // 256] * 256),
-    "orders.log_chance_of_head": lambda g: orders.log_chance_of_head([2] * 128, [g.runs // 256] * 128, g.runs),
-    "orders.log_chance_of_order": lambda g: orders.log_chance_of_order(256, 1.0 / g.runs),
+    "repeated_order.log_chance_of_head": lambda g: orders.log_chance_of_head([2] * 128, [g.runs // 256] * 128, g.runs),
+    "repeated_order.log_chance_of_order": lambda g: orders.log_chance_of_order(256, 1.0 / g.runs),
     "alternatives.best_q": lambda g: alternatives.best_q(_CLAIM, resolution=g.excess),
     "sequential.Wealth.after": _after,
-    "sequential.found_share": lambda g: sequential.found_share(_CLAIM, g.excess, g.sizes, _Q, alpha=ALPHA),
-    "sequential.sequential_resolution": lambda g: sequential.sequential_resolution(
+    "betting_test.found_share": lambda g: sequential.found_share(_CLAIM, g.excess, g.sizes, _Q, alpha=ALPHA),
+    "betting_test.sequential_resolution": lambda g: sequential.sequential_resolution(
         _CLAIM, g.sizes, _Q, alpha=ALPHA, power=0.95
     ),
-    "simultaneous.ratio_intervals": lambda g: simultaneous.ratio_intervals(g.x, g.runs, g.y, g.runs, alpha=ALPHA),
-    "simultaneous.maximum_interval": lambda g: simultaneous.maximum_interval(g.x, g.runs, g.y, g.runs, alpha=ALPHA),
-    "simultaneous.ratio_lower": lambda g: simultaneous.ratio_lower(g.x, g.runs, g.y, g.runs, alpha=ALPHA),
-    "bands.confidence_band": lambda g: bands.confidence_band(g.x, g.y, alpha=ALPHA),
+    "ratio_intervals.ratio_intervals": lambda g: simultaneous.ratio_intervals(g.x, g.runs, g.y, g.runs, alpha=ALPHA),
+    "ratio_intervals.maximum_interval": lambda g: simultaneous.maximum_interval(g.x, g.runs, g.y, g.runs, alpha=ALPHA),
+    "ratio_intervals.ratio_lower": lambda g: simultaneous.ratio_lower(g.x, g.runs, g.y, g.runs, alpha=ALPHA),
+    "confidence_bands.confidence_band": lambda g: bands.confidence_band(g.x, g.y, alpha=ALPHA),
     "bands.Band.profile": lambda g: bands.confidence_band(g.x, g.y, alpha=ALPHA).profile(np.linspace(0, 1, 101)),
     "bands.Band.trade_off": lambda g: bands.confidence_band(g.x, g.y, alpha=ALPHA).trade_off(np.linspace(0, 1, 101)),
-    "bands.concave_hull": lambda g: bands.concave_hull(np.cumsum(g.x) / g.runs, np.cumsum(g.y) / g.runs),
-    "divergence.renyi_lower": lambda g: divergence.renyi_lower(g.x, g.y, 2.0, alpha=ALPHA),
-    "divergence.moment_lower": lambda g: divergence.moment_lower(g.x, g.y, 2.0, alpha=ALPHA),
+    "confidence_bands.concave_hull": lambda g: bands.concave_hull(np.cumsum(g.x) / g.runs, np.cumsum(g.y) / g.runs),
+    "renyi_lower_bound.renyi_lower": lambda g: divergence.renyi_lower(g.x, g.y, 2.0, alpha=ALPHA),
+    "renyi_lower_bound.moment_lower": lambda g: divergence.moment_lower(g.x, g.y, 2.0, alpha=ALPHA),
     "total_variation.total_variation_upper": lambda g: total_variation.total_variation_upper(
         g.x.astype(int).tolist(), g.y.astype(int).tolist(), alpha=ALPHA
     ),
-    "two_samples.hypergeometric_tail": lambda g: two_samples.hypergeometric_tail(
+    "two_sample_test.hypergeometric_tail": lambda g: two_samples.hypergeometric_tail(
         g.runs // 3, g.runs, 2 * (g.runs // 3), 2 * g.runs
     ),
-    "two_samples.change_p_value": lambda g: two_samples.change_p_value(g.runs // 3, g.runs, g.runs // 3 + 1, g.runs),
+    "two_sample_test.change_p_value": lambda g: two_samples.change_p_value(
+        g.runs // 3, g.runs, g.runs // 3 + 1, g.runs
+    ),
+    "direction.directed": lambda g: direction.directed(_CLAIM, g.counts, "y"),
     "multiplicity.holm": lambda g: multiplicity.holm(np.linspace(0.0, 1.0, 100).tolist()),
     "multiplicity.split_budget": lambda g: multiplicity.split_budget(ALPHA, [str(k) for k in range(100)]),
 }
@@ -208,7 +214,10 @@ CALLS: dict[str, Callable[[Given], object]] = {
 
 CALLS |= {
     f"{name}, {claim}, {claim.strength_name}": partial(_of_another, function, claim)
-    for name, function in {"joint.p_value": joint.p_value, "joint.strength_lower": joint.strength_lower}.items()
+    for name, function in (
+        ("joint_test.p_value", joint.p_value),
+        ("joint_test.strength_lower", joint.strength_lower),
+    )
     for claim in _OTHERS
 }
 

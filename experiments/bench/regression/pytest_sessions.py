@@ -55,7 +55,7 @@ def _session(which: str, names: str, *options: str) -> tuple[int, list[_Audited]
     """Runs a session of pytest in this process: its exit status, and what its audits found."""
     import pytest
 
-    from ....reports.pytest_plugin import plugin as pytest_plugin
+    from ....reports.pytest_plugin import plugin
 
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(StringIO()):
         text = _FILE.format(which=which, names=names)
@@ -67,7 +67,7 @@ def _session(which: str, names: str, *options: str) -> tuple[int, list[_Audited]
         with mock.patch.dict(os.environ, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"):
             status = pytest.main(
                 [*fixed, "-c", os.devnull, f"--dp-audit-report={results}", *options, str(path)],
-                plugins=[pytest_plugin],
+                plugins=[plugin],
             )
         found = [
             _Audited(entry.name, entry.result.verdict, entry.result.runs, float(entry.result.environment["seconds"]))

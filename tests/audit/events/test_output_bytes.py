@@ -9,7 +9,7 @@ from dpaudit import PureDP, check
 from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.events.output_bytes import KEPT, bytes_of_one, most_kept, refuse_too_much
 from dpaudit.audit.events.scores import Weighted
-from dpaudit.audit.sampling import draw as sampling
+from dpaudit.audit.sampling import draw
 from dpaudit.audit.sampling.draw import draw_pilot, plan_blocks
 from dpaudit.audit.sampling.sampler import as_sampler
 
@@ -43,7 +43,7 @@ def test_a_cut_pilot_is_told_and_the_audit_goes_on(monkeypatch):
     def vectors(dataset, size, rng):
         return dataset + rng.laplace(size=(size, 30_000))
 
-    monkeypatch.setattr(sampling, "most_kept", lambda size, name: 55)
+    monkeypatch.setattr(draw, "most_kept", lambda size, name: 55)
     result = check(vectors, 0, 1, **SETTINGS, runs=120)
     assert result.pilot_runs == 55
     assert result.is_refuted  # 30,000 coordinates show what one hides
@@ -53,7 +53,7 @@ def test_a_cut_pilot_is_told_and_the_audit_goes_on(monkeypatch):
 
 
 def test_sequential_audits_keep_no_more(monkeypatch):
-    monkeypatch.setattr(sampling, "most_kept", lambda size, name: 100)
+    monkeypatch.setattr(draw, "most_kept", lambda size, name: 100)
     result = check(lambda d, rng: d + rng.laplace(), 0, 1, **SETTINGS, runs=400, sequential=True)
     assert result.runs == 400
     assert any("learned from 100 runs on each dataset and not from 400" in note for note in result.notes)

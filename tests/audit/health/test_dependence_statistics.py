@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.special import gammaln
 
 from dpaudit import PureDP, Verdict, check, check_outputs
-from dpaudit.audit.health import dependence_statistics as dependence
+from dpaudit.audit.health import dependence_statistics
 from dpaudit.audit.health.dependence_statistics import change, coupling, halves, serial_correlation, two_sided
 from dpaudit.audit.health.findings import HealthCheck
 from dpaudit.audit.health.independence_checks import examine
@@ -268,7 +268,7 @@ def test_couplings_are_those_that_a_slow_search_finds(shift):
 
 def test_false_alarms_of_couplings(monkeypatch):
     """With the exact law at every lag and alpha .2, over laws of all kinds; the test fails with probability 1e-7."""
-    monkeypatch.setattr(dependence, "_SUSPECT", 0.0)
+    monkeypatch.setattr(dependence_statistics, "_SUSPECT", 0.0)
     rng, alarms = np.random.default_rng(8), 0
     draws = [rng.random, lambda n: rng.random(n) < 0.1, lambda n: rng.geometric(0.5, n), lambda n: rng.random((n, 2))]
     for i in range(400):
@@ -278,7 +278,7 @@ def test_false_alarms_of_couplings(monkeypatch):
 
 
 def test_false_alarms_of_changes(monkeypatch):
-    monkeypatch.setattr(dependence, "_SUSPICIOUS", 0.0)
+    monkeypatch.setattr(dependence_statistics, "_SUSPICIOUS", 0.0)
     rng = np.random.default_rng(9)
     alarms = sum(change([rng.random(300) < 0.3 * (1 + i % 3)], alpha=0.2) is not None for i in range(1_000))
     assert alarms <= stats.binom.isf(1e-7, 1_000, 0.2)

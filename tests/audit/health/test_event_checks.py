@@ -13,7 +13,7 @@ from dpaudit.audit.events.outputs import Raised
 from dpaudit.audit.events.scores import Weighted
 from dpaudit.audit.health.findings import HealthCheck
 from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.procedures import event_checks as event_health
+from dpaudit.audit.procedures import event_checks
 from dpaudit.audit.procedures.event_checks import with_event_findings
 from dpaudit.audit.results.audit_result import AuditResult, Pair
 
@@ -160,8 +160,8 @@ def test_what_the_pilot_may_have_chosen_freely_is_given_more_room():
 
 def test_false_alarms_of_the_comparison_with_the_pilot(monkeypatch):
     """The half-line of the pilot whose frequency is furthest off, at error probability .2 for each side and phase."""
-    monkeypatch.setattr(event_health, "FALSE_ALARM", 0.8)
-    monkeypatch.setattr(event_health, "_SCORES", 0.5)
+    monkeypatch.setattr(event_checks, "FALSE_ALARM", 0.8)
+    monkeypatch.setattr(event_checks, "_SCORES", 0.5)
     rng, alarms = np.random.default_rng(6), 0
     for _ in range(600):
         pilot = np.sort(rng.random(500))

@@ -11,7 +11,7 @@ from scipy.stats import binom
 from dpaudit import ApproxDP, GaussianDP, PureDP, Verdict, ZeroConcentratedDP, check, load, save
 from dpaudit.audit.errors import MechanismError, OptionError
 from dpaudit.audit.health.findings import FALSE_ALARM
-from dpaudit.audit.procedures import fixed_size as conduct
+from dpaudit.audit.procedures import fixed_size
 from dpaudit.audit.procedures.sequential import grid_of_members
 from dpaudit.audit.sampling.batches import batch_sizes, late_batches
 
@@ -122,7 +122,7 @@ def test_the_time_allowed_ends_it():
     result = check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=10**9, sequential=True, seconds=0.05)
     assert result.stopped == "time"
     assert result.runs < 10**9
-    assert "the time was up" in str(result)
+    assert "time limit reached" in str(result)
     again = check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=result.runs, sequential=True)
     assert (again.counts.runs_x, again.likelier_on) == (result.counts.runs_x, result.likelier_on)
 
@@ -216,7 +216,7 @@ def test_health_checks_share_their_error_over_the_looks(monkeypatch):
         shares.append(alpha / FALSE_ALARM)
         return ()
 
-    monkeypatch.setattr(conduct, "examine", examined)
+    monkeypatch.setattr(fixed_size, "examine", examined)
     options = {"claim": PureDP(1.0), "runs": 400, "sequential": True}
     n_looks = len(check(laplace, 0.0, 1.0, **options).looks)
     for stop in range(2, n_looks):

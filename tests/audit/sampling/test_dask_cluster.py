@@ -16,7 +16,7 @@ import pytest
 
 from dpaudit import PureDP, check
 from dpaudit.audit.errors import MechanismError
-from dpaudit.audit.sampling import dask_cluster as cluster_module
+from dpaudit.audit.sampling import dask_cluster
 from dpaudit.audit.sampling.draw import plan_blocks
 from dpaudit.audit.sampling.pickling import pack
 from dpaudit.audit.sampling.sampler import as_sampler
@@ -154,8 +154,8 @@ def test_a_mechanism_that_kills_its_workers_ends_the_audit(tmp_path):
 
 
 def test_a_cluster_without_workers_is_left(tmp_path, monkeypatch):
-    monkeypatch.setattr(cluster_module, "_LONELY", 0.3)
-    monkeypatch.setattr(cluster_module, "_LOOKED_AFTER", 0.1)
+    monkeypatch.setattr(dask_cluster, "_LONELY", 0.3)
+    monkeypatch.setattr(dask_cluster, "_LOOKED_AFTER", 0.1)
     with (
         cluster(tmp_path, 1),
         joblib.parallel_config("dask", wait_for_workers_timeout=0.1),
@@ -166,8 +166,8 @@ def test_a_cluster_without_workers_is_left(tmp_path, monkeypatch):
 
 def test_results_that_are_lost_with_the_last_worker_are_not_waited_for(tmp_path, monkeypatch):
     """Drawn, and still in the worker when it dies."""
-    monkeypatch.setattr(cluster_module, "_LONELY", 0.3)
-    monkeypatch.setattr(cluster_module, "_LOOKED_AFTER", 0.1)
+    monkeypatch.setattr(dask_cluster, "_LONELY", 0.3)
+    monkeypatch.setattr(dask_cluster, "_LOOKED_AFTER", 0.1)
     plan = plan_blocks(as_sampler(LOOPED), 0.0, 1.0, 0, None)
     with cluster(tmp_path, 1) as (_, (_, worker)), joblib.parallel_config("dask", wait_for_workers_timeout=0.1):
         results = spread(plan, [DrawBlocks("x", number, (5,)) for number in range(20)])

@@ -22,7 +22,7 @@ from dpaudit.audit.sampling.plan import Plan, _tells_noise
 from dpaudit.audit.sampling.provenance import versions
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.sampling.tasks import CountBlocks, CountPairs, DrawBlocks
-from dpaudit.audit.store import store_settings as stored
+from dpaudit.audit.store import store_settings
 from dpaudit.audit.store.block_codec import checksum, packed, unpacked
 from dpaudit.audit.store.sqlite_store import FILE, Store
 
@@ -416,7 +416,7 @@ def test_a_few_coins_come_again_by_chance():
 
 def test_altered_sources_of_this_library_are_other_versions(tmp_path, monkeypatch):
     audited(store=tmp_path, runs=20_000)
-    monkeypatch.setattr(stored, "drawn_by", lambda: (*versions(), ("dpaudit's sources", "0123456789abcdef")))
+    monkeypatch.setattr(store_settings, "drawn_by", lambda: (*versions(), ("dpaudit's sources", "0123456789abcdef")))
     with pytest.raises(StoreError, match=r"version of dpaudit.s sources: [0-9a-f]{16} there, 0123456789abcdef here"):
         audited(store=tmp_path, runs=20_000)
 

@@ -52,7 +52,7 @@ def test_each_page_has_its_own_numbers(tmp_path):
 
 
 def test_the_page_of_all_has_every_table_and_what_was_missed(tmp_path, monkeypatch):
-    monkeypatch.setattr("dpaudit.experiments.bench.peers.peer_table.short_table", lambda measured: "| beside |")
+    monkeypatch.setattr("dpaudit.experiments.bench.all_pages.short_table", lambda measured: "| beside |")
     record = Record()
     for name, value, day in (("two", 2.0, "2026-01-02"), ("three", 3.0, "")):
         target = Target(what="value", value=value, sense="<=", limit=2.0)

@@ -21,16 +21,10 @@ from dpaudit.experiments.bench.core.bench_json import Column, Record, Row, Targe
 from dpaudit.experiments.bench.core.effort import Effort, seeds_of
 from dpaudit.experiments.bench.core.page import run_benches, select_benches
 from dpaudit.experiments.bench.inference import (
-    dependent_runs as inference_dependence,
-)
-from dpaudit.experiments.bench.inference import (
-    exact_sizes_and_coverage as inference_counts,
-)
-from dpaudit.experiments.bench.inference import (
-    false_alarms_and_tightness as inference_audits,
-)
-from dpaudit.experiments.bench.inference import (
-    known_pairs as inference_subjects,
+    dependent_runs,
+    exact_sizes_and_coverage,
+    false_alarms_and_tightness,
+    known_pairs,
 )
 from dpaudit.experiments.bench.inference.exact_sizes_and_coverage import exact_size, outcome_laws, smallest_refuted
 from dpaudit.experiments.bench.inference.inference_page import INFERENCE
@@ -234,7 +228,7 @@ def test_a_row_that_is_continued_is_the_row_of_one_go(tmp_path):
 
 def test_a_test_that_refutes_what_holds_misses_the_target(tmp_path, monkeypatch):
     wrong = dataclasses.replace(SUBJECTS["randomised-response"], claim=PureDP(0.3))
-    monkeypatch.setattr(inference_audits, "_subjects", lambda: {wrong.name: wrong})
+    monkeypatch.setattr(false_alarms_and_tightness, "_subjects", lambda: {wrong.name: wrong})
     met, row = quick(tmp_path, 20)
     assert not met
     assert row.cells["refuted"] > 15
@@ -242,29 +236,29 @@ def test_a_test_that_refutes_what_holds_misses_the_target(tmp_path, monkeypatch)
 
 
 def test_too_narrow_intervals_miss_the_target(monkeypatch):
-    honest = inference_counts.maximum_interval
-    monkeypatch.setattr(inference_counts, "maximum_interval", lambda *counts, alpha: honest(*counts, alpha=0.9))
+    honest = exact_sizes_and_coverage.maximum_interval
+    monkeypatch.setattr(exact_sizes_and_coverage, "maximum_interval", lambda *counts, alpha: honest(*counts, alpha=0.9))
     effort = Effort(is_quick=True, only=frozenset({"distinct-5"}))
     assert not run_benches(INFERENCE, select_benches(INFERENCE, ["coverage"], []), effort, show=lambda _: None)
 
 
 def test_a_check_that_suspects_a_correct_mechanism_misses_the_target(monkeypatch):
-    monkeypatch.setattr(inference_dependence, "_LEVEL", 0.9)
-    monkeypatch.setattr(inference_dependence, "_CHECKS", 0.01)
+    monkeypatch.setattr(dependent_runs, "_LEVEL", 0.9)
+    monkeypatch.setattr(dependent_runs, "_CHECKS", 0.01)
     effort = Effort(is_quick=True, only=frozenset({"numbers-1000"}))
     assert not run_benches(INFERENCE, select_benches(INFERENCE, ["checks"], []), effort, show=lambda _: None)
 
 
 def test_a_mechanism_called_correct_that_uses_noise_again_misses_the_target(monkeypatch):
-    case = dataclasses.replace(inference_dependence._BY_NAME["noise-again"], is_correct=True)
-    monkeypatch.setattr(inference_dependence, "_BY_NAME", {"noise-again": case})
+    case = dataclasses.replace(dependent_runs._BY_NAME["noise-again"], is_correct=True)
+    monkeypatch.setattr(dependent_runs, "_BY_NAME", {"noise-again": case})
     effort = Effort(is_quick=True, only=frozenset({"noise-again"}))
     assert not run_benches(INFERENCE, select_benches(INFERENCE, ["dependence"], []), effort, show=lambda _: None)
 
 
 def test_an_oracle_that_knows_no_law_says_so():
     with pytest.raises(TypeError, match="no grid"):
-        inference_subjects.best_events(object(), object())  # type: ignore[arg-type]
+        known_pairs.best_events(object(), object())  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="no exact probability"):
         probability(object(), LaplaceLaw(0.0, 1.0))  # type: ignore[arg-type]
 

@@ -8,7 +8,7 @@ import pytest
 
 from dpaudit import Answers, Within
 from dpaudit.audit.errors import OptionError
-from dpaudit.experiments.bench import libraries_page as library_bench
+from dpaudit.experiments.bench import libraries_page
 from dpaudit.experiments.bench.core.effort import Effort
 from dpaudit.experiments.bench.libraries_page import LIBRARIES, is_installed
 from dpaudit.experiments.libraries.defects import Defect, Searched
@@ -59,8 +59,8 @@ def test_a_library_that_is_missing_is_left_out_or_named(library, monkeypatch):
 def test_targets_are_missed_where_they_should_be(monkeypatch):
     """The wrong twins: a subject that breaks its claim, a defect that is none."""
     broken = Subject(name="broken", make=lambda: LaplaceMechanism(1.0, sensitivity=0.5), pair=(0.0, 1.0), runs=5_000)
-    monkeypatch.setitem(library_bench._SUBJECTS, "opendp", lambda: [broken])
-    cells, targets = library_bench._cells("opendp", "broken", 0, QUICK)
+    monkeypatch.setitem(libraries_page._SUBJECTS, "opendp", lambda: [broken])
+    cells, targets = libraries_page._cells("opendp", "broken", 0, QUICK)
     assert cells["refuted"] == 1
     assert not targets[0].is_met
     sound = Searched(
@@ -72,5 +72,5 @@ def test_targets_are_missed_where_they_should_be(monkeypatch):
         search_runs=400,
     )
     none = Defect(name="none", library="", by="values", broken=sound, twin=sound)
-    monkeypatch.setattr(library_bench, "defects", lambda: [none])
-    assert not library_bench._defect_cells("none", 0, QUICK)[1][0].is_met
+    monkeypatch.setattr(libraries_page, "defects", lambda: [none])
+    assert not libraries_page._defect_cells("none", 0, QUICK)[1][0].is_met

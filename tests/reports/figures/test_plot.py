@@ -396,7 +396,7 @@ def test_what_is_no_axes_is_refused(ax):
 def test_pyplot_is_imported_only_for_a_new_figure():
     code = (
         "import sys; from matplotlib.figure import Figure\n"
-        "from dpaudit.audit.results import CellCounts; from dpaudit.reports.figures.plot import plot\n"
+        "from dpaudit.audit.results.cell_result import CellCounts; from dpaudit.reports.figures.plot import plot\n"
         "cells = CellCounts(names=('a', 'b'), hits_x=(1, 2), hits_y=(2, 1), alpha=.1, n_known=2, scope='')\n"
         "for kind in ('ratios', 'profile'): plot(cells, kind, ax=Figure().subplots())\n"
         "print('matplotlib.pyplot' in sys.modules)"
