@@ -279,7 +279,7 @@ class AuditResult:
         """Such as "smallest detectable excess: 0.018 (95% power, for this event)"."""
         if math.isinf(self.resolution):
             return f"no excess, however large, is detected with {100 * self.power:.6g}% power"
-        of = "for Gaussian noise" if self.resolution_basis == "gaussian" else "for this event"
+        of = "Gaussian noise" if self.resolution_basis == "gaussian" else "this event"
         return f"smallest detectable excess: {self.resolution:.2g} ({100 * self.power:.6g}% power, {of})"
 
     def __str__(self) -> str:
@@ -290,13 +290,12 @@ class AuditResult:
             if (least := rounded_down(self.bound)) <= claim.strength:  # above it, if only in a later digit
                 found = found.replace(f" >= {least:g}", f" > {claim.strength:.4g}", 1)
             text = f"REFUTED: {found}, {claimed} ({confidence})"
+            if self.stopped == "refuted":
+                text += f" {'by the last quarter of' if self.is_closed else 'after'} {self.runs:,} runs per dataset"
+                if self.bound < self.estimate < math.inf:
+                    text += f"; point estimate {self.estimate:.3g}, biased upward"
             if math.isinf(self.estimate):
                 text += f"; {self._no_estimate}"
-            if self.stopped == "refuted":
-                where = "in the last quarter of" if self.is_closed else "stopped after"
-                text += f"; {where} {self.runs:,} runs per dataset"
-                if self.bound < self.estimate < math.inf:
-                    text += f"; point estimate {self.estimate:.3g} (biased upward)"
         elif self.verdict is Verdict.NOT_REFUTED:
             text = (
                 f"NOT REFUTED: {claim.describe_strength(self.bound)}, {claimed} ({confidence}); "

@@ -150,7 +150,7 @@ def test_the_stated_excess_of_an_approximate_claim_is_found():
     claim, options = ApproxDP(1.0, 1e-3), {"runs": 20_000, "alpha": 0.05}
     stated = check(GaussianMechanism(1.0, 1e-3), 1.0, 0.0, claim=claim, bits=False, jobs=1, **options)
     assert stated.resolution_basis == "gaussian"
-    assert "for Gaussian noise" in str(stated)
+    assert "Gaussian noise)" in str(stated)
     broken = GaussianMechanism(1.0 + stated.resolution, 1e-3)
     assert _refuted(broken, claim, range(15), **options) >= binom.ppf(2e-6, 15, 0.95)
 
