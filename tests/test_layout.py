@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MOST_LINES, MOST_MODULES = 450, 22
 PACKAGES = ["audit", "mechanisms", "reports", "experiments"]
 ROOMS = [
-    "audit.errors", "audit.options", "audit.printing", "audit.floating_point_errors", "audit.streams",
+    "audit.errors", "audit.options", "audit.printing", "audit.floating_point_errors", "audit.random_streams",
     "audit.claims", "audit.events", "audit.datasets", "audit.inference",
     "audit.distinguishers", "audit.sampling",
     "audit.health", "audit.results", "audit.records", "audit.store",

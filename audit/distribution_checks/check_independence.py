@@ -19,10 +19,10 @@ from ..events.outputs import Outputs, merge
 from ..floating_point_errors import with_own_arithmetic
 from ..inference.counts import check_alpha
 from ..options import check_jobs, check_runs, check_seed
+from ..random_streams import Stream, sequence_of
 from ..results.statement_result import Point, StatementResult
 from ..sampling.provenance import provenance_of, versions
 from ..sampling.sampler import Sampler, as_sampler
-from ..streams import Stream, sequence_of
 from .check_noise import as_matrix, draw_runs
 
 Array = npt.NDArray[np.float64]

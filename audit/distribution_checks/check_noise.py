@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..errors import DatasetError, MechanismError, OptionError
 from ..events.outputs import Outputs, Raised, as_numbers, as_vectors, merge, outcome_words, vector_width
 from ..floating_point_errors import with_own_arithmetic
-from ..health.independence_checks import examine
+from ..health.run_independence import examine
 from ..inference.counts import check_alpha
 from ..options import check_jobs, check_runs, check_seed
 from ..procedures.pilot import draw_checked

@@ -36,9 +36,9 @@ from ..options import (
 )
 from ..results.audit_result import AuditResult, Pair
 from ..results.audit_settings import Settings
-from ..results.look import Look
+from ..results.interim_look import Look
+from ..sampling.block_plan import Plan
 from ..sampling.draw import plan_blocks
-from ..sampling.plan import Plan
 from ..sampling.provenance import provenance_of
 from ..sampling.sampler import as_sampler
 from ..store.sqlite_store import Store, StorePart, opened

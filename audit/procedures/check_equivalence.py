@@ -28,7 +28,7 @@ from ..events.partitions import OutcomeCells
 from ..floating_point_errors import with_own_arithmetic
 from ..health.dataset_checks import take_snapshot
 from ..health.findings import HealthCheck, checks_to_ignore
-from ..health.independence_checks import examine
+from ..health.run_independence import examine
 from ..inference.betting_test import sequential_resolution
 from ..inference.counts import Counts, check_alpha
 from ..inference.direction import directed

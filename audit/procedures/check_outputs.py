@@ -18,7 +18,7 @@ from ..errors import MechanismError
 from ..events.outputs import Outputs, as_outputs
 from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore
-from ..health.independence_checks import examine_order
+from ..health.run_independence import examine_order
 from ..inference.counts import Counts
 from ..inference.joint_test import check_test_alpha
 from ..options import (
@@ -31,11 +31,11 @@ from ..options import (
     check_runs,
     check_seed,
 )
+from ..random_streams import Stream, sequence_of
 from ..results.audit_result import AuditResult, Pair
 from ..results.audit_settings import Settings
 from ..sampling.block_counts import no_blocks
 from ..sampling.provenance import ELSEWHERE
-from ..streams import Stream, sequence_of
 from .conclude import conclude
 from .event_checks import with_event_findings
 from .pilot import split_pilot

@@ -20,10 +20,10 @@ from ..events.outputs import Outputs, Raised, merge, number_of, outcome_list
 from ..floating_point_errors import with_own_arithmetic
 from ..inference.counts import Counts
 from ..options import check_jobs, check_runs, check_seed
+from ..random_streams import Stream, seed_of
 from ..results.recount import Recount
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
 from ..sampling.sampler import as_sampler
-from ..streams import Stream, seed_of
 from .pilot import draw_checked
 
 _LOOKED_AT = 10_000  # runs on each dataset whose forms are noted

@@ -12,14 +12,14 @@ from ..distinguishers.low_bits_warning import look_at_bits
 from ..events.outputs import merge
 from ..events.pilot_histogram import sketch
 from ..health.findings import FALSE_ALARM, HealthCheck
-from ..health.independence_checks import examine
+from ..health.run_independence import examine
 from ..inference.counts import Counts
 from ..inference.direction import directed
 from ..results.audit_result import CELL_SHARE, AuditResult
 from ..results.audit_settings import Settings
-from ..results.look import Look
+from ..results.interim_look import Look
+from ..sampling.block_plan import Plan
 from ..sampling.draw import count_hits, shapes_of
-from ..sampling.plan import Plan
 from ..sampling.provenance import versions
 from .conclude import conclude
 from .count_cells import as_cell_counts

@@ -16,9 +16,9 @@ from ..events.output_bytes import note_of_cut
 from ..events.outputs import Outputs, Raised, merge, outcome_key, outcome_list
 from ..floating_point_errors import under
 from ..sampling.block_counts import BlockCounts
+from ..sampling.block_plan import Plan, check_shape
 from ..sampling.draw import draw_pilot
 from ..sampling.pilot_size import DEEP_MOST, DEEP_SHARE, FEW_HITS, pilot_runs
-from ..sampling.plan import Plan, check_shape
 from ..sampling.tasks import raised_in
 
 _SAME = 100  # outputs looked at first for one that differs

@@ -17,9 +17,9 @@ from ..inference.betting_test import found_share
 from ..inference.direction import directed
 from ..inference.power import power_of_test, runs_needed
 from ..options import LEAST_RUNS
+from ..random_streams import Stream, seed_of
+from ..sampling.block_plan import MemoryPart, Plan
 from ..sampling.pilot_size import main_runs, pilot_runs, with_pilot
-from ..sampling.plan import MemoryPart, Plan
-from ..streams import Stream, seed_of
 from .detectable_excess import SHARE, bet_on, is_gaussian, power_of_the_test
 from .pilot import run_pilot
 

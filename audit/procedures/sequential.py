@@ -30,11 +30,11 @@ from ..inference.counts import Counts
 from ..inference.direction import Direction
 from ..inference.joint_test import GAMMA, p_value
 from ..inference.supporting_lines import Line, best_lines, drift
-from ..results.look import Look, Stop
+from ..results.interim_look import Look, Stop
 from ..sampling.batches import FIRST, LEAST, Begun, Clock, keep_begun, next_size, recall_begun
 from ..sampling.block_counts import BlockCounts, no_blocks
+from ..sampling.block_plan import Plan
 from ..sampling.draw import count_pairs, draw_pilot, shapes_of
-from ..sampling.plan import Plan
 from ..sampling.tasks import Events, joint_counts
 from .pilot import check_blocks, refuse_if_all_raised
 

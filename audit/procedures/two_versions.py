@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 
 from ..events.outputs import as_outputs
+from ..random_streams import Stream, sequence_of
+from ..sampling.block_plan import Plan
 from ..sampling.pickling import Parcel, pack
-from ..sampling.plan import Plan
 from ..sampling.sampler import Sampler, as_sampler
-from ..streams import Stream, sequence_of
 
 Version = Literal["old", "new"]
 

@@ -34,7 +34,7 @@ from ..inference.counts import Counts
 from ..printing import shorten
 from ..results.audit_result import AuditResult, Pair, Verdict
 from ..results.cell_result import CellCounts
-from ..results.look import Look
+from ..results.interim_look import Look
 from ..results.recount import Accepted, Recount
 from ..results.statement_result import Point, Series, StatementResult
 from ..sampling.provenance import Provenance
@@ -49,6 +49,7 @@ SCHEMA = 3
 2 added recounts and accepted findings; 3 the code of mechanisms, where claims are from, units of privacy and series.
 """
 
+_MOST_BITS = 14_000  # of a number: Python writes no more than 4,300 digits
 _DEEPEST = 60  # of objects in objects, in a file
 
 
@@ -275,7 +276,7 @@ def _encode(value: Any) -> Any:
             if name in ENUMS
             else {"type": "Opaque", "text": f"{name}.{value.name}"}
         )
-    if isinstance(value, int):
+    if isinstance(value, int) and value.bit_length() <= _MOST_BITS:
         return value if abs(value) < 2**53 else {"int": str(value)}
     if isinstance(value, float):
         return value if math.isfinite(value) else {"float": repr(value)}

@@ -22,7 +22,7 @@ from ..printing import confidence as confidence_words
 from ..printing import rounded_down
 from ..sampling.provenance import Provenance
 from .cell_result import CellCounts
-from .look import Look, Stop
+from .interim_look import Look, Stop
 
 CELL_SHARE = 0.1
 """Part of an audit's alpha that goes to its cells, where they are counted; the verdict has the rest."""

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import StoreError
-from .plan import Memory
+from .block_plan import Memory
 
 FIRST = 32
 """Runs on each dataset of the first batch, which is only learned from."""

@@ -22,9 +22,9 @@ from ..events.outputs import Outputs
 from ..events.partitions import Partition
 from ..inference.betting_test import NO_PAIRS, JointCounts
 from .block_counts import BlockCounts
+from .block_plan import SIDES, Phase, Plan, Side
 from .object_identity import identity_of_mechanism
 from .output_hashes import BLOCK_MARKS
-from .plan import SIDES, Phase, Plan, Side
 from .sampler import Sampler, as_sampler
 from .tasks import AnyTask, CountBlocks, CountPairs, DrawBlocks, Events, Shapes
 from .workers import spread

@@ -13,11 +13,11 @@ from ..events.events import Event
 from ..events.outputs import Outputs, Raised
 from ..events.partitions import Labels, Partition
 from ..inference.betting_test import JointCounts
+from .block_plan import SIDES, Side
 from .output_hashes import BLOCK_MARKS, block_marks, digest
-from .plan import SIDES, Side
 
 if TYPE_CHECKING:
-    from .plan import Plan
+    from .block_plan import Plan
 Shapes = dict[str, tuple[int, ...]] | None
 Events = tuple[Event | None, Event | None]
 RaisedTimes = tuple[str, int]

@@ -25,7 +25,7 @@ from .provenance import drawn_by
 from .tasks import AnyTask, Task
 
 if TYPE_CHECKING:
-    from .plan import Plan
+    from .block_plan import Plan
 
 _SHARED = 1 << 15  # bytes of a parcel from which workers read it where it lies, instead of with every task
 _WATCH = 1.0  # seconds from look to look at the parent process

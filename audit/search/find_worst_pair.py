@@ -33,12 +33,12 @@ from ..options import (
 )
 from ..procedures.check import CheckOptions, check
 from ..procedures.mechanism_claim import stated
+from ..random_streams import Stream, seed_of
 from ..results.audit_result import AuditResult, Verdict
 from ..sampling.output_hashes import digest
 from ..sampling.sampler import as_sampler
 from ..store.sqlite_store import opened
 from ..store.store_settings import code_of
-from ..streams import Stream, seed_of
 from .pairs_for_domain import pairs_of
 from .successive_halving import LEAST_FIRST, Judge, Pool, Trial, halve, new_pool
 

@@ -15,12 +15,12 @@ from ..datasets.adjacency import Adjacency
 from ..errors import AuditError, StoreError
 from ..events.outputs import Outputs, merge
 from ..procedures.pilot import check_blocks, refuse_if_all_raised
+from ..random_streams import Stream, seed_of
+from ..sampling.block_plan import Plan
 from ..sampling.draw import draw_pilot, plan_blocks
-from ..sampling.plan import Plan
 from ..sampling.sampler import Sampler
 from ..store.sqlite_store import Store, StorePart
 from ..store.store_settings import claim_in_words, sources, terms
-from ..streams import Stream, seed_of
 from .candidates import Candidate, PairSource, reason_against
 from .pair_score import merits
 

@@ -7,9 +7,9 @@ from typing import Any
 from ..claims.claim import Claim
 from ..errors import StoreError
 from ..results.audit_settings import Settings
+from ..sampling.block_plan import SIDES, Plan
 from ..sampling.object_identity import identity, identity_of_mechanism
 from ..sampling.output_hashes import digest
-from ..sampling.plan import SIDES, Plan
 from ..sampling.provenance import drawn_by
 from ..sampling.sampler import Sampler
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...audit.printing import rounded_down
 
 if TYPE_CHECKING:
-    from ...audit.results.look import Look
+    from ...audit.results.interim_look import Look
 
 _EVERY = 10.0  # seconds between two lines, where standard error is no terminal
 

@@ -11,7 +11,7 @@ from types import FrameType
 
 import typer
 
-from ...audit.results.look import Look
+from ...audit.results.interim_look import Look
 from .display import Shown
 
 STATUS = 130

@@ -184,14 +184,14 @@ def test_a_report_is_written_whole_or_not_at_all(monkeypatch, yard):
     assert sorted(path.name for path in (yard.out / "a").iterdir()) == sorted(
         [FILE, "report.html", "report.md", "results.json"]
     )
-    monkeypatch.setattr("dpaudit.audit.sampling.plan.Plan.draw", drawn_once(5))
+    monkeypatch.setattr("dpaudit.audit.sampling.block_plan.Plan.draw", drawn_once(5))
     assert run(monkeypatch, (*words, "--resume"))[0] == 0
     assert not (yard.out / "a" / FILE).exists()
 
 
 def drawn_once(times):
     """`Plan.draw` for so many calls: a run for the shape, and one block to see whether it repeats."""
-    from dpaudit.audit.sampling.plan import Plan
+    from dpaudit.audit.sampling.block_plan import Plan
 
     real, left = Plan.draw, [times]
 

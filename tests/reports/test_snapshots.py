@@ -26,7 +26,7 @@ from dpaudit.audit.records.json_codec import to_json
 from dpaudit.audit.records.suite import Entry, Suite, Topic
 from dpaudit.audit.results.audit_result import AuditResult, Pair
 from dpaudit.audit.results.cell_result import CellCounts
-from dpaudit.audit.results.look import Look
+from dpaudit.audit.results.interim_look import Look
 from dpaudit.audit.results.recount import Accepted, Recount
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult
 from dpaudit.audit.sampling.provenance import Provenance

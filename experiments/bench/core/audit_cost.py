@@ -17,8 +17,8 @@ import scipy
 
 from ....audit.claims.pure_approx_gaussian import PureDP
 from ....audit.procedures.check import check
+from ....audit.sampling.block_plan import Plan
 from ....audit.sampling.draw import plan_blocks
-from ....audit.sampling.plan import Plan
 from ....audit.sampling.sampler import as_sampler
 from ....mechanisms import LaplaceMechanism
 from .timing import draw_alone, in_turns, median_ratio

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import joblib
 
-from ....audit.sampling.plan import Plan
+from ....audit.sampling.block_plan import Plan
 
 _TASKS = 256
 

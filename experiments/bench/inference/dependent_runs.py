@@ -14,7 +14,7 @@ from joblib.externals.loky import get_reusable_executor
 from ....audit.claims.pure_approx_gaussian import PureDP
 from ....audit.events.events import Event, Intervals, Outcomes
 from ....audit.health.findings import HealthCheck
-from ....audit.health.independence_checks import examine
+from ....audit.health.run_independence import examine
 from ....audit.inference.binomial_tails import probability_limits
 from ....audit.procedures.check import check
 from ....audit.sampling.draw import count_hits, draw_pilot, plan_blocks, shapes_of

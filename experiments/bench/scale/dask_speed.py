@@ -18,9 +18,9 @@ from ....audit.claims.pure_approx_gaussian import PureDP
 from ....audit.events.events import Intervals
 from ....audit.procedures.check import check
 from ....audit.results.audit_result import AuditResult
+from ....audit.sampling.block_plan import SIDES, Plan
 from ....audit.sampling.draw import count_hits, parts, plan_blocks
 from ....audit.sampling.pickling import pack
-from ....audit.sampling.plan import SIDES, Plan
 from ....audit.sampling.provenance import versions
 from ....audit.sampling.sampler import as_sampler
 from ....audit.sampling.tasks import CountBlocks

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ....audit.sampling.block_plan import Plan
 from ....audit.sampling.draw import plan_blocks
-from ....audit.sampling.plan import Plan
 from ....audit.sampling.sampler import as_sampler
 from ...cases.experiment import AuditCase
 from ...suite.reference_mechanisms import reference_cases

@@ -15,7 +15,7 @@ from scipy import stats
 from dpaudit import PureDP, Verdict, check
 from dpaudit.audit.health.dependence_statistics import equal_pairs
 from dpaudit.audit.health.findings import HealthCheck
-from dpaudit.audit.health.independence_checks import examine
+from dpaudit.audit.health.run_independence import examine
 from dpaudit.audit.sampling.block_counts import no_blocks
 from dpaudit.audit.sampling.stretch_hashes import MARKS, n_stretches, stretch_length, stretch_marks
 

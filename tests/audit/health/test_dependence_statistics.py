@@ -14,7 +14,7 @@ from dpaudit import PureDP, Verdict, check, check_outputs
 from dpaudit.audit.health import dependence_statistics
 from dpaudit.audit.health.dependence_statistics import change, coupling, halves, serial_correlation, two_sided
 from dpaudit.audit.health.findings import HealthCheck
-from dpaudit.audit.health.independence_checks import examine
+from dpaudit.audit.health.run_independence import examine
 from dpaudit.audit.inference.two_sample_test import hypergeometric_tail
 from dpaudit.audit.sampling.block_counts import BlockCounts
 from dpaudit.audit.sampling.output_hashes import FINGERPRINTED, order_mark

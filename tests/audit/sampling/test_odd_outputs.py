@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dpaudit import PureDP, check
-from dpaudit.audit.errors import MechanismError
+from dpaudit import PureDP, check, load, save
+from dpaudit.audit.errors import MechanismError, StoreError
 
 
 class Stop(BaseException):
@@ -70,9 +70,17 @@ def test_an_exception_without_a_text_has_its_type():
         check(raises, 0, 1, claim=PureDP(1.0), runs=4_000, jobs=1)
 
 
-def test_numbers_of_thousands_of_digits_are_outputs():
-    result = check(lambda dataset, rng: 10**5_000 + int(rng.integers(2)), 0, 1, claim=PureDP(1.0), runs=4_000, jobs=1)
+def test_numbers_of_thousands_of_digits_are_outputs(tmp_path):
+    result = check(huge, 0, 1, claim=PureDP(1.0), runs=4_000, jobs=1)
     assert result.findings == ()
+    save(result, tmp_path / "result.json")
+    assert load(tmp_path / "result.json").entries[0].result.verdict is result.verdict
+    with pytest.raises(StoreError, match="store"):
+        check(huge, 0, 1, claim=PureDP(1.0), runs=4_000, jobs=1, store=tmp_path / "store")
+
+
+def huge(dataset, rng):
+    return 10**5_000 + int(rng.integers(2))
 
 
 def test_a_rare_output_of_another_kind_repeats():

@@ -18,7 +18,7 @@ from dpaudit.audit.errors import StoreError
 from dpaudit.audit.procedures import sequential
 from dpaudit.audit.procedures.sequential import run_sequentially
 from dpaudit.audit.sampling.batches import Clock, batch_sizes, keep_begun, recall_begun
-from dpaudit.audit.sampling.plan import Plan
+from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.store.sqlite_store import FILE, Store
 

@@ -17,8 +17,8 @@ from dpaudit import PureDP, check, find_worst_pair
 from dpaudit.audit.errors import MechanismError, StoreError
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.sampling import provenance
+from dpaudit.audit.sampling.block_plan import Plan, _tells_noise
 from dpaudit.audit.sampling.draw import plan_blocks
-from dpaudit.audit.sampling.plan import Plan, _tells_noise
 from dpaudit.audit.sampling.provenance import versions
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.sampling.tasks import CountBlocks, CountPairs, DrawBlocks

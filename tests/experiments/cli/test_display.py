@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpaudit.audit.results.look import Look
+from dpaudit.audit.results.interim_look import Look
 from dpaudit.experiments.cli import display
 
 

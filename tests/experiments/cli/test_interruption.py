@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dpaudit.audit.sampling.plan import Plan
+from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.audit.store.sqlite_store import FILE
 from dpaudit.experiments.cli.main import main
 

@@ -29,7 +29,7 @@ from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.audit.results.audit_result import AuditResult, Pair
 from dpaudit.audit.results.cell_result import CellCounts
-from dpaudit.audit.results.look import Look
+from dpaudit.audit.results.interim_look import Look
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult
 from dpaudit.reports.figures.plot import kinds_of, plot
 

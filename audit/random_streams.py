@@ -1,6 +1,6 @@
 """The streams of random numbers that follow from one seed, each with its own spawn key, so that none is used twice.
 
-The blocks of an audit have keys of three numbers (phase, side, number): `sampling.plan`.
+The blocks of an audit have keys of three numbers (phase, side, number): `sampling.block_plan`.
 """
 
 from __future__ import annotations

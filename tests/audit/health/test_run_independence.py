@@ -14,7 +14,7 @@ from scipy.special import gammaln
 from dpaudit import PureDP, Verdict, check
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.health.findings import HealthCheck, checks_to_ignore
-from dpaudit.audit.health.independence_checks import examine, examine_order
+from dpaudit.audit.health.run_independence import examine, examine_order
 from dpaudit.audit.sampling.block_counts import BlockCounts
 from dpaudit.audit.sampling.output_hashes import FINGERPRINTED
 
