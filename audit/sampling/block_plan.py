@@ -183,7 +183,7 @@ class Plan:
         return is_slow or head == len(drawn) or are_equal(self.draw("pilot", side, 0, len(drawn)), drawn)
 
     def comes_again(self, blocks_x: Sequence[Outputs], blocks_y: Sequence[Outputs]) -> bool:
-        """As `repeats`, of the first pilot blocks of both sides, which may have been recalled.
+        """As `repeats`, of the first pilot block on x; with a memory, from which it may be, of those on both sides.
 
         Raises
         ------
@@ -191,7 +191,7 @@ class Plan:
             Where they once came again and do not now: something that a store cannot see has changed.
         """
         first: dict[Side, Outputs] = {"x": blocks_x[0], "y": blocks_y[0]}
-        again = all(self.repeats(side, first[side]) for side in SIDES)
+        again = all(self.repeats(side, first[side]) for side in (SIDES if self.memory is not None else SIDES[:1]))
         if self.memory is not None:
             if self.memory.recall(_AGAIN) == [1] and not again:
                 raise self._has_changed()

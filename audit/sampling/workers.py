@@ -225,6 +225,8 @@ def _end_with(maker: int) -> None:
 
 
 def _is_alive(number: int) -> bool:
+    if os.name == "nt":  # where signal 0 is Ctrl-C
+        return True
     try:
         os.kill(number, 0)
     except ProcessLookupError:
