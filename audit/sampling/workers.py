@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _SHARED = 1 << 15  # bytes of a parcel from which workers read it where it lies, instead of with every task
 _WATCH = 1.0  # seconds from look to look at the parent process
 # Bytes of a plan after each of whose tasks the datasets are looked at, and of how many tasks it is one otherwise.
-_OFTEN, _SELDOM = 1 << 18, 16
+_OFTEN, _SELDOM = 1 << 18, 64
 _SHOWN = 4  # tasks that a message names
 # From so many tasks and seconds of work processes are worth their start; bytes of a plan of which each has a copy.
 _MANY, _LONG, _LARGE = 64, 3.0, 1 << 25

@@ -18,6 +18,16 @@ _PATIENCE = 300.0  # seconds
 _SHOWN = 160
 
 
+def _run(program: Path, folder: str) -> tuple[str, bool]:
+    """What a program printed, or its errors, and whether it ended well."""
+    command = [sys.executable, str(program)]
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_PATIENCE, check=False)
+    except subprocess.TimeoutExpired:
+        return f"still running after {_PATIENCE:g} seconds", False
+    return (done.stdout.strip(), True) if done.returncode == 0 else (done.stderr.strip(), False)
+
+
 def _cells(name: str) -> tuple[dict[str, Value], list[Target]]:
     attack = ATTACKS[name]
     with tempfile.TemporaryDirectory() as folder:
@@ -26,12 +36,9 @@ def _cells(name: str) -> tuple[dict[str, Value], list[Target]]:
         program.chmod(0o644)
         Path(folder).chmod(0o755)
         started = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, program], cwd=folder, capture_output=True, text=True, timeout=_PATIENCE, check=False
-        )
+        said, has_ended = _run(program, folder)
         seconds = time.perf_counter() - started
-    said = done.stdout.strip() if done.returncode == 0 else done.stderr.strip()
-    is_met = done.returncode == 0 and re.fullmatch(attack.outcome, said, re.DOTALL) is not None
+    is_met = has_ended and re.fullmatch(attack.outcome, said, re.DOTALL) is not None
     shown = " / ".join(said.splitlines())
     cells: dict[str, Value] = {
         "name": name,

@@ -250,6 +250,73 @@ told(lambda: check(reading, 0, 1, **kept))
 """,
         r"StoreError: reading draws other outputs than those in the store, from the same seed: .*",
     ),
+    "an environment variable changes under a store, with one bit of output": Attack(
+        """
+def coin(dataset, rng):
+    return int(rng.random() < float(os.environ["SHARE"]))
+
+class Stopped(Exception):
+    pass
+
+def stop(runs):
+    raise Stopped
+
+kept = settings(store="kept")
+os.environ["SHARE"] = "0.5"
+try:
+    check(coin, 0, 1, progress=stop, **kept)
+except Stopped:
+    os.environ["SHARE"] = "0.6"
+    told(lambda: check(coin, 0, 1, **kept))
+""",
+        r"StoreError: coin draws other outputs than those in the store, from the same seed: .*",
+        is_quick=True,
+    ),
+    "a dataset is changed in a worker process": Attack(
+        """
+def rarely(rows, rng):
+    if rng.random() < 0.01:
+        rows.append(1)
+    return rng.laplace()
+
+if __name__ == "__main__":
+    told(lambda: check(rarely, [1, 2], [1], **settings(jobs=2)))
+""",
+        r"INCONCLUSIVE: the mechanism changed 2 of the 2 datasets .*its copy in a worker process.*",
+    ),
+    "a worker process dies under joblib's multiprocessing backend": Attack(
+        """
+import joblib
+
+def dies(dataset, rng):
+    if rng.random() < 1e-3:
+        os._exit(3)
+    return rng.laplace()
+
+if __name__ == "__main__":
+    with joblib.parallel_config("multiprocessing", n_jobs=2):
+        told(lambda: check(dies, 0, 1, **settings(jobs=None)))
+""",
+        r"MechanismError: a worker process that ran dies died .*",
+    ),
+    "a dataset is an iterator": Attack(
+        "told(lambda: check(lambda rows, rng: sum(rows) + rng.laplace(), iter([1, 2]), iter([1]), **settings()))",
+        r"DatasetError: x is an iterator \(list_iterator\), which the first run would use up; pass a list\.",
+        is_quick=True,
+    ),
+    "vectors of 50,000 numbers, with the look at low bits": Attack(
+        """
+import resource
+
+def wide(dataset, size, rng):
+    return dataset + rng.laplace(size=(size, 50_000))
+
+result = check(wide, 0.0, 1.0, **settings(runs=64, bits="warn"))
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10  # MiB
+print(f"{result.verdict.value}, within 1 GiB: {peak < 1024}")
+""",
+        "refuted, within 1 GiB: True",
+    ),
     "a folder that can only be read, for an unprivileged user": Attack(
         """
 os.mkdir("locked")

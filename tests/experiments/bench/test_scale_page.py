@@ -13,7 +13,7 @@ from dpaudit.experiments.bench.scale.memory import peak_memory
 from dpaudit.experiments.bench.scale.scale_page import SCALE
 
 BENCHES = {bench.name: bench for bench in SCALE.benches}
-COUNTED = {"memory", "backends", "kills"}  # whose targets are no times
+COUNTED = {"memory", "backends"}  # whose targets are no times
 
 
 @pytest.mark.parametrize("name", BENCHES)

@@ -1,0 +1,30 @@
+"""Attacks have the outcome that was written down, and a killed audit ends as if nothing had happened."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpaudit.experiments.bench.core.effort import Effort
+from dpaudit.experiments.bench.faults import attack_outcomes
+from dpaudit.experiments.bench.faults.attacks import ATTACKS, Attack
+from dpaudit.experiments.bench.faults.faults_page import FAULTS_PAGE
+
+BENCHES = {bench.name: bench for bench in FAULTS_PAGE.benches}
+
+
+@pytest.mark.parametrize("name", BENCHES)
+def test_the_quick_form_meets_its_targets(name):
+    rows = [row for task in BENCHES[name].tasks(Effort(is_quick=True)) for row in task.measure(None)]
+    assert len(rows) == (sum(attack.is_quick for attack in ATTACKS.values()) if name == "faults" else 1)
+    for row in rows:
+        assert row.targets, row
+        assert row.is_met, row
+        assert not [column.cell for column in BENCHES[name].columns if column.cell not in row.cells]
+
+
+@pytest.mark.parametrize("program", ["print('another')", "raise SystemExit(3)", "import time; time.sleep(60)"])
+def test_another_outcome_is_a_missed_target(monkeypatch, program):
+    monkeypatch.setattr(attack_outcomes, "_PATIENCE", 5.0)
+    monkeypatch.setitem(ATTACKS, "wrong", Attack(program, "as it should be"))
+    _, (target,) = attack_outcomes._cells("wrong")
+    assert not target.is_met
