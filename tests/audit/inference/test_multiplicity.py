@@ -66,4 +66,4 @@ def test_every_audit_says_how_its_alpha_is_spent(options):
     assert len(result.ledger.shares) == 1 + ("cells" in options)
     names = [what for what, bound in result.ledger.beside if bound == 1e-6]
     assert len(names) == len(result.ledger.beside) == 1 + ("bits" not in options)
-    assert ("a false warning about low bits" in names) == (result.bits == "warn")
+    assert ("false low-bits warning" in names) == (result.bits == "warn")

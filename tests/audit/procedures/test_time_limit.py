@@ -73,7 +73,7 @@ def test_a_resolution_that_is_out_of_reach_is_inconclusive(slow):
     assert result.verdict is Verdict.INCONCLUSIVE
     assert result.stopped == "time"
     assert "0.1 was asked for" in str(result)
-    assert "the time was up" in str(result)
+    assert "time limit reached" in str(result)
     assert spent[0] < 203
 
 

@@ -114,7 +114,7 @@ def test_runs_that_are_not_independent_prove_nothing():
     assert of(sick)["Lower bound"].startswith("none, as a health check failed")
     suite = Suite(title="", entries=(Entry(name="a", result=sick),))
     assert suite.adjusted_p_values() == (1.0,)
-    assert "0 are refuted" in held_together(suite)
+    assert "0 claims are refuted" in held_together(suite)
     for text in (html(suite), markdown(suite)):
         assert f"≥ {sick.bound:.4g}" not in text
     assert "no bound, runs not independent" in html(suite)
