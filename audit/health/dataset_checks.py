@@ -38,7 +38,7 @@ class Snapshot:
         ----------
         changed : collection of {"x", "y"}
             The datasets whose copies were changed in a worker process. Copies of large datasets are looked at after
-            one task in 64.
+            one task in 256, the first among them.
         """
         found = [*self._equal(), *self._mutated(changed)]
         return tuple(finding for finding in found if finding.check not in ignore)

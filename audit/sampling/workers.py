@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _SHARED = 1 << 15  # bytes of a parcel from which workers read it where it lies, instead of with every task
 _WATCH = 1.0  # seconds from look to look at the parent process
 # Bytes of a plan after each of whose tasks the datasets are looked at, and of how many tasks it is one otherwise.
-_OFTEN, _SELDOM = 1 << 18, 64
+_OFTEN, _SELDOM = 1 << 18, 256
 _SHOWN = 4  # tasks that a message names
 # From so many tasks and seconds of work processes are worth their start; bytes of a plan of which each has a copy.
 _MANY, _LONG, _LARGE = 64, 3.0, 1 << 25
@@ -247,9 +247,10 @@ def _in_worker(parcel: Parcel, plan: Plan, number: int, task: Task) -> Parcel:
     # A module of the mechanism's may have seeded these when it was imported, in every worker alike.
     random.seed()
     np.random.seed()  # noqa: NPY002  # the old generator is what such a mechanism uses
-    plan.watch_datasets()
-    done = _done(plan, number, task)
     is_looked_at = parcel.content.nbytes <= _OFTEN or number % _SELDOM == 0
+    if is_looked_at:
+        plan.watch_datasets()
+    done = _done(plan, number, task)
     return pack((*done, plan.changed_here() if is_looked_at else ()), [], plan.sampler.name)
 
 
