@@ -16,13 +16,12 @@ from scipy.special import ndtri
 
 from ..claims.claim import Array, Claim
 from ..events.events import Event, Outcomes
-from ..events.outputs import Outputs, tally
+from ..events.outputs import tally
 from ..inference.counts import Counts
 from ..inference.direction import Direction
 from .event_families import TABLE, Effort, Family, event_families
 from .low_bits import bit_families
-
-"""The dataset on which the event is the likelier one: the p of the boundary is that dataset's probability."""
+from .pilot_split import PilotSplit
 
 # Standard errors of the pilot taken off, because the best of many noisy events looks better than it is. For Laplace,
 # where every half-line in the tail has the same ratio and only the largest is wanted, 1.5 gives gaps 1.9 times the
@@ -77,10 +76,7 @@ class Choice:
 
 
 def choose_event(
-    learn_x: Outputs,
-    learn_y: Outputs,
-    held_x: Outputs,
-    held_y: Outputs,
+    split: PilotSplit,
     claim: Claim,
     runs: int,
     alpha: float,
@@ -92,8 +88,8 @@ def choose_event(
 
     Parameters
     ----------
-    learn_x, learn_y, held_x, held_y : ndarray
-        Pilot outputs: one half to learn scores on, the other to choose on. Same number of runs in all four.
+    split : PilotSplit
+        Pilot outputs: one half to learn scores on, the other to choose on.
     claim : Claim
         What will be tested: p on the likelier side against the boundary (its reverse when that side is y).
     runs, alpha : int, float
@@ -103,8 +99,7 @@ def choose_event(
     bits : bool
         Whether events by the low bits of outputs are among those to choose from.
     """
-    parts = (learn_x, learn_y, held_x, held_y)
-    families = _families(parts, bits, "trees")
+    families = _families(split, bits, "trees")
     criterion = _Criterion(claim, runs, _z(alpha), CAUTION)
     best = _best_or_suspect(families, criterion, _DIRECTIONS)
     if best is not None and _shows_nothing(best, claim):
@@ -116,14 +111,11 @@ def choose_event(
         bold = _best(families, replace(criterion, caution=rare), _DIRECTIONS)
         is_enough = best is not None and best[0] > 0 and min(_hits(best)) > _RARE_HITS
         best = bold if bold is not None and min(_hits(bold)) <= _RARE_HITS and not is_enough else best
-    return _likelier(_anything_else(parts)) if best is None else _choice(best)
+    return _likelier(_anything_else(split)) if best is None else _choice(best)
 
 
 def choose_event_each_way(
-    learn_x: Outputs,
-    learn_y: Outputs,
-    held_x: Outputs,
-    held_y: Outputs,
+    split: PilotSplit,
     claim: Claim,
     runs: int,
     alpha: float,
@@ -131,14 +123,13 @@ def choose_event_each_way(
     bits: bool = False,
 ) -> tuple[Choice | None, Choice | None]:
     """As `choose_event`, the best event for either direction; None for one in which no event is of use."""
-    parts = (learn_x, learn_y, held_x, held_y)
-    is_long = len(learn_x) >= _LONG
-    families = _families(parts, bits, "trees" if is_long else "sums")
+    runs_learned = len(split.learn_x)
+    families = _families(split, bits, "trees" if runs_learned >= _LONG else "sums")
     criterion = _Criterion(claim, runs, _z(alpha), CAUTION, is_one_way=True)
     found = [_best_or_suspect(families, criterion, (direction,)) for direction in _DIRECTIONS]
     if found == [None, None]:
-        return _anything_else(parts)
-    if len(learn_x) >= _COMMON_FROM and claim.strength > 0:
+        return _anything_else(split)
+    if runs_learned >= _COMMON_FROM and claim.strength > 0:
         bold = _best(families, replace(criterion, caution=_SUSPICION), _DIRECTIONS)
         if all(best is None or _shows_nothing(best, claim) for best in (*found, bold)):
             common = [_common_one(families, criterion, (direction,)) for direction in _DIRECTIONS]
@@ -165,28 +156,27 @@ def expected_excess(choice: Choice, claim: Claim, runs: int, alpha: float, *, ca
     return float(criterion.values(hits_x, hits_y, choice.pilot_runs, True, choice.likelier_on)[0])
 
 
-def _families(parts: tuple[Outputs, Outputs, Outputs, Outputs], bits: bool, effort: Effort) -> list[Family[Any]]:
-    return [*event_families(*parts, effort=effort), *(bit_families(parts) if bits else ())]
+def _families(split: PilotSplit, bits: bool, effort: Effort) -> list[Family[Any]]:
+    return [*event_families(split, effort=effort), *(bit_families(split) if bits else ())]
 
 
-def _anything_else(parts: tuple[Outputs, Outputs, Outputs, Outputs]) -> tuple[Choice, Choice]:
+def _anything_else(split: PilotSplit) -> tuple[Choice, Choice]:
     """For each direction the outputs seen on that side; where all are among them, any other output.
 
     For outputs that never vary, or of which hardly any comes twice. The learning half alone settles the events, and
     their hits are those of the other half.
     """
-    learn_x, learn_y, *held = parts
     choices = []
-    for side, direction in zip((learn_x, learn_y), _DIRECTIONS, strict=True):
+    for side, direction in zip((split.learn_x, split.learn_y), _DIRECTIONS, strict=True):
         times, names = tally(side)
         event = Outcomes(tuple(names[key] for key, _ in times.most_common(TABLE)))
-        hits_x, hits_y = map(event.count, held)
-        if hits_x + hits_y == len(held[0]) + len(held[1]):
-            choices.append(Choice(replace(event, others=True), direction, 0, 0, len(held[0])))
+        hits_x, hits_y, runs = event.count(split.held_x), event.count(split.held_y), split.held_runs
+        if hits_x + hits_y == 2 * runs:
+            choices.append(Choice(replace(event, others=True), direction, 0, 0, runs))
             continue
         more, fewer = (hits_x, hits_y) if direction == "x" else (hits_y, hits_x)
         shows_nothing = more - fewer <= _SUSPICION * math.sqrt(more + fewer)
-        choices.append(Choice(event, direction, hits_x, hits_y, len(held[0]), shows_nothing))
+        choices.append(Choice(event, direction, hits_x, hits_y, runs, shows_nothing))
     return choices[0], choices[1]
 
 

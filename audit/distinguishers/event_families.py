@@ -8,8 +8,9 @@ are learned on one half of the pilot and counted on the other.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from ..events.features import Columns, Coordinates, learn_leaves
 from ..events.outputs import Outputs, as_vectors, row_keys, tally, vector_width
 from ..events.scores import Column, Number, Score, Weighted
 from .learned_scores import MOST_LEARNED, additive_scores, forest
+from .pilot_split import PilotSplit
 from .quantile_cells import (
     CELL_RUNS_LEAST,
     CELLS,
@@ -81,48 +83,46 @@ class Family(Generic[E]):
     is_learned: bool = False
 
 
-def event_families(
-    learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outputs, *, effort: Effort = "sums"
-) -> Iterator[Family[Any]]:
+def event_families(split: PilotSplit, *, effort: Effort = "sums") -> Iterator[Family[Any]]:
     """Every family of events worth trying for these outputs, simple ones first."""
-    parts = (learn_x, learn_y, held_x, held_y)
-    width = vector_width(*parts)
+    learn_x, learn_y = split.learn_x, split.learn_y
+    width = vector_width(*split)
     if width:
-        vectors = [as_vectors(part, width) for part in parts]
+        vectors = split.map(lambda part: as_vectors(part, width))
         for place in range(min(width, _MOST_COORDINATES)):
             alone = Weighted(tuple(float(place == other) for other in range(width)))
             yield from score_families(alone, vectors, fit=width <= _FITTED_COORDINATES and effort != "quick")
         if width > _MOST_COLUMNS:
-            for direction in _directions(vectors[0], vectors[1]):
+            for direction in _directions(vectors.learn_x, vectors.learn_y):
                 linear = Weighted(direction)
-                yield from _of_learned(linear, linear.values(vectors[2]), linear.values(vectors[3]))
+                yield from _of_learned(linear, linear.values(vectors.held_x), linear.values(vectors.held_y))
         elif width > 1 and not _are_few(learn_x, learn_y):
             both = Coordinates(width), Coordinates(width, differences=True)
             for columns, own in zip(both, (effort, "sums" if effort == "trees" else effort), strict=True):
-                yield from _learned_families(columns, [columns.read(part) for part in vectors], own)
-            weights = fisher_direction(vectors[0], vectors[1])
+                yield from _learned_families(columns, vectors.map(columns.read), own)
+            weights = fisher_direction(vectors.learn_x, vectors.learn_y)
             if weights is not None:
                 linear = Weighted(weights)
-                yield from _of_learned(linear, linear.values(vectors[2]), linear.values(vectors[3]))
+                yield from _of_learned(linear, linear.values(vectors.held_x), linear.values(vectors.held_y))
     elif learn_x.dtype == object:
         leaves = learn_leaves(learn_x, learn_y)
-        read = [leaves.read(part) for part in parts]  # once, as it takes longest
+        read = split.map(leaves.read)  # once, as it takes longest
         for column, path in enumerate(leaves.paths, start=1):
             score = Column(leaves, column) if path else Number()
             fit = len(leaves.paths) <= _FITTED_COORDINATES
-            yield from _value_families(score, [part[column] for part in read], fit=fit)
+            yield from _value_families(score, read.map(itemgetter(column)), fit=fit)
         for column in leaves.kinds:
-            yield from _value_families(Column(leaves, column), [part[column] for part in read], fit=True)
+            yield from _value_families(Column(leaves, column), read.map(itemgetter(column)), fit=True)
         if len(leaves.names) > 2 and not _are_few(learn_x, learn_y):
             yield from _learned_families(leaves, read, effort)
     elif learn_x.ndim == 1:
-        ordered = [_ordered(part) for part in parts]
+        ordered = split.map(_ordered)
         yield from _ordered_families(Number(), ordered, fit=True)
         if _is_continuous(learn_x):
-            yield from _atom_families(parts, merged(*ordered[:2]))
+            yield from _atom_families(split, merged(ordered.learn_x, ordered.learn_y))
             return
     if learn_x.ndim == 1 or not _is_continuous(learn_x):
-        yield from _table_families(*parts, runs=len(held_x))
+        yield from _table_families(split, runs=split.held_runs)
 
 
 def _are_few(x: Outputs, y: Outputs) -> bool:
@@ -130,14 +130,14 @@ def _are_few(x: Outputs, y: Outputs) -> bool:
     return len(tally(x[:_LOOKED_AT])[0] | tally(y[:_LOOKED_AT])[0]) <= _FEW_OUTCOMES
 
 
-def score_families(score: Score, parts: Sequence[Outputs], *, fit: bool = True) -> Iterator[Family[Any]]:
-    """Events by a score that was not learned, for pilot outputs on x and y to learn from and those held out."""
-    yield from _value_families(score, [score.values(part) for part in parts], fit=fit)
+def score_families(score: Score, split: PilotSplit, *, fit: bool = True) -> Iterator[Family[Any]]:
+    """Events by a score that was not learned from the pilot."""
+    yield from _value_families(score, split.map(score.values), fit=fit)
 
 
-def _value_families(score: Score, values: Sequence[Array], *, fit: bool) -> Iterator[Family[Any]]:
+def _value_families(score: Score, values: PilotSplit, *, fit: bool) -> Iterator[Family[Any]]:
     """Events by a score with these values on the pilot outputs."""
-    yield from _ordered_families(score, [_ordered(part) for part in values], fit=fit)
+    yield from _ordered_families(score, values.map(_ordered), fit=fit)
 
 
 def _ordered(values: Outputs) -> Array:
@@ -145,29 +145,27 @@ def _ordered(values: Outputs) -> Array:
     return np.sort(values.astype(np.float64))
 
 
-def _ordered_families(score: Score, ordered: Sequence[Array], *, fit: bool) -> Iterator[Family[Any]]:
-    """Events by a score with these values, sorted, on the pilot outputs."""
-    if any(np.isfinite(part).any() for part in ordered[:2]):
-        for family in _number_families(*ordered, fit=fit):
+def _ordered_families(score: Score, ordered: PilotSplit, *, fit: bool) -> Iterator[Family[Any]]:
+    """Events by a score with these sorted values on the pilot outputs."""
+    if np.isfinite(ordered.learn_x).any() or np.isfinite(ordered.learn_y).any():
+        for family in _number_families(ordered, fit=fit):
             yield _named(score, family)
 
 
-def _learned_families(columns: Columns, read: Sequence[Array], effort: Effort) -> Iterator[Family[Any]]:
-    """Events by sums over columns, and by trees, from what the columns read of pilot outputs, shape (columns, runs)."""
-    learn_x, learn_y = (part[:, :MOST_LEARNED] for part in read[:2])
+def _learned_families(columns: Columns, read: PilotSplit, effort: Effort) -> Iterator[Family[Any]]:
+    """Events by sums over columns, and trees; `read` holds the outputs' columns, shape (columns, runs)."""
+    learn_x, learn_y = read.learn_x[:, :MOST_LEARNED], read.learn_y[:, :MOST_LEARNED]
     for score in additive_scores(columns, learn_x, learn_y, together=effort != "quick"):
-        yield from _of_learned(score, score.add_up(read[2]), score.add_up(read[3]))
+        yield from _of_learned(score, score.add_up(read.held_x), score.add_up(read.held_y))
     if effort == "trees" and (trees := forest(columns, learn_x, learn_y)) is not None:
-        for family in _of_learned(trees, trees.add_up(read[2]), trees.add_up(read[3])):
+        for family in _of_learned(trees, trees.add_up(read.held_x), trees.add_up(read.held_y)):
             yield replace(family, margin=_TREES_MARGIN)
 
 
 def _of_learned(score: Score, held_x: Array, held_y: Array) -> Iterator[Family[Any]]:
     """Events by a score learned on one half of the pilot, from its values on the other half."""
     if np.isfinite(held_x).any() and np.isfinite(held_y).any():
-        half = len(held_x) // 2
-        parts = map(_ordered, (held_x[:half], held_y[:half], held_x[half:], held_y[half:]))
-        for family in _number_families(*parts, learned=True):
+        for family in _number_families(PilotSplit.in_half(held_x, held_y).map(_ordered), learned=True):
             yield _named(score, replace(family, is_learned=True))
 
 
@@ -179,14 +177,13 @@ def _named(score: Score, family: Family[Intervals]) -> Family[Any]:
     return Family(family.hits_x, family.hits_y, family.runs, build, family.fitted, family.margin, family.is_learned)
 
 
-def _number_families(
-    learn_x: Array, learn_y: Array, held_x: Array, held_y: Array, *, fit: bool = True, learned: bool = False
-) -> Iterator[Family[Intervals]]:
+def _number_families(split: PilotSplit, *, fit: bool = True, learned: bool = False) -> Iterator[Family[Intervals]]:
     """What a fitted curve ranks highest, half-lines in both directions, and the cells with the largest raw ratio.
 
     From sorted values. A learned score is a log-likelihood ratio already, if a rough one: its ratio has a slope, and
     no cell stands out.
     """
+    learn_x, learn_y, held_x, held_y = split
     pooled = merged(learn_x, learn_y)
     pooled = pooled[~np.isnan(pooled)]
     if len(pooled) == 0:
@@ -369,24 +366,22 @@ def _is_continuous(outputs: Outputs) -> bool:
     return len(np.unique(row_keys(first))) > (1000 if outputs.shape[1] <= _MOST_COORDINATES else len(first) // 2)
 
 
-def _atom_families(parts: Sequence[Outputs], pooled: Array) -> Iterator[Family[Any]]:
+def _atom_families(split: PilotSplit, pooled: Array) -> Iterator[Family[Any]]:
     """Sets of values that come again and again among continuous ones, `pooled` and sorted, if there are any."""
     atoms = distinct(pooled[_ATOM_RUNS - 1 :][pooled[_ATOM_RUNS - 1 :] == pooled[: len(pooled) - _ATOM_RUNS + 1]])
     if 0 < len(atoms) <= TABLE:
-        yield from _table_families(*(part[np.isin(part, atoms)] for part in parts), runs=len(parts[2]))
+        yield from _table_families(split.map(lambda part: part[np.isin(part, atoms)]), runs=split.held_runs)
 
 
-def _table_families(
-    learn_x: Outputs, learn_y: Outputs, held_x: Outputs, held_y: Outputs, *, runs: int
-) -> Iterator[Family[Any]]:
+def _table_families(split: PilotSplit, *, runs: int) -> Iterator[Family[Any]]:
     """Sets of single outcomes by their estimated likelihood ratio, from either end; `runs` are held out."""
-    tallies, found = zip(*map(tally, (learn_x, learn_y, held_x, held_y)), strict=True)
+    tallies, found = zip(*map(tally, split), strict=True)
     names, seen = found[1] | found[0], tallies[0] + tallies[1]
     common = seen.most_common(TABLE)
     # Where few outcomes come three times, the rare ones are all there is; but a floating-point number says nothing of
     # another run's.
     is_common = sum(count for _, count in common if count >= 3) >= _MOSTLY * seen.total()
-    least = 3 if is_common or learn_x.dtype.kind == "f" else 1
+    least = 3 if is_common or split.learn_x.dtype.kind == "f" else 1
     keys = [key for key, count in common if count >= least]
     if not keys:
         return

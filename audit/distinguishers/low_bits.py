@@ -11,7 +11,7 @@ Mironov (2012), On significance of the least significant bits for differential p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,20 +20,21 @@ from ..events.features import learn_leaves
 from ..events.outputs import Outputs
 from ..events.scores import Column, LowestBit, Number, Residue, Score, Weighted
 from .event_families import Family, score_families
+from .pilot_split import PilotSplit
 
 _MOST_COLUMNS = 8  # of vectors that are looked at, each by itself
 _RESIDUES = 8  # grids between the finest of the outputs and their spread
 
 
-def bit_families(parts: Sequence[Outputs], *, grids: int = _RESIDUES) -> Iterator[Family[Any]]:
-    """Events by the lowest bits of the floating-point parts of outputs, and by what they are modulo a power of two.
+def bit_families(split: PilotSplit, *, grids: int = _RESIDUES) -> Iterator[Family[Any]]:
+    """Events by the lowest bits of the floating-point parts of outputs, and by their residues modulo powers of two.
 
-    `parts` are pilot outputs on x and y to learn from, and those held out; `grids` is how many powers are tried.
+    `grids` is the number of powers tried.
     """
-    for score in _float_scores(parts[0], parts[1]):
-        yield from score_families(LowestBit(score), parts, fit=False)
-        for exponent in _exponents(score.values(parts[0]), grids):
-            yield from score_families(Residue(score, exponent), parts, fit=False)
+    for score in _float_scores(split.learn_x, split.learn_y):
+        yield from score_families(LowestBit(score), split, fit=False)
+        for exponent in _exponents(score.values(split.learn_x), grids):
+            yield from score_families(Residue(score, exponent), split, fit=False)
 
 
 def _float_scores(x: Outputs, y: Outputs) -> list[Score]:

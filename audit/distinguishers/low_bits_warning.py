@@ -19,6 +19,7 @@ from ..inference.joint_test import joint_test
 from ..printing import rounded_down
 from .event_choice import Choice, choose_among, expected_excess
 from .low_bits import bit_families
+from .pilot_split import PilotSplit
 
 FALSE_WARNING = 1e-6
 """Probability of a false warning at most, outside the audit's alpha."""
@@ -77,9 +78,9 @@ def look_at_bits(
         return None
     length, share = fitting[0], alpha / (_KINDS * len(_LENGTHS))
     x, y = x[:length], y[:length]
-    runs, quarter = length // 2, length // 4
-    parts = (x[:quarter], y[:quarter], x[quarter:runs], y[quarter:runs])
-    found = choose_among(list(bit_families(parts, grids=_GRIDS)), claim, runs, share)
+    runs = length // 2
+    split = PilotSplit.in_half(x[:runs], y[:runs])
+    found = choose_among(list(bit_families(split, grids=_GRIDS)), claim, runs, share)
     enough = max(claim.strength, _suggested(choice, claim))
     if found is None or _suggested(found, claim) <= enough:
         return None

@@ -21,6 +21,7 @@ from ..claims.pure_approx_gaussian import ApproxDP, PureDP
 from ..datasets.description import summarise
 from ..distinguishers.event_choice import choose_event
 from ..distinguishers.learned_partition import learn_cells
+from ..distinguishers.pilot_split import PilotSplit
 from ..errors import OptionError
 from ..events.output_bytes import note_of_cut
 from ..events.outputs import merge
@@ -227,11 +228,10 @@ def check_equivalence(
     x, y = merge(blocks_x, blocks_y)
     if progress is not None:
         progress(2 * size)
-    claim, half = ApproxDP(0.0, margin, bound_on="delta"), size // 2
-    parts = (x[:half], y[:half], x[half : 2 * half], y[half : 2 * half])
-    choice = choose_event(*parts, claim, runs - size, alpha / 2)
+    claim, split = ApproxDP(0.0, margin, bound_on="delta"), PilotSplit.in_half(x, y)
+    choice = choose_event(split, claim, runs - size, alpha / 2)
     if choice.shows_nothing:  # then a common event estimates the distance, not one that hardly ever happens
-        choice = choose_event(*parts, claim, runs - size, alpha / 2, deep=True)
+        choice = choose_event(split, claim, runs - size, alpha / 2, deep=True)
     partition = learn_cells(x, y, cells)
     counts_unlisted, scope = False, f"for {partition.scope.partition(';')[0]}; other events may differ by more"
     if isinstance(partition, OutcomeCells):

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..claims.claim import Claim
 from ..distinguishers.event_choice import Choice, choose_event
+from ..distinguishers.pilot_split import PilotSplit
 from ..errors import MechanismError, described
 from ..events.output_bytes import note_of_cut
 from ..events.outputs import Outputs, Raised, merge, outcome_key, outcome_list
@@ -145,8 +146,7 @@ def _cut(outputs: Outputs, blocks: list[Outputs]) -> list[Outputs]:
 
 
 def _choose(x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, *, deep: bool, bits: bool) -> Choice:
-    half = len(x) // 2
-    return choose_event(x[:half], y[:half], x[half:], y[half:], claim, runs - len(x), alpha, deep=deep, bits=bits)
+    return choose_event(PilotSplit.in_half(x, y), claim, runs - len(x), alpha, deep=deep, bits=bits)
 
 
 def _deep_pilot_runs(choice: Choice, runs: int, width: int) -> int:

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from ..claims.claim import Claim
 from ..distinguishers.event_choice import Choice, choose_event_each_way
+from ..distinguishers.pilot_split import PilotSplit
 from ..events.events import Event
 from ..events.output_bytes import note_of_cut
 from ..events.outputs import Outputs, merge
@@ -260,9 +261,8 @@ class _Bets:
 
     def learned(self, x: Outputs, y: Outputs) -> _Bets:
         """The bets to be placed after seeing these outputs."""
-        half = len(x) // 2
-        parts = (x[:half], y[:half], x[half:], y[half:])
-        choices = choose_event_each_way(*parts, self.claim, len(x), self.alpha, bits=self.bits)
+        split = PilotSplit.in_half(x, y)
+        choices = choose_event_each_way(split, self.claim, len(x), self.alpha, bits=self.bits)
         seen = [_frequencies(choice) for choice in choices]
         first = self.wealth.n_refuted(self.alpha)
         lines = [

@@ -8,6 +8,7 @@ from ..claims.claim import Claim
 from ..distinguishers.event_choice import Choice, choose_among, expected_excess
 from ..distinguishers.event_families import Effort, event_families
 from ..distinguishers.low_bits import bit_families
+from ..distinguishers.pilot_split import PilotSplit
 from ..events.outputs import Outputs
 
 # Standard errors taken off when events are chosen: each caution finds another kind, from common events to those with a
@@ -64,10 +65,9 @@ def _judged(
     chosen_x: Outputs, chosen_y: Outputs, x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, bits: bool
 ) -> list[tuple[float, float]]:
     """The bounds to be expected of a few events chosen on the first outputs, with their standard errors."""
-    part = len(chosen_x) // 2
-    effort: Effort = "quick" if part < _QUICK else "sums"
-    parts = (chosen_x[:part], chosen_y[:part], chosen_x[part:], chosen_y[part:])
-    families = [*event_families(*parts, effort=effort), *(bit_families(parts, grids=_GRIDS) if bits else ())]
+    split = PilotSplit.in_half(chosen_x, chosen_y)
+    effort: Effort = "quick" if len(split.learn_x) < _QUICK else "sums"
+    families = [*event_families(split, effort=effort), *(bit_families(split, grids=_GRIDS) if bits else ())]
     chosen = [choose_among(families, claim, runs, alpha, caution=caution) for caution in _CAUTIONS]
     events = dict.fromkeys((choice.event, choice.likelier_on) for choice in chosen if choice is not None)
     judged = []

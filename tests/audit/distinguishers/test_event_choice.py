@@ -15,6 +15,7 @@ from scipy import stats
 
 from dpaudit import ApproxDP, GaussianDP, PureDP
 from dpaudit.audit.distinguishers.event_choice import choose_event
+from dpaudit.audit.distinguishers.pilot_split import PilotSplit
 from dpaudit.audit.events.events import Intervals, Scored
 from dpaudit.audit.events.outputs import Raised, as_outputs
 from dpaudit.mechanisms import RareLeakLaplace
@@ -30,8 +31,7 @@ class Colour(enum.Enum):
 
 
 def chosen(x, y, claim, alpha=0.05):
-    half = len(x) // 2
-    return choose_event(x[:half], y[:half], x[half:], y[half:], claim, RUNS, alpha)
+    return choose_event(PilotSplit.in_half(x, y), claim, RUNS, alpha)
 
 
 def both_ways(draw_x, draw_y, claim, seeds=range(4)):
@@ -270,7 +270,7 @@ def test_equal_laws_are_compared_on_an_event_that_would_show_an_excess(claim):
     for seed in range(3):
         rng = np.random.default_rng(seed)
         parts = rng.laplace(size=(4, 5_000))
-        choice = choose_event(*parts, claim, 190_000, 0.05, deep=True)
+        choice = choose_event(PilotSplit(*parts), claim, 190_000, 0.05, deep=True)
         for hits in (choice.pilot_hits_x, choice.pilot_hits_y):
             assert 0.05 <= hits / choice.pilot_runs <= 0.95
 
@@ -284,5 +284,5 @@ def test_a_deep_pilot_prefers_a_leak_to_a_lucky_union():
         mechanism, rng = RareLeakLaplace(1.0, 1e-3), np.random.default_rng(seed)
         parts = [mechanism.sample(answer, 166_000, rng) for answer in (0.0, 1.0, 0.0, 1.0)]
         claim = ApproxDP(1.0, 2e-4, bound_on="delta")
-        choice = choose_event(parts[0], parts[1], parts[2], parts[3], claim, 666_000, 1e-5, deep=True)
+        choice = choose_event(PilotSplit(*parts), claim, 666_000, 1e-5, deep=True)
         assert min(choice.pilot_hits_x, choice.pilot_hits_y) == 0 < max(choice.pilot_hits_x, choice.pilot_hits_y)

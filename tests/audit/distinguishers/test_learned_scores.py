@@ -13,6 +13,7 @@ import pytest
 
 from dpaudit import PureDP, Verdict, check
 from dpaudit.audit.distinguishers.event_choice import choose_event
+from dpaudit.audit.distinguishers.pilot_split import PilotSplit
 from dpaudit.audit.events.outputs import as_outputs
 
 RUNS = 1_000_000
@@ -42,7 +43,7 @@ def bound_of_choice(draw, x, y, claim, pilot, seed=0, fresh=200_000):
     """The bound to be expected of the chosen event, with its probabilities from fresh outputs."""
     rng = np.random.default_rng(seed)
     parts = [draw(data, pilot // 2, rng) for data in (x, y, x, y)]
-    choice = choose_event(*parts, claim, RUNS, 0.05)
+    choice = choose_event(PilotSplit(*parts), claim, RUNS, 0.05)
     rng = np.random.default_rng(seed + 1)
     on_x, on_y = (np.mean(choice.event.contains(draw(data, fresh, rng))) for data in (x, y))
     return expected_bound(on_x, on_y) if choice.likelier_on == "x" else expected_bound(on_y, on_x)
@@ -123,7 +124,7 @@ def test_outputs_of_unlike_kinds():
     x, y = [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]
     rng = np.random.default_rng(0)
     parts = [numbers_or_nothing(data, 15_000, rng) for data in (x, y, x, y)]
-    choice = choose_event(*parts, PureDP(0.5), RUNS, 0.05)
+    choice = choose_event(PilotSplit(*parts), PureDP(0.5), RUNS, 0.05)
     p, q = (float(np.mean(choice.event.contains(numbers_or_nothing(d, 40_000, rng)))) for d in (x, y))
     p, q = (p, q) if choice.likelier_on == "x" else (q, p)
     # Nothing above on y is .5/…⁴ as likely: the chance that all four stay below 1.

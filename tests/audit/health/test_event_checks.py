@@ -8,6 +8,7 @@ from scipy import stats
 
 from dpaudit import ApproxDP, PureDP, Verdict, check, check_outputs
 from dpaudit.audit.distinguishers.event_choice import Choice, choose_event, choose_event_each_way
+from dpaudit.audit.distinguishers.pilot_split import PilotSplit
 from dpaudit.audit.events.events import Intervals, Outcomes, Scored
 from dpaudit.audit.events.outputs import Raised
 from dpaudit.audit.events.scores import Weighted
@@ -233,9 +234,9 @@ def test_the_hits_of_an_event_of_last_resort_are_those_of_the_half_that_was_held
     rng = np.random.default_rng(3)
     parts = [np.array([f"{number}" for number in rng.integers(10**9, size=400)], dtype=object) for _ in range(4)]
     parts[2][:30], parts[3][:10] = parts[0][:30], parts[0][30:40]
-    for way in choose_event_each_way(*parts, PureDP(1.0), 10_000, 0.05):
+    for way in choose_event_each_way(PilotSplit(*parts), PureDP(1.0), 10_000, 0.05):
         assert (way.pilot_hits_x, way.pilot_hits_y) == tuple(way.event.count(part) for part in parts[2:])
-    chosen = choose_event(*parts, PureDP(1.0), 10_000, 0.05)
+    chosen = choose_event(PilotSplit(*parts), PureDP(1.0), 10_000, 0.05)
     assert (chosen.pilot_hits_x, chosen.pilot_hits_y, chosen.likelier_on) == (30, 0, "x")
-    swapped = choose_event(parts[1], parts[0], parts[3], parts[2], PureDP(1.0), 10_000, 0.05)
+    swapped = choose_event(PilotSplit(parts[1], parts[0], parts[3], parts[2]), PureDP(1.0), 10_000, 0.05)
     assert (swapped.pilot_hits_x, swapped.pilot_hits_y, swapped.likelier_on) == (0, 30, "y")
