@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from .audit.results.audit_result import AuditResult, Verdict
     from .audit.results.cell_result import CellCounts
     from .audit.results.equivalence_result import Equivalence, EquivalenceResult
+    from .audit.results.fixed_size_result import FixedSizeResult
+    from .audit.results.sequential_result import SequentialResult
     from .audit.results.statement_result import Point, StatementResult
     from .audit.sampling.draw import draw_block
     from .audit.search.find_worst_pair import WorstPair, find_worst_pair
@@ -68,6 +70,8 @@ _WHERE = {
         "records.suite": "Entry Suite",
         "results.audit_result": "AuditResult Verdict",
         "results.cell_result": "CellCounts",
+        "results.fixed_size_result": "FixedSizeResult",
+        "results.sequential_result": "SequentialResult",
         "results.equivalence_result": "Equivalence EquivalenceResult",
         "results.statement_result": "Point StatementResult",
         "sampling.draw": "draw_block",
@@ -99,6 +103,8 @@ __all__ = [
     "EquivalenceResult",
     "Equivalence",
     "AuditResult",
+    "FixedSizeResult",
+    "SequentialResult",
     "StatementResult",
     "Point",
     "Verdict",

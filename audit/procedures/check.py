@@ -19,7 +19,8 @@ from ..errors import DatasetError
 from ..events.outcome_text import printed
 from ..floating_point_errors import with_own_arithmetic
 from ..health.dataset_checks import take_snapshot
-from ..health.findings import HealthCheck, checks_to_ignore
+from ..health.findings import FALSE_ALARM, checks_to_ignore
+from ..health.run_independence import examine
 from ..inference.joint_test import check_test_alpha
 from ..options import (
     Bits,
@@ -43,12 +44,16 @@ from ..sampling.provenance import provenance_of
 from ..sampling.sampler import as_sampler
 from ..store.sqlite_store import Store, StorePart, opened
 from ..store.store_settings import arrangements, code_of, sources
-from .fixed_size import check_fixed, check_sequentially
+from .conclude import conclude
+from .evidence import FixedSizeEvidence, SequentialEvidence
+from .fixed_size import draw_fixed_size
 from .mechanism_claim import stated
-from .runs_needed import runs_for
+from .runs_needed import enough_for, runs_for
+from .sequential import draw_sequentially
 
 _STATE = "the mechanism keeps state from run to run, so one process drew all runs, whatever the workers"
-_RUNS = 1_000_000  # where none are asked for
+_RUNS = 1_000_000  # if neither runs nor a resolution is requested
+_RUNS_IN_TIME = 10**10  # planned runs of an audit that the time limit ends
 
 
 class CheckOptions(TypedDict, total=False):
@@ -224,38 +229,51 @@ def check(
             wanted = drawn_from | arrangements(plan, settings, runs, cells, sequential=sequential)
             plan = replace(plan, memory=kept.section(sampler.name, wanted))
             plan.check_heads()
-        result = _checked(plan, settings, runs, until, cells, ignored, progress, on_look, sequential=sequential)
+        settings, evidence = _drawn(plan, settings, runs, until, cells, progress, on_look, sequential=sequential)
         if plan.memory is not None:
-            plan.memory.save()  # what a result rests on is not drawn again after it was seen
-    findings = snapshot.examine(ignored, plan.changed)
-    if not any(one.check is HealthCheck.DATASET_MUTATED for one in findings):  # from which the others follow
-        findings += result.findings
-    notes = (*result.notes, _STATE) if plan.is_stateful and not sampler.is_block else result.notes
-    result = replace(result, findings=findings, notes=notes, ignored=tuple(sorted(one.value for one in ignored)))
+            plan.memory.save()  # runs that a result rests on are not drawn again after the result was seen
+    result = conclude(
+        settings,
+        evidence,
+        ignored,
+        of_datasets=snapshot.examine(ignored, plan.changed),
+        of_runs=examine(evidence.blocks, evidence.main, ignored, alpha=FALSE_ALARM * evidence.health_share),
+        notes=(_STATE,) if plan.is_stateful and not sampler.is_block else (),
+    )
     result.environment["seconds"] = round(time.perf_counter() - started, 3)
     return result
 
 
-def _checked(
+def _drawn(
     plan: Plan,
     settings: Settings,
     runs: int | None,
     until: float | None,
     cells: int,
-    ignored: frozenset[HealthCheck],
     progress: Callable[[int], None] | None,
     on_look: Callable[[Look], bool | None] | None,
     *,
     sequential: bool,
-) -> AuditResult:
-    """The audit of either kind, of as many runs as were asked for or are needed."""
+) -> tuple[Settings, FixedSizeEvidence | SequentialEvidence]:
+    """The settings and the evidence of either kind of audit, with the requested or the needed number of runs."""
     if runs is None and until is None:
         # The audit is sized for the resolution, so it states the one that it reached and never calls itself too small.
         runs, settings = _runs(plan, settings, sequential), replace(settings, resolution=None)
         plan = plan.for_runs(runs)
-    if sequential or runs is None:  # a time limit is for sequential audits alone
-        return check_sequentially(plan, settings, runs, until, ignored, progress, on_look)
-    return check_fixed(plan, settings, runs, cells, ignored, progress)
+    if not sequential and runs is not None:  # only a sequential audit may have a time limit
+        return settings, draw_fixed_size(plan, settings, runs, cells, progress)
+    evidence = draw_sequentially(
+        plan,
+        settings.claim,
+        _RUNS_IN_TIME if runs is None else runs,
+        settings.alpha,
+        until,
+        enough=enough_for(settings) if runs is None and settings.resolution is not None else None,
+        progress=progress,
+        on_look=on_look,
+        bits=settings.bits is True,
+    )
+    return settings, evidence
 
 
 def _runs(plan: Plan, settings: Settings, sequential: bool) -> int:

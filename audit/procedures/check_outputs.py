@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,10 +33,9 @@ from ..options import (
 from ..random_streams import Stream, sequence_of
 from ..results.audit_result import AuditResult, Pair
 from ..results.audit_settings import Settings
-from ..sampling.block_counts import no_blocks
 from ..sampling.provenance import ELSEWHERE
 from .conclude import conclude
-from .event_checks import with_event_findings
+from .evidence import FixedSizeEvidence
 from .pilot import split_pilot
 
 
@@ -117,9 +115,8 @@ def check_outputs(
         hits_y=pilot.choice.event.count(main_y),
         runs_y=len(main_y),
     )
-    result = conclude(settings, runs, pilot, counts, True, findings, (no_blocks(), no_blocks()))
-    result = with_event_findings(result, pilot.x, pilot.y, ignored)
-    result = replace(result, ignored=tuple(sorted(one.value for one in ignored)))
+    evidence = FixedSizeEvidence(pilot=pilot, counts=counts, runs=runs, is_in_order=False)
+    result = conclude(settings, evidence, ignored, of_runs=findings)
     result.environment["seconds"] = round(time.perf_counter() - started, 3)
     return result
 

@@ -1,39 +1,81 @@
-"""From the counts of the chosen event to the result of an audit of fixed size."""
+"""From the evidence of an audit to its result: the test, the checks of the event, and the detectable excess."""
 
 from __future__ import annotations
 
+import time
+from typing import Any
+
 from ..distinguishers.low_bits_warning import look_at_bits
 from ..events.pilot_histogram import sketch
-from ..health.findings import Finding
-from ..inference.counts import Counts
+from ..health.findings import Finding, HealthCheck
 from ..inference.direction import directed
 from ..inference.joint_test import joint_test
-from ..results.audit_result import CELL_SHARE, AuditResult
+from ..results.audit_result import AuditResult, verdict_of
 from ..results.audit_settings import Settings
-from ..results.cell_result import CellCounts
-from ..sampling.block_counts import BlockCounts
+from ..results.fixed_size_result import FixedSizeResult
+from ..results.sequential_result import SequentialResult
 from ..sampling.provenance import versions
-from .detectable_excess import detectable
-from .pilot import Pilot, run_notes
+from .detectable_excess import detectable, detectable_sequentially
+from .event_checks import Conclusion, event_findings, pilot_findings
+from .evidence import FixedSizeEvidence, SequentialEvidence
 
 
 def conclude(
     settings: Settings,
-    runs: int,
-    pilot: Pilot,
-    counts: Counts,
-    is_replayable: bool,
-    findings: tuple[Finding, ...],
-    main: tuple[BlockCounts, BlockCounts],
-    cells: CellCounts | None = None,
+    evidence: FixedSizeEvidence | SequentialEvidence,
+    ignored: frozenset[HealthCheck],
+    *,
+    of_datasets: tuple[Finding, ...] = (),
+    of_runs: tuple[Finding, ...] = (),
+    notes: tuple[str, ...] = (),
 ) -> AuditResult:
-    """The result of testing the counts of the chosen event."""
-    choice = pilot.choice
-    tested = directed(settings.claim, counts, choice.likelier_on)
-    alpha = settings.alpha * (1 - CELL_SHARE) if cells else settings.alpha
-    p_value, bound = joint_test(tested.counts, tested.claim, alpha=alpha)
-    found = detectable(tested.claim, tested.counts, runs, alpha=alpha, power=settings.power)
-    return AuditResult(
+    """The result of an audit: the only place where one is made.
+
+    Parameters
+    ----------
+    settings : Settings
+    evidence : FixedSizeEvidence or SequentialEvidence
+    ignored : frozenset of HealthCheck
+        Checks of the event that are silenced.
+    of_datasets, of_runs : tuple of Finding
+        Failed checks of the datasets and of the runs' independence. A mutated dataset explains all other failures, so
+        those are left out.
+    notes : tuple of str
+        Notes to be added to those of the evidence.
+    """
+    started = time.perf_counter()
+    choice, power = evidence.choice, settings.power
+    held = directed(settings.claim, evidence.fresh_counts, choice.likelier_on)
+    own: dict[str, Any]
+    if isinstance(evidence, FixedSizeEvidence):
+        alpha = settings.event_alpha(has_cells=evidence.cells is not None)
+        p_value, bound = joint_test(held.counts, held.claim, alpha=alpha)
+        found = detectable(held.claim, held.counts, evidence.runs, alpha=alpha, power=power)
+        kind: type[AuditResult] = FixedSizeResult
+        own = {"cells": evidence.cells}
+        unsteady = pilot_findings(choice, evidence.counts, of_runs) if evidence.is_in_order else []
+        seconds = dict(evidence.seconds)
+    else:
+        p_value, bound = evidence.looks[-1].p_value, evidence.looks[-1].bound
+        found = detectable_sequentially(held.claim, held.counts, evidence.runs, alpha=settings.alpha, power=power)
+        kind = SequentialResult
+        own = {"looks": evidence.looks, "stopped": evidence.stopped, "is_closed": evidence.is_closed}
+        unsteady, seconds = [], {}
+    conclusion = Conclusion(
+        event=choice.event,
+        claim=held.claim,
+        counts=evidence.counts,
+        fresh_counts=evidence.fresh_counts,
+        verdict=verdict_of(held.claim, bound, found.excess, settings.resolution, of_runs),
+        resolution=found.excess,
+        is_resolution_requested=settings.resolution is not None,
+    )
+    of_event = unsteady or event_findings(conclusion, evidence.x, evidence.y, evidence.uncounted_runs)
+    findings = (*of_datasets, *of_runs, *(finding for finding in of_event if finding.check not in ignored))
+    if any(finding.check is HealthCheck.DATASET_MUTATED for finding in of_datasets):
+        findings = of_datasets
+    low_bits = look_at_bits(evidence.x, evidence.y, settings.claim, choice) if settings.bits == "warn" else None
+    result = kind(
         mechanism=settings.name,
         provenance=settings.provenance,
         claim=settings.claim,
@@ -41,23 +83,26 @@ def conclude(
         pair=settings.pair,
         event=choice.event,
         likelier_on=choice.likelier_on,
-        counts=counts,
+        counts=evidence.counts,
         alpha=settings.alpha,
         p_value=p_value,
         bound=bound,
         resolution=found.excess,
         resolution_basis=found.basis,
-        power=settings.power,
+        power=power,
         requested_resolution=settings.resolution,
-        runs=runs,
-        pilot_runs=pilot.runs,
+        runs=evidence.runs,
+        pilot_runs=evidence.pilot_runs,
         seed=settings.seed,
-        is_replayable=is_replayable,
-        cells=cells,
-        bits=settings.bits,
-        low_bits=look_at_bits(pilot.x, pilot.y, settings.claim, choice) if settings.bits == "warn" else None,
+        is_replayable=evidence.is_replayable,
         findings=findings,
-        notes=(*run_notes(pilot.x, pilot.y, *main), *pilot.notes),
-        sketch=sketch(pilot.x, pilot.y),
+        ignored=tuple(sorted(check.value for check in ignored)),
+        notes=(*evidence.notes, *notes),
+        sketch=sketch(evidence.x, evidence.y),
         versions=versions(),
+        bits=settings.bits,
+        low_bits=low_bits,
+        **own,
     )
+    result.environment.update(seconds, seconds_test=round(time.perf_counter() - started, 3))
+    return result

@@ -6,6 +6,7 @@ Proof: docs/proofs/choices.md
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -18,9 +19,17 @@ from ..inference.direction import directed
 from ..inference.power import power_of_test, runs_needed
 from ..options import LEAST_RUNS
 from ..random_streams import Stream, seed_of
+from ..results.audit_settings import Settings
 from ..sampling.block_plan import MemoryPart, Plan
 from ..sampling.pilot_size import main_runs, pilot_runs, with_pilot
-from .detectable_excess import SHARE, bet_on, is_gaussian, power_of_the_test
+from .detectable_excess import (
+    SHARE,
+    bet_on,
+    detectable_sequentially,
+    is_gaussian,
+    may_detect,
+    power_of_the_test,
+)
 from .pilot import run_pilot
 
 _FIRST, _MOST = 2_000, 10**9
@@ -76,6 +85,21 @@ def runs_for(
         needed = math.ceil(needed * _GROWTH)
         _check_size(needed, resolution)
     return needed
+
+
+def enough_for(settings: Settings) -> Callable[[Choice, int], bool]:
+    """Whether a sequential audit, with this event after so many runs, detects the requested excess."""
+    wanted = math.inf if settings.resolution is None else settings.resolution
+    errors = {"alpha": settings.alpha, "power": settings.power}
+
+    def is_enough(choice: Choice, runs: int) -> bool:
+        held = directed(settings.claim, choice.pilot_counts, choice.likelier_on)
+        return (
+            may_detect(held.claim, held.counts, runs, wanted, **errors)
+            and detectable_sequentially(held.claim, held.counts, runs, **errors).excess <= wanted
+        )
+
+    return is_enough
 
 
 def _alternatives(claim: Claim, choice: Choice, excess: float) -> list[Alternative]:

@@ -33,11 +33,12 @@ from ..inference.joint_test import GAMMA, p_value
 from ..inference.supporting_lines import Line, best_lines, drift
 from ..results.interim_look import Look, Stop
 from ..sampling.batches import FIRST, LEAST, Begun, Clock, keep_begun, next_size, recall_begun
-from ..sampling.block_counts import BlockCounts, no_blocks
+from ..sampling.block_counts import no_blocks
 from ..sampling.block_plan import Plan
 from ..sampling.draw import count_pairs, draw_pilot, shapes_of
 from ..sampling.tasks import Events, joint_counts
-from .pilot import check_blocks, refuse_if_all_raised
+from .evidence import SequentialEvidence
+from .pilot import check_blocks, refuse_if_all_raised, run_notes
 
 # Runs on each side that are kept to learn events from: so many, and of numbers so many numbers. An event that was
 # learned from too few stays to the end.
@@ -58,47 +59,6 @@ _LEAST_LEVEL, _LARGEST_LEVEL = 10 * GAMMA, 0.5  # of a test that wealth is stake
 Placed: TypeAlias = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
-    """What a sequential audit did.
-
-    Attributes
-    ----------
-    looks : tuple of Look
-    stopped : {"refuted", "runs", "time", "request"}
-        Because the claim was refuted, at the planned number of runs, at the end of the time allowed, or by the caller.
-    choice : Choice
-        The last event bet on, in the direction that won more.
-    counts : Counts
-        Hits of that event in all runs, those included that it was learned from: for the reader, not for the test.
-    is_closed : bool
-        Whether the last batch was the one on which wealth is staked.
-    is_replayable : bool
-        Whether the first block came again.
-    learned_from : int
-        Runs on each dataset before the first bet.
-    notes : tuple of str
-        That fewer outputs than usual were kept, as they are large.
-    blocks_x, blocks_y : list of ndarray
-        Outputs that were kept.
-    main_x, main_y : BlockCounts
-        Blocks that were only counted.
-    """
-
-    looks: tuple[Look, ...]
-    stopped: Stop
-    choice: Choice
-    counts: Counts
-    is_closed: bool
-    is_replayable: bool
-    learned_from: int
-    notes: tuple[str, ...]
-    blocks_x: list[Outputs]
-    blocks_y: list[Outputs]
-    main_x: BlockCounts
-    main_y: BlockCounts
-
-
 def grid_of_members(claim: Claim) -> list[float]:
     """Strengths against which wealth is kept, increasing: fixed by the claim alone, densest around it.
 
@@ -113,7 +73,7 @@ def grid_of_members(claim: Claim) -> list[float]:
     return [float(member) for member in members]
 
 
-def run_sequentially(
+def draw_sequentially(
     plan: Plan,
     claim: Claim,
     runs: int,
@@ -124,7 +84,7 @@ def run_sequentially(
     progress: Callable[[int], None] | None = None,
     on_look: Callable[[Look], bool | None] | None = None,
     bits: bool = False,
-) -> Course:
+) -> SequentialEvidence:
     """Draws batches until the claim is refuted, `runs` are done, they are `enough` or it is time (`perf_counter`).
 
     `enough` is asked after every batch, with the event in play and the runs so far. With a time limit the last batch is
@@ -211,19 +171,22 @@ def run_sequentially(
             state = state.learned(*merge(kept_x, kept_y))
     choice = state.leading()
     counts = _recounted(choice.event, kept_x, kept_y, main[int(choice.likelier_on == "y")], choice.likelier_on)
-    return Course(
-        looks=tuple(looks),
-        stopped=stopped,
+    x, y = merge(kept_x, kept_y)
+    cut = note_of_cut(plan.most_kept, min(_most_kept(kept_x[0]), done), plan.output_bytes)
+    return SequentialEvidence(
         choice=choice,
         counts=counts,
-        is_closed=is_last,
+        pilot_runs=min(FIRST, done),
+        x=x,
+        y=y,
+        blocks=(kept_x, kept_y),
+        main=(main_x, main_y),
         is_replayable=is_replayable,
-        learned_from=min(FIRST, done),
-        notes=note_of_cut(plan.most_kept, min(_most_kept(kept_x[0]), done), plan.output_bytes),
-        blocks_x=kept_x,
-        blocks_y=kept_y,
-        main_x=main_x,
-        main_y=main_y,
+        looks=tuple(looks),
+        stopped=stopped,
+        is_closed=is_last,
+        is_complete=done == runs,
+        notes=(*run_notes(x, y, main_x, main_y, runs="runs"), *cut),
     )
 
 

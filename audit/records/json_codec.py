@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NoReturn, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -34,14 +34,13 @@ from ..inference.counts import Counts
 from ..printing import shorten
 from ..results.audit_result import AuditResult, Pair, Verdict
 from ..results.cell_result import CellCounts
+from ..results.fixed_size_result import FixedSizeResult
 from ..results.interim_look import Look
 from ..results.recount import Accepted, Recount
+from ..results.sequential_result import SequentialResult
 from ..results.statement_result import Point, Series, StatementResult
 from ..sampling.provenance import Provenance
 from .suite import Entry, Suite, Topic
-
-if TYPE_CHECKING:
-    pass
 
 SCHEMA = 3
 """Version of the file format; older ones are read, a newer one is refused.
@@ -69,8 +68,8 @@ TYPES: dict[str, type[Any]] = {
         PureDP, ApproxDP, GaussianDP, GroupClaim, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOffCurve,
         ProbabilityPreservation, NFoldComposition,
         Intervals, Outcomes, Scored, Number, Weighted, Column, LowestBit, Residue, Additive, Forest, Tree, Coordinates,
-        Leaves, Counts, Pair, Provenance, Finding, Look, CellCounts, LowBits, Sketch, AuditResult, Point,
-        Series, StatementResult, Recount, Accepted, Entry, Topic, Suite,
+        Leaves, Counts, Pair, Provenance, Finding, Look, CellCounts, LowBits, Sketch, FixedSizeResult,
+        SequentialResult, Point, Series, StatementResult, Recount, Accepted, Entry, Topic, Suite,
         Raised, Opaque,
     )
 }  # fmt: skip

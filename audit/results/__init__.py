@@ -1,4 +1,5 @@
 """What audits return.
 
-Public names: `CellCounts`, `Equivalence`, `EquivalenceResult`, `AuditResult`, `Verdict`, `Point`, `StatementResult`.
+Public names: `AuditResult`, `CellCounts`, `Equivalence`, `EquivalenceResult`, `FixedSizeResult`, `Point`,
+`SequentialResult`, `StatementResult`, `Verdict`.
 """

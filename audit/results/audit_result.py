@@ -1,9 +1,11 @@
-"""The result of an audit: counts and what was decided from them, in numbers and in words."""
+"""The result of an audit: the counts, and what was decided from them."""
 
 from __future__ import annotations
 
 import enum
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -23,9 +25,6 @@ from ..printing import rounded_down
 from ..sampling.provenance import Provenance
 from .cell_result import CellCounts
 from .interim_look import Look, Stop
-
-CELL_SHARE = 0.1
-"""Part of an audit's alpha that goes to its cells, where they are counted; the verdict has the rest."""
 
 Basis = Literal["event", "gaussian"]
 """What a smallest detectable excess is for: an event as frequent as the one tested, or Gaussian noise."""
@@ -68,69 +67,87 @@ class Pair:
     contents: tuple[str, str] | None = None
 
 
+def verdict_of(
+    claim: Claim, bound: float, resolution: float, requested: float | None, findings: Sequence[Finding]
+) -> Verdict:
+    """REFUTED if and only if the bound exceeds the claim and no health check failed.
+
+    The bound is found from below to 0.4% of its gap, so the bound may not exceed the claim although the p-value equals
+    alpha up to rounding.
+
+    Parameters
+    ----------
+    claim : Claim
+        In the direction tested.
+    bound, resolution : float
+        Lower bound on the claim's strength, and smallest detectable excess.
+    requested : float or None
+        Excess that the audit has to detect; without one any finite resolution is enough.
+    """
+    if findings:
+        return Verdict.INCONCLUSIVE
+    if bound > claim.strength:
+        return Verdict.REFUTED
+    if math.isinf(resolution) or (requested is not None and resolution > requested):
+        return Verdict.INCONCLUSIVE
+    return Verdict.NOT_REFUTED
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditResult:
-    """One audited claim on one pair of datasets.
+class AuditResult(ABC):
+    """One audited claim on one pair of datasets: what the results of both kinds of audit have in common.
+
+    `check` returns a `FixedSizeResult`, or a `SequentialResult` if the audit was sequential.
 
     Attributes
     ----------
     mechanism : str
-        Its name.
+        Name of the mechanism.
     provenance : Provenance, optional
-        Its code; None where it was not recorded.
+        The mechanism's code; None if it was not recorded.
     claim : Claim
         The claim at the pair's distance.
     claim_source : str
-        Where the claim is from, in the caller's words; empty where they gave none.
+        Where the claim is from, in the caller's words; may be empty.
     pair : Pair
     event : Event
         The event tested, chosen on the pilot runs.
     likelier_on : {"x", "y"}
         The dataset whose probability of the event is tested against the boundary.
     counts : Counts
-        Hits and runs of the main phase, which alone enter the bound. Of a sequential audit, whose events change: hits
-        of the last event in all its runs, for the reader.
+        Hits of the event and runs on each dataset.
     alpha : float
-        Probability that a correct mechanism is refuted: one event and one direction were chosen on other runs, so all
-        of it goes to a single test.
+        Probability that a correct mechanism is refuted.
     p_value, bound : float
-        Exact p-value of the claim, never below 1e-10, and lower bound on the strength of the claim's family at
-        confidence 1 − alpha. Of a sequential audit both are valid at every look, and the bound is one of a fixed grid
-        of strengths, densest just above the claim.
+        p-value of the claim, never below 1e-10, and lower bound on the strength of the claim's family at confidence
+        1 − alpha.
     resolution : float
         Smallest excess over the claim that this audit detects with probability `power`; may be infinite.
     resolution_basis : {"event", "gaussian"}
-        What that is said of: an event as frequent as this one was seen to be, or Gaussian noise.
+        Whether the resolution is for an event as frequent as this one, or for Gaussian noise.
     power : float
     requested_resolution : float, optional
-        The resolution that the caller asked for.
+        The resolution that the caller requested.
     runs, pilot_runs : int
-        Runs on each dataset, and how many of them were spent on choosing the event.
+        Runs on each dataset, and the share of them that was spent on choosing the event.
     seed : int
-        Repeats every number; of outputs made elsewhere, the choice of those that serve as the pilot.
+        Random seed that repeats every number; for outputs drawn elsewhere, it repeats the choice of the pilot.
     is_replayable : bool
-        False where the mechanism has randomness of its own, which the seed does not fix.
+        False if the mechanism has randomness that the seed does not fix.
     findings : tuple of Finding
         Failed health checks.
     ignored : tuple of str
         Health checks that were silenced.
     notes : tuple of str
-        What else a reader should know: exceptions, outputs that never vary.
+        Exceptions, outputs that never vary, and whatever else qualifies the result.
     sketch : Sketch, optional
+        Histogram of the kept outputs.
     versions : tuple of (str, str)
-    looks : tuple of Look
-        Of a sequential audit: where it stood after each batch.
-    stopped : {"refuted", "runs", "time", "request"}, optional
-        Of a sequential audit: why it ended.
-    is_closed : bool
-        Of a sequential audit: whether it came to the last quarter of the runs asked for, on which what the bets had won
-        was staked. One with a time limit is open, and never does.
-    cells : CellCounts, optional
-        Runs in cells of outputs, with what they say beyond the event.
+        Names and versions of the libraries.
     bits : {"warn", True, False}
-        Whether events by the low bits of floating-point outputs belong to the verdict (True), or were looked at.
+        Whether events by the low bits of floating-point outputs belong to the verdict (True) or only give a warning.
     low_bits : LowBits, optional
-        The warning that they break the claim.
+        The warning that the low bits break the claim.
     environment : dict
         Timings and machine: all that may differ between two runs with the same seed. Not compared.
     """
@@ -159,13 +176,34 @@ class AuditResult:
     notes: tuple[str, ...] = ()
     sketch: Sketch | None = None
     versions: tuple[tuple[str, str], ...] = ()
-    looks: tuple[Look, ...] = ()
-    is_closed: bool = False
-    stopped: Stop | None = None
-    cells: CellCounts | None = None
     bits: Bits = "warn"
     low_bits: LowBits | None = None
     environment: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    @abstractmethod
+    def test_shares(self) -> tuple[tuple[str, float], ...]:
+        """The parts of alpha, by the name of the test that has each."""
+
+    @property
+    def cells(self) -> CellCounts | None:
+        """Runs counted in cells of outputs; only an audit of fixed size counts them."""
+        return None
+
+    @property
+    def looks(self) -> tuple[Look, ...]:
+        """The interim analyses of a sequential audit, one after each batch."""
+        return ()
+
+    @property
+    def stopped(self) -> Stop | None:
+        """Why a sequential audit ended; None for an audit of fixed size."""
+        return None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether a sequential audit staked its wealth on the last quarter of its runs."""
+        return False
 
     def __post_init__(self) -> None:
         possible = {
@@ -184,19 +222,8 @@ class AuditResult:
 
     @property
     def verdict(self) -> Verdict:
-        """REFUTED if and only if the bound exceeds the claim and no health check failed.
-
-        The bound is found from below to .4% of its gap, so a p-value within rounding of alpha may go with a bound that
-        does not exceed the claim.
-        """
-        if self.findings:
-            return Verdict.INCONCLUSIVE
-        if self.bound > self.directed_claim.strength:
-            return Verdict.REFUTED
-        wanted = math.inf if self.requested_resolution is None else self.requested_resolution
-        if math.isinf(self.resolution) or self.resolution > wanted:
-            return Verdict.INCONCLUSIVE
-        return Verdict.NOT_REFUTED
+        """REFUTED if and only if the bound exceeds the claim and no health check failed."""
+        return verdict_of(self.directed_claim, self.bound, self.resolution, self.requested_resolution, self.findings)
 
     @property
     def is_refuted(self) -> bool:
@@ -205,20 +232,10 @@ class AuditResult:
 
     @property
     def ledger(self) -> Ledger:
-        """How alpha is spent: on the verdict, and on the cells if they were counted.
-
-        Beside alpha stand the errors that refute nothing: a false warning about low bits, and a false alarm of a health
-        check.
-        """
-        if self.stopped is not None:
-            test = "betting test" + " with a final test of the last batch" * self.is_closed
-        else:
-            test = "event test"
-        shares = [(test, self.alpha)]
-        if self.cells is not None:
-            shares = [(test, self.alpha - self.cells.alpha), ("cell intervals", self.cells.alpha)]
+        """How alpha is spent, with the errors outside alpha, which refute nothing: false warnings and false alarms."""
         warning = [("false low-bits warning", FALSE_WARNING)] if self.bits == "warn" else []
-        return Ledger(self.alpha, tuple(shares), beside=(*warning, ("false alarm of a health check", ANY_FALSE_ALARM)))
+        beside = (*warning, ("false alarm of a health check", ANY_FALSE_ALARM))
+        return Ledger(self.alpha, self.test_shares, beside=beside)
 
     @property
     def directed_counts(self) -> Counts:
@@ -282,6 +299,16 @@ class AuditResult:
         of = "Gaussian noise" if self.resolution_basis == "gaussian" else "this event"
         return f"smallest detectable excess: {self.resolution:.2g} ({100 * self.power:.6g}% power, {of})"
 
+    @property
+    def _when_refuted(self) -> str:
+        """When a sequential audit refuted the claim, for the verdict line."""
+        return ""
+
+    @property
+    def _when_stopped(self) -> str:
+        """What ended a sequential audit early, for the verdict line."""
+        return ""
+
     def __str__(self) -> str:
         claim, confidence = self.directed_claim, confidence_words(self.alpha)
         claimed = f"claimed {claim.strength:.4g}{' per step' if isinstance(claim, GroupClaim) else ''}"
@@ -290,10 +317,7 @@ class AuditResult:
             if (least := rounded_down(self.bound)) <= claim.strength:  # above it, if only in a later digit
                 found = found.replace(f" >= {least:g}", f" > {claim.strength:.4g}", 1)
             text = f"REFUTED: {found}, {claimed} ({confidence})"
-            if self.stopped == "refuted":
-                text += f" {'by the last quarter of' if self.is_closed else 'after'} {self.runs:,} runs per dataset"
-                if self.bound < self.estimate < math.inf:
-                    text += f"; point estimate {self.estimate:.3g}, biased upward"
+            text += self._when_refuted
             if math.isinf(self.estimate):
                 text += f"; {self._no_estimate}"
         elif self.verdict is Verdict.NOT_REFUTED:
@@ -306,11 +330,8 @@ class AuditResult:
         else:
             text = f"INCONCLUSIVE: too few runs ({self.runs:,} per dataset, {confidence}); {self.detectable_in_words}"
             if self.requested_resolution is not None:
-                text += f"; {self.requested_resolution:.2g} was asked for"
-        if self.stopped == "time":
-            text += f"; time limit reached after {self.runs:,} runs per dataset"
-        if self.stopped == "request":
-            text += f"; stopped on request after {self.runs:,} runs per dataset"
+                text += f"; requested: {self.requested_resolution:.2g}"
+        text += self._when_stopped
         if not self.is_replayable:
             text += " [not replayable: the mechanism has randomness of its own]"
         if self.low_bits is not None:
@@ -319,6 +340,6 @@ class AuditResult:
 
     def __repr__(self) -> str:
         return (
-            f"<AuditResult {self.mechanism}: {self.verdict.value}, "
+            f"<{type(self).__name__} {self.mechanism}: {self.verdict.value}, "
             f"{self.claim.strength_name} >= {rounded_down(self.bound):g}, claim {self.claim}>"
         )

@@ -359,9 +359,11 @@ class AuditSession:
 def _for_a_baseline(result: AuditResult | StatementResult) -> AuditResult | StatementResult:
     """Without timings and figures' data: a file under version control is read, and changes when something has."""
     from ...audit.results.audit_result import AuditResult
+    from ...audit.results.sequential_result import SequentialResult
 
     if isinstance(result, AuditResult):
-        return replace(result, environment={}, sketch=None, looks=())
+        light = replace(result, environment={}, sketch=None)
+        return replace(light, looks=()) if isinstance(light, SequentialResult) else light
     return replace(result, environment={})
 
 

@@ -9,7 +9,7 @@ import io
 import math
 import os
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -26,8 +26,10 @@ from dpaudit.audit.records.json_codec import to_json
 from dpaudit.audit.records.suite import Entry, Suite, Topic
 from dpaudit.audit.results.audit_result import AuditResult, Pair
 from dpaudit.audit.results.cell_result import CellCounts
+from dpaudit.audit.results.fixed_size_result import FixedSizeResult
 from dpaudit.audit.results.interim_look import Look
 from dpaudit.audit.results.recount import Accepted, Recount
+from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult
 from dpaudit.audit.sampling.provenance import Provenance
 from dpaudit.reports import csv, html, junit, markdown, table
@@ -37,7 +39,7 @@ FOLDER = Path(__file__).with_name("snapshots")
 TODAY = datetime.date(2027, 1, 31)
 
 HALF_LINE = Intervals(((-math.inf, -0.25),))
-REFUTED = AuditResult(
+REFUTED = FixedSizeResult(
     mechanism="noisy_count",
     provenance=Provenance(where="mylib.counts:noisy_count", package="mylib 1.2", fingerprint="00ff00ff00ff00ff"),
     claim=PureDP(1.0),
@@ -66,10 +68,13 @@ REFUTED = AuditResult(
     versions=(("dpaudit", "0.1.0"), ("numpy", "2.0.0")),
     environment={"seconds": 1.25},
 )  # fmt: skip
-STOPPED = replace(
-    REFUTED, cells=None, low_bits=None, looks=(Look(32, 0.0, 1.0), Look(64, 0.4, 0.6), Look(128, 1.1, 0.01)),
-    stopped="refuted", runs=128, pilot_runs=32, bound=1.1, p_value=0.01, mechanism="scan | <b>tag</b>",
-    counts=Counts(hits_x=90, runs_x=128, hits_y=20, runs_y=128), is_replayable=False, notes=("a note",),
+STOPPED = SequentialResult(
+    **{one.name: getattr(REFUTED, one.name) for one in fields(AuditResult)} | {
+        "looks": (Look(32, 0.0, 1.0), Look(64, 0.4, 0.6), Look(128, 1.1, 0.01)), "stopped": "refuted",
+        "counts": Counts(hits_x=90, runs_x=128, hits_y=20, runs_y=128), "runs": 128, "pilot_runs": 32, "bound": 1.1,
+        "p_value": 0.01, "mechanism": "scan | <b>tag</b>", "is_replayable": False, "notes": ("a note",),
+        "low_bits": None,
+    },
 )  # fmt: skip
 KEPT = replace(
     REFUTED, claim=ApproxDP(1.0, 1e-5), provenance=None, claim_source="", cells=None, low_bits=None, bound=0.97,

@@ -12,14 +12,12 @@ from dpaudit.audit.distinguishers.pilot_split import PilotSplit
 from dpaudit.audit.events.events import Intervals, Outcomes, Scored
 from dpaudit.audit.events.outputs import Raised
 from dpaudit.audit.events.scores import Weighted
-from dpaudit.audit.health.findings import HealthCheck
+from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.procedures import event_checks
-from dpaudit.audit.procedures.event_checks import with_event_findings
-from dpaudit.audit.results.audit_result import AuditResult, Pair
+from dpaudit.audit.procedures.event_checks import Conclusion, event_findings, pilot_findings
 
 CONSTANT, IDLE, UNSTEADY = HealthCheck.CONSTANT_OUTPUT, HealthCheck.IDLE_EVENT, HealthCheck.UNSTEADY_HITS
-NONE = frozenset()
 HALF_LINE = Intervals(((0.0, np.inf),))
 
 
@@ -49,7 +47,7 @@ def test_a_constant_says_nothing(name, sequential):
     result = audit(CONSTANTS[name], sequential=sequential)
     assert result.verdict is Verdict.INCONCLUSIVE
     assert checks(result) == {CONSTANT}
-    assert "all of 4,000 runs on x and 4,000 on y gave one and the same output" in str(result)
+    assert "all 4,000 runs on x and 4,000 on y gave the same output" in str(result)
     assert str(result.findings[0]).endswith("Silence this check with ignore='constant-output'.")
     silenced = audit(CONSTANTS[name], sequential=sequential, ignore="constant-output")
     assert (silenced.verdict, silenced.findings) == (Verdict.NOT_REFUTED, ())
@@ -81,18 +79,25 @@ def test_a_constant_that_is_left_after_the_pilot_is_no_constant():
 def test_constant_outputs_made_elsewhere():
     result = check_outputs([0.0] * 500, [0.0] * 600, claim=PureDP(1.0))
     assert checks(result) == {CONSTANT}
-    assert "all of 500 runs on x and 600 on y" in str(result)
+    assert "all 500 runs on x and 600 on y" in str(result)
     assert check_outputs([0.0] * 500, [1.0] * 500, claim=PureDP(1.0)).is_refuted
 
 
-def with_counts(hits_x, hits_y, *, runs=10_000, event=HALF_LINE, requested=None, findings=(), bound=0.0, **changes):
+def made(hits_x, hits_y, *, runs=10_000, event=HALF_LINE, verdict=Verdict.NOT_REFUTED, resolution=0.5):
     counts = Counts(hits_x=hits_x, runs_x=runs, hits_y=hits_y, runs_y=runs)
-    given = {
-        "mechanism": "m", "claim": PureDP(1.0), "event": event, "likelier_on": "x", "counts": counts, "alpha": 0.05,
-        "pair": Pair(x="", y="", difference="", adjacency="", distance=1), "p_value": 0.5, "bound": bound,
-        "resolution": 0.5, "power": 0.95, "runs": runs + 2_000, "pilot_runs": 2_000, "seed": 0, "findings": findings,
-    }  # fmt: skip
-    return AuditResult(**{**given, "requested_resolution": requested, **changes})
+    return Conclusion(
+        event=event,
+        claim=PureDP(1.0),
+        counts=counts,
+        fresh_counts=counts,
+        verdict=verdict,
+        resolution=resolution,
+        is_resolution_requested=False,
+    )
+
+
+def of_event(given):
+    return event_findings(given, VARIED, VARIED, 2_000)
 
 
 VARIED = np.random.default_rng(0).normal(size=100)
@@ -100,25 +105,27 @@ VARIED = np.random.default_rng(0).normal(size=100)
 
 @pytest.mark.parametrize("hits", [0, 10_000])
 def test_an_event_that_all_runs_share(hits):
-    result = with_event_findings(with_counts(hits, hits), VARIED, VARIED, NONE)
-    assert result.verdict is Verdict.INCONCLUSIVE
-    assert checks(result) == {IDLE}
-    often = "every one" if hits else "none"
-    assert f"(output ≥ 0) came in {often} of 10,000 runs on x and of 10,000 on y" in str(result)
-    assert str(result).endswith("Silence this check with ignore='idle-event'.")
-    assert with_event_findings(with_counts(hits, hits), VARIED, VARIED, frozenset({IDLE})).findings == ()
+    (found,) = of_event(made(hits, hits))
+    assert found.check is IDLE
+    often = "all" if hits else "none"
+    assert f"(output ≥ 0) occurred in {often} of 10,000 runs on x and 10,000 on y" in str(found)
+    assert str(found).endswith("Silence this check with ignore='idle-event'.")
+
+
+def test_a_silenced_check_of_the_event_leaves_no_finding():
+    settings = {"runs": 20_000, "ignore": "idle-event"}
+    assert audit(lambda d, rng: f"{rng.random():.17g}", **settings).findings == ()
 
 
 @pytest.mark.parametrize(
-    "result",
+    "given",
     [
-        with_counts(1, 0), with_counts(10_000, 0, bound=3.0), with_counts(0, 10_000), with_counts(10_000, 9_999),
-        with_counts(0, 0, requested=0.1),  # inconclusive already: too few runs
-        with_counts(0, 0, resolution=np.inf),
+        made(1, 0), made(10_000, 0, verdict=Verdict.REFUTED), made(0, 10_000), made(10_000, 9_999),
+        made(0, 0, verdict=Verdict.INCONCLUSIVE),  # too few runs, or another check failed
     ],
 )  # fmt: skip
-def test_other_counts_are_no_idle_event(result):
-    assert with_event_findings(result, VARIED, VARIED, NONE) is result
+def test_other_counts_are_no_idle_event(given):
+    assert of_event(given) == []
 
 
 def test_what_can_find_nothing_says_so_already():
@@ -143,20 +150,20 @@ def choice(pilot_x, pilot_y, event=HALF_LINE, runs=2_000):
     ],
 )
 def test_hits_unlike_those_of_the_pilot(hits, pilot, sides):
-    result = with_event_findings(with_counts(*hits), VARIED, VARIED, NONE, choice=choice(*pilot))
-    assert [finding.check for finding in result.findings] == [UNSTEADY] * len(sides)
-    for side, finding in zip(sides, result.findings, strict=True):
-        assert f"pilot runs on {side}, but in" in str(finding)
-    assert with_event_findings(with_counts(*hits), VARIED, VARIED, frozenset({UNSTEADY}), choice=choice(*pilot)).verdict
+    findings = pilot_findings(choice(*pilot), made(*hits).counts, ())
+    assert [finding.check for finding in findings] == [UNSTEADY] * len(sides)
+    for side, finding in zip(sides, findings, strict=True):
+        assert f"pilot runs on {side}, but in " in str(finding)
+    repeated = Finding(HealthCheck.REPEATED_BLOCKS, "2 of 9 blocks are equal.")  # which explains the difference
+    assert pilot_findings(choice(*pilot), made(*hits).counts, (repeated,)) == []
 
 
 def test_what_the_pilot_may_have_chosen_freely_is_given_more_room():
     union = Intervals(tuple((float(i), i + 0.5) for i in range(8)))
     for event, expected in ((HALF_LINE, {UNSTEADY}), (Outcomes(("a",)), {UNSTEADY}), (union, set())):
         for shown in (event, Scored(Weighted((1.0,)), event)) if isinstance(event, Intervals) else (event,):
-            result = with_counts(9_000, 5_000, event=shown)
-            found = with_event_findings(result, VARIED, VARIED, NONE, choice=choice(1_000, 1_000, shown))
-            assert checks(found) == expected
+            found = pilot_findings(choice(1_000, 1_000, shown), made(9_000, 5_000).counts, ())
+            assert {finding.check for finding in found} == expected
 
 
 def test_false_alarms_of_the_comparison_with_the_pilot(monkeypatch):
@@ -169,9 +176,8 @@ def test_false_alarms_of_the_comparison_with_the_pilot(monkeypatch):
         off = np.abs(np.arange(1, 501) / 500 - pilot)
         worst = int(off.argmax())
         hits = int(rng.binomial(2_000, pilot[worst]))
-        result = with_counts(hits, 1_000, runs=2_000)
-        found = with_event_findings(result, VARIED, VARIED, NONE, choice=choice(worst + 1, 250, runs=500))
-        alarms += UNSTEADY in checks(found)
+        counts = made(hits, 1_000, runs=2_000).counts
+        alarms += bool(pilot_findings(choice(worst + 1, 250, runs=500), counts, ()))
     assert alarms <= stats.binom.isf(1e-7, 600, 0.4)
 
 
@@ -193,7 +199,7 @@ def test_texts_that_never_come_again_accuse_nobody():
     """Before, the event that no output lay in was compared with counts that nobody had seen."""
     result = audit(lambda d, rng: f"{d + rng.laplace():.17g}", runs=20_000)
     assert checks(result) == {IDLE}
-    assert "no event could be learned, as " in str(result)
+    assert "no event could be learned, because " in str(result)
     assert "keeps state" not in str(result)
     assert result.counts.hits_x + result.counts.hits_y == 0
     for same in (True, False):  # numbers in another form, so that no half-line can be drawn

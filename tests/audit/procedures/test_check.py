@@ -78,7 +78,7 @@ def test_too_few_runs_are_inconclusive(runs, resolution):
     result = check(laplace(), X, Y, claim=claim, runs=runs, resolution=resolution)
     assert result.verdict is Verdict.INCONCLUSIVE
     assert f"too few runs ({runs:,} per dataset, 95% confidence)" in str(result)
-    assert ("0.001 was asked for" in str(result)) == (resolution is not None)
+    assert ("requested: 0.001" in str(result)) == (resolution is not None)
 
 
 def test_a_refutation_needs_no_resolution():

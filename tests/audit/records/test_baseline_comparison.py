@@ -6,7 +6,7 @@ import datetime
 import enum
 import json
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -18,7 +18,10 @@ from dpaudit.audit.events.events import Intervals, Outcomes
 from dpaudit.audit.procedures.count_again import recount
 from dpaudit.audit.records.baseline_comparison import ANOTHER_PAIR, compare
 from dpaudit.audit.records.json_codec import from_json, is_storable, to_json
+from dpaudit.audit.results.audit_result import AuditResult
+from dpaudit.audit.results.interim_look import Look
 from dpaudit.audit.results.recount import Accepted
+from dpaudit.audit.results.sequential_result import SequentialResult
 
 X, Y = 1.0, 0.0
 UPPER = Intervals(((1.0, math.inf),))
@@ -276,7 +279,11 @@ def test_health_checks_that_are_silenced_now():
 
 
 def test_an_audit_that_ran_out_of_time_has_fewer_runs_by_luck():
-    before, after = (replace(BEFORE, result=replace(BEFORE.result, runs=n, stopped="time")) for n in (9_000, 5_000))
+    common = {each.name: getattr(BEFORE.result, each.name) for each in fields(AuditResult)}
+    stopped = {"stopped": "time", "looks": (Look(5_000, 0.0, 1.0),)}
+    before, after = (
+        replace(BEFORE, result=SequentialResult(**{**common, **stopped, "runs": n})) for n in (9_000, 5_000)
+    )
     assert not compared(before, after).has_changed
 
 

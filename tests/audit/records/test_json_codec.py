@@ -29,12 +29,13 @@ from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.records.json_codec import SCHEMA, Opaque, from_json, load, save, to_json
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.audit_result import AuditResult, Pair
+from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.results.fixed_size_result import FixedSizeResult
 
 INF, NAN = math.inf, math.nan
 
 
-RESULT = AuditResult(
+RESULT = FixedSizeResult(
     mechanism="noisy count", claim=PureDP(1.0), event=Intervals(((-INF, -0.1), (2.0, INF)), others=True),
     likelier_on="y", pair=Pair(x="list of 2", y="list of 1", difference="1 row", adjacency="add", distance=1),
     counts=Counts(hits_x=1, runs_x=10, hits_y=2, runs_y=10), alpha=0.05, p_value=0.5, bound=0.1, resolution=INF,
@@ -181,7 +182,7 @@ def changed(path, value):
 
 
 RESULT_AT = ("suite", "entries", 0, "result")
-FIELDS = [f for f in dataclasses.fields(AuditResult) if f.name != "environment"]
+FIELDS = [f for f in dataclasses.fields(FixedSizeResult) if f.name != "environment"]
 
 
 def accepted(texts):

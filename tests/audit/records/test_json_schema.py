@@ -32,8 +32,10 @@ from dpaudit.audit.records.json_schema import json_schema, schema_text
 from dpaudit.audit.records.suite import Entry, Suite, Topic
 from dpaudit.audit.results.audit_result import AuditResult, Pair
 from dpaudit.audit.results.cell_result import CellCounts
+from dpaudit.audit.results.fixed_size_result import FixedSizeResult
 from dpaudit.audit.results.interim_look import Look
 from dpaudit.audit.results.recount import Accepted, Recount
+from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult
 from dpaudit.audit.sampling.provenance import Provenance
 
@@ -42,7 +44,7 @@ COMMITTED = Path(__file__).parents[3] / "docs" / "results.schema.json"
 VALIDATOR = jsonschema.Draft202012Validator(json_schema())
 COUNTS = Counts(hits_x=1, runs_x=10, hits_y=2, runs_y=10)
 
-RESULT = AuditResult(
+RESULT = FixedSizeResult(
     mechanism="noisy count", claim=PureDP(1.0), event=Intervals(((-INF, -0.1), (2.0, INF)), others=True),
     likelier_on="y", pair=Pair(x="list of 2", y="list of 1", difference="1 row", adjacency="add", distance=1),
     counts=COUNTS, alpha=0.05, p_value=0.5, bound=0.1, resolution=INF, power=0.95, runs=20, pilot_runs=10, seed=2**80,
@@ -128,12 +130,25 @@ OUTCOMES = [
     {"a": (1, NAN)}, PureDP(1.0),
 ]  # fmt: skip
 RESULTS = [
-    {"looks": (Look(32, 0.0, 1.0), Look(48, INF, 0.01)), "stopped": "refuted"},
     {"cells": CELLS, "bits": True, "ignored": ("idle-event",), "notes": ("n",), "provenance": Provenance(where="m:f")},
     {"low_bits": BITS, "bits": False, "requested_resolution": 0.5},
     {"sketch": Sketch((), (0.1, INF), (1, 2, 3), (0, 0, 2**60))},
     {"pair": dataclasses.replace(RESULT.pair, distance=np.int64(2), contents=("[1]", "é"))},
 ]
+
+
+COMMON = {each.name: getattr(RESULT, each.name) for each in dataclasses.fields(AuditResult)}
+STOPPED = Suite(
+    title="t",
+    entries=(
+        Entry(
+            name="a",
+            result=SequentialResult(
+                **COMMON, looks=(Look(32, 0.0, 1.0), Look(48, INF, 0.01)), stopped="refuted", is_closed=True
+            ),
+        ),
+    ),
+)
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
@@ -152,8 +167,12 @@ def test_every_outcome(outcome):
 
 
 @pytest.mark.parametrize("changes", RESULTS, ids=lambda changes: next(iter(changes)))
-def test_every_kind_of_result(changes):
+def test_every_field_of_a_result(changes):
     assert_valid(audit(**changes))
+
+
+def test_a_sequential_result():
+    assert_valid(STOPPED)
 
 
 def test_no_type_is_left_out_above():
@@ -163,6 +182,7 @@ def test_no_type_is_left_out_above():
         + [to_json(audit(event=Scored(score, HALF_LINE))) for score in SCORES]
         + [to_json(audit(event=Outcomes((outcome,)))) for outcome in OUTCOMES]
         + [to_json(audit(**changes)) for changes in RESULTS]
+        + [to_json(STOPPED)]
     )
     assert [name for name in TYPES if f'"type": "{name}"' not in text] == []
 
@@ -211,7 +231,6 @@ WRONG = {
     "other bits": ((*RESULT_AT, "bits"), "maybe"),
     "alpha as nothing": ((*RESULT_AT, "alpha"), None),
     "likelier on z": ((*RESULT_AT, "likelier_on"), "z"),
-    "stopped by rain": ((*RESULT_AT, "stopped"), "rain"),
     "unknown event": ((*RESULT_AT, "event"), {"type": "Interval", "intervals": []}),
     "a claim as event": ((*RESULT_AT, "event"), {"type": "PureDP", "epsilon": 1.0}),
     "an event as claim": ((*RESULT_AT, "claim"), {"type": "Intervals", "intervals": []}),
@@ -231,6 +250,14 @@ WRONG = {
 def test_wrong_twins(name):
     VALIDATOR.validate(BODY)
     assert not VALIDATOR.is_valid(changed(*WRONG[name]))
+
+
+@pytest.mark.parametrize(("field", "value"), [("stopped", "rain"), ("stopped", None), ("looks", None)])
+def test_wrong_twins_of_a_sequential_result(field, value):
+    body = body_of(STOPPED)
+    VALIDATOR.validate(body)
+    body["suite"]["entries"][0]["result"][field] = value
+    assert not VALIDATOR.is_valid(body)
 
 
 @pytest.mark.parametrize("outcome", [{"type": "Blob", "text": "x"}, {"dict": [[1]]}, {"dict": [[1, 2, 3]]}, {}])

@@ -15,10 +15,13 @@ from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.records.json_codec import from_json, to_json
 from dpaudit.audit.records.suite import COLUMNS, Entry, Suite, frame, rows
 from dpaudit.audit.results.audit_result import AuditResult, Pair
+from dpaudit.audit.results.fixed_size_result import FixedSizeResult
+from dpaudit.audit.results.interim_look import Look
 from dpaudit.audit.results.recount import Accepted
+from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.audit.results.statement_result import Point, StatementResult
 
-RESULT = AuditResult(
+RESULT = FixedSizeResult(
     mechanism="noisy count", claim=PureDP(1.0), event=Intervals(((-math.inf, -0.25),)), likelier_on="x",
     pair=Pair(x="3 rows", y="2 rows", difference="row 2 removed", adjacency="add/remove", distance=1),
     counts=Counts(hits_x=600, runs_x=950, hits_y=200, runs_y=951), alpha=0.05, p_value=0.01, bound=1.25,
@@ -80,7 +83,9 @@ def test_the_wrong_twins_of_an_audit():
     assert changed(findings=(finding,))["findings"] == "unsteady-hits: the hits vary"
     assert changed(findings=(finding,))["verdict"] == "inconclusive"
     assert changed(is_replayable=False)["is_replayable"] is False
-    assert changed(stopped="time")["stopped"] == "time"
+    common = {each.name: getattr(RESULT, each.name) for each in dataclasses.fields(AuditResult)}
+    stopped = SequentialResult(**common, looks=(Look(10, 0.0, 1.0),), stopped="time")
+    assert rows(Suite(title="t", entries=(Entry(name="a", result=stopped),)))[0]["stopped"] == "time"
     group = changed(claim=ApproxDP(1.0, 1e-5, bound_on="delta").group(2))
     assert (group["claim_type"], group["strength_name"], group["claimed_strength"]) == ("GroupClaim", "delta", 1e-5)
 

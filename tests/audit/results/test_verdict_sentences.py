@@ -24,7 +24,8 @@ from dpaudit import (
 )
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.results.audit_result import AuditResult, Pair
+from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.results.fixed_size_result import FixedSizeResult
 from dpaudit.reports.plain_text import other_way
 
 CLAIMS = [
@@ -37,7 +38,7 @@ FULL = 1000
 
 
 def refuted(claim, hits_x, hits_y, likelier_on, runs_y=FULL):
-    result = AuditResult(
+    result = FixedSizeResult(
         mechanism="m",
         claim=claim,
         pair=Pair(x="", y="", difference="", adjacency="", distance=1.0),

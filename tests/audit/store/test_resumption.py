@@ -16,7 +16,7 @@ from scipy.stats import binom
 from dpaudit import PureDP, check
 from dpaudit.audit.errors import StoreError
 from dpaudit.audit.procedures import sequential
-from dpaudit.audit.procedures.sequential import run_sequentially
+from dpaudit.audit.procedures.sequential import draw_sequentially
 from dpaudit.audit.sampling.batches import Clock, batch_sizes, keep_begun, recall_begun
 from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.audit.sampling.sampler import as_sampler
@@ -213,7 +213,7 @@ def test_false_alarms_of_somebody_who_resumes_until_it_pays(monkeypatch):
     alarms = 0
     for _ in range(20):
         plan = Plan(as_sampler(bit), 0, 1, 0, 1 << 17, 1, memory=Remembered(clock))
-        courses = (run_sequentially(plan, PureDP(1.0), 10**6, 0.3, clock[0] + 100.0 + 17 * i) for i in range(6))
+        courses = (draw_sequentially(plan, PureDP(1.0), 10**6, 0.3, clock[0] + 100.0 + 17 * i) for i in range(6))
         alarms += any(course.stopped == "refuted" for course in courses)
     assert alarms <= binom.isf(1e-6, 20, 0.3)
 

@@ -15,9 +15,11 @@ from dpaudit.audit.events.events import Intervals, Outcomes
 from dpaudit.audit.events.pilot_histogram import Sketch
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.audit_result import AuditResult, Pair
+from dpaudit.audit.results.audit_result import Pair
 from dpaudit.audit.results.cell_result import CellCounts
+from dpaudit.audit.results.fixed_size_result import FixedSizeResult
 from dpaudit.audit.results.interim_look import Look
+from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult
 from dpaudit.reports.figures.figures import distance_figures, figures_of
 from dpaudit.reports.figures.forest_figure import forest
@@ -45,7 +47,8 @@ def result(**changes):
         "pilot_runs": 100,
         "seed": 1,
     }
-    return AuditResult(**{**given, **changes})
+    kind = SequentialResult if "stopped" in changes else FixedSizeResult
+    return kind(**{**given, **changes})
 
 
 def entry(exact=None, **changes):
@@ -70,7 +73,7 @@ def test_forest_draws_every_kind_of_number_without_a_warning(narrow):
 
 def test_forest_draws_estimates_that_are_not_numbers(monkeypatch):
     for estimate in (math.nan, math.inf, 0.0):
-        monkeypatch.setattr(AuditResult, "estimate", property(lambda self, value=estimate: value))
+        monkeypatch.setattr(FixedSizeResult, "estimate", property(lambda self, value=estimate: value))
         svg(forest(Suite(title="", entries=(entry(),))))
 
 
@@ -207,13 +210,14 @@ def told(**changes):
 def test_figures_of_an_audit_are_of_its_outputs_its_looks_and_its_cells():
     looks = (Look(32, 0.0, 1.0), Look(100, 0.5, 0.3))
     assert figures_of(result()) == []
-    drawn = figures_of(result(sketch=BINS, looks=looks, stopped="runs", cells=CELLS))
-    assert [len(one.figure.axes) for one in drawn] == [2, 1, 2, 1]
-    labels = [one.label for one in drawn]
-    assert "3 times likelier on x" in labels[0]
-    assert "0.5 after 100 runs on each dataset, claimed 1; all 100 runs done" in labels[1]
-    assert "1-DP" in labels[2]
-    assert "3 cells" in labels[3]
+    sequential = figures_of(result(sketch=BINS, looks=looks, stopped="runs"))
+    fixed = figures_of(result(sketch=BINS, cells=CELLS))
+    assert [len(one.figure.axes) for one in (*sequential, *fixed)] == [2, 1, 2, 2, 1]
+    outputs, bound, _, curves, rows = (one.label for one in (*sequential, *fixed))
+    assert "3 times likelier on x" in outputs
+    assert "0.5 after 100 runs on each dataset, claimed 1; all 100 runs done" in bound
+    assert "1-DP" in curves
+    assert "3 cells" in rows
 
 
 def test_figures_of_cells_share_their_alpha():

@@ -27,9 +27,11 @@ from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.events.pilot_histogram import Sketch
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.audit_result import AuditResult, Pair
+from dpaudit.audit.results.audit_result import Pair
 from dpaudit.audit.results.cell_result import CellCounts
+from dpaudit.audit.results.fixed_size_result import FixedSizeResult
 from dpaudit.audit.results.interim_look import Look
+from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult
 from dpaudit.reports.figures.plot import kinds_of, plot
 
@@ -71,10 +73,12 @@ def audit(**changes):
         "mechanism": "noisy", "claim": PureDP(1.0), "event": Intervals(((-math.inf, -0.25),)), "likelier_on": "x",
         "pair": Pair(x="1 row", y="2 rows", difference="a row", adjacency="add/remove", distance=1),
         "counts": Counts(hits_x=30, runs_x=100, hits_y=10, runs_y=100), "alpha": 0.05, "p_value": 0.3, "bound": 0.5,
-        "resolution": 0.2, "power": 0.95, "runs": 200, "pilot_runs": 100, "seed": 1, "cells": CELLS,
+        "resolution": 0.2, "power": 0.95, "runs": 200, "pilot_runs": 100, "seed": 1,
         "sketch": Sketch((), (-1.0, 0.0, 1.0), (50, 30, 20, 0), (0, 20, 30, 50)),
     }  # fmt: skip
-    return AuditResult(**{**given, **changes})
+    if "stopped" in changes:
+        return SequentialResult(**{**given, **changes})
+    return FixedSizeResult(**{**given, "cells": CELLS, **changes})
 
 
 def at_distance(k, bound=0.9, claim=CLAIMS[0], **changes):
@@ -113,12 +117,12 @@ def bars(axes):
     ("claim", "cells"), [*((claim, CELLS) for claim in CLAIMS), (CLAIMS[0], OUTCOMES), (CLAIMS[4], None)]
 )
 def test_every_kind_of_every_claim_is_drawn_without_a_warning(claim, cells):
-    result = audit(claim=claim, cells=cells, looks=LOOKS, stopped="runs")
-    for kind in kinds_of(result):
-        axes = drawn(result, kind)
-        ends = (*axes.get_xlim(), *axes.get_ylim())
-        assert np.isfinite(ends).all()
-    assert plot(result, ax=Figure().subplots()).get_ylabel()
+    for result in (audit(claim=claim, cells=cells), audit(claim=claim, looks=LOOKS, stopped="runs")):
+        for kind in kinds_of(result):
+            axes = drawn(result, kind)
+            ends = (*axes.get_xlim(), *axes.get_ylim())
+            assert np.isfinite(ends).all()
+        assert plot(result, ax=Figure().subplots()).get_ylabel()
 
 
 def test_shares_are_of_the_pilot_and_the_event_is_shaded():
@@ -203,7 +207,7 @@ def test_curves_of_cells_alone_have_no_claim():
 )
 def test_running_bound_and_why_it_stopped(stopped, bound, marker):
     looks = (*LOOKS[:3], Look(2000, bound, 0.04))
-    axes = drawn(audit(looks=looks, stopped=stopped, bound=bound, cells=None), None)
+    axes = drawn(audit(looks=looks, stopped=stopped, bound=bound), None)
     runs, bounds = line(axes, "running lower bound")
     assert (runs.tolist(), bounds.tolist()) == ([32, 100, 1000, 2000], [0.0, 0.4, 0.8, bound])
     assert line(axes, "claimed 1")[1][0] == 1.0
@@ -347,7 +351,7 @@ def test_the_users_style_is_kept():
 @pytest.mark.parametrize(
     ("result", "kind", "words"),
     [
-        (audit(cells=None), "profile", ["AuditResult", '"outputs"', "cells=32"]),
+        (audit(cells=None), "profile", ["FixedSizeResult", '"outputs"', "cells=32"]),
         (audit(cells=None), "bound", ["sequential=True"]),
         (audit(sketch=None), "outputs", ["single numbers", '"ratios"']),
         (audit(), "pie", ["kind='pie' is unknown", '"trade-off"']),

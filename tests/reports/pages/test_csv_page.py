@@ -15,12 +15,13 @@ from dpaudit import PureDP, Verdict
 from dpaudit.audit.events.events import Intervals, Outcomes
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.records.suite import COLUMNS, Entry, Suite, rows
-from dpaudit.audit.results.audit_result import AuditResult, Pair
+from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.results.fixed_size_result import FixedSizeResult
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.reports.pages.csv_page import csv
 from dpaudit.reports.plain_text import visible
 
-RESULT = AuditResult(
+RESULT = FixedSizeResult(
     mechanism="noisy count", claim=PureDP(1.0), event=Intervals(((-math.inf, -0.25),)), likelier_on="x",
     pair=Pair(x="3 rows", y="2 rows", difference="row 2 removed", adjacency="add/remove", distance=1),
     counts=Counts(hits_x=600, runs_x=950, hits_y=0, runs_y=951), alpha=0.05, p_value=1e-10, bound=1.25,

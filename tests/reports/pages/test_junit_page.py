@@ -17,7 +17,8 @@ from dpaudit.audit.events.events import Intervals, Outcomes
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.audit_result import AuditResult, Pair
+from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.results.fixed_size_result import FixedSizeResult
 from dpaudit.audit.results.recount import Accepted
 from dpaudit.audit.results.statement_result import Point, StatementResult
 from dpaudit.audit.sampling.provenance import Provenance
@@ -25,7 +26,7 @@ from dpaudit.reports.pages.junit_page import junit
 from dpaudit.reports.plain_text import lines, prose, visible
 
 DAY = datetime.date(2027, 6, 30)
-RESULT = AuditResult(
+RESULT = FixedSizeResult(
     mechanism="noisy count", claim=PureDP(1.0), event=Intervals(((-math.inf, -0.25),)), likelier_on="x",
     pair=Pair(x="3 rows", y="2 rows", difference="row 2 removed", adjacency="add/remove", distance=1),
     counts=Counts(hits_x=600, runs_x=950, hits_y=200, runs_y=951), alpha=0.05, p_value=0.5, bound=0.5,

@@ -18,7 +18,9 @@ from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.printing import rounded_down
 from dpaudit.audit.records.suite import Entry, Suite
-from dpaudit.audit.results.audit_result import AuditResult, Pair
+from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.results.fixed_size_result import FixedSizeResult
+from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.reports import html, lines, markdown, table
 from dpaudit.reports.pages.markdown_page import escaped
 from dpaudit.reports.plain_text import found, number, visible
@@ -65,7 +67,8 @@ def result(**changes):
         "versions": (("dpaudit", "0.1.0"), ("numpy", "2.0.0")),
         "environment": {"seconds": 1.234},
     }
-    return AuditResult(**{**given, **changes})
+    kind = SequentialResult if "stopped" in changes else FixedSizeResult
+    return kind(**{**given, **changes})
 
 
 FINDING = Finding(HealthCheck.REPEATED_BLOCKS, "2 of 9 blocks are equal.")

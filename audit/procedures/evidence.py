@@ -1,0 +1,159 @@
+"""The evidence of an audit: its event, counts and kept outputs, before anything is concluded from them.
+
+The two kinds have the same attributes, which `conclude` reads: `choice`, `counts`, `fresh_counts`, `runs`,
+`pilot_runs`, `uncounted_runs`, `x`, `y`, `blocks`, `main`, `is_replayable`, `notes` and `health_share`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ..distinguishers.event_choice import Choice
+from ..events.outputs import Outputs
+from ..inference.counts import Counts
+from ..results.cell_result import CellCounts
+from ..results.interim_look import Look, Stop
+from ..sampling.block_counts import BlockCounts, no_blocks
+from .pilot import Pilot, run_notes
+
+Blocks: TypeAlias = tuple[list[Outputs], list[Outputs]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedSizeEvidence:
+    """Evidence of an audit of fixed size: the pilot chose the event, the main runs were counted.
+
+    Attributes
+    ----------
+    pilot : Pilot
+    counts : Counts
+        Hits of the event in the main runs.
+    runs : int
+        Runs on each dataset, the pilot's included.
+    main : tuple of BlockCounts
+        The main runs' blocks on x and on y; empty for outputs drawn elsewhere.
+    is_replayable : bool
+        Whether the first block came again.
+    is_in_order : bool
+        Whether the pilot's runs came before the main ones; of outputs drawn elsewhere the pilot is a random part.
+    cells : CellCounts, optional
+    seconds : mapping of str to float
+        Duration of each phase.
+    """
+
+    pilot: Pilot
+    counts: Counts
+    runs: int
+    main: tuple[BlockCounts, BlockCounts] = field(default_factory=lambda: (no_blocks(), no_blocks()))
+    is_replayable: bool = True
+    is_in_order: bool = True
+    cells: CellCounts | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def choice(self) -> Choice:
+        return self.pilot.choice
+
+    @property
+    def fresh_counts(self) -> Counts:
+        """Hits in runs that the event was not learned from."""
+        return self.counts
+
+    @property
+    def pilot_runs(self) -> int:
+        return self.pilot.runs
+
+    @property
+    def uncounted_runs(self) -> int:
+        """Runs on each dataset that `counts` leaves out."""
+        return self.pilot.runs
+
+    @property
+    def x(self) -> Outputs:
+        return self.pilot.x
+
+    @property
+    def y(self) -> Outputs:
+        return self.pilot.y
+
+    @property
+    def blocks(self) -> Blocks:
+        return self.pilot.blocks_x, self.pilot.blocks_y
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return *run_notes(self.x, self.y, *self.main), *self.pilot.notes
+
+    @property
+    def health_share(self) -> float:
+        """Share of the health checks' error probability that this audit spends."""
+        return 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequentialEvidence:
+    """Evidence of a sequential audit: each batch bets on events that were learned from the batches before it.
+
+    Attributes
+    ----------
+    choice : Choice
+        The last event bet on, in the direction that won more.
+    counts : Counts
+        Hits of that event in all runs, those included that it was learned from: for the reader, not for the test.
+    pilot_runs : int
+        Runs on each dataset before the first bet.
+    x, y : ndarray
+        The kept outputs, also block by block in `blocks`.
+    main : tuple of BlockCounts
+        The blocks on x and on y that were only counted.
+    is_replayable : bool
+        Whether the first block came again.
+    looks : tuple of Look
+    stopped : {"refuted", "runs", "time", "request"}
+        Because the claim was refuted, at the planned number of runs, at the end of the allowed time, or by the caller.
+    is_closed : bool
+        Whether the last batch was the one on which wealth is staked.
+    is_complete : bool
+        Whether all planned runs were made.
+    notes : tuple of str
+    """
+
+    choice: Choice
+    counts: Counts
+    pilot_runs: int
+    x: Outputs
+    y: Outputs
+    blocks: Blocks
+    main: tuple[BlockCounts, BlockCounts]
+    is_replayable: bool
+    looks: tuple[Look, ...]
+    stopped: Stop
+    is_closed: bool
+    is_complete: bool
+    notes: tuple[str, ...]
+
+    @property
+    def fresh_counts(self) -> Counts:
+        """Hits in runs that the event was not learned from."""
+        return self.choice.pilot_counts
+
+    @property
+    def runs(self) -> int:
+        return self.looks[-1].runs
+
+    @property
+    def uncounted_runs(self) -> int:
+        """Runs on each dataset that `counts` leaves out."""
+        return 0
+
+    @property
+    def health_share(self) -> float:
+        """Share of the health checks' error probability that the last look spends.
+
+        The audit may have stopped at any look because of what it saw. The last planned look has half of the error
+        probability, the k-th look 3/(π k)² of it; these shares add up to the other half, however many looks there are.
+        """
+        return 0.5 if self.is_complete else 3.0 / (math.pi * len(self.looks)) ** 2

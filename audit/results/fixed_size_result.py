@@ -1,0 +1,30 @@
+"""The result of an audit of fixed size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .audit_result import AuditResult
+from .cell_result import CellCounts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class FixedSizeResult(AuditResult):
+    """Result of an audit whose number of runs was fixed before: the event is tested once, on the main runs.
+
+    The bound and the p-value are exact. The counts are those of the main runs: event and direction were chosen on the
+    pilot, so the test needs no correction for that choice.
+
+    Attributes
+    ----------
+    cells : CellCounts, optional
+        Main runs in cells of outputs, with intervals and curves.
+    """
+
+    cells: CellCounts | None = None
+
+    @property
+    def test_shares(self) -> tuple[tuple[str, float], ...]:
+        if self.cells is None:
+            return (("event test", self.alpha),)
+        return ("event test", self.alpha - self.cells.alpha), ("cell intervals", self.cells.alpha)
