@@ -1,4 +1,4 @@
-"""Learning from pilot outputs which event tells two datasets apart.
+"""Learning from pilot outputs which event distinguishes two datasets.
 
-Public names: `Choice`, `choose_event`, `Family`.
+Public names: `Choice`, `choose_event`, `Family`, `PilotSplit`.
 """

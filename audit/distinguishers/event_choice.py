@@ -1,8 +1,8 @@
-"""From pilot outputs to the event to test: the one that can be expected to give the largest lower bound.
+"""From pilot outputs to the event to test: the event with the largest expected lower bound.
 
 By the Neyman-Pearson lemma the best events are {likelihood ratio ≥ t}, and {likelihood ratio ≤ t} for the other
-direction. Families of such events come from several estimates of the ratio; which event is tested is settled by the
-lower bound that it can be expected to give. The test never sees any of these outputs, so the choice costs no alpha.
+direction. Families of such events come from several estimates of the ratio, and the expected lower bound decides which
+event is tested. The test never sees these outputs, so the choice costs no alpha.
 """
 
 from __future__ import annotations
@@ -23,41 +23,41 @@ from .event_families import TABLE, Effort, Family, event_families
 from .low_bits import bit_families
 from .pilot_split import PilotSplit
 
-# Standard errors of the pilot taken off, because the best of many noisy events looks better than it is. For Laplace,
-# where every half-line in the tail has the same ratio and only the largest is wanted, 1.5 gives gaps 1.9 times the
-# oracle's (median), 4 gives 1.12. Where the best event is rare even in a long pilot the ratio grows into the tail, and
-# caution costs depth; for an event that is not rare the reason does not hold.
+# Standard errors subtracted from the pilot's frequencies, because the best of many noisy events looks better than it
+# is. For Laplace noise, where all half-lines in the tail have the same ratio and only the largest is wanted, the gap is
+# 1.9 times the oracle's (median) with 1.5 and 1.12 times with 4. If the best event is rare even in a long pilot, the
+# ratio grows into the tail and caution costs depth, so less is subtracted.
 CAUTION, _RARE_CAUTION, _RARE_HITS = 4.0, 2.0, 1000
-# With the families of a long vector, one has such a tail by chance.
+# Among the many families of a long vector, one has such a tail by chance.
 _FEW_FAMILIES, _RARE_AMONG_MANY = 8, 5.0
-# Of the caution, for the one event that a fitted curve proposes; more for one far in a tail, with less than a
-# thousandth of the runs on either side: its step may be that of noise.
+# Shares of the caution for the single event that a fitted curve proposes: more for an event far in a tail, with less
+# than a thousandth of the runs on either dataset, whose step may be noise.
 _FITTED_SHARE, _FITTED_TAIL_SHARE, _TAIL = 0.25, 0.6, 0.001
-_SPARE = 0.02  # of the gap between the bound and the ratio that is given away so that an event is well inside a plateau
-# Of learned scores there are a dozen, each with a single slope: the best looks better than it is, but not by much.
+_SPARE = 0.02  # share of the gap between bound and ratio given away to keep an event well inside a plateau
+# There are only a dozen learned scores, each with a single slope, so the best looks only slightly better than it is.
 _LEARNED_CAUTION, _CURVE_CAUTION = 3.0, 1.0
-# An event that contradicts the claim by this many standard errors in the pilot is taken before one that does not: it
-# may be rare, and the most cautious choice would never see it.
+# An event that contradicts the claim by this many standard errors in the pilot is preferred to one that does not: it
+# may be rare, and the most cautious choice would never take it.
 _SUSPICION = 3.0
-# Where the pilot shows no difference, an event that nearly always or hardly ever happens has the best bound and says
-# the least: no excess could be seen on it. Then one is taken that has this share of the runs, and its complement too,
-# on which less caution, step by step, sees a difference; but first the pilot is made longer. Where all outputs but one
-# are rare a smaller share has to do.
+# If the pilot shows no difference, an event that occurs nearly always or hardly ever has the best bound but could show
+# no excess. The pilot is then made longer; if it still shows nothing, an event is taken that has at least this share of
+# the runs, as has its complement, and that shows a difference with less caution, reduced step by step. If all outputs
+# but one are rare, a smaller share is enough.
 _COMMON, _LESS_COMMON, _LESS_CAUTION = 0.05, (0.05, 0.005, 0.0005), (4.0, 3.0, 2.0, 1.0)
-_LONG = 10_000  # runs from which the bets of a sequential audit look at trees as well
-_COMMON_FROM = 200  # and from which they are on common events where nothing shows a difference
+_LONG = 10_000  # runs from which a sequential audit learns trees too
+_COMMON_FROM = 200  # runs from which it bets on common events if nothing shows a difference
 _DIRECTIONS: tuple[Direction, ...] = ("x", "y")
 _Best = tuple[float, Family[Any], bool, Direction, int]
-"""An event's value, family, whether it is the complement, its direction and its index in the family."""
+"""Value of an event, its family, whether it is inside or the complement, its direction and its index."""
 _ANGLES = np.linspace(0.0, math.pi / 2, 9)[:, None]
 _SINES, _COSINES = np.sin(_ANGLES), np.cos(_ANGLES)
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The event to test and the direction, with the pilot counts that it was chosen on.
+    """The event to test and its direction, with the pilot counts that it was chosen on.
 
-    `shows_nothing`: no difference between x and y was seen, even on this event.
+    `shows_nothing` says that not even this event showed a difference between x and y.
     """
 
     event: Event
@@ -69,7 +69,7 @@ class Choice:
 
     @property
     def pilot_counts(self) -> Counts:
-        """Hits in the runs on which the event was chosen, but not learned from."""
+        """Hits in the held-out runs, on which the event was chosen but not learned."""
         return Counts(
             hits_x=self.pilot_hits_x, runs_x=self.pilot_runs, hits_y=self.pilot_hits_y, runs_y=self.pilot_runs
         )
@@ -84,20 +84,20 @@ def choose_event(
     deep: bool = False,
     bits: bool = False,
 ) -> Choice:
-    """The event with the largest lower bound to be expected from `runs` runs on each side, in either direction.
+    """The event with the largest expected lower bound from `runs` runs on each dataset, in either direction.
 
     Parameters
     ----------
     split : PilotSplit
         Pilot outputs: one half to learn scores on, the other to choose on.
     claim : Claim
-        What will be tested: p on the likelier side against the boundary (its reverse when that side is y).
+        The claim to be tested: p on the likelier side against the boundary, or its reverse if that side is y.
     runs, alpha : int, float
-        Size and error probability of the test to come.
+        Runs on each dataset and error probability of the test.
     deep : bool
-        Whether the pilot was made long because the best event is rare, or nothing was seen.
+        Whether the pilot was made longer because the best event is rare or nothing was seen.
     bits : bool
-        Whether events by the low bits of outputs are among those to choose from.
+        Whether to include events by the low bits of outputs.
     """
     families = _families(split, bits, "trees")
     criterion = _Criterion(claim, runs, _z(alpha), CAUTION)
@@ -122,7 +122,7 @@ def choose_event_each_way(
     *,
     bits: bool = False,
 ) -> tuple[Choice | None, Choice | None]:
-    """As `choose_event`, the best event for either direction; None for one in which no event is of use."""
+    """The best event for each direction, as in `choose_event`; None for a direction without a useful event."""
     runs_learned = len(split.learn_x)
     families = _families(split, bits, "trees" if runs_learned >= _LONG else "sums")
     criterion = _Criterion(claim, runs, _z(alpha), CAUTION, is_one_way=True)
@@ -141,15 +141,15 @@ def choose_event_each_way(
 def choose_among(
     families: list[Family[Any]], claim: Claim, runs: int, alpha: float, *, caution: float = CAUTION
 ) -> Choice | None:
-    """The best event of these families in either direction, for a test of `runs` runs; None where all are of no use."""
+    """The best event of these families in either direction for a test of `runs` runs; None if none is useful."""
     best = _best(families, _Criterion(claim, runs, _z(alpha), caution), _DIRECTIONS)
     return best and _choice(best)
 
 
 def expected_excess(choice: Choice, claim: Claim, runs: int, alpha: float, *, caution: float) -> float:
-    """By how much a test of `runs` runs of an event can be expected to exceed the claim; −∞ where it is of no use.
+    """Expected excess over the claim of the bound from `runs` runs of an event; −∞ if the event is useless.
 
-    From the pilot counts of the choice, some of their standard errors taken off.
+    Computed from the pilot counts of the choice minus `caution` standard errors.
     """
     criterion = _Criterion(claim, runs, _z(alpha), caution, is_one_way=True)
     hits_x, hits_y = (np.array([float(hits)]) for hits in (choice.pilot_hits_x, choice.pilot_hits_y))
@@ -161,10 +161,10 @@ def _families(split: PilotSplit, bits: bool, effort: Effort) -> list[Family[Any]
 
 
 def _anything_else(split: PilotSplit) -> tuple[Choice, Choice]:
-    """For each direction the outputs seen on that side; where all are among them, any other output.
+    """For each direction the set of outputs seen on that side, or its complement if every output is in it.
 
-    For outputs that never vary, or of which hardly any comes twice. The learning half alone settles the events, and
-    their hits are those of the other half.
+    For outputs that never vary, or hardly ever occur twice. The learning half alone settles the events; their hits are
+    those of the held-out half.
     """
     choices = []
     for side, direction in zip((split.learn_x, split.learn_y), _DIRECTIONS, strict=True):
@@ -192,7 +192,7 @@ def _z(alpha: float) -> float:
 def _best_or_suspect(
     families: list[Family[Any]], criterion: _Criterion, directions: tuple[Direction, ...]
 ) -> _Best | None:
-    """The best event of all families, or one under suspicion; None where every event is useless."""
+    """The best event of all families, or a suspect one if the best shows no excess; None if every event is useless."""
     best = _best(families, criterion, directions)
     if best is not None and best[0] <= 0:
         suspect = _best(families, replace(criterion, caution=_SUSPICION), directions)
@@ -211,7 +211,7 @@ def _hits(best: _Best) -> tuple[int, int]:
 def _common_one(
     families: list[Family[Any]], criterion: _Criterion, directions: tuple[Direction, ...] = _DIRECTIONS
 ) -> _Best | None:
-    """The best of the events that are neither rare nor nearly certain; with less caution where that sees more."""
+    """The best event that is neither rare nor nearly certain, with less caution if that shows a difference."""
     for share in _LESS_COMMON:
         best: _Best | None = None
         for caution in _LESS_CAUTION:
@@ -225,7 +225,7 @@ def _common_one(
 
 
 def _shows_nothing(best: _Best, claim: Claim) -> bool:
-    """Whether even on the best event no difference was seen; a claim's delta is no difference of the laws."""
+    """Whether not even the best event shows a difference; δ itself is not a difference between the laws."""
     return best[0] + claim.strength <= 0 and claim.strength_name != "delta"
 
 
@@ -240,13 +240,13 @@ def _choice(best: _Best) -> Choice:
 
 
 def _best(families: list[Family[Any]], criterion: _Criterion, directions: tuple[Direction, ...]) -> _Best | None:
-    """The best event by a criterion: its value, family, whether it is the complement, its direction and index."""
+    """The best event by a criterion."""
     best: _Best | None = None
     for family in families:
         for inside in (True, False):
             for direction in directions:
                 index, value, doubt = _best_of(family, criterion, inside, direction)
-                # What comes first, which is the simpler, stays unless it is clearly worse.
+                # Families are ordered from simple to complex: the first stays unless a later one is clearly better.
                 margin = family.margin * criterion.claim.strength
                 if best is not None and best[1] is not family:
                     margin = max(margin, doubt)
@@ -258,7 +258,7 @@ def _best(families: list[Family[Any]], criterion: _Criterion, directions: tuple[
 def _best_of(
     family: Family[Any], criterion: _Criterion, inside: bool, direction: Direction
 ) -> tuple[int, float, float]:
-    """The best event of a family, its value, and of a learned score the standard error of that."""
+    """Index and value of the best event of a family, and the standard error of the value for a learned score."""
 
     def counted(caution: float, at: slice = slice(None)) -> Array:
         return criterion.values(family.hits_x[at], family.hits_y[at], family.runs, inside, direction, caution)
@@ -277,7 +277,7 @@ def _best_of(
         doubt = value - counted_at(most, caution + 1.0) if value > -math.inf else 0.0
         if family.fitted is None:
             return most, value, doubt
-        # Where the best event lies the curve knows; what it is worth has to show in the counts, there or elsewhere.
+        # The curve tells where the best event lies; its value has to show in the counts, there or elsewhere.
         expected = fitted(family.fitted, _CURVE_CAUTION)
         index = int(np.argmax(expected))
         return index, min(value, float(expected[index])), doubt
@@ -285,7 +285,7 @@ def _best_of(
         values = counted(criterion.caution)
         index = int(np.argmax(values))
         return index, float(values[index]), 0.0
-    # A fitted curve names its event without the noise of the counts.
+    # A fitted curve proposes its event without the noise of the counts.
     certain = replace(criterion, z=0.0, caution=0.0).values(*family.fitted, family.runs, inside, direction)
     index = _well_inside(fitted(family.fitted, 0.0), certain, -1 if inside else 1)
     hits = [
@@ -296,10 +296,10 @@ def _best_of(
 
 
 def _well_inside(values: Array, certain: Array, inward: int) -> int:
-    """A somewhat smaller event than the best one, that loses next to nothing; by steps of -1 or 1 in the index.
+    """A slightly smaller event than the best one with nearly the same value; `inward` is the step in the index.
 
-    Where a plateau of the ratio ends is not known exactly, and an event that reaches beyond it loses more than one
-    that ends before: the bound falls with the ratio, but only with the root of the event's probability.
+    The end of a plateau of the ratio is not known exactly. An event that reaches beyond the plateau loses more than one
+    that ends before it: the bound falls with the ratio, but only with the square root of the event's probability.
     """
     best = int(np.argmax(values))
     if values[best] == -math.inf:
@@ -312,27 +312,27 @@ def _well_inside(values: Array, certain: Array, inward: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Criterion:
-    """Roughly by how much the lower bound that an event gives will exceed the claim, noise of the pilot taken off."""
+    """Approximate excess of an event's lower bound over the claim, minus the noise of the pilot."""
 
     claim: Claim
     runs: int
     z: float
     caution: float
-    least_share: float = 0.0  # of the pilot runs, inside an event and outside, that make it worth testing
-    is_one_way: bool = False  # whether the direction is given, and not to be chosen with the event
+    least_share: float = 0.0  # of the pilot runs that must lie inside the event, and outside
+    is_one_way: bool = False  # whether the direction is given, not chosen with the event
 
     def values(
         self, hits_x: Array, hits_y: Array, held: int, inside: bool, direction: Direction, caution: float | None = None
     ) -> Array:
-        """The criterion for events with these hits in `held` runs, or for their complements; −∞ where one is no use.
+        """The criterion for events with these hits in `held` runs, or for their complements; −∞ for useless events.
 
-        With another caution than its own, where one is given.
+        `caution` overrides the criterion's own.
         """
         hits_p, hits_q = (hits_x, hits_y) if direction == "x" else (hits_y, hits_x)
         if not inside:
             hits_p, hits_q = held - hits_p, held - hits_q
-        # The ellipse of the joint test in its asymptotic form, on the arcsine scale, where a standard error is 1/(2√n):
-        # p is turned back by its share of the error, q on by its own.
+        # The asymptotic ellipse of the joint test on the arcsine scale, where a standard error is 1/(2√n): p is turned
+        # back by its share of the error, and q forward by the rest.
         caution = self.caution if caution is None else caution
         size = 0.5 * (self.z / math.sqrt(self.runs) + caution / math.sqrt(held))
         for_p, for_q = (_SINES, _COSINES) if size > 0.0 else (_SINES[:1], _COSINES[:1])
@@ -340,8 +340,8 @@ class _Criterion:
         q, q_rest = _turned(hits_q, held, size * for_q)
         claim = self.claim if direction == "x" else self.claim.reversed()
         found = claim.rough_strength_of(p, q, p_rest, q_rest).min(axis=0)
-        # An event says the same as its complement in the other direction; keep the one with the larger ratio.
-        # An event that never fails cannot be likelier on the other side.
+        # An event is equivalent to its complement in the other direction; keep the one with the larger ratio.
+        # An event that always occurs on one side cannot be likelier on the other.
         useless = np.isnan(found) | (hits_q == held)
         if self.least_share > 0.0:
             useless |= np.minimum(np.minimum(hits_p, held - hits_p), np.minimum(hits_q, held - hits_q)) < (
@@ -353,11 +353,11 @@ class _Criterion:
 
 
 def _turned(hits: Array, held: int, angle: Array) -> tuple[Array, Array]:
-    """The frequency of `hits` in `held` runs, and one minus it, moved by an angle on the arcsine scale."""
+    """Frequency of `hits` in `held` runs and its complement, moved by an angle on the arcsine scale."""
     share = (hits + 0.375) / (held + 0.75)
     sine, cosine = np.sqrt(share), np.sqrt(1.0 - share)
     turn_sine, turn_cosine = np.sin(angle), np.cos(angle)
     moved = np.maximum(sine * turn_cosine + cosine * turn_sine, 0.0)
     rest = np.maximum(cosine * turn_cosine - sine * turn_sine, 0.0)
-    # Past 0 or π/2 one of the two is 0 and the other stays at 1.
+    # Beyond 0 or π/2 one of the two is 0 and the other is 1.
     return np.where(rest > 0.0, moved**2, 1.0), np.where(moved > 0.0, rest**2, 1.0)

@@ -1,7 +1,7 @@
-"""Families of events to choose from, from half-lines to sets of outcomes, with their counts in the pilot.
+"""Families of candidate events, from half-lines to sets of outcomes, with their counts in the pilot.
 
-A score is an estimate of the log-likelihood ratio of x against y; a family offers the nested events {score ≥ t} for
-many t. Half-lines need no learning and a fitted curve hardly any, so the whole pilot is counted for them; other scores
+A score is an estimate of the log-likelihood ratio of x against y, and a family is the nested events {score ≥ t} for
+many t. Half-lines need no learning and a fitted curve hardly any, so they are counted on the whole pilot; other scores
 are learned on one half of the pilot and counted on the other.
 """
 
@@ -37,22 +37,22 @@ from .quantile_cells import (
 Array = npt.NDArray[np.float64]
 E = TypeVar("E", bound=Event)
 Effort = Literal["quick", "sums", "trees"]
-"""How much is learned from outputs of several columns: what takes milliseconds, every sum over columns, trees too."""
+"""Scores learned from several columns: those that take milliseconds, all sums over columns, or trees as well."""
 
 _CELLS = 128  # quantile cells of the likelihood-ratio histogram, fewer where the pilot is small
-_CELL_RUNS = 100  # pilot runs a cell should hold
-_MOST_COORDINATES = 64  # that are looked at by themselves
-_MOST_COLUMNS = 20_000  # beyond which only weighted sums are learned: anything else takes .2 ms for each
-_FITTED_COORDINATES = 8  # in longer vectors no curve is fitted to single ones
-_SLOPED_CELLS = 64  # of the curve of a learned score
-_TREES_MARGIN = 0.02  # trees cost twenty times what an additive score does, so they have to be better
-_INTERVALS = 8  # intervals in an event at most: each costs two passes over the outputs
-_LEVELS = 129  # thresholds tried for a half-line on the logistic scale (dense in both tails), and four times evenly
-_FEW_OUTCOMES, _LOOKED_AT = 8, 2_000  # outcomes that leave nothing to learn, among so many runs
-_ATOM_RUNS = 5  # times a value has to come in the pilot of a continuous output to be looked at by itself
-_MOSTLY = 0.5  # of the runs, in outcomes that come three times or more
+_CELL_RUNS = 100  # pilot runs per cell
+_MOST_COORDINATES = 64  # largest number of coordinates that are looked at singly
+_MOST_COLUMNS = 20_000  # beyond it only weighted sums are learned: other scores take 0.2 ms per column
+_FITTED_COORDINATES = 8  # longest vector whose single coordinates are fitted with a curve
+_SLOPED_CELLS = 64  # cells of the curve of a learned score
+_TREES_MARGIN = 0.02  # trees cost twenty times as much as an additive score, so they have to be better
+_INTERVALS = 8  # most intervals in an event: each costs two passes over the outputs
+_LEVELS = 129  # thresholds of half-lines on the logistic scale (dense in both tails); four times as many evenly
+_FEW_OUTCOMES, _LOOKED_AT = 8, 2_000  # with so few outcomes in the first runs, a table learns everything
+_ATOM_RUNS = 5  # occurrences of a value in the pilot that make it an atom of a continuous output
+_MOSTLY = 0.5  # share of the runs in outcomes that occur at least three times
 TABLE = 512
-"""Outcomes in a table at most; the rarest are left out, as neutral."""
+"""Most outcomes in a table; rarer ones are left out as neutral."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +62,16 @@ class Family(Generic[E]):
     Attributes
     ----------
     hits_x, hits_y : ndarray, shape (events,)
-        How many of `runs` pilot runs lie in each.
+        Pilot runs, of `runs`, inside each event.
     runs : int
     build : callable
         ``build(i, inside)`` makes the event {score ≥ t_i}, or its complement.
     fitted : tuple of ndarray, optional
-        Hits on x and y that a fitted curve expects: without the noise of the counts, so events are compared on them.
+        Hits on x and y expected by a fitted curve; events are compared on them because they lack the counts' noise.
     margin : float
-        By how much an event has to be better than those of the families before, in units of the claim's strength.
+        Required advantage over events of earlier families, in units of the claim's strength.
     is_learned : bool
-        Whether the score was learned from other pilot runs, and is one of many.
+        Whether the score was learned from other pilot runs and is one of many.
     """
 
     hits_x: Array
@@ -84,7 +84,7 @@ class Family(Generic[E]):
 
 
 def event_families(split: PilotSplit, *, effort: Effort = "sums") -> Iterator[Family[Any]]:
-    """Every family of events worth trying for these outputs, simple ones first."""
+    """All families of events worth trying for these outputs, simple ones first."""
     learn_x, learn_y = split.learn_x, split.learn_y
     width = vector_width(*split)
     if width:
@@ -106,7 +106,7 @@ def event_families(split: PilotSplit, *, effort: Effort = "sums") -> Iterator[Fa
                 yield from _of_learned(linear, linear.values(vectors.held_x), linear.values(vectors.held_y))
     elif learn_x.dtype == object:
         leaves = learn_leaves(learn_x, learn_y)
-        read = split.map(leaves.read)  # once, as it takes longest
+        read = split.map(leaves.read)  # once, because reading takes longest
         for column, path in enumerate(leaves.paths, start=1):
             score = Column(leaves, column) if path else Number()
             fit = len(leaves.paths) <= _FITTED_COORDINATES
@@ -126,7 +126,7 @@ def event_families(split: PilotSplit, *, effort: Effort = "sums") -> Iterator[Fa
 
 
 def _are_few(x: Outputs, y: Outputs) -> bool:
-    """Whether so few outcomes are different that a table knows all there is to learn."""
+    """Whether there are so few different outcomes that a table learns everything."""
     return len(tally(x[:_LOOKED_AT])[0] | tally(y[:_LOOKED_AT])[0]) <= _FEW_OUTCOMES
 
 
@@ -141,7 +141,7 @@ def _value_families(score: Score, values: PilotSplit, *, fit: bool) -> Iterator[
 
 
 def _ordered(values: Outputs) -> Array:
-    """Sorted, NaN last, as the doubles that events compare: integers beyond 2⁵³ may fall together, in both."""
+    """Values as the doubles that events compare, sorted, NaN last; integers beyond 2⁵³ may coincide, as in events."""
     return np.sort(values.astype(np.float64))
 
 
@@ -170,7 +170,7 @@ def _of_learned(score: Score, held_x: Array, held_y: Array) -> Iterator[Family[A
 
 
 def _named(score: Score, family: Family[Intervals]) -> Family[Any]:
-    """The same events as events of the score; of the output itself they are that already."""
+    """The same events as events of the score; events of the output itself need no change."""
     if isinstance(score, Number):
         return family
     build = _OfScore(score, family.build)
@@ -178,24 +178,23 @@ def _named(score: Score, family: Family[Intervals]) -> Family[Any]:
 
 
 def _number_families(split: PilotSplit, *, fit: bool = True, learned: bool = False) -> Iterator[Family[Intervals]]:
-    """What a fitted curve ranks highest, half-lines in both directions, and the cells with the largest raw ratio.
+    """From sorted values: cells that a fitted curve ranks highest, half-lines both ways, cells of largest raw ratio.
 
-    From sorted values. A learned score is a log-likelihood ratio already, if a rough one: its ratio has a slope, and
-    no cell stands out.
+    A learned score is already a rough log-likelihood ratio: its ratio has a slope, and no single cell stands out.
     """
     learn_x, learn_y, held_x, held_y = split
     pooled = merged(learn_x, learn_y)
     pooled = pooled[~np.isnan(pooled)]
     if len(pooled) == 0:
         return
-    # Half-lines are not learned, so the whole pilot is held out for them. Sorting puts NaN last.
+    # Half-lines are not learned, so they are counted on the whole pilot. Sorting puts NaN last.
     n = len(learn_x) + len(held_x)
     all_x, all_y = merged(learn_x, held_x), merged(learn_y, held_y)
     levels = 1.0 / (1.0 + np.exp(-np.linspace(-1, 1, _LEVELS) * math.log(len(pooled))))
     levels = np.concatenate([levels, np.linspace(0.0, 1.0, 4 * _LEVELS)])
     values = distinct(pooled[:: max(1, len(pooled) // 10_000)])
     discrete = len(values) <= TABLE
-    if discrete:  # perhaps: look at all of them
+    if discrete:  # perhaps: check all values
         values = distinct(merged(all_x, all_y))
         values = values[~np.isnan(values)]
         discrete = len(values) <= TABLE
@@ -213,7 +212,7 @@ def _number_families(split: PilotSplit, *, fit: bool = True, learned: bool = Fal
     ]
     yield Family(above[0], above[1], n, _HalfLines(cuts[::-1], False, discrete, others))
     wanted = int(np.clip(len(pooled) // _CELL_RUNS, 1, _CELLS))
-    # Few values are looked at one by one, in a table.
+    # A few values are compared one by one in a table.
     cells = [] if discrete or learned else quantile_cells(pooled, np.linspace(0.0, 1.0, wanted + 1))
     if len(cells) > 2:
         counts = [count_cells(cells, part) for part in (learn_x, learn_y)]
@@ -238,12 +237,12 @@ def _fitted_family(
     order = _from_the_inside(ratio)
     share, hits = expit(ratio), hits_x + hits_y
     ends = np.flatnonzero(_numbers_of_runs(order)[:-1] <= _INTERVALS)
-    if values is not None:  # each value is known to be on a plateau or not: it is taken whole
+    if values is not None:  # a plateau of several values is taken whole
         ends = ends[np.diff(ratio[order])[ends] < 0]
     if len(ends):
         counted = [part[order].cumsum()[ends] for part in (hits_x, hits_y)]
         sums = [(part * hits)[order].cumsum()[ends] for part in (share, 1.0 - share)]
-        fitted = [np.minimum(part, float(len(all_x))) for part in sums]  # a fit is not exact
+        fitted = [np.minimum(part, float(len(all_x))) for part in sums]  # the fit may exceed the runs
         yield Family(
             counted[0],
             counted[1],
@@ -272,7 +271,7 @@ def _runs(indices: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
 
 
 def _numbers_of_runs(order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """How many runs of neighbours the first 1, 2, … of the cells make, for cells in any order, shape (cells,)."""
+    """Number of runs of neighbours among the first 1, 2, … cells in the given order, shape (cells,)."""
     place = np.full(len(order) + 2, len(order))
     place[order + 1] = np.arange(len(order))
     joined = (place[order] < place[order + 1]).astype(np.int64) + (place[order + 2] < place[order + 1])
@@ -283,8 +282,8 @@ def _numbers_of_runs(order: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 class _HalfLines:
     cuts: Array
     below: bool
-    discrete: bool  # whether these are all the values seen: then the complement starts at the next one
-    others: bool  # whether some pilot outputs are not numbers: then the complement holds them
+    discrete: bool  # whether the cuts are all values seen; the complement then starts at the next one
+    others: bool  # whether some pilot outputs are not numbers; the complement then contains them
 
     def __call__(self, index: int, inside: bool) -> Intervals:
         cut = float(self.cuts[index])
@@ -332,11 +331,11 @@ class _Table:
 
 
 def fisher_direction(x: Outputs, y: Outputs) -> tuple[float, ...] | None:
-    """Weights of Fisher's linear discriminant of x and y, the largest ±1; None where there is none."""
+    """Weights of Fisher's linear discriminant of x and y, the largest ±1; None if it is undefined."""
     width = x.shape[1]
     x, y = (side[np.isfinite(side).all(axis=1)].astype(np.float64) for side in (x, y))
     both = np.concatenate([x, y])
-    if width > 1 and min(len(x), len(y)) > width and np.abs(both).max() < 1e100:  # squares are taken
+    if width > 1 and min(len(x), len(y)) > width and np.abs(both).max() < 1e100:  # the values are squared
         spread = np.cov(both, rowvar=False) + 1e-12 * np.eye(width) * max(float(both.var()), 1e-300)
         weights = np.linalg.lstsq(spread, x.mean(axis=0) - y.mean(axis=0), rcond=None)[0]
         size = float(np.abs(weights).max())
@@ -346,9 +345,9 @@ def fisher_direction(x: Outputs, y: Outputs) -> tuple[float, ...] | None:
 
 
 def _directions(x: Outputs, y: Outputs) -> Iterator[tuple[float, ...]]:
-    """Weights for the sum of very many coordinates: all alike, and each by how far apart its means lie."""
+    """Weights for a sum over very many coordinates: equal ones, and weights by the difference of the means."""
     yield (1.0,) * x.shape[1]
-    with np.errstate(all="ignore"):  # where a coordinate is infinite or never varies
+    with np.errstate(all="ignore"):  # a coordinate may be infinite or constant
         apart = (x.mean(axis=0) - y.mean(axis=0)) / (x.var(axis=0) + y.var(axis=0))
     apart = np.where(np.isfinite(apart), apart, 0.0)
     largest = float(np.abs(apart).max())
@@ -357,7 +356,7 @@ def _directions(x: Outputs, y: Outputs) -> Iterator[tuple[float, ...]]:
 
 
 def _is_continuous(outputs: Outputs) -> bool:
-    """Whether nearly every one of the first outputs is new: in a long vector also where there are few outputs."""
+    """Whether nearly all of the first outputs are different; for long vectors half of them is enough."""
     if outputs.dtype.kind != "f":
         return False
     first = outputs[:2000]
@@ -367,19 +366,19 @@ def _is_continuous(outputs: Outputs) -> bool:
 
 
 def _atom_families(split: PilotSplit, pooled: Array) -> Iterator[Family[Any]]:
-    """Sets of values that come again and again among continuous ones, `pooled` and sorted, if there are any."""
+    """Sets of atoms: values that recur among the continuous ones in the sorted `pooled`."""
     atoms = distinct(pooled[_ATOM_RUNS - 1 :][pooled[_ATOM_RUNS - 1 :] == pooled[: len(pooled) - _ATOM_RUNS + 1]])
     if 0 < len(atoms) <= TABLE:
         yield from _table_families(split.map(lambda part: part[np.isin(part, atoms)]), runs=split.held_runs)
 
 
 def _table_families(split: PilotSplit, *, runs: int) -> Iterator[Family[Any]]:
-    """Sets of single outcomes by their estimated likelihood ratio, from either end; `runs` are held out."""
+    """Sets of outcomes ordered by their estimated likelihood ratio, from either end; `runs` are held out."""
     tallies, found = zip(*map(tally, split), strict=True)
     names, seen = found[1] | found[0], tallies[0] + tallies[1]
     common = seen.most_common(TABLE)
-    # Where few outcomes come three times, the rare ones are all there is; but a floating-point number says nothing of
-    # another run's.
+    # If few outcomes occur three times, rare outcomes are all there is to learn from. A floating-point number that
+    # occurs once, however, says nothing about other runs.
     is_common = sum(count for _, count in common if count >= 3) >= _MOSTLY * seen.total()
     least = 3 if is_common or split.learn_x.dtype.kind == "f" else 1
     keys = [key for key, count in common if count >= least]

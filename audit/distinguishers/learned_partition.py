@@ -1,4 +1,4 @@
-"""Cells for reading: learned from pilot outputs, so that the ratio differs between them."""
+"""Partitions learned from pilot outputs, with cells whose likelihood ratios differ."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..events.scores import Weighted
 from .event_families import fisher_direction
 from .quantile_cells import ratio_by_cell
 
-_FEW = 64  # outcomes that get a cell each; beyond, the rarest share one
-_LEAST_HITS = 3  # pilot runs that an outcome needs for a cell of its own
+_FEW = 64  # outcomes with their own cell; the rarer ones share a cell
+_LEAST_HITS = 3  # pilot runs that an outcome needs for its own cell
 
 
 def learn_cells(x: Outputs, y: Outputs, n_cells: int) -> Partition:
@@ -22,9 +22,9 @@ def learn_cells(x: Outputs, y: Outputs, n_cells: int) -> Partition:
     Parameters
     ----------
     x, y : ndarray
-        Pilot outputs on each dataset, which the counts will not contain.
+        Pilot outputs on each dataset, which are not counted in the cells.
     n_cells : int
-        Cells of a partition of numbers; few outcomes get a cell each, whatever their number up to 64.
+        Number of cells for numbers. Up to 64 outcomes have a cell each, whatever this number.
     """
     width = _commonest_width(x)
     if width is None:
@@ -40,7 +40,7 @@ def learn_cells(x: Outputs, y: Outputs, n_cells: int) -> Partition:
 
 
 def _commonest_width(outputs: Outputs) -> int | None:
-    """The length of the vectors that most of the outputs are; None where most are no vectors of one length."""
+    """Length of the vectors if most outputs are vectors of one length, else None."""
     if outputs.ndim == 2:
         return int(outputs.shape[1]) or None
     lengths = [len(output) for output in outputs if type(output) is tuple and output] if outputs.dtype == object else []
@@ -58,7 +58,7 @@ def _outcome_cells(x: Outputs, y: Outputs, most: int) -> OutcomeCells:
 
 
 def _number_cells(x: Array, y: Array, n_cells: int, weights: tuple[float, ...] | None) -> NumberCells:
-    """Fine intervals, put together in the order of their fitted ratio into cells of equal mass on the likelier side."""
+    """Fine intervals, merged in the order of their fitted ratio into cells of equal mass on the likelier side."""
     has_others = bool(np.isnan(x).any() or np.isnan(y).any())
     known_x, known_y = np.sort(x[~np.isnan(x)]), np.sort(y[~np.isnan(y)])
     found = ratio_by_cell(known_x, known_y)
@@ -72,13 +72,13 @@ def _number_cells(x: Array, y: Array, n_cells: int, weights: tuple[float, ...] |
             group = np.empty(len(cells), dtype=np.int64)
             group[order] = rank
             return NumberCells(tuple(high for _, high in cells[:-1]), tuple(group.tolist()), weights, has_others)
-    # An atom that holds most of them, or infinities: a single cell would tell nothing.
+    # An atom with most of the mass, or infinities: a single cell would be useless.
     edges = _equal_mass(np.sort(np.concatenate([known_x, known_y])), n_cells)
     return NumberCells(edges, tuple(range(len(edges) + 1)), weights, has_others)
 
 
 def _equal_mass(values: Array, n_cells: int) -> tuple[float, ...]:
-    """Edges of intervals with as many of the sorted values each, as far as they differ."""
+    """Edges of intervals with equal numbers of the sorted values, as far as the values differ."""
     if len(values) == 0:
         return ()
     at = np.arange(1, n_cells) * (len(values) - 1) // n_cells

@@ -1,9 +1,8 @@
 """Scores learned from the pilot for outputs of several columns: estimates of the log-likelihood ratio.
 
-Most mechanisms add independent noise to each coordinate, or to each step between coordinates, and then the
-log-likelihood ratio is a sum over columns; where it is not, small trees look at several columns together. Which score
-is used is settled by the bounds that its events can be expected to give on runs held out; nothing here can raise a
-false alarm.
+Most mechanisms add independent noise to each coordinate, or to each step between coordinates, so the log-likelihood
+ratio is a sum over columns; otherwise small trees combine several columns. The expected bounds of the scores' events on
+held-out runs decide which score is used, so nothing here can raise a false alarm.
 """
 
 from __future__ import annotations
@@ -22,27 +21,27 @@ from .ratio_spline import fit_ramps
 
 Array = npt.NDArray[np.float64]
 
-_BINS = (2, 8)  # of a column: 2 keep weak signals over many columns from drowning, 8 follow strong ones
-_FEW = 12  # different values of a column that are all kept apart
-_MOST_STEPS, _TOGETHER_RUNS = 512, 100_000  # parameters of a model of all columns, and runs on each side, at most
-_FITTED_COLUMNS = 24  # columns at most for which a curve is fitted to each
-_CELLS = 48  # of a fitted curve
-_LEAST_RUNS = 1_000  # on each side for models of all columns together
+_BINS = (2, 8)  # bins of a column: 2 preserve weak signals in many columns, 8 follow strong ones
+_FEW = 12  # most different values of a column that are all distinguished
+_MOST_STEPS, _TOGETHER_RUNS = 512, 100_000  # most parameters of a joint model, and most runs on each dataset
+_FITTED_COLUMNS = 24  # most columns that are fitted with a curve each
+_CELLS = 48  # cells of a fitted curve
+_LEAST_RUNS = 1_000  # fewest runs on each dataset for a joint model
 MOST_LEARNED = 200_000
-"""Runs on each side that a score is learned from, at most."""
+"""Most runs on each dataset that a score is learned from."""
 _TREES, _DEPTH, _TREE_RUNS, _LEAST_TREE_RUNS, _TREE_COLUMNS = 20, 3, 3_000, 3_000, 64
 
 
 def additive_scores(columns: Columns, x: Array, y: Array, *, together: bool = True) -> Iterator[Additive]:
-    """Sums over columns, simple ones first: all columns alike, each fitted by itself, and steps fitted together.
+    """Sums over columns, simple ones first: equal columns, columns fitted singly, and steps fitted jointly.
 
     Parameters
     ----------
     columns : Columns
     x, y : ndarray, shape (columns, runs)
-        What they read from pilot outputs on each dataset, at most `MOST_LEARNED` runs.
+        Columns of the pilot outputs on each dataset, at most `MOST_LEARNED` runs.
     together : bool
-        Whether to fit steps together, which takes longest.
+        Whether to fit steps jointly, which takes longest.
     """
     yield from _alike(columns, x, y)
     if len(x) <= _FITTED_COLUMNS:
@@ -55,14 +54,14 @@ def additive_scores(columns: Columns, x: Array, y: Array, *, together: bool = Tr
 
 
 def forest(columns: Columns, x: Array, y: Array) -> Forest | None:
-    """A few small trees, boosted: for what no sum over columns can tell; None for too few runs or too many columns."""
-    from sklearn.ensemble import GradientBoostingClassifier  # only where it is needed: it takes a second to import
+    """A few boosted small trees, for interactions of columns; None for too few runs or too many columns."""
+    from sklearn.ensemble import GradientBoostingClassifier  # imported here because the import takes a second
 
     if len(x) > _TREE_COLUMNS or min(x.shape[1], y.shape[1]) < _LEAST_TREE_RUNS:
         return None
     x, y = x[:, :_TREE_RUNS], y[:, :_TREE_RUNS]
     rows = np.concatenate([x, y], axis=1).T
-    # Absent is above every threshold, as `Forest` has it; the library takes single-precision numbers, and adds them up.
+    # A missing value lies above every threshold, as in `Forest`; the library sums single-precision numbers.
     limit = 1e30
     rows = np.clip(np.where(np.isnan(rows), limit, rows), -limit, limit)
     model = GradientBoostingClassifier(n_estimators=_TREES, max_depth=_DEPTH, learning_rate=0.3, random_state=0)
@@ -89,7 +88,7 @@ def _labels(x: Array, y: Array) -> npt.NDArray[np.int64]:
 
 
 def _each_by_itself(columns: Columns, x: Array, y: Array) -> Additive:
-    """The fitted log-likelihood ratio of each column, added up: right where columns are independent."""
+    """Sum of the fitted log-likelihood ratios of single columns: correct for independent columns."""
     pieces: list[Piece] = []
     missing: list[tuple[int, float]] = []
     for column, sides in enumerate(zip(x, y, strict=True)):
@@ -114,7 +113,7 @@ def _log_ratios(hits_x: Array, hits_y: Array) -> Array:
 
 
 def _few_values(values: Array) -> Array | None:
-    """The different values in increasing order, where there are some and few."""
+    """The different values in increasing order, if there are few but some."""
     if len(values) == 0 or len(np.unique(values[:2_000])) > _FEW:
         return None
     different = np.unique(values)
@@ -122,9 +121,9 @@ def _few_values(values: Array) -> Array | None:
 
 
 def _alike(columns: Columns, x: Array, y: Array) -> Iterator[Additive]:
-    """How many columns lie above their middle, and the sum of all: for what is too weak to be seen in a single one.
+    """Number of columns above their middle, and the sum of all columns: for signals too weak to show in single columns.
 
-    The steps are taken as they are, and each turned to where it seems to lean.
+    The steps are used as they are, and with the sign in which each seems to lean.
     """
     steps: list[Piece] = []
     slopes: list[Piece] = []
@@ -149,7 +148,7 @@ def _alike(columns: Columns, x: Array, y: Array) -> Iterator[Additive]:
 
 
 def _edges(values: Array, bins: int) -> tuple[float, ...]:
-    """Where to cut a column: at each of its values if those are few, otherwise at quantiles."""
+    """Cuts of a column: at each value if there are few, otherwise at quantiles."""
     values = values[~np.isnan(values)]
     few = _few_values(values)
     if few is not None:
@@ -160,14 +159,14 @@ def _edges(values: Array, bins: int) -> tuple[float, ...]:
 
 
 def _together(columns: Columns, x: Array, y: Array, cuts: list[tuple[float, ...]]) -> Additive:
-    """Steps at the cuts of all columns, fitted together by logistic regression."""
+    """Steps at the cuts of all columns, fitted jointly by logistic regression."""
     from scipy.sparse import csr_array
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
     x, y = x[:, :_TOGETHER_RUNS], y[:, :_TOGETHER_RUNS]
     rows = np.concatenate([x, y], axis=1)
-    # A parameter for each cell of a column but the first, and one for what is absent.
+    # One parameter for each cell of a column except the first, and one for a missing value.
     starts = np.concatenate([[0], np.cumsum([len(cut) + 1 for cut in cuts])])
     places = np.full(rows.shape, -1, dtype=np.int64)
     for column, cut in enumerate(cuts):
@@ -178,7 +177,7 @@ def _together(columns: Columns, x: Array, y: Array, cuts: list[tuple[float, ...]
     ends = np.concatenate([[0], is_set.sum(axis=1).cumsum()])
     design = csr_array((np.ones(int(ends[-1])), places.T[is_set], ends), shape=(rows.shape[1], int(starts[-1])))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a score need not be the best there is
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the score need not be optimal
         weights = LogisticRegression(max_iter=60).fit(design, _labels(x, y)).coef_[0]
     pieces: list[Piece] = []
     missing: list[tuple[int, float]] = []

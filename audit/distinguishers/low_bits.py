@@ -1,8 +1,8 @@
-"""The low bits of floating-point outputs: what a textbook proof over the real numbers does not see.
+"""Events by the low bits of floating-point outputs, which a textbook proof over the real numbers ignores.
 
-The noise that a generator can give lies on a grid of its own, and adding an answer moves or coarsens that grid. So
-nearly every mechanism written with floating-point noise leaves marks of its dataset in the lowest bits. That question
-is kept apart from the one of the values: by default the pilot only looks, and warns.
+Noise from a floating-point generator lies on a grid, and adding an answer moves or coarsens that grid. So nearly every
+mechanism with floating-point noise leaves traces of its dataset in the lowest bits. The verdict keeps this question
+apart from that of the values: by default the pilot only looks at the bits and warns.
 
 References
 ----------
@@ -22,8 +22,8 @@ from ..events.scores import Column, LowestBit, Number, Residue, Score, Weighted
 from .event_families import Family, score_families
 from .pilot_split import PilotSplit
 
-_MOST_COLUMNS = 8  # of vectors that are looked at, each by itself
-_RESIDUES = 8  # grids between the finest of the outputs and their spread
+_MOST_COLUMNS = 8  # most coordinates of vectors that are looked at, each singly
+_RESIDUES = 8  # number of grids between the finest of the outputs and their spread
 
 
 def bit_families(split: PilotSplit, *, grids: int = _RESIDUES) -> Iterator[Family[Any]]:
@@ -38,7 +38,7 @@ def bit_families(split: PilotSplit, *, grids: int = _RESIDUES) -> Iterator[Famil
 
 
 def _float_scores(x: Outputs, y: Outputs) -> list[Score]:
-    """The numbers in the outputs that are not whole."""
+    """Scores that read the numbers in the outputs which are not whole."""
     scores: list[Score]
     if x.dtype == object:
         leaves = learn_leaves(x, y)
@@ -59,7 +59,7 @@ def _is_fractional(values: Any) -> bool:
 
 
 def _exponents(values: Any, grids: int) -> list[int]:
-    """Grids to try: from the finest that the numbers lie on to their spread, evenly."""
+    """Exponents of the grids to try, evenly from the finest grid of the numbers to their spread."""
     values = values[np.isfinite(values)]
     finest = int(LowestBit(Number()).values(values).min())
     spread = float(np.subtract(*np.quantile(values, [0.75, 0.25])))

@@ -1,7 +1,7 @@
 """The warning that the low bits of outputs break a claim, from a look at the pilot.
 
-How many outputs there are may depend on the outputs: a sequential audit stops for what it has seen, and a pilot is made
-longer. So the look is at a prefix of one of a few fixed lengths, each with its share of the error probability.
+The number of outputs may depend on the outputs: a sequential audit stops because of what it saw, and a pilot may be
+made longer. So the look is at a prefix of one of a few fixed lengths, each with a share of the error probability.
 
 Proof: docs/proofs/multiplicity.md
 """
@@ -22,27 +22,27 @@ from .low_bits import bit_families
 from .pilot_split import PilotSplit
 
 FALSE_WARNING = 1e-6
-"""Probability of a false warning at most, outside the audit's alpha."""
+"""Upper bound on the probability of a false warning, outside the audit's alpha."""
 
-# Outputs on each side that a warning may rest on, half of them to choose its event: the longest prefix there is.
+# Lengths of the prefix on each dataset, the longest that fits; half of the prefix chooses the event.
 _LENGTHS = (20_000, 10_000, 5_000, 2_000, 1_000, 500, 200, 100, 50)
-_KINDS = 2  # arrays of numbers or of objects: outputs after the prefix may decide which
-_GRIDS = 2  # powers of two that outputs are looked at modulo: enough to see that something is there
+_KINDS = 2  # outputs after the prefix may decide whether the array holds numbers or objects
+_GRIDS = 2  # powers of two whose residues are looked at: enough for a warning
 
 
 @dataclass(frozen=True, slots=True)
 class LowBits:
-    """What the low bits of the pilot outputs say, where that is more than the claim allows and the values show.
+    """A violation shown by the low bits of the pilot outputs: beyond the claim, and beyond what the values show.
 
     Attributes
     ----------
     event : Event
     likelier_on : {"x", "y"}
     counts : Counts
-        Of pilot runs that the event was not chosen on.
+        Hits in pilot runs that the event was not chosen on.
     bound : float
-        Lower bound on the strength of the claim's family, false with probability at most 1e-6, wherever the audit
-        stopped.
+        Lower bound on the strength of the claim's family, false with probability at most 1e-6 wherever the audit
+        stops.
     strength_name : str
     """
 
@@ -63,15 +63,15 @@ class LowBits:
 def look_at_bits(
     x: Outputs, y: Outputs, claim: Claim, choice: Choice, *, alpha: float = FALSE_WARNING
 ) -> LowBits | None:
-    """A warning, where the low bits of pilot outputs contradict the claim, and by more than the chosen event does.
+    """A warning if the low bits of pilot outputs contradict the claim, and by more than the chosen event does.
 
-    A mechanism that keeps its claim is warned of with probability at most `alpha`, however the number of outputs
-    depends on them. Runs on x must be independent of runs on y, also in a sequential audit, whose bets do not need it.
+    A mechanism that keeps its claim causes a warning with probability at most `alpha`, however the number of outputs
+    depends on them. Runs on x must be independent of runs on y, even in a sequential audit, whose bets do not need it.
 
     Parameters
     ----------
     x, y : ndarray, shape (runs,) or (runs, n_coords), or of objects
-        Outputs in the order in which they were drawn; fewer than 50 are not looked at.
+        Outputs in the order drawn; fewer than 50 are not looked at.
     """
     fitting = [length for length in _LENGTHS if length <= min(len(x), len(y))]
     if not fitting:
@@ -98,5 +98,5 @@ def look_at_bits(
 
 
 def _suggested(choice: Choice, claim: Claim) -> float:
-    """The strength that the pilot's frequencies of an event suggest, with nothing taken off."""
+    """The strength that the pilot's frequencies of an event suggest, without caution."""
     return claim.strength + expected_excess(choice, claim, choice.pilot_runs, 0.5, caution=0.0)

@@ -1,4 +1,4 @@
-"""Numbers cut into cells: closed intervals between quantiles, a value with the mass of a cell being its own."""
+"""Cells of numbers: closed intervals between quantiles; a value with the mass of a cell is a cell of its own."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from .ratio_spline import fit_log_ratio
 
 Array = npt.NDArray[np.float64]
 Cells = list[tuple[float, float]]
-"""Low and high end of each, in order; both belong to it."""
+"""Low and high end of each cell, in order; both ends belong to the cell."""
 
 CELLS = 128
-"""Of a fitted curve at most, and half as many that are dense in the tails."""
+"""Most cells of a fitted curve, with half as many more that are dense in the tails."""
 CELL_RUNS_LEAST = 8
-"""Runs in a cell of a fitted curve, the fewest."""
+"""Fewest runs in a cell of a fitted curve."""
 
 
 def ratio_by_cell(
     all_x: Array, all_y: Array, values: Array | None = None, *, most: int = CELLS, sloped: bool = False
 ) -> tuple[Cells, Array, Array, Array] | None:
-    """Cells that hold all numbers, their fitted log ratio of counts, and the outputs on x and on y in each.
+    """Cells that cover all numbers, with their fitted log ratio of counts and the outputs on x and on y in each.
 
-    Takes sorted outputs, the values among them if those are few, and whether the ratio is known to have a slope; None
-    where there are not two cells.
+    Takes sorted outputs, their different values if there are few, and whether the ratio is known to have a slope. None
+    if there are fewer than two cells.
     """
     found = fine_cells(all_x, all_y, values, most=most)
     if found is None:
@@ -38,7 +38,7 @@ def ratio_by_cell(
 def fine_cells(
     all_x: Array, all_y: Array, values: Array | None = None, *, most: int = CELLS
 ) -> tuple[Cells, Array, Array, Array] | None:
-    """Cells that hold all numbers, dense in the tails; a number in each, and the outputs on x and on y in each."""
+    """Cells that cover all numbers, dense in the tails, with a number and the outputs on x and on y in each."""
     pooled = merged(all_x, all_y)
     pooled = pooled[~np.isnan(pooled)]
     if len(pooled) < 2:
@@ -63,17 +63,17 @@ def fine_cells(
 
 
 def merged(a: Array, b: Array) -> Array:
-    """Two sorted arrays as one, NaN last: a stable sort finds them in order and takes a sixth of the time."""
+    """Two sorted arrays merged, NaN last; on sorted parts a stable sort takes a sixth of the time."""
     return np.sort(np.concatenate([a, b]), kind="stable")
 
 
 def distinct(ordered: Array) -> Array:
-    """The values of a sorted array, each once; as often as it comes where it is NaN."""
+    """The different values of a sorted array; every NaN is kept."""
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 
 
 def quantile_cells(pooled: Array, levels: Array) -> Cells:
-    """Closed intervals that hold all numbers, in order, cut at quantiles; a value with a cell's mass is its own."""
+    """Closed intervals that cover all numbers, cut at quantiles; a value with a cell's mass is a cell of its own."""
     edges, repeats = np.unique(pooled[((len(pooled) - 1) * levels).astype(np.int64)], return_counts=True)
     cells: Cells = []
     start = -math.inf

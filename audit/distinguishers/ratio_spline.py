@@ -1,13 +1,13 @@
-"""A smooth log-likelihood ratio for numbers: a sum of ramps, fitted by maximum likelihood, counted by BIC.
+"""A smooth log-likelihood ratio for numbers: a sum of ramps fitted by maximum likelihood, their number chosen by BIC.
 
-Thresholds chosen on raw counts wander with their noise; a fitted curve keeps still. The log-likelihood ratio of nearly
-every mechanism on the line is a broken line: one ramp between two plateaus for Laplace, a straight line for Gaussian,
-steps for staircases. A ramp clip(v, a, b) with a slope stands for each piece: constant on the left of a and on the
-right of b, so that a plateau is a plateau exactly.
+Thresholds chosen on raw counts follow the noise of the counts; those on a fitted curve do not. The log-likelihood ratio
+of nearly every mechanism on the line is piecewise linear: one ramp between two plateaus for Laplace noise, a straight
+line for Gaussian noise, steps for staircase noise. Each piece is a ramp clip(v, a, b) with a slope, constant to the
+left of a and to the right of b, so plateaus are exact.
 
-Given the pooled outputs, which of the two datasets an output came from follows a logistic model in the log-likelihood
-ratio, so the fit is a logistic regression; knots are placed by the score statistic and moved while the Bayesian
-information criterion falls. The fit only proposes events: nothing that it gets wrong touches the error probability.
+Given the pooled outputs, the dataset of an output follows a logistic model in the log-likelihood ratio, so the fit is a
+logistic regression. Knots are placed by the score statistic and moved while the Bayesian information criterion falls.
+The fit only proposes events: its errors do not affect the error probability.
 
 References
 ----------
@@ -30,13 +30,13 @@ Ramp = tuple[int, int]
 
 _MOST_RAMPS = 5
 _MOVES = 4  # rounds in which every ramp may move
-_STEPS = (16, 4, 1)  # cells by which a knot is moved
-_NEWTON_STEPS, _A_FEW = 30, 6  # at most: of a fit, and of one that is only compared with others
+_STEPS = (16, 4, 1)  # cells by which a knot moves
+_NEWTON_STEPS, _A_FEW = 30, 6  # most Newton steps of a fit, and of one that is only compared
 _STEEPEST = 1e12
 
 
 def fit_log_ratio(at: Array, hits_x: Array, hits_y: Array, *, sloped: bool = False) -> Array:
-    """The log-likelihood ratio of x against y in cells of numbers, smoothed.
+    """The smoothed log-likelihood ratio of x against y in cells of numbers.
 
     Parameters
     ----------
@@ -45,12 +45,12 @@ def fit_log_ratio(at: Array, hits_x: Array, hits_y: Array, *, sloped: bool = Fal
     hits_x, hits_y : ndarray, shape (cells,)
         Outputs in each cell, not both 0.
     sloped : bool
-        Whether there is a slope for certain, so that a first ramp needs no evidence.
+        Whether a slope is known to exist, so that the first ramp needs no evidence.
 
     Returns
     -------
     ndarray, shape (cells,)
-        Up to a constant: ln of the ratio of *counts* to be expected.
+        ln of the expected ratio of *counts*, up to a constant.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def fit_log_ratio(at: Array, hits_x: Array, hits_y: Array, *, sloped: bool = Fal
 
 
 def fit_ramps(at: Array, hits_x: Array, hits_y: Array) -> tuple[float, list[tuple[float, float, float]]]:
-    """The same fit as a formula: its value below all ramps, and low, high and rise of each ramp."""
+    """The same fit as a formula: its value below all ramps, and the low end, high end and rise of each ramp."""
     fit, data = _fit(at, hits_x, hits_y)
     rises = [float(weight) * data.width(ramp) for weight, ramp in zip(fit.weights[1:], fit.ramps, strict=True)]
     ends = [(float(at[a]), float(at[b])) for a, b in fit.ramps]
@@ -94,13 +94,13 @@ class _Data:
     hinges: Array  # (v − v_j)₊ for cell and knot, shape (cells, cells)
     hits_x: Array
     hits: Array
-    price: float  # of a parameter, in twice the log-likelihood
-    prices: Array  # of a ramp from one knot to another, but for its slope; infinite where that is no ramp
-    room: Array  # for four matrices: made anew they would come from the system, which takes longer than filling them
+    price: float  # of a parameter, in units of twice the log-likelihood
+    prices: Array  # of a ramp from one knot to another, without its slope; infinite where there is no ramp
+    room: Array  # for four matrices, because allocating them takes longer than filling them
 
     @classmethod
     def of(cls, at: Array, hits_x: Array, hits_y: Array) -> _Data:
-        # One more output on each side, spread like all, keeps the ratio finite where a cell has none of one side.
+        # One more output on each dataset, spread like all outputs, keeps the ratio finite in cells without hits.
         hits, n_cells = hits_x + hits_y, len(at)
         total = float(hits.sum())
         price, place = math.log(max(total, 2.0)), np.arange(n_cells)
@@ -116,7 +116,7 @@ class _Data:
         )
 
     def columns(self, proposed: list[tuple[Ramp, ...]]) -> Array:
-        """A constant and the ramps of each proposal, as many in each; shape (proposals, cells, 1 + ramps)."""
+        """A constant and the ramps of each proposal, shape (proposals, cells, 1 + ramps)."""
         columns = np.ones((len(proposed), len(self.hits), 1 + len(proposed[0])))
         for number, ramps in enumerate(zip(*proposed, strict=True), start=1):
             first, second = np.array(ramps).T
@@ -124,15 +124,15 @@ class _Data:
         return columns
 
     def width(self, ramp: Ramp) -> float:
-        """The distance between its knots."""
+        """Distance between the knots of a ramp."""
         return float(self.hinges[-1, ramp[0]] - self.hinges[-1, ramp[1]])
 
     def likelihood(self, log_ratio: Array) -> Array:
-        """Its logarithm, but for a constant, of ratios of shape (..., cells)."""
+        """Log-likelihood of log ratios of shape (..., cells), up to a constant."""
         return log_ratio @ self.hits_x - np.logaddexp(0.0, log_ratio) @ self.hits
 
     def cost(self, ramps: tuple[Ramp, ...]) -> float:
-        """A slope, and each knot that is not at an end."""
+        """Price of the parameters: a slope for each ramp, and each knot that is not at an end."""
         last = len(self.hits) - 1
         return self.price * sum(1 + (a > 0) + (b < last) for a, b in ramps)
 
@@ -142,7 +142,7 @@ class _Fit:
     ramps: tuple[Ramp, ...]
     weights: Array  # of the constant and of each ramp
     log_ratio: Array  # shape (cells,)
-    criterion: float  # −2 log-likelihood and the price of the parameters
+    criterion: float  # −2 log-likelihood plus the price of the parameters
 
 
 def _fitted(data: _Data, ramps: tuple[Ramp, ...], weights: Array) -> _Fit:
@@ -152,12 +152,12 @@ def _fitted(data: _Data, ramps: tuple[Ramp, ...], weights: Array) -> _Fit:
 def _fitted_each(
     data: _Data, proposed: list[tuple[Ramp, ...]], weights: Array, steps: int = _NEWTON_STEPS
 ) -> list[_Fit]:
-    """The most likely weights for each of several proposals, from starts of shape (proposals, 1 + ramps).
+    """Maximum-likelihood weights for several proposals by Newton's method, with shorter steps if a full one overshoots.
 
-    By Newton's method, with shorter steps where a whole one would overshoot.
+    The starting weights have shape (proposals, 1 + ramps).
     """
     columns = data.columns(proposed)
-    weights = np.clip(weights, -_STEEPEST, _STEEPEST)  # where cells separate x from y slopes grow without end
+    weights = np.clip(weights, -_STEEPEST, _STEEPEST)  # slopes diverge if cells separate x from y
     log_ratio = (columns @ weights[..., None])[..., 0]
     likelihood = data.likelihood(log_ratio)
     diagonal = np.arange(weights.shape[1])
@@ -167,11 +167,11 @@ def _fitted_each(
         turned = own.transpose(0, 2, 1)
         information = turned @ ((data.hits * share * (1 - share))[..., None] * own)
         scale = information[:, diagonal, diagonal]
-        # Otherwise every output is certain already: nothing is left to learn.
+        # Otherwise every output is already certain, and nothing is left to learn.
         useful = np.min(scale, axis=1) > 0.0
         information[:, diagonal, diagonal] += np.where(useful[:, None], 1e-9 * scale, 1.0)
         step = np.linalg.solve(information, turned @ (data.hits_x - data.hits * share)[..., None])
-        useful &= np.isfinite(step).all(axis=(1, 2))  # otherwise columns are nearly one
+        useful &= np.isfinite(step).all(axis=(1, 2))  # otherwise columns are nearly collinear
         change = (own @ step)[..., 0]
         size = np.abs(change).max(axis=1)
         shrink = np.minimum(1.0, 2.0 / np.maximum(size, 1e-12))
@@ -196,7 +196,7 @@ def _fitted_each(
 
 
 def _best_ramp(data: _Data, fit: _Fit) -> Ramp | None:
-    """The ramp to add: the largest score statistic, knots paid for; None if there are no two cells."""
+    """The ramp with the largest score statistic minus its price; None if there are fewer than two cells."""
     n_cells = len(data.hits)
     if n_cells < 2:
         return None
@@ -221,7 +221,7 @@ def _best_ramp(data: _Data, fit: _Fit) -> Ramp | None:
 
 
 def _size_differences(products: Array, sizes: Array) -> None:
-    """Puts the squared size of every ramp, a difference of two hinges, into `sizes`; doubles the hinges' products."""
+    """Writes the squared norm of every ramp, a difference of two hinges, into `sizes`; doubles `products`."""
     own = np.diag(products).copy()
     np.add.outer(own, own, out=sizes)
     products *= 2.0
@@ -229,7 +229,7 @@ def _size_differences(products: Array, sizes: Array) -> None:
 
 
 def _moved(data: _Data, fit: _Fit) -> _Fit:
-    """The fit after moving one ramp at a time for as long as that improves it."""
+    """The fit after moving one ramp at a time as long as that improves it."""
     for number in range(_MOVES):
         before = fit.criterion
         for index in range(len(fit.ramps)):
@@ -240,10 +240,10 @@ def _moved(data: _Data, fit: _Fit) -> _Fit:
 
 
 def _moved_one(data: _Data, fit: _Fit, index: int, *, anywhere: bool) -> _Fit:
-    """The fit with one ramp nearby, or where it would be put if it were not there yet."""
+    """The fit with one ramp moved nearby, or to where a new ramp would be placed."""
     ramp, last = fit.ramps[index], len(data.hits) - 1
     places: set[Ramp] = set()
-    if anywhere and len(fit.ramps) > 1:  # the only one was put there just now
+    if anywhere and len(fit.ramps) > 1:  # a single ramp has just been placed
         rest = fit.ramps[:index] + fit.ramps[index + 1 :]
         elsewhere = _best_ramp(data, _fitted(data, rest, np.delete(fit.weights, index + 1)))
         places = {elsewhere} if elsewhere is not None else set()
@@ -254,7 +254,7 @@ def _moved_one(data: _Data, fit: _Fit, index: int, *, anywhere: bool) -> _Fit:
     if not able:
         return fit
     weights = np.tile(fit.weights, (len(able), 1))
-    weights[:, index + 1] *= [data.width(ramp) / data.width(place) for place in able]  # the same rise to start with
+    weights[:, index + 1] *= [data.width(ramp) / data.width(place) for place in able]  # the same rise as before
     moved = _fitted_each(
         data, [(*fit.ramps[:index], place, *fit.ramps[index + 1 :]) for place in able], weights, _A_FEW
     )

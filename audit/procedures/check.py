@@ -1,4 +1,4 @@
-"""The audit itself: pilot runs choose an event, fresh runs are counted, the counts are tested.
+"""The audit: pilot runs choose an event, fresh runs are counted, the counts are tested.
 
 Proofs: docs/proofs/choices.md, docs/proofs/joint-test.md
 """
@@ -51,7 +51,7 @@ from .mechanism_claim import stated
 from .runs_needed import enough_for, runs_for
 from .sequential import draw_sequentially
 
-_STATE = "the mechanism keeps state from run to run, so one process drew all runs, whatever the workers"
+_STATE = "the mechanism keeps state from run to run, so one process drew all runs, whatever the number of workers"
 _RUNS = 1_000_000  # if neither runs nor a resolution is requested
 _RUNS_IN_TIME = 10**10  # planned runs of an audit that the time limit ends
 
@@ -100,81 +100,87 @@ def check(
     block_seconds: float | None = None,
     store: Store | StorePart | str | Path | None = None,
 ) -> AuditResult:
-    """Audits a mechanism's claim on one pair of datasets.
+    """Audits a mechanism's privacy claim on one pair of datasets.
 
-    A mechanism that keeps its claim is refuted with probability at most `alpha`: over all events, both directions and
-    every choice made here.
+    The audit refutes a mechanism that keeps its claim with probability at most `alpha`, over all events, both
+    directions and every choice made here.
 
     Parameters
     ----------
     mechanism : callable or object
-        ``f(dataset, size, rng)`` (draws `size` runs), an object with ``sample(dataset, size, rng)``, or a single run
-        ``f(dataset, rng)`` or ``f(dataset)``. Outputs are numbers, vectors, or anything hashable.
+        A block sampler ``f(dataset, size, rng)``, which draws `size` runs; an object with
+        ``sample(dataset, size, rng)``; or a function of a single run, ``f(dataset, rng)`` or ``f(dataset)``. Outputs
+        are numbers, vectors, or anything hashable.
     x, y : Any
-        Neighbouring datasets, in whatever form the mechanism takes.
+        Neighbouring datasets, in any form that the mechanism takes.
     claim : Claim or callable, optional
-        The guarantee at distance 1, or a function from the distance to a claim. By default what the mechanism's
-        attribute `claim` says, as adapters and the reference mechanisms do.
+        The guarantee at distance 1, or a function from the distance to a claim. The default is the mechanism's
+        attribute `claim`, which adapters and the reference mechanisms have.
     adjacency : Adjacency, optional
-        Checks the pair; by default the mechanism's attribute `adjacency`. Where there is none the caller has declared
-        the pair to be `distance` apart, and the result says so.
+        Neighbour relation that the pair is checked against; the default is the mechanism's attribute `adjacency`.
+        Without either the caller declares the pair to be `distance` apart, and the result says so.
     distance : float
-        Distance of the pair. Beyond 1 the claim's group version is audited.
+        Distance between x and y. Beyond 1 the audit tests the group-privacy version of the claim.
     runs : int, optional
-        Runs on each dataset, those that choose the event included: one in twenty, at least 2,000 (half of a small
-        number), and a third where the best event is rare. Of a sequential audit, the most that it may take. By
-        default what the `resolution` needs; without one a million, or what the `seconds` allow.
+        Runs on each dataset, including the pilot that chooses the event. The pilot takes one run in twenty, but at
+        least 2,000 (or half of a small number of runs), and a third if the best event is rare. For a sequential audit,
+        the most runs it may take. The default is the number that the `resolution` needs; without a resolution one
+        million, or as many as the `seconds` allow.
     alpha : float
-        Allowed probability of refuting a correct mechanism, in (0, 1).
+        Probability of refuting a correct mechanism, in (0, 1).
     seed : int or None
-        Fixes every number, whatever the workers; None draws one, which the result records.
+        Random seed, which fixes every number whatever the number of workers. None draws a seed, which the result
+        records.
     resolution : float, optional
-        Excess of the claim's strength that the audit has to be able to find; too few `runs` for it are INCONCLUSIVE.
-        Without `runs` the audit takes as many as it needs, and states the resolution that it then reached; within the
-        `seconds`, if it can.
+        Excess over the claim's strength that the audit has to detect; an audit with too few `runs` for it is
+        INCONCLUSIVE. Without `runs` the audit takes the runs that it needs, within the `seconds` if there are any, and
+        states the resolution that it reached.
     power : float
-        Probability with which it has to be found, in (0, 1).
+        Probability with which an excess of `resolution` is detected, in (0, 1).
     sequential : bool
-        Whether to stop as soon as the claim is refuted. Nothing is lost in validity and little in power: where the
-        claim holds, the smallest excess found is about 1.4 times that of a fixed number of runs.
+        Whether to stop as soon as the claim is refuted. The bound stays valid. If the claim holds, the smallest
+        detectable excess is about 1.4 times that of an audit of fixed size.
     seconds : float, optional
-        Time that a sequential audit may take: its last batch is cut to what fits. At least 48 runs on each dataset are
-        made in any case, and a batch that a `store` has as begun is completed. Without a time limit the audit stakes
-        all that its bets have won on the last quarter of its runs, which finds smaller excesses; with one it could go
-        on, and keeps it. As many `runs` and ``seconds=float("inf")`` give the same looks and bound again.
+        Time limit of a sequential audit, whose last batch is cut to fit. The audit makes at least 48 runs on each
+        dataset, and completes a batch that a `store` recorded as begun. Without a time limit the audit stakes all that
+        its bets have won on the last quarter of its runs, which detects smaller excesses; with a limit it might go on
+        later and keeps its winnings. ``seconds=float("inf")`` with the same `runs` repeats the looks and the bound.
     cells : int
-        Number of cells of outputs to count besides, 0 for none, such as 32: the result then has the ratio of each cell,
-        the privacy profile and the trade-off curve with a band. They take a tenth of alpha. Not for sequential audits.
+        Number of cells of outputs to count in addition to the event, such as 32; 0 for none. The result then has the
+        likelihood ratio of each cell, the privacy profile and the trade-off curve, with a confidence band. The cells
+        take a tenth of alpha. Not for sequential audits.
     bits : {"warn", True, False}
-        True makes events by the low bits of floating-point outputs part of the search and of the verdict. By default
-        the verdict is about values, and a warning says if the pilot's low bits break the claim; False leaves it out.
+        Whether the search for an event includes the low bits of floating-point outputs. With True they belong to the
+        verdict. By default the verdict is about values, and a warning says if the pilot's low bits break the claim;
+        False omits this look.
     jobs : int, optional
-        Workers; by default what `joblib.parallel_config` says, or every core.
+        Number of workers; the default is that of `joblib.parallel_config`, or every core.
     name : str, optional
-        Of the mechanism, for the result.
+        Name of the mechanism in the result.
     claim_source : str
-        Where the claim is from, for the report: "docs of mylib 1.2, section 3", or the call that it was read from.
+        Where the claim is from, for the report: "docs of mylib 1.2, section 3", or the call that states it.
     ignore : str or iterable of str
-        Health checks to silence, by the names that failed ones state.
+        Health checks to silence, by the names in their findings.
     keep_datasets : bool
-        Whether the result stores the datasets as text; otherwise only type, size and difference.
+        Whether the result stores the datasets as text, instead of only their types, sizes and difference.
     progress : callable, optional
         Called with the number of runs just finished.
     on_look : callable, optional
-        Called after each batch of a sequential audit with its `Look`: the runs so far, the running bound, the p-value.
-        Where it returns True the audit stops there, and its result holds as it is.
+        Called with the `Look` after each batch of a sequential audit: runs so far, running bound and p-value. If the
+        function returns True, the audit stops there with a valid result.
     block_seconds : float, optional
-        Time that a block of runs may take; a mechanism that hangs in one is an error. A block is one in 256 of the
-        runs of a block sampler, or a megabyte of outputs; of a function of a single run 1,024 runs at most.
+        Time limit of one block of runs; a mechanism that exceeds it raises an error. A block is 1/256 of the runs of a
+        block sampler, or a megabyte of outputs; for a function of a single run, at most 1,024 runs.
     store : path, Store or StorePart, optional
-        Folder, or an open store, that keeps what is drawn: an audit that was stopped, by a crash too, goes on from it.
-        Without a time limit it ends with the result of an audit that was never stopped. With `seconds` later batches
-        have other sizes, nothing that was kept is drawn again, and `alpha` holds over all sessions together. Any other
-        audit of the same name is refused.
+        Folder or open store that keeps the drawn outputs, so that an audit that was stopped or crashed can be resumed.
+        Without a time limit a resumed audit ends with the result of an uninterrupted one. With `seconds` later batches
+        have other sizes, but no kept run is drawn again and `alpha` holds over all sessions together. A store of
+        another audit of the same name is refused.
 
     Returns
     -------
     AuditResult
+        A `FixedSizeResult`, or a `SequentialResult` if `sequential`.
 
     Raises
     ------
@@ -183,7 +189,7 @@ def check(
     MechanismError
         If the mechanism cannot be run, or every pilot run raises.
     StoreError
-        If the store is of another audit, in use, damaged or full.
+        If the store belongs to another audit, is in use, damaged or full.
 
     Examples
     --------
@@ -198,7 +204,7 @@ def check(
     started = time.perf_counter()
     sampler, distance, jobs = as_sampler(mechanism, name), check_distance(distance), check_jobs(jobs)
     if is_empty(x) and is_empty(y):
-        raise DatasetError("both datasets are empty; pass one that holds what neighbours differ in.")
+        raise DatasetError("both datasets are empty, so they cannot differ; pass two neighbouring datasets.")
     said = stated(mechanism, claim, adjacency, claim_source)
     if said.adjacency is not None:
         said.adjacency.check(x, y, distance)
@@ -221,7 +227,7 @@ def check(
     cells = check_cells(cells, sequential)
     runs = None if runs is None else check_runs(runs)
     snapshot = take_snapshot(x, y)
-    with opened(store) as kept:  # before the first run, so that a folder that cannot be used costs none
+    with opened(store) as kept:  # before the first run, so that an unusable folder costs no run
         drawn_from = {} if kept is None else sources(code_of(sampler), x, y)
         limit = check_block_seconds(block_seconds)
         plan = plan_blocks(sampler, x, y, settings.seed, jobs, limit, runs=runs)
@@ -277,7 +283,7 @@ def _drawn(
 
 
 def _runs(plan: Plan, settings: Settings, sequential: bool) -> int:
-    """The runs of an audit that was given none."""
+    """The number of runs if the caller gave none."""
     if settings.resolution is None:
         return _RUNS
     return runs_for(

@@ -1,7 +1,7 @@
-"""Two versions of a mechanism on one dataset: do they differ, and if not, within what margin are they the same?
+"""Two versions of a mechanism on one dataset: do they differ, and if not, within what margin are they equal?
 
-The first question is an audit of the claim that no event tells them apart, `PureDP(0)`, in which the two "datasets" say
-which version is to be run. The second one bounds the total variation distance from both sides.
+The first question is an audit of the claim `PureDP(0)`, that no event distinguishes them; its two "datasets" name the
+version to run. The second question bounds the total variation distance from both sides.
 
 Proof: docs/proofs/total-variation.md
 """
@@ -48,10 +48,10 @@ from .count_cells import as_cell_counts
 from .pilot import draw_checked, run_notes
 from .two_versions import TwoVersions
 
-# Two versions that return the same constant are the same, and there is one dataset.
+# Two versions that return the same constant are equal, and there is only one dataset.
 _AS_IT_SHOULD_BE = frozenset({HealthCheck.CONSTANT_OUTPUT, HealthCheck.IDLE_EVENT, HealthCheck.EQUAL_DATASETS})
-_UNLISTED_SHARE = 0.1  # of the margin: what outcomes without a cell may take of it for the limit to be for every event
-_LEARNED_FROM, _LEARNED_PART, _CAUTION = 200_000, 3, 4.0  # runs that bets are learned from, the last a third of all
+_UNLISTED_SHARE = 0.1  # most of the margin that outcomes without a cell may take for a limit over every event
+_LEARNED_FROM, _LEARNED_PART, _CAUTION = 200_000, 3, 4.0  # kept runs that bets are learned from, a third of them last
 
 __all__ = [
     "Equivalence",
@@ -83,21 +83,23 @@ def check_same_distribution(
 ) -> AuditResult:
     """Tests whether two versions of a mechanism have the same output distribution on a dataset.
 
-    Versions that do are refuted with probability at most `alpha`, over all events and both directions. In the result
-    x is the old version and y the new one, and the bound is on the largest log likelihood ratio of an event.
+    Versions with the same distribution are refuted with probability at most `alpha`, over all events and both
+    directions. In the result x is the old version and y the new one, and the bound is on the largest log likelihood
+    ratio of an event.
 
     Parameters
     ----------
     old, new : callable or object
-        Mechanisms as `check` takes them. If both are block samplers blocks are drawn; otherwise both are run one by
-        one, a block sampler with size 1, and an exception of either is an output. Each has random streams of its own.
+        Mechanisms as in `check`. Two block samplers are run in blocks; otherwise both versions are run one by one, a
+        block sampler with size 1, and an exception is an output. Each version has its own random streams.
     dataset : Any
-        What both are run on; neither may change it.
+        Dataset that both versions are run on; neither may change it.
     runs, alpha, seed, resolution, power, sequential, seconds, bits, jobs, ignore, progress
-        As in `check`; runs are of each version, and the resolution is a log likelihood ratio. A sequential audit that
-        refutes nothing states the one for an event of probability 1/2 if that is better than its last event's.
+        As in `check`; the runs are those of each version, and the resolution is a log likelihood ratio. A sequential
+        audit without a refutation states the resolution for an event of probability 1/2, if that is smaller than the
+        one for its last event.
     name : str, optional
-        For the result; by default the names of both.
+        Name in the result; the default is the names of both versions.
 
     Raises
     ------
@@ -139,11 +141,11 @@ def check_same_distribution(
     x, y = versions.in_words
     notes, resolution = (f"x is {x}, y is {y}", *result.notes), result.resolution
     if sequential and not result.is_refuted:
-        # Where nothing tells the versions apart, the last event bet on is any, and often one that hardly ever happens.
+        # If nothing distinguishes the versions, the last event is arbitrary and often rare.
         common = _common_resolution(result.runs, result.alpha, result.power)
         if common < resolution:
             resolution = common
-            notes = (*notes, "the excess that would have been found is for an event of every other run")
+            notes = (*notes, "the smallest detectable excess is for an event of probability 1/2")
     pair = Pair(
         x=f"{x}, on {summarise(dataset)}",
         y=f"{y}, on the same",
@@ -158,9 +160,9 @@ def check_same_distribution(
 
 
 def _common_resolution(runs: int, alpha: float, power: float) -> float:
-    """The log likelihood ratio that a sequential audit finds on an event of probability 1/2, to be learned first.
+    """The log likelihood ratio that a sequential audit detects on an event of probability 1/2 after learning it.
 
-    Half of the runs that the last bets were learned from choose the event, by its excess less four standard errors.
+    Half of the runs that the last bets were learned from choose the event, by its excess minus four standard errors.
     """
     found = sequential_resolution(PureDP(0.0), late_batches(runs), 0.5, alpha=alpha, power=power)
     held = min(runs, _LEARNED_FROM) / _LEARNED_PART / 2
@@ -183,11 +185,11 @@ def check_equivalence(
     ignore: str | Iterable[str] = (),
     progress: Callable[[int], None] | None = None,
 ) -> EquivalenceResult:
-    """Shows, or refutes, that two versions of a mechanism are within a margin in total variation on a dataset.
+    """Shows or refutes that two versions of a mechanism are within a margin in total variation on a dataset.
 
-    Of versions further apart SHOWN is said with probability at most `alpha`, and so is DIFFERENT of versions that are
-    not. Where outputs are continuous SHOWN is about the cells only, which a pilot chose to tell the versions apart; no
-    number of runs bounds the distance of continuous distributions from above.
+    The probability of SHOWN for versions further apart, and of DIFFERENT for versions within the margin, is at most
+    `alpha`. For continuous outputs SHOWN holds for the cells only, which a pilot chose to distinguish the versions: no
+    number of runs bounds the distance between continuous distributions from above.
 
     Parameters
     ----------
@@ -196,12 +198,12 @@ def check_equivalence(
     margin : float
         In (0, 1).
     cells : int
-        Cells for numbers and vectors, at least 2. More of them see more, and of equal versions they show a margin that
-        is larger by about √(cells/(π·runs)). Few outcomes are a cell each.
+        Number of cells for numbers and vectors, at least 2. More cells see more differences, but the margin that they
+        show for equal versions grows like √(cells/(π·runs)). If there are few outcomes, each is a cell.
     alpha : float
-        Probability that one of the two limits is wrong.
+        Probability that either limit is wrong.
     name : str, optional
-        For messages; by default the names of both.
+        Name in messages; the default is the names of both versions.
 
     Examples
     --------
@@ -230,13 +232,13 @@ def check_equivalence(
         progress(2 * size)
     claim, split = ApproxDP(0.0, margin, bound_on="delta"), PilotSplit.in_half(x, y)
     choice = choose_event(split, claim, runs - size, alpha / 2)
-    if choice.shows_nothing:  # then a common event estimates the distance, not one that hardly ever happens
+    if choice.shows_nothing:  # a common event then estimates the distance better than a rare one
         choice = choose_event(split, claim, runs - size, alpha / 2, deep=True)
     partition = learn_cells(x, y, cells)
     counts_unlisted, scope = False, f"for {partition.scope.partition(';')[0]}; other events may differ by more"
     if isinstance(partition, OutcomeCells):
         unlisted = max(int(partition.count(side)[-1]) for side in (x, y)) / size
-        if unlisted <= _UNLISTED_SHARE * margin:  # settled on the pilot, so that one limit has all of its alpha
+        if unlisted <= _UNLISTED_SHARE * margin:  # settled on the pilot, so the limit keeps all of its alpha
             counts_unlisted, scope = True, "for every event, outcomes that were never seen included"
     shapes = shapes_of(plan, blocks_x, blocks_y)
     main_x, main_y = count_hits(plan, choice.event, shapes, runs - size, partition=partition, progress=progress)
@@ -286,25 +288,25 @@ def assert_same_distribution(
     sequential: bool = True,
     **options: Any,
 ) -> AuditResult | EquivalenceResult:
-    """Returns if two versions of a mechanism were not told apart, and with a `margin` were shown to be within it.
+    """Asserts that two versions of a mechanism are not found to differ and, given a `margin`, are within it.
 
-    For tests: versions with the same distribution are called different with probability at most `alpha`. A health
-    check that fails, a resolution that is not reached and a margin that is not shown raise too.
+    For tests: versions with the same distribution fail with probability at most `alpha`. The assertion also fails for a
+    failed health check, a resolution that is not reached, and a margin that is not shown.
 
     Parameters
     ----------
     old, new, dataset, alpha, runs, sequential
-        As in `check_same_distribution`. Each of the two checks that a margin asks for has half of alpha.
+        As in `check_same_distribution`. With a margin there are two checks, each with half of alpha.
     margin : float, optional
-        Total variation distance to be shown, see `check_equivalence`. A difference that is found raises even if it is
-        smaller; for versions that are known to differ use `check_equivalence` alone.
+        Total variation distance to be shown; see `check_equivalence`. A smaller difference fails too if it is
+        detected; for versions that are known to differ use `check_equivalence` alone.
     **options
-        Further options of `check_same_distribution`, and with a margin `cells`.
+        Further options of `check_same_distribution` and, with a margin, `cells`.
 
     Returns
     -------
     AuditResult or EquivalenceResult
-        The latter with a margin.
+        An EquivalenceResult if a margin is given.
 
     Raises
     ------
@@ -333,7 +335,7 @@ def assert_same_distribution(
             f"({confidence(alpha)}, p-value {result.p_value:.2g}); {_how_to_repeat(result)}"
         )
     if result.verdict is Verdict.INCONCLUSIVE:
-        raise AssertionError(f"cannot tell whether {names[0]} and {names[1]} differ: {result}\n  seed={result.seed}")
+        raise AssertionError(f"{names[0]} and {names[1]} may or may not differ: {result}\n  seed={result.seed}")
     if margin is None:
         return result
     shared = {key: options[key] for key in ("seed", "jobs", "name", "ignore", "progress") if key in options}
@@ -348,13 +350,13 @@ def assert_same_distribution(
 def _how_to_repeat(result: AuditResult) -> str:
     if result.is_replayable:
         return f"seed={result.seed} repeats these runs"
-    return f"seed={result.seed}, which does not repeat these runs, as a version has randomness of its own"
+    return f"seed={result.seed} does not repeat these runs: a version has randomness that the seed does not fix"
 
 
 def _check_margin(margin: Any) -> float:
     number = float(margin) if isinstance(margin, numbers.Real) else math.nan
     if not 0.0 < number < 1.0:  # NaN fails
         raise OptionError(
-            f"margin={margin!r} is no total variation distance to be shown; use 0 < margin < 1.", margin=margin
+            f"margin={margin!r} is not a total variation distance to show; use 0 < margin < 1.", margin=margin
         )
     return number

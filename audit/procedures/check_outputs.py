@@ -1,4 +1,4 @@
-"""The audit of outputs that were drawn elsewhere.
+"""The audit of outputs drawn elsewhere.
 
 Proof: docs/proofs/choices.md
 """
@@ -55,16 +55,16 @@ def check_outputs(
     claim_source: str = "",
     ignore: str | Iterable[str] = (),
 ) -> AuditResult:
-    """Audits a claim on outputs that were drawn elsewhere: `xs` on one dataset, `ys` on a neighbour.
+    """Audits a claim on outputs drawn elsewhere: `xs` on one dataset, `ys` on a neighbour.
 
-    The outputs must be independent runs, which is checked as far as their order tells (sorted ones are taken as
-    sorted later). A random part of them, fixed by `seed`, chooses the event; the rest is counted. A mechanism that
-    keeps its claim is refuted with probability at most `alpha`.
+    The outputs must be independent runs, which is checked as far as their order shows (sorted outputs are assumed to
+    have been sorted afterwards). A random part of them, fixed by `seed`, chooses the event; the rest is counted. A
+    mechanism that keeps its claim is refuted with probability at most `alpha`.
 
     Parameters
     ----------
     xs, ys : array_like or sequence
-        One output for each run: shape (runs,), (runs, n_coords), or a sequence of anything hashable. At least 40 each.
+        One output per run: shape (runs,), (runs, n_coords), or a sequence of anything hashable. At least 40 each.
 
     Raises
     ------
@@ -122,16 +122,16 @@ def check_outputs(
 
 
 def _given(values: Any, name: str) -> Outputs:
-    """Outputs made elsewhere, as an array."""
+    """Outputs drawn elsewhere, as an array."""
     if not hasattr(values, "__len__"):
         raise MechanismError(
-            f"{name} of type {type(values).__name__} are no runs; pass an array or a list with one output a run.",
+            f"{name} of type {type(values).__name__} are not runs; pass an array or a list with one output per run.",
             mechanism=name,
         )
     return as_outputs(values, len(values), name)
 
 
 def _shuffled(outputs: Outputs, stream: Stream, seed: int) -> Outputs:
-    """The outputs in random order, so that sorted ones serve as well."""
+    """The outputs in random order, so that sorted outputs can be audited."""
     rng = np.random.Generator(np.random.SFC64(sequence_of(seed, stream)))
     return outputs[rng.permutation(len(outputs))]

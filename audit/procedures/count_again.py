@@ -1,4 +1,4 @@
-"""An event counted again in runs of its own, to be compared with later runs: what a baseline remembers of an audit.
+"""An event counted again in separate runs, which a baseline keeps to compare later runs with.
 
 Proof: docs/proofs/choices.md
 """
@@ -26,7 +26,7 @@ from ..sampling.draw import count_hits, plan_blocks, shapes_of
 from ..sampling.sampler import as_sampler
 from .pilot import draw_checked
 
-_LOOKED_AT = 10_000  # runs on each dataset whose forms are noted
+_LOOKED_AT = 10_000  # runs on each dataset whose forms are recorded
 
 
 @with_own_arithmetic
@@ -43,17 +43,17 @@ def recount(
 ) -> Recount:
     """Counts an event in fresh runs of a mechanism on x and on y, and the forms of its outputs.
 
-    The runs are independent of those of an audit with the same seed, and of those of every other stream.
+    The runs are independent of the runs of an audit with the same seed, and of those of every other stream.
 
     Parameters
     ----------
     mechanism, x, y, seed, jobs
         As in `check`.
     event : Event or None
-        Such as the one that an audit chose.
+        For example the event that an audit chose.
     stream : str
-        What the runs are for. Two recounts to be compared need two streams: with the same random numbers the counts of
-        two versions of a mechanism depend on each other.
+        Purpose of the runs. Recounts to be compared need different streams: with the same random numbers the counts of
+        two versions of a mechanism would depend on each other.
     runs : int
         On each dataset.
 
@@ -67,10 +67,10 @@ def recount(
     (True, (('number', 10000, 10000),))
     """
     if not (event is None or isinstance(event, Event)):
-        raise OptionError(f"event={event!r} is no event; use one that an audit chose.", event=event)
+        raise OptionError(f"event={event!r} is not an event; use one that an audit chose.", event=event)
     sampler, runs, jobs = as_sampler(mechanism, None), check_runs(runs), check_jobs(jobs)
     if not isinstance(stream, str) or not stream:
-        raise OptionError(f"stream={stream!r} names no stream; use a text, such as 'before'.", stream=stream)
+        raise OptionError(f"stream={stream!r} does not name a stream; use a text such as 'before'.", stream=stream)
     seed = check_seed(seed)
     plan = plan_blocks(sampler, x, y, _own_seed(seed, stream), jobs, runs=runs)
     looked_at = plan.may_keep(min(runs, _LOOKED_AT))
@@ -90,13 +90,13 @@ def recount(
 
 
 def _own_seed(seed: int, stream: str) -> int:
-    """The root of a stream's seeds: of a seed and a text, and no other's."""
+    """Root of a stream's seeds, different for every seed and text."""
     text = int.from_bytes(hashlib.sha256(stream.encode()).digest(), "big")
     return seed_of((seed, text), Stream.BASELINE)
 
 
 def _forms(outputs: Outputs) -> Counter[str]:
-    """How often outputs of each form came."""
+    """Number of outputs of each form."""
     if outputs.dtype == object or outputs.dtype.kind == "b":
         return Counter(map(_form, outcome_list(outputs)))
     vectors = outputs.reshape(len(outputs), -1)
@@ -112,7 +112,7 @@ def _forms(outputs: Outputs) -> Counter[str]:
 
 
 def _form(output: Any) -> str:
-    """What kind of thing an output is; its value only where that is a kind by itself."""
+    """Form of an output: its kind, or the value itself for None, exceptions and enum members."""
     if isinstance(output, Raised) or output is None:
         return str(output)
     if isinstance(output, enum.Enum):

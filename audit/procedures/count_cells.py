@@ -1,4 +1,4 @@
-"""Counting outputs in cells, for whoever wants to see the ratios rather than test a claim."""
+"""Counts of outputs in cells, to see the likelihood ratios without testing a claim."""
 
 from __future__ import annotations
 
@@ -33,19 +33,20 @@ def count_cells(
     jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> CellCounts:
-    """Counts a mechanism's outputs on x and y in cells ordered by likelihood ratio, which a pilot has chosen.
+    """Counts a mechanism's outputs on x and y in cells, which a pilot chose and ordered by likelihood ratio.
 
-    Where outputs are few each outcome is a cell. From the counts come intervals for every ratio and for the largest,
-    the privacy profile, the trade-off curve and Rényi divergences, see `CellCounts`.
+    If there are few outcomes, each is a cell. The counts give intervals for every ratio and for the largest ratio, the
+    privacy profile, the trade-off curve and Rényi divergences; see `CellCounts`.
 
     Parameters
     ----------
     mechanism, x, y, runs, seed, jobs, progress
         As in `check`.
     cells : int
-        Cells for numbers and vectors, at least 2; finer ones show more and are known less well. 32 where measured.
+        Number of cells for numbers and vectors, at least 2. More cells show more detail with wider intervals; 32 did
+        best in measurements.
     alpha : float
-        Probability that any of the statements made from the counts is wrong.
+        Probability that any statement made from the counts is wrong.
 
     Examples
     --------
@@ -78,7 +79,7 @@ def count_cells(
 def as_cell_counts(
     partition: Partition, main_x: BlockCounts, main_y: BlockCounts, alpha: float, *, asked: int | None = None
 ) -> CellCounts:
-    """The counted cells with what they say."""
+    """Cell counts of the main runs."""
     return CellCounts(
         names=partition.names,
         hits_x=tuple(main_x.cells.tolist()),

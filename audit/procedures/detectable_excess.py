@@ -1,10 +1,10 @@
-"""The smallest excess that an audit detects with the power asked for, and for which kind of mechanism it says so.
+"""The smallest excess that an audit detects with the requested power, and the kind of mechanism it is stated for.
 
-Two things can go wrong in an audit of a mechanism that exceeds its claim: the pilot may choose a worse event than the
-best, and the test may miss the event chosen. Two thirds of the probability of a miss go to the pilot, one third to the
-test. The event is one as frequent as the one tested, on the boundary of the stronger claim. Where claims differ from
-what noise can do, as (ε, δ) and Rényi claims do, it is the best event of Gaussian noise instead, unless the counts show
-that the mechanism is not of that kind.
+An audit can miss a mechanism that exceeds its claim in two ways: the pilot may choose an event worse than the best one,
+and the test may not refute on the chosen event. The pilot has two thirds of the probability of a miss, the test one
+third. The excess is stated for an event as frequent as the tested one, on the boundary of the stronger claim. No noise
+attains the boundary of (ε, δ) and Rényi claims, so for these the excess is stated for the best event of Gaussian noise,
+unless the counts show that the noise is not Gaussian.
 
 Proof: docs/proofs/choices.md
 """
@@ -29,22 +29,22 @@ from ..results.audit_result import Basis
 from ..sampling.batches import late_batches
 from ..sampling.pilot_size import main_runs
 
-SHARE = 0.75  # of the clearance of the best event that a learned one has, in 19 of 20 choices where it is rare
-_LATER = 8.0  # times the runs that show an event after which nearly all sequential audits bet on it (1.7: four in five)
-_FAR = 0.8  # of the standard errors that the best test needs, below which nothing is simulated
-_ERRORS = 3.0  # standard errors by which an event has to show more than Gaussian noise could
+SHARE = 0.75  # clearance of a learned event, relative to the best one's, in 19 of 20 choices of a rare event
+_LATER = 8.0  # nearly all sequential audits bet on an event after this multiple of the runs that show it (1.7: 80%)
+_FAR = 0.8  # share of the standard errors needed by the best test below which nothing is simulated
+_ERRORS = 3.0  # standard errors beyond what Gaussian noise could show
 
 
 @dataclass(frozen=True, slots=True)
 class Detectable:
-    """The smallest excess that is detected with the power asked for; infinite where none is."""
+    """The smallest excess that is detected with the requested power; may be infinite."""
 
     excess: float
     basis: Basis
 
 
 def power_of_the_test(power: float) -> float:
-    """The power that the test of a chosen event has to have, for an audit that has this one.
+    """The power that the test of the chosen event needs for an audit to have this power.
 
     Examples
     --------
@@ -55,14 +55,14 @@ def power_of_the_test(power: float) -> float:
 
 
 def detectable(claim: Claim, counts: Counts, runs: int, *, alpha: float, power: float) -> Detectable:
-    """What an audit of a fixed number of runs detects.
+    """Smallest excess that an audit of fixed size detects.
 
     Parameters
     ----------
     claim, counts : Claim, Counts
         In the direction tested.
     runs : int
-        Of the whole audit on each dataset, those of the pilot included.
+        All runs on each dataset, the pilot's included.
     """
     needed = power_of_the_test(power)
 
@@ -70,7 +70,7 @@ def detectable(claim: Claim, counts: Counts, runs: int, *, alpha: float, power: 
         excess = resolution(claim, counts.runs_x, counts.runs_y, alternative, alpha=alpha, power=needed)
         if excess < math.inf:
             main = main_runs(runs, event_of(claim, excess, alternative).q)
-            if main < counts.runs_x:  # that event is rare, and takes a longer pilot
+            if main < counts.runs_x:  # the event is rare and needs a longer pilot
                 return resolution(claim, main, main, alternative, alpha=alpha, power=needed)
         return excess
 
@@ -78,23 +78,24 @@ def detectable(claim: Claim, counts: Counts, runs: int, *, alpha: float, power: 
 
 
 def detectable_sequentially(claim: Claim, counts: Counts, runs: int, *, alpha: float, power: float) -> Detectable:
-    """What a sequential audit of so many runs detects.
+    """Smallest excess that a sequential audit detects.
 
     Parameters
     ----------
     claim, counts : Claim, Counts
-        In the direction of the event; hits in runs that it was not learned from.
+        In the direction tested; hits in runs that the event was not learned from.
     runs : int
-        Of the whole audit on each dataset.
+        All runs on each dataset.
     """
     needed, sizes = power_of_the_test(power), partial(bet_on, claim, runs)
     return _of_either(claim, counts, lambda q: sequential_resolution(claim, sizes, q, alpha=alpha, power=needed))
 
 
 def may_detect(claim: Claim, counts: Counts, runs: int, excess: float, *, alpha: float, power: float) -> bool:
-    """False where one test of all runs would be far from detecting the excess, as bets then are too; takes no time.
+    """Whether a sequential audit may detect the excess: a quick check to avoid a simulation.
 
-    Other parameters as of `detectable_sequentially`.
+    False if a single test of all runs would be far from detecting the excess, because bets then are too. The other
+    parameters are those of `detectable_sequentially`.
     """
     if claim.strength + excess >= claim.max_strength:
         return True
@@ -106,15 +107,15 @@ def may_detect(claim: Claim, counts: Counts, runs: int, excess: float, *, alpha:
 
 
 def bet_on(claim: Claim, runs: int, event: AlternativeEvent) -> list[int]:
-    """Sizes of the batches of a sequential audit that come once the event is bet on."""
+    """Sizes of the batches of a sequential audit that are bet on the event."""
     return late_batches(runs, learned_after(claim, event))
 
 
 def learned_after(claim: Claim, event: AlternativeEvent) -> float:
-    """Runs after which a sequential audit bets on an event: its frequencies, the caution taken off, show something.
+    """Runs after which a sequential audit bets on an event.
 
-    The half of the runs on which events are compared has to show it; by a few times as many nearly every audit has
-    learned the event.
+    In the half of the runs on which events are compared, the frequencies minus the caution have to exceed the claim;
+    after a few times as many runs nearly every audit has learned the event.
     """
     runs = np.geomspace(32, 1e12, 400)
     away = CAUTION / (2.0 * np.sqrt(runs / 2))
@@ -128,7 +129,7 @@ def learned_after(claim: Claim, event: AlternativeEvent) -> float:
 
 
 def is_gaussian(claim: Claim, counts: Counts, excess: float) -> bool:
-    """Whether a stated excess is for Gaussian noise: the counts show no more than such noise of that excess gives."""
+    """Whether a stated excess is for Gaussian noise: the counts show no more than Gaussian noise of that excess."""
     mu = claim.with_strength(claim.strength + excess).gaussian_mu
     if mu is None:
         return False
@@ -147,11 +148,11 @@ def _of_either(claim: Claim, counts: Counts, of: Callable[[Alternative], float])
 
 
 def _as_likely(counts: Counts) -> AsLikely:
-    """Like the event counted, by its smoothed frequencies."""
+    """An event with the smoothed frequencies of the counted one."""
     return AsLikely((counts.hits_x + 0.5) / (counts.runs_x + 1.0), (counts.hits_y + 0.5) / (counts.runs_y + 1.0))
 
 
 def _turned(hits: int, runs: int, errors: float) -> float:
-    """A frequency moved by so many standard errors on the arcsine scale."""
+    """A frequency moved by a number of standard errors on the arcsine scale."""
     angle = math.asin(math.sqrt((hits + 0.375) / (runs + 0.75))) + errors / (2.0 * math.sqrt(runs))
     return math.sin(min(max(angle, 0.0), math.pi / 2)) ** 2

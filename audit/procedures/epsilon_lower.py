@@ -1,4 +1,4 @@
-"""Bounds on epsilon from bare counts: the exact joint test, and by name the intervals that others use.
+"""Bounds on ε from bare counts: the exact joint test, and for comparison the intervals that other tools use.
 
 Proof: docs/proofs/joint-test.md
 """
@@ -30,28 +30,29 @@ def epsilon_lower(
     delta: float = 0.0,
     method: Method = "joint",
 ) -> float:
-    """Lower confidence bound on epsilon from bare counts of one event, at the given delta.
+    """Lower confidence bound on ε from the counts of one event, at the given δ.
 
-    If the mechanism is (ε, delta)-DP, the returned value exceeds ε with probability at most `alpha`, provided that the
-    event and the direction (likelier on x) were chosen without looking at these runs.
+    For an (ε, δ)-DP mechanism the returned value exceeds ε with probability at most `alpha`, provided that the event
+    and the direction (likelier on x) were chosen without looking at these runs.
 
     Parameters
     ----------
     hits_x, runs_x, hits_y, runs_y : int
-        Runs inside the event and runs in all, on each dataset.
+        Runs inside the event and all runs, on each dataset.
     alpha : float
         In (0, 1).
     delta : float
         In [0, 1).
     method : {"joint", "clopper-pearson", "score", "log-ratio"}
-        The exact joint test. For comparison: two Clopper-Pearson limits at alpha/2 each, as other tools do; and the
-        score (Koopman 1984) and log-ratio (Katz et al. 1978) intervals for a ratio of two proportions, which are
-        approximate, for delta = 0 only, and can exceed the truth more often than `alpha` where hits are few.
+        "joint" is the exact joint test. The others are for comparison: two Clopper-Pearson limits at alpha/2 each, as
+        in other tools; and the score (Koopman 1984) and log-ratio (Katz et al. 1978) intervals for a ratio of two
+        proportions. These two are approximate, need delta = 0, and can exceed the truth more often than `alpha` if
+        hits are few.
 
     Raises
     ------
     OptionError
-        For an unknown method, or delta > 0 with an interval for the ratio.
+        For an unknown method, or delta > 0 with an interval for a ratio.
 
     Examples
     --------
@@ -75,7 +76,7 @@ def epsilon_lower(
 
 
 def _two_limits(counts: Counts, delta: float, alpha: float) -> float:
-    from statsmodels.stats.proportion import proportion_confint  # slow to import, and only for comparison
+    from statsmodels.stats.proportion import proportion_confint  # imported here because the import is slow
 
     low = proportion_confint(counts.hits_x, counts.runs_x, alpha=alpha, method="beta")[0]
     high = proportion_confint(counts.hits_y, counts.runs_y, alpha=alpha, method="beta")[1]
@@ -83,7 +84,7 @@ def _two_limits(counts: Counts, delta: float, alpha: float) -> float:
 
 
 def _ratio_limit(counts: Counts, alpha: float, method: str) -> float:
-    """Lower end of the two-sided interval at 2·alpha for p/q; 0 where it is not defined."""
+    """Lower end of the two-sided interval at 2·alpha for p/q; 0 if the interval is undefined."""
     from statsmodels.stats.proportion import confint_proportions_2indep
 
     is_certain = counts.hits_x == counts.runs_x and counts.hits_y == counts.runs_y

@@ -1,4 +1,4 @@
-"""What a mechanism says of itself: its claim, where that is from, and between which datasets it holds."""
+"""The claim to audit, with its source and its neighbour relation: the caller's, or the mechanism's own."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..options import check_claim_source
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A claim with its source and its neighbour relation, None where nobody has stated one."""
+    """A claim with its source and its neighbour relation, which may be None."""
 
     claim: Claim | ClaimAtDistance
     source: str
@@ -24,14 +24,14 @@ class Stated:
 def stated(
     mechanism: Any, claim: Claim | ClaimAtDistance | None, adjacency: Adjacency | None, claim_source: str
 ) -> Stated:
-    """What the caller states; where they do not, what the mechanism's own `claim`, `claim_source` and `adjacency` say.
+    """What the caller states, completed by the mechanism's attributes `claim`, `claim_source` and `adjacency`.
 
     Raises
     ------
     ClaimError
-        Where neither states a claim.
+        If neither states a claim.
     OptionError
-        For an adjacency or a source that is none.
+        For an invalid adjacency or source.
 
     Examples
     --------
@@ -46,8 +46,8 @@ def stated(
         claim = getattr(mechanism, "claim", None)
         if not (isinstance(claim, Claim) or callable(claim)):
             raise ClaimError(
-                f"no claim was given, and {kind} has no attribute claim. Pass claim=PureDP(epsilon) or another claim "
-                "(at the command line --epsilon), or an object that states its claim, such as an adapter."
+                f"no claim given, and {kind} has no attribute claim. Pass claim=PureDP(epsilon) or another claim "
+                "(shell: --epsilon), or an object that states its claim, such as an adapter."
             )
         own = getattr(mechanism, "claim_source", "")
         source = source or (own if isinstance(own, str) and own else f"the claim of {kind}")

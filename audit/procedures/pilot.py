@@ -1,4 +1,4 @@
-"""The pilot: the first runs, which choose the event and are not counted.
+"""The pilot: the first runs, which choose the event and do not enter the test.
 
 Proof: docs/proofs/choices.md
 """
@@ -22,23 +22,23 @@ from ..sampling.draw import draw_pilot
 from ..sampling.pilot_size import DEEP_MOST, DEEP_SHARE, FEW_HITS, pilot_runs
 from ..sampling.tasks import raised_in
 
-_SAME = 100  # outputs looked at first for one that differs
+_SAME = 100  # outputs compared first, because most outputs vary
 _DEEP_NUMBERS = 4_000_000  # coordinates of vectors on each side: 32 megabytes
 
 
 @dataclass(frozen=True, slots=True)
 class Pilot:
-    """What the pilot runs gave.
+    """Outputs of the pilot runs and the event chosen on them.
 
     Attributes
     ----------
     choice : Choice
     blocks_x, blocks_y : list of ndarray
-        The outputs block by block, as they were drawn.
+        Outputs block by block, in the order drawn.
     x, y : ndarray
-        All of them, of one kind: numbers if all are, else objects.
+        All outputs in one array, of numbers if all are numbers, else of objects.
     notes : tuple of str
-        That the pilot was cut, where outputs are large.
+        Says so if the pilot was cut because outputs are large.
     """
 
     choice: Choice
@@ -59,7 +59,7 @@ def run_pilot(plan: Plan, claim: Claim, runs: int, alpha: float, *, bits: bool =
     Raises
     ------
     MechanismError
-        If every pilot run raises, or blocks of one side differ in shape.
+        If every pilot run raises, or blocks on one dataset differ in shape.
     """
     wanted = pilot_runs(runs)
     size = plan.may_keep(wanted)
@@ -73,12 +73,12 @@ def run_pilot(plan: Plan, claim: Claim, runs: int, alpha: float, *, bits: bool =
 
 
 def draw_checked(plan: Plan, runs: int) -> tuple[list[Outputs], list[Outputs]]:
-    """Pilot outputs on x and on y, in blocks, of one shape on each side and not raised all of them.
+    """Pilot outputs on x and on y in blocks, checked: one shape per dataset, and not all runs raised.
 
     Raises
     ------
     MechanismError
-        From the mechanism, for blocks of different shapes, or if every run on both datasets raises.
+        If the mechanism cannot be run, blocks differ in shape, or every run on both datasets raises.
     """
     blocks_x, blocks_y = draw_pilot(plan, runs)
     check_blocks(blocks_x, blocks_y, plan.sampler.is_block, plan.sampler.name)
@@ -87,7 +87,7 @@ def draw_checked(plan: Plan, runs: int) -> tuple[list[Outputs], list[Outputs]]:
 
 
 def refuse_if_all_raised(plan: Plan, x: Outputs, y: Outputs) -> None:
-    """Refuses a mechanism that raised in every pilot run on both datasets, with the exception of one more run."""
+    """Refuses a mechanism that raised in every pilot run on both datasets; one more run gives the exception."""
     if not all(isinstance(output, Raised) for outputs in (x, y) for output in outputs):
         return
     reason: Exception | None = None
@@ -97,7 +97,9 @@ def refuse_if_all_raised(plan: Plan, x: Outputs, y: Outputs) -> None:
             plan.sampler.call(plan.x, *size, plan.generator("pilot", "x", 0))
     except Exception as error:
         reason = error
-    kind = str(x[0].exception) if reason is None else type(reason).__qualname__  # caught by an adapter, it has no words
+    kind = (
+        str(x[0].exception) if reason is None else type(reason).__qualname__
+    )  # an exception caught by an adapter has no message
     shown = kind if reason is None else described(reason)
     raise MechanismError(
         f"{plan.sampler.name} raised in every one of {len(x):,} pilot runs on x and on y, "
@@ -110,7 +112,7 @@ def refuse_if_all_raised(plan: Plan, x: Outputs, y: Outputs) -> None:
 def split_pilot(
     xs: Outputs, ys: Outputs, claim: Claim, runs: int, alpha: float, *, bits: bool = False
 ) -> tuple[Pilot, Outputs, Outputs]:
-    """The pilot of outputs drawn elsewhere, taken from their beginning, and the outputs that are left to count."""
+    """Outputs drawn elsewhere, split into the pilot at their beginning and the main outputs to count."""
     x, y = merge([xs], [ys])
     size = pilot_runs(runs)
     choice = _choose(x[:size], y[:size], claim, runs, alpha, deep=False, bits=bits)
@@ -135,13 +137,13 @@ def _pilot(
     check_blocks(blocks_x, blocks_y, plan.sampler.is_block, plan.sampler.name)
     x, y = merge(blocks_x, blocks_y)
     refuse_if_all_raised(plan, x, y)
-    if x.ndim == 2:  # vectors are long: keep them once
+    if x.ndim == 2:  # vectors are large, so keep a single copy
         blocks_x, blocks_y = (_cut(side, blocks) for side, blocks in ((x, blocks_x), (y, blocks_y)))
     return Pilot(_choose(x, y, claim, runs, alpha, deep=deep, bits=bits), blocks_x, blocks_y, x, y)
 
 
 def _cut(outputs: Outputs, blocks: list[Outputs]) -> list[Outputs]:
-    """The outputs cut into blocks as long as these."""
+    """The outputs cut into blocks of the same lengths."""
     return np.split(outputs, np.cumsum([len(block) for block in blocks])[:-1])
 
 
@@ -150,7 +152,7 @@ def _choose(x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, *, de
 
 
 def _deep_pilot_runs(choice: Choice, runs: int, width: int) -> int:
-    """How long the pilot has to be after a first choice; 0 where it was long enough."""
+    """Runs that the pilot needs after a first choice; 0 if it was long enough."""
     fewer, more = sorted((choice.pilot_hits_x, choice.pilot_hits_y))
     if not choice.shows_nothing and (more == 0 or fewer >= FEW_HITS):
         return 0
@@ -162,7 +164,7 @@ def _width(outputs: Outputs) -> int:
 
 
 def check_blocks(blocks_x: list[Outputs], blocks_y: list[Outputs], is_block: bool, name: str) -> None:
-    """Refuses blocks of different shapes on one side."""
+    """Refuses blocks of different shapes on one dataset."""
     if is_block:
         for side, blocks in (("x", blocks_x), ("y", blocks_y)):
             for block in blocks:
@@ -172,14 +174,14 @@ def check_blocks(blocks_x: list[Outputs], blocks_y: list[Outputs], is_block: boo
 def run_notes(
     x: Outputs, y: Outputs, main_x: BlockCounts, main_y: BlockCounts, *, runs: str = "pilot runs"
 ) -> tuple[str, ...]:
-    """What a reader should know of the outputs beside the event: exceptions, and outputs that never vary.
+    """Notes on the outputs: exceptions, and outputs that never vary.
 
     Parameters
     ----------
     x, y : ndarray
-        Outputs that were kept; `runs` says which those are.
+        The kept outputs, which `runs` names.
     main_x, main_y : BlockCounts
-        Outputs that were only counted.
+        The outputs that were only counted.
     """
     notes = []
     for side, outputs in (("x", x), ("y", y)):

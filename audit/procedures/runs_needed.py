@@ -1,4 +1,4 @@
-"""How many runs an audit needs to find a given excess, from the event that a first pilot chooses.
+"""Number of runs that an audit needs to detect a given excess, for the event that a first pilot chooses.
 
 Proof: docs/proofs/choices.md
 """
@@ -34,8 +34,8 @@ from .pilot import run_pilot
 
 _FIRST, _MOST = 2_000, 10**9
 _GROWTH = 1.1
-_MARGIN = 0.96  # planned for a little less than asked, as the event's frequency is only known in the end
-_ERRORS = (-2.0, 2.0)  # standard errors of that frequency for which the runs have to do as well
+_MARGIN = 0.96  # planned for slightly less than the request, since the event's frequency is only known at the end
+_ERRORS = (-2.0, 2.0)  # deviations of that frequency, in standard errors, for which the runs have to suffice too
 
 
 def runs_for(
@@ -48,15 +48,15 @@ def runs_for(
     sequential: bool,
     bits: bool = False,
 ) -> int:
-    """Runs on each dataset with which an excess of `resolution` is found with probability `power`.
+    """Runs on each dataset with which an audit detects an excess of `resolution` with probability `power`.
 
-    An event is chosen on a small pilot, and then on the pilot that an audit of the size found would have: what that
-    one needs is what counts. The outputs drawn here have a seed of their own and are not used again.
+    An event is chosen on a small pilot, and again on the pilot of an audit of the size found; the second event decides.
+    The outputs drawn here have their own seed and are not used again.
 
     Raises
     ------
     OptionError
-        If 10⁹ runs would not do.
+        If 10⁹ runs are not enough.
     """
     plan = replace(
         plan,
@@ -68,13 +68,13 @@ def runs_for(
     for _ in range(2):
         pilot = run_pilot(plan, claim, needed, alpha, bits=bits)
         choice, share = pilot.choice, pilot.runs / needed
-        if choice.pilot_hits_x == choice.pilot_hits_y == 0:  # outputs that never vary: nothing to plan for
+        if choice.pilot_hits_x == choice.pilot_hits_y == 0:  # outputs never vary: nothing to plan for
             return _FIRST
         alternatives = _alternatives(claim, choice, excess)
         tested = directed(claim, choice.pilot_counts, choice.likelier_on).claim
         main = runs_needed(tested, alternatives[0], resolution=excess, power=power_of_the_test(power), alpha=alpha)
         needed = max(with_pilot(main, event_of(tested, excess, alternatives[0]).q), LEAST_RUNS)
-        if pilot.runs > pilot_runs(needed):  # a rare event, which takes a longer pilot
+        if pilot.runs > pilot_runs(needed):  # a rare event needs a longer pilot
             needed = max(needed, math.ceil(main / (1.0 - share)))
         _check_size(needed, resolution)
     deep = share if share > pilot_runs(needed) / needed else 0.0
@@ -88,7 +88,7 @@ def runs_for(
 
 
 def enough_for(settings: Settings) -> Callable[[Choice, int], bool]:
-    """Whether a sequential audit, with this event after so many runs, detects the requested excess."""
+    """Stopping rule of a sequential audit: whether it detects the requested excess with this event and runs."""
     wanted = math.inf if settings.resolution is None else settings.resolution
     errors = {"alpha": settings.alpha, "power": settings.power}
 
@@ -103,7 +103,7 @@ def enough_for(settings: Settings) -> Callable[[Choice, int], bool]:
 
 
 def _alternatives(claim: Claim, choice: Choice, excess: float) -> list[Alternative]:
-    """The event that is planned for, and those that it may be instead, as its frequencies are known so well only."""
+    """The planned event, and events within the uncertainty of its frequencies."""
     runs = choice.pilot_runs
     tested = directed(claim, choice.pilot_counts, choice.likelier_on)
     if is_gaussian(tested.claim, tested.counts, excess):
@@ -125,6 +125,6 @@ def _power(
 def _check_size(runs: int, resolution: float) -> None:
     if runs > _MOST:
         raise OptionError(
-            f"resolution={resolution:g} takes more than {_MOST:,} runs; use a coarser one, or say how many with runs=.",
+            f"resolution={resolution:g} takes more than {_MOST:,} runs; use a coarser resolution, or set runs=.",
             resolution=resolution,
         )

@@ -1,9 +1,9 @@
-"""An audit that may stop at any time: batches that grow, each betting on events learned from the batches before it.
+"""A sequential audit: growing batches, each bet on events learned from the batches before it.
 
-Nothing is set aside: the first batch is only learned from, every later one is bet on with the events, lines and bets
-that the earlier ones suggest. Against each member of a fixed grid of the claim's family wealth is kept; the claim is
-refuted when its wealth, averaged over both directions, reaches 1/alpha, at whatever look that happens. Where the runs
-asked for end, no wealth is of use any longer: it is staked on one test of the last batch.
+No runs are set aside for a pilot: the audit only learns from the first batch, and bets on every later one with the
+events, lines and bets that the earlier batches suggest. It keeps a wealth against each member of a fixed grid of the
+claim's family, and refutes the claim at the first look at which the wealth against it, averaged over both directions,
+reaches 1/alpha. Wealth is useless after the last planned run, so it is staked on one test of the last batch.
 
 Proof: docs/proofs/wealth.md
 """
@@ -40,29 +40,29 @@ from ..sampling.tasks import Events, joint_counts
 from .evidence import SequentialEvidence
 from .pilot import check_blocks, refuse_if_all_raised, run_notes
 
-# Runs on each side that are kept to learn events from: so many, and of numbers so many numbers. An event that was
-# learned from too few stays to the end.
+# Runs on each dataset, and numbers in vectors, that are kept to learn events from. An event learned from too few runs
+# would stay to the end.
 _KEPT, _KEPT_NUMBERS = 200_000, 1 << 20
-# Growth of the total after which events are learned anew: while they are few, and from many on.
+# Growth of the total after which events are learned anew: up to _MANY runs, and beyond.
 _OFTEN, _RARELY, _MANY = 1.7, 3.0, 10_000
 _RAISING = 2_000  # runs after which a mechanism that has only raised is refused
-# Blocks that a batch is cut into, by its size alone: of a looped function, with as many runs at least, and of a block
-# sampler, whose runs of one call may share what it draws.
+# Blocks that a batch is cut into, depending on its size alone: for a looped function, with at least as many runs each,
+# and for a block sampler, whose runs of one call may share randomness.
 _FEWEST_BLOCKS, _CALLS = 16, 32
-_WORKERS_FROM = 0.3  # seconds that a batch should last to be worth spreading
+_WORKERS_FROM = 0.3  # seconds from which a batch is spread over workers
 _FINEST, _COARSEST = 2e-3, 2.0  # distances of the members of the grid from the claim, in units of its strength
 _ABOVE, _BELOW = 10, 20
 
-_LOSING = 1.0  # standard errors below its line from which an event is not bet on
-_LEAST_LEVEL, _LARGEST_LEVEL = 10 * GAMMA, 0.5  # of a test that wealth is staked on
+_LOSING = 1.0  # an event further below its line than this, in standard errors, is not bet on
+_LEAST_LEVEL, _LARGEST_LEVEL = 10 * GAMMA, 0.5  # levels of a test that wealth may be staked on
 
 Placed: TypeAlias = npt.NDArray[np.int64]
 
 
 def grid_of_members(claim: Claim) -> list[float]:
-    """Strengths against which wealth is kept, increasing: fixed by the claim alone, densest around it.
+    """Increasing strengths against which wealth is kept, fixed by the claim alone and densest around it.
 
-    The one that decides about the claim lies a millionth above it, so that a bound that reaches it exceeds the claim.
+    The strength that decides about the claim lies a millionth above it, so a bound that reaches it exceeds the claim.
     """
     strength, unit = claim.strength, max(claim.strength, 0.1)
     if np.isfinite(claim.max_strength):
@@ -85,20 +85,20 @@ def draw_sequentially(
     on_look: Callable[[Look], bool | None] | None = None,
     bits: bool = False,
 ) -> SequentialEvidence:
-    """Draws batches until the claim is refuted, `runs` are done, they are `enough` or it is time (`perf_counter`).
+    """Draws batches until the claim is refuted, `runs` are done, they are `enough`, or the time is over.
 
-    `enough` is asked after every batch, with the event in play and the runs so far. With a time limit the last batch is
-    cut to what is left at the pace of the one before. Sizes so depend on the past alone, as a bet has to, and an audit
-    of as many runs until infinity is the same. Without a time limit the wealth is staked on the last batch. Batches
-    that the plan's memory has are completed with the sizes that they were begun with, whatever `runs`, `enough` and the
-    time; only a refutation or the caller stops before.
+    `until` is a time of `perf_counter`. `enough` is called after every batch with the current event and the runs so
+    far. With a time limit the last batch is cut to the time left, at the pace of the batch before. The sizes thus
+    depend on the past alone, as the bets do, and an infinite time limit changes nothing. Without a time limit the
+    wealth is staked on the last batch. Batches in the plan's memory are completed with the sizes they were begun with,
+    whatever `runs`, `enough` and the time say; only a refutation or the caller stops earlier.
 
     Raises
     ------
     MechanismError
-        If every one of the first 2,000 runs on both datasets raises, or blocks differ in shape.
+        If all of the first 2,000 runs on both datasets raise, or blocks differ in shape.
     StoreError
-        If the first block came again once, and does not now.
+        If the first block could be repeated in an earlier session and cannot now.
     """
     members = grid_of_members(claim)
     state = _Bets.start(claim, members, alpha, bits)
@@ -123,7 +123,7 @@ def draw_sequentially(
         else:
             size = min(planned, max(clock.runs_left(), LEAST)) if done > FIRST else planned
             is_cut, is_last = size < planned, until is None and done + size >= runs
-            if number > 0:  # the first has the same size in every audit
+            if number > 0:  # the first batch has the same size in every audit
                 keep_begun(plan.memory, number, size, clock, is_last=is_last)
         batch = _spread(plan, size, clock.pace)
         if done < most:
@@ -192,15 +192,15 @@ def draw_sequentially(
 
 @dataclass(frozen=True, slots=True)
 class _Bets:
-    """The wealth so far, and what the next batch is bet on: for each direction an event and a line for each member."""
+    """The wealth so far and the next bets: for each direction an event, and a line for each member of the grid."""
 
     claim: Claim
     members: list[float]
     alpha: float
-    bits: bool  # whether events by low bits are bet on
+    bits: bool  # whether to bet on events by low bits
     wealth: Wealth
     choices: tuple[Choice | None, Choice | None]
-    first: int  # members before it are refuted, and no longer bet against
+    first: int  # members before this one are refuted and no longer bet against
     lines: Sequence[Sequence[Line]]
     placed: Placed  # for each member and direction: the direction on which that wealth is bet, or -1
     better: Placed  # for each member: the direction on which all would be staked, or -1
@@ -218,12 +218,12 @@ class _Bets:
 
     @property
     def bound(self) -> float:
-        """The largest member refuted together with all smaller ones; 0 if none."""
+        """The largest member that is refuted with all smaller ones; 0 if there is none."""
         n_refuted = self.wealth.n_refuted(self.alpha)
         return self.members[n_refuted - 1] if n_refuted else 0.0
 
     def learned(self, x: Outputs, y: Outputs) -> _Bets:
-        """The bets to be placed after seeing these outputs."""
+        """The bets after learning from these outputs."""
         split = PilotSplit.in_half(x, y)
         choices = choose_event_each_way(split, self.claim, len(x), self.alpha, bits=self.bits)
         seen = [_frequencies(choice) for choice in choices]
@@ -259,10 +259,10 @@ class _Bets:
         return replace(self, wealth=wealth.staked(p_values))
 
     def _tested(self, pairs: tuple[JointCounts, JointCounts], levels: dict[int, float]) -> dict[int, float]:
-        """P-values in the last batch of members at these levels, which their wealth pays for.
+        """p-values of members in the last batch, at levels that their wealth pays for.
 
-        Of one member after another, from the first that is not refuted to one that remains so; and of the one that
-        decides about the claim.
+        Members are tested in order, from the first that is not refuted to the first that stays so; and so is the member
+        that decides about the claim.
         """
         sides, found = (self.claim, self.claim.reversed()), dict[int, float]()
 
@@ -287,21 +287,21 @@ class _Bets:
         return next(i for i, member in enumerate(self.members) if member > self.claim.strength)
 
     def leading(self) -> Choice:
-        """The event in play in the direction that has won more against the claim."""
+        """The current event in the direction that has won more against the claim."""
         most = int(np.argmax(self.wealth.log_wealth[self.decisive].max(axis=1)))
         on = int(self.placed[self.decisive - self.first, most])
         choice = self.choices[on if on >= 0 else most] or self.choices[1 - most]
-        assert choice is not None  # where nothing tells x from y, one event is made up
+        assert choice is not None  # an event is made up if nothing distinguishes x from y
         return choice
 
 
 def _placed(scores: npt.NDArray[np.float64]) -> Placed:
-    """On which direction the wealth of either is bet: its own, unless that has been losing and the other has not.
+    """Direction on which the wealth of each direction is bet: its own, unless that loses and the other does not.
 
     Parameters
     ----------
     scores : ndarray, shape (2, members)
-        Squared standard errors by which the events' frequencies lie above the lines; negative below them.
+        Signed squares of the distances of the events' frequencies above the lines, in standard errors.
     """
     is_losing = scores.T < -(_LOSING**2)
     own, other = np.array([0, 1]), np.array([1, 0])
@@ -309,9 +309,9 @@ def _placed(scores: npt.NDArray[np.float64]) -> Placed:
 
 
 def _frequencies(choice: Choice | None) -> tuple[float, float, float]:
-    """Smoothed frequencies of an event, the likelier side first, and the runs that they come from.
+    """Smoothed frequencies of an event, the likelier side first, and the number of runs behind them.
 
-    Of no event: that it comes on the other side only, so that nothing is bet on it.
+    Without an event, frequencies that no bet is placed on: it occurs on the other side only.
     """
     if choice is None:
         return 1e-9, 0.5, 1e9
@@ -321,14 +321,14 @@ def _frequencies(choice: Choice | None) -> tuple[float, float, float]:
 
 
 def _most_kept(outputs: Outputs) -> int:
-    """How many runs on each side are kept, of outputs like these."""
+    """Number of runs that are kept on each dataset, for outputs like these."""
     if outputs.dtype == object:
         return _KEPT
     return max(_KEPT, _KEPT_NUMBERS // max(outputs.shape[1] if outputs.ndim == 2 else 1, 1))
 
 
 def _pairs(blocks_x: list[Outputs], blocks_y: list[Outputs], events: Events) -> tuple[JointCounts, JointCounts]:
-    """What became of each pair of runs in a batch, for the event of each direction."""
+    """Joint counts of the pairs of runs in a batch, for the event of each direction."""
     x, y = merge(blocks_x, blocks_y)
     first, second = events
     return joint_counts(first, x, y), joint_counts(second, y, x)
@@ -337,7 +337,7 @@ def _pairs(blocks_x: list[Outputs], blocks_y: list[Outputs], events: Events) -> 
 def _recounted(
     event: Event, kept_x: list[Outputs], kept_y: list[Outputs], main: JointCounts, likelier_on: Direction
 ) -> Counts:
-    """The event's hits in the outputs kept and in those only counted, all of which were counted for this event."""
+    """Hits of the event in the kept outputs and in the blocks that were counted for this event."""
     x, y = merge(kept_x, kept_y)
     hits_p, hits_q = main.both + main.only_p, main.both + main.only_q
     if likelier_on == "y":
@@ -351,8 +351,8 @@ def _recounted(
 
 
 def _spread(plan: Plan, size: int, pace: float) -> Plan:
-    """The plan for a batch; small ones stay in this process, and neither choice changes an output."""
-    if plan.sampler.is_block and size != FIRST:  # the first batch, on which nothing is bet, shows a seed that is fixed
+    """The plan for a batch: small batches stay in this process. Neither choice changes an output."""
+    if plan.sampler.is_block and size != FIRST:  # the first batch, without bets, reveals a fixed seed
         block = -(-size // _CALLS)
     else:
         block = max(size // _FEWEST_BLOCKS, _FEWEST_BLOCKS)

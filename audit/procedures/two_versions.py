@@ -1,4 +1,4 @@
-"""Two versions of a mechanism as one, whose dataset says which of them is to be run."""
+"""Two versions of a mechanism as one mechanism, whose dataset names the version to run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Version = Literal["old", "new"]
 
 @dataclass(frozen=True, slots=True)
 class TwoVersions:
-    """Both versions and what they are run on, as one mechanism whose dataset is which of them to run."""
+    """Both versions and the dataset they are run on, as one mechanism whose dataset is the version to run."""
 
     old: Sampler
     new: Sampler
@@ -33,17 +33,17 @@ class TwoVersions:
         return found
 
     def _check_single_draw(self, seed: int) -> None:
-        """Refuses what a block sampler returns for one run if it is no output; later it would be an exception."""
+        """Refuses a block sampler whose result for one run is not an output; later it would count as an exception."""
         sampler = self.old if self.old.is_block else self.new
         rng = np.random.default_rng(sequence_of(seed, Stream.FIRST_RUN))
         try:
             raw = sampler.call(self.dataset, 1, rng)
-        except Exception:  # an outcome like any other
+        except Exception:  # an exception is an outcome
             return
         as_outputs(raw, 1, sampler.name)
 
     def repeats(self, seed: int) -> bool:
-        """Whether the new version gives the same outputs when it is drawn again; `check` looks at the old one."""
+        """Whether the new version repeats its outputs; `check` looks at the old version."""
         plan = Plan(as_sampler(self.mechanism, self.name), "old", "new", seed, block=1, jobs=1)
         return plan.repeats("y")
 
@@ -71,7 +71,7 @@ class TwoVersions:
         return as_outputs(sampler.call(self.dataset, 1, rng), 1, sampler.name)[0]
 
     def __reduce__(self) -> tuple[Callable[[Parcel], TwoVersions], tuple[Parcel]]:
-        # Each function goes by value where a worker could not import it, which only a parcel of its own can tell.
+        # A function that a worker cannot import is sent by value, which only its own parcel can decide.
         owners = [self.old.function, self.new.function, self.dataset]
         return _opened, (pack((self.old, self.new, self.dataset), owners, self.name),)
 

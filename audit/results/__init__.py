@@ -1,4 +1,4 @@
-"""What audits return.
+"""The results that audits return.
 
 Public names: `AuditResult`, `CellCounts`, `Equivalence`, `EquivalenceResult`, `FixedSizeResult`, `Point`,
 `SequentialResult`, `StatementResult`, `Verdict`.

@@ -1,4 +1,4 @@
-"""What the counts in cells say beyond one event: ratios, the privacy profile, the trade-off curve, divergences.
+"""Counts in cells of outputs, with the ratios, privacy profile, trade-off curve and divergences that follow.
 
 Proofs: docs/proofs/multiplicity.md, docs/proofs/bands.md, docs/proofs/ratios.md
 """
@@ -16,33 +16,33 @@ from ..inference.renyi_lower_bound import renyi_lower
 from ..printing import confidence, rounded_down, rounded_up
 
 _BAND, _RATIOS, _MAXIMUM = 1 / 2, 1 / 4, 1 / 4
-"""Parts of alpha: of the band; of the ratios with the lower ends of the maximum; of its upper ends."""
+"""Shares of alpha: the band; the ratios with the lower ends of the maximum; the upper ends of the maximum."""
 _RENYI = _BAND / 2
-"""The Rényi bound rests on half of the band's limits. This part gives it the same limits, so it costs nothing."""
+"""The Rényi bound rests on half of the band's limits. With this share it has the same limits and costs nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellCounts:
     """Runs on x and on y in each cell of a partition that was chosen on other runs.
 
-    With probability 1 − alpha or more, everything that its methods state is true at once: the band in both directions,
+    With probability at least 1 − alpha all statements of the methods are true together: the band in both directions,
     Rényi bounds of all orders, the ratio of every cell, and the largest ratio in every direction.
 
     Attributes
     ----------
     names : tuple of str
-        The cells in words, from the likeliest on x to the likeliest on y, as the pilot saw them; and a last one for
-        all that it did not see.
+        Descriptions of the cells, from the likeliest on x to the likeliest on y in the pilot, and a last cell for all
+        outputs that the pilot did not see.
     hits_x, hits_y : tuple of int
     alpha : float
     n_known : int
-        How many cells, the first ones, the pilot saw; at most the last was never seen.
+        Number of cells that the pilot saw: all of them, or all but the last.
     scope : str
-        For what upper ends hold: for these cells, in no case for outputs that were never seen. No number of runs bounds
-        the ratio of a continuous output from above (Gilbert & McMillan 2018, Property testing for differential
-        privacy). Lower ends hold for the mechanism.
+        What the upper ends hold for: these cells, and never outputs that did not occur. No number of runs bounds the
+        ratio of a continuous output from above (Gilbert & McMillan 2018, Property testing for differential privacy).
+        Lower ends hold for the mechanism.
     asked : int, optional
-        How many cells were asked for; there may be fewer, and more where some outputs are not numbers.
+        Requested number of cells. There may be fewer, or more if some outputs are not numbers.
     """
 
     names: tuple[str, ...]
@@ -63,12 +63,12 @@ class CellCounts:
 
     @property
     def runs_x(self) -> int:
-        """Runs on x, each of which is in one cell."""
+        """Runs on x; each run is in one cell."""
         return sum(self.hits_x)
 
     @property
     def runs_y(self) -> int:
-        """Runs on y, each of which is in one cell."""
+        """Runs on y; each run is in one cell."""
         return sum(self.hits_y)
 
     def ratios(self) -> RatioIntervals:
@@ -78,7 +78,7 @@ class CellCounts:
     def maximum(self, direction: Direction = "both") -> MaximumInterval:
         """Interval for the largest log ratio of a cell: of x against y, of y against x, or of both.
 
-        The lower end is the largest of the ends of `ratios`; the upper end is over the cells that the pilot saw.
+        The lower end is the largest lower end of `ratios`; the upper end covers the cells that the pilot saw.
         """
         ratios, n = self.ratios(), self.n_known
         known = maximum_interval(
@@ -99,7 +99,7 @@ class CellCounts:
     def band(self) -> Band:
         """Privacy profile and trade-off curve of x against y with a simultaneous band.
 
-        The lower ends hold for all events; the upper ends for unions of these cells in their order only, see `scope`.
+        The lower ends hold for all events, the upper ends only for unions of these cells in their order; see `scope`.
         """
         return confidence_band(self.hits_x, self.hits_y, alpha=_BAND * self.alpha)
 

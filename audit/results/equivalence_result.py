@@ -1,4 +1,4 @@
-"""How far apart two versions are: the limits, the verdict, and what to say of them.
+"""The result of comparing two versions of a mechanism: limits for their distance, and the verdict.
 
 Proof: docs/proofs/total-variation.md
 """
@@ -24,11 +24,11 @@ from ..printing import rounded_down, rounded_up
 from ..sampling.pilot_size import with_pilot
 from .cell_result import CellCounts
 
-_PLANNED_Z = 1.645  # equal versions are shown within the margin that is called sufficient 19 times in 20
+_PLANNED_Z = 1.645  # equal versions are shown to be within the sufficient margin 19 times in 20
 
 
 class Equivalence(enum.Enum):
-    """What can be said of two versions and a margin."""
+    """Verdict on two versions and a margin."""
 
     SHOWN = "equivalent within the margin"
     DIFFERENT = "different by more than the margin"
@@ -37,28 +37,27 @@ class Equivalence(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EquivalenceResult:
-    """How far apart the output distributions of two versions are, in total variation.
+    """Total variation distance between the output distributions of two versions.
 
-    The largest difference |P(A) − Q(A)| over the events A that `scope` names is at most `upper`, and the largest one
-    over all events is at least `lower`: both at once with probability 1 − `alpha`, half of which goes to each. (Either
-    verdict alone could have all of it, as of SHOWN and DIFFERENT only one can be wrong; but the limits are printed and
-    read together.)
+    The largest difference |P(A) − Q(A)| over the events A in `scope` is at most `upper`, and over all events it is at
+    least `lower`. Both hold together with probability 1 − `alpha`; each limit has half of alpha. (Only one of SHOWN and
+    DIFFERENT can be wrong, so either verdict alone could have all of alpha, but the limits are read together.)
 
     Attributes
     ----------
     old, new, dataset : str
-        The versions by name, and type and size of the dataset.
+        Names of the versions, and type and size of the dataset.
     margin : float
-        The total variation distance that is to be shown.
+        Total variation distance to be shown.
     lower : float
         Lower limit, from the event.
     event, likelier_on, counts
-        The event that the pilot chose, the version that it is likelier in ("x" is the old one), and its hits.
+        The event chosen on the pilot, the version in which it is likelier ("x" is the old one), and its hits.
     cells : CellCounts
-        Runs in each cell; x is the old version. Its alpha is spent on the upper limit: what its methods state comes on
-        top of `alpha`.
+        Runs in each cell; x is the old version. The alpha of the cells is spent on the upper limit, so statements of
+        the cells' methods come on top of `alpha`.
     scope : str
-        For which events the upper limit holds.
+        Events for which the upper limit holds.
     counts_unlisted : bool
         Whether the last cell counts in full as a difference, so that the upper limit holds for every event.
     alpha, runs, pilot_runs, seed, findings, notes, versions, environment
@@ -89,7 +88,7 @@ class EquivalenceResult:
         if not (0.0 < self.margin < 1.0 and 0.0 <= self.lower <= 1.0 and 0.0 < self.alpha < 1.0):  # NaN fails
             raise OptionError(
                 f"margin={self.margin!r}, lower={self.lower!r} and alpha={self.alpha!r} are impossible in a result; "
-                "compare again.",
+                "repeat the comparison.",
                 margin=self.margin,
             )
 
@@ -97,8 +96,8 @@ class EquivalenceResult:
     def upper(self) -> float:
         """Upper limit for the events in `scope`.
 
-        The event of the lower limit is among them: the proof in `total_variation_upper` is for one unknown set out of
-        any family, so a further set is free.
+        These include the event of the lower limit: the proof in `total_variation_upper` is for one unknown set of any
+        family, so a further set costs nothing.
         """
         n, hits_x, hits_y = self.counts.runs_x, self.counts.hits_x, self.counts.hits_y
         level = self.cells.alpha
@@ -111,18 +110,18 @@ class EquivalenceResult:
 
     @property
     def estimate(self) -> float:
-        """The observed difference of the event, which other runs chose: no more biased than that event allows."""
+        """Observed difference in the event's frequency; unbiased for this event, because other runs chose it."""
         p, q = self.counts.hits_x / self.counts.runs_x, self.counts.hits_y / self.counts.runs_y
         return max(0.0, p - q if self.likelier_on == "x" else q - p)
 
     @property
     def verdict(self) -> Equivalence:
-        """DIFFERENT where the lower limit exceeds the margin, SHOWN where the upper one does not."""
+        """DIFFERENT if the lower limit exceeds the margin, SHOWN if the upper limit does not."""
         if self.findings:
             return Equivalence.INCONCLUSIVE
         if self.lower > self.margin:
             return Equivalence.DIFFERENT
-        sees_something = self.counts_unlisted or self.cells.n_known > 1  # a single cell holds whatever comes
+        sees_something = self.counts_unlisted or self.cells.n_known > 1  # a single cell contains every output
         return Equivalence.SHOWN if sees_something and self.upper <= self.margin else Equivalence.INCONCLUSIVE
 
     @property
@@ -132,12 +131,12 @@ class EquivalenceResult:
 
     @property
     def smallest_margin(self) -> float:
-        """About the smallest margin that these runs would have shown, had the versions been equal."""
+        """Approximate smallest margin that these runs would have shown for equal versions."""
         return self._unlisted + self._reach
 
     @property
     def runs_needed(self) -> float:
-        """About the runs of each version that would show the margin if they are equal; infinite where none would."""
+        """Approximate runs of each version that would show the margin for equal versions; may be infinite."""
         room = self.margin - self._unlisted
         if room <= 0.0:
             return math.inf
@@ -145,18 +144,18 @@ class EquivalenceResult:
 
     @property
     def _unlisted(self) -> float:
-        """Share of the runs whose outcomes count in full."""
+        """Share of the runs whose outcomes count in full as a difference."""
         hits = self.cells.hits_x[-1] + self.cells.hits_y[-1]
         return hits / (2 * self.cells.runs_x) if self.counts_unlisted else 0.0
 
     @property
     def _reach(self) -> float:
-        """What chance alone adds to the upper limit, in normal approximation: it shrinks as the root of the runs."""
+        """Normal approximation of what chance adds to the upper limit; shrinks with the square root of the runs."""
         n = self.cells.runs_x
         p = (np.array(self.cells.hits_x) + np.array(self.cells.hits_y)) / (2.0 * n)
         deviation = np.sqrt(2.0 * p * (1.0 - p) / n)  # of the difference of one cell's frequencies
         observed = deviation.sum() / math.sqrt(2.0 * math.pi)
-        # The variance of |Z| is 1 − 2/π, and of two cells, the extreme case, the differences are opposite.
+        # The variance of |Z| is 1 − 2/π; with two cells, the extreme case, the differences are opposite.
         observed += _PLANNED_Z * math.sqrt((1.0 - 2.0 / math.pi) * float((deviation**2).sum()) / 2.0)
         return float(observed - ndtri(min(self.cells.alpha, LARGEST_LEVEL)) / math.sqrt(2.0 * n))
 
@@ -172,29 +171,29 @@ class EquivalenceResult:
             text = "INCONCLUSIVE: " + "\n  ".join(str(finding) for finding in self.findings)
         else:
             text = (
-                f"INCONCLUSIVE: {distance} from {lower} to {upper}, {margin} ({confidence}); the upper end is "
+                f"INCONCLUSIVE: {distance} from {lower} to {upper}, {margin} ({confidence}); the upper end holds "
                 f"{self.scope}; {self._way_out}"
             )
         return "\n  note: ".join([f"{text}\n  x is {self.old}, y is {self.new}", *self.notes])
 
     @property
     def event_in_words(self) -> str:
-        """Such as "output ≤ 1: 53,211 of 100,000 runs of the old version f, 50,003 of 100,000 runs of …"."""
+        """For example "output ≤ 1: 53,211 of 100,000 runs of the old version f, 50,003 of 100,000 runs of …"."""
         return event_counts_in_words(self.event, self.counts, self.old, self.new)
 
     @property
     def _way_out(self) -> str:
         if not self.counts_unlisted and self.cells.n_known < 2:
-            return "the outputs could not be cut into cells, and one cell shows nothing"
+            return "the outputs could not be divided into cells, and a single cell shows nothing"
         if self.smallest_margin <= self.margin:
             return (
-                f"equal versions would have been shown (within about {self.smallest_margin:.2g}), so these may differ "
-                "by a little: use more runs or a wider margin"
+                f"equal versions would have been shown to be within about {self.smallest_margin:.2g}, so these two may "
+                "differ a little; use more runs or a wider margin"
             )
-        needed = "no number of runs would do" if math.isinf(self.runs_needed) else f"about {self.runs_needed:,} needed"
+        needed = "no number of runs is enough" if math.isinf(self.runs_needed) else f"about {self.runs_needed:,} needed"
         return (
-            f"too few runs: {self.runs:,} of each version show a margin of about {self.smallest_margin:.2g} if the "
-            f"versions are equal, {needed}"
+            f"too few runs: for equal versions {self.runs:,} runs of each show a margin of about "
+            f"{self.smallest_margin:.2g}; {needed}"
         )
 
     def __repr__(self) -> str:
@@ -205,7 +204,7 @@ class EquivalenceResult:
 
 
 def event_counts_in_words(event: Event, counts: Counts, old: str, new: str) -> str:
-    """How often the event occurred in runs of either version."""
+    """Hits and runs of the event in both versions."""
     return (
         f"{event}: {counts.hits_x:,} of {counts.runs_x:,} runs of {old}, {counts.hits_y:,} of {counts.runs_y:,} runs "
         f"of {new}"

@@ -1,4 +1,4 @@
-"""Where a sequential audit stood at one of its looks."""
+"""An interim analysis of a sequential audit."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ Stop = Literal["refuted", "runs", "time", "request"]
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Where an audit stood after a batch.
+    """State of an audit after a batch.
 
     Attributes
     ----------
     runs : int
         Runs on each dataset so far.
     bound : float
-        Running lower bound: valid at all looks together.
+        Running lower bound, valid at all looks together.
     p_value : float
         Anytime-valid p-value of the claim.
     """

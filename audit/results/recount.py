@@ -1,4 +1,4 @@
-"""The counts of an event in separate runs, and a finding that somebody has accepted."""
+"""Counts of an event in separate runs, for comparison with later runs; and accepted findings."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from ..inference.counts import Counts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recount:
-    """An event's hits in runs that neither chose it nor tested it.
+    """Hits of an event in runs that neither chose nor tested it.
 
     Attributes
     ----------
     event : Event or None
-        None where the event's outcomes are of types that no file holds; then the forms alone are compared.
+        None if a file cannot hold the types of the event's outcomes; then only the forms are compared.
     counts : Counts or None
     forms : tuple of (str, int, int)
-        What kinds of outputs came, such as "number", "None" or "raises ValueError", and how often on x and on y.
+        Kinds of outputs, such as "number", "None" or "raises ValueError", with their counts on x and on y.
     looked_at : int
-        Runs on each dataset whose forms were noted.
+        Runs on each dataset whose forms were recorded.
     seed : int or None
-        None where a file does not say.
+        None if the file does not say.
     stream : str
-        What the runs were for, such as "baseline main". Runs of other seeds or other streams are independent of these.
+        Purpose of the runs, such as "baseline main". Runs of other seeds or streams are independent of these.
     """
 
     event: Event | None
@@ -38,24 +38,24 @@ class Recount:
     stream: str = ""
 
     def is_independent_of(self, other: Recount) -> bool:
-        """Whether the random numbers were others; false where neither says which they were.
+        """Whether the random numbers were different; false if neither recount names its stream.
 
-        One that says so and one that does not are taken for others: records that name no stream are older than streams.
+        A recount that names its stream is independent of one that does not.
         """
         return (self.seed, self.stream) != (other.seed, other.stream)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accepted:
-    """A finding that somebody has accepted, with the reason, until a day.
+    """A refutation that is accepted for a stated reason until a date.
 
     Attributes
     ----------
     reason : str
     until : str
-        The last day on which it holds, such as "2027-06-30".
+        Last day of the acceptance, such as "2027-06-30".
     up_to : float
-        Largest bound that is accepted, in the units of the claim's strength.
+        Largest accepted bound, in the units of the claim's strength.
     """
 
     reason: str
@@ -66,14 +66,16 @@ class Accepted:
         if not self.up_to > 0.0:  # NaN fails
             raise RecordError(f"up_to={self.up_to!r} accepts nothing; use a positive bound.", up_to=self.up_to)
         if not self.reason.strip():
-            raise RecordError("an accepted finding needs a reason; say why it is accepted.")
+            raise RecordError("an accepted finding needs a reason; state it.")
         try:
             datetime.date.fromisoformat(self.until)
         except (TypeError, ValueError) as error:
-            raise RecordError(f"until={self.until!r} is no day; write it like 2027-06-30.", until=self.until) from error
+            raise RecordError(
+                f"until={self.until!r} is not a date; write it like 2027-06-30.", until=self.until
+            ) from error
 
     def covers(self, bound: float, day: datetime.date) -> bool:
-        """Whether a refutation with this bound is accepted on a day."""
+        """Whether a refutation with this bound is accepted on this day."""
         return day <= datetime.date.fromisoformat(self.until) and bound <= self.up_to
 
     def __str__(self) -> str:

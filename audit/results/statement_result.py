@@ -1,7 +1,7 @@
-"""The result of checking a statement that is no boundary: a slope, a tail, a posterior ratio, a law's scale.
+"""The result of checking a statement that is not a privacy claim: a slope, a tail, a posterior ratio, a scale.
 
-Each number of the statement gets an interval, and all intervals hold together with probability 1 − alpha. The statement
-is refuted where an interval lies outside what the statement allows.
+Each number of the statement has an interval, and all intervals hold together with probability 1 − alpha. The statement
+is refuted if an interval lies outside the range that the statement allows.
 
 Proof: docs/proofs/statements.md
 """
@@ -26,11 +26,11 @@ class Point:
     Attributes
     ----------
     at : str
-        Which one, such as "t = 2"; empty where there is only one.
+        Place of the number, such as "t = 2"; empty if there is only one.
     estimate, lower, upper : float
-        What was measured, with its interval; the estimate is NaN where there is none.
+        Measured value with its interval; the estimate may be NaN.
     low, high : float
-        What the statement allows, ends included; infinite for no limit.
+        Range that the statement allows, ends included; infinite for no limit.
     """
 
     at: str = ""
@@ -50,7 +50,7 @@ class Point:
         if not (self.lower <= self.estimate <= self.upper or math.isnan(self.estimate)):
             raise OptionError(
                 f"the estimate {self.estimate!r} lies outside its interval [{self.lower!r}, {self.upper!r}]; give NaN "
-                "where there is none.",
+                "if there is none.",
                 estimate=self.estimate,
             )
         if not self.low <= self.high:
@@ -62,12 +62,12 @@ class Point:
 
     @property
     def is_outside(self) -> bool:
-        """Whether no number in the interval is allowed."""
+        """Whether the interval and the allowed range are disjoint."""
         return self.lower > self.high or self.upper < self.low
 
     @property
     def excess(self) -> float:
-        """By how many interval widths the estimate is beyond what is allowed; negative inside, −inf without one."""
+        """Distance of the estimate beyond the allowed range, in interval widths; negative inside, −inf for NaN."""
         if math.isnan(self.estimate):
             return -math.inf
         beyond = max(self.estimate - self.high, self.low - self.estimate)
@@ -78,7 +78,7 @@ class Point:
 
     @property
     def allowed(self) -> str:
-        """What is allowed, in words."""
+        """The allowed range as text."""
         if self.low == self.high:
             return f"stated {self.low:.4g}"
         if math.isinf(self.low):
@@ -89,7 +89,7 @@ class Point:
 
     @property
     def interval(self) -> str:
-        """The interval, with digits enough to tell its ends apart."""
+        """The interval as text, with enough digits to tell its ends apart."""
         digits = 4
         while digits < 8 and self.lower < self.upper and f"{self.lower:.{digits}g}" == f"{self.upper:.{digits}g}":
             digits += 1
@@ -98,17 +98,17 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """What was measured at several places beside what is stated there: a curve to look at, no part of the verdict.
+    """Measured and stated values at several places: a curve for a figure, which does not enter the verdict.
 
     Attributes
     ----------
     x_name, y_name : str
-        What the two axes show, with units where there are any.
+        Labels of the axes, with units.
     x, estimate, lower, upper, stated : tuple of float
-        Places from the smallest on, what was measured there with its interval, and what is stated; ends may be
-        infinite.
+        Places in increasing order, the measured values with their intervals, and the stated values; interval ends may
+        be infinite.
     intervals : str
-        What the intervals are, and with which probability they hold.
+        Kind of the intervals, and the probability with which they hold.
     """
 
     x_name: str
@@ -132,33 +132,31 @@ class Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementResult:
-    """A statement checked by simulation.
-
-    A statement that is true is refuted with probability at most `alpha`.
+    """A statement checked by simulation; a true statement is refuted with probability at most `alpha`.
 
     Attributes
     ----------
     statement : str
-        In a sentence.
+        The statement in one sentence.
     quantity : str
-        What is estimated, such as "slope".
+        Name of the estimated quantity, such as "slope".
     points : tuple of Point
-        Its numbers; all intervals hold together with probability 1 − alpha.
+        Numbers of the statement; all intervals hold together with probability 1 − alpha.
     alpha : float
     method : str
-        Where the intervals come from.
+        Method that gives the intervals.
     runs : int
         Executions of the mechanism on each dataset.
     seed : int
-        Fixes every number.
+        Random seed, which fixes every number.
     largest_width : float
-        Width of an interval above which the check says too little and is inconclusive.
+        Width of an interval above which the check is inconclusive.
     notes : tuple of str
-        What else a reader should know.
+        Remarks for the reader.
     series : Series, optional
-        For a figure.
+        Curve for a figure.
     provenance : Provenance, optional
-        The code of the mechanism, where one was run.
+        Code of the mechanism, if one was run.
     versions : tuple of (str, str)
     environment : dict
         Timings: all that may differ between two runs with the same seed. Not compared.
@@ -182,15 +180,15 @@ class StatementResult:
         object.__setattr__(self, "points", tuple(self.points))
         object.__setattr__(self, "notes", tuple(self.notes))
         if not self.points or not all(isinstance(point, Point) for point in self.points):
-            raise OptionError("a statement without numbers says nothing; give at least one Point.", points=self.points)
+            raise OptionError("a statement needs a number to check; give at least one Point.", points=self.points)
         if isinstance(self.runs, bool) or not isinstance(self.runs, int) or self.runs < 1:
-            raise OptionError(f"runs={self.runs!r} is no number of runs; use 1 or more.", runs=self.runs)
+            raise OptionError(f"runs={self.runs!r} is not a number of runs; use 1 or more.", runs=self.runs)
         if not isinstance(self.alpha, float) or not 0.0 < self.alpha < 1.0:
-            raise OptionError(f"alpha={self.alpha!r} is no error probability; use 0 < alpha < 1.", alpha=self.alpha)
+            raise OptionError(f"alpha={self.alpha!r} is not an error probability; use 0 < alpha < 1.", alpha=self.alpha)
 
     @property
     def verdict(self) -> Verdict:
-        """REFUTED if any interval lies outside what is allowed."""
+        """REFUTED if an interval lies outside the allowed range."""
         if any(point.is_outside for point in self.points):
             return Verdict.REFUTED
         widths = [point.upper - point.lower for point in self.points]
@@ -201,17 +199,17 @@ class StatementResult:
 
     @property
     def is_refuted(self) -> bool:
-        """Whether an interval lies outside what the statement allows."""
+        """Whether an interval lies outside the allowed range."""
         return self.verdict is Verdict.REFUTED
 
     @property
     def worst(self) -> Point:
-        """The point farthest outside what is allowed, or nearest to its end; of those refuted if there are any."""
+        """The point farthest outside the allowed range, or nearest to its end; a refuted point if there is one."""
         return max(self.points, key=lambda point: (point.is_outside, point.excess))
 
     @property
     def p_value(self) -> float:
-        """alpha where the statement is refuted and 1 elsewhere: valid, if coarse, and so fit for Holm's correction."""
+        """alpha if the statement is refuted, else 1: a valid, if coarse, p-value for Holm's adjustment."""
         return self.alpha if self.is_refuted else 1.0
 
     def __str__(self) -> str:
@@ -220,9 +218,9 @@ class StatementResult:
         text = f"{self.verdict.name.replace('_', ' ')}: {quantity} in {worst.interval}, {worst.allowed} ({confidence})"
         if self.verdict is Verdict.INCONCLUSIVE and not self.notes:
             wanted = "" if math.isinf(self.largest_width) else f" at most {self.largest_width:.2g} wide"
-            text += f"; intervals{wanted} are needed for every number, so use more runs"
+            text += f"; every number needs an interval{wanted}, so use more runs"
         if len(self.points) > 1:
-            text += f"; {len(self.points)} numbers were looked at"
+            text += f"; worst of {len(self.points)} numbers"
         return "\n  note: ".join([text, *self.notes])
 
     def __repr__(self) -> str:

@@ -72,7 +72,7 @@ def test_a_resolution_that_is_out_of_reach_is_inconclusive(slow):
     result = audited(mechanism, seconds=200, resolution=0.1)
     assert result.verdict is Verdict.INCONCLUSIVE
     assert result.stopped == "time"
-    assert "0.1 was asked for" in str(result)
+    assert "requested: 0.1" in str(result)
     assert "time limit reached" in str(result)
     assert spent[0] < 203
 

@@ -333,7 +333,7 @@ def test_an_accepted_finding_holds_until_its_day():
 
 @pytest.mark.parametrize(
     ("reason", "until", "words"),
-    [("", "2027-01-01", "needs a reason"), ("x", "soon", "is no day"), ("x", "2027-13-01", "is no day")],
+    [("", "2027-01-01", "needs a reason"), ("x", "soon", "is not a date"), ("x", "2027-13-01", "is not a date")],
 )
 def test_an_acceptance_needs_a_reason_and_a_day(reason, until, words):
     with pytest.raises(RecordError, match=words):
@@ -376,5 +376,5 @@ def test_a_recount_is_of_runs_of_its_own():
     assert (again.seed, again.stream) == (3, "one")
     with pytest.raises(OptionError, match="is no event"):
         recount(laplace(1.0), X, Y, "output > 1", stream="one")
-    with pytest.raises(OptionError, match="names no stream"):
+    with pytest.raises(OptionError, match="does not name a stream"):
         recount(laplace(1.0), X, Y, UPPER, stream="")

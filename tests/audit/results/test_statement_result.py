@@ -60,7 +60,7 @@ def test_the_worst_point_is_a_refuted_one_however_near_another_is():
 
 def test_it_reads_as_a_sentence():
     assert str(result(ABOVE, INSIDE)) == (
-        "REFUTED: slope at t = 2 in [0.8, 1], stated at most 0.7 (99.999% confidence); 2 numbers were looked at"
+        "REFUTED: slope at t = 2 in [0.8, 1], stated at most 0.7 (99.999% confidence); worst of 2 numbers"
     )
     assert str(result(INSIDE)) == "NOT REFUTED: slope in [0.4, 0.6], stated 0.55 (99.999% confidence)"
     assert "intervals at most 0.1 wide are needed" in str(result(INSIDE, largest_width=0.1))
@@ -78,7 +78,7 @@ def test_it_reads_as_a_sentence():
         (lambda: Point(estimate=1, lower=math.nan, upper=1), "the interval [nan, 1] is empty"),
         (lambda: Point(estimate=1, lower=0, upper=1, low=3, high=2), "allows [3, 2], which is empty"),
         (lambda: result(), "a statement without numbers"),
-        (lambda: StatementResult(**{**fields(result(ABOVE)), "alpha": 0.0}), "alpha=0.0 is no error probability"),
+        (lambda: StatementResult(**{**fields(result(ABOVE)), "alpha": 0.0}), "alpha=0.0 is not an error probability"),
     ],
     ids=["interval", "nan", "allowed", "points", "alpha"],
 )
@@ -134,8 +134,8 @@ def test_points_may_be_a_list_and_are_kept_without_loss():
     ("change", "message"),
     [
         ({"points": ((0.1, 0.2, 0.3),)}, "give at least one Point"),
-        ({"alpha": "x"}, "alpha='x' is no error probability"),
-        ({"runs": -5}, "runs=-5 is no number of runs"),
+        ({"alpha": "x"}, "alpha='x' is not an error probability"),
+        ({"runs": -5}, "runs=-5 is not a number of runs"),
     ],
     ids=["points", "alpha", "runs"],
 )

@@ -142,7 +142,7 @@ def test_a_program_is_audited_under_its_name(run, tmp_path):
         (("audit", "nowhere.at_all:f", *OWN, "--epsilon", "1"), "UnknownNameError: module 'nowhere' does not exist"),
         (("audit", "mine:nothing", *OWN, "--epsilon", "1"), "MechanismError: mechanism=3 cannot be run"),
         (("audit", "mine:broken", *OWN, "--epsilon", "1"), "MechanismError: broken raised ValueError"),
-        (("audit", "mine:noisy_count", *OWN), "ClaimError: no claim was given"),
+        (("audit", "mine:noisy_count", *OWN), "ClaimError: no claim given"),
         (("audit", *OWN, "--epsilon", "1"), "OptionError: a mechanism is named as MODULE:OBJECT, or as --program"),
         (("audit", "mine:noisy_count", "--program", "true", *OWN, "--epsilon", "1"), "OptionError: a mechanism is"),
         (("audit", "--program", "sh 'open", *OWN, "--epsilon", "1"), 'OptionError: --program "sh \'open" cannot be'),
