@@ -1,4 +1,4 @@
-"""Known bugs: mechanisms that do not satisfy what they claim, each with the guarantee it truly has."""
+"""Known bugs: mechanisms that break their claims, each with the strongest guarantee known to hold."""
 
 from .composition.faulty_composition import SharedNoiseLaplace, UndercountedComposition
 from .composition.faulty_group import LocalSensitivityLaplace

@@ -1,6 +1,11 @@
-"""Answers that move by more than they are said to: sums that wrap or round, and values that are not clipped.
+"""Queries whose answers move by more than their stated sensitivity: sums that wrap or round, and unclipped values.
 
-Each is a query for a sound mechanism, whose `sensitivity` is what it would be without the bug.
+Each is a query for a sound mechanism whose `sensitivity` is that of the query without the bug.
+
+References
+----------
+Casacuberta, Shoemate, Vadhan & Wagaman (2022), Widespread underestimation of sensitivity in differentially private
+libraries and how to fix it (sums that wrap or round).
 """
 
 from __future__ import annotations
@@ -16,13 +21,13 @@ from ..queries import Query, identity, real_answer
 
 
 def total(rows: npt.ArrayLike) -> float:
-    """The sum of the rows, as they are."""
+    """Sum of the unclipped rows."""
     return float(np.sum(np.asarray(rows, dtype=np.float64)))
 
 
 @dataclass(frozen=True, slots=True)
 class ClippedTotal:
-    """The sum of the rows, each clipped to [low, high]."""
+    """Sum of the rows, each clipped to [low, high]."""
 
     low: float
     high: float
@@ -33,14 +38,9 @@ class ClippedTotal:
 
 @dataclass(frozen=True, slots=True)
 class WrappingTotal:
-    """The sum of whole rows in signed integers of so many bits, which begins again at the other end.
+    """Sum of whole rows in signed integers of `bits` bits, which wraps around.
 
     A row of 1 takes 2^(bits − 1) − 1 to −2^(bits − 1): the sensitivity is not the rows' bound but nearly 2^bits.
-
-    References
-    ----------
-    Casacuberta, Shoemate, Vadhan & Wagaman (2022), Widespread underestimation of sensitivity in differentially private
-    libraries and how to fix it.
     """
 
     bits: int = 8
@@ -51,15 +51,10 @@ class WrappingTotal:
 
 
 def half_precision_total(rows: npt.ArrayLike) -> float:
-    """The sum of the rows in half precision, one after the other.
+    """Sum of the rows in half precision, one after the other.
 
-    Every partial sum is rounded to 11 bits, by an error that depends on how large it is. So a row, or the order of the
-    rows, decides how all later rows are rounded, and the sum moves by far more than the row does.
-
-    References
-    ----------
-    Casacuberta, Shoemate, Vadhan & Wagaman (2022), Widespread underestimation of sensitivity in differentially private
-    libraries and how to fix it.
+    Every partial sum is rounded to 11 bits, with an error that depends on its size. So a row, or the order of the rows,
+    decides how all later rows are rounded, and the sum moves by far more than the row.
     """
     partial = np.float16(0.0)
     for row in np.asarray(rows, dtype=np.float16):
@@ -69,7 +64,7 @@ def half_precision_total(rows: npt.ArrayLike) -> float:
 
 @dataclass(frozen=True, slots=True)
 class RoundedAnswer:
-    """An answer rounded to a whole number: one that moves by less than 1 may now move by 1."""
+    """Answer rounded to a whole number: an answer that moves by less than 1 may now move by 1."""
 
     query: Query = identity
 
@@ -78,40 +73,40 @@ class RoundedAnswer:
 
 
 def column_totals(rows: npt.ArrayLike) -> Floats:
-    """The sums of the columns of a table of numbers, one row or more."""
+    """Sums of the columns of a table of numbers with one row or more."""
     return np.asarray(np.asarray(rows, dtype=np.float64).sum(axis=0))
 
 
 @dataclass(frozen=True, slots=True)
 class ClippedColumnTotals:
-    """The sums of the columns, every entry clipped to [0, 1]."""
+    """Sums of the columns, with every entry clipped to [0, 1]."""
 
     def __call__(self, rows: npt.ArrayLike) -> Floats:
         return column_totals(np.clip(np.asarray(rows, dtype=np.float64), 0.0, 1.0))
 
 
 def standardised(scores: npt.ArrayLike) -> Floats:
-    """Scores less their mean, by their standard deviation; all 0 where they do not differ."""
+    """Scores less their mean, divided by their standard deviation; all 0 where the scores are equal."""
     values = np.asarray(scores, dtype=np.float64)
     deviation = values.std()
     return np.asarray((values - values.mean()) / deviation if deviation > 0 else np.zeros_like(values))
 
 
 def n_triangles(graph: Any) -> int:
-    """The number of triangles of a graph: an edge more closes as many as its ends have common neighbours."""
+    """Number of triangles of a graph: an added edge closes one for each common neighbour of its ends."""
     from networkx import triangles
 
-    corners: Any = triangles(graph)  # of each node, as no single one is asked for
+    corners: Any = triangles(graph)  # per node
     return int(sum(corners.values())) // 3
 
 
 def prefix_counts(bins: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """How many rows are in a bin up to each one: a row more raises all from its own on."""
+    """Number of rows up to and including each bin: an added row raises all counts from its bin on."""
     return np.cumsum(np.asarray(bins, dtype=np.int64))
 
 
 def interval_tree(counts: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """The counts of 2^m leaves, of their pairs, fours, … up to the total: a row more raises one count a level."""
+    """Counts of 2^m leaves, of their pairs, fours, … up to the total: an added row raises one count per level."""
     level = np.asarray(counts, dtype=np.int64)
     levels = [level]
     while len(level) > 1:
@@ -122,9 +117,9 @@ def interval_tree(counts: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class CountsOverTheRange:
-    """How many rows are in each of k equal parts of the range that the rows themselves span.
+    """Number of rows in each of k equal parts of the range that the rows span.
 
-    One row beyond the others moves the edges, and with them the rows of every part.
+    A row beyond the others moves the edges, and with them the rows of every part.
     """
 
     k: int
@@ -135,7 +130,7 @@ class CountsOverTheRange:
 
 @dataclass(frozen=True, slots=True)
 class CountsBetween:
-    """How many rows are in each of k equal parts of [low, high], rows beyond counting in the last part there."""
+    """Number of rows in each of k equal parts of [low, high]; rows outside count in the nearest part."""
 
     k: int
     low: float
@@ -148,14 +143,14 @@ class CountsBetween:
 
 @dataclass(frozen=True, slots=True)
 class GradientSum:
-    """The sum of the rows as vectors, clipped to a norm: each of them, their mean, or coordinate by coordinate.
+    """Sum of the rows as vectors, clipped to a norm per example, as a mean, or per coordinate.
 
     Parameters
     ----------
     norm : float
-        The Euclidean norm, or for "coordinate" the largest size of a coordinate.
+        Euclidean norm; for "coordinate" the largest absolute value of a coordinate.
     per : {"example", "mean", "coordinate"}
-        "mean" clips the mean of the rows once, and gives that.
+        "mean" clips the mean of the rows once and returns it.
     """
 
     norm: float

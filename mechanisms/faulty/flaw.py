@@ -1,40 +1,52 @@
-"""What mechanisms with a bug share that are no reference mechanism at a wrong parameter."""
+"""Base class of mechanisms with a known bug."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ...audit.claims.claim import Claim, check_number
 from ...audit.claims.pure_approx_gaussian import PureDP
+from ...audit.errors import ClaimError
 
 
 class Flaw(ABC):
-    """A mechanism with a bug from practice and a sampler of its own: what it claims, and what is true of it.
+    """A mechanism with a known bug, the claim that it breaks and the strongest claim known to hold.
 
-    A `Twin` is one that runs as another mechanism, with that one's law. Real outputs are on a grid like any reference
-    mechanism's, so an audit that refutes a flaw has found its bug, not its low bits; but for those that are about bits.
+    A `Twin` is a flaw that runs as another mechanism and has the law of that mechanism; any other flaw has its own
+    sampler. Real outputs lie on a grid, as those of reference mechanisms do, so an audit that refutes a flaw has found
+    the bug and not the low bits, unless the bug is in the low bits.
+
+    The docstring of a flaw describes the bug for the catalogue too: the first line states the cause and the true
+    guarantee, and a paragraph that begins "In practice" says how the bug arises.
     """
 
     __slots__ = ()
     epsilon: float
 
     def __post_init__(self) -> None:
-        check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
+        self.claim  # noqa: B018  # refuses the parameters of the claim
 
     @property
     def claim(self) -> Claim:
-        """What the mechanism is said to satisfy: pure epsilon-DP unless a flaw says otherwise."""
-        return PureDP(self.epsilon)
+        """Claim that the mechanism breaks: ε-DP with ε > 0 unless the flaw states another."""
+        return PureDP(check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False))
 
     @property
     def truth(self) -> Claim | None:
-        """A claim of the claimed kind that does hold, the strongest that is known; None where no finite one does."""
+        """Strongest claim of the same kind that is known to hold; None where no finite one holds."""
         return None
 
     @abstractmethod
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
         """`size` independent outputs."""
+
+
+def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    """Raise a `ClaimError` unless the value is one of the choices."""
+    if value not in choices:
+        raise ClaimError(f"{name}={value!r} is unknown; use one of {', '.join(choices)}.", **{name: value})

@@ -1,4 +1,4 @@
-"""What every faulty twin shares: it runs as another mechanism than the one it claims to be."""
+"""Base class of flaws that run as another mechanism than the one they claim to be."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from .flaw import Flaw
 
 
 class Twin(Flaw):
-    """A flaw whose truth is known, as it runs as another mechanism.
+    """A flaw that runs as another mechanism, mostly a reference mechanism with a wrong parameter.
 
-    What is run, `runs_as`, is a sound implementation of the wrong thing: mostly a reference mechanism at the wrong
-    parameter.
+    `runs_as` is that mechanism. It gives the twin its law and sampler and refuses wrong parameters.
     """
 
     __slots__ = ()
@@ -38,15 +37,15 @@ class Twin(Flaw):
     @property
     @abstractmethod
     def runs_as(self) -> ReferenceMechanism:
-        """The mechanism that in truth is run."""
+        """Mechanism that is in fact run."""
 
     @property
-    @abstractmethod
     def truth(self) -> Claim | None:
-        """A claim of the claimed kind that does hold, the strongest that is known; None where no finite one does."""
+        """Strongest claim known to hold: that of `runs_as` unless the twin states another."""
+        return self.runs_as.claim
 
     def law(self, dataset: Any) -> Law:
-        """The output's exact law."""
+        """Exact law of the output."""
         return self.runs_as.law(dataset)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:

@@ -1,4 +1,4 @@
-"""Compositions whose parts are not independent, or whose budget is counted wrongly."""
+"""Compositions whose parts share noise, or whose budget is counted wrongly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ....audit.claims.claim import Claim, check_number
-from ....audit.claims.pure_approx_gaussian import ApproxDP, PureDP
 from ....audit.errors import ClaimError
 from ...composition.sequential_composition import Budget, SequentialComposition, budget, budget_of, composed
 from ...laws.divergences import Floats, Law, check_rule
@@ -24,10 +23,10 @@ from ..twin import Twin
 
 @dataclass(frozen=True, slots=True)
 class SharedNoiseLaw(Law):
-    """Rows (a₁ + Z, …, a_k + Z) with one Z from the Laplace law of this scale: a law on a line.
+    """Law of rows (a₁ + Z, …, a_k + Z) with one Z from the Laplace law of this scale, on a line.
 
-    The answers a are `locations`. Rows on the line have the density of their first entry, others none; two lines that
-    differ have no row in common.
+    The answers a are `locations`. Rows on the line have the density of their first entry, others have density 0. Two
+    different lines have no row in common.
     """
 
     locations: tuple[float, ...]
@@ -43,11 +42,11 @@ class SharedNoiseLaw(Law):
 
     @property
     def line(self) -> tuple[float, ...]:
-        """Where the line goes through: the answers less the first."""
+        """Position of the line: the answers less the first."""
         return tuple(answer - self.locations[0] for answer in self.locations)
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Of each row of `outputs`, shape (..., k), on the line to within the grid of the noise."""
+        """Log density of each row of `outputs`, shape (..., k), on the line to within the grid of the noise."""
         rows = np.asarray(outputs, dtype=np.float64)
         off = np.abs(rows - rows[..., :1] - np.asarray(self.line)).max(axis=-1)
         return np.where(off <= grid_step(self.scale), self._first.log_density(rows[..., 0]), -np.inf)
@@ -62,7 +61,7 @@ class SharedNoiseLaw(Law):
         return self._first.epsilon_from(other._first, delta) if self._meets(other) else math.inf
 
     def _meets(self, other: Self) -> bool:
-        """Whether the two lines are the same, to half a step of the noise's grid: less is the rounding of answers."""
+        """Whether the two lines agree to half a step of the noise's grid; smaller gaps come from rounded answers."""
         step = grid_step(self.scale)
         return all(abs(one - two) <= step / 2 for one, two in zip(self.line, other.line, strict=True))
 
@@ -92,18 +91,18 @@ class SharedNoise:
 
 @dataclass(frozen=True, slots=True)
 class SharedNoiseLaplace(Twin):
-    """Several Laplace mechanisms of `epsilon_each`, said to add up, with the same noise in all: no finite epsilon.
+    """Several Laplace mechanisms of `epsilon_each` whose claims are added, with the same noise in all: no finite ε.
 
-    In practice each query builds its own generator from one fixed seed. Where a row moves one answer and not the other,
-    their difference, from which the noise cancels, gives the row away; where it moves all answers alike nothing shows,
-    and fewer than the summed epsilons are lost.
+    In practice each query of a run builds its own generator from one fixed seed, which was meant for tests. Where a row
+    moves one answer and not the other, the noise cancels in their difference, which reveals the row. Where it moves all
+    answers alike the bug does not show, and the loss is smaller than the sum.
 
     Parameters
     ----------
     epsilon_each : float
-        Of each query, for a sensitivity of 1.
+        ε of each query, for a sensitivity of 1.
     queries : sequence of callable
-        From the dataset to a number, one or more.
+        Maps from the dataset to a number, one or more.
     """
 
     epsilon_each: float
@@ -113,41 +112,38 @@ class SharedNoiseLaplace(Twin):
         check_number("epsilon_each", self.epsilon_each, 0, math.inf, "of each query", closed=False)
         object.__setattr__(self, "queries", tuple(self.queries))
         if not self.queries:
-            raise ClaimError("queries=() asks nothing; give one query or more.", queries=self.queries)
+            raise ClaimError("queries=() has no query; give one query or more.", queries=self.queries)
 
     def __str__(self) -> str:
         return f"SharedNoiseLaplace(epsilon_each={self.epsilon_each:g}, {len(self.queries)} queries)"
 
     @property
     def epsilon(self) -> float:  # type: ignore[override]
-        """What the queries are said to cost together, in nats."""
+        """Claimed total cost of the queries, in nats."""
         return self.epsilon_each * len(self.queries)
 
     @property
     def runs_as(self) -> SharedNoise:
         return SharedNoise(tuple(self.queries), 1.0 / self.epsilon_each, self.claim)
 
-    @property
-    def truth(self) -> None:
-        return None
+    truth = None
 
 
 @dataclass(frozen=True, slots=True)
 class UndercountedComposition(Twin):
     """`k` runs of one mechanism, charged as `charged` of them: k/charged times the claim.
 
-    In practice a release in a loop, a retry after a time-out, or an answer for each group of a query is charged once
-    (charged = 1). Or the √k of advanced composition is taken with constant 1 and without its delta (charged = √k):
-    pure composition has no such theorem.
+    With charged = 1 the runs are charged as a single one. With charged = √k the root of advanced composition is taken
+    with constant 1 and without its δ; pure composition has no such theorem.
 
     Parameters
     ----------
     mechanism : mechanism
-        With a claim of epsilon and delta.
+        Mechanism with a pure or approximate claim.
     k : int
-        Runs, at least 1.
+        Number of runs, at least 1.
     charged : float
-        Runs paid for, positive.
+        Number of runs paid for, positive.
     """
 
     mechanism: ReferenceMechanism
@@ -156,14 +152,14 @@ class UndercountedComposition(Twin):
 
     def __post_init__(self) -> None:
         check_number("charged", self.charged, 0, math.inf, "how many runs are paid for", closed=False)
-        self.truth  # noqa: B018  # refuses the mechanism and k
+        self.runs_as.claim  # noqa: B018  # refuses the mechanism and k
 
     def __str__(self) -> str:
         return f"{self.k} runs charged as {self.charged:.3g} of {self.mechanism}"
 
     @property
     def epsilon(self) -> float:  # type: ignore[override]
-        """That of the claim, in nats."""
+        """ε of the claim, in nats."""
         return self.claim.epsilon
 
     @property
@@ -174,7 +170,3 @@ class UndercountedComposition(Twin):
     def claim(self) -> Budget:
         epsilon, delta = budget_of(self.mechanism.claim)
         return budget(self.charged * epsilon, self.charged * delta)
-
-    @property
-    def truth(self) -> PureDP | ApproxDP:
-        return self.runs_as.claim

@@ -1,4 +1,4 @@
-"""A mechanism that keeps its claim at one step from a dataset and breaks it at two."""
+"""A mechanism that keeps its claim at distance 1 from a dataset and breaks it at distance 2."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..twin import Twin
 
 @dataclass(frozen=True, slots=True)
 class LocalSensitivityLaplace(Twin):
-    """The squared number of rows with noise for one step from the empty dataset: (2m − 1)·epsilon, m rows at most.
+    """The squared number of rows with noise for the sensitivity at the empty dataset: (2m − 1)·ε for up to m rows.
 
     In practice the sensitivity is measured on the dataset at hand and its neighbours, where the answer moves by 1, and
-    taken for all. Does not show between no row and one. Shows at two steps from there, where it moves by 4 and not by
-    2; and between one row and two, where it moves by 3.
+    used for all datasets. The bug does not show between 0 rows and 1. It shows at distance 2 from the empty dataset,
+    where the answer moves by 4 instead of 2, and between 1 row and 2, where it moves by 3.
     """
 
     epsilon: float
@@ -27,10 +27,10 @@ class LocalSensitivityLaplace(Twin):
     def __post_init__(self) -> None:
         if not isinstance(self.most_rows, int) or self.most_rows < 1:
             raise ClaimError(
-                f"most_rows={self.most_rows!r} is no number of rows; use a whole number from 1.",
+                f"most_rows={self.most_rows!r} is not a number of rows; use a whole number from 1.",
                 most_rows=self.most_rows,
             )
-        LaplaceMechanism(self.epsilon, sensitivity=2 * self.most_rows - 1)  # what it should be: refuses the same
+        LaplaceMechanism(self.epsilon, sensitivity=2 * self.most_rows - 1)  # the right mechanism refuses the same
 
     @property
     def runs_as(self) -> LaplaceMechanism:

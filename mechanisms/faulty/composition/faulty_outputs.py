@@ -1,4 +1,4 @@
-"""What is released beside the noise: exact numbers, names that occur, gaps where there is little, exceptions."""
+"""Outputs that leak outside the noise: exact numbers, keys that occur, missing values and exceptions."""
 
 from __future__ import annotations
 
@@ -6,38 +6,34 @@ import json
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from ....audit.claims.claim import Claim, check_number
 from ....audit.claims.pure_approx_gaussian import ApproxDP, PureDP
 from ....audit.datasets.rows import rows_of
-from ....audit.errors import ClaimError
 from ...composition.sequential_composition import columns
 from ...laws.reference_mechanism import ReferenceMechanism
 from ...noise.geometric import GeometricMechanism
 from ...noise.laplace import LaplaceMechanism
 from ...noise_samplers import Floats, laplace_on_grid
 from ...queries import Query, real_answer
-from ..flaw import Flaw
+from ..flaw import Flaw, check_choice
 
-_THRESHOLDS: Final = ("noisy", "exact", "none")
+Threshold = Literal["noisy", "exact", "none"]
 
 
 @dataclass(frozen=True, slots=True)
 class BesideExact:
-    """The output of a mechanism and, in one more coordinate, a statistic of the rows as it is: no finite epsilon.
-
-    In practice the number of rows is "not sensitive", an error bar is made of the exact variance, or a mean is shown
-    beside the noisy variance around it.
+    """The output of a mechanism with an exact statistic of the rows as one more coordinate: no finite ε.
 
     Parameters
     ----------
     mechanism : mechanism
-        What gives the protected output.
+        Mechanism whose output is released.
     statistic : callable
-        From the dataset to a number.
+        Map from the dataset to a number.
     """
 
     mechanism: ReferenceMechanism
@@ -48,13 +44,10 @@ class BesideExact:
 
     @property
     def claim(self) -> Claim:
-        """That of the mechanism alone."""
+        """Claim of the mechanism without the statistic."""
         return self.mechanism.claim
 
-    @property
-    def truth(self) -> None:
-        """None: the statistic tells neighbours apart for certain."""
-        return None
+    truth = None
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """`size` independent rows, shape (size, n_coords + 1)."""
@@ -65,9 +58,9 @@ class BesideExact:
 
 @dataclass(frozen=True, slots=True)
 class JsonReport(Flaw):
-    """A noisy count as a JSON text that says of how many rows it is, or not: with it, no finite epsilon.
+    """A noisy count as JSON text, with the exact number of rows beside it where `has_rows`: no finite ε.
 
-    In practice a response carries "meta" for debugging: numbers of rows read, skipped, or cached.
+    In practice a response carries "meta" for debugging: numbers of rows read, skipped or cached.
     """
 
     epsilon: float
@@ -82,13 +75,11 @@ class JsonReport(Flaw):
 
 @dataclass(frozen=True, slots=True)
 class KeyedCounts(Flaw):
-    """Noisy counts of the keys among the rows, as pairs in the order of the keys: (epsilon, delta)-DP if done right.
+    """Noisy counts of the keys among the rows, as pairs in the order of the keys.
 
-    A key that occurs once must come with probability delta at most, which takes a threshold on the noisy count
-    ("noisy"). Without one ("none"), or with one on the exact count ("exact", the same number), a key is there or not as
-    the data say: no finite epsilon, for all deltas below 1.
-
-    In practice GROUP BY gives a row for each group that occurs, and small groups are left out before the noise.
+    A key that occurs once must appear with probability at most δ, which takes a threshold on the noisy count ("noisy").
+    Then the mechanism is (ε, δ)-DP. Without a threshold ("none"), or with the same threshold on the exact count
+    ("exact"), the data decide whether a key appears: no finite ε, for every δ below 1.
 
     References
     ----------
@@ -97,16 +88,12 @@ class KeyedCounts(Flaw):
 
     epsilon: float
     delta: float
-    threshold: Literal["noisy", "exact", "none"] = "noisy"
+    threshold: Threshold = "noisy"
 
     def __post_init__(self) -> None:
-        Flaw.__post_init__(self)
+        GeometricMechanism(self.epsilon)  # refuses the same epsilon
         check_number("delta", self.delta, 0, 0.5, "of a key that occurs once", closed=False)
-        if self.threshold not in _THRESHOLDS:
-            raise ClaimError(
-                f"threshold={self.threshold!r} is unknown; use one of {', '.join(_THRESHOLDS)}.",
-                threshold=self.threshold,
-            )
+        check_choice("threshold", self.threshold, get_args(Threshold))
 
     @property
     def claim(self) -> ApproxDP:
@@ -118,7 +105,7 @@ class KeyedCounts(Flaw):
 
     @property
     def least(self) -> int:
-        """The smallest count that is released: geometric noise takes 1 to it with probability delta at most."""
+        """Smallest count that is released: a noisy count of 1 reaches it with probability at most δ."""
         ratio = math.exp(-self.epsilon)
         return 1 + max(1, math.ceil(math.log(self.delta * (1 + ratio)) / -self.epsilon))
 
@@ -138,22 +125,9 @@ class KeyedCounts(Flaw):
 
 @dataclass(frozen=True, slots=True)
 class SmallCount(Flaw):
-    """A noisy count, or something else where there are fewer than `least` rows: no finite epsilon.
+    """A noisy count, or `instead` where there are fewer than `least` rows: no finite ε.
 
-    In practice small groups are suppressed by their exact size (`instead` None), or a query on no rows returns early
-    with a zero that has no noise (`least` 1, `instead` 0). With `is_noisy` it is the noisy count that has to reach
-    `least`, and the claim holds.
-
-    Parameters
-    ----------
-    epsilon : float
-        In nats, positive.
-    least : int
-        Fewest rows that get a noisy count.
-    instead : float or None
-        What is released otherwise.
-    is_noisy : bool
-        Whether the noisy count is compared.
+    With `is_noisy` the noisy count is compared with `least` instead of the exact one, and the claim holds.
     """
 
     epsilon: float
@@ -176,18 +150,12 @@ class SmallCount(Flaw):
 
 @dataclass(frozen=True, slots=True)
 class GroupMeans(Flaw):
-    """The mean of the values in each of some groups with Laplace noise, and NaN for a group without rows: no epsilon.
+    """Noisy means of the values in each group, NaN for a group without rows: no finite ε.
 
-    In practice 0/0 is NaN in numpy, and a table prints it. Rows are (group, value), values in [0, 1]; the noise is that
-    for one row in a group. With `is_filled` an empty group counts as a mean of 0, and gets noise like any other.
+    In practice 0/0 is NaN in numpy, and a table prints it.
 
-    Parameters
-    ----------
-    epsilon : float
-        In nats, positive, for rows that are added or removed.
-    groups : tuple
-        All of them, whatever the rows are.
-    is_filled : bool
+    Rows are (group, value) with values in [0, 1], added or removed; the noise is that for one row in a group. `groups`
+    lists all groups, whatever the rows are. With `is_filled` an empty group counts as a mean of 0 and gets noise.
     """
 
     epsilon: float
@@ -213,17 +181,9 @@ class GroupMeans(Flaw):
 
 @dataclass(frozen=True, slots=True)
 class CheckedCount:
-    """One run at a time: a noisy count that raises for rows that it will not have: no finite epsilon.
+    """A noisy count, one run at a time, that raises for refused rows: no finite ε, as an adversary sees exceptions.
 
-    An adversary sees an exception as he sees an output. In practice a mean of no rows divides by zero, and a validation
-    refuses a row beyond its range, as if the caller were to blame.
-
-    Parameters
-    ----------
-    epsilon : float
-        In nats, positive.
-    refused : {"nothing", "no rows", "outliers"}
-        Whether it raises for a dataset without rows, or for a row outside [0, 1].
+    `refused` says whether it raises for a dataset without rows, for a row outside [0, 1], or never.
     """
 
     epsilon: float
@@ -231,12 +191,12 @@ class CheckedCount:
 
     @property
     def claim(self) -> PureDP:
-        """`epsilon`-DP, as for a count that never raises."""
+        """ε-DP, as for a count that never raises."""
         return PureDP(self.epsilon)
 
     @property
     def truth(self) -> PureDP | None:
-        """The claim where nothing is refused, else None: a row that raises is seen."""
+        """The claim where nothing is refused, else None, as an exception reveals the row."""
         return self.claim if self.refused == "nothing" else None
 
     def __call__(self, dataset: Any, rng: np.random.Generator) -> float:

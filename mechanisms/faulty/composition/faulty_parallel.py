@@ -1,4 +1,4 @@
-"""Parallel composition where it does not hold: parts that overlap, and rows that move from part to part."""
+"""Parallel composition where it does not hold: overlapping parts, and rows that move between parts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..twin import Twin
 
 
 def counts_of_parts(epsilon: float, n_parts: int, part: Callable[[Any], int]) -> ParallelComposition:
-    """The rows in each part, counted with Laplace noise of scale 1/epsilon."""
+    """Number of rows in each part, with Laplace noise of scale 1/ε."""
     return ParallelComposition([LaplaceMechanism(epsilon, query=len)] * n_parts, part)
 
 
@@ -53,17 +53,17 @@ class ClosedIntervals:
 
 @dataclass(frozen=True, slots=True)
 class OverlappingPartCounts(Twin):
-    """Counts of intervals that contain both their ends, taken for disjoint parts: 2·epsilon instead of epsilon.
+    """Counts of intervals that contain both their ends, taken for disjoint parts: 2ε instead of ε.
 
     In practice BETWEEN includes both ends, so "between 18 and 65" and "between 65 and 120" both count a person of 65.
-    Shows on a row at an inner edge, added or removed.
+    The bug shows on a row at an inner edge, added or removed.
 
     Parameters
     ----------
     epsilon : float
         In nats.
     edges : sequence of float
-        Of the intervals, in ascending order, at least three.
+        Edges of the intervals in ascending order, at least three.
     """
 
     epsilon: float
@@ -85,9 +85,9 @@ class OverlappingPartCounts(Twin):
 
 @dataclass(frozen=True, slots=True)
 class PartCountsForReplace(Twin):
-    """Counts of disjoint parts, epsilon each, said to be epsilon-DP when a row is replaced too: 2·epsilon.
+    """Counts of disjoint parts at ε each, claimed to be ε-DP for a replaced row, which moves between parts: 2ε.
 
-    In practice "parallel composition is free" is said without saying what neighbours are. Shows on datasets of equal
+    In practice "parallel composition is free" is said without naming the adjacency. The bug shows on datasets of equal
     size, one row of which is in another part: one count falls and another rises.
 
     Parameters
@@ -95,7 +95,7 @@ class PartCountsForReplace(Twin):
     epsilon : float
         In nats.
     edges : sequence of float
-        That cut the numbers into parts (`IntervalOf`), one or more.
+        Edges that cut the numbers into parts (`IntervalOf`), one or more.
     """
 
     epsilon: float

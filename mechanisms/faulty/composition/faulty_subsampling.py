@@ -1,43 +1,41 @@
-"""Amplification by subsampling that is claimed without the sampling that it is proved for."""
+"""Amplification by subsampling claimed without the sampling for which it is proved."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from ....audit.claims.claim import check_number
 from ....audit.claims.pure_approx_gaussian import PureDP
-from ....audit.errors import ClaimError
 from ...noise_samplers import Floats, grid_step, round_to_grid, standard_laplace
-from ..flaw import Flaw
+from ..flaw import Flaw, check_choice
 
 Sampling = Literal["poisson", "none", "first", "fixed", "replacement"]
-_SAMPLINGS: Final = ("poisson", "none", "first", "fixed", "replacement")
 
 
 @dataclass(frozen=True, slots=True)
 class SampledTotal(Flaw):
-    """The sum of a sample of rows in [−1, 1] plus Laplace noise of scale 1/ε, said to be ln(1 + rate(e^ε − 1))-DP.
+    """The sum of a sample of rows in [−1, 1] plus Laplace noise of scale 1/ε, claimed to be ln(1 + rate(e^ε − 1))-DP.
 
-    That holds under add/remove if each row is in the sample with probability `rate`, independently ("poisson"), and is
-    in doubt for everything else:
+    The claim holds under add/remove if each row is in the sample with probability `rate`, independently ("poisson").
+    It need not hold for any other sampling:
 
     none
-        All rows are used, as in a test run, or where the sampler is bypassed: ε.
+        All rows are used, and the loss is ε.
     first
-        The first ⌊rate·n⌋ rows, as when batches are cut from data that are not shuffled: ε for a row among them.
+        The first ⌊rate·n⌋ rows are used, and the loss is ε for a row among them.
     fixed
-        A random sample of ⌊rate·n⌋ rows. When a row is added, another leaves the sample, and the sum moves by 2.
+        A random sample of ⌊rate·n⌋ rows is used. An added row displaces another, and the sum moves by 2.
     replacement
-        ⌊rate·n⌋ draws with replacement: a row may be in the sample more than once.
+        ⌊rate·n⌋ draws with replacement are used, so that a row may occur more than once.
 
     Parameters
     ----------
     epsilon : float
-        Without sampling, in nats, positive.
+        ε without sampling, in nats, positive.
     rate : float
         In (0, 1).
     sampling : {"poisson", "none", "first", "fixed", "replacement"}
@@ -52,12 +50,9 @@ class SampledTotal(Flaw):
     sampling: Sampling = "poisson"
 
     def __post_init__(self) -> None:
-        Flaw.__post_init__(self)
+        check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
         check_number("rate", self.rate, 0, 1, "the share of rows that are used", closed=False)
-        if self.sampling not in _SAMPLINGS:
-            raise ClaimError(
-                f"sampling={self.sampling!r} is unknown; use one of {', '.join(_SAMPLINGS)}.", sampling=self.sampling
-            )
+        check_choice("sampling", self.sampling, get_args(Sampling))
 
     @property
     def claim(self) -> PureDP:
@@ -65,13 +60,16 @@ class SampledTotal(Flaw):
 
     @property
     def truth(self) -> PureDP | None:
-        """None where it grows with the number of rows; for "first" it does, as neighbours may be in another order."""
+        """None for "replacement" and "first", where the loss grows with the number of rows.
+
+        For "first" it does because neighbours may be in another order.
+        """
         match self.sampling:
             case "poisson":
                 return self.claim
             case "none":
                 return PureDP(self.epsilon)
-            case "fixed":  # samples of x and y can be drawn together so that one row at most is another
+            case "fixed":  # coupled samples of x and y differ in at most one row
                 return PureDP(2 * self.epsilon)
             case _:
                 return None
@@ -97,7 +95,7 @@ class SampledTotal(Flaw):
                 for row in rows:
                     totals += row * (rng.random(size) < self.rate)
             case "fixed":
-                left = np.full(size, float(batch))  # to be taken from the rows that are left
+                left = np.full(size, float(batch))  # still to be drawn from the remaining rows
                 for j, row in enumerate(rows):
                     is_taken = rng.random(size) * (n - j) < left
                     totals += row * is_taken

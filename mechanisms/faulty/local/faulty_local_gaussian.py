@@ -14,10 +14,10 @@ from ..twin import Twin
 
 @dataclass(frozen=True, slots=True)
 class UnclippedLocalGaussian(Twin):
-    """One person's value with noise for a domain that the value is not clipped to: nothing holds.
+    """A person's value with noise for a domain to which the value is not clipped: no finite ε and δ.
 
-    In practice the sensitivity is called max − min, of the data seen so far or of what a sensor should deliver, and the
-    value is sent as it is. Shows as soon as a value leaves the domain, the more the farther it does.
+    In practice the sensitivity is taken as max − min of the data seen so far, or of what a sensor should deliver, and
+    the value is sent unchanged. The bug shows as soon as a value leaves the domain, and more the farther it lies.
     """
 
     epsilon: float
@@ -36,6 +36,4 @@ class UnclippedLocalGaussian(Twin):
     def claim(self) -> ApproxDP:
         return ApproxDP(self.epsilon, self.delta)
 
-    @property
-    def truth(self) -> None:
-        return None
+    truth = None

@@ -1,4 +1,4 @@
-"""Rows that are exposed more often than is said."""
+"""Rows that are exposed more often than claimed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ..twin import Twin
 
 @dataclass(frozen=True, slots=True)
 class TwiceExposed(Twin):
-    """Exposes each row with probability 2·delta, said to be delta: (0, 2·delta)-DP.
+    """Each row exposed with probability 2δ where δ is claimed: (0, 2δ)-DP.
 
-    In practice delta is taken for a whole report of two halves, and spent on each. Shows where a row is replaced, and
-    in the number of people exposed.
+    In practice δ is taken for a constant of the program and spent on each of the two halves of a report. The bug shows
+    where a row is replaced, and in the number of people exposed.
     """
 
     delta: float
@@ -24,18 +24,9 @@ class TwiceExposed(Twin):
         check_number("delta", self.delta, 0, 0.5, "each row is exposed with twice this probability", closed=False)
 
     @property
-    def epsilon(self) -> float:  # type: ignore[override]  # a field elsewhere
-        """0: exposure is all that the claim allows for."""
-        return 0.0
-
-    @property
     def runs_as(self) -> NameAndShame:
         return NameAndShame(2 * self.delta)
 
     @property
     def claim(self) -> ApproxDP:
-        return ApproxDP(0.0, self.delta)
-
-    @property
-    def truth(self) -> ApproxDP:
-        return ApproxDP(0.0, 2 * self.delta)
+        return NameAndShame(self.delta).claim

@@ -20,10 +20,10 @@ from ..twin import Twin
 
 @dataclass(frozen=True, slots=True)
 class BiasedCoinResponse(Flaw):
-    """Warner's two coins, of which the second says yes with probability `bias` and not ½: more than ln 3.
+    """Warner's two coins, the second of which says yes with probability `bias`: ln(1 + 1/bias), ln 3 for bias ½.
 
-    In practice the forced answer is yes less often, so that the estimate is less noisy. A yes is then the truth more
-    often: the loss is ln(1 + 1/bias) for bias ≤ ½.
+    In practice a forced answer is made rarer so that the estimate is less noisy; Warner (1965) has fair coins. A yes is
+    then the truth more often. The stated loss is for bias ≤ ½; for a larger bias, 1 − bias takes its place.
     """
 
     bias: float = 0.25
@@ -33,7 +33,7 @@ class BiasedCoinResponse(Flaw):
 
     @property
     def epsilon(self) -> float:  # type: ignore[override]  # a field elsewhere
-        """ln 3, as for two fair coins."""
+        """ln 3, the loss of two fair coins."""
         return math.log(3)
 
     @property
@@ -41,7 +41,7 @@ class BiasedCoinResponse(Flaw):
         return PureDP(math.log1p(1 / min(self.bias, 1 - self.bias)))
 
     def law(self, dataset: Any) -> FiniteLaw:
-        """The output's exact law: 0 for no, 1 for yes."""
+        """Exact law of the output: 0 for no, 1 for yes."""
         yes = 0.5 * one_value(dataset, 2) + 0.5 * self.bias
         return FiniteLaw((math.log1p(-yes), math.log(yes)))
 
@@ -52,15 +52,15 @@ class BiasedCoinResponse(Flaw):
 
 @dataclass(frozen=True, slots=True)
 class OnlyYesRandomised(Flaw):
-    """Randomised response for those who would say yes, while a no is a no: no finite epsilon.
+    """Randomised response for a yes, while a no is sent unchanged: no finite ε.
 
-    In practice only the sensitive answer seems to need protection. A yes then comes from a yes.
+    In practice only the sensitive answer seems to need protection. A yes then always comes from a yes.
     """
 
     epsilon: float
 
     def law(self, dataset: Any) -> FiniteLaw:
-        """The output's exact law: 0 for no, 1 for yes."""
+        """Exact law of the output: 0 for no, 1 for yes."""
         return response_law(1, 2, self.epsilon) if one_value(dataset, 2) else FiniteLaw((0.0, -math.inf))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
@@ -70,11 +70,11 @@ class OnlyYesRandomised(Flaw):
 
 @dataclass(frozen=True, slots=True)
 class RememberedResponse(Flaw):
-    """A person's bits over time, each randomised once a value and then repeated: no finite epsilon.
+    """A person's bits over time, each value randomised once and its response repeated: no finite ε.
 
-    In practice a randomised answer is memoised so that repeated questions gain nothing, which is right as long as the
-    value stays. When it changes, so may the answer; when it does not, the answer never changes. With `is_remembered`
-    false every report is drawn anew at its share of epsilon, and the claim holds.
+    In practice a randomised answer is memoised so that repeated questions gain nothing. That is right while the value
+    stays the same. When the value changes, the answer may change; when it does not, the answer never changes. With
+    `is_remembered` false every report is drawn anew at its share of ε, and the claim holds.
 
     References
     ----------
@@ -100,7 +100,10 @@ class OneHotBits:
 
     epsilon_each: float
     k: int
-    claim: PureDP
+
+    @property
+    def claim(self) -> PureDP:
+        return PureDP(2 * self.epsilon_each)
 
     def law(self, dataset: Any) -> ProductLaw:
         return ProductLaw(tuple(response_law(bit, 2, self.epsilon_each) for bit in self._bits(dataset)))
@@ -116,10 +119,9 @@ class OneHotBits:
 
 @dataclass(frozen=True, slots=True)
 class OneHotAtFullEpsilon(Twin):
-    """A value as k bits, one of them 1, each randomised at epsilon: 2·epsilon, as two bits change.
+    """A value as k bits, one of them 1, each randomised at ε: 2ε, as two bits change.
 
-    In practice "each bit is epsilon-DP" is read as a statement of the whole report. Half of epsilon for each bit is
-    right.
+    In practice "each bit is ε-DP" is read as a statement about the whole report. ε/2 for each bit is right.
 
     References
     ----------
@@ -130,16 +132,8 @@ class OneHotAtFullEpsilon(Twin):
     k: int = 3
 
     def __post_init__(self) -> None:
-        RandomisedResponse(self.epsilon, self.k)  # refuses the same
+        RandomisedResponse(self.epsilon, self.k)  # the right mechanism refuses the same parameters
 
     @property
     def runs_as(self) -> OneHotBits:
-        return OneHotBits(self.epsilon, self.k, self.claim)
-
-    @property
-    def claim(self) -> PureDP:
-        return PureDP(self.epsilon)
-
-    @property
-    def truth(self) -> PureDP:
-        return PureDP(2 * self.epsilon)
+        return OneHotBits(self.epsilon, self.k)

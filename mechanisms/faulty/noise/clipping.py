@@ -1,4 +1,4 @@
-"""Clipping where it protects nothing."""
+"""Clipping of the output instead of the rows."""
 
 from __future__ import annotations
 
@@ -16,17 +16,10 @@ from ..flaw import Flaw
 
 @dataclass(frozen=True, slots=True)
 class ClippedAfterNoise(Flaw):
-    """The sum of the rows with noise for rows in [0, 1], clipped to [0, most], and the rows are not: no finite epsilon.
+    """A sum with noise for rows in [0, 1], clipped to [0, most] after the noise while the rows are not: no finite ε.
 
-    In practice the bounds are given to the function that does everything, and it clips last. To clip the output is
-    free, and what a row may add is not bounded by it.
-
-    Parameters
-    ----------
-    epsilon : float
-        In nats, positive.
-    most : float
-        The largest output, positive.
+    In practice the bounds are given to the function that does everything, and it clips last. Clipping the output is
+    free, but it does not bound what a row may add.
     """
 
     epsilon: float

@@ -1,4 +1,4 @@
-"""Noise, and grids, of a size that the data decides."""
+"""Noise and grids whose size depends on the data."""
 
 from __future__ import annotations
 
@@ -20,20 +20,11 @@ from ..flaw import Flaw
 
 @dataclass(frozen=True, slots=True)
 class ScaleFromTheData(Flaw):
-    """An answer plus Laplace noise for a sensitivity that is read off the dataset: no finite epsilon.
+    """An answer plus Laplace noise for a sensitivity that is computed from the dataset: no finite ε.
 
-    The tails of two Laplace laws of different scale are farther apart the farther out; with a sensitivity of 0 there is
-    no noise at all. Which cause it is, is a matter of the two queries: the range of the values as the sensitivity of
-    their sum, the exact number of rows under a mean, the local sensitivity of a median, the largest degree of a graph.
-
-    Parameters
-    ----------
-    epsilon : float
-        In nats, positive.
-    query : callable
-        From the dataset to the answer.
-    sensitivity : callable
-        From the dataset to a number from 0, which is taken for the answer's sensitivity.
+    The tails of two Laplace laws of different scale diverge, and a sensitivity of 0 means no noise. The queries `query`
+    and `sensitivity` decide which bug this is: the range of the values as the sensitivity of their sum, the exact
+    number of rows under a mean, the local sensitivity of a median, or the largest degree of a graph.
 
     References
     ----------
@@ -46,7 +37,7 @@ class ScaleFromTheData(Flaw):
     sensitivity: Callable[[Any], float] = field(repr=False)
 
     def law(self, dataset: Any) -> LaplaceLaw:
-        """The output's law before the rounding to the grid; refuses a sensitivity of 0."""
+        """Exact law of the output before rounding; refuses a sensitivity of 0."""
         return LaplaceLaw(real_answer(self.query, dataset), real_answer(self.sensitivity, dataset) / self.epsilon)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
@@ -57,11 +48,11 @@ class ScaleFromTheData(Flaw):
 
 @dataclass(frozen=True, slots=True)
 class FlooredScaleMean(Flaw):
-    """Sum by noisy count, with noise for a mean of so many rows, at least 1e-12: no finite epsilon.
+    """Noisy sum over noisy count, with noise scaled by the noisy count or floored at 1e-12: no finite ε.
 
-    In practice a generator refuses a negative scale, and a clamp keeps it from complaining. When the noisy count is
-    negative the noise is nothing, and one row of 0 gives 0 exactly. With `least_count` the count is clamped instead, to
-    1 or more, and epsilon-DP holds for rows in [0, 1] added or removed: noisy sum by noisy count.
+    In practice a generator refuses a negative scale, and a clamp silences the error. When the noisy count is negative
+    there is no noise, and a single row of 0 gives exactly 0. With `least_count` the count is clamped instead, to 1 or
+    more, and ε-DP holds for rows in [0, 1] added or removed.
     """
 
     epsilon: float
@@ -81,10 +72,10 @@ class FlooredScaleMean(Flaw):
 
 @dataclass(frozen=True, slots=True)
 class SignificantDigitsLaplace(Flaw):
-    """A noisy count rounded to as many digits as the exact count has but one: no finite epsilon.
+    """A noisy count rounded to a grid that depends on the number of digits of the exact count: no finite ε.
 
-    In practice "two significant digits" are those of the answer. An output that is no multiple of ten says that the
-    count was below 10.
+    In practice "two significant digits" are those of the exact answer. The grid of a count of d digits has steps of
+    10^(d − 1), so an output that is not a multiple of 10 shows that the count was below 10.
     """
 
     epsilon: float
@@ -98,12 +89,12 @@ class SignificantDigitsLaplace(Flaw):
 
 
 def median(rows: npt.ArrayLike) -> float:
-    """The middle one of an odd number of rows."""
+    """Middle value of an odd number of rows."""
     return float(_sorted_odd(rows)[len(np.asarray(rows)) // 2])
 
 
 def gap_at_the_median(rows: npt.ArrayLike) -> float:
-    """How far the median can move when one row is replaced: its local sensitivity."""
+    """Local sensitivity of the median: how far it can move when one row is replaced."""
     ordered = _sorted_odd(rows)
     middle = len(ordered) // 2
     return float(max(ordered[middle] - ordered[middle - 1], ordered[middle + 1] - ordered[middle]))
@@ -115,17 +106,17 @@ def spread(rows: npt.ArrayLike) -> float:
 
 
 def mean(rows: npt.ArrayLike) -> float:
-    """Sum by number of rows."""
+    """Mean of the rows."""
     return float(np.mean(np.asarray(rows, dtype=np.float64)))
 
 
 def share_of_a_row(rows: npt.ArrayLike) -> float:
-    """One by the number of rows: what a mean of values in [0, 1] moves by when one of so many rows is replaced."""
+    """1 over the number of rows: how far a mean of values in [0, 1] moves when one row is replaced."""
     return 1.0 / len(np.asarray(rows))
 
 
 def largest_degree(graph: Any) -> float:
-    """Of the nodes of a graph, at least 1."""
+    """Largest degree of a graph's nodes, at least 1."""
     return float(max([1, *(degree for _, degree in graph.degree())]))
 
 

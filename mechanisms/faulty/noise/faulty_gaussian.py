@@ -22,7 +22,7 @@ from ..twin import Twin
 
 @dataclass(frozen=True, slots=True)
 class GaussianOfScale:
-    """A real answer plus normal noise of a given standard deviation, whatever it was meant to satisfy."""
+    """A real answer plus normal noise of a given standard deviation."""
 
     scale: float
     claim: ApproxDP
@@ -52,7 +52,7 @@ class _MiscalibratedGaussian(Twin):
 
     @abstractmethod
     def _wrong_scale(self) -> float:
-        """The standard deviation of the noise that is added, where `right_scale` would be."""
+        """Standard deviation of the noise that is added instead of `right_scale`."""
 
     @property
     def runs_as(self) -> ReferenceMechanism:
@@ -64,17 +64,17 @@ class _MiscalibratedGaussian(Twin):
 
     @property
     def truth(self) -> ApproxDP | None:
-        """With the claimed epsilon and the delta that is true at it; None where that rounds to 1."""
+        """The claimed ε with its true δ; None where the true δ rounds to 1."""
         delta = gaussian_delta(self.epsilon, self.scale, self.sensitivity)
         return ApproxDP(self.epsilon, delta) if delta < 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class VarianceAsScaleGaussian(_MiscalibratedGaussian):
-    """Normal noise whose generator is given the variance σ² where it expects σ.
+    """Normal noise whose generator is given the variance σ² instead of σ.
 
-    In practice a formula for the variance meets a library that wants the standard deviation. Under-noised when σ < 1
-    (a large epsilon or a small sensitivity), over-noised when σ > 1: a test at small epsilon never sees it.
+    In practice a formula for the variance meets a library that expects the standard deviation. There is too little
+    noise when σ < 1 (a large ε or a small sensitivity) and too much when σ > 1, so a test at small ε never sees it.
     """
 
     def _wrong_scale(self) -> float:
@@ -83,10 +83,10 @@ class VarianceAsScaleGaussian(_MiscalibratedGaussian):
 
 @dataclass(frozen=True, slots=True)
 class ClassicalBeyondOneGaussian(_MiscalibratedGaussian):
-    """Normal noise from the classical formula, at an epsilon above 1 where its theorem does not hold.
+    """Normal noise from the classical formula at an ε above 1, where its theorem does not hold.
 
-    In practice the formula is copied without its condition. Far above 1 the noise is too small: at epsilon 10 and
-    delta 0.1 the true delta is 0.406. (A small excess of epsilon over 1 does no harm, as the formula has slack there.)
+    In practice the formula is copied without its condition. Far above 1 the noise is too small: at ε = 10 and δ = 0.1
+    the true δ is 0.406. An ε slightly above 1 does no harm, as the formula has slack there.
 
     References
     ----------
@@ -99,12 +99,12 @@ class ClassicalBeyondOneGaussian(_MiscalibratedGaussian):
 
 @dataclass(frozen=True, slots=True)
 class OneForEpsilonGaussian(_MiscalibratedGaussian):
-    """Normal noise whose calibration solves for χ with √(χ² + 1) where √(χ² + ε) belongs.
+    """Normal noise whose calibration solves for χ with √(χ² + 1) instead of √(χ² + ε).
 
-    In practice a formula is programmed for the parameter at hand, ε = 1, and the parameter is changed later. At delta
-    1e-5 the noise is too large below ε = 1, 1.4 times at .1, and a quarter too small at 1.1 (true delta 3.9e-4). Soon
-    after, the solver gives up where the equation is flat; it says so, nobody looks, and the noise is about twice what
-    is needed.
+    In practice a formula is programmed for ε = 1, and the parameter is changed later. At δ = 1e-5 the noise is too
+    large below ε = 1, by a factor of 1.4 at ε = .1, and a quarter too small at ε = 1.1 (true δ 3.9e-4). At slightly
+    larger ε the solver gives up where the equation is flat, its failure is not checked, and the noise is about twice
+    what is needed.
     """
 
     def _wrong_scale(self) -> float:
@@ -113,11 +113,12 @@ class OneForEpsilonGaussian(_MiscalibratedGaussian):
 
 @dataclass(frozen=True, slots=True)
 class MisprintedNewtonGaussian(_MiscalibratedGaussian):
-    """Normal noise whose calibration runs Newton's iteration for χ, from 2, with a misprinted derivative.
+    """Normal noise whose calibration, Newton's iteration with a misprinted derivative, stops near its start.
 
-    In practice −e^{−χ²} is copied as −e^{2χ²}, and √(χ² + ε) as √(χ² + 1). The steps become so short that the
-    iteration only ends because its tolerance is loose, 1e-3 in the equation for δ, or its steps are used up: near where
-    it began. Wherever that is too low a χ the noise is too small: at ε = 1 and delta 1e-5 the true delta is 2.1e-4.
+    In practice an exponent loses its sign in print, and a loose tolerance hides that nothing converges: −e^{−χ²} is
+    copied as −e^{2χ²}, and √(χ² + ε) as √(χ² + 1). From χ = 2 the steps become so short that the iteration ends only
+    because its tolerance is 1e-3 in the equation for δ, or because its steps are used up. Where χ is then too low the
+    noise is too small: at ε = 1 and δ = 1e-5 the true δ is 2.1e-4.
     """
 
     def _wrong_scale(self) -> float:
@@ -126,21 +127,21 @@ class MisprintedNewtonGaussian(_MiscalibratedGaussian):
 
 
 def scale_from_chi(chi: float, epsilon: float, sensitivity: float) -> float:
-    """The standard deviation S/(√2 (√(χ² + ε) − χ)) of the form in which Bao et al. (2021) state the calibration."""
+    """Standard deviation S/(√2 (√(χ² + ε) − χ)), in the form in which Bao et al. (2021) state the calibration."""
     return sensitivity * (math.sqrt(chi * chi + epsilon) + chi) / (math.sqrt(2) * epsilon)
 
 
 def solve_with_one(epsilon: float, delta: float) -> float:
-    """Where the solver stops that looks for e^ε F(√(χ² + 1)) − F(χ) = C from 2, F the integral of e^{−t²} from 0."""
+    """χ at which the solver stops for e^ε F(√(χ² + 1)) − F(χ) = C from χ = 2, F the integral of e^{−t²} from 0."""
 
     def gap(chi: Floats) -> float:
         return _gap(float(chi[0]), 1.0, epsilon, delta)
 
-    return float(root(gap, [2.0], method="hybr").x[0])  # what `fsolve` runs; its .success is not looked at
+    return float(root(gap, [2.0], method="hybr").x[0])  # as `fsolve` does; .success is not checked
 
 
 def misprinted_newton(epsilon: float, delta: float, *, tolerance: float, most_steps: int) -> float:
-    """Where Newton's iteration from 2 stops with the misprinted derivative e^ε e^{−χ²−1} χ/√(χ² + 1) − e^{2χ²}."""
+    """χ at which Newton's iteration stops from 2 with the derivative e^ε e^{−χ²−1} χ/√(χ² + 1) − e^{2χ²}."""
     chi = 2.0
     for _ in range(most_steps):
         slope = math.exp(epsilon - chi * chi - 1) * chi / math.sqrt(chi * chi + 1) - math.exp(2 * chi * chi)

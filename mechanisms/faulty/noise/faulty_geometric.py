@@ -12,10 +12,10 @@ from ..twin import Twin
 
 @dataclass(frozen=True, slots=True)
 class PerRowGeometric(Twin):
-    """A count with sensitivity 1, for users who own up to `rows_per_user` rows: rows_per_user·epsilon at user level.
+    """A count with noise for one row, for users with up to `rows_per_user` rows: rows_per_user·ε at user level.
 
-    In practice the unit of privacy is said to be a person while the table holds one row an event. Shows on neighbours
-    that differ by a user with all their rows.
+    In practice the unit of privacy is a person while the table has one row per event. The bug shows on neighbours that
+    differ by a user with all their rows.
     """
 
     epsilon: float
@@ -23,7 +23,7 @@ class PerRowGeometric(Twin):
     query: Query = identity
 
     def __post_init__(self) -> None:
-        GeometricMechanism(self.epsilon, sensitivity=self.rows_per_user)  # what it should be: refuses the same
+        GeometricMechanism(self.epsilon, sensitivity=self.rows_per_user)  # the right mechanism refuses the same
 
     @property
     def runs_as(self) -> GeometricMechanism:
@@ -36,10 +36,10 @@ class PerRowGeometric(Twin):
 
 @dataclass(frozen=True, slots=True)
 class SquaredRatioGeometric(Twin):
-    """A count with noise of ratio e^{−2ε} instead of e^{−ε}: 2·epsilon.
+    """A count with noise of ratio e^{−2ε} instead of e^{−ε}: 2ε instead of ε.
 
-    In practice a factor 2 that belongs below the epsilon, as the sensitivity of a replaced row, is written above it.
-    Shows on every pair of different counts.
+    In practice a factor 2 that belongs below ε, as the sensitivity of a replaced row, is written above it. The bug
+    shows on every pair of different counts.
     """
 
     epsilon: float
@@ -48,7 +48,3 @@ class SquaredRatioGeometric(Twin):
     @property
     def runs_as(self) -> GeometricMechanism:
         return GeometricMechanism(2 * self.epsilon, query=self.query)
-
-    @property
-    def truth(self) -> PureDP:
-        return PureDP(2 * self.epsilon)

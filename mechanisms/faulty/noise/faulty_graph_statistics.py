@@ -1,4 +1,4 @@
-"""Statistics of graphs with noise for less than the claim is about."""
+"""Graph statistics with noise for a smaller change than the claim covers."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ from ..twin import Twin
 
 @dataclass(frozen=True, slots=True)
 class EdgeNoiseForNodes(Twin):
-    """An edge count with noise for one edge, said to hide a person: max_degree·epsilon for nodes of that degree.
+    """An edge count with noise for one edge, claimed to hide a node: max_degree·ε for nodes of that degree.
 
-    In practice "the graph is private" leaves open what of it. Shows on graphs that differ by a node with its edges,
-    `NodeNeighbours`; on graphs that differ by an edge the claim holds.
+    In practice "the graph is private" does not say whether edges or nodes are (Hay, Li, Miklau & Jensen 2009). The bug
+    shows on graphs that differ by a node with its edges (`NodeNeighbours`). For graphs that differ by an edge the claim
+    holds.
     """
 
     epsilon: float
     max_degree: int = 3
 
     def __post_init__(self) -> None:
-        EdgeCountMechanism(self.epsilon, NodeNeighbours(), self.max_degree)  # what it should be: refuses the same
+        EdgeCountMechanism(self.epsilon, NodeNeighbours(), self.max_degree)  # the right mechanism refuses the same
 
     @property
     def runs_as(self) -> EdgeCountMechanism:
         return EdgeCountMechanism(self.epsilon)
 
     def law(self, dataset: Any) -> GeometricLaw:
-        """The output's exact law; refuses nodes of a larger degree, for which more than `truth` is lost."""
+        """Exact law of the output; refuses nodes of a larger degree, whose loss exceeds `truth`."""
         degrees_of(dataset, self.max_degree)
         return self.runs_as.law(dataset)
 
@@ -50,10 +51,11 @@ class EdgeNoiseForNodes(Twin):
 
 @dataclass(frozen=True, slots=True)
 class OneEndDegreeHistogram(Twin):
-    """A degree histogram with sensitivity 2 for an edge, as if it had one end: 2·epsilon instead of epsilon.
+    """A degree histogram with noise for one end of an edge, sensitivity 2: 2ε instead of ε.
 
-    In practice one node moves from one count to another, "so two counts change", and the other end is forgotten. Shows
-    on graphs that differ by an edge, unless its ends have degrees next to each other: then a count is left and entered.
+    In practice one node moves from one count to another, "so two counts change", and the other end is forgotten. The
+    bug shows on graphs that differ by an edge, unless the degrees of its ends differ by 1: then one node leaves the
+    count that the other enters.
     """
 
     epsilon: float
@@ -62,7 +64,3 @@ class OneEndDegreeHistogram(Twin):
     @property
     def runs_as(self) -> DegreeHistogramMechanism:
         return DegreeHistogramMechanism(2 * self.epsilon, self.max_degree)
-
-    @property
-    def truth(self) -> PureDP:
-        return PureDP(2 * self.epsilon)

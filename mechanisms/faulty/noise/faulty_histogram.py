@@ -1,4 +1,4 @@
-"""A histogram with noise for the other kind of neighbours."""
+"""A histogram with noise for the wrong adjacency."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ..twin import Twin
 
 @dataclass(frozen=True, slots=True)
 class HalfNoiseHistogram(Twin):
-    """A histogram said to protect a replaced row, with the noise that is enough for an added or removed one: 2·epsilon.
+    """A histogram with noise for an added or removed row, claimed for a replaced row, which changes two counts: 2ε.
 
-    In practice "each row is in one bin only, so the sensitivity is 1" is said without saying what neighbours are. Shows
-    on datasets of equal size, one row of which is in another category.
+    In practice "each row is in one bin only, so the sensitivity is 1" (Dwork & Roth 2014, Example 3.2) is said without
+    naming the adjacency. The bug shows on datasets of equal size, one row of which is in another category.
     """
 
     epsilon: float

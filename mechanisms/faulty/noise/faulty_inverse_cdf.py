@@ -1,4 +1,4 @@
-"""Laplace noise by misprinted or careless inverse CDFs."""
+"""Laplace noise from misprinted or careless inverse CDFs."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from ..twin import Twin
 
 @dataclass(frozen=True, slots=True)
 class RisingLawWithAtom(ScalarLaw):
-    """The density e^{(z − location)/scale}/(2 scale) between two ends, and all the rest of the probability at one atom.
+    """Density e^{(z − location)/scale}/(2 scale) between two ends, and the remaining probability at an atom.
 
     The ends are `low` and `high` scales from the location, −inf ≤ low < high ≤ ln 2. The atom is a number, an infinity
-    or NaN, which is an outcome too, but neither below nor above any number; there the density is infinite.
+    or NaN. NaN is an outcome too, but neither below nor above any number. At the atom the density is infinite.
     """
 
     location: float
@@ -61,7 +61,7 @@ class RisingLawWithAtom(ScalarLaw):
         return np.isnan(outputs) if math.isnan(self.atom) else np.asarray(outputs == self.atom)
 
     def _mass(self, start: npt.ArrayLike, stop: npt.ArrayLike) -> Floats:
-        """The probability of the density between two numbers of scales from the location."""
+        """Probability between two points, in scales from the location, without the atom."""
         start, stop = np.clip(start, self.low, self.high), np.clip(stop, self.low, self.high)
         with np.errstate(invalid="ignore"):  # −inf − −inf, where start = stop
             return np.where(start < stop, -np.exp(stop) * np.expm1(start - stop) / 2, 0.0)
@@ -80,7 +80,7 @@ class RisingLawWithAtom(ScalarLaw):
         return 0.0 if shared <= delta - only_here else max(0.0, loss + math.log1p((only_here - delta) / shared))
 
     def _compared(self, other: Self) -> tuple[float, float, float]:
-        """The probability here of what is impossible there, of what the densities share, and its constant loss."""
+        """Probability here of outputs impossible there, probability of the shared interval, and its constant loss."""
         loss = (other.location - self.location) / self.scale
         only_here = self._mass(self.low, self.low + loss) + self._mass(self.high + loss, self.high)
         if not other._is_atom(self.atom):
@@ -90,10 +90,10 @@ class RisingLawWithAtom(ScalarLaw):
 
 @dataclass(frozen=True, slots=True)
 class LaplaceByFormula:
-    """An answer plus noise by some formula, rounded to the Laplace mechanism's grid.
+    """An answer plus noise from a given formula, rounded to the Laplace mechanism's grid.
 
-    `noise` takes the number of draws, the generator, the answer and the scale; `law_of` the answer and the scale, and
-    gives the law before the rounding.
+    `noise` takes the number of draws, the generator, the answer and the scale. `law_of` takes the answer and the scale
+    and returns the law before the rounding.
     """
 
     noise: Callable[[int, np.random.Generator, float, float], Floats]
@@ -121,7 +121,7 @@ class _LaplaceByWrongInverse(Twin):
     query: Query = identity
 
     def __post_init__(self) -> None:
-        LaplaceMechanism(self.epsilon, self.sensitivity)  # what it should be: refuses the same
+        LaplaceMechanism(self.epsilon, self.sensitivity)  # the right mechanism refuses the same parameters
 
     @property
     def runs_as(self) -> LaplaceByFormula:
@@ -130,12 +130,12 @@ class _LaplaceByWrongInverse(Twin):
     @staticmethod
     @abstractmethod
     def _noise(size: int, rng: np.random.Generator, answer: float, scale: float) -> Floats:
-        """What is added to the answer."""
+        """Noise that is added to the answer."""
 
     @staticmethod
     @abstractmethod
     def _law_of(answer: float, scale: float) -> ScalarLaw:
-        """The law of the output."""
+        """Law of the output before rounding."""
 
     @property
     def truth(self) -> PureDP | None:
@@ -144,11 +144,13 @@ class _LaplaceByWrongInverse(Twin):
 
 @dataclass(frozen=True, slots=True)
 class AnswerInTheBranchLaplace(_LaplaceByWrongInverse):
-    """b ln(2ξ) for ξ < ½, but −b ln(2(1 − μ)) for the others, with the answer μ for ξ: no finite epsilon.
+    """Inverse CDF of Laplace noise with the answer μ instead of the uniform ξ in one branch: no finite ε.
 
-    In practice a misprinted formula is copied; the two letters look alike. Half of all outputs are one number that
-    the answer decides: infinite for μ = 1, and NaN, the logarithm of a negative number, for every μ above. Then the
-    others, none of which is above the answer, still tell neighbours apart with certainty.
+    The noise is b ln(2ξ) for ξ < ½, but −b ln(2(1 − μ)) otherwise. Half of all outputs are one number that the answer
+    decides: infinity for μ = 1, and NaN, the logarithm of a negative number, for every μ above. For these μ the other
+    outputs, none of which is above the answer, still tell neighbours apart with certainty.
+
+    In practice a misprinted formula is copied; the two letters look alike.
     """
 
     @staticmethod
@@ -168,10 +170,13 @@ def _misprinted_branch(answer: float, scale: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class MixedUniformsLaplace(_LaplaceByWrongInverse):
-    """μ − b·sgn(ξ')·ln(1 − 2 sgn(ξ') ξ) with ξ on (0, 1) for ξ' = ξ − ½ in the logarithm: no finite epsilon.
+    """Inverse CDF of Laplace noise with ξ on (0, 1) instead of ξ' = ξ − ½ in the logarithm: no finite ε.
 
-    In practice a variable keeps its name while its range is shifted. Half of all outputs are NaN, and the others lie
-    between μ and μ + b ln 2, rising to that end: neighbours are told apart by what one of them cannot give.
+    The output is μ − b·sgn(ξ')·ln(1 − 2 sgn(ξ') ξ). Half of all outputs are NaN. The others lie between μ and
+    μ + b ln 2, with a density that rises to that end, and neighbours are told apart by outputs that one of them cannot
+    give.
+
+    In practice a variable keeps its name while its range is shifted.
     """
 
     @staticmethod
@@ -188,10 +193,10 @@ class MixedUniformsLaplace(_LaplaceByWrongInverse):
 
 @dataclass(frozen=True, slots=True)
 class ClosedEndLaplace(_LaplaceByWrongInverse):
-    """The right inverse of `Generator.random() − ½`, which can be −½: minus infinity once in 2⁵³ draws.
+    """The right inverse CDF of `Generator.random() − ½`, which can be −½: minus infinity once in 2⁵³ draws.
 
-    In practice nobody asks which ends a generator leaves out. The claim still holds, as the infinity says nothing of
-    the answer: it is no leak but a trap, for means, sums and ranges of the outputs. No test that draws will find it.
+    In practice nobody asks which ends a generator leaves out. The claim still holds, as the infinity does not depend on
+    the answer: it is not a leak but a trap for means, sums and ranges of the outputs. No test that draws will find it.
     """
 
     @staticmethod

@@ -12,10 +12,10 @@ from ..twin import Twin
 
 @dataclass(frozen=True, slots=True)
 class UnderstatedSensitivityLaplace(Twin):
-    """A sum of values in [0, bound] whose sensitivity is taken as 1: epsilon·bound instead of epsilon (for bound > 1).
+    """A sum of values in [0, bound] with the sensitivity of a count, 1: ε·bound instead of ε (for bound > 1).
 
-    In practice code written for a count is reused for a sum, or the clipping bound is changed in one place only.
-    Shows on add/remove neighbours that differ by a row at the bound.
+    In practice code for a count is reused for a sum, or the clipping bound is changed in one place only. The bug shows
+    on add/remove neighbours that differ by a row at the bound.
     """
 
     epsilon: float
@@ -23,7 +23,7 @@ class UnderstatedSensitivityLaplace(Twin):
     query: Query = identity
 
     def __post_init__(self) -> None:
-        LaplaceMechanism(self.epsilon, sensitivity=self.bound)  # what it should be: refuses what that refuses
+        LaplaceMechanism(self.epsilon, sensitivity=self.bound)  # the right mechanism refuses the same
 
     @property
     def runs_as(self) -> LaplaceMechanism:
@@ -36,10 +36,11 @@ class UnderstatedSensitivityLaplace(Twin):
 
 @dataclass(frozen=True, slots=True)
 class InvertedScaleLaplace(Twin):
-    """A count with noise of scale epsilon instead of 1/epsilon: 1/epsilon-DP.
+    """A count with Laplace noise of scale ε instead of 1/ε: 1/ε-DP.
 
-    In practice the generator's `scale` is taken for the rate, or for the privacy parameter itself. Under-noised for
-    epsilon < 1; at epsilon = 1 the bug is invisible, which is how it passes a test written there; over-noised above.
+    In practice the generator's `scale` is taken for the rate, or for the privacy parameter itself. There is too little
+    noise for ε < 1 and too much for ε > 1. At ε = 1 the bug is invisible, so it passes a test written there (Ding et
+    al. 2018).
     """
 
     epsilon: float
@@ -48,7 +49,3 @@ class InvertedScaleLaplace(Twin):
     @property
     def runs_as(self) -> LaplaceMechanism:
         return LaplaceMechanism(1.0 / self.epsilon, query=self.query)
-
-    @property
-    def truth(self) -> PureDP:
-        return PureDP(1.0 / self.epsilon)

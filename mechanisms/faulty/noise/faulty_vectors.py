@@ -1,41 +1,39 @@
-"""Vectors of answers with the wrong amount of noise, or with none on some coordinates."""
+"""Vectors of answers with the wrong amount of noise, or without noise on some coordinates."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from ....audit.claims.claim import Claim, check_number
-from ....audit.errors import ClaimError
 from ...laws.discrete_law import DiscreteLaw
 from ...laws.laws import LaplaceLaw
 from ...laws.product import ProductLaw
 from ...noise.gaussian_vector import vector_answer
 from ...noise_samplers import Floats, laplace_on_grid, round_to_grid, standard_laplace
 from ...queries import Query, identity
-from ..flaw import Flaw
+from ..flaw import Flaw, check_choice
 
 Spared = Literal["none", "zeros", "last"]
-_SPARED = ("none", "zeros", "last")
 
 
 @dataclass(frozen=True, slots=True)
 class LaplaceOfScale:
-    """Real answers plus independent Laplace noise of one scale, on a grid, whatever it was meant to satisfy.
+    """Real answers plus independent Laplace noise of one scale, on a grid.
 
-    It is (Δ/scale)-DP for answers that move by Δ in all, the sum over the coordinates, if none is spared. A scale for
-    the Euclidean norm, for one coordinate, or for one level of a tree is too small.
+    The mechanism is (Δ/scale)-DP for answers that move by Δ in total, summed over the coordinates, if none is spared. A
+    scale for the Euclidean norm, for one coordinate, or for one level of a tree is too small.
 
     Parameters
     ----------
     scale : float
     claim : Claim
     query : callable
-        From the dataset to the answers, shape (n_answers,).
+        Map from the dataset to the answers, shape (n_answers,).
     spared : {"none", "zeros", "last"}
-        Which coordinates get no noise: those with an answer of 0, or the last.
+        Coordinates without noise: those with an answer of 0, or the last.
     """
 
     scale: float
@@ -45,11 +43,10 @@ class LaplaceOfScale:
 
     def __post_init__(self) -> None:
         check_number("scale", self.scale, 0, np.inf, "of Laplace noise", closed=False)
-        if self.spared not in _SPARED:
-            raise ClaimError(f"spared={self.spared!r} is unknown; use one of {', '.join(_SPARED)}.", spared=self.spared)
+        check_choice("spared", self.spared, get_args(Spared))
 
     def law(self, dataset: Any) -> ProductLaw:
-        """The output's law before the rounding to the grid."""
+        """Exact law of the output before rounding."""
         answers = vector_answer(self.query, dataset)
         return ProductLaw(
             tuple(
@@ -76,10 +73,10 @@ class LaplaceOfScale:
 
 @dataclass(frozen=True, slots=True)
 class ConsistentWithTheTotal(Flaw):
-    """Counts with Laplace noise, shifted so that they add up to the exact total: no finite epsilon.
+    """Noisy counts shifted so that they add up to the exact total: no finite ε.
 
-    In practice tables have to "add up", and the total is published elsewhere or thought to be known. What is added to
-    each count is decided by the data, and the outputs' sum is the number of rows.
+    In practice tables have to "add up", and the total is published elsewhere or thought to be known. The shift is a
+    post-processing that looks at the data, and the sum of the outputs is the exact number of rows.
     """
 
     epsilon: float
@@ -91,5 +88,5 @@ class ConsistentWithTheTotal(Flaw):
         noise = np.stack([scale * standard_laplace(size, rng) for _ in counts], axis=1)
         noise -= noise.mean(axis=1, keepdims=True)
         outputs = np.stack([round_to_grid(noise[:, j].copy(), scale, count) for j, count in enumerate(counts)], axis=1)
-        outputs[:, -1] = counts.sum() - outputs[:, :-1].sum(axis=1)  # what the rounding leaves
+        outputs[:, -1] = counts.sum() - outputs[:, :-1].sum(axis=1)  # takes up the rounding
         return outputs

@@ -1,6 +1,6 @@
-"""Noise as floating-point numbers give it: right in distribution, and its low bits tell the answer.
+"""Noise in floating-point numbers: right in distribution, but the low bits of the outputs reveal the answer.
 
-Values say nothing here; what differs is which doubles can come. An audit finds it when it looks at the bits.
+An audit finds these bugs only when it looks at the bits, as they change which doubles can occur and not the values.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from ..flaw import Flaw
 
 @dataclass(frozen=True, slots=True)
 class NaiveLaplace(Flaw):
-    """An answer plus a double from a Laplace sampler, not rounded: no finite epsilon.
+    """An answer plus Laplace noise as a double, not rounded, so that the low bits reveal the answer: no finite ε.
 
-    In practice this is what textbooks print. The sum of the answer and the noise is rounded to a double, and which
-    doubles can come depends on the answer.
+    In practice textbooks print this sampler. The sum of the answer and the noise is rounded to a double, and which
+    doubles can occur depends on the answer.
 
     References
     ----------
@@ -39,9 +39,9 @@ class NaiveLaplace(Flaw):
 
 @dataclass(frozen=True, slots=True)
 class NaiveGaussian(Flaw):
-    """An answer plus a double from a normal sampler, not rounded: no delta holds that is worth its name.
+    """An answer plus normal noise as a double, not rounded, so that the low bits reveal the answer: no useful δ.
 
-    In practice as for Laplace noise: the doubles near an answer tell of it.
+    In practice textbooks print this sampler. As with Laplace noise, the doubles near an answer reveal it.
 
     References
     ----------
@@ -55,7 +55,7 @@ class NaiveGaussian(Flaw):
 
     @property
     def claim(self) -> ApproxDP:
-        return ApproxDP(self.epsilon, self.delta)
+        return self.on_grid.claim
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """`size` independent outputs, shape (size,)."""
@@ -63,15 +63,15 @@ class NaiveGaussian(Flaw):
 
     @property
     def on_grid(self) -> GaussianMechanism:
-        """The same noise, rounded."""
+        """The right mechanism, with the same noise rounded to a grid."""
         return GaussianMechanism(self.epsilon, self.delta, query=self.query)
 
 
 @dataclass(frozen=True, slots=True)
 class SinglePrecisionNoise(Flaw):
-    """A double plus Laplace noise in single precision: no finite epsilon.
+    """An answer in double precision plus Laplace noise in single precision: no finite ε.
 
-    In practice the noise comes from a library of the graphics card. Below its 24 bits the answer shows as it is.
+    In practice the noise comes from a library of the graphics card. Below its 24 bits the answer shows unchanged.
     """
 
     epsilon: float

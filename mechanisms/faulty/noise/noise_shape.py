@@ -1,4 +1,4 @@
-"""Noise of the right size and the wrong shape: cut off, one-sided, drawn again, drawn from too few values."""
+"""Laplace noise of the wrong shape: truncated, one-sided, redrawn, or with too few values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ..twin import Twin
 
 @dataclass(frozen=True, slots=True)
 class _NoisyAnswer(Flaw):
-    """An answer of sensitivity 1 plus noise of its own in units of 1/epsilon, on the Laplace mechanism's grid."""
+    """An answer of sensitivity 1 plus noise in units of 1/ε, on the Laplace mechanism's grid."""
 
     epsilon: float
     query: Query = field(default=identity, repr=False)
@@ -36,15 +36,15 @@ class _NoisyAnswer(Flaw):
 
     @abstractmethod
     def _noise(self, size: int, rng: np.random.Generator) -> Floats:
-        """Draws of the noise, shape (size,)."""
+        """Independent draws of the noise, shape (size,)."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoundedLaplace(_NoisyAnswer):
-    """Laplace noise that is drawn again until it is within `reach` scales: no finite epsilon.
+    """Laplace noise redrawn until it is within `reach` scales, without a δ: no finite ε.
 
-    In practice "absurd" noise is kept from users, and nobody pays for it with a delta. Shows at the ends: an output
-    beyond what the smaller answer can give comes from the larger one.
+    In practice "absurd" noise is kept from users. The bug shows at the ends: an output beyond the reach of the smaller
+    answer comes from the larger one.
     """
 
     reach: float = 3.0
@@ -60,9 +60,9 @@ class BoundedLaplace(_NoisyAnswer):
 
 @dataclass(frozen=True, slots=True)
 class OneSidedLaplace(_NoisyAnswer):
-    """Exponential noise, upwards only: no finite epsilon.
+    """Exponential noise instead of Laplace noise, never negative: no finite ε.
 
-    In practice a count may not be understated, or the sign is forgotten where the noise is drawn as an exponential. An
+    In practice a count may not be understated, or the noise is drawn as an exponential and its sign forgotten. An
     output below the larger answer comes from the smaller one.
     """
 
@@ -72,10 +72,10 @@ class OneSidedLaplace(_NoisyAnswer):
 
 @dataclass(frozen=True, slots=True)
 class FewValuesLaplace(_NoisyAnswer):
-    """Laplace noise by the inverse CDF of a uniform number of a few bits: no finite epsilon.
+    """Laplace noise by the inverse CDF of a uniform number of a few bits, 2^bits values: no finite ε.
 
-    In practice the uniform comes from a generator of 15 bits (`rand()` of many C libraries), or of single precision.
-    The noise takes 2^bits values, and the outputs for two answers have hardly one in common.
+    In practice the uniform number comes from a generator of 15 bits (`rand()` of many C libraries), or of single
+    precision, 24 bits. The outputs for two answers have hardly a value in common.
     """
 
     bits: int = 8
@@ -92,10 +92,10 @@ class FewValuesLaplace(_NoisyAnswer):
 
 @dataclass(frozen=True, slots=True)
 class RedrawnUntilNonnegative(Flaw):
-    """A count with Laplace noise, drawn again until it is not below zero: ln(2e^ε − 1) for whole counts from 0.
+    """A count with Laplace noise, redrawn until it is not negative: ln(2e^ε − 1) instead of ε for whole counts from 0.
 
-    In practice negative counts are "impossible" and the draw is repeated, where setting them to zero would be free.
-    The chance of a repetition depends on the count, so the law is renormalised by it. Shows between 0 and 1.
+    In practice negative counts are "impossible" and the draw is repeated, where setting them to 0 would be free. The
+    law is renormalised by the probability of being kept, which depends on the count. The bug shows between 0 and 1.
     """
 
     epsilon: float
@@ -103,14 +103,14 @@ class RedrawnUntilNonnegative(Flaw):
 
     @property
     def truth(self) -> PureDP:
-        # At 0 the densities differ by e^ε, the chances to be kept by (1 − e^{−ε}/2)/(1/2) = 2 − e^{−ε}.
+        # At 0 the densities differ by e^ε, the probabilities of being kept by (1 − e^{−ε}/2)/(1/2) = 2 − e^{−ε}.
         return PureDP(math.log(2 * math.exp(self.epsilon) - 1))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """`size` independent outputs, shape (size,); refuses negative counts."""
         count, scale = whole_answer(self.query, dataset), 1.0 / self.epsilon
         if count < 0:
-            raise DatasetError(f"the count {count} is negative, and is never kept; use counts from 0.", count=count)
+            raise DatasetError(f"the count {count} is negative; use counts from 0.", count=count)
         outputs = round_to_grid(scale * standard_laplace(size, rng), scale, count)
         while (again := np.flatnonzero(outputs < 0)).size:
             outputs[again] = round_to_grid(scale * standard_laplace(again.size, rng), scale, count)
@@ -119,11 +119,11 @@ class RedrawnUntilNonnegative(Flaw):
 
 @dataclass(frozen=True, slots=True)
 class TowardsZeroLaplace(Flaw):
-    """A count plus the whole part of Laplace noise: ε + ln 2.
+    """A count plus Laplace noise truncated to its whole part, so that 0 has twice its share: ε + ln 2.
 
     In practice `int(noise)` rounds towards zero, so that zero gets the draws of two cells, (−1, 1), and every other
-    number those of one. The same law comes of a random sign before a geometric magnitude, when −0 is kept beside +0.
-    Shows at the counts themselves. (To round the noisy count instead would be post-processing.)
+    number those of one. A random sign before a geometric magnitude gives the same law when −0 is kept as well as +0.
+    The bug shows at the counts themselves. Rounding the noisy count instead would be post-processing.
 
     References
     ----------
@@ -145,16 +145,16 @@ class TowardsZeroLaplace(Flaw):
 
 @dataclass(frozen=True, slots=True)
 class SeededByTheData(Flaw):
-    """A count with Laplace noise from a generator that is seeded by the rows: no finite epsilon.
+    """A count with Laplace noise from a generator seeded with a hash of the rows: no finite ε.
 
-    In practice answers are cached, or made "sticky", by seeding with a hash of the data, so that averaging repeated
-    answers gains nothing. The output is a function of the rows.
+    In practice answers are cached, or made "sticky", so that averaging repeated answers gains nothing. The output is
+    then a function of the rows.
     """
 
     epsilon: float
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` times the same output, shape (size,)."""
+        """The same output `size` times, shape (size,)."""
         rows = sorted(map(repr, rows_of(dataset).elements()))
         seeded = np.random.default_rng(zlib.crc32("\n".join(rows).encode()))
         return np.full(size, LaplaceMechanism(self.epsilon).sample(len(rows), 1, seeded)[0])
@@ -162,10 +162,10 @@ class SeededByTheData(Flaw):
 
 @dataclass(frozen=True, slots=True)
 class BestOfDraws(Twin):
-    """Of k noisy answers the one nearest to the truth: k·epsilon instead of epsilon.
+    """The nearest to the truth of k noisy answers: kε instead of ε.
 
-    In practice a release that looks "too noisy" is drawn again. The least of k exponential magnitudes is exponential
-    of k times the rate, so this is Laplace noise of scale 1/(k·epsilon).
+    In practice a release that looks "too noisy" is drawn again. The smallest of k exponential magnitudes is exponential
+    with k times the rate, so the noise is Laplace of scale 1/(kε).
     """
 
     epsilon: float
@@ -174,20 +174,16 @@ class BestOfDraws(Twin):
 
     def __post_init__(self) -> None:
         check_count("k", self.k, "draws")
-        self.runs_as  # noqa: B018  # refuses the epsilon
+        Twin.__post_init__(self)
 
     @property
     def runs_as(self) -> LaplaceMechanism:
         return LaplaceMechanism(self.k * self.epsilon, query=self.query)
 
-    @property
-    def truth(self) -> PureDP:
-        return PureDP(self.k * self.epsilon)
-
 
 @dataclass(frozen=True, slots=True)
 class DeviationAsScaleLaplace(Twin):
-    """Laplace noise of standard deviation 1/epsilon instead of scale 1/epsilon: √2·epsilon.
+    """Laplace noise of standard deviation 1/ε instead of scale 1/ε: √2·ε.
 
     In practice noise is specified by its standard deviation, as normal noise is; that of Laplace noise is √2 scales.
     """
@@ -198,7 +194,3 @@ class DeviationAsScaleLaplace(Twin):
     @property
     def runs_as(self) -> LaplaceMechanism:
         return LaplaceMechanism(math.sqrt(2) * self.epsilon, query=self.query)
-
-    @property
-    def truth(self) -> PureDP:
-        return PureDP(math.sqrt(2) * self.epsilon)

@@ -1,4 +1,4 @@
-"""Counts that are forced into a range: by another draw, or by a range that the data decides."""
+"""Counts forced into a range, by redrawing or by a range that depends on the data."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from ..twin import Twin
 
 @dataclass(frozen=True, slots=True)
 class RangedCount:
-    """How many of the rows, each 0 or 1, are 1, with geometric noise, forced into 0 … `most`.
+    """Number of rows equal to 1, among rows of 0 and 1, with geometric noise and forced into 0 … `most`.
 
     Parameters
     ----------
     epsilon : float
         In nats, positive.
     most : int or None
-        The end of the range; None for the number of rows.
+        End of the range; None for the number of rows.
     is_redrawn : bool
-        Whether noise that leads out of the range is drawn again; else the output is the end that it passed.
+        Whether noise that leads out of the range is drawn again; else the output is clamped to the range.
     """
 
     epsilon: float
@@ -36,20 +36,20 @@ class RangedCount:
     is_redrawn: bool
 
     def __post_init__(self) -> None:
-        GeometricMechanism(self.epsilon)  # refuses the same
+        GeometricMechanism(self.epsilon)  # refuses the epsilon
         if self.most is not None:
             check_count("most", self.most, "rows")
 
     @property
     def claim(self) -> PureDP:
-        """`epsilon`-DP, as for a count without a range."""
+        """ε-DP, as for a count without a range."""
         return PureDP(self.epsilon)
 
     def law(self, dataset: Any) -> DiscreteLaw:
-        """The output's exact law."""
+        """Exact law of the output."""
         rows = np.asarray(dataset, dtype=np.float64)
         if not np.isin(rows, (0.0, 1.0)).all():
-            raise DatasetError("a row is neither 0 nor 1; use rows that say whether something holds.", rows=len(rows))
+            raise DatasetError("a row is neither 0 nor 1; use rows of 0 and 1.", rows=len(rows))
         most, count = len(rows) if self.most is None else self.most, int(rows.sum())
         if count > most:
             raise DatasetError(f"{count} rows are 1, more than most={most}; use fewer.", count=count, most=most)
@@ -72,10 +72,10 @@ class RangedCount:
 
 @dataclass(frozen=True, slots=True)
 class RedrawnIntoRange(Twin):
-    """A count from 0 to `most` with geometric noise, drawn again while it leads out of that range: up to 2·epsilon.
+    """A count from 0 to `most` with geometric noise, redrawn instead of clamped while out of that range: up to 2ε.
 
-    In practice "truncated" noise is renormalised, where it ought to be clamped: the chance to be inside depends on the
-    count. Shows at an end of the range.
+    In practice "truncated" noise is renormalised. The probability of being inside the range depends on the count. The
+    bug shows at an end of the range.
     """
 
     epsilon: float
@@ -87,17 +87,17 @@ class RedrawnIntoRange(Twin):
 
     @property
     def truth(self) -> PureDP:
-        """The largest loss of two counts in the range that differ by 1; below 2·epsilon."""
+        """Largest loss between two counts in the range that differ by 1; below 2ε."""
         normalisers = [sum(math.exp(-self.epsilon * abs(k - n)) for k in range(self.most + 1)) for n in range(2)]
         return PureDP(self.epsilon + math.log(normalisers[1] / normalisers[0]))
 
 
 @dataclass(frozen=True, slots=True)
 class RangeOfTheRows(Twin):
-    """A count with geometric noise in the range from 0 to the number of rows: no finite epsilon.
+    """A noisy count clamped to the exact number of rows, a post-processing that looks at the data: no finite ε.
 
-    In practice a result above the number of rows looks wrong, and is clamped to it, or drawn again (`is_redrawn`): a
-    post-processing that looks at the data. Shows when a row that does not count is added: one number more is possible.
+    In practice a result above the number of rows looks wrong and is clamped to it, or drawn again (`is_redrawn`). The
+    bug shows when a row that does not count is added: one more number is possible.
     """
 
     epsilon: float
@@ -107,6 +107,4 @@ class RangeOfTheRows(Twin):
     def runs_as(self) -> RangedCount:
         return RangedCount(self.epsilon, None, self.is_redrawn)
 
-    @property
-    def truth(self) -> None:
-        return None
+    truth = None

@@ -1,4 +1,4 @@
-"""A posted price from a range that the bids decide."""
+"""A posted price among candidates that the bids decide."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..twin import Twin
 
 @dataclass(frozen=True, slots=True)
 class PricesFromTheBids(Twin):
-    """A price among those that were bid, since no other can be best: no finite epsilon.
+    """The exponential mechanism on the prices that were bid: no finite ε.
 
-    In practice the range of the exponential mechanism is what the data holds: the names, codes or values that occur.
-    Each probability is as it should be, and an outcome that only one bidder makes possible gives the bidder away. Shows
-    on bids that differ by one that nobody else made.
+    In practice the candidates are the names, codes or values that occur in the data, since no other can be best. Each
+    probability is right, but an outcome that only one bidder makes possible gives the bidder away. The bug shows on
+    bids that differ by one that nobody else made.
     """
 
     epsilon: float
@@ -30,9 +30,7 @@ class PricesFromTheBids(Twin):
     def runs_as(self) -> AuctionAmongTheBids:
         return AuctionAmongTheBids(self.epsilon)
 
-    @property
-    def truth(self) -> None:
-        return None
+    truth = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Report noisy max with too little noise, or with too much in its output."""
+"""Report noisy max with too little noise, or with the value in its output."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from ..twin import Twin
 
 @dataclass(frozen=True, slots=True)
 class NoisyMaxMissingFactorTwo(Twin):
-    """Noise of scale Δ/ε, which is for monotone counts, on counts that are not: 2·epsilon instead of epsilon.
+    """Report noisy max with noise of scale Δ/ε, enough for monotone counts only: 2ε instead of ε.
 
-    In practice the saving for counting queries is taken under replace, or for scores that can fall when a row is
-    added. Shows where one count rises while the others fall.
+    In practice the saving for counting queries (Dwork & Roth 2014, Claim 3.9) is taken where a row is replaced, or for
+    scores that can fall when a row is added. The bug shows where one count rises while the others fall.
     """
 
     epsilon: float
@@ -67,7 +67,7 @@ class MaximumLaplaceLaw(ScalarLaw):
         return [LaplaceLaw(location, self.scale) for location in self.locations]
 
     def _log_cdfs(self, z: Floats) -> Floats:
-        """ln F_j, one row a location: by the tail on the side where it is small."""
+        """ln F_j, one row per location, from the tail that is small."""
         with np.errstate(divide="ignore"):
             rows = [np.where(z < law.location, np.log(law.cdf(z)), np.log1p(-law.sf(z))) for law in self._laws]
         return np.array(rows)
@@ -75,11 +75,11 @@ class MaximumLaplaceLaw(ScalarLaw):
 
 @dataclass(frozen=True, slots=True)
 class NoisyMaxReleasingValue(Twin):
-    """The largest noisy count itself instead of its index, with the noise that suffices for the index: K·epsilon.
+    """The largest noisy count released, with noise that suffices for its index: Kε instead of ε for K counts.
 
-    In practice the maximum comes for free with its index and is printed beside it. When a row can raise all K counts,
-    the lower tail of the released value falls by e^{−Kε} for a shift of one: every noise must be low at once. Shows
-    on counts (0, …, 0) and (1, …, 1), at values below both.
+    In practice the maximum comes for free with its index and is printed with it. When a row can raise all K counts, the
+    lower tail of the released value falls by e^{−Kε} for a shift of 1, as all K noises must be low. The bug shows on
+    counts (0, …, 0) and (1, …, 1), at values below both.
 
     References
     ----------
@@ -106,7 +106,7 @@ class NoisyMaxReleasingValue(Twin):
 
 @dataclass(frozen=True, slots=True)
 class LargestNoisyCount:
-    """The largest of the counts plus independent Laplace noise, on a grid, whatever it was meant to satisfy."""
+    """The largest of the counts plus independent Laplace noise, on a grid."""
 
     scale: float
     claim: PureDP
@@ -120,8 +120,8 @@ class LargestNoisyCount:
         scores = candidate_scores(self.counts, dataset)
         if len(scores) != self.n_candidates:
             raise DatasetError(
-                f"the query answered {len(scores)} counts, where n_candidates={self.n_candidates}; make them agree, "
-                "as the claim depends on it.",
+                f"the query returned {len(scores)} counts, but n_candidates={self.n_candidates}; make them agree, as "
+                "the claim depends on their number.",
                 n_candidates=self.n_candidates,
             )
         return scores

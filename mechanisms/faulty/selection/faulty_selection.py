@@ -1,4 +1,4 @@
-"""Selections that go wrong: in the weights, in the order, in the noise, or in what is released beside the winner."""
+"""Selections with wrong weights, order or noise, or with a leaking value released with the winner."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from ..twin import Twin
 
 @dataclass(frozen=True, slots=True)
 class PowersOfTen(Twin):
-    """The exponential mechanism with weights 10^(ε u/(2Δ)): ln 10 = 2.3 times epsilon.
+    """The exponential mechanism with weights 10^(ε u/(2Δ)): ε ln 10 = 2.3ε instead of ε.
 
-    In practice the logarithms are decimal, as decibels and orders of magnitude are. Shows where the exponential
-    mechanism is tight: one utility rises and the others fall.
+    In practice utilities are in decimal logarithms, as decibels and orders of magnitude are. The bug shows where the
+    exponential mechanism is tight: one utility rises and the others fall.
     """
 
     epsilon: float
@@ -39,14 +39,10 @@ class PowersOfTen(Twin):
     def runs_as(self) -> ExponentialMechanism:
         return ExponentialMechanism(self.epsilon * math.log(10), self.sensitivity, utilities=self.utilities)
 
-    @property
-    def truth(self) -> PureDP:
-        return PureDP(self.epsilon * math.log(10))
-
 
 @dataclass(frozen=True, slots=True)
 class _Selection(Flaw):
-    """The index of a candidate, by utilities of sensitivity 1."""
+    """Index of a candidate, chosen by utilities of sensitivity 1."""
 
     epsilon: float
     utilities: Query = field(default=identity, repr=False)
@@ -56,38 +52,39 @@ class _Selection(Flaw):
         return draw_indices(self.law(dataset).probabilities, size, rng)
 
     def law(self, dataset: Any) -> FiniteLaw:
-        """The output's law."""
+        """Exact law of the output."""
         with np.errstate(divide="ignore"):
             return FiniteLaw(tuple(np.log(self._probabilities(candidate_scores(self.utilities, dataset))).tolist()))
 
     @abstractmethod
     def _probabilities(self, scores: Floats) -> Floats:
-        """Of each candidate, given its utilities."""
+        """Probability of each candidate, given the utilities."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnderflowingExponential(_Selection):
-    """The exponential mechanism by weights exp(ε u/2) as they are, which a double holds down to e^−745: no epsilon.
+    """The exponential mechanism with weights exp(ε u/2) that doubles round to zero below e^−745: no finite ε.
 
-    In practice utilities are distances or log-likelihoods, far below zero, and their largest is not taken off first. A
-    weight that is rounded to zero makes its candidate impossible; the next dataset's is not. Shows at ε u/2 near −745.
+    In practice utilities are distances or log-likelihoods, far below zero, and the largest is not subtracted before the
+    exponential. A weight rounded to zero makes its candidate impossible on one dataset and not on its neighbour. The
+    bug shows at ε u/2 near −745.
     """
 
     def _probabilities(self, scores: Floats) -> Floats:
         with np.errstate(under="ignore", over="ignore"):
             weights = np.exp(0.5 * self.epsilon * scores)
         if not 0.0 < weights.sum() < math.inf:
-            raise DatasetError("all weights are rounded to zero, or beyond doubles; use other utilities.")
+            raise DatasetError("all weights are rounded to zero or exceed the range of doubles; use other utilities.")
         shares: Floats = weights / weights.sum()
         return shares
 
 
 @dataclass(frozen=True, slots=True)
 class FlipWithoutPermuting(_Selection):
-    """Permute-and-flip that tries the candidates in their order: no finite epsilon.
+    """Permute-and-flip that tries the candidates in their given order: no finite ε.
 
-    In practice the shuffle looks like a matter of fairness. But the coin of the best candidate always says yes, so
-    that none after the first of the best is ever chosen.
+    In practice the shuffle looks like a matter of fairness. But the coin of the best candidate always says yes, so no
+    candidate after the first of the best is ever chosen.
 
     References
     ----------
@@ -103,10 +100,10 @@ class FlipWithoutPermuting(_Selection):
 
 @dataclass(frozen=True, slots=True)
 class OneNoiseForAll(_Selection):
-    """Report noisy max with one draw of noise that is added to all counts: no finite epsilon.
+    """Report noisy max with one draw of noise added to all counts: no finite ε.
 
-    In practice `counts + rng.laplace(scale=b)` draws a single number, and numpy adds it to each count. The winner is
-    the exact one, the first where several are equal.
+    In practice `counts + rng.laplace(scale=b)` draws a single number without a `size`, and numpy adds it to each count.
+    The winner is the exact one, the first where several are equal.
     """
 
     def _probabilities(self, scores: Floats) -> Floats:
@@ -115,7 +112,7 @@ class OneNoiseForAll(_Selection):
 
 @dataclass(frozen=True, slots=True)
 class WinnerWithExactCount(Flaw):
-    """The winner of report noisy max, and its exact count: no finite epsilon.
+    """The winner of report noisy max released with its exact count: no finite ε.
 
     In practice the winner is private, so its row of the table is looked up and shown.
     """
@@ -132,10 +129,10 @@ class WinnerWithExactCount(Flaw):
 
 @dataclass(frozen=True, slots=True)
 class WinnerWithNoisyCount(Flaw):
-    """The winner of report noisy max, and its count with Laplace noise, each at a part of epsilon.
+    """The winner of report noisy max and its noisy count, which spend ε each: 2ε instead of ε.
 
-    In practice epsilon is a parameter of the program, and each step uses it: with `parts` = 1 both spend all of it.
-    With 2 the claim holds.
+    In practice ε is a parameter of the program, and each step uses it. With `parts` = 2 each step spends ε/2, and the
+    claim holds.
     """
 
     epsilon: float
@@ -147,7 +144,7 @@ class WinnerWithNoisyCount(Flaw):
         return PureDP(max(1.0, 2.0 / self.parts) * self.epsilon)
 
     def winners(self, dataset: Any) -> FiniteLaw:
-        """The law of the index."""
+        """Exact law of the index."""
         return self._selection.law(candidate_scores(self.counts, dataset))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
@@ -167,10 +164,10 @@ class WinnerWithNoisyCount(Flaw):
 
 @dataclass(frozen=True, slots=True)
 class TopCandidates(Flaw):
-    """The k best candidates in order, by Gumbel noise that is paid for `charged` of them: (k/charged)·epsilon.
+    """The k best candidates in order, with Gumbel noise for `charged` of them: (k/charged)·ε instead of ε.
 
-    In practice `argsort` gives k winners as easily as one. With charged = k the claim holds: it is k exponential
-    mechanisms one after the other, each without the winners so far.
+    In practice `argsort` gives k winners as easily as one. With charged = k the claim holds: the mechanism is k
+    exponential mechanisms in sequence, each without the winners so far.
 
     References
     ----------
@@ -192,7 +189,7 @@ class TopCandidates(Flaw):
         return PureDP(self.k / self.charged * self.epsilon)
 
     def log_probabilities(self, dataset: Any) -> dict[tuple[int, ...], float]:
-        """Of every ordered choice of k candidates."""
+        """Log probability of every ordered choice of k candidates."""
         places = places_below_leader(self.utilities, dataset, 2.0 * self.charged / self.epsilon)
         found = {}
         for order in permutations(range(len(places)), self.k):

@@ -1,7 +1,7 @@
-"""The sparse vector technique as it was published wrongly: with too little noise, none, or too much in its output.
+"""Published wrong versions of the sparse vector technique.
 
 The four variants are Algorithms 3 to 6 of Lyu, Su & Li (2017), Understanding the sparse vector technique for
-differential privacy, who name where each was published and give what is true of it.
+differential privacy, who say where each was published and which guarantee is true of it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..twin import Twin
 
 @dataclass(frozen=True, slots=True)
 class _Variant(Twin):
-    """What the variants share: the parameters of `SparseVector`, its claim, and its errors."""
+    """Parameters, claim and errors of `SparseVector`."""
 
     epsilon: float
     threshold: float = 0.0
@@ -24,7 +24,7 @@ class _Variant(Twin):
     queries: Query = identity
 
     def __post_init__(self) -> None:
-        SparseVector(self.epsilon, getattr(self, "cutoff", 1), self.threshold, self.sensitivity)  # what it should be
+        SparseVector(self.epsilon, getattr(self, "cutoff", 1), self.threshold, self.sensitivity)
 
     def __str__(self) -> str:
         counted = f", cutoff={cutoff}" if (cutoff := getattr(self, "cutoff", None)) else ""
@@ -33,7 +33,7 @@ class _Variant(Twin):
     def _with_scales(
         self, threshold: float, query: float, cutoff: int | None = None, *, release_value: bool = False
     ) -> NoisyThreshold:
-        """With noise of these scales, in sensitivities over epsilon."""
+        """Comparison with noise of these scales, in units of sensitivity/ε."""
         unit = self.sensitivity / self.epsilon
         return NoisyThreshold(
             self.claim,
@@ -48,11 +48,11 @@ class _Variant(Twin):
 
 @dataclass(frozen=True, slots=True)
 class SparseVectorReleasingValue(_Variant):
-    """Outputs the noisy answers that were found above, NaN for the others: no finite epsilon.
+    """Sparse vector that outputs the noisy answers found above, NaN for the others: no finite ε.
 
-    In practice the value lies at hand, and is noisy already. But it bounds the threshold's noise from above, and then
-    each answer below tells something. Shows on answers that are all 0 or all 1: "m below, then a small value" is
-    e^{(m + 1)·epsilon/2} times as likely where they are 0, with a cutoff of 1.
+    In practice the value is at hand and already noisy (Lyu, Su & Li 2017, Algorithm 3). But it bounds the threshold's
+    noise from above, and then each answer below carries information. The bug shows on answers that are all 0 or all 1:
+    "m below, then a small value" is e^{(m + 1)·ε/2} times as likely where they are 0, with a cutoff of 1.
     """
 
     cutoff: int = 1
@@ -61,18 +61,16 @@ class SparseVectorReleasingValue(_Variant):
     def runs_as(self) -> NoisyThreshold:
         return self._with_scales(2.0, 2.0 * self.cutoff, self.cutoff, release_value=True)
 
-    @property
-    def truth(self) -> None:
-        return None
+    truth = None
 
 
 @dataclass(frozen=True, slots=True)
 class SparseVectorUnscaledNoise(_Variant):
-    """Noise on the answers that does not grow with the cutoff c: (1 + 6c)/4·epsilon.
+    """Sparse vector whose noise on the answers does not grow with the cutoff c: (1 + 6c)/4·ε.
 
-    A quarter of epsilon goes to the threshold, and to each answer above what is left, at half the noise that it takes.
-    In practice "one answer is compared at a time". Shows on many answers that rise and end below, and a few that fall
-    and end above.
+    In practice "one answer is compared at a time" (Lyu, Su & Li 2017, Algorithm 4). A quarter of ε is spent on the
+    threshold and the remaining three quarters on each answer above, at half the noise needed. The bug shows on many
+    answers that rise and end below, and a few that fall and end above.
     """
 
     cutoff: int = 1
@@ -88,33 +86,30 @@ class SparseVectorUnscaledNoise(_Variant):
 
 @dataclass(frozen=True, slots=True)
 class SparseVectorWithoutQueryNoise(_Variant):
-    """Noise on the threshold alone, and no end: no finite epsilon.
+    """Sparse vector with noise on the threshold alone, and no cutoff: no finite ε.
 
-    In practice a noisy threshold hides where it lies, so that comparing with it looks safe. But it is one for all: on
-    (0, 1) the output "below, above" says that it lies between, and (1, 0) never gives it.
+    In practice a noisy threshold hides its place, so that comparing with it looks safe (Lyu, Su & Li 2017, Algorithm
+    5). But all answers share one threshold: on (0, 1) the output "below, above" says that it lies between them, and
+    (1, 0) never gives this output.
     """
 
     @property
     def runs_as(self) -> NoisyThreshold:
         return self._with_scales(2.0, 0.0)
 
-    @property
-    def truth(self) -> None:
-        return None
+    truth = None
 
 
 @dataclass(frozen=True, slots=True)
 class SparseVectorWithoutCutoff(_Variant):
-    """Noise for a single answer, and no end: no finite epsilon for all numbers of answers.
+    """Sparse vector with noise for a single answer above, and no cutoff: no ε holds for every number of answers.
 
-    In practice a bit for each answer looks cheap. But each answer above costs epsilon, and all may be above. Shows
-    where half of the answers rise and the others fall.
+    In practice a bit for each answer looks cheap (Lyu, Su & Li 2017, Algorithm 6). But each answer above costs ε, and
+    all may be above. The bug shows where half of the answers rise and the others fall.
     """
 
     @property
     def runs_as(self) -> NoisyThreshold:
         return self._with_scales(2.0, 2.0)
 
-    @property
-    def truth(self) -> None:
-        return None
+    truth = None

@@ -132,7 +132,7 @@ class TestLocalSensitivity:
         (lambda: GroupTightMechanism(1.0, 0.1).law(10**6), DatasetError, "use 0 to 10000"),
         (lambda: GroupTightMechanism(1.0, 0.1).law(0.5), DatasetError, "not a whole number"),
         (lambda: LocalSensitivityLaplace(0.0), ClaimError, "epsilon=0.0 is not allowed"),
-        (lambda: LocalSensitivityLaplace(1.0, 0), ClaimError, "most_rows=0 is no number of rows"),
+        (lambda: LocalSensitivityLaplace(1.0, 0), ClaimError, "most_rows=0 is not a number of rows"),
         (
             lambda: LocalSensitivityLaplace(1.0).law([0] * 3),
             DatasetError,

@@ -270,7 +270,7 @@ def test_an_undercounted_composition_loses_every_run(charged, claimed):
         (lambda: LaplaceMechanism(1e10, 1e-310), ClaimError, "leaves the range of doubles"),
         (lambda: GeometricMechanism(800.0), ClaimError, "leaves no noise that a double can tell"),
         (lambda: SharedNoiseLaplace(0, (len,)), ClaimError, "epsilon_each=0 is not allowed"),
-        (lambda: SharedNoiseLaplace(1, ()), ClaimError, "queries=() asks nothing"),
+        (lambda: SharedNoiseLaplace(1, ()), ClaimError, "queries=() has no query"),
         (lambda: UndercountedComposition(LaplaceMechanism(1.0), 0), ClaimError, "k=0 is not a number of runs"),
         (lambda: UndercountedComposition(LaplaceMechanism(1.0), 2, 0), ClaimError, "charged=0 is not allowed"),
         (lambda: UndercountedComposition(Unusual(), 2), ClaimError, "a part claims 1-GDP"),
