@@ -1,1 +1,1 @@
-"""The catalogue of bugs, each as a faulty mechanism."""
+"""The catalogue of bugs, each with a faulty mechanism that has it."""

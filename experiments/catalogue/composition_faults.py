@@ -29,122 +29,89 @@ from ...mechanisms.faulty import (
 )
 from ...mechanisms.faulty.answers import total
 from ...mechanisms.faulty.composition.faulty_subsampling import Sampling
-from .fault import Fault, FaultMaker, fault
+from .fault import Fault, FaultMaker, NeighbouringPair, fault
 
 _COMPOSITION: Final[FaultMaker] = partial(fault, "composition")
 _GROUP: Final[FaultMaker] = partial(fault, "group privacy")
-_SAMPLING: Final[FaultMaker] = partial(fault, "subsampling")
 _ROWS: Final = AddRemove()
 
 
 def composition_faults() -> list[Fault]:
-    """All of them."""
-    return [*_compositions(), *_samples()]
+    """All bugs of this module."""
+    return [*_compositions(), *_groups(), *_samples()]
 
 
 def _compositions() -> list[Fault]:
-    thrice = UndercountedComposition(LaplaceMechanism(0.5, query=len), 3)
-    root = UndercountedComposition(RandomisedResponse(0.5), 16, charged=4.0)
-    hundred, ten = RandomisedResponseFold(0.1, 100), RandomisedResponseFold(0.1, 10)
-    advanced = ApproxDP(*advanced_composition(0.1, 0.0, 10, 0.01))
-    exposed, pair = NameAndShame(0.01), ([7], [8])
-    ones = ([1.0, 0.0], [1.0])
-    lost = exact_delta(hundred.law(0), hundred.law(1), advanced.epsilon)
+    both = SequentialComposition((LaplaceMechanism(0.5, query=len), LaplaceMechanism(0.5, query=total)))
+    ones = NeighbouringPair([1.0, 0.0], [1.0], _ROWS, Rows(values=(0.0, 1.0)))
+    bit = NeighbouringPair(0, 1, Local(), Values((0, 1)))
+    hundred = RandomisedResponseFold(0.1, 100)
+    advanced = ApproxDP(*advanced_composition(0.1, 0.0, 10, 0.01), "delta")
+    exposed, row = NameAndShame(0.01), NeighbouringPair([7], [8], Replace(), Rows(values=(7, 8), most=1))
     return [
-        _COMPOSITION(
-            "noise-shared-by-queries",
-            SharedNoiseLaplace(0.5, (len, total)),
-            ones,
-            _ROWS,
-            correct=SequentialComposition((LaplaceMechanism(0.5, query=len), LaplaceMechanism(0.5, query=total))),
-            domain=Rows(values=(0.0, 1.0)),
-            cause="each query of a run builds its generator from one seed, so that the noise cancels in differences",
-            practice="a seed is fixed for tests, and stays",
-            runs=10_000,
-        ),
+        _COMPOSITION("noise-shared-by-queries", SharedNoiseLaplace(0.5, (len, total)), ones, correct=both),
         _COMPOSITION(
             "loop-charged-once",
-            thrice,
-            ([1] * 3, [1] * 2),
-            _ROWS,
+            UndercountedComposition(LaplaceMechanism(0.5, query=len), 3),
+            NeighbouringPair([1] * 3, [1] * 2, _ROWS, Rows(values=(1,))),
             correct=composed(LaplaceMechanism(0.5 / 3, query=len), 3),
-            domain=Rows(values=(1,)),
-            cause="three answers are charged as one",
-            practice="a release in a loop, a retry after a time-out, an answer for each group",
+            cause="Three answers charged as one",
+            practice="A release in a loop, a retry after a time-out or an answer for each group is charged once.",
             runs=50_000,
         ),
         _COMPOSITION(
             "root-without-delta",
-            root,
-            (0, 1),
-            Local(),
+            UndercountedComposition(RandomisedResponse(0.5), 16, charged=4.0),
+            bit,
             correct=composed(RandomisedResponse(2.0 / 16), 16),
-            domain=Values((0, 1)),
-            cause="sixteen answers are charged as sqrt(16), with no delta",
-            practice="advanced composition is remembered as its root (Dwork & Roth 2014, Theorem 3.20)",
+            cause="Sixteen answers charged as √16, without a δ",
+            practice="Advanced composition is remembered as its root (Dwork & Roth 2014, Theorem 3.20).",
             runs=50_000,
         ),
         _COMPOSITION(
             "advanced-with-wrong-k",
             hundred,
-            (0, 1),
-            Local(),
-            correct=ten,
+            bit,
+            correct=RandomisedResponseFold(0.1, 10),
             claim=advanced,
-            truth=ApproxDP(advanced.epsilon, lost),
-            domain=Values((0, 1)),
-            cause="advanced composition of 10 where 100 are run",
-            practice="epochs are counted instead of steps, or calls instead of queries",
+            truth=ApproxDP(advanced.epsilon, exact_delta(hundred.law(0), hundred.law(1), advanced.epsilon)),
+            cause="Advanced composition of 10 mechanisms where 100 are run",
+            practice="Epochs are counted instead of steps, or calls instead of queries.",
             runs=20_000,
         ),
         _COMPOSITION(
             "delta-of-one-query",
             composed(exposed, 3),
-            pair,
-            Replace(),
+            row,
             correct=exposed,
             claim=exposed.claim,
+            bound_on="delta",
             truth=ApproxDP(0.0, 0.03),
             exact=1 - 0.99**3,
-            domain=Rows(values=(7, 8), most=1),
-            cause="the delta of one of three queries for that of all",
-            practice="epsilon is divided among the queries and delta is not",
+            cause="The δ of one of three queries as that of all",
+            practice="ε is divided among the queries and δ is not.",
             runs=20_000,
         ),
-        _COMPOSITION(
-            "delta-for-each-half",
-            TwiceExposed(0.01),
-            pair,
-            Replace(),
-            correct=exposed,
-            domain=Rows(values=(7, 8), most=1),
-            cause="delta is spent on each of two halves of a report",
-            practice="delta is taken for a constant of the program",
-            runs=50_000,
-        ),
+        _COMPOSITION("delta-for-each-half", TwiceExposed(0.01), row, correct=exposed, bound_on="delta", runs=50_000),
+    ]
+
+
+def _groups() -> list[Fault]:
+    empty_and_two = NeighbouringPair([0], [0, 0], _ROWS, Rows(values=(0,), most=2))
+    return [
         _GROUP(
             "delta-grows-linearly",
             GroupTightMechanism(1.0, 0.01),
-            (0, 2),
-            Within("l1", 2.0),
+            NeighbouringPair(0, 2, Within("l1", 2.0), Answers(integer=True)),
             correct=GroupTightMechanism(1.0, 0.02 / (1 + math.e)),
-            claim=ApproxDP(2.0, 0.02),
+            claim=ApproxDP(2.0, 0.02, "delta"),
             truth=ApproxDP(2.0, 0.01 * (1 + math.e)),
-            domain=Answers(integer=True),
-            cause="k delta for a group of k, where delta grows with e^((k - 1) epsilon)",
-            practice="group privacy is remembered as k times both (Dwork & Roth 2014, Theorem 2.2 is of pure DP)",
+            cause="kδ for a group of k, where δ grows with e^((k − 1)ε)",
+            practice="Group privacy is remembered as k times both (Dwork & Roth 2014, Theorem 2.2 is of pure DP).",
             runs=50_000,
         ),
         _GROUP(
-            "local-sensitivity",
-            LocalSensitivityLaplace(0.5),
-            ([0], [0, 0]),
-            _ROWS,
-            correct=LocalSensitivityLaplace(0.5 / 3),
-            domain=Rows(values=(0,), most=2),
-            cause="the sensitivity at the empty dataset is used for all",
-            practice="it is measured on the dataset at hand and its neighbours",
-            runs=10_000,
+            "local-sensitivity", LocalSensitivityLaplace(0.5), empty_and_two, correct=LocalSensitivityLaplace(0.5 / 3)
         ),
     ]
 
@@ -153,63 +120,57 @@ def _samples() -> list[Fault]:
     def sampled(
         name: str,
         sampling: Sampling,
-        pair: tuple[Any, Any],
+        x: list[float],
+        y: list[float],
         exact: float,
-        cause: str,
-        practice: str,
         epsilon: float = 1.0,
         rate: float = 0.5,
         runs: int = 20_000,
+        **texts: Any,
     ) -> Fault:
-        return _SAMPLING(
-            name,
-            SampledTotal(epsilon, rate, sampling),
-            pair,
-            _ROWS,
-            correct=SampledTotal(epsilon, rate),
-            domain=Rows(low=-1.0),
-            exact=exact,
-            cause=cause,
-            practice=practice,
-            runs=runs,
-        )
+        wrong, right = SampledTotal(epsilon, rate, sampling), SampledTotal(epsilon, rate)
+        pair = NeighbouringPair(x, y, _ROWS, Rows(low=-1.0))
+        return fault("subsampling", name, wrong, pair, correct=right, exact=exact, runs=runs, **texts)
 
-    nothing = [0.0] * 2
-    below = [-1.0] * 2
+    zeros = [0.0] * 2
     return [
         sampled(
             "sampling-not-done",
             "none",
-            (nothing, [*nothing, 1.0]),
+            zeros,
+            [*zeros, 1.0],
             1.0,
-            "all rows are used, and the epsilon is that of a sample of half",
-            "the sampler is switched off, or replaced by the loader of a test",
+            cause="All rows used, with the ε of a sample of half",
+            practice="The sampler is switched off, or replaced by the loader of a test.",
         ),
         sampled(
             "sampling-not-shuffled",
             "first",
-            (nothing, [1.0, *nothing]),
+            zeros,
+            [1.0, *zeros],
             1.0,
-            "the first half of the rows is taken for a random half",
-            "batches are cut from data in the order in which they are stored",
+            cause="The first half of the rows taken for a random half",
+            practice="Batches are cut from data in the order in which they are stored.",
         ),
         sampled(
             "fixed-batches",
             "fixed",
-            (below, [*below, 1.0]),
+            [-1.0] * 2,
+            [-1.0, -1.0, 1.0],
             math.log(2 / 3 + math.exp(2) / 3),
-            "a batch of fixed size, where a row that comes in puts another out, with the epsilon of Poisson sampling",
-            "batches have one size on every machine (Balle, Barthe & Gaboardi 2018 for what holds)",
+            cause="Batches of fixed size, where an added row displaces another, with the ε of Poisson sampling",
+            practice="Batches have one size on every machine (Balle, Barthe & Gaboardi 2018 on the true guarantee).",
         ),
         sampled(
             "drawn-with-replacement",
             "replacement",
-            ([0.0] * 3, [0.0] * 3 + [1.0]),
+            [0.0] * 3,
+            [0.0] * 3 + [1.0],
             3 * math.log(0.75 + 0.25 * math.exp(2)),
-            "rows are drawn with replacement, and one may be in the sample more than once",
-            "choice() replaces by default in numpy",
             epsilon=2.0,
             rate=0.75,
             runs=100_000,
+            cause="Rows drawn with replacement, so that a row may be in the sample more than once",
+            practice="choice() draws with replacement by default in numpy.",
         ),
     ]

@@ -1,8 +1,8 @@
-"""The catalogue of bugs: causes for which mechanisms break their claims, each with a mechanism that does.
+"""The catalogue of bugs: reasons for which mechanisms break their claims, each with a mechanism that does.
 
-Every faulty twin of this library is in it but `ClosedEndLaplace`, which keeps its claim. The entries say on which pair
-an audit finds the bug, with how many runs, what is true instead, and how the bug comes to be. The runs were found by
-audits at half as many and alpha 2e-9, of which ten with different seeds all had to refute.
+It holds every faulty mechanism of this library except `ClosedEndLaplace`, which keeps its claim. An entry states the
+pair on which an audit finds the bug, the number of runs, the strongest guarantee known to hold, and how the bug arises.
+The runs were chosen by audits at half as many runs and alpha 2e-9, ten of which with different seeds all had to refute.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Fault", "entries"]
 
 
 def entries() -> list[Fault]:
-    """All faults, family by family.
+    """Return all faults, family by family.
 
     Examples
     --------

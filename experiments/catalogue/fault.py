@@ -1,10 +1,11 @@
-"""A bug of the catalogue: what is claimed, what is true, where it shows, what finds it, and why it happens."""
+"""Entry of the catalogue of bugs: the bug, the pair that shows it, and the runs that find it."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from ...audit.claims.claim import Claim
 from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
@@ -14,40 +15,55 @@ from ...audit.errors import OptionError
 from ...mechanisms import exact_delta, exact_epsilon
 
 
+@dataclass(frozen=True, slots=True)
+class NeighbouringPair:
+    """Datasets that show a bug.
+
+    Attributes
+    ----------
+    x, y : Any
+    adjacency : Adjacency
+    domain : Domain or None
+        Where a search may look for such a pair.
+    distance : float
+        Distance of the datasets, at which the claim is made.
+    """
+
+    x: Any
+    y: Any
+    adjacency: Adjacency
+    domain: Domain | None = None
+    distance: float = 1.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A cause for which mechanisms break their claims, as one mechanism that does.
+    """A bug that breaks a claim, with a mechanism that has it.
 
     Attributes
     ----------
     name : str
     family : str
-        Of mechanisms: what is done to the data.
+        Kind of mechanism.
     cause : str
         What is wrong, in one line.
     practice : str
-        How it comes to be.
+        How the bug arises, in full sentences.
     mechanism : Any
-        With ``sample(dataset, size, rng)``, or a single run ``f(dataset, rng)``.
+        Mechanism with ``sample(dataset, size, rng)``, or a single run ``f(dataset, rng)``.
     correct : Any
-        The same done right: it keeps the claim on the same pair.
+        The right mechanism, which keeps the claim on the same pair.
     claim : Claim
-    adjacency : Adjacency
-    x, y : Any
-        Datasets on which the bug shows.
-    distance : float
-        Of the two, at which the claim is made.
-    domain : Domain or None
-        Where a search may look for such a pair.
+    adjacency, x, y, distance, domain
+        As in `NeighbouringPair`.
     truth : Claim or None
-        The strongest claim of this kind that is known to hold; None where no finite one does for all datasets.
+        Strongest claim of this kind that is known to hold; None where no finite one holds for all datasets.
     exact : float or None
-        The strength that the pair itself has, in the unit of the claim's; infinite where nothing holds, None where it
-        is not known.
+        Exact strength on the pair, in the unit of the claim's; infinite where nothing holds, None where unknown.
     runs : int
-        On each dataset, with which an audit at alpha 1e-6 finds it with a probability of .999 at least.
+        Runs on each dataset with which an audit at alpha 1e-6 finds the bug with probability .999 or more.
     bits : bool
-        Whether it is to be seen in the low bits of the outputs alone.
+        Whether only the low bits of the outputs show the bug.
     """
 
     name: str
@@ -76,45 +92,64 @@ def fault(
     family: str,
     name: str,
     mechanism: Any,
-    pair: tuple[Any, Any],
-    adjacency: Adjacency,
+    pair: NeighbouringPair,
     *,
     correct: Any,
     claim: Claim | None = None,
+    bound_on: Literal["epsilon", "delta"] | None = None,
     truth: Claim | None = _OWN,
     exact: float | None = None,
-    **rest: Any,
+    cause: str = "",
+    practice: str = "",
+    runs: int = 10_000,
+    bits: bool = False,
 ) -> Fault:
-    """A fault with the mechanism's own claim and truth and, where the laws give it, the exact strength on the pair.
+    """Return a fault, with defaults read from the mechanism.
 
-    A claim with a delta is bounded in its delta, in which such bugs show most.
+    Claim and truth are by default those of the mechanism, the exact strength is that of its laws where they give it,
+    and cause and practice are in its docstring, in the form that `Flaw` describes. `bound_on` says which parameter of a
+    claim with a δ the audit bounds; None leaves the claim as stated.
     """
     given = mechanism.claim if claim is None else claim
-    if isinstance(given, ApproxDP):
-        given = replace(given, bound_on="delta")
+    if bound_on is not None:
+        given = replace(given, bound_on=bound_on)
+    if not cause:
+        cause, practice = described(type(mechanism))
     return Fault(
         family=family,
         name=name,
+        cause=cause,
+        practice=practice,
         mechanism=mechanism,
         correct=correct,
         claim=given,
-        adjacency=adjacency,
-        x=pair[0],
-        y=pair[1],
+        adjacency=pair.adjacency,
+        x=pair.x,
+        y=pair.y,
+        distance=pair.distance,
+        domain=pair.domain,
         truth=mechanism.truth if truth is _OWN else truth,
-        exact=strength_by_laws(mechanism, pair, given) if exact is None else exact,
-        **rest,
+        exact=strength_by_laws(mechanism, (pair.x, pair.y), given) if exact is None else exact,
+        runs=runs,
+        bits=bits,
     )
 
 
+def described(kind: type) -> tuple[str, str]:
+    """Return the first line of a flaw's docstring and the paragraph that begins "In practice"."""
+    paragraphs = [" ".join(text.split()) for text in (inspect.getdoc(kind) or "").split("\n\n")]
+    practice = next((text for text in paragraphs if text.startswith("In practice ")), "")
+    return paragraphs[0].removesuffix("."), practice
+
+
 def strength_by_laws(mechanism: Any, pair: tuple[Any, Any], claim: Claim) -> float | None:
-    """The strength that the pair has, in the unit of the claim's; None where the laws have no closed form for it."""
+    """Return the exact strength on the pair, in the unit of the claim's; None where the laws have no closed form."""
     if not hasattr(mechanism, "law") or not isinstance(claim, (PureDP, ApproxDP)):
         return None
     try:
-        laws = [mechanism.law(dataset) for dataset in pair]
-        if isinstance(claim, ApproxDP):
-            return exact_delta(laws[0], laws[1], claim.epsilon)
-        return exact_epsilon(laws[0], laws[1])
+        law_x, law_y = (mechanism.law(dataset) for dataset in pair)
+        if claim.strength_name == "delta":
+            return exact_delta(law_x, law_y, claim.epsilon)
+        return exact_epsilon(law_x, law_y, claim.delta if isinstance(claim, ApproxDP) else 0.0)
     except OptionError:
         return None

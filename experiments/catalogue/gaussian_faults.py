@@ -1,4 +1,4 @@
-"""The catalogue of bugs in normal and binomial noise: its calibration, its accounting, and vectors of answers."""
+"""The catalogue of bugs in normal and binomial noise: calibration, accounting, and vectors of answers."""
 
 from __future__ import annotations
 
@@ -29,259 +29,189 @@ from ...mechanisms.faulty import (
 )
 from ...mechanisms.faulty.answers import GradientSum
 from ...mechanisms.faulty.noise.faulty_gaussian import GaussianOfScale
-from .fault import Fault, FaultMaker, fault
+from .fault import Fault, FaultMaker, NeighbouringPair, fault
 
-_NORMAL: Final[FaultMaker] = partial(fault, "normal noise")
+_NORMAL: Final[FaultMaker] = partial(fault, "normal noise", bound_on="delta")
 _DISCRETE: Final[FaultMaker] = partial(fault, "discrete noise")
 _ACCOUNT: Final[FaultMaker] = partial(fault, "accounting")
-_LEARNING: Final[FaultMaker] = partial(fault, "learning")
-_ANSWER: Final = Within("l2")
-_PAIR: Final = (0.0, 1.0)
+_ANSWER: Final = NeighbouringPair(0.0, 1.0, Within("l2"), Answers())
 
 
 def normal_faults() -> list[Fault]:
-    """All of them."""
+    """All bugs of this module."""
     return [*_calibrations(), *_discrete(), *_accounts(), *_gradients()]
 
 
 def _calibrations() -> list[Fault]:
+    tenth = NeighbouringPair(0.0, 0.1, Within("l2", 0.1), Answers(high=0.1))
+    variance, right_tenth = VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1), GaussianMechanism(1.0, 1e-5, 0.1)
+    classical, right_seven = ClassicalBeyondOneGaussian(7.0, 0.4), GaussianMechanism(7.0, 0.4)
+    one, newton = OneForEpsilonGaussian(1.1, 0.01), MisprintedNewtonGaussian(2.0, 1e-5)
+    right_one, right_newton = GaussianMechanism(1.1, 0.01), GaussianMechanism(2.0, 1e-5)
     return [
-        _NORMAL(
-            "variance-as-deviation",
-            VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1),
-            (0.0, 0.1),
-            Within("l2", 0.1),
-            correct=GaussianMechanism(1.0, 1e-5, 0.1),
-            domain=Answers(high=0.1),
-            cause="the generator is given the variance where it expects the standard deviation, which is below 1",
-            practice="a formula for the variance meets a library that wants the other; above 1 it adds noise",
-            runs=50_000,
-        ),
-        _NORMAL(
-            "classical-formula-beyond-one",
-            ClassicalBeyondOneGaussian(7.0, 0.4),
-            _PAIR,
-            _ANSWER,
-            correct=GaussianMechanism(7.0, 0.4),
-            domain=Answers(),
-            cause="the classical formula at epsilon 7",
-            practice="it is copied without its condition, epsilon <= 1 (Balle & Wang 2018)",
-            runs=1_000_000,
-        ),
-        _NORMAL(
-            "one-for-epsilon",
-            OneForEpsilonGaussian(1.1, 0.01),
-            _PAIR,
-            _ANSWER,
-            correct=GaussianMechanism(1.1, 0.01),
-            domain=Answers(),
-            cause="the equation of the calibration has 1 where epsilon belongs",
-            practice="it is programmed for epsilon 1, and the parameter is changed later",
-            runs=500_000,
-        ),
-        _NORMAL(
-            "misprinted-newton",
-            MisprintedNewtonGaussian(2.0, 1e-5),
-            _PAIR,
-            _ANSWER,
-            correct=GaussianMechanism(2.0, 1e-5),
-            domain=Answers(),
-            cause="Newton's iteration with a misprinted derivative stops near its start",
-            practice="an exponent loses its sign in print, and a loose tolerance hides that nothing converges",
-            runs=10_000_000,
-        ),
+        _NORMAL("variance-as-deviation", variance, tenth, correct=right_tenth, runs=50_000),
+        _NORMAL("classical-formula-beyond-one", classical, _ANSWER, correct=right_seven, runs=1_000_000),
+        _NORMAL("one-for-epsilon", one, _ANSWER, correct=right_one, runs=500_000),
+        _NORMAL("misprinted-newton", newton, _ANSWER, correct=right_newton, runs=10_000_000),
         _NORMAL(
             "normal-noise-without-delta",
             GaussianMechanism(1.0, 0.05),
-            _PAIR,
             _ANSWER,
             correct=LaplaceMechanism(1.0),
             claim=PureDP(1.0),
+            bound_on=None,
             truth=None,
-            domain=Answers(),
-            cause="normal noise said to be epsilon-DP",
-            practice="the delta is small, so it is left out; far out the normal density has no bounded ratio",
+            cause="Normal noise claimed to be ε-DP: no finite ε",
+            practice="The δ is small, so it is left out. Far out the ratio of two normal densities is unbounded.",
             runs=200_000,
         ),
         _NORMAL(
             "domain-not-clipped",
             UnclippedLocalGaussian(1.0, 0.01, Interval(0, 1)),
-            (0.0, 3.0),
-            Local(),
+            NeighbouringPair(0.0, 3.0, Local(), Values((0.0, 0.5, 1.0, 3.0))),
             correct=LocalGaussianMechanism(1.0, 0.01, Interval(0, 1)),
-            domain=Values((0.0, 0.5, 1.0, 3.0)),
-            cause="a value is sent with noise for a domain that it is not clipped to",
-            practice="the domain is what a sensor should deliver",
-            runs=10_000,
         ),
     ]
 
 
 def _discrete() -> list[Fault]:
-    narrow = DiscreteGaussianMechanism(0.7**2, 0.5)
-    wide = DiscreteGaussianMechanism(0.7, 0.5)
+    narrow, wide = DiscreteGaussianMechanism(0.7**2, 0.5), DiscreteGaussianMechanism(0.7, 0.5)
     one, two = BinomialMechanism(64, 1.0, 1), BinomialMechanism(64, 1.0, 2)
-    whole = Answers(integer=True)
     return [
         _DISCRETE(
             "discrete-normal-variance",
             narrow,
-            (0, 1),
-            Within("l1"),
+            NeighbouringPair(0, 1, Within("l1"), Answers(integer=True)),
             correct=wide,
             claim=wide.claim,
+            bound_on="delta",
             truth=narrow.claim,
-            domain=whole,
-            cause="discrete normal noise with the variance for sigma, which is .7",
-            practice="papers and programs differ in which of the two is the parameter of exp(-k^2/(2 sigma^2))",
-            runs=10_000,
+            cause="Discrete normal noise with the variance as σ, which is .7",
+            practice="Papers and programs differ in which of the two is the parameter of exp(−k²/(2σ²)).",
         ),
         _DISCRETE(
             "coins-for-half-the-sensitivity",
             one,
-            (0, 2),
-            Within("l1", 2.0),
+            NeighbouringPair(0, 2, Within("l1", 2.0), Answers(high=4.0, integer=True)),
             correct=BinomialMechanism(512, 1.0, 2),
-            claim=one.claim,
+            bound_on="delta",
             truth=two.claim,
-            domain=Answers(high=4.0, integer=True),
-            cause="the coins hide answers 1 apart, and the answers are 2 apart",
-            practice="a replaced row moves two counts (Dwork, Kenthapadi, McSherry, Mironov & Naor 2006 for the noise)",
+            cause="Binomial noise for answers 1 apart, where the answers are 2 apart",
+            practice="A replaced row moves two counts (Dwork, Kenthapadi, McSherry, Mironov & Naor 2006 on the noise).",
             runs=500_000,
         ),
     ]
 
 
 def _accounts() -> list[Fault]:
-    zero, ones = (0.0,) * 4, (1.0,) * 4
     normal, four = GaussianMechanism(1.0, 0.05), VectorGaussianMechanism(1.0, 0.05)
     mu = 1 / normal.scale
     own_rho = mu**2 / 2
-    confused = GaussianOfScale(math.sqrt(0.5), ApproxDP(1.0, 1e-5))
     converted = 0.5 + math.sqrt(0.5 * math.log(1 / 0.01))
     return [
         _ACCOUNT(
             "rho-for-epsilon",
-            confused,
-            _PAIR,
+            GaussianOfScale(math.sqrt(0.5), ApproxDP(1.0, 1e-5)),
             _ANSWER,
+            bound_on="delta",
             correct=GaussianMechanism(1.0, 1e-5),
             truth=ApproxDP(1.0, gaussian_delta(1.0, math.sqrt(0.5))),
-            domain=Answers(),
-            cause="normal noise for rho = 1 of concentrated DP, said to be (1, 1e-5)-DP",
-            practice="both are called the privacy budget (Bun & Steinke 2016 give the conversion)",
-            runs=10_000,
+            cause="Normal noise for ρ = 1 of concentrated DP, claimed to be (1, 1e-5)-DP",
+            practice="Both are called the privacy budget (Bun & Steinke 2016 give the conversion).",
         ),
         _ACCOUNT(
             "conversion-without-two",
             GaussianOfScale(1.0, ApproxDP(converted, 0.01)),
-            _PAIR,
             _ANSWER,
+            bound_on="delta",
             correct=GaussianMechanism(converted, 0.01),
             truth=ApproxDP(converted, gaussian_delta(converted, 1.0)),
-            domain=Answers(),
-            cause="rho + sqrt(rho ln(1/delta)) for the epsilon of rho-concentrated DP, without the 2 before the root",
-            practice="a factor is lost on the way from Bun & Steinke (2016), Proposition 1.3",
+            cause="ρ + √(ρ ln(1/δ)) as the ε of ρ-concentrated DP, without the 2 before the root",
+            practice="A factor is lost from Bun & Steinke (2016), Proposition 1.3.",
             runs=500_000,
         ),
         _ACCOUNT(
             "renyi-without-the-order",
             normal,
-            _PAIR,
             _ANSWER,
             correct=GaussianMechanism(1.0, 0.05, math.sqrt(8)),
             claim=RenyiDP(8.0, own_rho),
             truth=RenyiDP(8.0, 8 * own_rho),
             exact=8 * own_rho,
-            domain=Answers(),
-            cause="1/(2 sigma^2) for the divergence of order 8, which is 8/(2 sigma^2)",
-            practice="the divergence is looked up at order 1, or the order is taken for a constant (Mironov 2017)",
+            cause="1/(2σ²) as the divergence of order 8, which is 8/(2σ²)",
+            practice="The divergence is looked up at order 1, or the order is taken for a constant (Mironov 2017).",
             runs=50_000,
         ),
         _ACCOUNT(
             "mu-not-added",
             four,
-            (zero, ones),
-            Within("linf"),
+            NeighbouringPair((0.0,) * 4, (1.0,) * 4, Within("linf"), Answers(4)),
             correct=VectorGaussianMechanism(1.0, 0.05, 2.0),
             claim=GaussianDP(mu),
             truth=GaussianDP(2 * mu),
             exact=2 * mu,
-            domain=Answers(4),
-            cause="four answers with the noise for one, charged with the mu of one instead of sqrt(4) of it",
-            practice="the sensitivity is taken of one coordinate (Dong, Roth & Su 2022)",
-            runs=10_000,
+            cause="Four answers with the noise for one, charged with μ instead of √4·μ",
+            practice="The sensitivity is that of one coordinate (Dong, Roth & Su 2022).",
         ),
     ]
 
 
 def _gradients() -> list[Fault]:
     """Sums of clipped gradients, as a step of stochastic gradient descent releases them (Abadi et al. 2016)."""
-    epsilon, delta, rows = 1.0, 0.01, AddRemove()
+    epsilon, delta = 1.0, 0.01
     each, noise = GradientSum(1.0), partial(VectorGaussianMechanism, epsilon, delta)
     right = noise(1.0, each)
-
-    def held(ratio: float) -> ApproxDP:
-        """What holds where the answer moves by so many times what the noise is for."""
-        return ApproxDP(epsilon, gaussian_delta(epsilon, right.scale, ratio))
-
     batch = [(0.6, 0.0, 0.0, 0.8)] * 3
-    with_one = (batch, [*batch, (0.0, 5.0, 0.0, 0.0)])
-    on_rows: dict[str, Any] = {"domain": Rows(low=(-5.0,) * 4, high=(5.0,) * 4), "runs": 10_000}
+
+    def learning(
+        name: str, mechanism: Any, added: tuple[float, ...], ratio: float, correct: Any = right, **texts: Any
+    ) -> Fault:
+        """Fault on an added row that moves the sum by `ratio` times the change for which there is noise."""
+        pair = NeighbouringPair(batch, [*batch, added], AddRemove(), Rows(low=(-5.0,) * 4, high=(5.0,) * 4))
+        truth = ApproxDP(epsilon, gaussian_delta(epsilon, right.scale, ratio))
+        return fault("learning", name, mechanism, pair, correct=correct, bound_on="delta", truth=truth, **texts)
+
+    far = (0.0, 5.0, 0.0, 0.0)
     return [
-        _LEARNING(
+        learning(
             "clipped-by-the-batch",
             noise(0.25, GradientSum(1.0, "mean")),
-            (batch, [*batch, (-60.0, 0.0, 0.0, -80.0)]),
-            rows,
-            correct=right,
-            truth=held(8.0),
-            cause="the mean gradient is clipped, with the noise for one clipped gradient in a batch of four",
-            practice="frameworks hand out the averaged gradient, and clip_grad_norm is called on that",
-            **on_rows,
+            (-60.0, 0.0, 0.0, -80.0),
+            8.0,
+            cause="The mean gradient clipped, with the noise for one clipped gradient in a batch of four",
+            practice="Frameworks return the averaged gradient, and clip_grad_norm is called on it.",
         ),
-        _LEARNING(
+        learning(
             "clipped-by-the-layer",
             noise(1.0, GradientSum(1.0, "coordinate")),
-            (batch, [*batch, (5.0, 5.0, 5.0, 5.0)]),
-            rows,
-            correct=right,
-            truth=held(2.0),
-            cause="each of four coordinates is clipped to 1, with the noise for a vector of norm 1",
-            practice="layers are clipped one by one, each to the norm of all",
-            **on_rows,
+            (5.0, 5.0, 5.0, 5.0),
+            2.0,
+            cause="Each of four coordinates clipped to 1, with the noise for a vector of norm 1",
+            practice="Layers are clipped one by one, each to the norm of all.",
         ),
-        _LEARNING(
+        learning(
             "divided-twice-by-the-batch",
             noise(0.25, each),
-            with_one,
-            rows,
-            correct=right,
-            truth=held(4.0),
-            cause="a sum of gradients gets noise for their mean",
-            practice="noise and sum are divided by the batch size in two places, one of which divides the noise alone",
-            **on_rows,
+            far,
+            4.0,
+            cause="A sum of gradients with the noise for their mean",
+            practice="Sum and noise are divided by the batch size in two places, one of which divides only the noise.",
         ),
-        _LEARNING(
+        learning(
             "noise-without-the-clip",
             noise(1.0, GradientSum(3.0)),
-            with_one,
-            rows,
+            far,
+            3.0,
             correct=noise(3.0, GradientSum(3.0)),
-            truth=held(3.0),
-            cause="the noise multiplier is not multiplied by the clipping norm, 3",
-            practice="the norm is 1 in the paper's experiments, and is tuned later",
-            **on_rows,
+            cause="A noise multiplier that is not multiplied by the clipping norm, 3",
+            practice="The norm is 1 in the paper's experiments and is tuned later.",
         ),
-        _LEARNING(
+        learning(
             "noise-by-root-of-dimension",
             noise(0.5, each),
-            with_one,
-            rows,
-            correct=right,
-            truth=held(2.0),
-            cause="the standard deviation is divided by the root of the dimension, 4",
-            practice="the norm of the whole noise is made what one coordinate's deviation should be",
-            **on_rows,
+            far,
+            2.0,
+            cause="A standard deviation divided by the root of the dimension, 4",
+            practice="The norm of the whole noise vector is set to the standard deviation meant for one coordinate.",
         ),
     ]

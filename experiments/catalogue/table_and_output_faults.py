@@ -27,7 +27,7 @@ from ...mechanisms.faulty import (
 from ...mechanisms.faulty.answers import CountsBetween, CountsOverTheRange, interval_tree, prefix_counts
 from ...mechanisms.faulty.composition.faulty_parallel import counts_of_parts
 from ...mechanisms.faulty.noise.data_scale import mean
-from .fault import Fault, FaultMaker, fault
+from .fault import Fault, FaultMaker, NeighbouringPair, fault
 
 _HISTOGRAM: Final[FaultMaker] = partial(fault, "histogram")
 _VECTOR: Final[FaultMaker] = partial(fault, "vector of answers")
@@ -38,165 +38,109 @@ _CLAIM: Final = PureDP(_EPSILON)
 
 
 def table_faults() -> list[Fault]:
-    """All of them."""
+    """All bugs of this module."""
     return [*_histograms(), *_vectors(), *_metadata(), *_missing()]
 
 
 def _histograms() -> list[Fault]:
-    categories = Rows(values=(0, 1, 2))
+    replaced_row = NeighbouringPair([0, 2], [0, 1], Replace(), Rows(values=(0, 1, 2)))
+    at_the_edge = NeighbouringPair([18], [], _ROWS, Rows(high=65.0))
+    other_part = NeighbouringPair([18, 40], [17, 40], Replace(), Rows(high=65.0))
+    last_bin = NeighbouringPair((2.0, 1.0, 0.0), (2.0, 1.0, 1.0), Within("l1"), Answers(3, integer=True))
+    halves = ParallelComposition([LaplaceMechanism(0.25, query=len)] * 2, IntervalOf((18,)))
+    disjoint, histogram = counts_of_parts(0.5, 2, IntervalOf((18,))), HistogramMechanism(0.5, 3, sensitivity=2)
+    overlapping, for_replace = OverlappingPartCounts(0.5, (0, 18, 65)), PartCountsForReplace(0.5, (18,))
     counts = LaplaceOfScale(1.0, _CLAIM)
     numbers = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0]
-    over_range = LaplaceOfScale(1.0, _CLAIM, CountsOverTheRange(2))
     return [
         _HISTOGRAM(
-            "histogram-for-replaced-rows",
-            HalfNoiseHistogram(0.5, 3),
-            ([0, 2], [0, 1]),
-            Replace(),
-            correct=HistogramMechanism(0.5, 3, sensitivity=2),
-            domain=categories,
-            cause="noise for an added row, where a row is replaced and two counts change",
-            practice="each row is in one bin only, so the sensitivity is 1 (Dwork & Roth 2014, Example 3.2)",
-            runs=50_000,
+            "histogram-for-replaced-rows", HalfNoiseHistogram(0.5, 3), replaced_row, correct=histogram, runs=50_000
         ),
-        _HISTOGRAM(
-            "parts-overlap",
-            OverlappingPartCounts(0.5, (0, 18, 65)),
-            ([18], []),
-            _ROWS,
-            correct=counts_of_parts(0.5, 2, IntervalOf((18,))),
-            domain=Rows(high=65.0),
-            cause="parts that share an edge are taken for disjoint",
-            practice="BETWEEN includes both ends",
-            runs=50_000,
-        ),
-        _HISTOGRAM(
-            "parts-for-replaced-rows",
-            PartCountsForReplace(0.5, (18,)),
-            ([18, 40], [17, 40]),
-            Replace(),
-            correct=ParallelComposition([LaplaceMechanism(0.25, query=len)] * 2, IntervalOf((18,))),
-            domain=Rows(high=65.0),
-            cause="counts of disjoint parts cost the most of theirs, where a row moves from part to part",
-            practice="parallel composition is free is said without saying what neighbours are",
-            runs=50_000,
-        ),
+        _HISTOGRAM("parts-overlap", overlapping, at_the_edge, correct=disjoint, runs=50_000),
+        _HISTOGRAM("parts-for-replaced-rows", for_replace, other_part, correct=halves, runs=50_000),
         _HISTOGRAM(
             "empty-bins-without-noise",
             LaplaceOfScale(1.0, _CLAIM, spared="zeros"),
-            ((2.0, 1.0, 0.0), (2.0, 1.0, 1.0)),
-            Within("l1"),
+            last_bin,
             correct=counts,
             truth=None,
             exact=math.inf,
-            domain=Answers(3, integer=True),
-            cause="a bin without rows gets no noise",
-            practice="a sparse table has no entry to add it to",
-            runs=10_000,
+            cause="A histogram whose empty bins get no noise",
+            practice="A sparse table has no entry to which noise could be added.",
         ),
         _HISTOGRAM(
             "last-bin-without-noise",
             LaplaceOfScale(1.0, _CLAIM, spared="last"),
-            ((2.0, 1.0, 0.0), (2.0, 1.0, 1.0)),
-            Within("l1"),
+            last_bin,
             correct=counts,
             truth=None,
-            domain=Answers(3, integer=True),
-            cause="the loop that adds the noise ends one bin too early",
-            practice="k edges make k - 1 bins, and range(k - 1) is written for the bins",
-            runs=10_000,
+            cause="A histogram whose last bin gets no noise, as the loop ends one bin too early",
+            practice="k edges make k − 1 bins, and range(k − 1) is written for the bins.",
         ),
         _HISTOGRAM(
             "edges-from-the-data",
-            over_range,
-            (numbers, [*numbers, 40.0]),
-            _ROWS,
+            LaplaceOfScale(1.0, _CLAIM, CountsOverTheRange(2)),
+            NeighbouringPair(numbers, [*numbers, 40.0], _ROWS, Rows(high=40.0, most=12)),
             correct=LaplaceOfScale(1.0, _CLAIM, CountsBetween(2, 0.0, 10.0)),
             truth=None,
-            domain=Rows(high=40.0, most=12),
-            cause="the bins cut the range that the rows span, and one row moves the edges of all",
-            practice="it is what plotting and histogram functions do by default",
-            runs=10_000,
+            cause="Bins that cut the range that the rows span, so that one row moves all edges",
+            practice="Plotting and histogram functions do this by default.",
         ),
-        _HISTOGRAM(
-            "total-kept-exact",
-            ConsistentWithTheTotal(1.0),
-            ((2.0, 1.0, 0.0), (2.0, 1.0, 1.0)),
-            Within("l1"),
-            correct=counts,
-            domain=Answers(3, integer=True),
-            exact=math.inf,
-            cause="noisy counts are shifted so that they add up to the exact total",
-            practice="tables have to add up; the shift is a post-processing that looks at the data",
-            runs=10_000,
-        ),
+        _HISTOGRAM("total-kept-exact", ConsistentWithTheTotal(1.0), last_bin, correct=counts, exact=math.inf),
     ]
 
 
 def _vectors() -> list[Fault]:
-    four, ones = (0.0,) * 4, (1.0,) * 4
-    cube, start = Answers(4), (0, 0, 0, 0)
-    first = (1, 0, 0, 0)
-    leaves = Answers(4, integer=True)
+    all_move = NeighbouringPair((0.0,) * 4, (1.0,) * 4, Within("linf"), Answers(4))
+    first_moves = NeighbouringPair((0, 0, 0, 0), (1, 0, 0, 0), Within("l1"), Answers(4, integer=True))
+    four = LaplaceOfScale(4.0, _CLAIM)
+    tree = LaplaceOfScale(3.0, _CLAIM, interval_tree)
     return [
         _VECTOR(
             "one-coordinate-for-all",
             LaplaceOfScale(1.0, _CLAIM),
-            (four, ones),
-            Within("linf"),
-            correct=LaplaceOfScale(4.0, _CLAIM),
+            all_move,
+            correct=four,
             truth=PureDP(4.0),
-            domain=cube,
-            cause="noise for the sensitivity of one of four coordinates, all of which move",
-            practice="the sensitivity is taken by the dimension instead of in all",
-            runs=10_000,
+            cause="Noise for the sensitivity of one of four coordinates, all of which move",
+            practice="The sensitivity is computed per dimension instead of in total.",
         ),
         _VECTOR(
             "euclidean-for-laplace",
             LaplaceOfScale(2.0, _CLAIM),
-            (four, ones),
-            Within("linf"),
-            correct=LaplaceOfScale(4.0, _CLAIM),
+            all_move,
+            correct=four,
             truth=PureDP(2.0),
-            domain=cube,
             cause="Laplace noise for the Euclidean sensitivity of four answers, 2, instead of their sum, 4",
-            practice="the code for normal noise is given another noise",
+            practice="The code for normal noise is given another noise.",
             runs=50_000,
         ),
         _VECTOR(
             "prefixes-with-noise-for-bins",
             LaplaceOfScale(1.0, _CLAIM, prefix_counts),
-            (start, first),
-            Within("l1"),
+            first_moves,
             correct=LaplaceOfScale(4.0, _CLAIM, prefix_counts),
             truth=PureDP(4.0),
-            domain=leaves,
-            cause="cumulated counts get the noise of single ones, and a row raises all from its own on",
-            practice="the order of cumsum and noise is exchanged",
-            runs=10_000,
+            cause="Cumulative counts with the noise of single ones, although a row raises all from its bin on",
+            practice="The order of cumsum and noise is exchanged.",
         ),
         _VECTOR(
             "tree-not-split",
             LaplaceOfScale(1.0, _CLAIM, interval_tree),
-            (start, first),
-            Within("l1"),
-            correct=LaplaceOfScale(3.0, _CLAIM, interval_tree),
+            first_moves,
+            correct=tree,
             truth=PureDP(3.0),
-            domain=leaves,
-            cause="every level of a tree of counts spends epsilon",
-            practice="a level is a partition, so it costs epsilon; there are three (Hay, Rastogi, Miklau & Suciu 2010)",
-            runs=10_000,
+            cause="A tree of counts that spends ε on every level",
+            practice="A level is a partition, so it costs ε; there are three (Hay, Rastogi, Miklau & Suciu 2010).",
         ),
         _VECTOR(
             "tree-one-level-short",
             LaplaceOfScale(2.0, _CLAIM, interval_tree),
-            (start, first),
-            Within("l1"),
-            correct=LaplaceOfScale(3.0, _CLAIM, interval_tree),
+            first_moves,
+            correct=tree,
             truth=PureDP(1.5),
-            domain=leaves,
-            cause="noise for log2(T) levels of a tree of T leaves, here 4, which has one level more",
-            practice="levels are counted from 0 (Chan, Shi & Song 2011, the binary mechanism)",
+            cause="Noise for log2(T) levels of a tree of T leaves, here 4, which has one level more",
+            practice="Levels are counted from 0 (Chan, Shi & Song 2011, the binary mechanism).",
             runs=50_000,
         ),
     ]
@@ -206,138 +150,102 @@ def _metadata() -> list[Fault]:
     count = GeometricMechanism(_EPSILON, query=sum)
     average = LaplaceMechanism(_EPSILON, query=_clipped_mean)
     scatter = LaplaceMechanism(_EPSILON, query=_clipped_variance)
-    bits, unit = Rows(values=(0, 1)), Rows()
-    pair: tuple[list[int], list[int]] = ([1, 0, 1], [1, 1])
-    numbers = ([0.0, 1.0, 1.0], [0.0, 1.0])
-    exact: dict[str, Any] = {"exact": math.inf, "runs": 10_000}
+    bits = NeighbouringPair([1, 0, 1], [1, 1], _ROWS, Rows(values=(0, 1)))
+    unit = NeighbouringPair([0.0, 1.0, 1.0], [0.0, 1.0], _ROWS, Rows())
+    without, keyed = JsonReport(_EPSILON, has_rows=False), KeyedCounts(_EPSILON, 0.01)
     return [
         _OUTPUT(
             "rows-beside-the-count",
             BesideExact(count, len),
-            pair,
-            _ROWS,
+            bits,
             correct=count,
-            domain=bits,
-            cause="the exact number of rows is released beside a noisy count",
-            practice="how many there are is not thought sensitive, and is in the tuple that is returned",
-            **exact,
+            exact=math.inf,
+            cause="The exact number of rows released with a noisy count",
+            practice="The number of rows is not thought sensitive, and is in the returned tuple.",
         ),
-        _OUTPUT(
-            "rows-in-the-report",
-            JsonReport(_EPSILON),
-            pair,
-            _ROWS,
-            correct=JsonReport(_EPSILON, has_rows=False),
-            domain=bits,
-            cause="a JSON text with the noisy count has the number of rows too",
-            practice="a response carries numbers for debugging",
-            **exact,
-        ),
+        _OUTPUT("rows-in-the-report", JsonReport(_EPSILON), bits, correct=without, exact=math.inf),
         _OUTPUT(
             "error-bar-from-the-data",
             BesideExact(average, _standard_error),
-            numbers,
-            _ROWS,
+            unit,
             correct=average,
-            domain=unit,
-            cause="a noisy mean comes with its exact standard error",
-            practice="a statistic is not reported without an error bar",
-            **exact,
+            exact=math.inf,
+            cause="A noisy mean released with its exact standard error",
+            practice="A statistic is not reported without an error bar.",
         ),
         _OUTPUT(
             "variance-beside-the-mean",
             BesideExact(scatter, mean),
-            numbers,
-            _ROWS,
+            unit,
             correct=scatter,
-            domain=unit,
-            cause="a noisy variance comes with the exact mean that it is taken around",
-            practice="the mean is an intermediate result, and is kept",
-            **exact,
+            exact=math.inf,
+            cause="A noisy variance released with the exact mean around which it is computed",
+            practice="The mean is an intermediate result, and is kept.",
         ),
         _OUTPUT(
             "keys-that-occur",
             KeyedCounts(_EPSILON, 0.01, "none"),
-            (["a", "a", "b"], ["a", "a"]),
-            _ROWS,
-            correct=KeyedCounts(_EPSILON, 0.01),
-            domain=Rows(values=("a", "b", "c")),
-            cause="every key that occurs is released with a noisy count, and no threshold",
-            practice="GROUP BY gives a row for each group (Korolova, Kenthapadi, Mishra & Ntoulas 2009)",
-            **exact | {"exact": 1.0},
+            NeighbouringPair(["a", "a", "b"], ["a", "a"], _ROWS, Rows(values=("a", "b", "c"))),
+            correct=keyed,
+            bound_on="delta",
+            exact=1.0,
+            cause="A noisy count for every key that occurs, without a threshold",
+            practice="GROUP BY gives a row for each group (Korolova, Kenthapadi, Mishra & Ntoulas 2009).",
         ),
         _OUTPUT(
             "keys-above-an-exact-threshold",
             KeyedCounts(_EPSILON, 0.01, "exact"),
-            (["a"] * 6 + ["b"] * 5, ["a"] * 6 + ["b"] * 6),
-            _ROWS,
-            correct=KeyedCounts(_EPSILON, 0.01),
-            domain=Rows(values=("a", "b"), most=14),
-            cause="keys are released when their exact count reaches the threshold",
-            practice="small groups are left out before the noise, so that less is computed",
-            **exact | {"exact": 1.0},
+            NeighbouringPair(["a"] * 6 + ["b"] * 5, ["a"] * 6 + ["b"] * 6, _ROWS, Rows(values=("a", "b"), most=14)),
+            correct=keyed,
+            bound_on="delta",
+            exact=1.0,
+            cause="A noisy count for every key whose exact count reaches the threshold",
+            practice="Small groups are left out before the noise, so that less is computed.",
         ),
     ]
 
 
 def _missing() -> list[Fault]:
-    group = SmallCount(_EPSILON, 5, is_noisy=True)
-    right = CheckedCount(_EPSILON, "nothing")
-    exact: dict[str, Any] = {"exact": math.inf, "runs": 10_000}
+    right, one = CheckedCount(_EPSILON, "nothing"), Rows(values=(1,))
+    empty_group = NeighbouringPair([("a", 1.0), ("b", 0.0)], [("a", 1.0)], _ROWS)
+    means, filled = GroupMeans(_EPSILON, ("a", "b")), GroupMeans(_EPSILON, ("a", "b"), is_filled=True)
     return [
         _OUTPUT(
             "none-for-small-groups",
             SmallCount(_EPSILON, 5),
-            ([1] * 5, [1] * 4),
-            _ROWS,
-            correct=group,
-            domain=Rows(values=(1,), most=7),
-            cause="None is released where the exact count is below 5",
-            practice="small groups are suppressed, by their size as it is",
-            **exact,
+            NeighbouringPair([1] * 5, [1] * 4, _ROWS, Rows(values=(1,), most=7)),
+            correct=SmallCount(_EPSILON, 5, is_noisy=True),
+            exact=math.inf,
+            cause="None released where the exact count is below 5",
+            practice="Small groups are suppressed by their exact size.",
         ),
         _OUTPUT(
             "zero-for-no-rows",
             SmallCount(_EPSILON, 1, 0.0),
-            ([1], []),
-            _ROWS,
+            NeighbouringPair([1], [], _ROWS, one),
             correct=LaplaceMechanism(_EPSILON, query=len),
-            domain=Rows(values=(1,)),
-            cause="a count of no rows returns early, with a zero that has no noise",
-            practice="an early exit for an empty table",
-            **exact,
+            exact=math.inf,
+            cause="A count of no rows that returns early, with a zero that has no noise",
+            practice="The code has an early exit for an empty table.",
         ),
-        _OUTPUT(
-            "nan-for-an-empty-group",
-            GroupMeans(_EPSILON, ("a", "b")),
-            ([("a", 1.0), ("b", 0.0)], [("a", 1.0)]),
-            _ROWS,
-            correct=GroupMeans(_EPSILON, ("a", "b"), is_filled=True),
-            cause="the mean of a group without rows is NaN, with or without noise",
-            practice="0/0 is NaN in numpy, and a table prints it",
-            **exact,
-        ),
+        _OUTPUT("nan-for-an-empty-group", means, empty_group, correct=filled, exact=math.inf),
         _OUTPUT(
             "raises-for-no-rows",
             CheckedCount(_EPSILON, "no rows"),
-            ([0.5], []),
-            _ROWS,
+            NeighbouringPair([0.5], [], _ROWS, Rows()),
             correct=right,
-            domain=Rows(),
-            cause="an exception for a dataset without rows",
-            practice="a mean divides by zero; an adversary sees an exception as he sees an output",
-            **exact,
+            exact=math.inf,
+            cause="An exception for a dataset without rows",
+            practice="A mean divides by zero; an adversary sees an exception as he sees an output.",
         ),
         _OUTPUT(
             "raises-for-an-outlier",
             CheckedCount(_EPSILON, "outliers"),
-            ([0.5, 0.5], [0.5, 0.5, 2.0]),
-            _ROWS,
+            NeighbouringPair([0.5, 0.5], [0.5, 0.5, 2.0], _ROWS, Rows(high=2.0)),
             correct=right,
-            domain=Rows(high=2.0),
-            cause="an exception for a row beyond its range",
-            practice="inputs are validated, as if the caller were to blame",
-            **exact,
+            exact=math.inf,
+            cause="An exception for a row outside its range",
+            practice="Inputs are validated, as if the caller were to blame.",
         ),
     ]
 

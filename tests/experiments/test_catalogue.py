@@ -1,7 +1,7 @@
-"""The catalogue of bugs: every one is found with the runs that it states, and none of the mechanisms done right is.
+"""The catalogue of bugs: audits find every bug with the stated runs, and refute none of the right mechanisms.
 
-A correct mechanism is refuted here with probability 1e-8 at most each, and 2e-6 together. A bug is missed with 1e-3 at
-most each; the seed is fixed.
+A right mechanism is refuted here with probability at most 1e-8 each and 2e-6 together. A bug is missed with probability
+at most 1e-3 each; the seed is fixed.
 """
 
 import math
@@ -11,19 +11,22 @@ import pytest
 
 from dpaudit import check
 from dpaudit.audit.claims.pure_approx_gaussian import ApproxDP
+from dpaudit.audit.datasets.adjacency import Replace
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.experiments.catalogue.entries import entries
-from dpaudit.experiments.catalogue.fault import strength_by_laws
-from dpaudit.mechanisms import faulty
+from dpaudit.experiments.catalogue.fault import NeighbouringPair, strength_by_laws
+from dpaudit.experiments.catalogue.fault import fault as new_fault
+from dpaudit.mechanisms import NameAndShame, faulty
+from dpaudit.mechanisms.faulty import TwiceExposed
 
 FAULTS = {fault.name: fault for fault in entries()}
 IN_VALUES = [name for name, fault in FAULTS.items() if not fault.bits]
-# Each mechanism done right once on a pair, whatever was wrong with its twins.
+# Each right mechanism once per pair, as several bugs share it.
 RIGHT = list(
     {(repr(f.correct), repr(f.x), repr(f.y), f.claim): name for name, f in FAULTS.items() if not f.bits}.values()
 )
 MISSED, ALARM = 1e-6, 1e-8
-ALARM_RUNS = 100_000  # of a mechanism done right, at most: a false alarm does not wait for millions
+ALARM_RUNS = 100_000  # at most of a right mechanism: a false alarm does not need millions
 
 
 def audit(fault, mechanism, alpha, runs):
@@ -56,11 +59,31 @@ def test_names_and_texts():
         for text in (fault.cause, fault.practice):
             assert text
             assert "\n" not in text
-            assert not text.endswith(".")
+        assert not fault.cause.endswith(".")
+        assert fault.practice.endswith(".")
+
+
+def test_texts_come_from_the_docstring_unless_they_are_given():
+    assert FAULTS["sampling-not-done"].cause == "All rows used, with the ε of a sample of half"
+    twin = FAULTS["deviation-as-scale"]
+    assert twin.cause == "Laplace noise of standard deviation 1/ε instead of scale 1/ε: √2·ε"
+    assert twin.practice.startswith("In practice noise is specified by its standard deviation")
+
+
+def test_the_bounded_parameter_is_stated():
+    """A claim keeps its bounded parameter unless the entry states another, and the exact strength follows."""
+    row = NeighbouringPair([7], [8], Replace())
+    flaws = [
+        new_fault("exposure", "twice", TwiceExposed(0.01), row, correct=NameAndShame(0.01), bound_on=bound_on)
+        for bound_on in (None, "epsilon", "delta")
+    ]
+    assert [flaw.claim.bound_on for flaw in flaws] == ["epsilon", "epsilon", "delta"]
+    assert [flaw.exact for flaw in flaws] == [math.inf, math.inf, pytest.approx(0.02)]
+    assert {flaw.truth for flaw in flaws} == {ApproxDP(0.0, 0.02)}
 
 
 def test_every_faulty_mechanism_is_in_it():
-    """But the one that keeps its claim, and what the others are made of."""
+    """Except the one that keeps its claim, and the parts of the others."""
     kinds = {getattr(faulty, name) for name in faulty.__all__}
     shown = {type(fault.mechanism) for fault in FAULTS.values()}
     assert kinds - shown == {faulty.Twin, faulty.Flaw, faulty.ClosedEndLaplace, faulty.RangedCount}
@@ -72,9 +95,9 @@ def test_the_pair_is_at_its_distance_and_breaks_the_claim(name):
     fault.adjacency.check(fault.x, fault.y, fault.distance)
     assert fault.exact is None or fault.exact > fault.claim.strength
     if fault.truth is not None:
-        kind = ApproxDP if isinstance(fault.claim, ApproxDP) else type(fault.claim)
-        assert isinstance(fault.truth, kind)
-        held = fault.truth.delta if kind is ApproxDP else fault.truth.strength
+        assert isinstance(fault.truth, type(fault.claim))
+        is_in_delta = fault.claim.strength_name == "delta"
+        held = fault.truth.delta if is_in_delta else fault.truth.strength
         assert held > fault.claim.strength
         assert fault.exact is not None
         assert fault.exact <= held * (1 + 1e-9)
@@ -82,7 +105,7 @@ def test_the_pair_is_at_its_distance_and_breaks_the_claim(name):
         assert fault.truth is None
 
 
-def test_what_is_done_right_keeps_the_claim_by_its_laws():
+def test_right_mechanisms_keep_the_claim_by_their_laws():
     known = 0
     for name, fault in FAULTS.items():
         strength = strength_by_laws(fault.correct, (fault.x, fault.y), fault.claim)
@@ -105,10 +128,10 @@ def test_it_is_found(name):
     fault = FAULTS[name]
     result = audit(fault, fault.mechanism, MISSED, fault.runs)
     assert result.is_refuted
-    assert fault.exact is None or result.bound <= fault.exact  # but for a chance of MISSED
+    assert fault.exact is None or result.bound <= fault.exact  # except with probability MISSED
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_the_same_done_right_is_not(name):
+def test_the_right_mechanism_is_not_refuted(name):
     fault = FAULTS[name]
     assert not audit(fault, fault.correct, ALARM, min(fault.runs, ALARM_RUNS)).is_refuted

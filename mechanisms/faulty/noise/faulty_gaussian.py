@@ -102,9 +102,9 @@ class OneForEpsilonGaussian(_MiscalibratedGaussian):
     """Normal noise whose calibration solves for χ with √(χ² + 1) instead of √(χ² + ε).
 
     In practice a formula is programmed for ε = 1, and the parameter is changed later. At δ = 1e-5 the noise is too
-    large below ε = 1, by a factor of 1.4 at ε = .1, and a quarter too small at ε = 1.1 (true δ 3.9e-4). At slightly
-    larger ε the solver gives up where the equation is flat, its failure is not checked, and the noise is about twice
-    what is needed.
+    large below ε = 1, by a factor of 1.4 at ε = .1, and a quarter too small at ε = 1.1 (true δ 3.9e-4). At a
+    somewhat larger ε the solver gives up where the equation is flat, its failure is not checked, and the noise is about
+    twice what is needed.
     """
 
     def _wrong_scale(self) -> float:

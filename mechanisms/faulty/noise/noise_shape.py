@@ -162,7 +162,7 @@ class SeededByTheData(Flaw):
 
 @dataclass(frozen=True, slots=True)
 class BestOfDraws(Twin):
-    """The nearest to the truth of k noisy answers: kε instead of ε.
+    """The noisy answer nearest to the truth, out of k: kε instead of ε.
 
     In practice a release that looks "too noisy" is drawn again. The smallest of k exponential magnitudes is exponential
     with k times the rate, so the noise is Laplace of scale 1/(kε).

@@ -15,9 +15,9 @@ class ExponentialMissingFactorTwo(Twin):
     """Pr[r] ∝ exp(ε u/Δ) instead of exp(ε u/(2Δ)) for utilities that are not monotone: 2ε instead of ε.
 
     In practice the 2 is left out, or the saving for monotone utilities is taken where a row is replaced (McSherry &
-    Talwar 2007 give the mechanism). The bug shows only where one utility rises while the others fall. Utilities
-    (0, …, 0) against (1, −1, …, −1), K = 50, ε = 1: exact loss 1.880, and .966 with the 2. If one utility moves alone,
-    the loss stays below ε.
+    Talwar 2007). The bug shows only where one utility rises while the others fall. Utilities (0, …, 0) against
+    (1, −1, …, −1), K = 50, ε = 1: exact loss 1.880, and .966 with the 2. If one utility moves alone, the loss stays
+    below ε.
     """
 
     epsilon: float

@@ -1,6 +1,7 @@
-"""Every faulty twin breaks its claim on a stated pair, exactly, and keeps what is said to be true of it."""
+"""Every faulty twin breaks its claim on a stated pair and keeps its true guarantee, by exact laws."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from dpaudit.mechanisms.faulty import (
     BinaryOddsForManyValues,
     ClassicalBeyondOneGaussian,
     ExponentialMissingFactorTwo,
+    Flaw,
     InvertedScaleLaplace,
     LocalSensitivityLaplace,
     NoisyMaxMissingFactorTwo,
@@ -20,6 +22,7 @@ from dpaudit.mechanisms.faulty import (
     SparseVectorUnscaledNoise,
     SquaredRatioGeometric,
     TruthAmongTheLies,
+    TwiceExposed,
     UnderstatedSensitivityLaplace,
     VarianceAsScaleGaussian,
 )
@@ -102,6 +105,29 @@ def test_the_released_maximum_loses_epsilon_for_every_candidate(n_candidates):
     # … and no density ratio exceeds it.
     z = np.linspace(-60, 60, 4801)
     assert np.abs(law_x.log_density(z) - law_y.log_density(z)).max() == pytest.approx(twin.truth.epsilon, rel=1e-9)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRow(Flaw):
+    """The row itself, always: no δ below 1."""
+
+    delta: float
+    epsilon: float = 0.0
+
+    @property
+    def claim(self):
+        return ApproxDP(self.epsilon, self.delta)
+
+    def sample(self, dataset, size, rng):
+        return np.full(size, dataset)
+
+
+def test_a_flaw_may_claim_epsilon_0_with_a_delta():
+    assert ShownRow(0.1).claim == ApproxDP(0.0, 0.1)
+    assert TwiceExposed(0.1).claim == ApproxDP(0.0, 0.1)
+    assert not hasattr(TwiceExposed(0.1), "epsilon")
+    with pytest.raises(ClaimError, match="epsilon=-1 is not allowed"):
+        ShownRow(0.1, -1)
 
 
 @pytest.mark.parametrize(
