@@ -1,1 +1,1 @@
-"""A case: one audit or check of a statement, with its expected result."""
+"""Cases: audits and checks of a statement, each with its expected verdict."""

@@ -1,11 +1,11 @@
-"""Experiments: a statement from the literature, its source, and the cases that put it to the test."""
+"""Experiments: a statement from the literature, its source, and the cases that test it."""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -27,28 +27,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditCase:
-    """A mechanism on a pair of datasets, with what the audit has to say.
+    """An audit of a mechanism on a pair of datasets, with the expected verdict.
 
     Attributes
     ----------
     name : str
-        As on the command line.
+        Name on the command line.
     mechanism, x, y : Any
     claim : Claim or callable
-        What the mechanism claims at distance 1, or a function from the distance to a claim.
+        Claim at distance 1, or a function from the distance to a claim.
     adjacency : Adjacency
     distance : float
-        Of the pair.
+        Distance of the pair.
     expected : Verdict
         NOT_REFUTED for a true version, REFUTED for a false one.
     exact : float, optional
-        Exact strength on this pair, from the mechanism's law; infinite where no finite one holds.
+        Exact strength on this pair, from the mechanism's law; infinite where no finite claim holds.
     runs : int
-        Executions on each dataset, enough for the expected verdict at alpha 1e-5 with every seed.
+        Runs on each dataset, enough for the expected verdict at alpha 1e-5 with every seed.
     note : str
-        What the case shows.
+        Noun phrase that says what the case shows.
     cells : int
-        Cells of outputs to count besides, for the figures of a report.
+        Number of output cells to count for the figures of a report.
     """
 
     name: str
@@ -66,7 +66,7 @@ class AuditCase:
 
     @property
     def claimed(self) -> str:
-        """The claim at the pair's distance, in words."""
+        """The claim at the pair's distance, as text."""
         claim = str(claim_at(self.claim, self.distance))
         return claim if self.distance == 1 else f"{claim} at distance {self.distance:g}"
 
@@ -99,18 +99,18 @@ class AuditCase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementCase:
-    """A statement about numbers that are estimated, with what the check has to say.
+    """A check of a statement about estimated numbers, with the expected verdict.
 
     Attributes
     ----------
     name, expected, exact, note
-        As of an `AuditCase`; `exact` is the number estimated, where one is known.
+        As in an `AuditCase`; `exact` is the true value of the estimated number, where known.
     claimed : str
-        What is stated, in a few words.
+        Short form of the statement.
     measure : callable
-        ``measure(runs=, alpha=, seed=)`` simulates and gives the `StatementResult`.
+        Function that simulates: ``measure(runs=, alpha=, seed=)`` returns a `StatementResult`.
     runs : int
-        Executions on each dataset, enough for the expected verdict at alpha 1e-5 with every seed.
+        Runs on each dataset, enough for the expected verdict at alpha 1e-5 with every seed.
     """
 
     name: str
@@ -159,14 +159,14 @@ class Experiment:
     id : str
         Such as "E2".
     document : str
-        The text that it is from, by the name used on the command line.
+        Document that makes the statement, by its name on the command line.
     statement : str
-        In a sentence.
+        One sentence.
     source : str
-        Theorem, definition or example.
+        Theorem, definition or example in the document.
     cases : tuple of Case
     draw : callable, optional
-        From the entries of the cases to a figure of the experiment.
+        Map from the entries of the cases to a figure.
     """
 
     id: str
@@ -178,7 +178,7 @@ class Experiment:
 
 
 def true_version(name: str, mechanism: Any, x: Any, y: Any, claim: Any, adjacency: Adjacency, **rest: Any) -> AuditCase:
-    """An audit that must not refute its claim."""
+    """Return an audit that must not refute its claim."""
     given = {"name": name, "mechanism": mechanism, "x": x, "y": y, "claim": claim, "adjacency": adjacency}
     return AuditCase(**given, expected=Verdict.NOT_REFUTED, **rest)
 
@@ -186,30 +186,30 @@ def true_version(name: str, mechanism: Any, x: Any, y: Any, claim: Any, adjacenc
 def false_version(
     name: str, mechanism: Any, x: Any, y: Any, claim: Any, adjacency: Adjacency, **rest: Any
 ) -> AuditCase:
-    """An audit that must refute its claim."""
+    """Return an audit that must refute its claim."""
     given = {"name": name, "mechanism": mechanism, "x": x, "y": y, "claim": claim, "adjacency": adjacency}
     return AuditCase(**given, expected=Verdict.REFUTED, **rest)
 
 
 def true_statement(name: str, claimed: str, measure: Callable[..., StatementResult], **rest: Any) -> StatementCase:
-    """A check that must not refute its statement."""
+    """Return a check that must not refute its statement."""
     return StatementCase(name=name, claimed=claimed, measure=measure, expected=Verdict.NOT_REFUTED, **rest)
 
 
 def false_statement(name: str, claimed: str, measure: Callable[..., StatementResult], **rest: Any) -> StatementCase:
-    """A check that must refute its statement."""
+    """Return a check that must refute its statement."""
     return StatementCase(name=name, claimed=claimed, measure=measure, expected=Verdict.REFUTED, **rest)
 
 
 def select(experiments: Sequence[Experiment], names: Sequence[str], documents: Sequence[str]) -> list[Experiment]:
-    """The experiments with these ids, of these documents or with cases of these names, which alone are kept.
+    """Return the experiments with these ids or documents; of those chosen by names of cases, only these cases.
 
-    Names are ids, names of cases, or "all"; letters' case does not matter in ids.
+    Names are ids, names of cases, or "all". Ids are not case-sensitive.
 
     Raises
     ------
     UnknownNameError
-        For a name or document that does not exist.
+        If a name or a document does not exist.
     """
     known = {case.name for experiment in experiments for case in experiment.cases}
     ids = {experiment.id.lower() for experiment in experiments}
@@ -218,27 +218,17 @@ def select(experiments: Sequence[Experiment], names: Sequence[str], documents: S
             near = get_close_matches(name, [*known, *(experiment.id for experiment in experiments)], n=1)
             hint = f"did you mean {near[0]!r}? " if near else ""
             raise UnknownNameError(
-                f"{name!r} is no experiment and no case; {hint}`dpaudit list all` shows their names.", name=name
+                f"{name!r} is not an experiment or a case; {hint}`dpaudit list all` shows the names.", name=name
             )
     for document in documents:
         if document not in {experiment.document for experiment in experiments}:
             found = ", ".join(dict.fromkeys(experiment.document for experiment in experiments))
-            raise UnknownNameError(f"{document!r} is no document; use one of {found}.", name=document)
+            raise UnknownNameError(f"{document!r} is not a document; use one of {found}.", name=document)
     wanted = {name.lower() for name in names}
     chosen = []
     for experiment in experiments:
         if "all" in names or experiment.id.lower() in wanted or experiment.document in documents:
             chosen.append(experiment)
         elif cases := tuple(case for case in experiment.cases if case.name in names):
-            chosen.append(_only(experiment, cases))
+            chosen.append(replace(experiment, cases=cases, draw=None))
     return chosen
-
-
-def _only(experiment: Experiment, cases: tuple[Case, ...]) -> Experiment:
-    return Experiment(
-        id=experiment.id,
-        document=experiment.document,
-        statement=experiment.statement,
-        source=experiment.source,
-        cases=cases,
-    )

@@ -1,4 +1,4 @@
-"""Audits of pure claims on a pair whose exact epsilon the laws give."""
+"""Audits of pure claims on pairs with an exact ε."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def pure_version(
     claim: Claim | None = None,
     runs: int = 200_000,
 ) -> AuditCase:
-    """An audit of a pure claim, by default the mechanism's own, with the exact epsilon of the pair."""
+    """Return an audit of a pure claim, by default the mechanism's own, with the exact ε of the pair."""
     version = true_version if is_true else false_version
     given = mechanism.claim if claim is None else claim
-    exact = round(exact_epsilon(*(mechanism.law(dataset) for dataset in pair)), 12)  # 4e-16 is the rounding of 0
+    exact = round(exact_epsilon(*(mechanism.law(dataset) for dataset in pair)), 12)  # 0 may come out as 4e-16
     return version(name, mechanism, *pair, given, adjacency, exact=exact, runs=runs, note=note)

@@ -1,4 +1,4 @@
-"""Drawing a mechanism's outputs in blocks, for statements that need more than the hits of one event."""
+"""Blocks of a mechanism's outputs, for statements that need more than the hits of one event."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _BLOCK = 1 << 17
 
 
 def blocks(mechanism: Any, dataset: Any, runs: int, *, seed: int, stream: int) -> Iterator[Outputs]:
-    """Blocks of `runs` independent outputs in all; streams of other numbers are independent of this one."""
+    """Yield blocks with `runs` independent outputs in total; different streams are independent."""
     if runs < 1:
-        raise OptionError(f"runs={runs!r} is no number of runs; use 1 or more.", runs=runs)
+        raise OptionError(f"runs={runs!r} is not a number of runs; use 1 or more.", runs=runs)
     sampler = as_sampler(mechanism, None)
     for number, first in enumerate(range(0, runs, _BLOCK)):
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(stream, number)))
@@ -28,7 +28,7 @@ def blocks(mechanism: Any, dataset: Any, runs: int, *, seed: int, stream: int) -
 def outcome_counts(
     mechanism: Any, dataset: Any, n_outcomes: int, runs: int, *, seed: int, stream: int = 0
 ) -> npt.NDArray[np.int64]:
-    """How often each of the outcomes 0 … n_outcomes − 1 occurred, shape (n_outcomes,)."""
+    """Return how often each of the outcomes 0 … n_outcomes − 1 occurred, shape (n_outcomes,)."""
     total = np.zeros(n_outcomes, dtype=np.int64)
     for outputs in blocks(mechanism, dataset, runs, seed=seed, stream=stream):
         total += np.bincount(np.asarray(outputs, dtype=np.int64), minlength=n_outcomes)
@@ -44,7 +44,7 @@ def event_hits(
     seed: int,
     stream: int = 0,
 ) -> npt.NDArray[np.int64]:
-    """How many outputs are in each event; `events` maps a block to booleans, shape (block,) or (block, n_events)."""
+    """Return the hits of each event; `events` maps a block to booleans, shape (block,) or (block, n_events)."""
     total: Any = 0
     for outputs in blocks(mechanism, dataset, runs, seed=seed, stream=stream):
         total = total + events(outputs).sum(axis=0, dtype=np.int64)

@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ...audit.claims.claim import Claim
-from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
 from ...audit.datasets.adjacency import Adjacency
 from ...audit.datasets.domains import Domain
-from ...audit.errors import OptionError
-from ...mechanisms import exact_delta, exact_epsilon
+from ..cases.exact_strength import strength_by_laws
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,16 +138,3 @@ def described(kind: type) -> tuple[str, str]:
     paragraphs = [" ".join(text.split()) for text in (inspect.getdoc(kind) or "").split("\n\n")]
     practice = next((text for text in paragraphs if text.startswith("In practice ")), "")
     return paragraphs[0].removesuffix("."), practice
-
-
-def strength_by_laws(mechanism: Any, pair: tuple[Any, Any], claim: Claim) -> float | None:
-    """Return the exact strength on the pair, in the unit of the claim's; None where the laws have no closed form."""
-    if not hasattr(mechanism, "law") or not isinstance(claim, (PureDP, ApproxDP)):
-        return None
-    try:
-        law_x, law_y = (mechanism.law(dataset) for dataset in pair)
-        if claim.strength_name == "delta":
-            return exact_delta(law_x, law_y, claim.epsilon)
-        return exact_epsilon(law_x, law_y, claim.delta if isinstance(claim, ApproxDP) else 0.0)
-    except OptionError:
-        return None

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def drawings(suite: Suite) -> list[tuple[str, str, Figure]]:
-    """(id, statement, figure) of each experiment that has a figure and all of whose cases are in the suite."""
+    """Return (id, statement, figure) for each experiment with a figure whose cases are all in the suite."""
     if not any(entry.experiment for entry in suite.entries):
         return []
     found = []

@@ -1,4 +1,4 @@
-"""What experiments there are, as text for the terminal: one line each, or with every case."""
+"""Lists of experiments for the terminal: one line each, or with every case."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..cases.experiment import Experiment
 
 
 def overview(experiments: Sequence[Experiment]) -> Any:
-    """A table of ids, documents and statements, with the number of true and false versions."""
+    """Return a table of ids, documents and statements, with the numbers of true and false versions."""
     from rich.table import Table
     from rich.text import Text
 
@@ -23,7 +23,7 @@ def overview(experiments: Sequence[Experiment]) -> Any:
 
 
 def details(experiments: Sequence[Experiment]) -> Iterator[Any]:
-    """For each experiment its statement, its source and a table of its cases: claim, expected verdict and note."""
+    """Yield for each experiment its statement, its source and a table of its cases."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -32,7 +32,7 @@ def details(experiments: Sequence[Experiment]) -> Iterator[Any]:
         yield Text.assemble((each.id, "bold"), f"  {each.statement}")
         yield Text(f"{each.document}: {each.source}", style="dim")
         shown = Table(box=SIMPLE_HEAD)
-        shown.add_column("case", no_wrap=True)  # to be typed, so never cut
+        shown.add_column("case", no_wrap=True)  # users type it, so it is never cut
         for name in ("claim", "expected", "what it shows"):
             shown.add_column(name)
         for case in each.cases:

@@ -1,4 +1,4 @@
-"""Every experiment there is, in the order in which they are run and listed."""
+"""Registry of all experiments, in the order in which they run and are listed."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ _MODULES = (
 
 
 def all_experiments() -> list[Experiment]:
-    """The reference suite, then the documents' experiments."""
+    """Return the reference suite, then the experiments of the documents."""
     return [experiment for module in _MODULES for experiment in module.experiments()]

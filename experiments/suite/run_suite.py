@@ -1,4 +1,4 @@
-"""Running experiments into a suite of results."""
+"""Experiments run into a suite of results."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def run_experiments(
     environment: dict[str, Any] | None = None,
     store: Store | None = None,
 ) -> Suite:
-    """Runs every case; with `out`, ``results.json`` there holds all that is finished at any time.
+    """Run every case; with `out`, ``results.json`` there holds the finished cases at any time.
 
     Parameters
     ----------
     alpha : float
-        Allowed false-alarm probability of each case; of the suite it is at most this times the number of cases.
+        Allowed error probability of each case; for the suite it is at most this times the number of cases.
     runs : int, optional
-        On each dataset, for every case; by default the number that each case names.
+        Runs on each dataset for every case; by default the number in each case.
     watch : callable, optional
-        Called with each case and its runs before it runs; returns the progress callback for it.
+        Function called with each case and its runs before the case runs; returns its progress callback.
     store : Store, optional
-        That keeps what is drawn; what it has is not drawn again.
+        Store of finished draws, which are not drawn again.
     """
     started = time.perf_counter()
     entries: list[Entry] = []

@@ -13,8 +13,9 @@ from dpaudit import check
 from dpaudit.audit.claims.pure_approx_gaussian import ApproxDP
 from dpaudit.audit.datasets.adjacency import Replace
 from dpaudit.audit.sampling.sampler import as_sampler
+from dpaudit.experiments.cases.exact_strength import strength_by_laws
 from dpaudit.experiments.catalogue.entries import entries
-from dpaudit.experiments.catalogue.fault import NeighbouringPair, strength_by_laws
+from dpaudit.experiments.catalogue.fault import NeighbouringPair
 from dpaudit.experiments.catalogue.fault import fault as new_fault
 from dpaudit.mechanisms import NameAndShame, faulty
 from dpaudit.mechanisms.faulty import TwiceExposed

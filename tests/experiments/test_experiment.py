@@ -69,7 +69,10 @@ def test_experiments_are_chosen_by_id_case_or_document(names, documents, found):
 
 @pytest.mark.parametrize(
     ("names", "documents", "message"),
-    [(["T3"], [], "'T3' is no experiment"), ([], ["nowhere"], "'nowhere' is no document; use one of tests, others")],
+    [
+        (["T3"], [], "'T3' is not an experiment"),
+        ([], ["nowhere"], "'nowhere' is not a document; use one of tests, others"),
+    ],
 )
 def test_unknown_names_are_refused(names, documents, message):
     with pytest.raises(UnknownNameError, match=message):
@@ -123,7 +126,7 @@ def test_blocks_are_whole_seeded_and_of_independent_streams():
     assert len(first) == 300_000
     assert np.array_equal(first, np.concatenate(list(draw(300_000, seed=1, stream=0))))
     assert not np.isin(first, np.concatenate(list(draw(1_000, seed=1, stream=1)))).all()
-    with pytest.raises(OptionError, match="runs=0 is no number of runs"):
+    with pytest.raises(OptionError, match="runs=0 is not a number of runs"):
         next(draw(0, seed=1, stream=0))
 
 

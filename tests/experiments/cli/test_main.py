@@ -177,7 +177,7 @@ def test_a_program_is_audited_under_its_name(run, tmp_path):
         ),
         (("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--jobs", "0"), "OptionError: jobs=0"),
         (("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--out", "mine.py/x"), "StoreError: mine.py/x"),
-        (("run", "no-such-experiment"), "UnknownNameError: 'no-such-experiment' is no experiment"),
+        (("run", "no-such-experiment"), "UnknownNameError: 'no-such-experiment' is not an experiment"),
         (("report", "absent.json"), "RecordError: absent.json cannot be read"),
     ],
 )
@@ -248,7 +248,7 @@ def test_list_shows_every_id_and_for_a_name_its_cases(run):
         assert all(case.name in out for case in experiment.cases)
     assert "4-DP at distance 8" in run("list", "D7")[1]
     status, _, err = run("list", "E99")
-    assert (status, "'E99' is no experiment" in err) == (2, True)
+    assert (status, "'E99' is not an experiment" in err) == (2, True)
 
 
 def test_run_has_status_1_when_an_expectation_is_missed(run):
