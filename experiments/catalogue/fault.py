@@ -108,7 +108,7 @@ def fault(
     and cause and practice are in its docstring, in the form that `Flaw` describes. `bound_on` says which parameter of a
     claim with a δ the audit bounds; None leaves the claim as stated.
     """
-    given = mechanism.claim if claim is None else claim
+    given: Any = mechanism.claim if claim is None else claim
     if bound_on is not None:
         given = replace(given, bound_on=bound_on)
     if not cause:

@@ -1,4 +1,4 @@
-"""Answers that move by more than is said, noise of a size that the data decides, and clipping that comes too late."""
+"""Answers that move by more than their stated sensitivity, noise scaled by the data, and clipping after the noise."""
 
 import math
 
@@ -49,14 +49,14 @@ def are_plausible(is_hit, probability):
     return limits.ppf(ALARM / 2) <= np.count_nonzero(is_hit) <= limits.isf(ALARM / 2)
 
 
-def test_sums_in_whole_numbers_wrap_as_numpy_does():
+def test_whole_sums_wrap_as_in_numpy():
     for rows in ([1] * 127, [1] * 128, [-1] * 129, [100, 100, 100], []):
         assert WrappingTotal(8)(rows) == int(np.array(rows, dtype=np.int8).sum(dtype=np.int8))
     assert WrappingTotal(8)([1] * 127) - WrappingTotal(8)([1] * 128) == 255
     assert WrappingTotal(16)([1] * 128) == 128
 
 
-def test_half_precision_rounds_by_what_is_there():
+def test_half_precision_rounds_by_the_partial_sum():
     up_and_down = [1.25, -0.75] * 60
     low, high = ([16.0] * 127 + [row, *up_and_down] for row in (8.0, 16.0))
     assert half_precision_total(low) == 2040
@@ -70,14 +70,14 @@ def test_half_precision_depends_on_the_order():
     assert half_precision_total(small + large) == 2148 == total(small + large)
 
 
-def test_what_clipping_bounds():
+def test_clipping_bounds_the_sensitivity():
     assert query_sensitivity(ClippedTotal(0, 1), [-3, 0.5, 8], 2, AddRemove()) == 1
     assert query_sensitivity(total, [-3, 0.5, 8], 2, AddRemove()) == 8
     assert ClippedColumnTotals()([(8, 0.5), (-1, 0.5)]).tolist() == [1, 1]
     assert column_totals([(8, 0.5), (-1, 0.5)]).tolist() == [7, 1]
 
 
-def test_rounding_makes_half_a_step_a_whole_one():
+def test_rounding_turns_a_change_below_1_into_1():
     assert [RoundedAnswer()(answer) for answer in (0.4, 0.6)] == [0, 1]
     assert RoundedAnswer(len)([1, 2]) == 2
 
@@ -115,7 +115,7 @@ def test_gradients_are_clipped_by_example_by_their_mean_or_by_coordinate():
     assert GradientSum(10.0)(rows).tolist() == pytest.approx([3.3, 4.4])
 
 
-def test_statistics_that_are_taken_for_sensitivities():
+def test_statistics_used_as_sensitivities():
     assert median([3, 1, 2]) == 2
     assert gap_at_the_median([0, 0, 5, 6, 6]) == 5
     rows = [0.0, 0.0, 0.0, 1.0, 1.0]
@@ -141,8 +141,8 @@ def test_noise_of_a_scale_from_the_data():
     assert "0x" not in str(mechanism)
 
 
-def test_a_floored_scale_is_no_noise_where_the_noisy_count_is_negative():
-    chance = math.exp(-0.5) / 2  # that a count of 1 with noise of scale 2 is negative
+def test_a_floored_scale_adds_no_noise_where_the_noisy_count_is_negative():
+    chance = math.exp(-0.5) / 2  # of a negative noisy count, for a count of 1 and noise of scale 2
     assert are_plausible(FlooredScaleMean(1.0).sample([0.0], RUNS, rng()) == 0.0, chance)
     assert not np.any(FlooredScaleMean(1.0).sample([0.0, 1.0], RUNS, rng()) == 0.0)
     right = FlooredScaleMean(1.0, least_count=1.0)
@@ -150,14 +150,14 @@ def test_a_floored_scale_is_no_noise_where_the_noisy_count_is_negative():
     assert np.abs(right.sample([1.0] * 1000, 1000, rng()) - 1.0).max() < 0.1
 
 
-def test_digits_are_those_of_the_exact_count():
+def test_the_grid_follows_the_digits_of_the_exact_count():
     mechanism = SignificantDigitsLaplace(0.5)
     assert np.any(np.mod(mechanism.sample([1] * 9, 1000, rng()), 10) != 0)
     assert np.all(np.mod(mechanism.sample([1] * 10, 1000, rng()), 10) == 0)
     assert np.all(np.mod(mechanism.sample([], 1000, rng()), 1) == 0)
 
 
-def test_clipping_after_the_noise_bounds_the_output_only():
+def test_clipping_after_the_noise_bounds_only_the_output():
     outputs = ClippedAfterNoise(1.0, 8.0).sample([1.0, 6.0], RUNS, rng())
     assert (outputs.min(), outputs.max()) == (0.0, 8.0)
     assert are_plausible(outputs == 8.0, math.exp(-1) / 2)
@@ -166,8 +166,8 @@ def test_clipping_after_the_noise_bounds_the_output_only():
         ClippedAfterNoise(1.0, 0)
 
 
-def test_sensitivities_of_the_catalogue_s_queries_are_what_is_said():
-    """The wrong twins of what the noise is for: in truth they move by this much."""
+def test_sensitivities_of_the_queries_in_the_catalogue():
+    """The true sensitivities, for which the faulty mechanisms add too little noise."""
     assert query_sensitivity(median, [0.0, 1.0], 3, Replace(), min_rows=3) == 1
     assert query_sensitivity(ClippedTotal(0, 1), [0.0, 1.0], 3, Replace()) == 1
     assert query_sensitivity(total, [-1.0, 1.0], 3, Replace()) == 2

@@ -1,4 +1,4 @@
-"""Three ways to miscalibrate normal noise: how far each is off, on which side, and that this is found once."""
+"""Three ways to miscalibrate normal noise: direction and size of the error."""
 
 import math
 
@@ -16,7 +16,7 @@ TWINS = [VarianceAsScaleGaussian, OneForEpsilonGaussian, MisprintedNewtonGaussia
 
 @pytest.mark.parametrize("kind", TWINS)
 @pytest.mark.parametrize(("epsilon", "sensitivity"), [(0.5, 1.0), (1.1, 0.2)])
-def test_twins_state_the_delta_of_the_noise_that_they_add(kind, epsilon, sensitivity):
+def test_twins_state_the_true_delta_of_their_noise(kind, epsilon, sensitivity):
     twin = kind(epsilon, 1e-5, sensitivity=sensitivity)
     assert twin.right_scale == analytic_gaussian_scale(epsilon, 1e-5, sensitivity)
     assert twin.law(3.0).scale == twin.scale
@@ -55,8 +55,8 @@ def test_one_for_epsilon_is_under_noised_just_above_one():
 
 
 @pytest.mark.parametrize("epsilon", [2.0, 4.0])
-def test_a_failed_solver_leaves_whatever_it_has(epsilon):
-    """No solution: the equation is far from met, and where the solver stops depends on the last bits."""
+def test_a_failed_solver_returns_its_last_iterate(epsilon):
+    """The solver finds no solution: the equation is far from met, and the end point depends on the last bits."""
     chi = solve_with_one(epsilon, 1e-5)
     gap = math.erfc(chi) - math.exp(epsilon) * math.erfc(math.sqrt(chi**2 + 1)) - 2e-5
     assert abs(gap) > 0.9e-5
@@ -64,7 +64,7 @@ def test_a_failed_solver_leaves_whatever_it_has(epsilon):
     assert solve_with_one(epsilon, 1e-5) == chi
 
 
-def test_misprinted_newton_stops_where_it_began():
+def test_misprinted_newton_stops_near_its_start():
     chi = misprinted_newton(1.0, 1e-5, tolerance=1e-3, most_steps=1000)
     assert 2.0 < chi < 2.0001
     twin = MisprintedNewtonGaussian(1.0, 1e-5)
@@ -73,14 +73,14 @@ def test_misprinted_newton_stops_where_it_began():
 
 
 def test_misprinted_newton_creeps():
-    """From 2 it reaches 2.011 of 2.543 in 10⁵ steps."""
+    """From 2 the iteration reaches 2.011 in 10⁵ steps; the solution is 2.543."""
     assert misprinted_newton(1.0, 1e-5, tolerance=0.0, most_steps=100_000) == pytest.approx(2.011, abs=5e-4)
     right = (analytic_gaussian_scale(1.0, 1e-5) - 1 / (2 * analytic_gaussian_scale(1.0, 1e-5))) / math.sqrt(2)
     assert right == pytest.approx(2.543, abs=5e-4)
 
 
 def test_newton_with_the_right_derivative_converges():
-    """e^ε e^{−χ²−ε} χ/√(χ²+ε) − e^{−χ²}: the iteration itself is sound."""
+    """With the derivative e^ε e^{−χ²−ε} χ/√(χ²+ε) − e^{−χ²} the iteration is sound."""
     chi, epsilon, delta = 2.0, 1.0, 1e-5
     for _ in range(20):
         root = math.sqrt(chi**2 + epsilon)
@@ -106,7 +106,7 @@ def test_errors(kind, epsilon, delta, message):
 
 
 def test_outputs_have_the_wrong_scale():
-    """Standard deviation of 10⁵ outputs within 5.9 standard errors of the wrong scale (4e-9), 30 from the right one."""
+    """The deviation of 10⁵ outputs is within 5.9 standard errors of the wrong scale (4e-9) and 30 off the right one."""
     twin = OneForEpsilonGaussian(1.1, 1e-5)
     spread = float(np.std(twin.sample(0.0, 100_000, np.random.default_rng(5))))
     assert abs(spread / twin.scale - 1) < 5.9 / math.sqrt(200_000)

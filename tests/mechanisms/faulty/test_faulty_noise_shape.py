@@ -1,4 +1,4 @@
-"""Noise of the wrong shape, and counts forced into a range: what comes, how often, and what it loses.
+"""Noise of the wrong shape, and counts forced into a range: outputs, their probabilities, and the loss.
 
 Random tests raise a false alarm with probability 1e-8 at most each.
 """
@@ -34,12 +34,12 @@ def rng():
 
 
 def are_plausible(is_hit, probability):
-    """Whether so many hits are inside the exact binomial limits."""
+    """Whether the number of hits is inside the exact binomial limits."""
     limits = stats.binom(len(is_hit), probability)
     return limits.ppf(ALARM / 2) <= np.count_nonzero(is_hit) <= limits.isf(ALARM / 2)
 
 
-def test_noise_that_is_cut_off_stays_within_its_reach():
+def test_truncated_noise_stays_within_its_reach():
     outputs = BoundedLaplace(0.5, reach=3.0).sample(10.0, RUNS, rng())
     assert 4.0 <= outputs.min() < 4.1
     assert 15.9 < outputs.max() <= 16.0
@@ -54,7 +54,7 @@ def test_one_sided_noise_is_exponential():
     assert are_plausible(outputs > 12.0, math.exp(-1))
 
 
-def test_noise_of_few_bits_takes_few_values():
+def test_noise_of_few_bits_has_few_values():
     mechanism = FewValuesLaplace(0.5, bits=5)
     here, there = (set(mechanism.sample(answer, 5_000, rng()).tolist()) for answer in (0.0, 1.0))
     assert len(here) == len(there) == 2**5
@@ -71,7 +71,7 @@ def test_counts_redrawn_until_they_are_not_negative(count):
     assert are_plausible(outputs <= 1.0, (law.cdf(1.0) - law.cdf(0.0)) / law.sf(0.0))
 
 
-def test_what_redrawing_loses():
+def test_the_loss_of_redrawing():
     z = np.linspace(0, 30, 301)
 
     def log_density(count):
@@ -103,7 +103,7 @@ def test_a_seed_from_the_data_leaves_no_noise():
     assert first[0] != mechanism.sample([1, 2], 1, rng())[0]
 
 
-def test_scales_that_twins_run_with():
+def test_scales_of_the_twins():
     assert BestOfDraws(0.5, k=4).law(0.0) == LaplaceLaw(0.0, 0.5)
     deviation = DeviationAsScaleLaplace(0.5).law(0.0).scale * math.sqrt(2)
     assert deviation == pytest.approx(2.0, rel=1e-15)
@@ -112,7 +112,7 @@ def test_scales_that_twins_run_with():
         assert twin.claim == PureDP(0.5)
 
 
-def test_the_best_of_draws_is_the_one_nearest_to_the_answer():
+def test_the_best_of_draws_is_nearest_to_the_answer():
     draws = np.random.default_rng(5).laplace(scale=2.0, size=(RUNS, 4))
     nearest = np.take_along_axis(draws, np.abs(draws).argmin(axis=1)[:, None], axis=1)[:, 0]
     law = BestOfDraws(0.5, k=4).law(0.0)
@@ -144,7 +144,7 @@ def test_redrawing_into_a_range_loses_more_and_clamping_does_not(most):
 
 
 @pytest.mark.parametrize("is_redrawn", [True, False])
-def test_a_range_of_the_rows_gives_a_row_away(is_redrawn):
+def test_a_range_that_follows_the_rows_reveals_a_row(is_redrawn):
     twin = RangeOfTheRows(0.5, is_redrawn)
     assert exact_epsilon(twin.law([0, 1]), twin.law([0, 1, 0])) == math.inf
     assert twin.truth is None

@@ -1,4 +1,4 @@
-"""Outputs that say more than their noise allows: beside it, instead of it, or by what is missing."""
+"""Outputs that leak outside their noise: exact statistics, keys, missing values and exceptions."""
 
 import json
 import math
@@ -53,7 +53,7 @@ def test_reports_as_text():
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.01), (0.3, 1e-4), (3.0, 0.4)])
-def test_a_key_that_occurs_once_comes_with_probability_delta_at_most(epsilon, delta):
+def test_a_key_that_occurs_once_appears_with_probability_at_most_delta(epsilon, delta):
     mechanism = KeyedCounts(epsilon, delta)
     noisy_one = GeometricLaw(1, math.exp(-epsilon))
     assert noisy_one.sf(mechanism.least - 1) <= delta
@@ -122,8 +122,8 @@ def test_counts_that_add_up():
     assert are_plausible(np.count_nonzero(outputs[:, 0] > 2.0), RUNS, 0.5)
 
 
-def test_doubles_as_they_come():
-    """Right in the values, and off the grid of the sound mechanisms."""
+def test_doubles_off_the_grid():
+    """The values are right, but off the grid of the sound mechanisms."""
     normal = NaiveGaussian(1.0, 0.01)
     for mechanism, tail in (
         (NaiveLaplace(1.0), stats.laplace.sf(1.0)),

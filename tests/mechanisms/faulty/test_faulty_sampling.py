@@ -1,4 +1,4 @@
-"""Subsampling that is claimed and not done: what each way of drawing loses, by the mixtures of Laplace laws."""
+"""Subsampling that is claimed and not done: the loss of each way of drawing, from mixtures of Laplace laws."""
 
 import itertools
 import math
@@ -15,7 +15,7 @@ ALARM, RUNS = 1e-8, 100_000
 
 
 def totals(sampling, rows, rate=0.5):
-    """The law of the sum of the sample, by going through all of them: {sum: probability}."""
+    """Law of the sum of the sample, by enumeration of all samples: {sum: probability}."""
     n, batch = len(rows), math.floor(rate * len(rows))
     samples = {
         "none": [(rows, 1.0)],
@@ -37,7 +37,7 @@ def totals(sampling, rows, rate=0.5):
 
 
 def largest_loss(law_x, law_y, epsilon=1.0):
-    """Of two mixtures of Laplace laws of scale 1/epsilon, on a grid that reaches beyond all places."""
+    """Largest loss between two mixtures of Laplace laws of scale 1/ε, on a grid that reaches beyond all locations."""
     z = np.linspace(-8, 8, 1601)
     log_x, log_y = (np.log(sum(p * np.exp(-epsilon * np.abs(z - a)) for a, p in law.items())) for law in (law_x, law_y))
     return np.abs(log_x - log_y).max()
@@ -89,7 +89,7 @@ def test_outputs_follow_the_mixture(sampling):
 
 
 @pytest.mark.parametrize("sampling", ["poisson", "none", "first", "fixed", "replacement"])
-def test_no_rows_have_a_sum_of_zero(sampling):
+def test_a_dataset_without_rows_has_sum_0(sampling):
     assert abs(np.median(SampledTotal(1.0, 0.5, sampling).sample([], 1001, np.random.default_rng(3)))) < 0.5
 
 

@@ -1,4 +1,4 @@
-"""Selections and local responses that go wrong: their laws, by other sums, and what they lose."""
+"""Faulty selections and local responses: their laws, computed another way, and their losses."""
 
 import itertools
 import math
@@ -43,7 +43,7 @@ def test_powers_of_ten():
     assert twin.truth.epsilon == pytest.approx(math.log(10))
 
 
-def test_weights_that_underflow_are_right_elsewhere_and_make_a_candidate_impossible_there():
+def test_weights_that_underflow_make_a_candidate_impossible_and_are_right_elsewhere():
     near, right = UnderflowingExponential(1.0), ExponentialMechanism(1.0)
     scores = [0.0, 1.0, -3.0]
     assert near.law(scores).probabilities == pytest.approx(right.law(scores).probabilities, rel=1e-12)
@@ -63,7 +63,7 @@ def test_flips_in_a_fixed_order_stop_at_the_first_of_the_best():
     assert np.mean(in_any_order) == pytest.approx(right.probabilities[1], rel=1e-12)
 
 
-def test_one_noise_for_all_is_none():
+def test_one_noise_for_all_is_no_noise():
     assert OneNoiseForAll(1.0).law([1.0, 2.0, 2.0]).probabilities.tolist() == [0, 1, 0]
     assert set(OneNoiseForAll(1.0).sample([1.0, 2.0], 100, rng())) == {1}
 
@@ -103,7 +103,7 @@ def test_the_top_two_are_two_exponential_mechanisms(charged):
         assert are_plausible((outputs == order).all(axis=1), math.exp(log_probability))
 
 
-def test_the_top_two_lose_twice_what_one_does_and_half_of_it_when_charged_for():
+def test_the_top_two_lose_twice_as_much_as_one_unless_charged_for_both():
     x, y = (0.0,) * 4, (1.0, 1.0, -1.0, -1.0)
     losses = []
     for mechanism in (TopCandidates(1.0), TopCandidates(1.0, charged=2)):
@@ -130,7 +130,7 @@ def test_a_no_that_is_not_randomised():
     assert are_plausible(mechanism.sample(1, RUNS, rng()) == 1, math.e / (1 + math.e))
 
 
-def test_remembered_responses_are_the_same_while_the_value_is():
+def test_remembered_responses_stay_while_the_value_stays():
     mechanism = RememberedResponse(1.0)
     same, changed = (mechanism.sample(values, RUNS, rng()) for values in ((0, 0), (0, 1)))
     assert np.array_equal(same[:, 0], same[:, 1])

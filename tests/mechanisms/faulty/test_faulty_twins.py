@@ -66,8 +66,8 @@ def test_noisy_max_missing_the_two(noise):
     assert twin.truth == PureDP(2.0)
 
 
-def test_mistakes_that_do_no_harm_in_places():
-    """Where the bug does not show: so a test at the wrong place passes."""
+def test_parameters_at_which_bugs_do_no_harm():
+    """A test at these parameters or pairs passes in spite of the bug."""
     assert InvertedScaleLaplace(1.0).truth == PureDP(1.0)
     assert InvertedScaleLaplace(4.0).truth.epsilon < InvertedScaleLaplace(4.0).claim.epsilon
     assert VarianceAsScaleGaussian(0.5, 1e-5).truth.delta < 1e-5
