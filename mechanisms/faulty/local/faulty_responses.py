@@ -96,7 +96,7 @@ class RememberedResponse(Flaw):
 
 @dataclass(frozen=True, slots=True)
 class OneHotBits:
-    """A value in range(k) as k bits, one of them 1, each through randomised response at `epsilon_each`."""
+    """A value in range(k) as k bits, one of them 1, each through randomised response: (2·`epsilon_each`)-DP."""
 
     epsilon_each: float
     k: int

@@ -48,11 +48,11 @@ class ScaleFromTheData(Flaw):
 
 @dataclass(frozen=True, slots=True)
 class FlooredScaleMean(Flaw):
-    """Noisy sum over noisy count, with noise scaled by the noisy count or floored at 1e-12: no finite ε.
+    """A sum over a noisy count plus noise for a mean of that many rows, of scale at least 1e-12: no finite ε.
 
     In practice a generator refuses a negative scale, and a clamp silences the error. When the noisy count is negative
     there is no noise, and a single row of 0 gives exactly 0. With `least_count` the count is clamped instead, to 1 or
-    more, and ε-DP holds for rows in [0, 1] added or removed.
+    more. The output is then a noisy sum over a noisy count, and ε-DP holds for rows in [0, 1] added or removed.
     """
 
     epsilon: float
