@@ -12,7 +12,7 @@ from dpaudit.audit.distinguishers.low_bits_warning import _KINDS, _LENGTHS, FALS
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.inference.joint_test import joint_test
+from dpaudit.audit.inference.joint_test import p_value
 from dpaudit.audit.records.json_codec import from_json, to_json
 from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.mechanisms import GaussianMechanism, GeometricMechanism, LaplaceMechanism
@@ -155,7 +155,7 @@ def critical_hits(hits_y, n, alpha):
     while low < high:
         middle = (low + high) // 2
         counts = Counts(hits_x=middle, runs_x=n, hits_y=hits_y, runs_y=n)
-        low, high = (low, middle) if joint_test(counts, PureDP(1.0), alpha=alpha)[1] > 1.0 else (middle + 1, high)
+        low, high = (low, middle) if p_value(counts, PureDP(1.0), alpha=alpha) <= alpha else (middle + 1, high)
     return low
 
 

@@ -11,7 +11,6 @@ from scipy.stats import binom
 from dpaudit import ApproxDP, GaussianDP, PureDP, Verdict, ZeroConcentratedDP, check, load, save
 from dpaudit.audit.errors import MechanismError, OptionError
 from dpaudit.audit.health.findings import FALSE_ALARM
-from dpaudit.audit.procedures import fixed_size
 from dpaudit.audit.procedures.sequential import grid_of_members
 from dpaudit.audit.sampling.batches import batch_sizes, late_batches
 
@@ -209,14 +208,14 @@ def test_time_that_is_up_at_once_still_gives_a_result():
 
 
 def test_health_checks_share_their_error_over_the_looks(monkeypatch):
-    """Half of it at the end of the runs asked for, and the other half for all looks at which the audit may stop."""
+    """Half of the error goes to the last planned look, the other half to all looks at which the audit may stop."""
     shares = []
 
     def examined(*arguments, alpha):
         shares.append(alpha / FALSE_ALARM)
         return ()
 
-    monkeypatch.setattr(fixed_size, "examine", examined)
+    monkeypatch.setattr("dpaudit.audit.procedures.check.examine", examined)
     options = {"claim": PureDP(1.0), "runs": 400, "sequential": True}
     n_looks = len(check(laplace, 0.0, 1.0, **options).looks)
     for stop in range(2, n_looks):

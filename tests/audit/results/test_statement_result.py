@@ -63,7 +63,7 @@ def test_it_reads_as_a_sentence():
         "REFUTED: slope at t = 2 in [0.8, 1], stated at most 0.7 (99.999% confidence); worst of 2 numbers"
     )
     assert str(result(INSIDE)) == "NOT REFUTED: slope in [0.4, 0.6], stated 0.55 (99.999% confidence)"
-    assert "intervals at most 0.1 wide are needed" in str(result(INSIDE, largest_width=0.1))
+    assert "every number needs an interval at most 0.1 wide" in str(result(INSIDE, largest_width=0.1))
     assert Point(estimate=0, lower=0, upper=0, low=1).allowed == "stated at least 1"
     assert Point(estimate=0, lower=0, upper=0, low=1, high=2).allowed == "stated 1 to 2"
     assert Point(estimate=0, lower=0, upper=0).allowed == "nothing stated"
@@ -77,7 +77,7 @@ def test_it_reads_as_a_sentence():
         (lambda: Point(estimate=1, lower=2, upper=1), "the interval [2, 1] is empty"),
         (lambda: Point(estimate=1, lower=math.nan, upper=1), "the interval [nan, 1] is empty"),
         (lambda: Point(estimate=1, lower=0, upper=1, low=3, high=2), "allows [3, 2], which is empty"),
-        (lambda: result(), "a statement without numbers"),
+        (lambda: result(), "a statement needs a number to check"),
         (lambda: StatementResult(**{**fields(result(ABOVE)), "alpha": 0.0}), "alpha=0.0 is not an error probability"),
     ],
     ids=["interval", "nan", "allowed", "points", "alpha"],
@@ -120,7 +120,7 @@ def test_a_statement_without_any_support_is_inconclusive():
     nothing = Point(estimate=math.nan, lower=-math.inf, upper=math.inf, high=1.0)
     found = result(nothing)
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert "intervals are needed for every number" in str(found)
+    assert "every number needs an interval, so use more runs" in str(found)
     assert result(nothing, INSIDE).worst == INSIDE  # the number that there is
 
 
