@@ -1,6 +1,6 @@
 """Empirical privacy auditing: does this code have the differential privacy it claims?
 
-Names are imported when they are first used: whoever only loads the pytest plugin does not wait for scipy.
+Names are imported on first use, so that loading the pytest plugin does not import scipy.
 """
 
 from importlib import import_module

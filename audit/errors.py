@@ -1,7 +1,7 @@
-"""Every error the library raises on purpose, as one hierarchy.
+"""The hierarchy of errors that the library raises on purpose.
 
-A message names the value, the rule it breaks and the way out, on one line. The numbers in it stay available in `facts`,
-also after the exception crossed from a worker process.
+A message names the value, the rule that it breaks and the remedy, on one line. `facts` keeps the values, also when the
+exception comes from a worker process.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class AuditError(Exception):
-    """Base of all errors raised on purpose; `facts` holds the values that the message names."""
+    """Base class of the library's errors; `facts` holds the values that the message names."""
 
     def __init__(self, message: str, **facts: Any) -> None:
         super().__init__(message)
@@ -26,11 +26,11 @@ def _rebuild(kind: type[AuditError], message: str, facts: dict[str, Any]) -> Aud
 
 
 class ClaimError(AuditError, ValueError):
-    """A claim, or a parameter of one, that states no privacy guarantee."""
+    """A claim, or a parameter of a claim, that does not state a privacy guarantee."""
 
 
 class AdjacencyError(AuditError, ValueError):
-    """A pair of datasets that is not at the stated distance, or has none under the adjacency."""
+    """A pair of datasets that is not at the stated distance, or has no distance under the adjacency."""
 
 
 class DatasetError(AuditError, ValueError):
@@ -38,7 +38,7 @@ class DatasetError(AuditError, ValueError):
 
 
 class MechanismError(AuditError, RuntimeError):
-    """A mechanism that cannot be run, or whose outputs are not what the protocol asks for."""
+    """A mechanism that cannot be run, or whose outputs break the protocol."""
 
 
 class OptionError(AuditError, ValueError):
@@ -46,21 +46,21 @@ class OptionError(AuditError, ValueError):
 
 
 class RecordError(AuditError, ValueError):
-    """A results file that cannot be read, or says something impossible."""
+    """A results file that cannot be read or is inconsistent."""
 
 
 class StoreError(AuditError, RuntimeError):
-    """A store of an unfinished audit that cannot be used: of another audit, in use, damaged or full."""
+    """A store that cannot be used: it belongs to another audit, or is in use, damaged or full."""
 
 
 class UnknownNameError(AuditError, LookupError):
-    """A name of an experiment, or an import path, that does not exist."""
+    """The name of an experiment, or an import path, that does not exist."""
 
 
 def described(error: BaseException) -> str:
-    """An exception's type and message; the type alone where its message cannot be had."""
+    """Return an exception's type and message, or only its type if `str` fails."""
     kind = type(error).__qualname__
     try:
         return f"{kind}: {error}"
-    except Exception:  # whatever a user's __str__ raises
+    except Exception:  # a user's __str__ may raise anything
         return kind

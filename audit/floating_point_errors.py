@@ -1,4 +1,4 @@
-"""How numpy handles floating-point errors: by its defaults in this library, as the user has set it in the mechanism."""
+"""Floating-point error handling: numpy's defaults in the library, the user's settings in the mechanism."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _USERS: ContextVar[Answers | None] = ContextVar("users", default=None)
 
 
 def with_own_arithmetic(function: Callable[P, R]) -> Callable[P, R]:
-    """The function under numpy's default error handling, whatever the user has set: probabilities may underflow."""
+    """Run a function under numpy's default error handling instead of the user's, since probabilities may underflow."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -34,9 +34,9 @@ def with_own_arithmetic(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def users_answers() -> Answers:
-    """The settings of `numpy.seterr` where this library was called, with "call" and "log" as "ignore".
+    """Return the caller's `numpy.seterr` settings, with "call" and "log" replaced by "ignore".
 
-    Those two only report, and what they report to cannot be sent to another process.
+    These two only report errors, and their handlers cannot be sent to another process.
     """
     known = _USERS.get()
     if known is not None:
@@ -46,6 +46,5 @@ def users_answers() -> Answers:
 
 
 def under(answers: Answers) -> np.errstate:
-    """The context in which a mechanism runs."""
-    named: dict[str, Any] = dict(answers)
-    return np.errstate(**named)
+    """Return the context in which a mechanism runs."""
+    return np.errstate(**cast(dict[str, Any], dict(answers)))

@@ -1,4 +1,4 @@
-"""How limits, probabilities and values are written: limits rounded so that they still hold."""
+"""Formats of limits, probabilities and values; a limit is rounded to the side on which it still holds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _SHOWN = 80  # characters of a value in a message or summary
 
 
 def rounded_down(limit: float, digits: int = 4) -> float:
-    """The largest number with so many significant digits that is not above a lower limit.
+    """Return a lower limit rounded down to `digits` significant digits.
 
     Examples
     --------
@@ -17,14 +17,14 @@ def rounded_down(limit: float, digits: int = 4) -> float:
     (1.105, 0.9999, 0.5, -1.0)
     """
     nearest = float(f"{limit:.{digits}g}")
-    if not nearest > limit:  # also of NaN
+    if not nearest > limit:  # NaN stays NaN
         return nearest
     unit = 10.0 ** (math.floor(math.log10(abs(limit))) + 1 - digits)
     return float(f"{nearest - unit:.{digits}g}")
 
 
 def rounded_up(limit: float, digits: int = 4) -> float:
-    """The smallest number with so many significant digits that is not below an upper limit.
+    """Return an upper limit rounded up to `digits` significant digits.
 
     Examples
     --------
@@ -35,14 +35,14 @@ def rounded_up(limit: float, digits: int = 4) -> float:
 
 
 def shorten(value: Any) -> str:
-    """The repr of a value, cut to one short line."""
-    is_scalar = getattr(value, "shape", None) == () and hasattr(value, "item")  # of numpy
+    """Return the repr of a value, cut to one short line."""
+    is_scalar = getattr(value, "shape", None) == () and hasattr(value, "item")  # a numpy scalar
     text = repr(value.item() if is_scalar else value).replace("\n", " ")
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
 def percent(probability: float) -> str:
-    """A probability as a percentage that keeps its digits near 100%.
+    """Format a probability as a percentage that keeps its digits near 100%.
 
     Examples
     --------
@@ -53,5 +53,5 @@ def percent(probability: float) -> str:
 
 
 def confidence(alpha: float) -> str:
-    """``95% confidence``, for an allowed error probability of .05."""
+    """Return ``95% confidence`` for alpha = .05."""
     return f"{percent(1 - alpha)} confidence"

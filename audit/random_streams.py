@@ -1,6 +1,6 @@
-"""The streams of random numbers that follow from one seed, each with its own spawn key, so that none is used twice.
+"""Streams of random numbers derived from one random seed; distinct spawn keys keep them independent.
 
-The blocks of an audit have keys of three numbers (phase, side, number): `sampling.block_plan`.
+The blocks of runs have keys of three numbers (phase, side, number), see `sampling.block_plan`.
 """
 
 from __future__ import annotations
@@ -11,32 +11,32 @@ import numpy as np
 
 
 class Stream(enum.Enum):
-    """What random numbers are for, beside the runs of an audit; the value is the spawn key."""
+    """Uses of random numbers other than the runs of an audit; the value is the spawn key."""
 
     SHUFFLE_X = (0,)
     SHUFFLE_Y = (1,)
     SIZING = (2,)
-    """The pilot that an audit is sized by."""
+    """The pilot that determines the size of an audit."""
     FIRST_RUN = (3,)
-    """One run of a version, to see what it returns."""
+    """One run of a version, which shows its kind of output."""
     TIES = (4,)
     """The order of equal values."""
     BASELINE = (5,)
-    """Counts that a baseline keeps; the hash of their name is part of the seed."""
+    """Counts kept by a baseline; the hash of their name is part of the seed."""
     TRIALS = (1, 0)
-    """The pilots of a search, with the number of the pair."""
+    """The pilots of a search, numbered by pair."""
     PAIRS = (2, 0)
-    """The pairs that a search draws."""
+    """The pairs drawn by a search."""
     EXAMPLES = (3, 0)
     """The examples of a Hypothesis strategy."""
 
 
 def sequence_of(seed: int | tuple[int, ...], stream: Stream, number: int = 0) -> np.random.SeedSequence:
-    """The seed sequence of a stream; of a search, of its member with a number."""
+    """Return the seed sequence of a stream; `number` counts the members of the streams of a search."""
     key = stream.value if len(stream.value) == 1 else (stream.value[0], number)
     return np.random.SeedSequence(seed, spawn_key=key)
 
 
 def seed_of(seed: int | tuple[int, ...], stream: Stream, number: int = 0) -> int:
-    """A seed of 64 bits for a stream, told from the caller's and from all others."""
+    """Return a 64-bit seed for a stream, different from the caller's seed and from those of other streams."""
     return int(sequence_of(seed, stream, number).generate_state(1, np.uint64)[0])

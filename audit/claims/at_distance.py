@@ -1,4 +1,4 @@
-"""Claims for datasets further apart than neighbours: a boundary composed with itself, or a function of the distance.
+"""Claims for datasets further apart than neighbours: composed boundaries, or functions of the distance.
 
 Proof: docs/proofs/group.md
 """
@@ -12,15 +12,15 @@ from ..errors import ClaimError
 from .claim import Claim, GroupClaim
 
 ClaimAtDistance: TypeAlias = Callable[[float], Claim]
-"""A claim as a function of the distance between the datasets, such as OpenDP's privacy map."""
+"""A function from the distance between the datasets to a claim, such as OpenDP's privacy map."""
 
 
 def claim_at(claim: Claim | ClaimAtDistance, distance: float) -> Claim:
-    """The claim for datasets `distance` apart: a function of the distance is called, a claim is taken as `group`."""
+    """Return the claim for datasets `distance` apart, by calling the function or with `Claim.group`."""
     if isinstance(claim, GroupClaim) and distance != 1:
         raise ClaimError(
-            f"claim={claim} is for a distance already, and distance={distance:g} would group it again; pass the claim "
-            "for neighbours.",
+            f"claim={claim} already holds at a distance, and distance={distance:g} would group it again; pass the "
+            "claim for neighbours.",
             claim=claim,
             distance=distance,
         )

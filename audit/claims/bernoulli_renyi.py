@@ -1,8 +1,8 @@
-"""Two coins and their Rényi divergences: how far Ber(p) may be from Ber(q), and which order says most about them.
+"""Rényi divergences of two coins: the largest p allowed for Ber(p) given Ber(q), and the most informative order.
 
-For one event the divergence of two output distributions is at least that of the coins Ber(p) and Ber(q), in both
+For one event, the divergence of two output distributions is at least that of the coins Ber(p) and Ber(q), in both
 directions (van Erven & Harremoës 2014, Rényi divergence and Kullback-Leibler divergence, Theorem 9: data processing).
-The largest p that keeps within a divergence is found in its log-odds, from above.
+The largest p within a divergence is solved for in log-odds and rounded up.
 
 Proof: docs/proofs/boundaries.md
 """
@@ -23,19 +23,19 @@ from .claim import Array
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
 LARGEST = 1e5
-"""Divergence: from about 1,500 on every p is allowed but for what a double cannot tell from 1."""
+"""Largest divergence; from about 1,500 on, the allowed p is as near 1 as a double can tell."""
 
-_WIDTH = 1e-12  # to which log-odds are solved; the larger end is taken
-_ROUNDING = 16 * np.finfo(float).eps  # slack on sums and on log-odds, so that rounding can only enlarge p
-_NEWTON_STEPS = 20  # at most; where rounding hides the slope bisections do better
-_LOG_ORDERS = np.linspace(3e-5**0.5, 13.8**0.5, 21) ** 2  # of 1.00003 to 10⁶, among which the one that says most is
-_AROUND = np.linspace(-1.0, 1.0, 21)  # where it is looked for next, in multiples of a reach
-_WIDEST = 0.5 * float(_LOG_ORDERS[-1] - _LOG_ORDERS[0])  # reach
-_ROUNDS = 12  # of looking at most; three or four mostly do where ρ is below 1
+_WIDTH = 1e-12  # accuracy of solved log-odds; the upper end is returned
+_ROUNDING = 16 * np.finfo(float).eps  # slack on sums and log-odds, so that rounding can only enlarge p
+_NEWTON_STEPS = 20  # at most: bisection does better where rounding hides the slope
+_LOG_ORDERS = np.linspace(3e-5**0.5, 13.8**0.5, 21) ** 2  # first grid of ln(order), from 1.00003 to 10⁶
+_AROUND = np.linspace(-1.0, 1.0, 21)  # next grid around the best order, in multiples of its reach
+_WIDEST = 0.5 * float(_LOG_ORDERS[-1] - _LOG_ORDERS[0])  # largest reach
+_ROUNDS = 12  # most grids; three or four usually suffice for ρ < 1
 
 
 class _Parts(NamedTuple):
-    """D = ratio + ln(w + v e^{−bΔ}) / b for two coins, where w + v = 1, b is the order less 1 and Δ is `apart`."""
+    """Parts of D = ratio + ln(w + v e^{−bΔ}) / b for two coins; w + v = 1, b is the order minus 1 and Δ is `apart`."""
 
     log_p: Array
     log_p_rest: Array
@@ -48,7 +48,7 @@ class _Parts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Coins:
-    """Ber(q) for every q, as ln q, ln(1 − q) and log-odds, and how far another coin may be from it."""
+    """Coins Ber(q), stored as ln q, ln(1 − q) and log-odds."""
 
     log_q: Array
     log_q_rest: Array
@@ -56,29 +56,29 @@ class Coins:
 
     @classmethod
     def of(cls, q: Array, q_complement: Array) -> Coins:
-        """From q and 1 − q, of which the smaller one is used."""
+        """Build the coins from the smaller of q and 1 − q."""
         small = np.minimum(q, q_complement)
         logs = np.log(small), np.log1p(-small)
         log_q, log_q_rest = np.where(q < q_complement, logs, logs[::-1])
         return cls(log_q, log_q_rest, log_q - log_q_rest)
 
     def divergence(self, order: Array, logit: Array) -> Array:
-        """The larger of D_a(p‖q) and D_a(q‖p) for p ≥ q of these log-odds, ≥ 0; all broadcast together."""
+        """Return the larger of D_a(p‖q) and D_a(q‖p), ≥ 0, for log-odds of p ≥ q; all arguments broadcast."""
         parts, excess = self._parts(logit), order - 1.0
         found: Array = np.maximum(parts.ratio + _log_sum(parts, excess * parts.apart) / excess, 0.0)
         return found
 
     def most(self, order: Array, divergence: Array) -> Array:
-        """Log-odds of the largest p with both divergences at most τ, from above; all broadcast together."""
+        """Return an upper bound on the log-odds of the largest p with both divergences at most τ; all broadcast."""
         divergence = np.minimum(divergence, LARGEST)
         high, start = self._cap(order, divergence), self._near(divergence / order)
         return _solve(partial(self._beyond, order, divergence), self.logit, high, start)
 
     def most_at_any_order(self, rho: float) -> tuple[Array, Array]:
-        """Log-odds of the largest p with D_a ≤ ρa for every order a, from above, and the last order it was held to.
+        """Return an upper bound on the log-odds of the largest p with D_a ≤ ρa for every order a, and its last order.
 
-        Any order gives a p that is large enough, and one that is off by a little leaves it off by its square. Where
-        Newton's method does not settle, an order is exchanged for the one that says most about the p that it allows.
+        Every order gives a valid upper bound, and a small error in the order costs only its square. Where Newton's
+        method does not converge, each order is replaced by the most informative order for the p that it allows.
         """
         rho = min(rho, LARGEST)
         found, order, is_settled = self._by_newton(rho)
@@ -91,7 +91,7 @@ class Coins:
         return found, order
 
     def _by_newton(self, rho: float) -> tuple[Array, Array, Bools]:
-        """The same with the order that says most about the p at hand, ever nearer to the one before; has it settled?"""
+        """Return log-odds, order and convergence of Newton's method, which refines the order as it refines p."""
         anywhere = _LOG_ORDERS.reshape(-1, *([1] * self.logit.ndim))
         some = np.exp(anywhere)
         high = self._cap(some, np.minimum(rho * some, LARGEST)).min(axis=0)
@@ -101,7 +101,7 @@ class Coins:
             best, reach = self._most_telling(tried, at)
             order = np.exp(best)
             value, slope = self._beyond(order, rho * order, at)
-            is_far_below = value < -0.1 * rho * order  # most likely at the best order too
+            is_far_below = value < -0.1 * rho * order  # and so most likely below at the best order
             low, high = np.where(is_far_below, at, low), np.where(value > 0.0, at, high)
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 aim = at - value / slope
@@ -115,7 +115,7 @@ class Coins:
         return _solve(partial(self._beyond, order, rho * order), self.logit, high, at), order, is_settled
 
     def telling_order(self, logit: Array) -> Array:
-        """The order a with the largest D_a/a for p ≥ q of these log-odds: the one that asks for the largest ρ."""
+        """Return the order a with the largest D_a/a for log-odds of p ≥ q, which requires the largest ρ."""
         tried = np.broadcast_to(_LOG_ORDERS.reshape(-1, *([1] * logit.ndim)), (len(_LOG_ORDERS), *logit.shape))
         for _ in range(4):
             best, reach = self._most_telling(tried, logit)
@@ -123,9 +123,9 @@ class Coins:
         return np.exp(best)
 
     def _most_telling(self, log_orders: Array, logit: Array) -> tuple[Array, Array]:
-        """ln a of the most telling order, by a parabola through the best ones of these, and how far to look around it.
+        """Return ln a of the most informative order, by a parabola through the best orders, and the reach to search.
 
-        Orders have the shape (tried, …) and ascend.
+        `log_orders` ascend and have the shape (tried, …).
         """
         orders, last, size = np.exp(log_orders), len(log_orders) - 1, logit.size
         tried, found = log_orders.ravel(), (self.divergence(orders, logit) / orders).ravel()
@@ -141,7 +141,7 @@ class Coins:
         return best.reshape(logit.shape), reach.reshape(logit.shape)
 
     def _beyond(self, order: Array, divergence: Array, logit: Array) -> tuple[Array, Array]:
-        """The divergence less τ and what rounding may have added, and its slope in the log-odds of p."""
+        """Return the divergence minus τ and a bound on rounding errors, and its slope in the log-odds of p."""
         parts, excess = self._parts(logit), order - 1.0
         fall = excess * parts.apart
         log_sum = _log_sum(parts, fall)
@@ -155,7 +155,7 @@ class Coins:
         return parts.ratio + log_sum / excess - _ROUNDING * size - divergence, slope
 
     def _parts(self, logit: Array) -> _Parts:
-        """D(p‖q) is the larger one where p + q ≤ 1, and w = p there; else D(q‖p), and w = 1 − q."""
+        """Return the parts of the larger divergence: D(p‖q) with w = p where p + q ≤ 1, else D(q‖p) with w = 1 − q."""
         log_p, log_p_rest = -np.logaddexp(0.0, -logit), -np.logaddexp(0.0, logit)
         is_forward = logit <= -self.logit
         ratio = np.where(is_forward, log_p - self.log_q, self.log_q_rest - log_p_rest)
@@ -163,7 +163,7 @@ class Coins:
         return _Parts(log_p, log_p_rest, is_forward, ratio, log_w, log_v, logit - self.logit)
 
     def _cap(self, order: Array, divergence: Array) -> Array:
-        """Log-odds from above by Proposition 10 of Mironov (2017): p ≤ (e^τ q)^{(a−1)/a}, and its mirror image."""
+        """Bound the log-odds by Proposition 10 of Mironov (2017), p ≤ (e^τ q)^{(a−1)/a}, and its mirror image."""
         share = (order - 1.0) / order
         cap = (divergence + self.log_q + _ROUNDING * (divergence - self.log_q)) * share
         below = np.minimum(cap, -1e-300)
@@ -173,25 +173,25 @@ class Coins:
         return found + _WIDTH * (1.0 + np.abs(found))
 
     def _near(self, rho: Array) -> Array:
-        """Where D_a = ρa for coins that are near each other: D_a is about a q (1 − q) Δ² / 2."""
+        """Approximate the log-odds with D_a = ρa for coins near each other, where D_a is about a q (1 − q) Δ² / 2."""
         return self.logit + np.exp(0.5 * (np.log(2.0 * rho) - self.log_q - self.log_q_rest))
 
 
 def probabilities(logit: Array) -> tuple[Array, Array]:
-    """p and 1 − p, slightly larger than these log-odds say."""
+    """Return p and 1 − p for log-odds enlarged by the rounding slack."""
     logit = logit + _ROUNDING * (1.0 + np.abs(logit))
     return np.exp(-np.logaddexp(0.0, -logit)), np.exp(-np.logaddexp(0.0, logit))
 
 
 def _nearby(log_orders: Array, reach: Array) -> Array:
-    """Further ones around these, of the shape (tried, …)."""
+    """Return a grid within `reach` of these orders, of the shape (tried, …)."""
     middle = np.minimum(np.maximum(log_orders, _LOG_ORDERS[0] + reach), _LOG_ORDERS[-1] - reach)
     found: Array = middle + np.multiply.outer(_AROUND, reach)
     return found
 
 
 def _log_sum(parts: _Parts, fall: Array) -> Array:
-    """ln(w + v e^{−fall}); nothing cancels where the fall is small."""
+    """Return ln(w + v e^{−fall}), without cancellation where the fall is small."""
     is_small = fall < 1.0
     if not is_small.any():
         return np.logaddexp(parts.log_w, parts.log_v - fall)
@@ -200,10 +200,10 @@ def _log_sum(parts: _Parts, fall: Array) -> Array:
 
 
 def _solve(function: Callable[[Array], tuple[Array, Array]], low: Array, high: Array, start: Array) -> Array:
-    """Upper ends of tight brackets around the roots of a function that grows through zero, or `high`.
+    """Return upper ends of tight brackets around the roots of an increasing function, or `high` if it has no root.
 
-    By Newton's method from the best point so far, aiming half a bracket past the root, so that the bracket closes. A
-    step that did not halve the value is followed by a bisection, and after some there are bisections only.
+    Newton steps start from the best point so far and aim half a bracket past the root, so that the bracket closes. A
+    step that does not halve the value is followed by a bisection. After `_NEWTON_STEPS` steps, every step is one.
     """
     at = np.minimum(np.maximum(start, low), high)
     best, best_value, best_slope = at, np.full(at.shape, np.inf), np.ones(at.shape)

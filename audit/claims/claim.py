@@ -1,7 +1,8 @@
-"""A claim is a boundary: the largest Pr[M(x) ∈ S] that a guarantee allows when Pr[M(y) ∈ S] = q.
+"""A claim is a boundary B(q): the largest Pr[M(x) ∈ S] that a guarantee allows when Pr[M(y) ∈ S] = q.
 
-B is the power of the best test of "the data is y" against "the data is x" at false-positive rate q, one minus the
-trade-off function of Dong, Roth & Su (2022). Near 1 doubles lose 1 − q, so probabilities come as (value, complement).
+B(q) is the power of the best test of "the data is y" against "the data is x" at false-positive rate q, that is, one
+minus the trade-off function of Dong, Roth & Su (2022). Doubles near 1 lose the digits of 1 − q, so every probability
+comes with its complement.
 
 Proof: docs/proofs/boundaries.md
 """
@@ -10,8 +11,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Self, TypeAlias, cast
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,7 @@ Array: TypeAlias = npt.NDArray[np.float64]
 
 
 def check_number(name: str, value: object, low: float, high: float, way_out: str, *, closed: bool = True) -> float:
-    """`value` as a float, inside [low, high) (or (low, high) when not `closed`); else a `ClaimError`."""
+    """Return `value` as a float in [low, high), or (low, high) if not `closed`; else raise a `ClaimError`."""
     try:
         number = math.nan if isinstance(value, (str, bytes)) else float(cast(float, value))
     except (TypeError, ValueError, OverflowError):
@@ -38,71 +39,70 @@ def check_number(name: str, value: object, low: float, high: float, way_out: str
 
 
 class Claim(ABC):
-    """A privacy guarantee for neighbouring datasets, as the boundary that no event may cross.
+    """A privacy guarantee for neighbouring datasets, given by the boundary that no event may cross.
 
-    A claim is one member of a family ordered by `strength` (its epsilon, mu, rho, …): a larger strength allows more,
-    so "strength >= s" is what an audit can show.
+    A claim belongs to a family ordered by `strength` (ε, μ, ρ, …). A larger strength allows more, so an audit can show
+    that the strength is at least some number.
     """
 
     has_closed_form = False
-    """Whether the boundary is a formula. Others are read from a table where counts are put in order, and are exact
-    where probability is bounded: less power by next to nothing, many times less work."""
+    """Whether the boundary is a formula. Any other boundary is read from a table when counts are ordered, and computed
+    exactly when probabilities are bounded: this costs almost no power and saves most of the work."""
 
     caveat = ""
-    """What an audit of one event cannot say of the claim, in words that follow "not refuted"."""
+    """Limitation of an audit of one event of this claim, as text that follows "not refuted"."""
 
     @abstractmethod
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
-        """(B(q), 1 − B(q)) for q strictly inside (0, 1)."""
+        """Return (B(q), 1 − B(q)) for q strictly inside (0, 1)."""
 
     @property
     @abstractmethod
     def strength(self) -> float:
-        """The parameter that a bound is put on."""
+        """The parameter that an audit bounds from below."""
 
     @property
     @abstractmethod
     def strength_name(self) -> str:
-        """What the strength is called, in the field's words: ``epsilon``, ``mu``, ``rho``, …"""
+        """The field's name for the strength: ``epsilon``, ``mu``, ``rho``, …"""
 
     @abstractmethod
     def with_strength(self, strength: float) -> Self:
-        """The member of the family with this strength."""
+        """Return the member of the family with this strength."""
 
     @abstractmethod
     def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
-        """Least strength whose boundary reaches p at q; below 0 where even the smallest member allows p."""
+        """Return the least strength whose boundary reaches p at q; negative where the smallest member allows p."""
 
     @property
     def max_strength(self) -> float:
-        """No member of the family has a strength of this or more (infinite unless said otherwise)."""
+        """Supremum of the strengths in the family, which no member attains; infinite by default."""
         return math.inf
 
     @property
     def gaussian_mu(self) -> float | None:
-        """μ of the Gaussian mechanism that attains the claim, where that mechanism's events lie below the boundary.
+        """μ of the Gaussian mechanism that attains the claim if its events lie below the boundary, else None.
 
         A mechanism that attains (ε, δ) may touch the boundary at one probability only, and Gaussian noise that attains
-        a Rényi divergence touches it nowhere: what an audit can detect then depends on the noise. None where an event
-        of an attaining mechanism lies on the boundary whatever the mechanism, as far as an audit looks: pure claims,
-        μ-GDP, and claims given as curves.
+        a Rényi divergence touches it nowhere. The detectable excess then depends on the noise. The value is None for
+        pure claims, μ-GDP and claims given as curves: for these, planning assumes an event on the boundary.
         """
         return None
 
     def max_power(self, q: npt.ArrayLike, q_complement: npt.ArrayLike | None = None) -> tuple[Array, Array]:
-        """Largest Pr[M(x) ∈ S] allowed when Pr[M(y) ∈ S] = q, and one minus it.
+        """Return the largest Pr[M(x) ∈ S] allowed when Pr[M(y) ∈ S] = q, and its complement.
 
         Parameters
         ----------
         q : array_like
             Probabilities in [0, 1].
         q_complement : array_like, optional
-            1 − q, given where q is so near 1 that a double cannot say how near. Same shape as `q`.
+            1 − q, of the shape of `q`; needed where q is so near 1 that a double loses the digits of 1 − q.
 
         Returns
         -------
         value, complement : ndarray
-            B(q) and 1 − B(q), each accurate in the relative sense, shape of `q`.
+            B(q) and 1 − B(q), of the shape of `q`, each with a small relative error.
 
         Examples
         --------
@@ -115,15 +115,15 @@ class Claim(ABC):
         other = 1.0 - value if q_complement is None else np.asarray(q_complement, dtype=np.float64)
         if not (np.all(value >= 0) and np.all(other >= 0)):  # NaN fails
             raise ClaimError("q is not a probability; use 0 <= q <= 1 (and give 1 - q as q_complement).", q=q)
-        # At q = 0 the boundary's limit from inside is used, which is the larger one; at q = 1 every claim allows 1.
+        # q = 0 gets the limit of the boundary from the right, which is at least B(0); at q = 1 every claim allows 1.
         tiny = np.nextafter(0.0, 1.0)
         p, rest = self._boundary(np.maximum(value, tiny), np.maximum(other, tiny))
         return np.where(other == 0.0, 1.0, np.clip(p, 0.0, 1.0)), np.where(other == 0.0, 0.0, np.clip(rest, 0.0, 1.0))
 
     def power_touching(self, at: Array, q: Array) -> tuple[Array, Array]:
-        """As `max_power` at q, of shape (…, n), for concave boundaries that lie above this one and meet it at `at`.
+        """Return (value, complement) at q, shape (…, n), of concave boundaries above this one that meet it at `at`.
 
-        The boundary itself, unless it is known as the least of others only.
+        This is `max_power` itself unless the boundary is a minimum of other boundaries.
         """
         return self.max_power(q)
 
@@ -134,9 +134,9 @@ class Claim(ABC):
         p_complement: npt.ArrayLike | None = None,
         q_complement: npt.ArrayLike | None = None,
     ) -> Array:
-        """Strength of the smallest member of the family that allows Pr[M(x) ∈ S] = p with Pr[M(y) ∈ S] = q.
+        """Return the strength of the smallest member that allows Pr[M(x) ∈ S] = p with Pr[M(y) ∈ S] = q.
 
-        Negative where even the smallest allows more; infinite where none allows p.
+        The strength is negative where the smallest member allows more than p, and infinite where no member allows p.
 
         Examples
         --------
@@ -153,42 +153,56 @@ class Claim(ABC):
         return found
 
     def rough_strength_of(self, p: Array, q: Array, p_complement: Array, q_complement: Array) -> Array:
-        """As `strength_of`, good enough to rank events and cheap for arrays."""
+        """Return an approximation of `strength_of` that is cheap for arrays and accurate enough to rank events."""
         return self.strength_of(p, q, p_complement, q_complement)
 
     def group(self, distance: int) -> Claim:
-        """What this claim says of datasets at a whole `distance` apart: B composed with itself.
+        """Return the claim for datasets at a whole `distance`: B composed with itself.
 
         References
         ----------
         Dong, Roth & Su (2022), Gaussian differential privacy, Theorem 2.14.
         """
-        if distance % 1 != 0:  # also of infinity and NaN
+        if distance % 1 != 0:  # true for infinity and NaN as well
             raise ClaimError(
-                f"distance={distance!r} is not whole, and a group claim takes whole steps; give the claim as a "
-                "function of the distance.",
+                f"distance={distance!r} is not a whole number of steps, which a group claim needs; pass the claim as "
+                "a function of the distance.",
                 distance=distance,
             )
-
         return self if distance == 1 else GroupClaim(self, int(distance))
 
     def reversed(self) -> Claim:
-        """The boundary for Pr[M(y) ∈ S] given Pr[M(x) ∈ S]: the same unless the claim depends on the direction."""
+        """Return the claim for Pr[M(y) ∈ S] given Pr[M(x) ∈ S]; the same claim unless it depends on the direction."""
         return self
 
     def describe_strength(self, strength: float) -> str:
-        """A lower bound with its name, and what is held fixed: ``epsilon >= 1.2 at delta 1e-05``; rounded down."""
+        """Describe a lower bound, rounded down, and the fixed parameters: ``epsilon >= 1.2 at delta 1e-05``."""
         return f"{self.strength_name} >= {rounded_down(strength):g}"
 
+    def _store_number(self, name: str, low: float, high: float, way_out: str) -> None:
+        """Store a field of a frozen claim as a float in [low, high); else raise a `ClaimError`."""
+        object.__setattr__(self, name, check_number(name, getattr(self, name), low, high, way_out))
 
-_MAX_DISTANCE = 1000  # of a group claim, whose boundary takes as many steps
+
+class ParametricClaim(Claim):
+    """A dataclass claim whose strength is the field named by `strength_name`."""
+
+    @property
+    def strength(self) -> float:
+        return float(getattr(self, self.strength_name))
+
+    def with_strength(self, strength: float) -> Self:
+        return cast(Self, replace(cast(Any, self), **{self.strength_name: strength}))
+
+
+_MAX_DISTANCE = 1000  # the boundary of a group claim takes one step per unit of distance
 
 
 @dataclass(frozen=True, slots=True)
 class GroupClaim(Claim):
-    """A claim made at distance 1, for datasets at distance k: the boundary composed k times.
+    """A claim for datasets at distance k: the boundary of the claim for neighbours, composed k times.
 
-    The strength stays that of the claim at distance 1, so a bound reads "epsilon per step".
+    The strength is that of the claim for neighbours, so a bound on it is a bound per step.
     """
 
     base: Claim
@@ -198,7 +212,7 @@ class GroupClaim(Claim):
         is_whole = isinstance(self.distance, (int, np.integer))
         if not isinstance(self.base, Claim) or not is_whole or not 1 <= self.distance <= _MAX_DISTANCE:
             raise ClaimError(
-                f"{self.base!r} at distance {self.distance!r} is no group claim; use a claim and a whole distance "
+                f"{self.base!r} at distance {self.distance!r} is not a group claim; use a claim and a whole distance "
                 f"from 1 to {_MAX_DISTANCE}.",
                 distance=self.distance,
             )
@@ -253,17 +267,17 @@ class GroupClaim(Claim):
         return found
 
     def _scalar_strength(self, p: float, p_rest: float, q: float, q_rest: float) -> float:
-        """Bisection: the boundary grows with the strength.
+        """Find the strength by bisection, since the boundary grows with the strength.
 
-        Its limits at 0 and 1 are asked of the claim for neighbours, as doubles next to them would be reached.
+        The limits at 0 and 1 come from the claim for neighbours, since finite strengths reach the doubles next to them.
         """
         if p_rest == 0.0 and math.isinf(self.base.strength_of(1.0, q, 0.0, q_rest)):
-            p, p_rest, q, q_rest = q_rest, q, 0.0, 1.0  # the mirror image
+            p, p_rest, q, q_rest = q_rest, q, 0.0, 1.0  # use the complement of the event
 
         def is_short(strength: float) -> bool:
             member = self.base.with_strength(strength)
             if q == 0.0 and math.isinf(member.strength_of(member.max_power(0.0)[0], 0.0)):
-                return True  # what never is on y is never on x
+                return True  # the member forbids on x every event that is impossible on y
             value, rest = self.with_strength(strength).max_power(q, q_rest)
             return bool(value < p) and bool(rest > p_rest)
 

@@ -1,8 +1,7 @@
-"""Claims in the words of two propositions of Mironov (2017): what Rényi DP says of a single event, and n-fold use.
+"""Two propositions of Mironov (2017) as claims: Rényi DP for a single event, and n-fold composition.
 
-Both say less than the guarantees that they follow from (`RenyiDP`, or `PureDP` composed), and are here to be audited
-as they are stated. Both boundaries are worked out as logarithms, of whichever of the probability and its complement is
-small.
+Both are weaker than the guarantees that imply them (`RenyiDP`, and `PureDP` composed); these claims audit them as
+stated. Both boundaries are computed from the logarithm of the smaller of a probability and its complement.
 
 Proof: docs/proofs/boundaries.md
 """
@@ -10,21 +9,21 @@ Proof: docs/proofs/boundaries.md
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..errors import ClaimError
 from ..printing import rounded_down
-from .claim import Array, Claim, check_number
+from .claim import Array, ParametricClaim, check_number
 
 
 @dataclass(frozen=True, slots=True)
-class ProbabilityPreservation(Claim):
-    """p ≤ (e^τ q)^{(a−1)/a} for every event, and with the datasets exchanged: what (a, τ)-Rényi DP says of one event.
+class ProbabilityPreservation(ParametricClaim):
+    """p ≤ (e^τ q)^{(a−1)/a} for every event and in both directions, which follows from (a, τ)-Rényi DP.
 
-    For the complement of the event the exchanged inequality reads 1 − p ≥ e^{−τ} (1 − q)^{a/(a−1)}; the boundary is
-    the lower of the two curves. `RenyiDP` has a lower one still.
+    The inequality with the datasets exchanged, applied to the complement of the event, is
+    1 − p ≥ e^{−τ} (1 − q)^{a/(a−1)}. The boundary is the lower of the two curves; that of `RenyiDP` is lower still.
 
     Parameters
     ----------
@@ -32,11 +31,6 @@ class ProbabilityPreservation(Claim):
         From 1 + 1e-6 to 1e6.
     divergence : float
         In nats, ≥ 0.
-
-    Raises
-    ------
-    ClaimError
-        For numbers outside these ranges.
 
     References
     ----------
@@ -53,10 +47,8 @@ class ProbabilityPreservation(Claim):
     divergence: float
 
     def __post_init__(self) -> None:
-        order = check_number("order", self.order, 1 + 1e-6, 1e6, "use PureDP(epsilon) for order infinity")
-        object.__setattr__(self, "order", order)
-        divergence = check_number("divergence", self.divergence, 0, math.inf, "in nats")
-        object.__setattr__(self, "divergence", divergence)
+        self._store_number("order", 1 + 1e-6, 1e6, "use PureDP(epsilon) for order infinity")
+        self._store_number("divergence", 0, math.inf, "in nats")
 
     def __str__(self) -> str:
         return f"({self.order:g}, {self.divergence:g})-probability preservation"
@@ -65,15 +57,8 @@ class ProbabilityPreservation(Claim):
     has_closed_form = True
 
     @property
-    def strength(self) -> float:
-        return self.divergence
-
-    @property
     def _exponent(self) -> float:
         return (self.order - 1.0) / self.order
-
-    def with_strength(self, strength: float) -> ProbabilityPreservation:
-        return replace(self, divergence=strength)
 
     def describe_strength(self, strength: float) -> str:
         return f"Rényi divergence of order {self.order:g} >= {rounded_down(strength):g} by probability preservation"
@@ -94,23 +79,18 @@ class ProbabilityPreservation(Claim):
 
 
 @dataclass(frozen=True, slots=True)
-class NFoldComposition(Claim):
-    """p ≤ q exp(2ε √(n ln(1/q))) for every event: what n-fold adaptive composition of ε-DP mechanisms keeps.
+class NFoldComposition(ParametricClaim):
+    """p ≤ q exp(2ε √(n ln(1/q))) for every event, which the n-fold adaptive composition of ε-DP mechanisms satisfies.
 
-    The right side reaches 1 at q = e^{−4ε²n}; from there on everything is allowed. It is audited as stated: for the
-    complement of an event the statement is another one, which is tested with the datasets exchanged.
+    The right side reaches 1 at q = e^{−4ε²n}, and a larger q allows every p. The inequality is audited as stated; for
+    the complement of an event it is a different statement, which an audit tests with the datasets exchanged.
 
     Parameters
     ----------
     epsilon : float
-        Of each of the composed mechanisms, in nats, ≥ 0.
+        Of each composed mechanism, in nats, ≥ 0.
     n : int
-        How many are composed, at least 1.
-
-    Raises
-    ------
-    ClaimError
-        For a negative, infinite or NaN epsilon, or an n that is not a whole number from 1.
+        Number of composed mechanisms, at least 1.
 
     References
     ----------
@@ -127,8 +107,7 @@ class NFoldComposition(Claim):
     n: int
 
     def __post_init__(self) -> None:
-        epsilon = check_number("epsilon", self.epsilon, 0, math.inf, "epsilon=0 claims equal distributions")
-        object.__setattr__(self, "epsilon", epsilon)
+        self._store_number("epsilon", 0, math.inf, "epsilon=0 claims equal distributions")
         n = check_number("n", self.n, 1, math.inf, "n mechanisms are composed")
         if n != int(n):
             raise ClaimError(f"n={self.n!r} is not a whole number; use n = 1, 2, … composed mechanisms.", n=self.n)
@@ -139,13 +118,6 @@ class NFoldComposition(Claim):
 
     strength_name = "epsilon"
     has_closed_form = True
-
-    @property
-    def strength(self) -> float:
-        return self.epsilon
-
-    def with_strength(self, strength: float) -> NFoldComposition:
-        return replace(self, epsilon=strength)
 
     def describe_strength(self, strength: float) -> str:
         return f"epsilon >= {rounded_down(strength):g} of each of {self.n} composed mechanisms"
@@ -162,7 +134,7 @@ class NFoldComposition(Claim):
 
 
 def _logs(q: Array, q_complement: Array) -> tuple[Array, Array]:
-    """ln q and ln(1 − q), each accurate in the relative sense."""
+    """Return ln q and ln(1 − q), each with a small relative error."""
     with np.errstate(divide="ignore"):
         return (
             np.where(q < 0.5, np.log(q), np.log1p(-np.minimum(q_complement, 1.0))),

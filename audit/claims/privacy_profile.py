@@ -1,8 +1,7 @@
 """Claims given as curves: a privacy profile δ(ε), or a trade-off curve.
 
-Such a claim has no parameter of its own to put a bound on, so its strength is an excess: by how much every δ of the
-profile, or every power of the curve, has to be raised before the counts no longer contradict it. The claim itself has
-excess 0.
+These claims have no parameter to bound, so their strength is an excess: the amount by which every δ of the profile, or
+every power of the curve, must be raised before the counts no longer refute the claim. The claim itself has excess 0.
 
 Proof: docs/proofs/boundaries.md
 """
@@ -18,14 +17,14 @@ import numpy as np
 
 from ..errors import ClaimError
 from ..printing import shorten
-from .claim import Array, Claim, check_number
+from .claim import Array, Claim
 from .pure_approx_gaussian import excess_delta, pure_lines
 
-_LINES_AT_ONCE = 64  # lines of a profile evaluated together, so that memory stays small for profiles of thousands
+_LINES_AT_ONCE = 64  # bounds the memory for profiles of thousands of lines
 
 
 def _curve(name: str, values: Sequence[float], low: float, high: float) -> tuple[float, ...]:
-    """`values` as a non-empty tuple of numbers in [low, high]; else a `ClaimError`."""
+    """Return `values` as a non-empty tuple of numbers in [low, high]; else raise a `ClaimError`."""
     try:
         given: Sequence[object] = values
         points = tuple(math.nan if isinstance(v, (str, bytes)) else float(cast(float, v)) for v in given)
@@ -47,7 +46,7 @@ def _curve(name: str, values: Sequence[float], low: float, high: float) -> tuple
 
 @dataclass(frozen=True, slots=True)
 class PrivacyProfile(Claim):
-    """(ε_i, δ_i)-DP for every i at once: the boundary is the least of all the lines, in both directions.
+    """(ε_i, δ_i)-DP for every i simultaneously: the boundary is the minimum of all their lines, in both directions.
 
     Parameters
     ----------
@@ -68,7 +67,7 @@ class PrivacyProfile(Claim):
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilons", _curve("epsilons", self.epsilons, 0.0, 1e6))
         object.__setattr__(self, "deltas", _curve("deltas", self.deltas, 0.0, 1.0))
-        object.__setattr__(self, "excess", check_number("excess", self.excess, 0, 1, "0 is the claim itself"))
+        self._store_number("excess", 0, 1, "0 is the claim itself")
         if len(self.epsilons) != len(self.deltas):
             raise ClaimError(
                 f"a profile of {len(self.epsilons)} epsilons and {len(self.deltas)} deltas does not pair up; give one "
@@ -79,9 +78,9 @@ class PrivacyProfile(Claim):
 
     @classmethod
     def from_pld(cls, pld: Any, *, points: int = 401, max_epsilon: float = 50.0) -> PrivacyProfile:
-        """The profile of a `dp_accounting` privacy loss distribution on a grid of `points` epsilons from 0.
+        """Return the profile of a `dp_accounting` privacy loss distribution on a grid of `points` epsilons from 0.
 
-        A grid can only enlarge the boundary: the claim is never stronger than what the distribution says.
+        A grid can only raise the boundary, so the claim is never stricter than the distribution.
         """
         epsilons = np.concatenate(
             [np.linspace(0.0, 4.0, points - points // 4), np.linspace(4.0, max_epsilon, points // 4 + 1)[1:]]
@@ -127,15 +126,15 @@ class PrivacyProfile(Claim):
 class TradeOffCurve(Claim):
     """A trade-off curve f: no test of false-positive rate a has a false-negative rate below f(a).
 
-    The claim is for both orders of the datasets, so it includes the inverse curve: the boundary is the smaller of one
-    minus f and one minus its inverse. The curve is piecewise linear through the points (and (0, 1), (1, 0)), as stated.
-    Where the points sample a curved function, straight pieces between them claim a little more than the function does,
-    so sample it finely or state the privacy profile instead, whose grid errs to the safe side.
+    The claim holds for both orders of the datasets, so it includes the inverse curve: the boundary is the smaller of
+    one minus f and one minus its inverse. The curve is linear between the points, (0, 1) and (1, 0). If the points
+    sample a curved function, the chords claim slightly more than the function: sample the function finely, or claim its
+    privacy profile, whose grid errs on the safe side.
 
     Parameters
     ----------
     false_positive, false_negative : sequence of float, same length, in [0, 1]
-        False-positive rates in increasing order; false-negative rates decreasing and convex.
+        Increasing false-positive rates; decreasing and convex false-negative rates.
     excess : float
         Added to the power at every rate, in both orders of the datasets; 0 for the claim itself.
 
@@ -151,38 +150,28 @@ class TradeOffCurve(Claim):
     def __post_init__(self) -> None:
         object.__setattr__(self, "false_positive", _curve("false_positive", self.false_positive, 0.0, 1.0))
         object.__setattr__(self, "false_negative", _curve("false_negative", self.false_negative, 0.0, 1.0))
-        object.__setattr__(self, "excess", check_number("excess", self.excess, 0, 1, "0 is the claim itself"))
+        self._store_number("excess", 0, 1, "0 is the claim itself")
         a, b = (np.array(v) for v in (self.false_positive, self.false_negative))
         if len(a) != len(b) or np.any(np.diff(a) <= 0) or np.any(np.diff(b) > 0) or np.any(a + b > 1 + 1e-12):
             raise ClaimError(
-                "the trade-off curve is not one; false_positive must increase strictly, false_negative decrease, "
-                "equally many of both, with false_positive + false_negative <= 1.",
+                "the points do not form a trade-off curve; use as many increasing values of false_positive as "
+                "decreasing values of false_negative, with false_positive + false_negative <= 1.",
                 points=len(a),
             )
         rates, misses = self._knots()
         slopes = -np.diff(misses) / np.diff(rates)
         if np.any(np.diff(slopes) > 1e-9 * (1 + np.abs(slopes[:-1]))):
-            raise ClaimError("the trade-off curve is not convex; take its convex hull first.", slopes=slopes.tolist())
+            raise ClaimError("the trade-off curve is not convex; use its convex hull.", slopes=slopes.tolist())
 
     def _knots(self) -> tuple[Array, Array]:
-        """False-positive rates from 0 to 1 and the false-negative rate at each; a jump at rate 0 stays a jump."""
-        a, b = np.array(self.false_positive), np.array(self.false_negative)
-        if a[0] > 0:
-            a, b = np.concatenate([[0.0], a]), np.concatenate([[1.0], b])
-        if a[-1] < 1:
-            a, b = np.concatenate([a, [1.0]]), np.concatenate([b, [0.0]])
-        return a, b
+        """Return false-positive rates from 0 to 1 and their false-negative rates; a jump at rate 0 stays a jump."""
+        return _with_ends(np.array(self.false_positive), np.array(self.false_negative))
 
     def _inverse_knots(self) -> tuple[Array, Array]:
-        """As `_knots`, of the inverse b ↦ inf{a: f(a) ≤ b}: a flat end becomes a jump, and a jump a flat end."""
+        """Return the knots of the inverse b ↦ inf{a: f(a) ≤ b}; a flat end becomes a jump, and a jump a flat end."""
         a, b = self._knots()
         is_first = np.append(True, np.diff(b) < 0)
-        rates, misses = b[is_first][::-1], a[is_first][::-1]
-        if rates[0] > 0:
-            rates, misses = np.concatenate([[0.0], rates]), np.concatenate([[1.0], misses])
-        if rates[-1] < 1:
-            rates, misses = np.concatenate([rates, [1.0]]), np.concatenate([misses, [0.0]])
-        return rates, misses
+        return _with_ends(b[is_first][::-1], a[is_first][::-1])
 
     def __str__(self) -> str:
         return f"trade-off curve of {len(self.false_positive)} points"
@@ -214,8 +203,17 @@ class TradeOffCurve(Claim):
         return np.maximum(excess, np.where(mirrored < 0.5, q_complement - mirrored, mirrored_rest - q))
 
 
+def _with_ends(rates: Array, misses: Array) -> tuple[Array, Array]:
+    """Add the points (0, 1) and (1, 0) where the rates do not reach 0 and 1."""
+    if rates[0] > 0:
+        rates, misses = np.concatenate([[0.0], rates]), np.concatenate([[1.0], misses])
+    if rates[-1] < 1:
+        rates, misses = np.concatenate([rates, [1.0]]), np.concatenate([misses, [0.0]])
+    return rates, misses
+
+
 def _power(rates: Array, misses: Array, q: Array, q_complement: Array) -> tuple[Array, Array]:
-    """(1 − f(q), f(q)) for the curve f through the points, both accurate in the relative sense."""
+    """Return (1 − f(q), f(q)) for the curve f through the points, both with a small relative error."""
     near, far = (
         _mixed(at, knots, np.stack([1.0 - misses, misses])[:, order])
         for at, knots, order in ((q, rates, slice(None)), (q_complement, (1.0 - rates)[::-1], slice(None, None, -1)))
@@ -225,9 +223,9 @@ def _power(rates: Array, misses: Array, q: Array, q_complement: Array) -> tuple[
 
 
 def _mixed(at: Array, knots: Array, heights: Array) -> Array:
-    """Rows of heights at `at`, shape (rows, …), as mixtures of those at the knots on either side: nothing cancels."""
+    """Interpolate rows of heights at `at`, shape (rows, …), as mixtures of neighbours, so that nothing cancels."""
     left = np.clip(np.searchsorted(knots, at, side="right") - 1, 0, len(knots) - 2)
-    with np.errstate(divide="ignore", invalid="ignore"):  # knots that are one in doubles; the other complement is used
+    with np.errstate(divide="ignore", invalid="ignore"):  # coinciding knots; `_power` then uses the other complement
         share = np.clip((at - knots[left]) / (knots[left + 1] - knots[left]), 0.0, 1.0)
         rest = np.clip((knots[left + 1] - at) / (knots[left + 1] - knots[left]), 0.0, 1.0)
     return np.asarray(heights[:, left] * rest + heights[:, left + 1] * share)

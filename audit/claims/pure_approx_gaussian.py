@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
@@ -13,23 +13,23 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from ..errors import ClaimError
 from ..printing import rounded_down
-from .claim import Array, Claim, check_number
+from .claim import Array, ParametricClaim
 
 
 def pure_lines(epsilon: Array | float, delta: Array | float, q: Array, rest: Array) -> tuple[Array, Array]:
-    """min(1, e^ε q + δ, 1 − e^{−ε}(1 − δ − q)) and its complement, for any epsilon without overflow."""
-    scaled = np.exp(np.minimum(epsilon + np.log(q), 1.0))  # past 1 its size does not matter
+    """Return min(1, e^ε q + δ, 1 − e^{−ε}(1 − δ − q)) and its complement, without overflow for any ε."""
+    scaled = np.exp(np.minimum(epsilon + np.log(q), 1.0))  # values above 1 need no accuracy
     shrunk = np.exp(-epsilon) * (rest - delta)
-    # Each line is written so that nothing cancels where it is the lower one: in terms of q near 0, of 1 − q near 1.
+    # Each line avoids cancellation where it is the lower one: it is written in q near 0 and in 1 − q near 1.
     upper_line = -np.expm1(-epsilon) + np.exp(-epsilon) * (q + delta)
-    low = np.minimum(epsilon, 1.0)  # beyond ln 2 the first line is above 1 for every q ≥ ½
+    low = np.minimum(epsilon, 1.0)  # for ε > ln 2 the first line is above 1 at every q ≥ ½
     lower_rest = np.where(q < 0.5, 1.0 - delta - scaled, np.exp(low) * rest - np.expm1(low) - delta)
     value = np.minimum(1.0, np.minimum(scaled + delta, upper_line))
     return value, np.maximum(0.0, np.maximum(lower_rest, shrunk))
 
 
 def _pure_epsilon(delta: Array | float, p: Array, p_rest: Array, q: Array, q_rest: Array) -> Array:
-    """Least epsilon for which both lines of (ε, δ)-DP reach p at q."""
+    """Return the least ε for which both lines of (ε, δ)-DP reach p at q."""
     forward = np.log(np.maximum(p - delta, 0.0)) - np.log(q)
     backward = np.log(np.maximum(q_rest - delta, 0.0)) - np.log(p_rest)
     larger: Array = np.fmax(forward, backward)
@@ -37,13 +37,13 @@ def _pure_epsilon(delta: Array | float, p: Array, p_rest: Array, q: Array, q_res
 
 
 def excess_delta(epsilon: Array | float, p: Array, p_rest: Array, q: Array, q_rest: Array) -> Array:
-    """Least delta for which both lines of (ε, δ)-DP reach p at q."""
+    """Return the least δ for which both lines of (ε, δ)-DP reach p at q."""
     factor = np.exp(np.minimum(epsilon, 700.0))
     return np.maximum(p - factor * q, q_rest - factor * p_rest)
 
 
 @dataclass(frozen=True, slots=True)
-class PureDP(Claim):
+class PureDP(ParametricClaim):
     """ε-differential privacy: Pr[M(x) ∈ S] ≤ e^ε Pr[M(y) ∈ S] for every event S.
 
     Parameters
@@ -64,22 +64,13 @@ class PureDP(Claim):
     epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "epsilon", check_number("epsilon", self.epsilon, 0, math.inf, "epsilon=0 claims equal distributions")
-        )
+        self._store_number("epsilon", 0, math.inf, "epsilon=0 claims equal distributions")
 
     def __str__(self) -> str:
         return f"{self.epsilon:g}-DP"
 
     strength_name = "epsilon"
     has_closed_form = True
-
-    @property
-    def strength(self) -> float:
-        return self.epsilon
-
-    def with_strength(self, strength: float) -> PureDP:
-        return PureDP(strength)
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         return pure_lines(self.epsilon, 0.0, q, q_complement)
@@ -89,7 +80,7 @@ class PureDP(Claim):
 
 
 @dataclass(frozen=True, slots=True)
-class ApproxDP(Claim):
+class ApproxDP(ParametricClaim):
     """(ε, δ)-differential privacy: Pr[M(x) ∈ S] ≤ e^ε Pr[M(y) ∈ S] + δ for every event S.
 
     Parameters
@@ -99,7 +90,7 @@ class ApproxDP(Claim):
     delta : float
         In [0, 1).
     bound_on : {"epsilon", "delta"}
-        Which of the two an audit bounds while the other is held fixed.
+        The parameter that an audit bounds; the other is held fixed.
 
     References
     ----------
@@ -111,9 +102,8 @@ class ApproxDP(Claim):
     bound_on: Literal["epsilon", "delta"] = "epsilon"
 
     def __post_init__(self) -> None:
-        epsilon = check_number("epsilon", self.epsilon, 0, math.inf, "epsilon=0 bounds the total variation by delta")
-        object.__setattr__(self, "epsilon", epsilon)
-        object.__setattr__(self, "delta", check_number("delta", self.delta, 0, 1, "delta=0 claims pure DP"))
+        self._store_number("epsilon", 0, math.inf, "epsilon=0 bounds the total variation by delta")
+        self._store_number("delta", 0, 1, "delta=0 claims pure DP")
         if self.bound_on not in ("epsilon", "delta"):
             raise ClaimError(
                 f'bound_on={self.bound_on!r} is unknown; use "epsilon" or "delta".', bound_on=self.bound_on
@@ -129,19 +119,12 @@ class ApproxDP(Claim):
         return self.bound_on
 
     @property
-    def strength(self) -> float:
-        return self.epsilon if self.bound_on == "epsilon" else self.delta
-
-    @property
     def max_strength(self) -> float:
         return math.inf if self.bound_on == "epsilon" else 1.0
 
     @property
     def gaussian_mu(self) -> float | None:
         return None if self.delta == 0.0 else _tight_mu(self.epsilon, self.delta)
-
-    def with_strength(self, strength: float) -> ApproxDP:
-        return replace(self, epsilon=strength) if self.bound_on == "epsilon" else replace(self, delta=strength)
 
     def describe_strength(self, strength: float) -> str:
         fixed = f"delta {self.delta:g}" if self.bound_on == "epsilon" else f"epsilon {self.epsilon:g}"
@@ -158,7 +141,7 @@ class ApproxDP(Claim):
 
 @lru_cache(maxsize=1 << 12)
 def _tight_mu(epsilon: float, delta: float) -> float:
-    """μ of the Gaussian mechanism for which (ε, δ) is tight.
+    """Return μ of the Gaussian mechanism for which (ε, δ) is tight.
 
     References
     ----------
@@ -174,8 +157,8 @@ def _tight_mu(epsilon: float, delta: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianDP(Claim):
-    """μ-Gaussian differential privacy: telling x from y is no easier than telling N(μ, 1) from N(0, 1).
+class GaussianDP(ParametricClaim):
+    """μ-Gaussian differential privacy: telling x from y is at least as hard as telling N(μ, 1) from N(0, 1).
 
     References
     ----------
@@ -185,20 +168,13 @@ class GaussianDP(Claim):
     mu: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", check_number("mu", self.mu, 0, math.inf, "mu=0 claims equal distributions"))
+        self._store_number("mu", 0, math.inf, "mu=0 claims equal distributions")
 
     def __str__(self) -> str:
         return f"{self.mu:g}-GDP"
 
     strength_name = "mu"
     has_closed_form = True
-
-    @property
-    def strength(self) -> float:
-        return self.mu
-
-    def with_strength(self, strength: float) -> GaussianDP:
-        return GaussianDP(strength)
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         z = _quantile(q, q_complement) + self.mu
@@ -209,5 +185,5 @@ class GaussianDP(Claim):
 
 
 def _quantile(q: Array, rest: Array) -> Array:
-    """Φ⁻¹(q), from whichever of q and 1 − q is the smaller."""
+    """Return Φ⁻¹(q), computed from the smaller of q and 1 − q."""
     return np.where(q < rest, ndtri(np.minimum(q, 0.5)), -ndtri(np.minimum(rest, 0.5)))

@@ -1,7 +1,7 @@
-"""Claims given by Rényi divergences: Rényi DP of one order, and zero-concentrated DP (all orders).
+"""Claims given by Rényi divergences: Rényi DP (one order) and zero-concentrated DP (all orders).
 
-B(q) is the largest p whose coin Ber(p) keeps within the claim of Ber(q). This is tighter than Proposition 10 of Mironov
-(2017), which drops one of the two terms of the coins' divergence.
+B(q) is the largest p for which the divergences between Ber(p) and Ber(q) satisfy the claim. This boundary is tighter
+than Proposition 10 of Mironov (2017), which drops one of the two terms of the divergence of two coins.
 
 Proofs: docs/proofs/boundaries.md, docs/proofs/group.md
 """
@@ -9,29 +9,29 @@ Proofs: docs/proofs/boundaries.md, docs/proofs/group.md
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..printing import rounded_down
 from .bernoulli_renyi import LARGEST, Coins, probabilities
-from .claim import Array, Claim, check_number
+from .claim import Array, ParametricClaim
 
 _ROUGH_ORDERS = 1.0 + np.geomspace(3e-5, 1e4, 19)
 _CAVEAT = (
-    "one event shows only a part of a Rényi divergence, so the mechanism may exceed the claim by more "
-    "(GaussianDP tells Gaussian noise more sharply, cells other noise)"
+    "one event shows only part of a Rényi divergence, so the mechanism may exceed the claim by more (GaussianDP is the "
+    "sharper claim for Gaussian noise, cells are the sharper audit for other noise)"
 )
 
 
 def _coins(p: Array, p_complement: Array, q: Array, q_complement: Array) -> tuple[Coins, Array]:
-    """The coins of q, and the log-odds of p or of q, whichever is larger."""
+    """Return the coins of q, and the larger of the log-odds of p and of q."""
     coins = Coins.of(q, q_complement)
     return coins, np.maximum(Coins.of(p, p_complement).logit, coins.logit)
 
 
 @dataclass(frozen=True, slots=True)
-class RenyiDP(Claim):
+class RenyiDP(ParametricClaim):
     """(a, τ)-Rényi DP: the Rényi divergence of order a between M(x) and M(y) is at most τ, in both directions.
 
     Parameters
@@ -50,10 +50,8 @@ class RenyiDP(Claim):
     divergence: float
 
     def __post_init__(self) -> None:
-        order = check_number("order", self.order, 1 + 1e-6, 1e6, "use PureDP(epsilon) for order infinity")
-        object.__setattr__(self, "order", order)
-        divergence = check_number("divergence", self.divergence, 0, math.inf, "0 claims equal distributions")
-        object.__setattr__(self, "divergence", divergence)
+        self._store_number("order", 1 + 1e-6, 1e6, "use PureDP(epsilon) for order infinity")
+        self._store_number("divergence", 0, math.inf, "0 claims equal distributions")
 
     def __str__(self) -> str:
         return f"({self.order:g}, {self.divergence:g})-Rényi DP"
@@ -61,15 +59,8 @@ class RenyiDP(Claim):
     strength_name, caveat = "divergence", _CAVEAT
 
     @property
-    def strength(self) -> float:
-        return self.divergence
-
-    @property
     def gaussian_mu(self) -> float | None:
         return math.sqrt(2.0 * self.divergence / self.order)
-
-    def with_strength(self, strength: float) -> RenyiDP:
-        return replace(self, divergence=strength)
 
     def describe_strength(self, strength: float) -> str:
         return f"Rényi divergence of order {self.order:g} >= {rounded_down(strength):g}"
@@ -85,11 +76,11 @@ class RenyiDP(Claim):
 
 
 @dataclass(frozen=True, slots=True)
-class ZeroConcentratedDP(Claim):
+class ZeroConcentratedDP(ParametricClaim):
     """ρ-zero-concentrated DP: the Rényi divergence of every order a > 1 is at most ρ a.
 
-    The boundary is the least over orders, here from 1.00003 to 10⁶. Any order gives a valid (larger) boundary, so the
-    search for the best one needs no proof, only care to be near it.
+    The boundary is the minimum over orders, here from 1.00003 to 10⁶. Every order gives a valid boundary, so an
+    inaccurate search for the best order costs power but not validity.
 
     References
     ----------
@@ -99,7 +90,7 @@ class ZeroConcentratedDP(Claim):
     rho: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rho", check_number("rho", self.rho, 0, math.inf, "rho=0 claims equal distributions"))
+        self._store_number("rho", 0, math.inf, "rho=0 claims equal distributions")
 
     def __str__(self) -> str:
         return f"{self.rho:g}-zCDP"
@@ -107,15 +98,8 @@ class ZeroConcentratedDP(Claim):
     strength_name, caveat = "rho", _CAVEAT
 
     @property
-    def strength(self) -> float:
-        return self.rho
-
-    @property
     def gaussian_mu(self) -> float | None:
         return math.sqrt(2.0 * self.rho)
-
-    def with_strength(self, strength: float) -> ZeroConcentratedDP:
-        return ZeroConcentratedDP(strength)
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         if self.rho == 0.0:
@@ -123,7 +107,7 @@ class ZeroConcentratedDP(Claim):
         return probabilities(Coins.of(q, q_complement).most_at_any_order(self.rho)[0])
 
     def power_touching(self, at: Array, q: Array) -> tuple[Array, Array]:
-        """The boundary of the order that binds at `at`, which is concave without any search."""
+        """Return the boundary of the order that binds at `at`; the boundary of a fixed order is concave."""
         if self.rho == 0.0:
             return self.max_power(q)
         order = Coins.of(at, 1.0 - at).most_at_any_order(self.rho)[1]

@@ -1,4 +1,4 @@
-"""Outputs, the scores computed from them, and the events and partitions that scores define.
+"""Outputs, the scores computed from them, and the events and partitions defined by scores.
 
 Public names: `Outputs`, `Raised`, `Score`, `Event`, `Intervals`, `Partition`.
 """

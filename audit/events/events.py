@@ -1,7 +1,6 @@
-"""Events: sets of outputs that can be counted fast, said in words and stored.
+"""Events: sets of outputs that can be counted fast, described in words and stored.
 
-Counting is the only work the main phase does beside drawing, so half-lines and unions of intervals are counted by
-comparisons alone.
+The main phase only draws outputs and counts them, so half-lines and unions of intervals are counted by comparisons.
 """
 
 from __future__ import annotations
@@ -22,20 +21,20 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Event(ABC):
-    """A set of outputs; `str` says it in words."""
+    """A set of outputs; `str` describes it."""
 
     @abstractmethod
     def contains(self, outputs: Outputs) -> Mask:
-        """Which of the outputs lie in the event, shape (runs,)."""
+        """Return whether each output lies in the event, shape (runs,)."""
 
     def count(self, outputs: Outputs) -> int:
-        """How many of the outputs lie in the event."""
+        """Return the number of outputs in the event."""
         return int(np.count_nonzero(self.contains(outputs)))
 
 
 @dataclass(frozen=True, slots=True)
 class Intervals(Event):
-    """Numbers inside one of the closed, disjoint intervals; with `others`, also NaN and whatever is no number."""
+    """Numbers in a union of closed, disjoint intervals; `others` adds NaN and outputs that are not numbers."""
 
     intervals: tuple[tuple[float, float], ...]
     others: bool = False
@@ -85,7 +84,7 @@ def _interval_words(low: float, high: float) -> str:
 
 
 def _edge_words(edge: float, away: float) -> tuple[str, str]:
-    """An edge with its comparison: strict, with the double next to it, where that one is the rounder number."""
+    """Return a comparison and an edge: strict, with the adjacent double, if that double has a shorter repr."""
     beside = math.nextafter(edge, away)
     strict = math.isfinite(edge) and len(repr(beside)) < len(repr(edge))
     return ("<", f"{beside:.6g}") if strict else ("≤", f"{edge:.6g}")
@@ -93,7 +92,7 @@ def _edge_words(edge: float, away: float) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Outcomes(Event):
-    """Outputs equal to one of the listed values; with `others`, to none of them."""
+    """Outputs equal to one of the listed values; with `others`, outputs equal to none of them."""
 
     values: tuple[Any, ...]
     others: bool = False
@@ -122,9 +121,9 @@ class Outcomes(Event):
 
 
 def _held_by(dtype: np.dtype[Any], rows: list[tuple[Any, ...]]) -> Outputs:
-    """Those rows of real numbers, all of one width, that an array of this type can hold exactly; as one.
+    """Return an array of the rows of real numbers that an array of this type can hold exactly.
 
-    What equals no double, or no integer of the type, equals no output either: it must not be rounded to one that does.
+    All rows have one width. A number that the type cannot hold equals no output and must not be rounded to an output.
     """
     if dtype.kind == "f":
         held = [row for row in rows if all(value != value or number_of(value) == value for value in row)]
@@ -135,7 +134,7 @@ def _held_by(dtype: np.dtype[Any], rows: list[tuple[Any, ...]]) -> Outputs:
 
 
 def _numbers_among(outputs: Outputs, wanted: Outputs) -> Mask:
-    """Which numbers are one of these."""
+    """Return whether each number is among the wanted numbers."""
     if len(wanted) > 8:
         return np.isin(outputs, wanted)
     listed = np.zeros(len(outputs), dtype=np.bool_)
@@ -145,18 +144,17 @@ def _numbers_among(outputs: Outputs, wanted: Outputs) -> Mask:
 
 
 def _rows_among(outputs: Outputs, values: list[Any]) -> Mask:
-    """Which rows of a matrix are one of these vectors."""
+    """Return whether each row of a matrix is among the vectors."""
     wanted = _held_by(outputs.dtype, values)
     if len(wanted) <= 4:
         listed = np.zeros(len(outputs), dtype=np.bool_)
         for value in wanted:
             listed |= _are_same_rows(outputs, value)
         return listed
-    # Rows are found by their keys, and then compared with the vector of that key.
-    keys, order = row_keys(outputs), np.argsort(wanted_keys := row_keys(wanted))
-    place = np.minimum(np.searchsorted(wanted_keys[order], keys), len(wanted) - 1)
-    nearest = order[place]
-    return _are_same_rows(outputs, wanted[nearest])
+    # A row is compared only with the vector of its key.
+    order = np.argsort(wanted_keys := row_keys(wanted))
+    place = np.minimum(np.searchsorted(wanted_keys[order], row_keys(outputs)), len(wanted) - 1)
+    return _are_same_rows(outputs, wanted[order[place]])
 
 
 def _are_same_rows(rows: Outputs, wanted: Outputs) -> Mask:
@@ -165,7 +163,7 @@ def _are_same_rows(rows: Outputs, wanted: Outputs) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class Scored(Event):
-    """Outputs whose score lies in an event of numbers."""
+    """Outputs whose score lies in a union of intervals."""
 
     score: Score
     event: Intervals

@@ -1,9 +1,9 @@
-"""Outputs of any kind as columns of numbers, for scores that add up over the parts of an output.
+"""Outputs of any kind as columns of numbers, for scores that are sums over the parts of an output.
 
-A vector has a column for each coordinate, or for the differences of neighbouring ones. Anything else is taken apart:
-tuples into their leaves; a leaf that is a number goes into one column, any other (a string, an Enum, None) as a code
-into another; how an output is built (how long it is, and where it holds what) is a code too. NaN stands for what an
-output does not have.
+A vector has a column for each coordinate, or for the differences of neighbouring coordinates. Any other output is split
+into leaves, which are the parts of nested tuples. A numeric leaf fills one column; any other leaf (a string, an Enum,
+None) fills another column with a code. The form of the output (lengths of tuples and kinds of leaves) is a code as
+well. Missing parts are NaN.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from .outputs import Outputs, as_vectors, number_of, outcome_key, outcome_list, 
 
 Matrix = npt.NDArray[np.float64]
 Path = tuple[int, ...]
-"""Where in nested tuples a leaf lies."""
+"""Position of a leaf in nested tuples."""
 
-_MOST_PATHS = 64  # of the leaves, the commonest
-_MOST_CODES = 64  # different leaves at one place, or ways to be built, that have a code of their own
-_LEARNED = 20_000  # outputs on each side from which places and codes are learned
-_REMEMBERED = 100_000  # outputs whose row is kept while a block is read, as many come again
+_MOST_PATHS = 64  # most paths with a column, the most frequent ones
+_MOST_CODES = 64  # most leaves at one path, and most forms, with their own code
+_LEARNED = 20_000  # outputs on each side from which paths and codes are learned
+_REMEMBERED = 100_000  # distinct outputs of a block whose rows are cached
 
 
 class Columns(ABC):
-    """A way to read outputs as numbers."""
+    """A representation of outputs as columns of numbers."""
 
     @property
     @abstractmethod
     def names(self) -> tuple[str, ...]:
-        """Each column in words."""
+        """Description of each column."""
 
     @abstractmethod
     def read(self, outputs: Outputs) -> Matrix:
-        """The columns, shape (columns, runs)."""
+        """Return the columns, shape (columns, runs)."""
 
     def codes(self, column: int) -> list[str] | None:
-        """What the codes 0, 1, … in a column stand for, in words; None for a column of numbers."""
+        """Return descriptions of the codes 0, 1, … of a column; None for a column of numbers."""
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class Coordinates(Columns):
-    """The coordinates of vectors; or the first one and the differences of neighbours."""
+    """The coordinates of vectors, or the first coordinate and the differences of neighbouring coordinates."""
 
     width: int
     differences: bool = False
@@ -64,23 +64,23 @@ class Coordinates(Columns):
         columns = np.ascontiguousarray(as_vectors(outputs, self.width).T, dtype=np.float64)
         if not self.differences:
             return columns
-        # Into a new array: the columns may be the caller's outputs themselves.
+        # A new array, because `columns` may share memory with the caller's outputs.
         with np.errstate(invalid="ignore", over="ignore"):
             return np.concatenate([columns[:1], columns[1:] - columns[:-1]])
 
 
 @dataclass(frozen=True, slots=True)
 class Leaves(Columns):
-    """The leaves of outputs that may be nested, of different lengths, and hold what is no number.
+    """The leaves of outputs that may be nested, of different lengths, and not only numbers.
 
     Attributes
     ----------
     builds : tuple
-        Ways in which outputs are built, by code.
+        Forms of the outputs, by code.
     paths : tuple of Path
-        Of the leaves that were numbers.
+        Paths of the numeric leaves.
     coded : tuple of (Path, tuple)
-        Of the leaves that were something else, with what they were, by code.
+        Paths of the other leaves, each with its values by code.
     """
 
     builds: tuple[Any, ...]
@@ -97,7 +97,7 @@ class Leaves(Columns):
 
     @property
     def kinds(self) -> list[int]:
-        """Columns of codes that say more than which of the outcomes an output is."""
+        """Columns of codes that do more than name the whole outcome."""
         coded = enumerate((path for path, _ in self.coded), start=1 + len(self.paths))
         return [0] * (len(self.builds) > 1) + [column for column, path in coded if path]
 
@@ -138,7 +138,7 @@ class Leaves(Columns):
 
 
 def learn_leaves(x: Outputs, y: Outputs) -> Leaves:
-    """The columns for outputs like these."""
+    """Learn the columns from outputs on x and on y."""
     builds: Counter[Any] = Counter()
     paths: Counter[Path] = Counter()
     leaves: dict[Path, Counter[Any]] = {}
@@ -166,13 +166,13 @@ def _leaves(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def _build(output: Any) -> Any:
-    """How an output is built: a tuple of the same for tuples, and otherwise whether it is a number."""
+    """Return the form of an output: nested tuples of whether each leaf is a number."""
     return tuple(map(_build, output)) if type(output) is tuple else _is_number(output)
 
 
 def _build_words(build: Any) -> str:
     if type(build) is not tuple:
-        return "a number" if build else "no number"
+        return "a number" if build else "not a number"
     parts = "numbers" if all(part is True for part in build) else ", ".join(map(_build_words, build))
     return f"a tuple of {len(build)}{f' ({parts})' if build else ''}"
 

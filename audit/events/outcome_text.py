@@ -1,7 +1,7 @@
-"""Outputs as text that says what is compared and nothing more, the same in every process.
+"""Text of an output that depends only on what equality compares, and is the same in every process.
 
-Checks of blocks hash such texts and order outputs by them. The `repr` of an object may hold its address or the time at
-which it was made: an order by that is the order of the runs, and independent runs would be accused.
+Health checks of blocks hash these texts and sort outputs by them. The `repr` of an object may contain its address or
+creation time; sorting by it would reproduce the order of the runs, and a check would flag independent runs.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import Any
 
 import numpy as np
 
-# Types whose `repr` says all that their equality looks at, and no more.
+# Types whose `repr` shows exactly what their equality compares.
 _PRINTED = frozenset(
     {str, bytes, bool, int, float, complex, type(None), Decimal, Fraction, range}
     | {datetime.date, datetime.datetime, datetime.time, datetime.timedelta}
 )
-_SAFE = _PRINTED - {int, Fraction}  # whose repr never fails
+_SAFE = _PRINTED - {int, Fraction}  # types whose repr never fails
 
 
 def printed(value: Any) -> str:
-    """The repr, with the elements of sets in an order that is the same in every process.
+    """Return the repr, with the elements of sets in an order that is the same in every process.
 
     Examples
     --------
@@ -35,30 +35,25 @@ def printed(value: Any) -> str:
         return f"{{{', '.join(sorted(map(printed, value)))}}}"
     if type(value) is tuple:
         return f"({', '.join(map(printed, value))}{',' * (len(value) == 1)})"
-    if _prints_fields(value):
+    if is_dataclass(value) and hasattr(type(value).__repr__, "__wrapped__"):  # a repr written by `dataclass`
         shown = (f"{field.name}={printed(getattr(value, field.name))}" for field in fields(value) if field.repr)
         return f"{type(value).__qualname__}({', '.join(shown)})"
     return _repr(value)
 
 
-def _prints_fields(value: Any) -> bool:
-    """Whether `dataclass` has written its repr."""
-    return is_dataclass(value) and hasattr(type(value).__repr__, "__wrapped__")
-
-
 def _repr(value: Any) -> str:
-    """The repr, or where it raises the type; numbers of thousands of digits in hexadecimal."""
+    """Return the repr, or the type if the repr raises; integers of thousands of digits are in hexadecimal."""
     try:
         return repr(value)
-    except Exception:  # whatever a user's __repr__ raises
+    except Exception:  # a user's __repr__ may raise anything
         return hex(value) if isinstance(value, int) else f"<{type(value).__qualname__}, whose repr raises>"
 
 
 def outcome_text(output: Any) -> str:
-    """A text that follows from what is compared of an output.
+    """Return a text that depends only on what equality compares of an output.
 
-    Of a dataclass that are the fields that are compared, of other objects of a user's own their hash. Objects that are
-    equal to themselves alone have only their type.
+    The text holds the compared fields of a dataclass, the hash of any other object with a user's equality, and only the
+    type of an object that equals nothing but itself.
 
     Examples
     --------

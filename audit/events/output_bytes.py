@@ -1,4 +1,4 @@
-"""How many outputs are held at a time: a bound in bytes, for vectors and texts of megabytes."""
+"""Limits in bytes on the outputs held in memory, for outputs of megabytes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from ..errors import MechanismError
 from .outputs import Outputs
 
 KEPT = 1 << 27
-"""Bytes of outputs on each side that are kept to learn from: what is learned takes several times as much."""
+"""Bytes of pilot outputs kept on each side; learning takes several times as much memory."""
 
 BLOCK = 1 << 25
 """Bytes of the outputs of a block."""
 
-_HELD = 1 << 30  # bytes of outputs that are held at all, where their number cannot be chosen
-_LEAST = 32  # runs on each side that have to fit
-_LOOKED_AT = 8  # outputs of a block, to know the size of all
+_HELD = 1 << 30  # bytes of outputs held together, where the number of runs is fixed
+_LEAST = 32  # fewest runs on each side that must fit
+_LOOKED_AT = 8  # outputs of a block that are measured
 
 
 def bytes_of_one(outputs: Outputs) -> int:
-    """Bytes of an output, on average.
+    """Return the average number of bytes of an output.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def bytes_of_one(outputs: Outputs) -> int:
 
 
 def _bytes_of_object(value: Any, seen: set[int]) -> int:
-    """With its parts, each once."""
+    """Return the bytes of an object and its parts, counting every part once."""
     if id(value) in seen:
         return 0
     seen.add(id(value))
@@ -45,7 +45,7 @@ def _bytes_of_object(value: Any, seen: set[int]) -> int:
 
 
 def _attributes(value: Any) -> list[Any]:
-    """The attributes of an object; of a number, a text or a class none."""
+    """Return the attributes of an object; none for a number, a string or a class."""
     if isinstance(value, (type, str, bytes, int, float)) or type(value).__module__ == "builtins":
         return []
     slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
@@ -53,17 +53,11 @@ def _attributes(value: Any) -> list[Any]:
 
 
 def most_kept(size: int, name: str) -> int:
-    """How many outputs of so many bytes are kept on each side.
-
-    Raises
-    ------
-    MechanismError
-        Where these would be too few to learn anything from.
-    """
+    """Return the number of outputs of `size` bytes kept on each side; raise a `MechanismError` if it is too small."""
     if size * _LEAST > KEPT:
         raise MechanismError(
-            f"an output of {name} takes {with_unit(size)}, and fewer than {_LEAST} of them fit into the "
-            f"{with_unit(KEPT)} that an audit keeps of each dataset to learn from; return a part or a summary of it.",
+            f"an output of {name} takes {with_unit(size)}, so fewer than {_LEAST} outputs fit into the "
+            f"{with_unit(KEPT)} that an audit keeps for each dataset; return a part or a summary of the output.",
             mechanism=name,
             bytes=size,
         )
@@ -71,18 +65,18 @@ def most_kept(size: int, name: str) -> int:
 
 
 def refuse_too_much(held: int, name: str) -> None:
-    """A `MechanismError` where outputs that are to be held together take too many bytes."""
+    """Raise a `MechanismError` if outputs that must be held together take too many bytes."""
     if held > _HELD:
         raise MechanismError(
-            f"the outputs of {name} that were to be held together take more than {with_unit(_HELD)}; ask for fewer "
-            "runs, or return a part or a summary of an output.",
+            f"the outputs of {name} that must be held together take more than {with_unit(_HELD)}; use fewer runs, or "
+            "return a part or a summary of each output.",
             mechanism=name,
             bytes=held,
         )
 
 
 def note_of_cut(kept: int, wanted: int, size: int) -> tuple[str, ...]:
-    """What a reader should know where fewer runs were kept than usual."""
+    """Return a note for the reader if fewer runs than usual were kept."""
     if kept >= wanted:
         return ()
     return (
@@ -92,7 +86,7 @@ def note_of_cut(kept: int, wanted: int, size: int) -> tuple[str, ...]:
 
 
 def with_unit(size: int) -> str:
-    """A number of bytes in its largest unit.
+    """Format a number of bytes in the largest unit that fits.
 
     Examples
     --------

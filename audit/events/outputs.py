@@ -1,4 +1,4 @@
-"""Outputs of a mechanism: what is accepted, and how it is looked at as numbers, vectors or outcomes."""
+"""Outputs of a mechanism: validation, and views of them as numbers, vectors or outcomes."""
 
 from __future__ import annotations
 
@@ -20,16 +20,13 @@ from .outcome_text import printed
 Outputs: TypeAlias = npt.NDArray[Any]
 """The outputs of one block: shape (runs,) numeric or of objects, or (runs, n_coords) numeric."""
 
-Array: TypeAlias = npt.NDArray[np.float64]
-
-
-_DEEPEST = 100  # tuples within tuples
-_PLAIN = frozenset({float, int, bool, str, type(None)})  # hashable, and equal by value
+_DEEPEST = 100  # levels of nested tuples
+_PLAIN = frozenset({float, int, bool, str, type(None)})  # hashable and compared by value
 
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The output of a run that raised: the exception's type, which an adversary sees."""
+    """The output of a run that raised: the type of the exception, which an adversary observes."""
 
     exception: str
 
@@ -38,17 +35,12 @@ class Raised:
 
 
 def as_outputs(raw: Any, size: int, name: str) -> Outputs:
-    """`raw` as an array of `size` outputs: numeric of one or two dimensions, or one-dimensional of hashable objects.
+    """Return `raw` as an array of `size` outputs: numeric of one or two dimensions, or a vector of hashable objects.
 
-    Floats of less than double precision become doubles, which hold them exactly.
-
-    Raises
-    ------
-    MechanismError
-        For a wrong number of outputs, or outputs that are neither numbers, vectors of numbers nor hashable.
+    Floats below double precision become doubles, which hold them exactly. Anything else raises a `MechanismError`.
     """
     if isinstance(raw, np.ma.MaskedArray):
-        raise MechanismError(f"{name} returned a masked array; fill it, as the mask is no output.", mechanism=name)
+        raise MechanismError(f"{name} returned a masked array, whose mask is not an output; fill it.", mechanism=name)
     if not isinstance(raw, (np.ndarray, np.generic)) and hasattr(raw, "__array__"):  # a pandas column, a tensor
         raw = np.asarray(raw)
     if isinstance(raw, np.ndarray):
@@ -88,12 +80,12 @@ def as_outputs(raw: Any, size: int, name: str) -> Outputs:
 
 
 def _plain(output: Any, name: str, depth: int = 0) -> Any:
-    """One output in a form that compares and hashes by value: arrays and lists become tuples."""
+    """Return one output in a form that compares and hashes by value: arrays and lists become tuples."""
     if type(output) in _PLAIN:
         return output
     if depth > _DEEPEST:
         raise MechanismError(
-            f"{name} returned an output that is nested more than {_DEEPEST} deep; return a flat one.", mechanism=name
+            f"{name} returned an output that is nested more than {_DEEPEST} deep; return a flat output.", mechanism=name
         )
     if isinstance(output, np.ndarray):
         output = output.tolist()
@@ -102,14 +94,14 @@ def _plain(output: Any, name: str, depth: int = 0) -> Any:
     if isinstance(output, frozenset):
         for part in output:
             _plain(part, name, depth + 1)
-    if isinstance(output, (list, tuple)):  # named ones as well: a block must be read alike whatever else is in it
+    if isinstance(output, (list, tuple)):  # also named tuples, so that an output is read alike in every block
         return tuple(_plain(part, name, depth + 1) for part in output)
     if isinstance(output, complex):
         raise MechanismError(f"{name} returned the complex number {output}; use a pair of reals.", mechanism=name)
     try:
         hash(output)
         bool(output == output)
-    except Exception as error:  # whatever a user's __hash__ and __eq__ raise
+    except Exception as error:  # a user's __hash__ and __eq__ may raise anything
         raise MechanismError(
             f"{name} returned an output of type {type(output).__name__}, which cannot be compared "
             f"({type(error).__name__}: {error}); return a number, a string, a tuple, or another hashable object that "
@@ -118,15 +110,16 @@ def _plain(output: Any, name: str, depth: int = 0) -> Any:
         ) from None
     if _compares_by_identity(output):
         raise MechanismError(
-            f"{name} returned an output of type {type(output).__name__}, which equals nothing but itself: what another "
-            "process returns would be another outcome; give it __eq__ and __hash__, or return a string or an Enum.",
+            f"{name} returned an output of type {type(output).__name__}, which equals nothing but itself, so the same "
+            "output from another process is another outcome; give it __eq__ and __hash__, or return a string or an "
+            "Enum.",
             mechanism=name,
         )
     return output
 
 
 def _compares_by_identity(output: Any) -> bool:
-    """Whether a copy would be unequal; what is pickled in a way of its own, as an Enum is, or by its name, is none."""
+    """Return whether a pickled copy would be unequal; objects with their own pickling, such as Enums, are exempt."""
     if output is None or isinstance(output, (type, FunctionType, BuiltinFunctionType)):
         return False
     kind: Any = type(output)
@@ -134,7 +127,7 @@ def _compares_by_identity(output: Any) -> bool:
 
 
 def _pack(outputs: list[Any]) -> Outputs:
-    """Numbers as a numeric vector, equally long tuples of numbers as a matrix, anything else as objects."""
+    """Pack numbers as a numeric vector, tuples of numbers of one length as a matrix, anything else as objects."""
     kind = _number_type(outputs)
     if kind is not None:
         return np.array(outputs, dtype=kind)
@@ -147,7 +140,7 @@ def _pack(outputs: list[Any]) -> Outputs:
 
 
 def _number_type(values: list[Any]) -> type[Any] | None:
-    """The array type that holds all the values without loss; None where there is none."""
+    """Return the array type that holds all values without loss; None if there is none."""
     if set(map(type, values)) == {float}:
         return np.float64
     if not all(isinstance(value, (int, float)) for value in values):
@@ -159,7 +152,7 @@ def _number_type(values: list[Any]) -> type[Any] | None:
 
 
 def number_of(output: Any) -> float:
-    """A single output as a float, infinite where it is beyond every float, NaN where it is not a real number."""
+    """Return an output as a float: infinite if it exceeds every float, NaN if it is not a real number."""
     if not isinstance(output, numbers.Real):
         return math.nan
     try:
@@ -169,14 +162,14 @@ def number_of(output: Any) -> float:
 
 
 def as_numbers(outputs: Outputs) -> npt.NDArray[Any]:
-    """One-dimensional outputs as numbers: floats as doubles, NaN where an object is no number."""
+    """Return one-dimensional outputs as numbers: floats as doubles, NaN for objects that are not numbers."""
     if outputs.dtype != object:
         return outputs.astype(np.float64, copy=False) if outputs.dtype.kind == "f" else outputs
     return np.fromiter((number_of(output) for output in outputs), dtype=np.float64, count=len(outputs))
 
 
 def as_vectors(outputs: Outputs, width: int) -> npt.NDArray[Any]:
-    """Outputs as vectors of `width` numbers, shape (runs, width); a row of NaN where an output is no such vector."""
+    """Return outputs as vectors, shape (runs, width); a row of NaN for an output that is not a vector of this width."""
     if outputs.ndim == 2:
         return outputs if outputs.shape[1] == width else np.full((len(outputs), width), math.nan)
     vectors = np.full((len(outputs), width), math.nan)
@@ -188,7 +181,7 @@ def as_vectors(outputs: Outputs, width: int) -> npt.NDArray[Any]:
 
 
 def vector_width(*parts: Outputs) -> int | None:
-    """The length of the vectors that all of the outputs are; None where some are something else."""
+    """Return the length of the vectors if all outputs are vectors of one length, else None."""
     widths: set[int | None] = set()
     for part in parts:
         if part.ndim == 2:
@@ -201,18 +194,18 @@ def vector_width(*parts: Outputs) -> int | None:
 
 
 def is_vector(output: Any, width: int) -> bool:
-    """Whether a single output is a tuple of `width` real numbers."""
+    """Return whether an output is a tuple of `width` real numbers."""
     return type(output) is tuple and len(output) == width and all(isinstance(v, numbers.Real) for v in output)
 
 
 def outcome_list(outputs: Outputs) -> list[Any]:
-    """The outputs of a block as plain values, rows of a matrix as tuples."""
+    """Return the outputs of a block as plain values; rows of a matrix become tuples."""
     values: list[Any] = outputs.tolist()
     return [tuple(row) for row in values] if outputs.ndim == 2 else values
 
 
 def outcome_key(output: Any) -> Any:
-    """A key equal for equal outputs, NaN included."""
+    """Return a key that is equal for equal outputs, NaN included."""
     if isinstance(output, np.generic):
         output = output.item()
     if isinstance(output, float):
@@ -221,7 +214,7 @@ def outcome_key(output: Any) -> Any:
 
 
 def outcome_words(output: Any) -> str:
-    """An outcome as a reader would write it, at most 60 characters."""
+    """Return an outcome as text for a reader, at most 60 characters."""
     if isinstance(output, enum.Enum):
         text = f"{type(output).__name__}.{output.name}"
     elif isinstance(output, Raised):
@@ -234,15 +227,15 @@ def outcome_words(output: Any) -> str:
 
 
 def tally(outputs: Outputs) -> tuple[Counter[Any], dict[Any, Any]]:
-    """How often each outcome came, by its key, and an output for each key."""
+    """Return the count of each outcome, by its key, and an output for each key."""
     counts: Counter[Any] = Counter()
     names: dict[Any, Any] = {}
-    if outputs.dtype != object and outputs.ndim == 1:  # numbers are their own keys, but for one NaN at most, the last
+    if outputs.dtype != object and outputs.ndim == 1:  # numbers are their own keys, except a NaN, which sorts last
         numbers_found, times = np.unique(outputs, return_counts=True)
         values = numbers_found.tolist()
         keys = values[:-1] + [outcome_key(value) for value in values[-1:]]
         return Counter(dict(zip(keys, times.tolist(), strict=True))), dict(zip(keys, values, strict=True))
-    if outputs.dtype == object:  # equal ones are counted before they are looked at
+    if outputs.dtype == object:  # a key is computed once for equal outputs
         found = Counter(outputs.tolist())
         values, hits = list(found), list(found.values())
     else:
@@ -256,23 +249,23 @@ def tally(outputs: Outputs) -> tuple[Counter[Any], dict[Any, Any]]:
 
 
 def row_keys(rows: Outputs) -> npt.NDArray[np.uint64]:
-    """A 64-bit key for each row of a numeric matrix, equal for equal rows, NaN included.
+    """Return a 64-bit key for each row of a numeric matrix, equal for equal rows, NaN included.
 
-    Different rows share a key with probability 2⁻⁶⁴ or so: whoever has to be certain compares the rows.
+    Different rows share a key with probability about 2⁻⁶⁴, so an exact result needs a comparison of the rows.
     """
     if rows.dtype.kind == "f":
-        whole = np.where(rows != rows, math.nan, rows + 0.0).view(np.uint64)  # one NaN, and zero without a sign
+        whole = np.where(rows != rows, math.nan, rows + 0.0).view(np.uint64)  # one NaN, and an unsigned zero
     else:
         whole = rows.astype(np.int64).view(np.uint64)
     weights = np.random.SeedSequence(0).generate_state(rows.shape[1], np.uint64) | np.uint64(1)
-    # The bits of a double that is a small whole number are all at the top: multiplication alone would lose them.
+    # A double that is a small whole number has only high bits, which multiplication alone would lose.
     mixed = (whole ^ (whole >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(29)
     return np.asarray((mixed * weights).sum(axis=1, dtype=np.uint64))
 
 
 class _NaN:
-    """The one key of every NaN."""
+    """The common key of all NaNs."""
 
     __slots__ = ()
 
@@ -284,7 +277,7 @@ _NAN = _NaN()
 
 
 def merge(blocks_x: list[Outputs], blocks_y: list[Outputs]) -> tuple[Outputs, Outputs]:
-    """All outputs on x and on y as two arrays of one kind: numbers if all are, else objects."""
+    """Return all outputs on x and on y as two arrays of one kind: numeric if all blocks agree, else objects."""
     blocks = blocks_x + blocks_y
     if any(block.dtype == object or block.shape[1:] != blocks[0].shape[1:] for block in blocks):
         as_objects = [np.fromiter(outcome_list(block), dtype=object, count=len(block)) for block in blocks]
@@ -293,8 +286,8 @@ def merge(blocks_x: list[Outputs], blocks_y: list[Outputs]) -> tuple[Outputs, Ou
 
 
 def are_equal(a: Outputs, b: Outputs) -> bool:
-    """Whether two blocks hold the same outputs, NaN equal to NaN."""
-    if (a.dtype == object) != (b.dtype == object) and len(a) == len(b):  # one holds something else, but not here
+    """Return whether two blocks hold the same outputs; NaN equals NaN."""
+    if (a.dtype == object) != (b.dtype == object) and len(a) == len(b):  # equal outputs may be packed differently
         return list(map(outcome_key, outcome_list(a))) == list(map(outcome_key, outcome_list(b)))
     if a.dtype != b.dtype or a.shape != b.shape:
         return False

@@ -1,8 +1,8 @@
-"""Cells: a partition of all outputs by likelihood ratio, learned on the pilot and counted in the main phase.
+"""Partitions of all outputs into cells by likelihood ratio, learned on the pilot and counted in the main phase.
 
-One event settles a verdict; a partition shows the whole: the ratio of every outcome, the privacy profile, the trade-off
-curve, divergences. Cells are ordered from the likeliest on x to the likeliest on y, so that the events of interest,
-{ratio ≥ t}, are the first few cells together.
+A verdict rests on one event; a partition gives the ratio of every outcome, the privacy profile, the trade-off curve and
+divergences. Cells are ordered from the likeliest on x to the likeliest on y, so that every event {ratio ≥ t} is a union
+of the first cells.
 
 Proof: docs/proofs/choices.md
 """
@@ -25,35 +25,35 @@ Labels = npt.NDArray[np.int64]
 
 
 class Partition(ABC):
-    """Disjoint cells that hold every output."""
+    """Disjoint cells that together hold every output."""
 
     @property
     @abstractmethod
     def names(self) -> tuple[str, ...]:
-        """Each cell in words, in order."""
+        """Description of each cell, in order."""
 
     @property
     @abstractmethod
     def scope(self) -> str:
-        """For what an upper limit for these cells holds."""
+        """Scope of an upper limit for these cells."""
 
     @property
     @abstractmethod
     def n_known(self) -> int:
-        """How many of the cells, the first ones, the pilot saw; all, or all but the last."""
+        """Number of leading cells that the pilot observed: all cells, or all but the last."""
 
     @abstractmethod
     def labels(self, outputs: Outputs) -> Labels:
-        """The cell of each output, shape (runs,)."""
+        """Return the cell of each output, shape (runs,)."""
 
     def count(self, outputs: Outputs) -> Labels:
-        """Outputs in each cell, shape (cells,)."""
+        """Return the number of outputs in each cell, shape (cells,)."""
         return np.bincount(self.labels(outputs), minlength=len(self.names))
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCells(Partition):
-    """A cell for each listed outcome, and a last one for all others."""
+    """One cell for each listed outcome, and a last cell for all other outcomes."""
 
     values: tuple[Any, ...]
     n_seen: int  # different outcomes in the pilot, listed or not
@@ -66,8 +66,8 @@ class OutcomeCells(Partition):
     def scope(self) -> str:
         listed = len(self.values)
         if listed < self.n_seen:
-            return f"{listed:,} of the {self.n_seen:,} outcomes that the pilot saw, and all others together"
-        return f"the outcomes that the pilot saw, {listed:,} in number; of others nothing is known"
+            return f"{listed:,} of the {self.n_seen:,} outcomes observed in the pilot, and all others together"
+        return f"the {listed:,} outcomes observed in the pilot; nothing is known about other outcomes"
 
     @property
     def n_known(self) -> int:
@@ -75,7 +75,7 @@ class OutcomeCells(Partition):
 
     def labels(self, outputs: Outputs) -> Labels:
         place = {outcome_key(value): index for index, value in enumerate(self.values)}
-        if outputs.dtype != object and outputs.ndim == 1:  # few different ones: look each up once
+        if outputs.dtype != object and outputs.ndim == 1:  # look up each distinct number once
             found, inverse = np.unique(outputs, return_inverse=True)
             places = np.array(
                 [place.get(outcome_key(v), len(self.values)) for v in outcome_list(found)], dtype=np.int64
@@ -87,22 +87,22 @@ class OutcomeCells(Partition):
 
 @dataclass(frozen=True, slots=True)
 class NumberCells(Partition):
-    """Unions of intervals of numbers, or of a weighted sum of coordinates; a last cell for what is no number.
+    """Unions of intervals of a number or of a weighted sum of coordinates, and a last cell for other outputs.
 
     Attributes
     ----------
     edges : tuple of float
-        Increasing: interval i holds the numbers above edge i − 1 and up to edge i.
+        Increasing; interval i holds the numbers above edge i − 1 and up to edge i.
     group : tuple of int
         The cell of each of the len(edges) + 1 intervals.
     weights : tuple of float, optional
-        Of the coordinates of a vector.
+        Weights of the coordinates of a vector.
     """
 
     edges: tuple[float, ...]
     group: tuple[int, ...]
     weights: tuple[float, ...] | None = None
-    has_others: bool = False  # whether the pilot saw outputs that are no numbers
+    has_others: bool = False  # whether the pilot observed outputs that are not numbers
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ class NumberCells(Partition):
         ends = (-math.inf, *self.edges, math.inf)
         words: list[list[str]] = [[] for _ in range(count)]
         start = 0
-        for i, cell in enumerate(self.group):  # neighbouring intervals of one cell are said together
+        for i, cell in enumerate(self.group):  # adjacent intervals of one cell are merged
             if i + 1 == len(self.group) or self.group[i + 1] != cell:
                 words[cell].append(f"({ends[start]:.4g}, {ends[i + 1]:.4g}]")
                 start = i + 1

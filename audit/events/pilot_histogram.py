@@ -1,4 +1,4 @@
-"""A small table of the pilot outputs, kept for the figures of a report."""
+"""A small table of the pilot outputs for the figures of a report."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ import numpy as np
 
 from .outputs import Outputs, as_numbers, outcome_key, outcome_words, tally
 
-_RUNS = 100_000  # of a longer pilot the first ones
+_RUNS = 100_000  # runs used of a longer pilot, the first ones
 _BINS = 40
 _OUTCOMES = 24
 
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """How the pilot outputs on x and y fall into bins or on single outcomes.
+    """Counts of the pilot outputs on x and on y, in bins or by outcome.
 
     Attributes
     ----------
     labels : tuple of str
         Names of the outcomes; empty for numbers in bins.
     edges : tuple of float
-        Inner edges of the bins, one fewer than there are counts (the outer bins are open); empty for outcomes.
+        Inner edges of the bins, one fewer than the counts because the outer bins are open; empty for outcomes.
     counts_x, counts_y : tuple of int
-        Pilot runs in each.
+        Pilot runs in each bin or with each outcome.
     runs : int
-        On each dataset, those included that fell into none, such as outputs that are no numbers; 0 if not recorded.
+        Pilot runs on each dataset, including outputs that are in no bin, such as non-numbers; 0 if not recorded.
     """
 
     labels: tuple[str, ...]
@@ -37,7 +37,7 @@ class Sketch:
 
 
 def sketch(x: Outputs, y: Outputs) -> Sketch | None:
-    """The table for these outputs: by outcome where few are distinct, in bins where they are numbers, else None."""
+    """Return the table: by outcome if few outputs are distinct, in bins if most outputs are numbers, else None."""
     if x.ndim == 2:
         return None
     x, y = x[:_RUNS], y[:_RUNS]

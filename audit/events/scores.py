@@ -1,7 +1,7 @@
-"""Scores: a number for each output, by which events of any output space become intervals.
+"""Scores: numbers assigned to outputs, so that events of any output space become intervals.
 
-Some are read off an output (a weighted sum of coordinates, its lowest bit); others are learned, as estimates of the
-log-likelihood ratio, and then an event is a half-line of the score.
+Some scores are computed directly (a weighted sum of coordinates, the lowest bit). Others are learned estimates of the
+log-likelihood ratio, for which an event is a half-line.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from .outputs import Outputs, as_numbers, as_vectors
 
 Array = npt.NDArray[np.float64]
 Piece = tuple[int, float, float, float]
-"""Column, low, high, rise: adds 0 below low, `rise` above high, a straight line between; a step where they agree."""
+"""Column, low, high, rise: adds 0 below low, `rise` above high, and a linear ramp between; a step if low = high."""
 
-_ZERO_EXPONENT = 1024  # stands for the lowest bit of 0, which has none: above that of every other double
-_NAMED = 3  # columns that a learned score names
-_ALONG_ROWS = 10_000  # coordinates from which a row is summed at once
+_ZERO_EXPONENT = 1024  # lowest bit assigned to 0, above that of every other double
+_NAMED = 3  # columns in the name of a learned score
+_ALONG_ROWS = 10_000  # number of coordinates above which whole rows are summed
 
 
 class Score(ABC):
-    """A number for each output; `str` says it in words that stand where an event says "output"."""
+    """A number for each output; `str` is a description that replaces "output" in that of an event."""
 
     @abstractmethod
     def values(self, outputs: Outputs) -> Array:
-        """The score of each output, shape (runs,); NaN where it has none."""
+        """Return the score of each output, shape (runs,); NaN for an output without a score."""
 
     def names(self, is_inside: Callable[[float], bool]) -> list[str] | None:
-        """What the outputs are whose score lies in a set, where scores are codes; otherwise None."""
+        """Return descriptions of the codes that lie in a set; None if the scores are not codes."""
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class Number(Score):
-    """The output itself, where that is a number."""
+    """The output itself, if it is a number."""
 
     def values(self, outputs: Outputs) -> Array:
         if outputs.ndim != 1:
@@ -62,8 +62,8 @@ class Weighted(Score):
         used = [i for i, w in enumerate(self.weights) if w != 0.0]
         if len(used) == 1 and self.weights[used[0]] == 1.0:
             return np.asarray(vectors[:, used[0]], dtype=np.float64)
-        # A matrix product rounds a row in one way or another, by how many rows there are: not so a sum along a row, nor
-        # one that goes coordinate by coordinate.
+        # In a matrix product, the rounding of a row depends on the number of rows. In a sum along a row, or coordinate
+        # by coordinate, it does not.
         if len(used) > _ALONG_ROWS:
             with np.errstate(invalid="ignore", over="ignore"):
                 weighted = np.ascontiguousarray(vectors, dtype=np.float64) * np.array(self.weights)
@@ -106,7 +106,7 @@ class Column(Score):
 
 @dataclass(frozen=True, slots=True)
 class LowestBit(Score):
-    """The exponent of the lowest set bit: the largest k for which the number is a whole multiple of 2ᵏ; 1024 for 0.
+    """The exponent of the lowest set bit: the largest k such that the number is a whole multiple of 2ᵏ; 1024 for 0.
 
     References
     ----------
@@ -135,7 +135,7 @@ class LowestBit(Score):
 
 @dataclass(frozen=True, slots=True)
 class Residue(Score):
-    """What is left of a number after whole multiples of 2^exponent: numbers on a grid can reach few residues."""
+    """The residue of a number modulo 2^exponent; numbers on a grid have few residues."""
 
     of: Score
     exponent: int
@@ -159,7 +159,7 @@ class Additive(Score):
     columns : Columns
     pieces : tuple of Piece
     missing : tuple of (int, float)
-        What a column adds where it is NaN.
+        Column, and the amount that it adds where it is NaN.
     """
 
     columns: Columns
@@ -170,7 +170,7 @@ class Additive(Score):
         return self.add_up(self.columns.read(outputs))
 
     def add_up(self, columns: Array) -> Array:
-        """The score from the columns, shape (columns, runs)."""
+        """Return the score for columns of shape (columns, runs)."""
         columns, score = columns.copy() if self.missing else columns, np.zeros(columns.shape[1])
         for column, weight in self.missing:
             absent = np.isnan(columns[column])
@@ -190,7 +190,7 @@ class Additive(Score):
     def __str__(self) -> str:
         size: Counter[int] = Counter()
         for column, _, _, rise in self.pieces:
-            size[column] += abs(rise)  # type: ignore[assignment]  # a Counter adds floats as well
+            size[column] += abs(rise)  # type: ignore[assignment]  # a Counter can add floats
         for column, weight in self.missing:
             size[column] += abs(weight)  # type: ignore[assignment]
         names, most = self.columns.names, [column for column, _ in size.most_common()]
@@ -200,9 +200,9 @@ class Additive(Score):
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A decision tree, its nodes by number: to `lefts` where the column is at most the threshold, else to `rights`.
+    """A decision tree with numbered nodes: go to `lefts` if the column is at most the threshold, else to `rights`.
 
-    A leaf has -1 as its column, and adds its value.
+    A leaf has column −1 and adds its value.
     """
 
     columns: tuple[int, ...]
@@ -223,7 +223,7 @@ class Forest(Score):
         return self.add_up(self.columns.read(outputs))
 
     def add_up(self, columns: Array) -> Array:
-        """The score from the columns, shape (columns, runs)."""
+        """Return the score for columns of shape (columns, runs)."""
         score, runs = np.zeros(columns.shape[1]), np.arange(columns.shape[1])
         for tree in self.trees:
             at, thresholds = np.array(tree.columns), np.array(tree.thresholds)

@@ -1,12 +1,13 @@
-"""Which event of a mechanism that exceeds its claim an audit would test: what a stated power refers to.
+"""Alternatives for a stated power: the event that an audit tests of a mechanism that exceeds its claim.
 
-A mechanism of strength s has events below the boundary of s and, if s is tight, some that come near it. Two laws serve:
+The events of a mechanism of strength s lie below the boundary B_s; if s is tight, some events come near it. There are
+two kinds of alternative:
 
-- *On the boundary*: an event with probability q on y that has all of B_s(q) on x. Laplace noise, randomised response
-  and the exponential mechanism have such events for pure claims, and Gaussian noise has for μ-GDP.
+- *On the boundary*: the event has probability q on y and B_s(q) on x. Laplace noise, randomised response and the
+  exponential mechanism have such events for pure claims, and Gaussian noise has such events for μ-GDP.
 - *Gaussian noise* that attains s (`Claim.gaussian_mu`), p = Φ(Φ⁻¹(q) + μ). For (ε, δ) it touches the boundary at one
-  probability only, which is too rare to be counted in few runs; for Rényi divergences it touches it nowhere. Its best
-  event is the one that clears the claim by the most standard errors.
+  probability only, which is too small for few runs; for Rényi divergences it touches the boundary nowhere. Its best
+  event is the event that clears the claim by the most standard errors.
 
 References
 ----------
@@ -26,17 +27,17 @@ from ..errors import OptionError
 from .binomial_tails import Array
 from .joint_test import largest_strength
 
-_LEAST = 1e-15  # of a probability: of less no audit sees anything
+_LEAST = 1e-15  # probability below which no audit observes an event
 
 
 @dataclass(frozen=True, slots=True)
 class GaussianNoise:
-    """Gaussian noise that attains the strength, and an event of it that a pilot would choose.
+    """Gaussian noise that attains the strength, with the event that a pilot would choose.
 
     Attributes
     ----------
     share : float
-        Part of the best event's clearance that the chosen event has, in (0, 1]: the rarest such event is taken.
+        In (0, 1]: the chosen event is the rarest with at least this share of the best event's clearance.
     """
 
     share: float = 1.0
@@ -44,16 +45,16 @@ class GaussianNoise:
 
 @dataclass(frozen=True, slots=True)
 class AsLikely:
-    """An event on the boundary of the stronger claim that is as likely as one that was seen, where it is likelier.
+    """An event on the boundary of the stronger claim that resembles an observed event.
 
-    An excess may come from p or from q. Of an event that is rare on both sides p stays, so q falls as the excess grows:
-    the case in which fewer hits show the excess. q stays, and p grows, of an event whose complement is rare, and where
-    the stronger claim allows more than half of p at q = 0, as its δ does: then no q shows the excess at that p.
+    An excess may come from a larger p or from a smaller q. If the event is rare on both sides, p is kept and q falls as
+    the excess grows, so fewer hits show the excess. If its complement is rare, q is kept and p grows. This also applies
+    if the stronger claim allows more than half of p at q = 0, as δ does, since then no q shows the excess at that p.
 
     Attributes
     ----------
     p, q : float
-        The event's probabilities as seen, in (0, 1).
+        Observed probabilities of the event on x and on y, in (0, 1).
     """
 
     p: float
@@ -61,19 +62,19 @@ class AsLikely:
 
 
 Alternative: TypeAlias = float | AsLikely | GaussianNoise
-"""An event on the boundary of the stronger claim, by its probability on y or like one seen; or Gaussian noise."""
+"""An event on the boundary of the stronger claim (by its probability on y, or like an observed event), or noise."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlternativeEvent:
-    """Probabilities of an event under an alternative, and how clearly one pair of runs shows the excess.
+    """Probabilities of an event under an alternative, and its clearance of the claim.
 
     Attributes
     ----------
     q, p, p_rest : float
-        On y, on x, and 1 − p.
+        Probability on y, probability on x, and 1 − p.
     clearance : float
-        Standard errors of one run by which p lies above the claim's boundary at q.
+        Distance of p above the claim's boundary at q, in standard errors of one run on each dataset.
     """
 
     q: float
@@ -83,7 +84,7 @@ class AlternativeEvent:
 
 
 def event_of(claim: Claim, excess: float, alternative: Alternative) -> AlternativeEvent:
-    """The event that an audit tests where the strength is `excess` above the claim."""
+    """Return the event that an audit tests if the strength is `excess` above the claim."""
     rates = _rates_of(claim, excess, alternative)
     p, rest = _power_at(claim, excess, rates, alternative)
     clear = _clearance(claim, rates, p, rest)
@@ -94,16 +95,16 @@ def event_of(claim: Claim, excess: float, alternative: Alternative) -> Alternati
 
 
 def power_at(claim: Claim, excess: float, q: float, alternative: Alternative) -> tuple[float, float]:
-    """Pr[M(x) ∈ S], and one minus it, for an event of probability `q` on y where the strength is `excess` above."""
+    """Return Pr[M(x) ∈ S] and its complement, for an event of probability `q` on y and strength `excess` above."""
     p, rest = _power_at(claim, excess, np.array([q]), alternative)
     return float(p[0]), float(rest[0])
 
 
 def best_q(claim: Claim, *, resolution: float) -> float:
-    """The probability on y at which an excess takes the fewest runs, by the normal approximation.
+    """Return the probability on y at which detecting an excess takes the fewest runs, by the normal approximation.
 
-    For planning before any run: no event of any mechanism does with fewer, but for a few percent, and most do not do
-    as well. For (ε, δ) it is the corner of the stronger claim, which only randomised response reaches.
+    For planning before any run. Up to a few percent, no event of any mechanism needs fewer runs, and most need more.
+    For (ε, δ) the best event is the corner of the stronger claim, which only randomised response reaches.
 
     Examples
     --------
@@ -125,14 +126,14 @@ def _rates_of(claim: Claim, excess: float, alternative: Alternative) -> Array:
             stronger = claim.with_strength(claim.strength + excess)
             if p + q > 1.0 or 2.0 * float(stronger.max_power(0.0)[0]) > p:
                 return np.array([q])
-            # The mirror image of the boundary: 1 − q = B(1 − p).
+            # q solves 1 − q = B(1 − p), the mirror image of the boundary.
             return np.maximum(stronger.max_power(np.array([1.0 - p]), np.array([p]))[1], _LEAST)
         case float():
             return np.array([alternative])
 
 
 def _rates() -> Array:
-    """Probabilities to choose from, dense where they are small and next to 1."""
+    """Return a grid of probabilities that is dense near 0 and near 1."""
     rare = np.geomspace(1e-12, 0.02, 250)
     return np.concatenate([rare, np.linspace(0.02, 0.98, 500), 1.0 - rare[:100:-1]])
 
@@ -143,13 +144,13 @@ def _power_at(claim: Claim, excess: float, q: Array, alternative: Alternative) -
         return stronger.max_power(q)
     mu = stronger.gaussian_mu
     if mu is None:
-        raise OptionError(f"{claim} names no Gaussian noise to plan with; use the probability of an event.")
+        raise OptionError(f"{claim} does not define a Gaussian noise to plan with; use the probability of an event.")
     z = ndtri(q) + mu
     return ndtr(z), ndtr(-z)
 
 
 def _clearance(claim: Claim, q: Array, p: Array, p_rest: Array) -> Array:
-    """Standard errors, those of one run, by which events at (p, q) lie above the boundary of the claim."""
+    """Return the distance of events at (p, q) above the claim's boundary, in standard errors of one run."""
     q_rest = 1.0 - q
     at, at_rest = claim.max_power(q, q_rest)
     rise = np.where(p < 0.5, p - at, at_rest - p_rest)

@@ -1,13 +1,12 @@
-"""The anytime-valid test: bet against the claim, run by run, and stop whenever the evidence is in.
+"""The betting test: an anytime-valid test that bets against the claim run by run and may stop at any time.
 
-A line (e^{ε₀}, δ₀) that lies above the claim's boundary everywhere gives, for one run on each dataset and any event S,
-W = 1[M(x) ∈ S] − e^{ε₀} 1[M(y) ∈ S] with mean at most δ₀ if the claim holds. So for any share λ in
-[0, 1/(e^{ε₀} + δ₀)] the wealth ∏(1 + λ(W_t − δ₀)) is a nonnegative supermartingale that starts at 1, and the chance
-that it ever reaches 1/alpha is at most alpha (Ville 1939). The same holds for any average of such wealths: over
-shares, over the two directions, over pairs. Event, line and shares of a batch may depend on everything before the
-batch; nothing has to be set aside for learning. On the last batch of an audit everything may be staked on one exact
-test: at the level alpha times the wealth it multiplies the wealth by 1/level or by 0, and its mean is at most what
-was staked.
+Let the line with slope e^{ε₀} and intercept δ₀ lie above the claim's boundary everywhere. For one run on each dataset
+and any event S, W = 1[M(x) ∈ S] − e^{ε₀} 1[M(y) ∈ S] then has mean at most δ₀ if the claim holds. So for any share λ in
+[0, 1/(e^{ε₀} + δ₀)] the wealth ∏(1 + λ(W_t − δ₀)) is a nonnegative supermartingale that starts at 1, and it ever
+reaches 1/alpha with probability at most alpha (Ville 1939). The same holds for any average of such wealths: over
+shares, over the two directions, over pairs. The event, line and shares of a batch may depend on all earlier batches, so
+no runs are set aside for learning. On the last batch the whole wealth may be staked on one exact test: at the level
+alpha times the wealth, the test multiplies the wealth by 1/level or by 0, and its mean is at most the stake.
 
 Proof: docs/proofs/wealth.md
 
@@ -30,26 +29,25 @@ import numpy.typing as npt
 from ..claims.claim import Claim
 from ..errors import OptionError
 from .alternatives import Alternative, AlternativeEvent, event_of
+from .binomial_tails import Array
 from .counts import Counts, check_alpha
 from .joint_test import largest_strength
 from .supporting_lines import Line, best_line
 
-Array = npt.NDArray[np.float64]
-
 SizesFor: TypeAlias = Callable[[AlternativeEvent], Sequence[int]]
 
-# Shares of the largest bet, small ones for small excesses: the best bet is about the excess over the variance.
+# Shares of the largest bet; the best bet is about the excess over the variance, so small excesses need small shares.
 _BETS = np.geomspace(1e-3, 0.95, 14)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointCounts:
-    """Pairs of runs, one on each dataset, by which of the two fell into the event.
+    """Pairs of runs, one on each dataset, classified by which of the two are hits.
 
     Attributes
     ----------
     both, only_p, only_q, neither : int
-        p names the side on which the event is claimed not to be too likely, q the other.
+        p names the side on which the claim bounds the event's probability, q the other side.
     """
 
     both: int
@@ -65,18 +63,18 @@ class JointCounts:
 
     @property
     def runs(self) -> int:
-        """Pairs of runs, in whichever of the four cases."""
+        """Number of pairs of runs."""
         return self.both + self.only_p + self.only_q + self.neither
 
     @property
     def counts(self) -> Counts:
-        """Hits on either side, p first."""
+        """Hits on each side, with p in place of x."""
         return Counts(
             hits_x=self.both + self.only_p, runs_x=self.runs, hits_y=self.both + self.only_q, runs_y=self.runs
         )
 
     def followed_by(self, other: JointCounts) -> JointCounts:
-        """The counts of both batches together."""
+        """Return the counts of both batches together."""
         return JointCounts(
             both=self.both + other.both,
             only_p=self.only_p + other.only_p,
@@ -90,14 +88,14 @@ NO_PAIRS = JointCounts(both=0, only_p=0, only_q=0, neither=0)
 
 @dataclass(frozen=True, slots=True)
 class Wealth:
-    """What has been won by betting against each of several members of a claim's family.
+    """Wealth from betting against each of several members of a claim's family.
 
     Attributes
     ----------
     log_wealth : ndarray, shape (members, directions, bets)
-        Logarithms; 0 at the start.
+        Logarithm of each wealth; 0 at the start.
     log_peak : ndarray, shape (members,)
-        Largest logarithm so far of the average over directions and bets.
+        Logarithm of the largest average over directions and bets so far.
     """
 
     log_wealth: Array
@@ -105,7 +103,7 @@ class Wealth:
 
     @classmethod
     def start(cls, members: int, directions: int = 2) -> Wealth:
-        """The wealth before any run."""
+        """Return the wealth before any run."""
         return cls(np.zeros((members, directions, len(_BETS))), np.zeros(members))
 
     def after(
@@ -116,19 +114,18 @@ class Wealth:
         first: int = 0,
         placed: npt.NDArray[np.int64] | None = None,
     ) -> Wealth:
-        """The wealth after a batch.
+        """Return the wealth after a batch; the lines, events and `placed` are chosen without looking at the batch.
 
         Parameters
         ----------
         lines : sequence of sequence of Line
-            For each member from the `first` on, and each direction; chosen without looking at this batch.
+            One line for each member from `first` on and each direction.
         counts : sequence of JointCounts
-            The batch, for the event of each direction; the events chosen without looking at it.
+            Counts of the batch, for the event of each direction.
         first : int
-            Members before it are not bet against: those that are refuted already.
+            Number of leading members that are not bet against because they are already refuted.
         placed : ndarray of int, shape (members, directions), optional
-            On which direction the wealth of each is bet, chosen without looking at this batch: on its own by default,
-            and on none where this is negative.
+            Direction on which each wealth is bet: by default its own; a negative number places no bet.
         """
         slope = np.array([[line.slope for line in row] for row in lines])
         intercept = np.array([[line.intercept for line in row] for row in lines])
@@ -153,16 +150,17 @@ class Wealth:
         return replace(now, log_peak=np.maximum(self.log_peak, now.log_average))
 
     def staked(self, p_values: Mapping[int, float]) -> Wealth:
-        """The wealth's peak after a last batch, where all wealth of these members was staked on one test each.
+        """Return the wealth after a last batch on which these members staked all their wealth, each on one test.
 
-        A member that holds is refuted at alpha, in this batch or before it, with probability at most alpha, for every
-        alpha: its p-value p, which the batch alone gives, is at most alpha times the wealth w with probability at most
-        that, given everything before the batch.
+        For every alpha, a member that holds is refuted at alpha, in this batch or earlier, with probability at most
+        alpha: given everything before the batch, its p-value is at most alpha times its wealth with probability at
+        most alpha times its wealth.
 
         Parameters
         ----------
         p_values : mapping of int to float
-            Of members, by their numbers: of a test chosen, like the members tested, without looking at the batch.
+            From the number of each member to the p-value of its test on this batch alone; the members and tests are
+            chosen without looking at the batch.
         """
         log_peak, log_wealth = self.log_peak.copy(), self.log_average
         for member, p_value in p_values.items():
@@ -171,20 +169,20 @@ class Wealth:
 
     @property
     def log_average(self) -> Array:
-        """Logarithm of the wealth against each member, averaged over directions and bets, shape (members,)."""
+        """Logarithm of the average wealth over directions and bets, shape (members,)."""
         flat = self.log_wealth.reshape(len(self.log_wealth), -1)
         top = flat.max(axis=1)
         return np.asarray(top + np.log(np.exp(flat - top[:, None]).mean(axis=1)))
 
     def p_values(self) -> Array:
-        """Anytime-valid p-value of each member: at most a, at any time, with probability at most a if it holds."""
+        """Return anytime-valid p-values: that of a true member is ever at most a with probability at most a."""
         return np.exp(-self.log_peak)
 
     def n_refuted(self, alpha: float) -> int:
-        """How many members, counted from the first, have been refuted without a gap.
+        """Return the number of leading members that are all refuted.
 
-        With members in increasing order of strength the last of them is the running lower bound: if the truth lies
-        between two members, it is exceeded with probability at most alpha, over all times together.
+        With members in increasing order of strength, the last refuted member is the running lower bound: it ever
+        exceeds the true strength with probability at most alpha.
         """
         refuted = self.log_peak >= -math.log(check_alpha(alpha))
         return int(np.argmin(refuted)) if not refuted.all() else len(refuted)
@@ -200,15 +198,15 @@ def found_share(
     repetitions: int = 400,
     seed: int = 0,
 ) -> float:
-    """Share of simulated audits that refute the claim in batches of these sizes; within .025 of the true power.
+    """Return the share of simulated audits that refute the claim; it is within .025 of the true power.
 
-    The event has probability `q` on y and, on x, the largest that the claim strengthened by `excess` allows; or it is
-    that of another `Alternative`. The wealth of the other direction is taken as lost.
+    The event has probability `q` on y and, on x, the largest probability that the claim strengthened by `excess`
+    allows; or it is the event of another `Alternative`. The wealth of the other direction is taken as lost.
 
     Parameters
     ----------
     sizes : sequence of int, or callable
-        Runs in each batch that is bet on; or a function that gives them for an event.
+        Runs in each batch, or a function that returns them for an event.
     """
     rng, event = np.random.default_rng(seed), event_of(claim, excess, q)
     p, rate = event.p, event.q
@@ -227,7 +225,7 @@ def found_share(
         only_p = rng.binomial(size - hits_q, p)
         joint = np.stack([both, only_p, hits_q - both, size - hits_q - only_p], axis=1)
         log_wealth += joint @ gains
-        # An average is no larger than the largest, so only few have to be averaged.
+        # The largest term bounds the average, so few averages are computed.
         near = np.flatnonzero(~found & (log_wealth >= enough).any(axis=1))
         top = log_wealth[near].max(axis=1)
         average = top + np.log(np.exp(log_wealth[near] - top[:, None]).mean(axis=1)) - math.log(2.0)
@@ -238,21 +236,21 @@ def found_share(
 def sequential_resolution(
     claim: Claim, sizes: Sequence[int] | SizesFor, q: Alternative, *, alpha: float, power: float
 ) -> float:
-    """Smallest excess of the claim's strength that such an audit finds with probability `power`, to a hundredth of it.
+    """Return the smallest excess that a sequential audit finds with probability `power`, to a relative 1%.
 
-    Simulated with the stopping rule, so the excess is off by what 400 repetitions leave open: 3% where measured.
-    Infinite where no excess is found with that power. Parameters as of `found_share`.
+    The stopping rule is simulated with 400 repetitions, which adds an error of 3% where measured. The value is infinite
+    if no excess is found with that power. The parameters are those of `found_share`.
     """
     check_alpha(alpha)
     rate = q if isinstance(q, float) else 0.1
     if not (0.0 < rate < 1.0 and 0.0 < power < 1.0):
-        raise OptionError(f"q={q!r}, power={power!r} plan nothing; use probabilities inside (0, 1).", q=q, power=power)
+        raise OptionError(f"q={q!r} or power={power!r} is not in (0, 1); use a value that is.", q=q, power=power)
     runs = 10_000 if callable(sizes) else sum(sizes)
     limit = claim.max_strength - claim.strength
     excess = largest_strength(
         lambda excess: found_share(claim, excess, sizes, q, alpha=alpha) < power,
         limit,
         tolerance=1e-2,
-        start=4.0 / math.sqrt(runs * rate * (1.0 - rate)),  # about the size of what can be found
+        start=4.0 / math.sqrt(runs * rate * (1.0 - rate)),  # about the size of the answer
     )
     return math.inf if excess >= 0.99 * limit else excess

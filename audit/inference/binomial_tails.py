@@ -1,9 +1,9 @@
-"""Upper bounds on binomial tails, for whole matrices at once, and exact limits for a probability.
+"""Upper bounds on binomial tails for matrices of counts, and exact limits for a probability.
 
-Every function errs upward only. Where the variance is small the tail is the sum of its terms; above, it is the normal
-bound of Zubkov & Serov (2013), A complete proof of universal inequalities for the distribution function of the
-binomial law, Theorem 1: Φ(z_k) ≤ Pr[X ≤ k] ≤ Φ(z_{k+1}), z_k = sgn(k − np) √(2n KL(k/n ‖ p)). It is off by less than
-one hit, which is .01 standard errors where it takes over unless a rough bound will do.
+Every tail is rounded upward. For a small variance the tail is the sum of its terms; for a larger variance it is the
+normal bound of Zubkov & Serov (2013), A complete proof of universal inequalities for the distribution function of the
+binomial law, Theorem 1: Φ(z_k) ≤ Pr[X ≤ k] ≤ Φ(z_{k+1}), z_k = sgn(k − np) √(2n KL(k/n ‖ p)). This bound is off by less
+than one hit, which is .01 standard errors at the default variance of the switch.
 
 Proof: docs/proofs/binomial.md
 """
@@ -20,29 +20,24 @@ Array = npt.NDArray[np.float64]
 NORMAL_FROM = 1e4
 """Variance from which the normal bound is used."""
 
-_REACH = 7.5  # standard deviations summed on each side; with 30 hits more, Bernstein's inequality leaves out < 1e-12
+_REACH = 7.5  # standard deviations summed on each side; Bernstein: with 30 more hits, this omits less than 1e-12
 _REST = 1e-12
-_WIDE = 1e-9  # over the error of the inverse beta functions
-_CACHED = 1 << 15  # entries of a matrix worked on at a time: four times as fast as all at once
-_SAFETY = 1.0 + 1e-9  # over the rounding error of the sums and of ndtr (below 1e-11)
+_WIDE = 1e-9  # exceeds the error of the inverse beta functions
+_CACHED = 1 << 15  # entries of a matrix in one step: four times as fast as a single step
+_SAFETY = 1.0 + 1e-9  # exceeds the rounding error of the sums and of ndtr (below 1e-11)
 
 
 def upper_tail(hits: Array, runs: int, p: Array, p_complement: Array, *, normal_from: float = NORMAL_FROM) -> Array:
-    """Upper bounds on Pr[Bin(runs, p) ≥ hits].
+    """Return upper bounds on Pr[Bin(runs, p) ≥ hits] in [0, 1], nonincreasing in `hits` along a row.
 
     Parameters
     ----------
     hits : ndarray, shape (rows, columns)
-        Whole numbers, any size.
+        Whole numbers, also below 0 or above `runs`.
     p, p_complement : ndarray, shape (rows,)
-        One probability for each row, and one minus it.
+        The probability of each row and its complement.
     normal_from : float
-        Variance from which the normal bound is used, which is quicker than the sum.
-
-    Returns
-    -------
-    ndarray, shape (rows, columns)
-        In [0, 1], each at least the true tail; nonincreasing in `hits` along a row.
+        Variance from which the normal bound replaces the slower sum.
     """
     bound = np.empty(hits.shape)
     small = runs * p * p_complement < normal_from
@@ -60,7 +55,7 @@ def upper_tail(hits: Array, runs: int, p: Array, p_complement: Array, *, normal_
 
 
 def row_slices(rows: int, columns: int) -> list[slice]:
-    """A large matrix in pieces that are worked on one at a time, each small enough for a processor's cache."""
+    """Return slices of the rows of a large matrix, each small enough for a processor's cache."""
     at_once = max(1, _CACHED // max(columns, 1))
     return [slice(start, start + at_once) for start in range(0, rows, at_once)]
 
@@ -78,7 +73,7 @@ def _normal_tail(hits: Array, runs: int, p: Array, p_complement: Array) -> Array
 
 
 def _entropy_gain(u: Array) -> Array:
-    """(1 + u) log(1 + u) − u, with its limit 1 at u = −1."""
+    """Return (1 + u) log(1 + u) − u, with its limit 1 at u = −1."""
     at_limit = u <= -1.0 if u.min() <= -1.0 else None
     gain: Array = np.log1p(u if at_limit is None else np.where(at_limit, 0.0, u))
     gain *= 1.0 + u
@@ -91,15 +86,15 @@ def _summed_tail(hits: Array, runs: int, p: Array, p_complement: Array) -> Array
     reach = np.ceil(_REACH * deviation + 30.0)
     first = np.clip(np.floor(mean) - reach, 0.0, runs)
     width = int(min(2 * reach.max() + 2, runs + 1))
-    first = np.minimum(first, runs + 1 - width)  # so that every row holds `width` outcomes within 0..runs
-    # log C(runs, k) relative to its value at the first k of all: sums of log((runs − j)/(j + 1)).
+    first = np.minimum(first, runs + 1 - width)  # every row then has `width` outcomes within 0..runs
+    # log C(runs, k) relative to its value at the smallest k: sums of log((runs − j)/(j + 1)).
     base = first.min()
     span = np.arange(base, first.max() + width - 1)
     if len(span) <= 4 * hits.size + 10**6:
         log_choose = np.concatenate([[0.0], np.cumsum(np.log((runs - span) / (span + 1.0)))])
         log_weight = sliding_window_view(log_choose, width)[(first - base).astype(np.int64)]
         log_weight -= log_choose[np.clip(np.floor(mean) - base, 0, len(span)).astype(np.int64)][:, None]
-    else:  # rows far apart: a table for each
+    else:  # the rows are far apart, so each gets its own table
         k = first[:, None] + np.arange(width - 1)
         log_weight = np.concatenate([np.zeros((len(p), 1)), np.cumsum(np.log((runs - k) / (k + 1.0)), axis=1)], axis=1)
     tiny = np.finfo(float).tiny
@@ -111,16 +106,16 @@ def _summed_tail(hits: Array, runs: int, p: Array, p_complement: Array) -> Array
     outcomes = np.clip(first[:, None] + width - hits, 0, width).astype(np.int64)  # at or above the hits
     found: Array = np.take_along_axis(from_above, np.maximum(outcomes - 1, 0), axis=1)
     found[outcomes == 0] = 0.0
-    # Dividing by the mass that was summed, not by 1, only enlarges.
+    # Dividing by the summed mass instead of 1 can only enlarge the tail.
     found /= from_above[:, -1:]
     found += _REST
     return np.where(hits < first[:, None], 1.0, found)
 
 
 def clopper_pearson(hits: int, runs: int, *, alpha: float) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Exact two-sided limits for a probability: (lower, 1 − lower), (upper, 1 − upper).
+    """Return exact two-sided limits for a probability: (lower, 1 − lower), (upper, 1 − upper).
 
-    Each limit is exceeded with probability at most alpha/2, whatever the true probability.
+    Each limit is wrong with probability at most alpha/2 for every true probability.
 
     References
     ----------
@@ -133,7 +128,7 @@ def clopper_pearson(hits: int, runs: int, *, alpha: float) -> tuple[tuple[float,
 
 
 def probability_limits(hits: int, runs: int, *, alpha: float) -> tuple[float, float]:
-    """The two `clopper_pearson` limits without their complements; of no runs at all, 0 and 1."""
+    """Return the two `clopper_pearson` limits without their complements; without runs, 0 and 1."""
     if runs == 0:
         return 0.0, 1.0
     (lower, _), (upper, _) = clopper_pearson(hits, runs, alpha=alpha)
@@ -141,9 +136,9 @@ def probability_limits(hits: int, runs: int, *, alpha: float) -> tuple[float, fl
 
 
 def limits(hits: Array, runs: float, *, alpha: float) -> tuple[Array, Array]:
-    """Exact lower and upper limits for probabilities, each wrong with probability at most `alpha` (Clopper-Pearson).
+    """Return Clopper-Pearson lower and upper limits, each wrong with probability at most `alpha`.
 
-    `hits` and the limits have shape (K,). Above a half a limit is one less that of the misses, which is the more exact.
+    `hits` and the limits have shape (K,). A limit above ½ is one minus that for the misses, which is more accurate.
     """
     low, high = _lower_limit(hits, runs, alpha), _upper_limit(hits, runs, alpha)
     above = low > 0.5
@@ -153,8 +148,8 @@ def limits(hits: Array, runs: float, *, alpha: float) -> tuple[Array, Array]:
     return low, high
 
 
-# SciPy's inverse (1.17) is far off, to the wrong side, where a shape is exactly 1000 and the runs are 3·10⁸ or more;
-# the tails are not. Where the tail at a limit is too large, the limit of one hit less, or more, serves: it is wider.
+# SciPy's inverse (1.17) is far off, and on the wrong side, if a shape is exactly 1000 and the runs are 3·10⁸ or more;
+# its tails are accurate. If the tail at a limit is too large, the wider limit for one hit less, or more, replaces it.
 
 
 def _lower_limit(hits: Array, runs: float, alpha: float) -> Array:

@@ -1,16 +1,16 @@
-"""Simultaneous limits for nested events, and what they say of the privacy profile and of the trade-off curve.
+"""Simultaneous limits for nested events, and confidence bands for the privacy profile and the trade-off curve.
 
-C cells in an order fixed before the counts (by decreasing score, say) make C − 1 nested events: S_j is the union of
+C cells in an order fixed before the counts (such as decreasing score) define C − 1 nested events: S_j is the union of
 the first j cells, with probability p_j on x and q_j on y. The hits in S_j are binomial, so each of the 4(C − 1) limits
-is exact at 1/(4(C − 1)) of alpha, and all hold together with probability 1 − alpha (Bonferroni). Given that they hold:
+is exact at level alpha/(4(C − 1)), and all hold together with probability 1 − alpha (Bonferroni). If they all hold:
 
-- *Profile.* δ(ε) = sup over events of Pr_x[S] − e^ε Pr_y[S] is at least what any S_j shows, so the lower limit holds
-  for the supremum over all events; the upper one holds for the S_j, no event and every output only.
+- *Profile.* δ(ε) = sup over events of Pr_x[S] − e^ε Pr_y[S] is at least its value at any S_j, so the lower limit holds
+  for the supremum over all events. The upper limit holds only for the S_j, the empty event and the whole output space.
 - *Trade-off.* Let B(q) be the largest power of a test of false-positive rate q. Mixing two tests by a coin mixes their
-  rates and powers, so B is concave; it does not fall, B(0) ≥ 0 and B(1) = 1. S_j as a test shows B(q_j) ≥ p_j, so B is
-  at least the lower limit of p_j at the upper limit of q_j, and at least the concave hull of these points, (0, 0) and
-  (1, 1). The hull of the upper limits of p_j at the lower limits of q_j is concave, does not fall and is at least p_j
-  at q_j, so it is above every mixture of the S_j; of other tests it says nothing.
+  rates and powers, so B is concave; it is nondecreasing, B(0) ≥ 0 and B(1) = 1. S_j as a test shows B(q_j) ≥ p_j, so B
+  is at least the lower limit of p_j at the upper limit of q_j, and at least the concave hull of these points, (0, 0)
+  and (1, 1). The hull of the upper limits of p_j at the lower limits of q_j is concave, nondecreasing and at least p_j
+  at q_j, so it bounds every mixture of the S_j from above; it does not bound other tests.
 
 Proof: docs/proofs/bands.md
 """
@@ -30,7 +30,7 @@ from .counts import check_alpha
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Band:
-    """Limits for the probability of every nested event on x and on y, all at once.
+    """Simultaneous limits for the probabilities of all nested events on x and on y.
 
     Attributes
     ----------
@@ -49,19 +49,15 @@ class Band:
     alpha: float
 
     def profile(self, epsilon: npt.ArrayLike) -> tuple[Array, Array, Array]:
-        """(lower, estimate, upper) of δ(ε) = sup of Pr_x[S] − e^ε Pr_y[S]; nonincreasing in ε, within [0, 1].
+        """Return (lower, estimate, upper) of δ(ε) = sup of Pr_x[S] − e^ε Pr_y[S]; nonincreasing in ε, in [0, 1].
 
-        The lower limit holds for the supremum over all events, the upper one for the events of the band only; both
-        for all ε at once, with probability 1 − alpha.
+        The lower limit holds for the supremum over all events, the upper limit only for the events of the band; both
+        hold for all ε simultaneously with probability 1 − alpha.
 
         Parameters
         ----------
         epsilon : array_like, any shape
             In nats, of either sign.
-
-        Returns
-        -------
-        tuple of ndarray, of the shape of `epsilon`
 
         Examples
         --------
@@ -71,7 +67,7 @@ class Band:
         """
         factor = np.exp(np.minimum(np.asarray(epsilon, dtype=np.float64), 700.0))[..., None]
         if np.isnan(factor).any():
-            raise OptionError(f"epsilon={epsilon!r} is not a number; use any real one.", epsilon=epsilon)
+            raise OptionError(f"epsilon={epsilon!r} contains NaN; use real numbers.", epsilon=epsilon)
 
         def delta(p: Array, q: Array) -> Array:
             best: Array = (np.append(p, (0.0, 1.0)) - factor * np.append(q, (0.0, 1.0))).max(axis=-1)
@@ -84,20 +80,16 @@ class Band:
         )
 
     def trade_off(self, q: npt.ArrayLike) -> tuple[Array, Array, Array]:
-        """(lower, estimate, upper) of the largest power at false-positive rate `q`; nondecreasing, within [0, 1].
+        """Return (lower, estimate, upper) of the largest power at false-positive rate `q`; nondecreasing, in [0, 1].
 
-        x is the alternative: the power is the probability on x, the false-positive rate that on y. The lower limit
-        holds for the best of all tests, the upper one for mixtures of the events of the band only; both for all rates
-        at once, with probability 1 − alpha.
+        The power is the probability on x, the false-positive rate the probability on y. The lower limit holds for the
+        best of all tests, the upper limit only for mixtures of the events of the band; both hold for all rates
+        simultaneously with probability 1 − alpha.
 
         Parameters
         ----------
         q : array_like, any shape
             In [0, 1].
-
-        Returns
-        -------
-        tuple of ndarray, of the shape of `q`
 
         Examples
         --------
@@ -120,21 +112,16 @@ class Band:
 
 
 def confidence_band(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, *, alpha: float) -> Band:
-    """Limits that hold together, for all unions of the first j cells and both sides, with probability 1 − alpha.
+    """Return limits for all unions of the first j cells on both sides that hold together with probability 1 − alpha.
 
     Parameters
     ----------
     cells_x, cells_y : array_like, shape (C,)
-        Runs whose output fell in each cell, of all runs on x and on y; C ≥ 2. The cells and their order are chosen
-        without looking at these counts; an order by decreasing likelihood ratio makes the band tell most. For the
-        other direction give the sides exchanged and both orders reversed: the limits are the same, and so is alpha.
+        Counts of the outputs in each cell, which add up to the runs on x and on y; C ≥ 2. The cells and their order are
+        chosen without looking at these counts; an order by decreasing likelihood ratio gives the tightest band. For the
+        other direction, exchange the sides and reverse both orders: the limits and alpha stay the same.
     alpha : float
         In (0, 1).
-
-    Raises
-    ------
-    OptionError
-        For counts that are no partition of at least one run, or an alpha outside its range.
 
     References
     ----------
@@ -164,18 +151,18 @@ def confidence_band(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, *, alpha: fl
 
 
 def checked_cells(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike) -> tuple[Array, Array]:
-    """The counts as floats, shape (C,) each with C ≥ 2; an `OptionError` unless they partition some runs."""
+    """Return the counts as floats, shape (C,) with C ≥ 2; raise an `OptionError` unless they partition some runs."""
     sides = []
     for name, cells in (("cells_x", cells_x), ("cells_y", cells_y)):
         counts = np.asarray(cells, dtype=np.float64)
         if counts.ndim != 1 or len(counts) < 2 or not (counts >= 0).all() or not (counts == np.floor(counts)).all():
-            raise OptionError(f"{name}={cells!r} are not counts in cells; use whole numbers, 2 or more.", cells=cells)
+            raise OptionError(f"{name}={cells!r} are not counts of cells; use 2 or more whole numbers.", cells=cells)
         if not 1.0 <= counts.sum() < 2.0**53:
-            raise OptionError(f"{name} hold {counts.sum():g} runs; use from 1 to 2^53.", cells=cells)
+            raise OptionError(f"{name} adds up to {counts.sum():g} runs; use from 1 to 2^53.", cells=cells)
         sides.append(counts)
     if len(sides[0]) != len(sides[1]):
         raise OptionError(
-            f"cells_x are {len(sides[0])} and cells_y {len(sides[1])}; use the same cells on both sides.",
+            f"cells_x has {len(sides[0])} cells and cells_y has {len(sides[1])}; use the same cells on both sides.",
             cells_x=len(sides[0]),
             cells_y=len(sides[1]),
         )
@@ -183,7 +170,7 @@ def checked_cells(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike) -> tuple[Array
 
 
 def concave_hull(q: Sequence[float] | Array, p: Sequence[float] | Array) -> tuple[Array, Array]:
-    """Vertices of the least concave curve over the points, (0, 0) and (1, 1): rates, increasing, and powers.
+    """Return the vertices of the concave hull of the points, (0, 0) and (1, 1): increasing rates, and powers.
 
     Examples
     --------
@@ -195,7 +182,7 @@ def concave_hull(q: Sequence[float] | Array, p: Sequence[float] | Array) -> tupl
     for k in np.lexsort((-powers, rates)):
         at, height = float(rates[k]), float(powers[k])
         if hull and at == hull[-1][0]:
-            continue  # the first of equal rates is the highest
+            continue  # equal rates are sorted by decreasing power
         while len(hull) > 1:
             (a, low), (b, high) = hull[-2:]
             if (high - low) * (at - b) > (height - high) * (b - a):

@@ -1,8 +1,8 @@
-"""The order of counts: the strength that they clear by an ellipse of z standard errors, and the fewest hits that do.
+"""The order of counts: the largest strength that counts clear by an ellipse of z standard errors.
 
-Members of a claim's family are nested, and so are the regions {X ≥ c(Y)} of the counts that clear one of them, whatever
-the approximations in the ellipse: these are those of the arcsine scale, on which q has the standard error 1/(2√m). A
-boundary without a closed form is read from a table on that scale, at places that depend on m alone.
+The members of a claim's family are nested, and so are the regions {X ≥ c(Y)} of the counts that clear a member. This
+holds for any approximation in the ellipse; the one used here is the arcsine scale, on which q has the standard error
+1/(2√m). A boundary without a closed form is read from a table on this scale, whose grid depends on m alone.
 
 Proof: docs/proofs/joint-test.md
 """
@@ -18,18 +18,18 @@ from ..claims.claim import Claim
 from .binomial_tails import Array
 from .counts import Counts
 
-_ANGLES = np.linspace(0.0, math.pi / 2, 9)[:, None]  # directions in which the ellipse is checked against the boundary
+_ANGLES = np.linspace(0.0, math.pi / 2, 9)[:, None]  # directions in which the ellipse is compared with the boundary
 _FOR_P, _FOR_Q = np.sin(_ANGLES), np.cos(_ANGLES)
-_STEP = 0.1  # standard errors between two places of a table
-_NEARNESS = 1e-7  # relative, to which a strength is found
-_LARGEST = 1e6  # from which on no strength is told from another
+_STEP = 0.1  # standard errors between two points of a table
+_NEARNESS = 1e-7  # relative accuracy of a strength
+_LARGEST = 1e6  # larger strengths are not distinguished
 
 
 def order(counts: Counts, claim: Claim, z: float) -> tuple[float, float]:
-    """Where the counts stand: (strength, z), or (0, a smaller z) where not even the smallest member is cleared by z.
+    """Return the position of the counts: (strength, z), or (0, a smaller z) if they do not clear the smallest member.
 
-    From below, by a ten-millionth of it or less: the claim's own strength is only where the search begins. (0, 0) means
-    that the frequencies lie under the smallest boundary.
+    The strength is rounded down, by a relative 1e-7 at most; the claim's own strength only starts the search. (0, 0)
+    means that the frequencies lie under the smallest boundary.
     """
     y = np.array([float(counts.hits_y)])
 
@@ -46,28 +46,28 @@ def order(counts: Counts, claim: Claim, z: float) -> tuple[float, float]:
 
 
 def critical_hits(y: Array, n: int, m: int, claim: Claim, z: float) -> Array:
-    """c(y): the fewest hits on x whose ellipse of `z` standard errors with y hits lies above the claim's boundary.
+    """Return c(y), the fewest hits on x whose ellipse of `z` standard errors with y hits clears the claim's boundary.
 
-    Nondecreasing in y, in the claim's strength and in z; n + 1 where no count will do.
+    c is nondecreasing in y, in the claim's strength and in z; it is n + 1 where no count suffices.
     """
     return np.ceil(_hits_needed(y, n, m, claim, z))
 
 
 def _hits_needed(y: Array, n: int, m: int, claim: Claim, z: float) -> Array:
-    """The same before it is rounded up.
+    """Return c(y) before rounding up.
 
-    For every angle the ellipse gives y a share z·cos of the error and x a share z·sin.
+    At every angle, the ellipse assigns z·cos(angle) standard errors to y and z·sin(angle) to x.
     """
     angle = np.minimum(np.arcsin(np.sqrt((y + 0.5) / (m + 1.0))) + z * _FOR_Q / (2.0 * math.sqrt(m)), math.pi / 2)
     p, rest = _power_at(claim, angle, m)
     share = z * _FOR_P
-    # Once the error reaches past 1 no count on x will do; the formula would turn back below n there.
+    # No count on x suffices once the ellipse reaches past 1; there the formula would fall below n again.
     hits = np.where(n * rest <= share**2 * p, n + 1.0, n * p + share * np.sqrt(n * p * rest) - 1e-9)
     return np.asarray(hits.max(axis=0), dtype=np.float64)
 
 
 def _power_at(claim: Claim, angle: Array, m: int) -> tuple[Array, Array]:
-    """B and 1 − B where q has these angles, or what a table at multiples of a step says in between."""
+    """Return B and 1 − B at these angles of q, interpolated from a table if the boundary has no closed form."""
     if claim.has_closed_form:
         return claim.max_power(np.sin(angle) ** 2, np.cos(angle) ** 2)
     step = _STEP * 0.5 / math.sqrt(m)
@@ -79,13 +79,13 @@ def _power_at(claim: Claim, angle: Array, m: int) -> tuple[Array, Array]:
 
 
 def _root_from_below(excess: Callable[[float], float], limit: float, start: float, size: float) -> float:
-    """The largest number below `limit`, but for `_NEARNESS` and from below, at which a growing function is at most 0.
+    """Return the largest number below `limit` at which an increasing function is at most 0, as it is at 0.
 
-    As it is at 0. From `start` outward in growing steps, the first by the share of `size` that is in excess; then by
-    linear interpolation, with every fourth step a bisection unless the last four did well. The value at an end that
-    stays for a second time counts less (Anderson & Björck 1973, A new high order method of the regula falsi type for
-    computing a root of an equation). Never nearer to an end than half of what is looked for, so that the next point
-    lies beyond the root.
+    The number is rounded down, by a relative `_NEARNESS` at most. The search leaves `start` in growing steps, the first
+    of which depends on the excess as a share of `size`. Linear interpolation follows; every fourth step is a bisection
+    unless the last four steps did well. The value at an end that is kept a second time is reduced (Anderson & Björck
+    1973, A new high order method of the regula falsi type for computing a root of an equation). Every point is at least
+    half the accuracy away from both ends, so that the next point lies beyond the root.
     """
     low, low_value, high, high_value = 0.0, -math.inf, limit, math.inf
     at, further, step, last, before = min(start, 0.5 * limit), 0.0, 0, 0, math.inf

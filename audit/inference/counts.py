@@ -1,4 +1,4 @@
-"""The four integers that every verdict rests on."""
+"""The four counts on which every verdict rests."""
 
 from __future__ import annotations
 
@@ -11,13 +11,7 @@ from ..errors import OptionError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """Runs inside the event (hits) out of all runs, on x and on y.
-
-    Raises
-    ------
-    OptionError
-        Unless 0 <= hits <= runs and runs >= 1 on both sides, all whole numbers.
-    """
+    """Hits (runs inside the event) and runs on x and on y: whole numbers with 0 <= hits <= runs and runs >= 1."""
 
     hits_x: int
     runs_x: int
@@ -39,7 +33,7 @@ class Counts:
                 )
 
     def swapped(self) -> Counts:
-        """The same counts with x and y exchanged."""
+        """Return the counts with x and y exchanged."""
         return Counts(hits_x=self.hits_y, runs_x=self.runs_y, hits_y=self.hits_x, runs_y=self.runs_x)
 
     def __str__(self) -> str:
@@ -47,12 +41,12 @@ class Counts:
 
 
 def check_alpha(alpha: float) -> float:
-    """`alpha` as a float strictly between 0 and 1; else an `OptionError`."""
+    """Return `alpha` as a float strictly between 0 and 1; else raise an `OptionError`."""
     number = float(alpha)
     if not 0.0 < number < 1.0:  # NaN fails
         raise OptionError(
             f"alpha={alpha!r} is not an allowed error probability; use 0 < alpha < 1 (0.05 allows one false alarm in "
-            "20 audits of mechanisms that only just keep their claim).",
+            "20 audits of mechanisms that attain their claim).",
             alpha=alpha,
         )
     return number

@@ -1,4 +1,4 @@
-"""The direction in which a claim is tested: from the dataset on which the event was likelier in the pilot."""
+"""The direction of a test, given by the dataset on which the event was likelier in the pilot."""
 
 from __future__ import annotations
 
@@ -14,20 +14,12 @@ Direction = Literal["x", "y"]
 
 @dataclass(frozen=True, slots=True)
 class Directed:
-    """A claim and the counts of an event, both with the likelier dataset first.
-
-    Attributes
-    ----------
-    claim : Claim
-        That bounds the event's probability on the likelier dataset by the one on the other.
-    counts : Counts
-        With the likelier dataset in place of x.
-    """
+    """A claim and the counts of an event, both with the likelier dataset in place of x."""
 
     claim: Claim
     counts: Counts
 
 
 def directed(claim: Claim, counts: Counts, likelier_on: Direction) -> Directed:
-    """A claim and counts on x and y in the direction of an event."""
+    """Return the claim and the counts in the direction of an event."""
     return Directed(claim, counts) if likelier_on == "x" else Directed(claim.reversed(), counts.swapped())

@@ -1,7 +1,7 @@
-"""Hits that vary between blocks more, or less, than hits of independent runs; pairs of equal outputs within blocks.
+"""Tests of dependence between runs: the dispersion of hits between blocks, and equal outputs within blocks.
 
-The laws of both are those of runs in random order, given what all blocks hold together; the bounds are valid for any
-counts.
+Both tests are conditional on the pooled outputs of all blocks: under the null the runs are in random order. The
+p-values are valid upper bounds for any counts.
 
 Proof: docs/proofs/dependence.md
 """
@@ -17,38 +17,33 @@ import numpy.typing as npt
 from scipy.special import gammaln, xlogy
 
 from ..errors import OptionError
+from .binomial_tails import Array
+from .repeated_order import log_falling_factorial
 
-Array = npt.NDArray[np.float64]
-
-# Exponents of the two bounds: half of the chi-square law's from below, and any negative ones.
+# Exponents of the two bounds: below ½, the limit of the chi-square law, for large deviances; negative for small ones.
 _UPPER = np.linspace(0.06, 0.48, 8)
 _LOWER = -np.geomspace(0.1, 64.0, 8)
-_OVER = 1.0 + 1e-6  # rounding errors
+_OVER = 1.0 + 1e-6  # exceeds the rounding errors
 _REACH = 64.0  # standard deviations
 _MANY_HITS, _UNSUSPICIOUS = 5.0, 3.0  # variance of a block's hits; standard errors of the deviance
-_MOST_MOMENTS = 200  # factorial moments that are tried
+_MOST_MOMENTS = 200  # most factorial moments in one bound
 
 
 def dispersion_p_value(hits: Sequence[int], sizes: Sequence[int]) -> tuple[float, float]:
-    """P-value of "every run hits alike, independently of all others", and the deviance as a ratio.
+    """Return the p-value of the null that all runs hit independently with one probability, and the deviance ratio.
 
-    At most a with probability at most a, given the number of hits in all, whatever the probability of a hit: by a
-    Chernoff bound of the deviance D = Σ wᵢ 2 bᵢ KL(hᵢ/bᵢ ‖ T/n) on either side, times two. Blocks weigh as much as they
-    are large, since a draw that the runs of a call share shows in large ones. The ratio of D to its mean where hits are
-    many is near 1 in independent runs, above where the runs of a block share randomness, and below where the outputs
-    of a block are balanced.
+    Given the total number of hits, the p-value is at most a with probability at most a for every hit probability. It
+    is twice a Chernoff bound on the deviance D = Σ wᵢ 2 bᵢ KL(hᵢ/bᵢ ‖ T/n), on the side where D lies. Blocks are
+    weighted by size, because randomness shared by the runs of a call shows in large blocks. With many hits, the ratio
+    of D to its mean is near 1 for independent runs, larger if the runs of a block share randomness, and smaller if the
+    outputs of a block are balanced.
 
     Parameters
     ----------
     hits : sequence of int
-        In each block, 0 <= hits <= size.
+        Hits of each block, 0 <= hits <= size.
     sizes : sequence of int
         Runs of each block, at least 1.
-
-    Raises
-    ------
-    OptionError
-        For impossible counts.
 
     Examples
     --------
@@ -60,8 +55,7 @@ def dispersion_p_value(hits: Sequence[int], sizes: Sequence[int]) -> tuple[float
     counts, blocks = np.asarray(hits, dtype=np.int64), np.asarray(sizes, dtype=np.int64)
     if counts.shape != blocks.shape or np.any(blocks < 1) or np.any(counts < 0) or np.any(counts > blocks):
         raise OptionError(
-            "hits and sizes are not those of blocks; use 0 <= hits <= size and size >= 1, as many of one as of the "
-            "other.",
+            "hits and sizes do not describe blocks; use one hits value for each size, 0 <= hits <= size, size >= 1.",
             hits=hits,
             sizes=sizes,
         )
@@ -74,22 +68,22 @@ def dispersion_p_value(hits: Sequence[int], sizes: Sequence[int]) -> tuple[float
     ratio = found / (float(weights.sum()) * (1.0 - 1.0 / len(blocks)))
     error = math.sqrt(2.0 * float((weights**2).sum())) / float(weights.sum())
     if float(blocks.min()) * rate * (1.0 - rate) >= _MANY_HITS and abs(ratio - 1.0) < _UNSUSPICIOUS * error:
-        return 1.0, ratio  # the bounds would say no more, and take a millisecond
+        return 1.0, ratio  # saves the millisecond of a bound that would not be small
     exponents = _UPPER if ratio > 1.0 else _LOWER
     log_bound, log_gain = -exponents * found, np.zeros(len(exponents))
     for size, number in Counter(blocks.tolist()).items():
         log_moments, log_most = _log_moments(size, rate, exponents * size / float(blocks.max()))
         log_bound = log_bound + number * log_moments
         log_gain = np.minimum(log_gain, log_most - log_moments)
-    # The condition on the total costs one over its probability, of which one block, that fills up the total of the
-    # others, gives the larger part back.
+    # Conditioning on the total costs one over its probability; the block that completes the total of the others regains
+    # most of this cost.
     log_bound = log_bound + log_gain
     log_total = 0.5 * math.log(runs / (8.0 * total * (runs - total)))
     return min(1.0, 2.0 * _OVER * math.exp(min(float(log_bound.min()) - log_total, 0.0))), ratio
 
 
 def product_p_value(first: float, second: float) -> float:
-    """P-value of two independent p-values by their product: c(1 − ln c), as of two uniform numbers.
+    """Combine two independent p-values by their product c: c(1 − ln c), exact for uniform p-values.
 
     Source: R. A. Fisher, Statistical Methods for Research Workers, 1932, Section 21.1.
 
@@ -103,17 +97,17 @@ def product_p_value(first: float, second: float) -> float:
 
 
 def _deviance(hits: npt.NDArray[np.int64], size: npt.NDArray[np.int64] | int, rate: float) -> Array:
-    """2 b KL(h/b ‖ rate) of each count."""
+    """Return 2 b KL(h/b ‖ rate) for each count."""
     misses = size - hits
     return np.asarray(2.0 * (xlogy(hits, hits / (size * rate)) + xlogy(misses, misses / (size * (1.0 - rate)))))
 
 
 def _log_moments(size: int, rate: float, exponents: Array) -> tuple[Array, Array]:
-    """ln E exp(t·deviance) of a block of so many independent runs, from above, for each exponent t < ½.
+    """Return upper bounds on ln E exp(t·deviance) of a block of `size` independent runs, for each exponent t < ½.
 
-    And the logarithm of the largest term of that mean: each belongs to one number of hits.
-    Counts within 64 standard deviations are added up. Of one beyond, probability times exp(t·deviance) is at most
-    exp((t − ½)·deviance), and the deviance grows outward.
+    Also return the logarithm of the largest term of each mean; every term belongs to one number of hits. Terms within
+    64 standard deviations are summed. The term of a count beyond is at most exp((t − ½)·deviance), and the deviance
+    grows outward.
     """
     reach = math.ceil(_REACH * math.sqrt(size * rate * (1.0 - rate))) + 1
     low, high = max(math.floor(size * rate) - reach, 0), min(math.ceil(size * rate) + reach, size)
@@ -131,24 +125,18 @@ def _log_moments(size: int, rate: float, exponents: Array) -> tuple[Array, Array
 
 
 def pairs_within_p_value(within: int, pairs: int, sizes: Sequence[int]) -> float:
-    """Probability that as many of so many given pairs of runs, without a run in common, lie within blocks; from above.
+    """Return the p-value of `within` or more of `pairs` disjoint pairs of runs having both runs in one block.
 
-    For runs in random order, cut into blocks of these sizes: at most a with probability at most a, by factorial
-    moments.
+    The null is a random order of the runs in blocks of these sizes; the p-value is an upper bound by factorial moments.
 
     Parameters
     ----------
     within : int
-        Pairs of which both runs lie in one block, 0 <= within <= pairs.
+        Pairs with both runs in one block, 0 <= within <= pairs.
     pairs : int
-        At most half as many as there are runs.
+        At most half the number of runs.
     sizes : sequence of int
         Runs of each block.
-
-    Raises
-    ------
-    OptionError
-        For impossible counts.
 
     Examples
     --------
@@ -166,12 +154,10 @@ def pairs_within_p_value(within: int, pairs: int, sizes: Sequence[int]) -> float
     if within == 0:
         return 1.0
     moments = np.unique(np.linspace(1, within, min(within, _MOST_MOMENTS)).astype(np.int64)).astype(np.float64)
-    ways = float((blocks.astype(np.float64) * (blocks - 1.0)).sum())  # ordered pairs of places within a block
+    ways = float((blocks.astype(np.float64) * (blocks - 1.0)).sum())  # ordered pairs of positions within a block
     if ways == 0.0:
         return 0.0
-    places = gammaln(runs + 1.0) - gammaln(runs - 2.0 * moments + 1.0)
-    chosen = (gammaln(pairs + 1.0) - gammaln(pairs - moments + 1.0)) - (
-        gammaln(within + 1.0) - gammaln(within - moments + 1.0)
-    )
+    places = log_falling_factorial(runs, 2.0 * moments)
+    chosen = log_falling_factorial(pairs, moments) - log_falling_factorial(within, moments)
     log_bound = float((chosen + moments * math.log(ways) - places).min())
     return min(1.0, _OVER * math.exp(min(log_bound, 0.0)))

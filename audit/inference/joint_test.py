@@ -1,24 +1,24 @@
-"""The exact joint test: do the hits on x and y contradict a boundary p ≤ B(q)?
+"""The exact joint test of a boundary p ≤ B(q) by the hits on x and on y.
 
-X ~ Bin(n, p) and Y ~ Bin(m, q) are independent and the null is the whole region under the boundary. Three steps, each
-valid whatever the sample sizes:
+X ~ Bin(n, p) and Y ~ Bin(m, q) are independent, and the null is the whole region under the boundary. The test has three
+steps, each valid for all sample sizes:
 
-1. *Order.* Counts are ordered by a strength: the largest member of the claim's family that the counts clear by z
-   standard errors, that is, whose whole boundary lies below the ellipse around the counts. The counts at least as
-   extreme as the observed ones then are {X ≥ c(Y)} with one nondecreasing c. Members of the family are nested, and so
-   are these regions, whatever the approximation in the ellipse. z is the normal quantile of the alpha that the test is
-   tuned to; any z fixed in advance is valid, and this one makes the order nearly that of the bound itself.
+1. *Order.* Counts are ordered by a strength: that of the largest member of the claim's family that the counts clear by
+   z standard errors, so that its whole boundary lies below the ellipse around the counts. The counts at least as
+   extreme as the observed counts are then {X ≥ c(Y)} with one nondecreasing c. The members of the family are nested,
+   and so are these regions, for any approximation in the ellipse. z is the normal quantile of the alpha that the test
+   is tuned to; any z fixed in advance is valid, and this z makes the order nearly that of the bound itself.
 2. *Maximise.* The probability of {X ≥ c(Y)} grows with p and falls with q, so over the null it is largest on the
    boundary p = B(q). The supremum over q runs over a Clopper-Pearson interval of level 1 − γ, and γ is added (Berger &
-   Boos 1994, P values maximized over a confidence set for the nuisance parameter). Between grid points the larger p
-   and the smaller q of the cell are used, and the sum over Y groups neighbouring values at their least c: both only
-   enlarge the p-value.
-3. *Invert.* The region does not depend on the member tested and larger members allow more, so the p-value is
+   Boos 1994, P values maximized over a confidence set for the nuisance parameter). Between grid points the test uses
+   the larger p and the smaller q of the cell, and the sum over Y groups neighbouring values at their least c: both can
+   only enlarge the p-value.
+3. *Invert.* The region does not depend on the member tested, and larger members allow more. The p-value is therefore
    monotone in the strength, and the bound, the least strength that is not refuted, is found by bisection (Buehler
    1957, Confidence intervals for the product of two binomial parameters).
 
-γ does not depend on alpha, and a p-value tuned to one alpha is valid against any other, so p-values can be adjusted
-for many audits.
+γ does not depend on alpha, and a p-value tuned to one alpha is valid for any other, so p-values can be adjusted for
+multiple audits.
 
 Proofs: docs/proofs/joint-test.md, docs/proofs/berger-boos.md, docs/proofs/cells-and-blocks.md
 """
@@ -45,22 +45,22 @@ GAMMA = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class _Fineness:
-    """Width of cells and blocks in standard errors, and the variance from which tails are normal bounds."""
+    """Width of cells and blocks in standard errors, and the variance from which tails use the normal bound."""
 
     cell: float
     normal_from: float
 
 
-_FINE = _Fineness(0.03, NORMAL_FROM)  # the bound loses about as much of its gap
+_FINE = _Fineness(0.03, NORMAL_FROM)  # costs the bound about 3% of its distance from the estimate
 _ROUGH = _Fineness(0.1, 400.0)
-_REACH = 7.0  # standard errors around a cell in which blocks are told apart; beyond lie 3e-12 of the probability
+_REACH = 7.0  # standard errors around a cell within which blocks are separate; the probability beyond is 3e-12
 
 
 def p_value(counts: Counts, claim: Claim, *, alpha: float = 0.05) -> float:
-    """Exact p-value of the null that Pr[M(x) ∈ S] is at most what `claim` allows given Pr[M(y) ∈ S].
+    """Return the exact p-value of the null that `claim` allows Pr[M(x) ∈ S] given Pr[M(y) ∈ S].
 
-    If the null is true, the returned value is at most a with probability at most a, for every a in (0, 1). The test
-    is most powerful where it is compared with the `alpha` it is tuned to.
+    If the null is true, the p-value is at most a with probability at most a, for every a in (0, 1). The test is most
+    powerful at the `alpha` that it is tuned to.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def p_value(counts: Counts, claim: Claim, *, alpha: float = 0.05) -> float:
 
 
 def rough_p_value(counts: Counts, claim: Claim, *, alpha: float) -> float:
-    """As `p_value` in a fraction of the time, and larger: by a quarter at .05, by half at 1e-5. For planning."""
+    """Return a faster and larger p-value for planning: larger by a quarter at .05 and by half at 1e-5."""
     return _p_value(counts, claim, alpha, _ROUGH)
 
 
@@ -84,29 +84,24 @@ def _p_value(counts: Counts, claim: Claim, alpha: float, fineness: _Fineness) ->
 
 
 def _allows(claim: Claim, counts: Counts) -> bool:
-    """Whether the frequencies themselves lie under the boundary."""
+    """Return whether the observed frequencies lie under the boundary."""
     observed = claim.max_power(counts.hits_y / counts.runs_y, (counts.runs_y - counts.hits_y) / counts.runs_y)[0]
     return counts.hits_x / counts.runs_x <= float(observed) * (1 + 1e-12)
 
 
 def strength_lower(counts: Counts, claim: Claim, *, alpha: float) -> float:
-    """Lower bound on the strength of the claim's family that holds: no smaller member is compatible with the counts.
+    """Return a lower bound on the true strength: the counts refute every smaller member of the claim's family.
 
-    If the truth has strength s, the returned value exceeds s with probability at most alpha.
+    The bound exceeds the true strength with probability at most alpha. It is 0 if the smallest member is not refuted.
 
     Parameters
     ----------
     counts : Counts
         Hits and runs for one event that was chosen without looking at them.
     claim : Claim
-        Names the family, such as all (ε, 1e-5) for an `ApproxDP`; and where to look first.
+        Defines the family, such as all (ε, 1e-5) for an `ApproxDP`, and starts the search.
     alpha : float
         In (0, 1), and above 1e-9.
-
-    Returns
-    -------
-    float
-        In the units of the claim's strength; 0 if not even the smallest member is refuted.
 
     Examples
     --------
@@ -120,34 +115,32 @@ def strength_lower(counts: Counts, claim: Claim, *, alpha: float) -> float:
 
 
 def check_test_alpha(alpha: float) -> float:
-    """`alpha` as a float that the exact test can reach; else an `OptionError`."""
+    """Return `alpha` as a float that the exact test can reach; else raise an `OptionError`."""
     if check_alpha(alpha) <= 10 * GAMMA:
-        raise OptionError(
-            f"alpha={alpha:g} is below what the exact test can show; use alpha > {10 * GAMMA:g}.", alpha=alpha
-        )
+        raise OptionError(f"alpha={alpha:g} is too small for the exact test; use alpha > {10 * GAMMA:g}.", alpha=alpha)
     return float(alpha)
 
 
 def joint_test(counts: Counts, claim: Claim, *, alpha: float) -> tuple[float, float]:
-    """`p_value` of the claim and `strength_lower` of its family, for the price of little more than one of them."""
+    """Return `p_value` and `strength_lower` at little more than the cost of one of them."""
     check_test_alpha(alpha)
     evidence = _Evidence.of(counts, claim, alpha)
     p = evidence.p_value(claim)
-    # Where the ellipse clears the boundary is within a few percent of the answer's gap; half an ellipse measures it.
+    # The strength cleared by the ellipse is off by a few percent of the bound's gap, which half the ellipse measures.
     guess = order(counts, claim, _order_z(alpha))[0]
     halfway = order(counts, claim, _order_z(alpha) / 2)[0]
     return p, _last_refuted(evidence, claim, alpha, guess, max(2 * (halfway - guess), 1e-9 * (1 + guess)))
 
 
 def _last_refuted(evidence: _Evidence, claim: Claim, alpha: float, guess: float, gap: float) -> float:
-    """The largest strength found refuted, about .4% of `gap` or less below one that is not; 0 if none.
+    """Return a refuted strength at most about .4% of `gap` below a strength that is not refuted; 0 if there is none.
 
-    Within a gap the normal quantile of the p-value rises from that of alpha to about 0, and nearly in a line.
+    Over one gap, the normal quantile of the p-value rises almost linearly from that of alpha to about 0.
     """
     target, slope, tolerance = float(ndtri(alpha)), _order_z(alpha) / gap, 4e-3 * gap
 
     def excess(strength: float) -> float:
-        """Normal quantile of the p-value less that of alpha: at most 0 where refuted."""
+        """Return the normal quantile of the p-value minus that of alpha; at most 0 where the strength is refuted."""
         return float(ndtri(min(evidence.p_value(claim.with_strength(strength)), 1 - 1e-12))) - target
 
     low, low_excess, high, high_excess = 0.0, -math.inf, math.inf, math.inf
@@ -158,22 +151,22 @@ def _last_refuted(evidence: _Evidence, claim: Claim, alpha: float, guess: float,
             low, low_excess = at, value
         else:
             high, high_excess = at, value
-        # Aim a little below where the line reaches 0: a member that is refuted is wanted.
+        # Aim slightly below the root of the line, because the result must be refuted.
         step = max(reach * abs(value) / slope, tolerance)
         if math.isinf(high):
             at, reach = min(low + step - 0.4 * tolerance, 0.5 * (low + claim.max_strength)), 2 * reach
         elif math.isinf(low_excess):
             at, reach = max(high - step - 0.4 * tolerance, 0.5 * high), 2 * reach
-        else:  # interpolate, but leave the bracket at least a tenth smaller
+        else:  # interpolate, but shrink the bracket by at least a tenth
             share = min(max(low_excess / (low_excess - high_excess), 0.1), 0.9)
             at = max(low + share * (high - low) - 0.4 * tolerance, low + 0.1 * (high - low))
-        if low > 1e6:  # nothing finite is compatible to any purpose
+        if low > 1e6:  # larger strengths are not distinguished
             break
     return low
 
 
 def strength_estimate(counts: Counts, claim: Claim) -> float:
-    """Strength of the smallest member that allows the observed frequencies; infinite if none does."""
+    """Return the point estimate: the smallest strength that allows the observed frequencies, or `max_strength`."""
     n, m = counts.runs_x, counts.runs_y
     found = claim.strength_of(counts.hits_x / n, counts.hits_y / m, (n - counts.hits_x) / n, (m - counts.hits_y) / m)
     return float(np.clip(found, 0.0, claim.max_strength))
@@ -182,9 +175,9 @@ def strength_estimate(counts: Counts, claim: Claim) -> float:
 def largest_strength(
     condition: Callable[[float], bool], limit: float, *, tolerance: float = 1e-7, start: float = 1.0
 ) -> float:
-    """The largest number below `limit` at which a condition holds that holds below and fails above; 0 if nowhere.
+    """Return the largest number below `limit` at which a condition holds that fails above it; 0 if it never holds.
 
-    From below, and to a relative `tolerance`. The search begins at `start`.
+    The number is rounded down, by a relative `tolerance` at most. The search begins at `start`.
     """
     low, high = 0.0, min(start, limit)
     while high < limit and condition(high):
@@ -202,17 +195,17 @@ def largest_strength(
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """What the hits on y say by themselves: cells of q, blocks of y, and how likely these are in those."""
+    """The part of the test that depends on the hits on y alone: cells of q, blocks of y and their probabilities."""
 
     starts: Array  # first y of each block, shape (blocks,)
     q: Array  # upper edges of the cells, and 1 − q, shape (cells,)
     q_rest: Array
-    columns: np.ndarray[tuple[int, ...], np.dtype[np.int64]]  # blocks told apart for each cell, shape (cells, width)
-    below: Array  # Pr[Y ≤ end of block] bounds at the lower edge of each cell, shape (cells, width)
-    before: Array  # the same for everything before the first block, shape (cells,)
+    columns: np.ndarray[tuple[int, ...], np.dtype[np.int64]]  # separate blocks of each cell, shape (cells, width)
+    below: Array  # bounds on Pr[Y ≤ end of block] at the lower edge of each cell, shape (cells, width)
+    before: Array  # the same bounds for all y before the first block, shape (cells,)
 
 
-@lru_cache(maxsize=4)  # the resolution is found for the hits that were tested; up to 3 MB each
+@lru_cache(maxsize=4)  # the resolution uses the hits that were tested; up to 3 MB each
 def _grid(hits_y: int, m: int, fineness: _Fineness) -> _Grid:
     cell = fineness.cell
     (low, low_rest), (high, high_rest) = clopper_pearson(hits_y, m, alpha=GAMMA)
@@ -241,11 +234,11 @@ def _grid(hits_y: int, m: int, fineness: _Fineness) -> _Grid:
 
 @dataclass(frozen=True, slots=True)
 class _Evidence:
-    """Everything about the counts that does not depend on the member tested."""
+    """The part of the test that does not depend on the member tested."""
 
     counts: Counts
     fineness: _Fineness
-    grid: _Grid | None  # None where the counts do not even reach the smallest member: nothing is refuted
+    grid: _Grid | None  # None if the frequencies lie under the smallest boundary: no member is refuted
     critical: Array  # c at the first y of each block, shape (blocks,)
 
     @classmethod
@@ -258,17 +251,17 @@ class _Evidence:
         return cls(counts, fineness, grid, critical)
 
     def p_value(self, claim: Claim) -> float:
-        """The p-value of one member of the family; nondecreasing in its strength."""
+        """Return the p-value of a member of the family; it is nondecreasing in the strength."""
         return 1.0 if _allows(claim, self.counts) else self.p_value_of_forbidden(claim)
 
     def p_value_of_forbidden(self, claim: Claim) -> float:
-        """The p-value of a member that does not allow the frequencies themselves."""
+        """Return the p-value of a member that does not allow the observed frequencies."""
         grid = self.grid
         if grid is None:
             return 1.0
         p, rest = claim.max_power(grid.q, grid.q_rest)
-        # Σ_k tail_k Pr[Y in block k], summed by parts so that upper bounds on the tails and on Pr[Y ≤ end] both count
-        # upward; values of Y before the first block get tail 1, values after the last one its tail.
+        # Σ_k tail_k Pr[Y in block k], summed by parts so that upper bounds on the tails and on Pr[Y ≤ end] both enlarge
+        # the sum; y before the first block gets tail 1, y after the last block the tail of the last block.
         largest = 0.0
         for some in row_slices(*grid.columns.shape):
             critical = self.critical[grid.columns[some]]

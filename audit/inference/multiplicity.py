@@ -1,4 +1,4 @@
-"""Many tests, one stated error probability: shares that add up, or Holm's adjustment.
+"""One error probability for multiple tests: shares of an error budget, or the Holm adjustment.
 
 Proof: docs/proofs/multiplicity.md
 """
@@ -10,33 +10,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import OptionError
+from .binomial_tails import Array
 from .counts import check_alpha
-
-Array = npt.NDArray[np.float64]
 
 _ROUNDING = 1e-9  # relative, in a sum of shares
 
 
 def holm(p_values: Sequence[float]) -> Array:
-    """p-values adjusted for their number: those at most a are refuted with family-wise error at most a.
+    """Return Holm-adjusted p-values: refuting those that are at most a has family-wise error at most a.
 
-    Sorted as p₁ ≤ … ≤ p_m, the adjusted p_i is the largest of (m − j + 1)·p_j over j ≤ i, at most 1. Proof that it is
-    valid: of m₀ true nulls, the first in this order stands at a place j ≤ m − m₀ + 1, so its factor is at least m₀; an
-    error is made only if its p-value is at most a/m₀, and by Bonferroni that happens with probability at most a. It
-    needs no independence, and a p-value that never falls below a floor stays valid.
+    For p₁ ≤ … ≤ p_m, the adjusted p_i is the largest of (m − j + 1)·p_j over j ≤ i, capped at 1. Proof of validity: the
+    first of m₀ true nulls in this order has rank j ≤ m − m₀ + 1, so its factor is at least m₀. An error occurs only if
+    its p-value is at most a/m₀, which by Bonferroni has probability at most a. The tests need not be independent, and
+    p-values with a positive floor stay valid.
 
     Parameters
     ----------
     p_values : sequence of float, shape (m,)
         In [0, 1], such as `AuditResult.p_value`; the tests may be tuned to any alpha.
-
-    Raises
-    ------
-    OptionError
-        For a number that is no probability.
 
     References
     ----------
@@ -49,7 +42,7 @@ def holm(p_values: Sequence[float]) -> Array:
     """
     p = np.asarray(p_values, dtype=np.float64)
     if p.ndim != 1 or not np.all((p >= 0.0) & (p <= 1.0)):
-        raise OptionError(f"p_values={p_values!r} are no p-values; use numbers from 0 to 1.", p_values=p_values)
+        raise OptionError(f"p_values={p_values!r} are not p-values; use numbers from 0 to 1.", p_values=p_values)
     order = np.argsort(p, kind="stable")
     adjusted = np.empty(len(p))
     adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
@@ -58,28 +51,23 @@ def holm(p_values: Sequence[float]) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """An error probability and what it is spent on.
+    """An error budget and its shares.
 
     Attributes
     ----------
     total : float
-        Allowed probability that anything stated is wrong.
+        Allowed probability that any statement is wrong.
     shares : tuple of (str, float)
-        Each statement with its part; together at most the total.
+        Each statement and its positive share of the total; the shares add up to the total or less.
     beside : tuple of (str, float)
-        What else may go wrong, each with the probability that bounds it; not part of the total.
-
-    Raises
-    ------
-    OptionError
-        If the shares add up to more than the total, one is not positive, or a bound beside it is not in (0, 1).
+        Errors outside the total, each with a bound in (0, 1) on its probability.
 
     Examples
     --------
     >>> print(Ledger(0.05, (("event test", 0.045), ("cell intervals", 0.005))))
     error budget 0.05 = event test 0.045 + cell intervals 0.005
     >>> print(Ledger(0.05, (("event test", 0.05),), beside=(("false low-bits warning", 1e-6),)))
-    error budget 0.05 = event test 0.05; besides it: false low-bits warning 1e-06
+    error budget 0.05 = event test 0.05; outside the budget: false low-bits warning 1e-06
     """
 
     total: float
@@ -91,7 +79,7 @@ class Ledger:
         spent = math.fsum(alpha for _, alpha in self.shares)
         if not all(alpha > 0.0 for _, alpha in self.shares) or spent > self.total * (1 + _ROUNDING):
             raise OptionError(
-                f"shares that add up to {spent:g} do not fit into alpha {self.total:g}; use smaller positive ones.",
+                f"shares that add up to {spent:g} do not fit into alpha {self.total:g}; use smaller positive shares.",
                 spent=spent,
                 total=self.total,
             )
@@ -102,18 +90,18 @@ class Ledger:
     def __str__(self) -> str:
         text = f"error budget {self.total:g} = {' + '.join(f'{what} {alpha:g}' for what, alpha in self.shares)}"
         beside = ", ".join(f"{what} {alpha:g}" for what, alpha in self.beside)
-        return f"{text}; besides it: {beside}" if beside else text
+        return f"{text}; outside the budget: {beside}" if beside else text
 
 
 def split_budget(total: float, weights: Mapping[str, float] | Sequence[str]) -> Ledger:
-    """A budget divided among audits before they run, so that any false alarm among them has probability `total`.
+    """Divide an error budget among audits before they run, so that the family-wise error is at most `total`.
 
     Parameters
     ----------
     total : float
         In (0, 1).
     weights : mapping from name to positive weight, or sequence of names
-        Names alone share equally.
+        Names without weights get equal shares.
 
     Examples
     --------
@@ -123,7 +111,7 @@ def split_budget(total: float, weights: Mapping[str, float] | Sequence[str]) -> 
     named = dict(weights) if isinstance(weights, Mapping) else dict.fromkeys(weights, 1.0)
     if len(named) != len(weights) or not named or not all(0 < weight < math.inf for weight in named.values()):
         raise OptionError(
-            f"weights={weights!r} divide nothing; use different names and positive weights.", weights=weights
+            f"weights={weights!r} do not divide a budget; use different names and positive weights.", weights=weights
         )
     whole = math.fsum(named.values())
     return Ledger(total, tuple((name, total * weight / whole) for name, weight in named.items()))

@@ -1,8 +1,7 @@
-"""What an audit of a given size can find, and the size it takes to find a given excess over the claim.
+"""Power of the exact test: the smallest detectable excess of an audit, and the runs that a given excess needs.
 
-The power is that of the exact test: the fewest hits on x that it refutes are found by p-values at a few likely counts
-of y, at every one where hits are rare, and the power is summed over both counts. For which event it is stated:
-`alternatives`.
+The critical number of hits on x is found from p-values at a few likely counts of y, or at all of them where hits are
+rare, and the power is summed over both counts. `alternatives` defines the event for which the power is stated.
 """
 
 from __future__ import annotations
@@ -23,28 +22,23 @@ from .counts import Counts, check_alpha
 from .joint_test import largest_strength, p_value, rough_p_value
 
 _MOST_RUNS = 10**12
-# Of event and excess in turn; the first excess is that of the normal approximation, which does where it is near.
+# Alternating rounds for event and excess, which start from the normal approximation and stop if it is near enough.
 _ROUNDS, _NEAR_ENOUGH, _LARGEST = 4, 0.1, 1e3
-_FEW = 8.0  # standard deviation of the hits, below which it matters which of two neighbouring counts is refuted
+_FEW = 8.0  # standard deviation of the hits below which single hits matter
 _FEW_NODES, _NODES, _CORNER_NODES = 30, 3, 13  # counts of y at which the test is run
-_FLAT = 0.05  # spread of the sizes of ellipses from which a corner is to be expected
-_LIKELY = 3.0  # standard deviations of Y among which they lie
-_NEAR = 24.0  # standard errors around q that a p-value for a likely y looks at
+_FLAT = 0.05  # range of the ellipse sizes above which the claim may have a corner
+_LIKELY = 3.0  # standard deviations of Y that the nodes span
+_NEAR = 24.0  # standard errors around q that a p-value at a likely y needs
 _MOST_Z = 64.0  # size of an ellipse that no count clears
 
 
 def power_of_test(claim: Claim, runs_x: int, runs_y: int, q: Alternative, excess: float, *, alpha: float) -> float:
-    """Probability that the exact test refutes the claim when the strength is `excess` above it.
+    """Return the probability that the exact test refutes the claim if the strength is `excess` above it.
 
-    The event has probability `q` on y and, on x, the largest that the claim with strength + `excess` allows; or `q` is
-    `GaussianNoise`, of that strength. The result is within .02 of the true
-    power, and within .01 where that is .95. Exceptions are too low by up to .05: a dozen hits on y and a boundary as
-    steep as that of epsilon 4, or a hundred runs and a boundary without closed form.
-
-    Raises
-    ------
-    OptionError
-        For probabilities outside (0, 1), or a negative excess.
+    The event has probability `q` on y and, on x, the largest probability that the claim with strength + `excess`
+    allows; or it is that of another `Alternative`. The result is within .02 of the true power, and within .01 at power
+    .95. It is too low by up to .05 in two cases: a dozen hits on y with a boundary as steep as that of ε = 4, and a
+    hundred runs with a boundary that has no closed form.
 
     Examples
     --------
@@ -61,10 +55,9 @@ def power_of_test(claim: Claim, runs_x: int, runs_y: int, q: Alternative, excess
 
 
 def resolution(claim: Claim, runs_x: int, runs_y: int, q: Alternative, *, alpha: float, power: float = 0.95) -> float:
-    """Smallest excess of the claim's strength that the exact test finds with probability `power`.
+    """Return the smallest excess of the claim's strength that the exact test finds with probability `power`.
 
-    The event has probability `q` on y and, when the excess is s, the largest probability on x that the claim with
-    strength + s allows; or it is that of another `Alternative`.
+    The result is in the units of the claim's strength, and infinite if no excess is found with that power.
 
     Parameters
     ----------
@@ -73,15 +66,10 @@ def resolution(claim: Claim, runs_x: int, runs_y: int, q: Alternative, *, alpha:
     runs_x, runs_y : int
         Runs on each dataset.
     q : float, AsLikely or GaussianNoise
-        Probability of the event on y, in (0, 1), such as an estimate from pilot runs; an event like one that was seen;
-        or, for claims that have a `gaussian_mu`, the noise that an event is chosen of.
+        Probability of the event on y, in (0, 1), such as an estimate from pilot runs; on x, the event has the largest
+        probability that the stronger claim allows. Or an observed event or, for claims with a `gaussian_mu`, the noise.
     alpha, power : float
-        Error probability of the test, and probability of refuting, both in (0, 1).
-
-    Returns
-    -------
-    float
-        In the units of the claim's strength; infinite where no excess is found with that power.
+        Error probability and power of the test, both in (0, 1).
 
     Examples
     --------
@@ -98,47 +86,39 @@ def resolution(claim: Claim, runs_x: int, runs_y: int, q: Alternative, *, alpha:
     if not isinstance(q, float):
         guess = largest_strength(lambda excess: event_of(claim, excess, q).clearance < aim, limit, tolerance=1e-3)
     for _ in range(_ROUNDS):  # the event depends on the excess, and the excess on the event
-        excess = _resolution_at(
-            claim,
-            runs_x,
-            runs_y,
-            event_of(claim, min(guess, 0.999 * limit, _LARGEST), q).q,
-            q,
-            alpha=alpha,
-            power=power,
-        )
+        rate = event_of(claim, min(guess, 0.999 * limit, _LARGEST), q).q
+        found = _Power.of(claim, runs_x, runs_y, rate, alpha)
+        excess = _excess_found(claim, found, rate, q, power)
         if isinstance(q, float) or excess == math.inf or abs(excess - guess) < _NEAR_ENOUGH * guess:
             break
         guess = excess
-    return max(excess, 1e-12)  # with a power of alpha or less any excess will do
+    return max(excess, 1e-12)  # for a power of alpha or less, every excess suffices
 
 
-def _resolution_at(
-    claim: Claim, runs_x: int, runs_y: int, rate: float, q: Alternative, *, alpha: float, power: float
-) -> float:
-    """The resolution for an event that has the probability `rate` on y whatever the excess."""
-    found, limit = _Power.of(claim, runs_x, runs_y, rate, alpha), claim.max_strength - claim.strength
+def _excess_found(claim: Claim, found: _Power, rate: float, q: Alternative, power: float) -> float:
+    """Return the smallest excess found with this power, for an event of fixed probability `rate` on y."""
+    limit = claim.max_strength - claim.strength
     excess = largest_strength(lambda excess: found.at(*power_at(claim, excess, rate, q)) < power, limit, tolerance=1e-4)
     return math.inf if excess >= 0.999 * limit else excess
 
 
 def runs_needed(claim: Claim, q: Alternative, *, resolution: float, power: float = 0.95, alpha: float) -> int:
-    """Fewest runs on each dataset, to a hundredth, with which the exact test finds an excess with probability `power`.
+    """Return the fewest runs on each dataset with which the exact test finds an excess with probability `power`.
 
-    As near as `power_of_test` is. Where hits are few the power is not quite monotone in the runs: it is reached at the
-    number returned, and may be missed again at one slightly larger.
+    The result has a relative accuracy of 1%, apart from the error of `power_of_test`. With few hits the power is not
+    quite monotone in the runs, and slightly more runs than the result may have less power.
 
     Parameters
     ----------
     claim, q, alpha, power
-        As in `resolution`; runs that choose the event come on top.
+        As in `resolution`; the runs of the pilot are additional.
     resolution : float
-        The excess to be found, in the units of the claim's strength.
+        The excess to detect, in the units of the claim's strength.
 
     Raises
     ------
     OptionError
-        If 10¹² runs would not do, or the claim's family has no member so far above the claim.
+        If more than 10¹² runs are needed, or the claim's family has no member with this excess.
 
     Examples
     --------
@@ -151,8 +131,8 @@ def runs_needed(claim: Claim, q: Alternative, *, resolution: float, power: float
     _check_probability("power", power)
     if not 0.0 < resolution < claim.max_strength - claim.strength:
         raise OptionError(
-            f"resolution={resolution!r} names no stronger member of the family of {claim}; use a positive excess "
-            f"below {claim.max_strength - claim.strength:g}.",
+            f"resolution={resolution!r} does not give a stronger member of the family of {claim}; use a positive "
+            f"excess below {claim.max_strength - claim.strength:g}.",
             resolution=resolution,
         )
     z = float(-ndtri(alpha))
@@ -163,7 +143,7 @@ def runs_needed(claim: Claim, q: Alternative, *, resolution: float, power: float
     while high > max(low + 1.0, 1.01 * low):
         at = float(round(min(max(at, low + 1.0), high - 1.0, _MOST_RUNS)))
         reached = _Power.of(claim, int(at), int(at), event.q, alpha).at(event.p, event.p_rest)
-        # The normal quantile of the power grows like the root of the runs: go a little beyond where it meets the aim.
+        # The normal quantile of the power grows like the root of the runs; step slightly beyond the predicted number.
         gain = min(max(aim / max(float(ndtri(min(max(reached, 1e-9), 1 - 1e-9))) + z, 0.2 * aim), 0.5), 2.0) ** 2
         if reached >= power:
             high, at = at, at * min(gain, 1.0) / (1.0 + further)
@@ -171,8 +151,8 @@ def runs_needed(claim: Claim, q: Alternative, *, resolution: float, power: float
             low, at = at, at * max(gain, 1.0) * (1.0 + further)
         else:
             raise OptionError(
-                f"resolution={resolution:g} takes more than {_MOST_RUNS:,} runs on each dataset with an event of "
-                f"probability {event.q:.3g}; use a coarser one.",
+                f"resolution={resolution:g} needs more than {_MOST_RUNS:,} runs on each dataset with an event of "
+                f"probability {event.q:.3g}; use a larger resolution.",
                 resolution=resolution,
             )
         further *= 2.0
@@ -184,7 +164,7 @@ def runs_needed(claim: Claim, q: Alternative, *, resolution: float, power: float
 
 @dataclass(frozen=True, slots=True)
 class _Power:
-    """The fewest hits on x that the test refutes for blocks of hits on y, and how likely those are."""
+    """Critical numbers of hits on x for blocks of hits on y, and the probabilities of the blocks."""
 
     critical: Array
     mass: Array
@@ -199,7 +179,7 @@ class _Power:
         return cls(critical, np.diff(at_most, prepend=0.0), runs_x)
 
     def at(self, p: float, p_rest: float) -> float:
-        """The power where the event has this probability on x."""
+        """Return the power if the event has this probability on x."""
         found = upper_tail(self.critical[None], self.runs_x, np.array([p]), np.array([p_rest]))[0]
         return float(min((found * self.mass).sum(), 1.0))
 
@@ -211,7 +191,7 @@ def _check_event(q: Alternative) -> None:
 
 def _check_probability(name: str, value: float) -> None:
     if not 0.0 < value < 1.0:
-        raise OptionError(f"{name}={value!r} plans nothing; use a probability inside (0, 1).", **{name: value})
+        raise OptionError(f"{name}={value!r} is not in (0, 1); use a probability that is.", **{name: value})
 
 
 def _range_of_hits(runs: int, q: float, deviations: float, more: float) -> tuple[float, float]:
@@ -220,10 +200,10 @@ def _range_of_hits(runs: int, q: float, deviations: float, more: float) -> tuple
 
 
 def _critical(claim: Claim, n: int, m: int, q: float, alpha: float, y: Array) -> Array:
-    """The fewest hits on x that are refuted with y hits on y, for every y; n + 1 where none are.
+    """Return the critical number of hits on x for every number y of hits on y; n + 1 where no number is refuted.
 
-    Found at some y, and between them by the size of the ellipse that just clears the claim: near a corner of the claim
-    it varies, elsewhere hardly.
+    The test is run at some y. In between, the size of the ellipse that just clears the claim is interpolated: it varies
+    near a corner of the claim and is nearly constant elsewhere.
     """
     p, rest = claim.max_power(q)
     is_few_x, is_few_y = (math.sqrt(variance) < _FEW for variance in (n * float(p) * float(rest), m * q * (1.0 - q)))
@@ -245,17 +225,17 @@ def _critical(claim: Claim, n: int, m: int, q: float, alpha: float, y: Array) ->
 
 @dataclass(frozen=True, slots=True)
 class _Edge:
-    """Where the exact test begins to refute: ellipses of z standard errors that just clear the claim."""
+    """The edge of the exact test's rejection region, as ellipses of z standard errors that just clear the claim."""
 
     claim: Claim
     n: int
     m: int
     alpha: float
-    surplus: tuple[Sequence[float], Sequence[float]]  # for hits on y: how much too large the rough quantiles are
+    surplus: tuple[Sequence[float], Sequence[float]]  # hits on y, and the excess of the rough quantiles there
 
     @classmethod
     def of(cls, claim: Claim, n: int, m: int, alpha: float, some_y: Sequence[float]) -> _Edge:
-        """The rough p-values are too large by a share that hardly changes, which exact ones for some y show."""
+        """Calibrate rough p-values by exact p-values at some y; the ratio of the two is nearly constant."""
         edge, surplus = cls(claim, n, m, alpha, ((0,), (0.0,))), []
         for hits_y in map(int, some_y):
             hits_x = min(edge._hits(hits_y, edge.usual), n)
@@ -268,20 +248,20 @@ class _Edge:
         return max(float(-ndtri(self.alpha)), 0.5)
 
     def size(self, hits_y: int, z: float) -> float:
-        """By Newton's method: the quantile of the p-value falls by nearly 1 as z grows by 1."""
+        """Find the size by Newton's method: the quantile of the p-value falls by nearly 1 as z grows by 1."""
         for _ in range(8):
             hits = self._hits(hits_y, z)
             excess = self._excess(min(hits, self.n), hits_y)
             if hits >= self.n and excess > 0:
                 return _MOST_Z
             per_hit = 0.5 / max(self._hits(hits_y, z + 0.25) - self._hits(hits_y, z - 0.25), 1)
-            z = max(z + min(max(excess, -0.5), 0.5) + 0.5 * per_hit, 0.0)  # hits are rounded up, by a half on average
+            z = max(z + min(max(excess, -0.5), 0.5) + 0.5 * per_hit, 0.0)  # hits are rounded up by ½ on average
             if abs(excess) < 0.1:
                 break
         return z
 
     def size_where_few(self, hits_y: int, z: float) -> float:
-        """The middle of those sizes whose count on x is the fewest that is refuted."""
+        """Return the middle of the sizes that lead to the critical number of hits on x."""
         low, high, low_value, high_value = -1, self.n + 1, math.nan, math.nan
         at, step = min(self._hits(hits_y, z), self.n), 1
         while high - low > 1:
@@ -294,7 +274,7 @@ class _Edge:
                 at, step = high - step, 3 * step
             elif math.isnan(high_value):
                 at, step = low + step, 3 * step
-            else:  # the quantile is nearly linear in the hits; leave the bracket at least a tenth smaller
+            else:  # the quantile is nearly linear in the hits; shrink the bracket by at least a tenth
                 at = low + round(min(max(low_value / (low_value - high_value), 0.1), 0.9) * (high - low))
             at = min(max(at, low + 1), high - 1)
         return 0.5 * (self._largest(hits_y, low) + self._largest(hits_y, high))
@@ -313,7 +293,7 @@ class _Edge:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tabulated(Claim):
-    """A claim's family around one q, on the arcsine scale: linear between grid points, and in the strength."""
+    """A claim's family near one q, on the arcsine scale: linear between grid points and in the strength."""
 
     angle: Array
     power: Array  # of the member of strength `origin`
@@ -323,7 +303,7 @@ class _Tabulated(Claim):
     limit: float
 
     strength_name = "strength"
-    has_closed_form = True  # as good as one
+    has_closed_form = True  # the table is as cheap as a formula
 
     @property
     def strength(self) -> float:
@@ -342,18 +322,18 @@ class _Tabulated(Claim):
         return np.sin(found) ** 2, np.cos(found) ** 2
 
     def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
-        raise NotImplementedError  # a p-value never asks
+        raise NotImplementedError  # p-values do not use it
 
 
 def _tabulated(claim: Claim, n: int, m: int, q: float) -> Claim:
-    """The claim, with a boundary that costs next to nothing near `q`; where it has a closed form, as it is."""
+    """Return the claim with a boundary that is cheap near `q`; a claim with a closed form is returned as it is."""
     if claim.has_closed_form:
         return claim
     middle, unit = math.asin(math.sqrt(q)), 0.5 / math.sqrt(m)
     angle = np.unique(np.clip(middle + _NEAR * unit * np.linspace(-1.0, 1.0, 1201), 0.0, math.pi / 2))
     inside, outside = np.sin(angle) ** 2, np.cos(angle) ** 2
     power = _angle(*claim.max_power(inside, outside))
-    # A second member, about a standard error away, shows how the boundary moves with the strength.
+    # A second member, about a standard error away, gives the slope of the boundary in the strength.
     above = min(float(np.interp(middle, angle, power)) + 0.5 / math.sqrt(n), 0.5 * math.pi - 1e-9)
     reach = claim.strength_of(math.sin(above) ** 2, q, math.cos(above) ** 2, 1.0 - q)
     step = min(max(float(reach) - claim.strength, 1e-6), 1.0, 0.5 * (claim.max_strength - claim.strength))

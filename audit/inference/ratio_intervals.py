@@ -1,25 +1,25 @@
-"""Two-sided intervals for the log ratios ln(p/q) of many outcomes, and for the largest of them, from their counts.
+"""Two-sided intervals for the log ratios ln(p/q) of many outcomes, and for their maximum, from counts.
 
-An outcome has X ~ Bin(n, p) hits on x and Y ~ Bin(m, q) on y, independent. The lower limit for ln(p/q) is the least
-ln(p/q) among the pairs (p, q) that no test refutes:
+An outcome has independent hits X ~ Bin(n, p) on x and Y ~ Bin(m, q) on y. The lower limit for ln(p/q) is the least
+ln(p/q) over all pairs (p, q) that the following test does not refute:
 
-1. *Two roots.* U(p) = −Φ⁻¹(Pr_p[X ≥ hits]) and V(q) = −Φ⁻¹(Pr_q[Y ≤ hits]), under (p, q), are independent and at most
-   standard normal in the stochastic order; so is U cos t + V sin t for a t in [0, π/2] that depends on (p, q) only.
-   A pair is refuted where this reaches the normal quantile of the level. The best t has tan t = sd(ln q̂)/sd(ln p̂),
-   that is, tan² t = (n/m) × odds(p)/odds(q): t is constant on sectors between curves of constant odds ratio.
-2. *A box.* A share of the level is spent on refuting every p and q outside exact limits of their own (after Berger &
-   Boos 1994). Without it the test is weak far from the counts, where U and V nearly cancel. It is all that speaks
-   where every run on y is a hit: V is −∞ then.
-3. *Between grid points.* Pr[X ≥ k] = Pr[B ≤ p] with B beta distributed, and the density f of −ln B has
-   (ln f)''' ≥ 0. So ln f less the logarithm of any normal density changes sign at most in the order −, +, −, +; hence
-   the distribution function of −ln B less a normal one, being negative at 0 and vanishing at ∞, at most in the order
-   −, +, −. A chord of U over ln p that lay above U would show +, −, +: U is concave in ln p, and, for the same reason,
-   V is convex in ln q. So U is above its chords, and V above the chord of one cell prolonged into the next. With
-   these in place of U and V, the refuted ln p in one cell and sector is a concave function of ln q, and its least
-   distance from ln q is at an end of the cell.
+1. *Two roots.* Under (p, q), U(p) = −Φ⁻¹(Pr_p[X ≥ hits]) and V(q) = −Φ⁻¹(Pr_q[Y ≤ hits]) are independent and at most
+   standard normal in the stochastic order; so is U cos t + V sin t for a t in [0, π/2] that depends only on (p, q).
+   A pair is refuted where this sum reaches the normal quantile of the level. The best t has tan t = sd(ln q̂)/sd(ln p̂),
+   that is, tan² t = (n/m) × odds(p)/odds(q), so t is constant on sectors between curves of constant odds ratio.
+2. *A box.* A share of the level is spent on refuting every p and every q outside exact limits for each (after Berger &
+   Boos 1994). Without the box the test is weak far from the counts, where U and V nearly cancel. If every run on y is
+   a hit, V is −∞ and the test consists of the box alone.
+3. *Between grid points.* Pr[X ≥ k] = Pr[B ≤ p] with B beta distributed, and the density f of −ln B has (ln f)''' ≥ 0.
+   So ln f minus the logarithm of any normal density changes sign at most in the order −, +, −, +. Hence the
+   distribution function of −ln B minus a normal one, which is negative at 0 and vanishes at ∞, changes sign at most in
+   the order −, +, −. A chord of U over ln p that lay above U would show +, −, +: U is concave in ln p, and, for the
+   same reason, V is convex in ln q. So U is above its chords, and V is above the chord of one cell extended into the
+   next. With these bounds in place of U and V, the refuted ln p in one cell and sector is a concave function of ln q,
+   and its least distance from ln q is at an end of the cell.
 
-Nothing grows with the runs. The limit is some 1% further from the estimate than normal_quantile × sd from 10⁴ hits on,
-3% at 10³, 8% at 100 and 27% at 10, where the exact limits of a probability are as far out.
+The cost does not grow with the runs. Compared with normal_quantile × sd, the limit is further from the estimate by
+about 1% from 10⁴ hits on, 3% at 10³, 8% at 100 and 27% at 10, where exact limits for a probability are as far out.
 
 Proof: docs/proofs/ratios.md
 """
@@ -40,21 +40,21 @@ from .counts import check_alpha
 
 Direction = Literal["x", "y", "both"]
 
-_SPENT = 0.002  # of the level, on each of the four sides of the box; below .05 the quantile grows by .3% or less
-_SECTORS = 157  # of .01 radians: a mismatch of .005 times the box's four standard errors is .02 of them
-_CELLS, _NODES = 16, 16  # of ln q and of ln p, half a standard error wide; what chords leave is of second order
-_SAFETY = 1e-8  # of U and V, over the error of the beta function and of ndtri
+_SPENT = 0.002  # share of the level for each side of the box; at levels below .05 the quantile grows by .3% or less
+_SECTORS = 157  # of .01 radians: a mismatch of .005 over the box's four standard errors costs .02 standard errors
+_CELLS, _NODES = 16, 16  # of ln q and ln p, half a standard error wide; the error of the chords is of second order
+_SAFETY = 1e-8  # subtracted from U and V; exceeds the error of the beta function and of ndtri
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RatioIntervals:
-    """Limits for ln(p_i/q_i) of every outcome, all at once.
+    """Simultaneous limits for ln(p_i/q_i) of all outcomes.
 
     Attributes
     ----------
     lower, observed, upper : ndarray, shape (K,)
-        In nats. The lower limit is −inf where x has no hits, the upper one inf where y has none; the observed ratio
-        is NaN where neither has.
+        In nats. The lower limit is −inf without hits on x, the upper limit is inf without hits on y, and the observed
+        ratio is NaN without hits on both.
     alpha : float
         Probability that any of the 2K limits is wrong.
     """
@@ -67,7 +67,7 @@ class RatioIntervals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaximumInterval:
-    """Limits for the largest log ratio of a family of outcomes, in nats; `alpha` is the probability of a wrong one."""
+    """Limits for the largest log ratio of a family of outcomes, in nats; alpha bounds the probability of an error."""
 
     lower: float
     observed: float
@@ -79,24 +79,19 @@ class MaximumInterval:
 def ratio_intervals(
     hits_x: npt.ArrayLike, runs_x: int, hits_y: npt.ArrayLike, runs_y: int, *, alpha: float
 ) -> RatioIntervals:
-    """Intervals that hold all ln(p_i/q_i) at once with probability 1 − alpha or more.
+    """Return simultaneous intervals that contain all ln(p_i/q_i) with probability 1 − alpha or more.
 
-    Each of the 2K limits has alpha/(2K) of the error, whatever the dependence of the counts of different outcomes.
+    Each of the 2K limits has level alpha/(2K), which is valid for any dependence between the counts of outcomes.
 
     Parameters
     ----------
     hits_x, hits_y : array_like, shape (K,)
-        Runs with each outcome on x and on y. The outcomes (or events; they may overlap) are chosen without looking at
+        Runs with each outcome on x and on y. The outcomes (or events, which may overlap) are chosen without looking at
         these counts.
     runs_x, runs_y : int
         Independent runs on each side, 1 or more.
     alpha : float
         In (0, 1).
-
-    Raises
-    ------
-    OptionError
-        For impossible counts, or an alpha outside its range.
 
     References
     ----------
@@ -128,29 +123,24 @@ def maximum_interval(
     alpha: float,
     direction: Direction = "both",
 ) -> MaximumInterval:
-    """An interval that holds the largest log ratio over the outcomes with probability 1 − alpha or more.
+    """Return an interval that contains the largest log ratio over the outcomes with probability 1 − alpha or more.
 
-    The lower end is the largest lower limit, each with alpha/2 over their number: all hold at once. The upper end is
-    the largest upper limit, each with all of alpha/2: it falls below the truth only if the upper limit of the one
-    outcome that attains the maximum does.
+    The lower end is the largest lower limit; each has level alpha/2 divided by their number, so that all hold together.
+    The upper end is the largest upper limit; each has level alpha/2, because the upper end is below the truth only if
+    the upper limit of the one outcome that attains the maximum is.
 
-    For the discrete outputs of a mechanism, all of them, the maximum is its worst-case log-likelihood ratio on the
-    pair. Where outputs are continuous, or not all listed, it is that of the stated family of events: the lower end
-    holds for the mechanism nevertheless, the upper end for these events only, and no number of runs can mend that
-    (Gilbert & McMillan 2018). It is infinite as soon as an outcome has no hits on the side that is divided by.
+    If the outcomes are all outputs of a discrete mechanism, the maximum is its worst-case log-likelihood ratio on the
+    pair. If the outputs are continuous or not all listed, the maximum is that of the listed events: the lower end still
+    holds for the mechanism, but the upper end holds for these events only, for any number of runs (Gilbert & McMillan
+    2018). The upper end is infinite if an outcome has no hits on the side of the denominator.
 
     Parameters
     ----------
     hits_x, runs_x, hits_y, runs_y, alpha
-        As for `ratio_intervals`. An outcome of probability 0 on both sides has no ratio and does not count; where that
-        is known leave it out, as without hits it may have any, and the upper end is infinite.
+        As for `ratio_intervals`. An outcome of probability 0 on both sides has no ratio and does not count; leave such
+        outcomes out, because without hits their ratio may be anything and the upper end is infinite.
     direction : {"x", "y", "both"}
-        "x" for ln(p/q), "y" for ln(q/p), "both" for its absolute value, the largest over outcomes and directions.
-
-    Raises
-    ------
-    OptionError
-        For impossible counts, an alpha outside its range, or another direction.
+        "x" for ln(p/q), "y" for ln(q/p), "both" for the largest absolute value over outcomes.
 
     References
     ----------
@@ -167,25 +157,25 @@ def maximum_interval(
         raise OptionError(f"direction={direction!r} is unknown; use 'x', 'y' or 'both'.", direction=direction)
     half = check_alpha(alpha) / 2
     ways = [(x, runs_x, y, runs_y)] * (direction != "y") + [(y, runs_y, x, runs_x)] * (direction != "x")
-    least = 0.0 if direction == "both" else -math.inf  # an absolute value is not negative
+    least = 0.0 if direction == "both" else -math.inf  # least absolute value
     observed = np.concatenate([_observed(*way) for way in ways])
     return MaximumInterval(
         lower=max(least, *(float(_lower(*way, half / (len(ways) * len(x))).max()) for way in ways)),
         observed=float(np.max(observed, where=~np.isnan(observed), initial=least)),
-        upper=max(least, *(float(-_lower(*_swapped(*way), half).min()) for way in ways)),
+        upper=max(least, *(float(-_lower(b, n_b, a, n_a, half).min()) for a, n_a, b, n_b in ways)),
         direction=direction,
         alpha=float(alpha),
     )
 
 
 def ratio_lower(hits_x: npt.ArrayLike, runs_x: int, hits_y: npt.ArrayLike, runs_y: int, *, alpha: float) -> Array:
-    """One lower limit for each ln(p_i/q_i), shape (K,), each above the truth with probability at most `alpha`."""
+    """Return lower limits for all ln(p_i/q_i), shape (K,), each above the truth with probability at most `alpha`."""
     x, y = _checked(hits_x, runs_x, hits_y, runs_y)
     return _lower(x, runs_x, y, runs_y, check_alpha(alpha))
 
 
 def _lower(x: Array, runs_x: int, y: Array, runs_y: int, level: float) -> Array:
-    """A lower limit for each log ratio, wrong with probability at most `level`; equal counts are done once."""
+    """Return lower limits for the log ratios, each wrong with probability at most `level`; equal pairs share one."""
     pairs, place = np.unique(np.stack([x, y]), axis=1, return_inverse=True)
     box_x = _log_limits(pairs[0], runs_x, level * _SPENT)
     box_y = _log_limits(pairs[1], runs_y, level * _SPENT)
@@ -206,7 +196,7 @@ class _Side:
 
 
 def _log_limits(hits: Array, runs: int, alpha: float) -> list[tuple[float, float]]:
-    """(lower, upper) limits of ln p for each count; the upper one from 1 − p where that is the smaller."""
+    """Return (lower, upper) limits for ln p of each count; the upper limit is computed from 1 − p where p is large."""
     with np.errstate(divide="ignore"):
         low, high = np.log(limits(hits, runs, alpha=alpha))
     is_large = high > -0.7
@@ -217,23 +207,23 @@ def _log_limits(hits: Array, runs: int, alpha: float) -> list[tuple[float, float
 def _one_lower(x: _Side, y: _Side, z: float) -> float:
     if x.hits == 0:
         return -math.inf
-    # Nothing above the estimate is looked for: log p up to log q + top, and log q from where that leaves the box.
+    # No limit exceeds the estimate: the grid has log p up to log q + top, and log q from where that enters the box.
     top = math.log(x.hits / x.runs) - math.log(max(y.hits, 0.5) / y.runs)
     first, last = max(y.low, x.low - top), y.high
     step = (last - first) / _CELLS
     log_q = np.minimum(first + step * np.arange(-1, _CELLS + 1), last)
     q, q_rest = np.exp(log_q), -np.expm1(log_q)
     left, right = log_q[1:-1], log_q[2:]
-    # V: at the left end of each cell, and how much the line through the node before rises in it.
-    v = np.maximum(_root(y.runs - y.hits, y.runs, q_rest, q), -1e6)  # no U makes up for that
-    v, rise = v[1:-1], np.where(v[:-2] > -30.0, v[1:-1] - v[:-2], 0.0) + 1e-300  # and nothing is 0/0
-    # U: at the nodes, and what it takes to refute every p in the box.
-    is_open = x.hits == x.runs  # no p up to 1 is outside the box
+    # V at the left end of each cell, and the rise in the cell of the line through the preceding node.
+    v = np.maximum(_root(y.runs - y.hits, y.runs, q_rest, q), -1e6)  # no U offsets −1e6
+    v, rise = v[1:-1], np.where(v[:-2] > -30.0, v[1:-1] - v[:-2], 0.0) + 1e-300  # 1e-300 avoids 0/0
+    # U at the nodes, and at the last p of the box.
+    is_open = x.hits == x.runs  # the box then contains every p up to 1
     log_p = np.linspace(x.low, min(x.high, last + top, -1e-9 / x.runs if is_open else 0.0), _NODES + 1)
     u = _root(x.hits, x.runs, np.exp(log_p), -np.expm1(log_p))
     u_last = -math.inf if is_open else float(u[-1])
 
-    # Sectors: t in the middle of each, but no share of the other root in the first and the last.
+    # t is the middle of each sector; the first and the last sector use one root alone.
     most = _angle(log_p[-1], log_q[1], x.runs / y.runs)
     sector = np.arange(_angle(log_p[0], last, x.runs / y.runs), most + 1)
     is_first, is_last = (sector == 0)[:, None], (sector == _SECTORS - 1)[:, None]
@@ -244,7 +234,7 @@ def _one_lower(x: _Side, y: _Side, z: float) -> float:
     ratio = -np.log(q[1:] + q_rest[1:] * inverse_odds_ratio[:, None])  # ln(p/q) on the edges, at the ends of cells
     least, largest = np.minimum(ratio[:-1, :-1], ratio[:-1, 1:]), np.maximum(ratio[1:, :-1], ratio[1:, 1:])
 
-    # In a cell of ln q and a sector: below `start` only p outside the box are refuted, from `end` on all p are.
+    # In each cell of ln q and each sector, only p outside the box are refuted below `start`, and all p from `end` on.
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         needed_first = np.where(is_last, z, (z - cos * u[0]) / sin)
         needed_last = np.where(is_last, z, (z - cos * u_last) / sin)
@@ -263,7 +253,7 @@ def _one_lower(x: _Side, y: _Side, z: float) -> float:
 
 
 def _angle(log_p: float, log_q: float, runs_ratio: float) -> int:
-    """The sector of (p, q)."""
+    """Return the sector of (p, q)."""
     odds_p, odds_q = -math.expm1(log_p) / math.exp(log_p), -math.expm1(log_q) / math.exp(log_q)
     return min(
         int(math.atan2(math.sqrt(runs_ratio * odds_q), math.sqrt(odds_p)) * _SECTORS * 2 / math.pi), _SECTORS - 1
@@ -271,11 +261,11 @@ def _angle(log_p: float, log_q: float, runs_ratio: float) -> int:
 
 
 def _root(hits: float, runs: int, p: Array, p_rest: Array) -> Array:
-    """−Φ⁻¹(Pr[Bin(runs, p) ≥ hits]), a little less; p monotone."""
+    """Return −Φ⁻¹(Pr[Bin(runs, p) ≥ hits]) minus a safety margin, for monotone p."""
     if hits == 0:
         return np.full(p.shape, -np.inf)
     rest = runs - hits + 1
-    # From whichever of p and 1 − p is small, and whichever tail is.
+    # Use the smaller of p and 1 − p, and the smaller tail.
     if max(p[0], p[-1]) < 0.5:
         tail = betainc(hits, rest, p)
         is_tail = tail < 0.5
@@ -292,19 +282,19 @@ def _checked(hits_x: npt.ArrayLike, runs_x: int, hits_y: npt.ArrayLike, runs_y: 
     x, y = np.asarray(hits_x, dtype=np.float64), np.asarray(hits_y, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape or not len(x):
         raise OptionError(
-            f"hits_x of shape {x.shape} and hits_y of {y.shape} do not match; give one count on each side for each "
-            "outcome, at least one.",
+            f"hits_x of shape {x.shape} and hits_y of shape {y.shape} do not match; use one count on each side for "
+            "each of one or more outcomes.",
             shape_x=x.shape,
             shape_y=y.shape,
         )
     for side, hits, runs in (("x", x, runs_x), ("y", y, runs_y)):
         if not (runs >= 1 and float(runs).is_integer()):
-            raise OptionError(f"runs_{side}={runs!r} is no number of runs; use a whole one, 1 or more.", runs=runs)
+            raise OptionError(f"runs_{side}={runs!r} is not a number of runs; use a whole number >= 1.", runs=runs)
         wrong = ~((hits >= 0) & (hits <= runs) & (hits == np.floor(hits)))  # NaN is wrong
         if wrong.any():
             worst = hits[wrong][0]
             raise OptionError(
-                f"hits_{side} has {worst:g} of runs_{side}={runs}; use whole numbers from 0 to the runs.", hits=worst
+                f"hits_{side} holds {worst:g} for runs_{side}={runs}; use whole numbers from 0 to the runs.", hits=worst
             )
     return x, y
 
@@ -312,7 +302,3 @@ def _checked(hits_x: npt.ArrayLike, runs_x: int, hits_y: npt.ArrayLike, runs_y: 
 def _observed(x: Array, runs_x: int, y: Array, runs_y: int) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.log(x / runs_x) - np.log(y / runs_y))
-
-
-def _swapped(x: Array, runs_x: int, y: Array, runs_y: int) -> tuple[Array, int, Array, int]:
-    return y, runs_y, x, runs_x

@@ -1,17 +1,18 @@
-"""A lower confidence bound on the Rényi divergence of the outputs on x from those on y.
+"""A lower confidence bound on the Rényi divergence of the outputs on x from the outputs on y.
 
-1. *Limits.* Of nested events S_j with probabilities p_j on x and q_j on y, C − 1 lower limits for p_j and as many upper
-   ones for q_j hold together (exact, Bonferroni over 2(C − 1)). The other ends are not needed: they could only say
-   that the laws are close.
-2. *Hull.* Then the largest power of a test of x against y is at least the concave hull of these points at every
-   false-positive rate (see `bands`).
+1. *Limits.* For nested events S_j with probabilities p_j on x and q_j on y, C − 1 lower limits for p_j and C − 1 upper
+   limits for q_j hold together (exact, Bonferroni over 2(C − 1)). The opposite limits are not needed: they could only
+   show that the laws are close.
+2. *Hull.* The largest power of a test of x against y is then at least the concave hull of these points at every
+   false-positive rate (see `confidence_bands`).
 3. *Divergence.* The segments of the hull, with rises P'_i and lengths Q'_i, are two laws whose best tests have the hull
-   as their power. By Blackwell's theorem they are a randomised function of the outputs, since no test on them has more
-   power; a divergence does not grow under such a function. So D(P' ‖ Q') bounds D(P ‖ Q) from below, for every order
-   at once, and no smaller number would do: P', Q' themselves satisfy all limits.
+   as their power. No test on these laws has more power than the best test on the outputs, so by Blackwell's theorem
+   they are a randomised function of the outputs, and such a function does not increase a divergence. So D(P' ‖ Q') is
+   a lower bound on D(P ‖ Q) for all orders simultaneously. No larger bound follows from the limits, because P' and Q'
+   satisfy all of them.
 
-Limits for single cells also make a bound, the least divergence in a box, but there each cell may err its own way: at
-10⁶ runs, 32 cells and order 2 of the Gaussian below it was .87 of the truth, this one .95.
+Limits for single cells also give a bound, the least divergence in a box, but every cell may then err in a different
+direction. At 10⁶ runs, 32 cells and order 2 of the Gaussian below, that bound was .87 of the truth and this one .95.
 
 Proof: docs/proofs/bands.md
 """
@@ -29,35 +30,26 @@ from .counts import check_alpha
 
 
 def renyi_lower(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, order: npt.ArrayLike, *, alpha: float) -> Array:
-    """Lower confidence bounds on the Rényi divergences D_a(P ‖ Q) of the outputs on x from those on y.
+    """Return lower confidence bounds on the Rényi divergences D_a(P ‖ Q) of the outputs on x from those on y.
 
-    With probability 1 − alpha or more, for all orders at once, no returned value exceeds the divergence of that order.
+    With probability 1 − alpha or more, the bounds hold for all orders simultaneously. They are in nats, at least 0 and
+    nondecreasing in the order.
 
     Parameters
     ----------
     cells_x, cells_y : array_like, shape (C,)
-        Runs whose output fell in each cell, of all runs on x and on y; C ≥ 2. The cells and their order are chosen
-        without looking at these counts; by decreasing likelihood ratio of x to y is best, any order is valid. Take 32
-        cells evenly spaced in the log-likelihood ratio, as far out as a few runs reach (see Notes).
+        Counts of the outputs in each cell, which add up to the runs on x and on y; C ≥ 2. The cells and their order are
+        chosen without looking at these counts. Any order is valid; decreasing likelihood ratio of x to y is best. Use
+        32 cells evenly spaced in the log-likelihood ratio, out to where few runs fall (see Notes).
     order : array_like, any shape
         Orders a > 0; 1 is the Kullback-Leibler divergence, infinity the logarithm of the largest ratio.
     alpha : float
         In (0, 1).
 
-    Returns
-    -------
-    ndarray, of the shape of `order`
-        In nats, at least 0, nondecreasing in the order.
-
-    Raises
-    ------
-    OptionError
-        For counts that are no partition, an order that is not positive, or an alpha outside its range.
-
     Notes
     -----
-    Bound over truth, median of 60, alpha = .05: Gaussian, sensitivity 1, σ = 2, so D_a = a/8; edges of the cells
-    evenly spaced from 3.2 σ below the lower mean to 3.2 σ above the upper.
+    Median ratio of bound to truth over 60 repetitions, alpha = .05: Gaussian, sensitivity 1, σ = 2, so D_a = a/8; edges
+    of the cells evenly spaced from 3.2 σ below the lower mean to 3.2 σ above the upper mean.
 
     ====  =====  =====  =====  =====  =====  =====
     ..    order 2              order 8
@@ -69,9 +61,10 @@ def renyi_lower(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, order: npt.Array
     10⁷   .966   .980   .983   .867   .875   .873
     ====  =====  =====  =====  =====  =====  =====
 
-    The cells alone keep .980, .995, .999 of the truth at order 2 and .93 at order 8, which lives beyond them. Cells of
-    equal probability do as well at order 2 and worse at order 8 (32 cells: .64, .71, .74). On two outputs, randomised
-    response at odds 3 to 1, order 2: .939 at 10⁴ runs, .981 at 10⁵, .998 at 10⁷.
+    The divergence of the 16, 32 and 64 cells is .980, .995 and .999 of the truth at order 2, and .93 at order 8, which
+    depends on the outputs beyond the edges. Cells of equal probability do as well at order 2 and worse at order 8 (32
+    cells: .64, .71, .74). For randomised response with odds 3 to 1 and order 2, the ratio is .939 at 10⁴ runs, .981 at
+    10⁵ and .998 at 10⁷.
 
     References
     ----------
@@ -89,13 +82,13 @@ def renyi_lower(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, order: npt.Array
     rise, length = _least_laws(cells_x, cells_y, alpha)
     orders = np.asarray(order, dtype=np.float64)
     if not (orders > 0.0).all():  # NaN fails
-        raise OptionError(f"order={order!r} names no Rényi divergence; use orders above 0.", order=order)
+        raise OptionError(f"order={order!r} is not an order of a Rényi divergence; use orders above 0.", order=order)
     found = np.array([_renyi(rise, length, float(a)) for a in orders.ravel()])
     return np.asarray(np.maximum(found, 0.0).reshape(orders.shape))
 
 
 def moment_lower(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, order: npt.ArrayLike, *, alpha: float) -> Array:
-    """Lower confidence bounds on the moments E_Q[(dP/dQ)^a] = exp((a − 1) D_a), for orders above 1; see `renyi_lower`.
+    """Return lower confidence bounds on the moments E_Q[(dP/dQ)^a] = exp((a − 1) D_a), a > 1; see `renyi_lower`.
 
     Examples
     --------
@@ -104,19 +97,19 @@ def moment_lower(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, order: npt.Arra
     """
     orders = np.asarray(order, dtype=np.float64)
     if not ((orders > 1.0) & np.isfinite(orders)).all():
-        raise OptionError(f"order={order!r} has no moment to bound from below; use finite orders above 1.", order=order)
+        raise OptionError(f"order={order!r} does not give a moment to bound; use finite orders above 1.", order=order)
     with np.errstate(over="ignore"):
         return np.asarray(np.exp((orders - 1.0) * renyi_lower(cells_x, cells_y, orders, alpha=alpha)))
 
 
 def _least_laws(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, alpha: float) -> tuple[Array, Array]:
-    """The closest pair of laws that the limits allow: probabilities on x and on y, by decreasing ratio."""
+    """Return the closest pair of laws that the limits allow: probabilities on x and on y, by decreasing ratio."""
     cells_x, cells_y = checked_cells(cells_x, cells_y)
     each = check_alpha(alpha) / (2 * (len(cells_x) - 1))
     x, y = np.cumsum(cells_x), np.cumsum(cells_y)
     q, p = concave_hull(limits(y[:-1], y[-1], alpha=each)[1], limits(x[:-1], x[-1], alpha=each)[0])
     rise, length = np.diff(p), np.diff(q)
-    return rise[rise > 0], length[rise > 0]  # the rest adds nothing to any order
+    return rise[rise > 0], length[rise > 0]  # segments of zero rise add nothing at any order
 
 
 def _renyi(p: Array, q: Array, order: float) -> float:
@@ -126,6 +119,6 @@ def _renyi(p: Array, q: Array, order: float) -> float:
     exponents = (order - 1.0) * log_ratio
     if order == 1.0:
         return float(p @ log_ratio)
-    if np.abs(exponents).max() < 0.1:  # no cancellation near order 1
+    if np.abs(exponents).max() < 0.1:  # avoids cancellation near order 1
         return float(np.log1p(p @ np.expm1(exponents)) / (order - 1.0))
     return float(logsumexp(exponents, b=p) / (order - 1.0))

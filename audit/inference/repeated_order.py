@@ -1,4 +1,4 @@
-"""How probable it is that two parts of independent runs are alike.
+"""Probabilities that one part of independent runs repeats another part.
 
 Proof: docs/proofs/dependence.md
 """
@@ -9,17 +9,24 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import gammaln
 
 
+def log_falling_factorial(n: npt.ArrayLike, k: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return ln n(n − 1)⋯(n − k + 1)."""
+    n, k = np.asarray(n, dtype=np.float64), np.asarray(k, dtype=np.float64)
+    return np.asarray(gammaln(n + 1.0) - gammaln(n - k + 1.0))
+
+
 def log_chance_of_order(length: int, agreement: float) -> float:
-    """Upper bound for ln of the probability of any order of so many independent runs, ties in the order of the runs.
+    """Return an upper bound on ln of the probability of any order of `length` independent runs; ties keep the order.
 
     Parameters
     ----------
     length : int
     agreement : float
-        At least the probability of every single output, in [0, 1].
+        In [0, 1], at least the probability of every single output.
 
     Examples
     --------
@@ -31,16 +38,16 @@ def log_chance_of_order(length: int, agreement: float) -> float:
 
 
 def log_chance_of_head(inside: Sequence[int], outside: Sequence[int], others: int) -> float:
-    """Logarithm of the probability that a given part of the other runs repeats a part, for runs in random order.
+    """Return ln of the probability that a given part of the other runs repeats a part, for runs in random order.
 
-    Exact, given the part and what all other runs hold together.
+    The probability is exact given the part and the pooled outputs of all other runs.
 
     Parameters
     ----------
     inside, outside : sequence of int
-        For each different output in the part, how often it comes there, and in all other runs.
+        Number of times that each different output of the part occurs in the part, and in all other runs.
     others : int
-        How many other runs there are, at least as many as in the part.
+        Number of other runs, at least that of the part.
 
     Examples
     --------
@@ -51,5 +58,4 @@ def log_chance_of_head(inside: Sequence[int], outside: Sequence[int], others: in
     if np.any(left < times):
         return -math.inf
     length = float(times.sum())
-    ways = float((gammaln(left + 1.0) - gammaln(left - times + 1.0)).sum())
-    return ways - float(gammaln(others + 1.0) - gammaln(others - length + 1.0))
+    return float(log_falling_factorial(left, times).sum()) - float(log_falling_factorial(others, length))

@@ -14,26 +14,27 @@ from .binomial_tails import limits
 from .counts import check_alpha
 
 LARGEST_LEVEL = 0.25
-"""Of an upper limit for a sum of unlike indicators."""
+"""Largest level of an upper limit for a sum of indicators with different probabilities."""
 
 
 def total_variation_upper(
     hits_x: Iterable[int], hits_y: Iterable[int], *, alpha: float, counts_unlisted: bool = False
 ) -> float:
-    """Upper limit for the total variation distance over cells, below the truth with probability at most `alpha`.
+    """Return an upper limit for the total variation distance over cells, too low with probability at most `alpha`.
 
-    Exact, for any number of cells and runs. The distance is P(A) − Q(A) for one set A of cells, the unknown but fixed
-    {i : p_i > q_i}. With n runs on each side, n plus the hits of A on x less those on y is a sum S of 2n independent
-    indicators whose mean is 2n(1 + TV)/2. For c ≤ ES − 1 such a sum is ≤ c no more often than Bin(2n, (1 + TV)/2) is
-    (Hoeffding), so the Clopper-Pearson limit of S is below (1 + TV)/2 with probability at most alpha. The unknown S is
-    at most n + Σ max(x_i − y_i, 0), and the limit grows with it: nothing is paid for the 2^K sets that A may be.
+    The limit is exact for any number of cells and runs. The distance is P(A) − Q(A) for the unknown but fixed set of
+    cells A = {i : p_i > q_i}. With n runs on each side, n plus the hits of A on x minus the hits of A on y is a sum S
+    of 2n independent indicators with mean 2n(1 + TV)/2. For c ≤ ES − 1, Pr[S ≤ c] is at most that of a
+    Bin(2n, (1 + TV)/2) variable (Hoeffding), so the Clopper-Pearson limit of S is below (1 + TV)/2 with probability at
+    most alpha. The unknown S is at most n + Σ max(x_i − y_i, 0), and the limit grows with S, so no correction for the
+    2^K possible sets A is needed.
 
-    Hoeffding's c ≤ ES − 1 is no restriction: the limit fails for counts c with Pr[Bin ≤ c] ≤ alpha only, alpha is at
-    most 1/4, and Pr[Bin ≤ E Bin] exceeds that if the misses have mean above 1 (Greenberg & Mohri); if not, only counts
-    of 2n − 1 or more are left, for which the limit is 1.
+    Hoeffding's condition c ≤ ES − 1 always holds where it matters. The limit fails only for counts c with
+    Pr[Bin ≤ c] ≤ alpha, where alpha is at most 1/4, and Pr[Bin ≤ E Bin] exceeds 1/4 if the misses have mean above 1
+    (Greenberg & Mohri). Otherwise only counts of 2n − 1 or more remain, for which the limit is 1.
 
-    Jensen's and McDiarmid's inequalities give TV ≤ observed + √(ln(1/alpha)/n): 1.39 times as far from the observed
-    distance at alpha .025, as the normal quantile 1.96 is to √(2 ln 40).
+    Jensen's and McDiarmid's inequalities give TV ≤ observed + √(ln(1/alpha)/n), which is 1.39 times as far from the
+    observed distance at alpha = .025: the ratio of √(2 ln 40) to the normal quantile 1.96.
 
     Parameters
     ----------
@@ -41,8 +42,8 @@ def total_variation_upper(
     alpha : float
         In (0, 1).
     counts_unlisted : bool
-        Whether the last cell holds outcomes that are not told apart. All of its hits on x then belong to S, and the
-        limit is for the distance over every event.
+        Whether the last cell pools all unlisted outcomes. All its hits on x then belong to S, and the limit is for the
+        distance over all events.
 
     References
     ----------
@@ -59,8 +60,8 @@ def total_variation_upper(
     runs = sum(x)
     if len(x) != len(y) or runs != sum(y) or runs < 1 or min(x + y) < 0:
         raise OptionError(
-            f"{runs:,} runs in {len(x)} cells and {sum(y):,} in {len(y)} do not match; give counts of equally many "
-            "runs on both sides in the same cells.",
+            f"{runs:,} runs in {len(x)} cells and {sum(y):,} runs in {len(y)} cells do not match; use counts of the "
+            "same number of runs in the same cells on both sides.",
             hits_x=x,
             hits_y=y,
         )

@@ -1,4 +1,4 @@
-"""Whether an event is as probable as it was: an exact test on two pairs of counts.
+"""An exact two-sample test that an event has the same probability in both samples.
 
 Proof: docs/proofs/multiplicity.md
 """
@@ -13,26 +13,22 @@ from scipy.special import gammaln
 from ..errors import OptionError
 
 _CHUNK = 1 << 14
-_NEGLIGIBLE = 1e-18  # of what has been added up
+_NEGLIGIBLE = 1e-18  # relative to the partial sum
 
 
 def change_p_value(hits: int, runs: int, hits_before: int, runs_before: int) -> float:
-    """Exact p-value of "the event has the same probability in both samples"; at most a with probability a.
+    """Return the exact p-value of the null that the event has the same probability in both samples.
 
-    Given how many hits there are in all, those of the first sample are hypergeometric whatever the probability is, so
-    the test is exact for any numbers of runs. Two-sided: twice the tail beyond what is seen, at most 1.
+    Given the total number of hits, the hits of the first sample are hypergeometric for every probability of the event,
+    so the test is exact for any numbers of runs. The two-sided p-value is twice the tail from the observed hits on, at
+    most 1.
 
     Parameters
     ----------
     hits, runs : int
         Of one sample, 0 <= hits <= runs, runs >= 1.
     hits_before, runs_before : int
-        Of the other, independent of the first.
-
-    Raises
-    ------
-    OptionError
-        For impossible counts.
+        Of the other sample, independent of the first.
 
     References
     ----------
@@ -54,10 +50,10 @@ def change_p_value(hits: int, runs: int, hits_before: int, runs_before: int) -> 
 
 
 def hypergeometric_tail(hits: int, runs: int, seen: int, total: int) -> float:
-    """Probability of `hits` among `runs` drawn from `total` that hold `seen`, or of more extreme ones on that side."""
-    if hits * total < runs * seen:  # fewer than expected: the tail of the misses
+    """Return the one-sided tail from `hits` on, for `runs` draws out of `total` with `seen` hits."""
+    if hits * total < runs * seen:  # fewer hits than expected: use the tail of the misses
         hits, seen = runs - hits, total - seen
-    most = min(runs, seen)  # from the mean on terms fall
+    most = min(runs, seen)  # terms decrease from the mean on
     first = _log_ways(seen, hits) + _log_ways(total - seen, runs - hits) - _log_ways(total, runs)
     term, added = 1.0, 1.0
     for start in range(hits, most, _CHUNK):

@@ -381,9 +381,9 @@ def test_curves_are_checked():
         PrivacyProfile((), ())
     with pytest.raises(ClaimError, match="from 0 to 1"):
         PrivacyProfile((0.0,), (math.nan,))
-    with pytest.raises(ClaimError, match="not one"):
+    with pytest.raises(ClaimError, match="do not form a trade-off curve"):
         TradeOffCurve((0.1, 0.1), (0.5, 0.4))
-    with pytest.raises(ClaimError, match="not one"):
+    with pytest.raises(ClaimError, match="do not form a trade-off curve"):
         TradeOffCurve((0.1, 0.5), (0.5, 0.6))
     with pytest.raises(ClaimError, match="convex"):
         TradeOffCurve((0.1, 0.2, 0.3), (0.8, 0.75, 0.2))
@@ -403,7 +403,7 @@ def test_approximate_dp_is_the_largest_that_keeps_both_inequalities(epsilon, del
 
 
 def test_a_claim_for_a_distance_is_not_grouped_again():
-    with pytest.raises(ClaimError, match="is for a distance already, and distance=3 would group it again"):
+    with pytest.raises(ClaimError, match="already holds at a distance, and distance=3 would group it again"):
         claim_at(PureDP(0.5).group(3), 3)
     assert claim_at(PureDP(0.5).group(3), 1) == PureDP(0.5).group(3)  # for a pair that was declared so
 

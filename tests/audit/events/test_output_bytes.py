@@ -64,7 +64,7 @@ def test_what_cannot_be_held_is_refused():
         check(lambda d, rng: "x" * 50_000_000, 0, 1, **SETTINGS, runs=100, name="big")
     with pytest.raises(MechanismError, match="return a part or a summary"):
         most_kept(KEPT, "big")
-    with pytest.raises(MechanismError, match="were to be held together take more than 1 GiB; ask for fewer runs"):
+    with pytest.raises(MechanismError, match="must be held together take more than 1 GiB; use fewer runs"):
         refuse_too_much((1 << 30) + 1, "big")
 
 
@@ -77,7 +77,7 @@ def test_outputs_that_grow_are_refused_while_they_are_drawn():
         return "x" if len(drawn) < 4 else "x" * 30_000_000
 
     plan = plan_blocks(as_sampler(growing), 0, 1, 1, 1, runs=1_000, is_stateful=True)
-    with pytest.raises(MechanismError, match="were to be held together"):
+    with pytest.raises(MechanismError, match="must be held together"):
         draw_pilot(plan.in_blocks(8), 200)
     assert len(drawn) < 100
 

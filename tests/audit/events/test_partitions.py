@@ -84,7 +84,7 @@ def laplace(value, size, rng):
 def test_the_largest_ratio_of_a_finite_mechanism():
     counts = count_cells(coin, False, True, runs=200_000, alpha=ALPHA)
     assert counts.n_known == 2
-    assert "of others nothing is known" in counts.scope
+    assert "nothing is known about other outcomes" in counts.scope
     for direction in ("x", "y", "both"):
         interval = counts.maximum(direction)
         assert interval.lower < math.log(3) < interval.upper

@@ -94,7 +94,7 @@ def test_leaves_of_unlike_outputs():
     assert str(Scored(Column(leaves, 5), Intervals(((0.0, 0.0),)))) == "output[1] is 'a'"
     code = leaves.builds.index((True, False))
     is_pair = Scored(Column(leaves, 0), Intervals(((code, code),)))
-    assert str(is_pair) == "form of the output is a tuple of 2 (a number, no number)"
+    assert str(is_pair) == "form of the output is a tuple of 2 (a number, not a number)"
 
 
 def test_what_was_not_learned_is_minus_one():

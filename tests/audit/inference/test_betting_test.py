@@ -146,5 +146,5 @@ def test_wrong_shapes_and_counts_are_refused():
         JointCounts(both=0, only_p=-1, only_q=0, neither=0)
     with pytest.raises(OptionError, match="inside"):
         supporting_line(PureDP(1.0), 0.0)
-    with pytest.raises(OptionError, match="next to an end"):
+    with pytest.raises(OptionError, match="too near an end"):
         supporting_line(PureDP(1.0), 1.0 - 1e-14)

@@ -333,7 +333,7 @@ def test_the_scope_is_said_with_every_upper_limit():
     words = [f"word {i}" for i in range(200)]
     many = compare(*[lambda rows, size, rng: [words[i] for i in rng.integers(200, size=size)]] * 2, margin=0.2)
     assert not many.counts_unlisted
-    assert "outcomes that the pilot saw, and all others together; other events may differ by more" in many.scope
+    assert "outcomes observed in the pilot, and all others together; other events may differ by more" in many.scope
 
 
 def test_outcomes_that_the_pilot_missed_count_as_different():

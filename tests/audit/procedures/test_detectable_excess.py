@@ -43,7 +43,7 @@ def test_the_mu_of_renyi_claims_and_of_groups():
     assert ApproxDP(1.0, 1e-3).group(3).gaussian_mu == pytest.approx(3 * ApproxDP(1.0, 1e-3).gaussian_mu)
     for claim in (PureDP(1.0), ApproxDP(1.0, 0.0), GaussianDP(1.0), PrivacyProfile((0.0, 1.0), (0.3, 0.1))):
         assert claim.gaussian_mu is None
-        with pytest.raises(OptionError, match="names no Gaussian noise"):
+        with pytest.raises(OptionError, match="does not define a Gaussian noise"):
             event_of(claim, 0.1, GaussianNoise())
 
 
