@@ -107,7 +107,7 @@ def check_seconds(seconds: float | None, runs: int | None, *, sequential: bool) 
     if not _number(seconds) > 0.0:
         raise OptionError(f"seconds={seconds!r} is not a time limit; use a positive number.", seconds=seconds)
     if runs is None and seconds == math.inf:
-        raise OptionError("seconds=inf without runs never ends; set runs or a finite time limit.", seconds=seconds)
+        raise OptionError("seconds=inf without runs would never end; set runs or a finite time limit.", seconds=seconds)
     return float(seconds)
 
 

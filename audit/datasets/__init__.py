@@ -1,4 +1,4 @@
-"""Datasets: their rows, what neighbours are, and the domains that a search draws pairs from.
+"""Datasets: their rows, adjacency relations, and the domains from which a search draws pairs.
 
 Public names: `AddRemove`, `Adjacency`, `Local`, `Replace`, `UserLevel`, `Within`, `EdgeNeighbours`, `NodeNeighbours`,
 `Answers`, `Domain`, `Graphs`, `Rows`, `Values`.

@@ -1,4 +1,4 @@
-"""Which datasets are neighbours, and how far apart two datasets are."""
+"""Adjacency relations: which datasets are neighbours, and the distance between two datasets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .description import difference, entry_difference
 from .rows import as_rows, is_frame, rows_apart, rows_of, without_common_ends
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
-_WHOLE = 2.0**53  # beyond it a double is not every whole number
+_WHOLE = 2.0**53  # doubles represent every whole number up to here
 
 
 class Adjacency(ABC):
@@ -29,31 +29,25 @@ class Adjacency(ABC):
     Attributes
     ----------
     unit : str
-        What a guarantee at distance 1 protects, in a few words; empty for relations that do not say.
+        The unit that a guarantee at distance 1 protects, in a few words; empty if unknown.
     """
 
     unit: ClassVar[str] = ""
 
     @abstractmethod
     def distance(self, x: Any, y: Any) -> float:
-        """The distance between two datasets, infinite where no number of steps leads from one to the other."""
+        """Return the distance between two datasets; infinite if no number of steps leads from one to the other."""
 
     def holds(self, measured: float, distance: float) -> bool:
-        """Whether a measured distance is the stated one."""
+        """Return whether a measured distance agrees with the stated distance."""
         return measured == distance
 
     def difference(self, x: Any, y: Any) -> str:
-        """What differs, in words."""
+        """Describe the difference between two datasets."""
         return difference(x, y)
 
     def check(self, x: Any, y: Any, distance: float) -> float:
-        """The measured distance of the pair, once it is the stated one.
-
-        Raises
-        ------
-        AdjacencyError
-            With the difference, where it is not.
-        """
+        """Return the measured distance of the pair; raise an `AdjacencyError` unless it is the stated distance."""
         measured = self.distance(x, y)
         if not self.holds(measured, distance):
             found = "at no finite distance" if math.isinf(measured) else f"at distance {measured:.6g}"
@@ -71,7 +65,7 @@ class Adjacency(ABC):
 class AddRemove(Adjacency):
     """Datasets that differ by one row added or removed; the distance is the size of the symmetric difference.
 
-    Rows are compared as a multiset: their order does not matter.
+    Datasets are compared as multisets, so the order of rows does not matter.
 
     References
     ----------
@@ -103,12 +97,12 @@ class Replace(Adjacency):
 
 @dataclass(frozen=True, slots=True)
 class UserLevel(Adjacency):
-    """Datasets that differ in all the rows of one user, added or removed; to change a user's rows takes both.
+    """Datasets that differ by all rows of one user, added or removed; changing a user's rows takes two steps.
 
     Parameters
     ----------
     user : str or int
-        The column (of a data frame), key (of dict rows) or position (of tuple rows and arrays) that names the user.
+        Column (of a data frame), key (of dict rows) or position (in tuple rows and arrays) of the user.
     """
 
     user: str | int
@@ -135,7 +129,7 @@ class UserLevel(Adjacency):
         return found
 
     def _users(self, dataset: Any) -> list[Hashable]:
-        """The user of each row."""
+        """Return the user of each row."""
         if is_frame(dataset) and self.user in dataset.columns:
             return [self._key_of(user) for user in dataset[self.user].tolist()]
         rows = dataset.to_dict("records") if is_frame(dataset) else dataset
@@ -147,7 +141,7 @@ class UserLevel(Adjacency):
             hash(key)
         except TypeError as error:
             raise AdjacencyError(
-                f"user={self.user!r} holds {shorten(user)}, which cannot name a user; use a number or a string.",
+                f"user={self.user!r} holds {shorten(user)}, which cannot identify a user; use a number or a string.",
                 user=self.user,
             ) from error
         return key
@@ -180,9 +174,9 @@ class Local(Adjacency):
 
 @dataclass(frozen=True, slots=True)
 class Within(Adjacency):
-    """Query answers (numbers or vectors) that may move by `radius` in a norm; the distance is the norm over the radius.
+    """Query answers (numbers or vectors) within `radius` in a norm; the distance is the norm over the radius.
 
-    A pair closer than stated is a pair at that distance too.
+    A pair that is closer than the stated distance is accepted.
 
     Parameters
     ----------
@@ -200,7 +194,7 @@ class Within(Adjacency):
         if self.norm not in ("l1", "l2", "linf"):
             raise AdjacencyError(f'norm={self.norm!r} is unknown; use "l1", "l2" or "linf".', norm=self.norm)
         if not 0 < self.radius < math.inf:
-            raise AdjacencyError(f"radius={self.radius!r} is no distance; use a positive number.", radius=self.radius)
+            raise AdjacencyError(f"radius={self.radius!r} is not a radius; use a positive number.", radius=self.radius)
 
     def __str__(self) -> str:
         return f"answers within {self.radius:g} in {self.norm.replace('l', 'L').replace('Linf', 'L∞')}"
@@ -223,7 +217,8 @@ class Within(Adjacency):
             return math.inf
         if not (np.isfinite(a).all() and np.isfinite(b).all()):
             raise AdjacencyError(
-                "a dataset holds NaN or an infinite number, so the pair has no distance; remove it.", norm=self.norm
+                "a dataset holds NaN or an infinite number, so the pair has no distance; use finite numbers.",
+                norm=self.norm,
             )
         order = {"l1": 1, "l2": 2, "linf": np.inf}[self.norm]
         moved = np.linalg.norm(_steps(x, y, a, b).ravel(), ord=order) if a.size else 0.0
@@ -231,7 +226,7 @@ class Within(Adjacency):
 
 
 def _steps(x: Any, y: Any, a: FloatArray, b: FloatArray) -> FloatArray:
-    """x − y; of whole numbers that doubles cannot tell apart, as whole numbers."""
+    """Return x − y, in exact integers where whole numbers exceed the precision of doubles."""
     if a.size and max(np.abs(a).max(), np.abs(b).max()) > _WHOLE:
         p, q = np.asarray(x, dtype=object), np.asarray(y, dtype=object)
         if all(isinstance(value, numbers.Integral) for side in (p, q) for value in side.flat):
@@ -241,10 +236,10 @@ def _steps(x: Any, y: Any, a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def check_adjacency(adjacency: Adjacency) -> Adjacency:
-    """An instance of a neighbour relation."""
+    """Return an adjacency relation; raise an `OptionError` for anything else."""
     if not isinstance(adjacency, Adjacency):
         raise OptionError(
-            f"adjacency={adjacency!r} is no neighbour relation; use an instance such as AddRemove() or Replace().",
+            f"adjacency={adjacency!r} is not an adjacency relation; use an instance such as AddRemove() or Replace().",
             adjacency=adjacency,
         )
     return adjacency

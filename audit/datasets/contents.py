@@ -1,7 +1,7 @@
-"""What a dataset holds, in a form that can be compared later.
+"""Contents of a dataset in a form that can be compared later.
 
-Where datasets cannot be compared nothing is said: whatever is doubtful counts as different when x is compared with y,
-and as unchanged when a dataset is compared with itself.
+In doubt, no difference is asserted: contents that cannot be compared count as different when x is compared with y, and
+as unchanged when a dataset is compared with itself.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ import numpy as np
 
 from .rows import PLAIN, is_extension, is_frame, is_graph
 
-_DEEPEST = 60  # objects within objects that are looked into
+_DEEPEST = 60  # levels of nested objects that are read
 _IDENTITY: Any = object.__eq__
-_WITH_A_VALUE = (int, float, complex, str, bytes, Decimal, Fraction, date, time, timedelta)  # beside their attributes
+_WITH_A_VALUE = (int, float, complex, str, bytes, Decimal, Fraction, date, time, timedelta)  # plus any attributes
 _NUMBERS_AND_PLAIN = PLAIN | {float}
 
 
 class _Purpose(NamedTuple):
-    """What a dataset is read for."""
+    """Purpose of reading a dataset."""
 
     whole: bool
-    """With private attributes, in which objects keep what they have computed, and the order of dictionaries."""
+    """Whether to include the order of dictionaries and private attributes, in which objects cache results."""
     copies: bool
-    """So that what was read stays when the dataset changes."""
+    """Whether the contents must survive a later change of the dataset."""
 
 
 _EQUALITY = _Purpose(whole=True, copies=False)
@@ -43,12 +43,12 @@ _NOW = _Purpose(whole=False, copies=False)
 
 
 def hold_the_same(x: Any, y: Any) -> bool:
-    """Whether two datasets certainly hold the same, private attributes and the order of dictionaries included."""
+    """Return whether two datasets certainly agree, including private attributes and the order of dictionaries."""
     return _are_same(_read(x, _EQUALITY), _read(y, _EQUALITY), in_doubt=False)
 
 
 class Kept:
-    """What a dataset held at one moment."""
+    """Contents of a dataset at one moment."""
 
     __slots__ = ("content", "dataset")
 
@@ -56,7 +56,7 @@ class Kept:
         self.dataset, self.content = dataset, _read(dataset, _TO_KEEP)
 
     def has_changed(self) -> bool:
-        """Whether the dataset certainly holds something else by now."""
+        """Return whether the contents of the dataset have certainly changed."""
         return not _are_same(self.content, _read(self.dataset, _NOW), in_doubt=True)
 
 
@@ -65,15 +65,15 @@ def _are_same(a: Any, b: Any, *, in_doubt: bool) -> bool:
         return in_doubt
     try:
         return bool(a == b)
-    except Exception:  # whatever a user's __eq__ raises
+    except Exception:  # a user's __eq__ may raise anything
         return in_doubt
 
 
 def _read(dataset: Any, purpose: _Purpose) -> Any:
-    """What a dataset holds, in a form that can be compared; None where that cannot be told."""
+    """Return the contents of a dataset in a form that can be compared, or None if they cannot be read."""
     try:
         return _content(dataset, purpose, 0)
-    except Exception:  # whatever a user's attributes raise, and what contains itself
+    except Exception:  # a user's attributes may raise anything, and a dataset may contain itself
         return None
 
 
@@ -81,7 +81,7 @@ def _content(value: Any, purpose: _Purpose, depth: int) -> Any:
     kind = type(value)
     if kind in PLAIN:
         return kind, value
-    if kind is float:  # NaN is as it was
+    if kind is float:  # the hexadecimal text of NaN equals itself
         return kind, value.hex()
     if isinstance(value, np.generic):
         return kind, value.tobytes()
@@ -108,14 +108,14 @@ def _of_array(value: Any, purpose: _Purpose, depth: int) -> Any:
 
 
 def _digest(values: Any) -> bytes:
-    """Of the bytes of an array; processors have instructions for this one."""
+    """Hash the bytes of an array with SHA-256, which processors support in hardware."""
     parts = [*without_padding(values)]
     digests = [hashlib.sha256(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data).digest() for part in parts]
     return digests[0] if len(digests) == 1 else b"".join(digests)
 
 
 def without_padding(values: Any) -> Iterator[Any]:
-    """Arrays with the same values, every byte of which counts; not so between fields, and in long doubles."""
+    """Yield arrays with the same values but without the padding between fields and in long doubles."""
     if values.dtype.names is not None:
         for name in values.dtype.names:
             yield from without_padding(values[name])
@@ -154,7 +154,7 @@ def _of_items(items: list[Any], purpose: _Purpose, depth: int) -> Any:
 
 
 def _of_rows(rows: list[Any], kinds: set[type], purpose: _Purpose, depth: int) -> Any:
-    """Tuples, lists, or dictionaries with the same keys: all of what they hold at once; None of other rows."""
+    """Read tuples, lists, or dictionaries with the same keys as one flat sequence; None for other rows."""
     if depth > _DEEPEST:
         return None
     if kinds in ({tuple}, {list}):
@@ -171,7 +171,7 @@ def _of_rows(rows: list[Any], kinds: set[type], purpose: _Purpose, depth: int) -
 
 
 def _of_table(value: Any, purpose: _Purpose, depth: int) -> Any:
-    """Frames, columns and graphs, as they show themselves: inside they move things about."""
+    """Read frames, columns and graphs through their public interface, because their internals may be rearranged."""
     if is_graph(value):
         edges = value.edges(data=True, keys=True) if value.is_multigraph() else value.edges(data=True)
         parts = [list(value.nodes(data=True)), list(edges), getattr(value, "graph", None)]
@@ -194,11 +194,11 @@ def _of_column(column: Any, purpose: _Purpose) -> Any:
 
 
 def _of_index(index: Any) -> Any:
-    return _OfPandas(index) if hasattr(index, "equals") else np.asarray(index)  # those of pandas never change
+    return _OfPandas(index) if hasattr(index, "equals") else np.asarray(index)  # a pandas index is immutable
 
 
 def _of_object(value: Any, purpose: _Purpose, depth: int) -> Any:
-    """An object by its attributes; one that shows none by its own equality, or by being itself."""
+    """Read an object by its attributes; an object without attributes by its equality or its identity."""
     kind = type(value)
     held = None if callable(value) else _of_attributes(value, purpose, depth)
     if held is None:
@@ -207,7 +207,7 @@ def _of_object(value: Any, purpose: _Purpose, depth: int) -> Any:
 
 
 def _of_attributes(value: Any, purpose: _Purpose, depth: int) -> Any:
-    """The attributes that an object has of its own, private ones with the whole alone; None where it has none."""
+    """Read the instance attributes of an object, private attributes only if `whole`; None if it has no attributes."""
     slots = (owner.__dict__.get("__slots__", ()) for owner in type(value).__mro__)
     names = [name for own in slots for name in ([own] if isinstance(own, str) else own)]
     held = {name: getattr(value, name) for name in names if hasattr(value, name) and not name.startswith("__")}
@@ -219,7 +219,7 @@ def _of_attributes(value: Any, purpose: _Purpose, depth: int) -> Any:
 
 
 class _Itself:
-    """Equal to what holds the very same object."""
+    """Equal to a holder of the same object."""
 
     __slots__ = ("held",)
 
@@ -233,7 +233,7 @@ class _Itself:
 
 
 class _OfPandas:
-    """Equal to what holds an array or an index of the same type with the same values, as pandas compares them."""
+    """Equal to a holder of an array or index of the same type with equal values, as compared by pandas."""
 
     __slots__ = ("held",)
 
@@ -249,13 +249,13 @@ class _OfPandas:
 
 
 def _kind_of(held: Any) -> Any:
-    """The type of an array or index of pandas, with what its own equality leaves out."""
+    """Return the dtype of a pandas array or index, and the properties that its `equals` ignores."""
     categories = getattr(held.dtype, "categories", None)
     return held.dtype, None if categories is None else list(categories), getattr(held, "names", None)
 
 
 class _Attributes:
-    """Equal to what has equal attributes; unless they are the whole, it may have more, such as computed ones."""
+    """Equal to a holder of equal attributes; unless `is_whole`, the other may have more, such as cached results."""
 
     __slots__ = ("held", "is_whole")
 

@@ -1,4 +1,4 @@
-"""What a result says of a dataset: its type, its size, and what differs between the two, but not its contents."""
+"""Descriptions of datasets in results: type, size and the difference between the two datasets, but no contents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .rows import is_frame, is_graph, rows_apart, rows_of, symmetric_difference
 
 
 def summarise(dataset: Any) -> str:
-    """One line with the type and size of a dataset, without its contents.
+    """Return one line with the type and size of a dataset, without its contents.
 
     Examples
     --------
@@ -33,20 +33,20 @@ def summarise(dataset: Any) -> str:
     name = type(dataset).__name__
     try:
         return f"{name} of {len(dataset)}"
-    except Exception:  # no collection, or one that does not say, as a sparse matrix
+    except Exception:  # not a collection, or a collection without a length, such as a sparse matrix
         return name
 
 
 def is_empty(dataset: Any) -> bool:
-    """Whether the dataset is a collection without a row; a scalar is none."""
+    """Return whether the dataset is an empty collection."""
     try:
         return len(dataset) == 0
-    except Exception:  # whatever a user's __len__ raises
+    except Exception:  # a user's __len__ may raise anything
         return False
 
 
 def difference(x: Any, y: Any) -> str:
-    """In words, what differs between two datasets: how many rows, entries, nodes or edges, but not which values."""
+    """Describe how many rows, entries, nodes or edges differ between two datasets, without their values."""
     if is_graph(x) and is_graph(y):
         return _graph_difference(x, y)
     try:
@@ -57,20 +57,18 @@ def difference(x: Any, y: Any) -> str:
 
 
 def entry_difference(x: Any, y: Any) -> str:
-    """In words, how far two numbers or vectors of equal length are apart."""
+    """Describe the difference between two numbers or vectors of equal length."""
     try:
         a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    except Exception:  # of values that are no numbers, or beyond every float
+    except Exception:  # the values are not numbers, or exceed every float
         return "the types differ" if type(x) is not type(y) else _values_difference(x, y)
     if a.shape != b.shape:
         return f"the shapes differ, {a.shape} and {b.shape}"
     moved = np.abs(a - b)
     largest = f"{moved.max():.4g}" if moved.size else "0"
-    return (
-        f"the values differ by {largest}"
-        if a.ndim == 0
-        else (f"{np.count_nonzero(moved)} of {_number(a.size, 'entry')} differ, by {largest} at most")
-    )
+    if a.ndim == 0:
+        return f"the values differ by {largest}"
+    return f"{np.count_nonzero(moved)} of {_number(a.size, 'entry')} differ, by {largest} at most"
 
 
 def _values_difference(x: Any, y: Any) -> str:
@@ -91,23 +89,23 @@ def _graph_difference(x: Any, y: Any) -> str:
         nodes = symmetric_difference(nodes_of(x), nodes_of(y)).total()
         edges = symmetric_difference(edges_of(x), edges_of(y)).total()
     except DatasetError:
-        return "what is stored in the graphs cannot be compared"
+        return "the attributes of the graphs cannot be compared"
     return f"{_number(nodes, 'node')} and {_number(edges, 'edge')} differ"
 
 
 def nodes_of(graph: Any) -> Counter[Any]:
-    """The nodes of a graph with what is stored at them."""
+    """Return the nodes of a graph with their attributes."""
     return rows_of(list(graph.nodes(data=True)))
 
 
 def edges_of(graph: Any) -> Counter[Any]:
-    """The edges of a graph as a multiset of (ends, what is stored at the edge); the ends are a set if undirected."""
+    """Return the edges of a graph as a multiset of (ends, attributes); the ends are a set if undirected."""
     ends = tuple if graph.is_directed() else frozenset
     return rows_of([(ends((u, v)), data) for u, v, data in graph.edges(data=True)])
 
 
 def refuse_iterator(dataset: Any, name: str) -> None:
-    """A `DatasetError` for what the first run would use up."""
+    """Raise a `DatasetError` for an iterator."""
     if hasattr(type(dataset), "__next__"):
         raise DatasetError(
             f"{name} is an iterator ({type(dataset).__name__}), which the first run would use up; pass a list.",

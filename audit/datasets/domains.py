@@ -1,4 +1,4 @@
-"""What the datasets of a mechanism can be: where a search for the worst pair looks."""
+"""Domains: the sets of datasets that a search for the worst pair covers."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from ..errors import DatasetError
 
 Floats = npt.NDArray[np.float64]
 
-_CORNERS = 4  # rows that stand for all in patterns: any more, and the pairs outgrow what a search can try
+_CORNERS = 4  # representative rows in patterns; with more, there are more pairs than a search can try
 
 
-class Domain(ABC):  # noqa: B024  # what its kinds share is what they are for
-    """A set of datasets, described well enough to draw neighbours from it."""
+class Domain(ABC):  # noqa: B024  # the kinds of domain share only their purpose
+    """A set of datasets from which pairs of neighbours can be drawn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answers(Domain):
-    """Vectors of query answers, shape (n_answers,), each in [low, high]; a single number where `n_answers` is None.
+    """Vectors of query answers, shape (n_answers,), each in [low, high]; a single number if `n_answers` is None.
 
     Neighbours are `Within` a distance, or any two (`Local`).
 
@@ -34,14 +34,9 @@ class Answers(Domain):
     ----------
     n_answers : int, optional
     low, high : float
-        The least and the largest answer, finite.
+        The smallest and the largest answer, finite.
     integer : bool
         Whether answers are whole numbers.
-
-    Raises
-    ------
-    DatasetError
-        For ranges that are empty or infinite, or fewer than one answer.
     """
 
     n_answers: int | None = None
@@ -51,25 +46,25 @@ class Answers(Domain):
 
     def __post_init__(self) -> None:
         if self.n_answers is not None:
-            _check_whole("n_answers", self.n_answers, "answers; None stands for a single number, not in a vector")
+            _check_whole("n_answers", self.n_answers, "answers", "; None is for a single number outside a vector")
         _check_range(self.low, self.high, integer=self.integer)
 
     @property
     def width(self) -> float:
-        """How far an answer can move."""
+        """Width of the range of an answer."""
         return self.high - self.low
 
     def build(self, answers: Floats) -> Any:
-        """The dataset with these answers, shape (n,): an array, or one number."""
+        """Return the dataset with these answers, shape (n,): an array or one number."""
         values = np.rint(answers).astype(np.int64) if self.integer else answers
         return values.copy() if self.n_answers is not None else values[0].item()
 
 
 @dataclass(frozen=True, slots=True)
 class Values(Domain):
-    """One value of a finite set: what a person holds in the local model, or any other datasets that can be listed.
+    """A finite list of datasets, such as the possible values of a person in the local model.
 
-    Neighbours are any two (`Local`), or those at the stated distance under another adjacency.
+    Neighbours are any two of them (`Local`), or those at the stated distance under another adjacency.
     """
 
     values: tuple[Any, ...]
@@ -77,37 +72,32 @@ class Values(Domain):
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", _in_order("values", self.values))
         if len(self.values) < 2:
-            raise DatasetError(f"values={self.values!r:.60} make no pair; list two or more.", values=self.values)
+            raise DatasetError(f"values={self.values!r:.60} do not form a pair; list two or more.", values=self.values)
 
 
 @dataclass(frozen=True, slots=True)
 class Rows(Domain):
-    """Collections of rows, each one of `values`, or a number (or tuple of numbers) between low and high.
+    """Collections of rows; every row is one of `values`, or a number (or tuple of numbers) between low and high.
 
-    Neighbours are by `AddRemove`, `Replace` or `UserLevel`.
+    Neighbours are defined by `AddRemove`, `Replace` or `UserLevel`.
 
     Parameters
     ----------
     values : tuple
-        Every row there can be; empty where rows are numbers.
+        All possible rows; empty if rows are numbers.
     low, high : float or tuple of float
-        Of numbers: the least and the largest, in each column where rows are tuples.
+        The smallest and the largest number, for each column if rows are tuples.
     most : int
-        Rows of a dataset at most.
+        Largest number of rows of a dataset.
     form : {"list", "array", "frame"}
-        What the mechanism is given: a list, a numpy array or a pandas data frame.
+        Type of the dataset: a list, a numpy array or a pandas data frame.
     columns : tuple of str
-        Names of the columns of a frame; of a list, its rows then are dicts with these keys.
+        Names of the columns of a frame, or keys of the rows of a list, which are then dicts.
     integer : bool
         Whether numbers are whole.
     rows_per_user : int, optional
-        For `UserLevel`: rows that one user can own, `most` by default. Where the numbers of a row name its user, users
-        are the whole numbers of that column's range.
-
-    Raises
-    ------
-    DatasetError
-        For ranges that are empty or infinite, no row, or columns that do not fit the rows.
+        Largest number of rows of one user under `UserLevel`, `most` by default. If a column of numbers holds the user,
+        the users are the whole numbers in the range of that column.
 
     Examples
     --------
@@ -140,8 +130,8 @@ class Rows(Domain):
             isinstance(self.low, tuple) and len(self.low) != len(cast(tuple[float, ...], self.high))
         ):
             raise DatasetError(
-                f"low={self.low!r} and high={self.high!r} differ in form; use two numbers, or two tuples "
-                "of one length.",
+                f"low={self.low!r} and high={self.high!r} differ in form; use two numbers, or two tuples of the same "
+                "length.",
                 low=self.low,
                 high=self.high,
             )
@@ -150,19 +140,19 @@ class Rows(Domain):
         width = len(self.corners()[0]) if isinstance(self.corners()[0], (tuple, dict)) else 1
         if self.columns and (len(self.columns) != width or self.form == "array"):
             raise DatasetError(
-                f"columns={self.columns!r} do not fit rows of {width} in the form of {self.form!r}; name as many as a "
-                'row has, in a "list" (of dicts) or a "frame".',
+                f"columns={self.columns!r} do not fit rows of {width} in form={self.form!r}; use one name for each "
+                'entry of a row, with form="list" (of dicts) or "frame".',
                 columns=self.columns,
             )
 
     @property
     def ranges(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """The low ends of all columns, and the high ends."""
+        """The low ends and the high ends of all columns."""
         low, high = ((end,) if not isinstance(end, tuple) else end for end in (self.low, self.high))
         return low, high
 
     def corners(self) -> tuple[Any, ...]:
-        """The rows that stand for all in patterns, the most different first: extremes, or the first of the values."""
+        """Return the representative rows for patterns, the most different first: extremes, or ends of the values."""
         if self.values:
             return (self.values[0], *self.values[:0:-1])[:_CORNERS]
         ends = list(zip(*self.ranges, strict=True))
@@ -171,12 +161,11 @@ class Rows(Domain):
         return tuple(self._row(corner) for corner in dict.fromkeys([*opposite, *others][:_CORNERS]))
 
     def draw(self, rng: np.random.Generator) -> Any:
-        """A row: one of the values, or numbers each at an end, in the middle or anywhere."""
+        """Draw a row: one of the values, or numbers that are at an end, in the middle or uniform in the range."""
         if self.values:
             return self.values[int(rng.integers(len(self.values)))]
-        shares = np.where(
-            rng.random(len(self.ranges[0])) < 0.5, rng.integers(0, 3, len(self.ranges[0])) / 2, rng.random()
-        )
+        width = len(self.ranges[0])
+        shares = np.where(rng.random(width) < 0.5, rng.integers(0, 3, width) / 2, rng.random())
         low, high = (np.array(end, dtype=np.float64) for end in self.ranges)
         return self._row((low + shares * (high - low)).tolist())
 
@@ -185,12 +174,12 @@ class Rows(Domain):
         return row if isinstance(self.low, tuple) else row[0]
 
     def build(self, rows: Sequence[Any]) -> Any:
-        """The dataset with these rows, in the form that the mechanism takes."""
+        """Return the dataset with these rows, in the mechanism's form."""
         if self.form == "list":
             if self.columns and not isinstance(self.corners()[0], dict):
                 return [dict(zip(self.columns, row if isinstance(row, tuple) else (row,), strict=True)) for row in rows]
             return list(rows)
-        # Another row keeps the type of the columns where there is none.
+        # An extra row fixes the types of the columns of a dataset without rows.
         padded = [*rows, rows[-1] if rows else self.corners()[0]]
         if self.form == "array":
             return np.array(padded)[:-1]
@@ -203,21 +192,16 @@ class Rows(Domain):
 
 @dataclass(frozen=True, slots=True)
 class Graphs(Domain):
-    """Undirected networkx graphs of up to `most` nodes, 0, 1, …, none of more than `max_degree` edges.
+    """Undirected networkx graphs of up to `most` nodes 0, 1, … with degrees of at most `max_degree`.
 
-    Neighbours are by `EdgeNeighbours` or `NodeNeighbours`.
+    Neighbours are defined by `EdgeNeighbours` or `NodeNeighbours`.
 
     Parameters
     ----------
     most : int
-        Nodes at most, at least 2.
+        Largest number of nodes, at least 2.
     max_degree : int, optional
-        Any degree by default.
-
-    Raises
-    ------
-    DatasetError
-        For fewer than two nodes, or a degree below 1.
+        At least 1; no limit by default.
     """
 
     most: int = 6
@@ -226,15 +210,15 @@ class Graphs(Domain):
     def __post_init__(self) -> None:
         _check_whole("most", self.most, "nodes", least=2)
         if self.max_degree is not None:
-            _check_whole("max_degree", self.max_degree, "edges of a node")
+            _check_whole("max_degree", self.max_degree, "edges at a node")
 
     @property
     def degree(self) -> int:
-        """The largest degree that a node can have."""
+        """The largest possible degree of a node."""
         return self.most - 1 if self.max_degree is None else min(self.max_degree, self.most - 1)
 
     def build(self, nodes: Iterable[int], edges: Iterable[tuple[int, int]]) -> Any:
-        """The graph of these nodes and edges."""
+        """Return the graph of these nodes and edges."""
         import networkx as nx
 
         graph: Any = nx.Graph()
@@ -243,10 +227,10 @@ class Graphs(Domain):
         return graph
 
 
-def _check_whole(name: str, value: Any, what: str, *, least: int = 1) -> None:
+def _check_whole(name: str, value: Any, what: str, note: str = "", *, least: int = 1) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise DatasetError(
-            f"{name}={value!r} is no number of {what}; use a whole number from {least}.", **{name: value}
+            f"{name}={value!r} is not a number of {what}; use a whole number >= {least}{note}.", **{name: value}
         )
 
 
@@ -254,16 +238,18 @@ def _check_range(low: Any, high: Any, *, integer: bool) -> None:
     are_numbers = isinstance(low, numbers.Real) and isinstance(high, numbers.Real)
     if not are_numbers or not (-math.inf < low < high < math.inf):  # NaN fails
         raise DatasetError(
-            f"low={low!r} and high={high!r} hold no range; use finite numbers, low < high.", low=low, high=high
+            f"low={low!r} and high={high!r} do not form a range; use finite numbers, low < high.", low=low, high=high
         )
     if integer and (low != math.floor(low) or high != math.floor(high)):
         raise DatasetError(
-            f"low={low!r} and high={high!r} are not both whole; use whole ones, or integer=False.", low=low, high=high
+            f"low={low!r} and high={high!r} are not both whole; use whole numbers or integer=False.",
+            low=low,
+            high=high,
         )
 
 
 def _in_order(name: str, values: Any) -> tuple[Any, ...]:
-    """The values in the order given: a seed fixes nothing where they have none."""
+    """Return the values as a tuple; unordered values are refused, because a random seed could not reproduce a draw."""
     if not isinstance(values, Iterable) or isinstance(values, (str, bytes, set, frozenset)):
-        raise DatasetError(f"{name}={values!r:.60} list nothing in order; use a tuple or a list.", **{name: values})
+        raise DatasetError(f"{name}={values!r:.60} is not an ordered list; use a tuple or a list.", **{name: values})
     return tuple(values)

@@ -1,4 +1,4 @@
-"""Neighbouring graphs: they differ by one edge, or by one node with all its edges."""
+"""Adjacency of graphs that differ by one edge, or by one node with all its edges."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .adjacency import Adjacency
 from .description import difference, edges_of, nodes_of
 from .rows import is_graph, symmetric_difference
 
-_SECONDS = 10.0  # for a vertex cover, hard in the worst case: two seconds at 100 nodes and 500 edges at random
+_SECONDS = 10.0  # for a vertex cover, which is hard in the worst case; 100 nodes with 500 random edges take 2 s
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeNeighbours(Adjacency):
-    """Graphs on the same nodes that differ by one edge; the distance is the number of edges in one graph only.
+    """Graphs on the same nodes that differ by one edge; the distance is the number of edges in only one graph.
 
-    A dataset is a networkx graph, directed or not, whose nodes are told by their labels. What is stored at a node or an
-    edge belongs to it: an edge with another weight is another edge, so to change a weight takes two steps, and graphs
-    whose nodes differ are at no finite distance.
+    A dataset is a networkx graph, directed or not, whose nodes are identified by their labels. The attributes of a node
+    or an edge are part of it: an edge with another weight is another edge, so changing a weight takes two steps. Graphs
+    with different nodes are at an infinite distance.
 
     References
     ----------
@@ -51,17 +51,17 @@ class EdgeNeighbours(Adjacency):
         words = difference(x, y)
         if nodes_of(x) == nodes_of(y):
             return words
-        return f"{words} (here both have to have the same nodes: graph.add_nodes_from, or NodeNeighbours)"
+        return f"{words} (edge neighbours have the same nodes; use graph.add_nodes_from, or NodeNeighbours)"
 
 
 @dataclass(frozen=True, slots=True)
 class NodeNeighbours(Adjacency):
-    """Graphs that differ by one node, added or removed with all its edges; the other nodes keep theirs.
+    """Graphs that differ by one node, added or removed with all its edges; all other edges stay.
 
-    The distance is the least number of such steps. To give a node other edges takes two: it is removed and added
-    again. So the nodes of one graph only count once, and of the others as many count twice as it takes to touch every
-    edge between them that is in one graph only: a smallest vertex cover, found by integer programming. Nodes and edges
-    compare as for `EdgeNeighbours`.
+    The distance is the smallest number of such steps. Changing the edges of a node takes two steps: the node is removed
+    and added again. So nodes that are in only one graph count once. Of the common nodes, a smallest set that touches
+    every differing edge between common nodes counts twice; this smallest vertex cover is found by integer programming.
+    Nodes and edges are compared as for `EdgeNeighbours`.
 
     References
     ----------
@@ -96,7 +96,7 @@ def _are_of_different_kinds(x: Any, y: Any) -> bool:
     for dataset in (x, y):
         if not is_graph(dataset):
             raise AdjacencyError(
-                f"a dataset of type {type(dataset).__name__} is not a graph; use a networkx.Graph, or an adjacency of "
+                f"a dataset of type {type(dataset).__name__} is not a graph; use a networkx.Graph, or an adjacency for "
                 "rows such as AddRemove.",
                 type=type(dataset).__name__,
             )
@@ -104,7 +104,7 @@ def _are_of_different_kinds(x: Any, y: Any) -> bool:
 
 
 def _smallest_cover(edges: list[frozenset[Any]]) -> int:
-    """The least number of nodes that touch every edge; a loop is touched by its one node."""
+    """Return the size of a smallest set of nodes that touches every edge; a loop has only one node."""
     if not edges:
         return 0
     from scipy.optimize import Bounds, LinearConstraint, milp
@@ -120,11 +120,11 @@ def _smallest_cover(edges: list[frozenset[Any]]) -> int:
         integrality=each,
         bounds=Bounds(0, 1),
         constraints=LinearConstraint(touches, lb=1),
-        options={"mip_rel_gap": 0.0, "time_limit": _SECONDS},  # the default gap would stop short of the optimum
+        options={"mip_rel_gap": 0.0, "time_limit": _SECONDS},  # the default gap may stop before the optimum
     )
     if found.status != 0 or found.x is None:
         raise AdjacencyError(
-            f"the graphs differ in {len(edges):,} edges between nodes of both, and their node distance was not found "
+            f"the graphs differ in {len(edges):,} edges between common nodes, and their node distance was not found "
             f"in {_SECONDS:g} s; pass graphs that differ less, or no adjacency.",
             n_edges=len(edges),
         )

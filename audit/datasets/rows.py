@@ -1,7 +1,7 @@
-"""Datasets as multisets of rows, and how many rows each of two datasets has that the other has not.
+"""Datasets as multisets of rows, and the number of rows in each of two datasets that the other lacks.
 
-Neighbours have most of their rows in common, and in the same order: those at either end are left out by comparing whole
-columns. What remains is counted, arrays and frames by one key of bytes for each row, anything else row by row.
+Neighbours share most rows in the same order, so common rows at both ends are removed by comparing whole columns. The
+remaining rows are counted: in arrays and frames by a key of bytes for each row, in other datasets row by row.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ..errors import DatasetError
 
-_BY_BYTES = "biufmMSU"  # kinds of arrays whose elements are equal if their bytes are, but for zeros and NaN
+_BY_BYTES = "biufmMSU"  # kinds of arrays whose elements are equal if their bytes are, except for zeros and NaN
 PLAIN = frozenset({int, bool, str, bytes, type(None)})
 """Types of values that are immutable, hashable and equal to themselves."""
 
@@ -26,35 +26,27 @@ Array: TypeAlias = npt.NDArray[Any]
 
 
 def is_frame(dataset: Any) -> bool:
-    """Whether the dataset is a pandas (or alike) data frame, without importing pandas."""
+    """Return whether the dataset is a data frame of pandas or similar, without importing pandas."""
     return hasattr(dataset, "columns") and hasattr(dataset, "itertuples")
 
 
 def rows_of(dataset: Any) -> Counter[Any]:
-    """The dataset as a multiset of hashable rows.
-
-    Raises
-    ------
-    DatasetError
-        For a dataset that is not a collection of rows, such as a scalar.
-    """
+    """Return the dataset as a multiset of hashable rows; raise a `DatasetError` if it is not a collection of rows."""
     if isinstance(dataset, Counter):
         return Counter({_row_key(row): count for row, count in dataset.items()})
     return Counter(map(_row_key, _listed(dataset)))
 
 
 def is_graph(dataset: Any) -> bool:
-    """Whether the dataset is a networkx (or alike) graph, without importing networkx."""
+    """Return whether the dataset is a graph of networkx or similar, without importing networkx."""
     return hasattr(dataset, "number_of_nodes") and hasattr(dataset, "number_of_edges")
 
 
 def rows_apart(x: Any, y: Any) -> tuple[int, int]:
-    """How many rows are only in x, and how many only in y, as multisets.
+    """Return the number of rows that are only in x, and only in y, as multisets.
 
-    Raises
-    ------
-    DatasetError
-        As of `rows_of`; rows that are one and the same object in both are not looked into.
+    Rows that are the same object in both datasets are not inspected. Datasets without comparable rows raise a
+    `DatasetError`.
 
     Examples
     --------
@@ -65,17 +57,17 @@ def rows_apart(x: Any, y: Any) -> tuple[int, int]:
         more = _only_in_x(*_in_one_order(as_rows(x), as_rows(y)))
     except DatasetError:
         raise
-    except Exception as error:  # whatever a user's rows raise, and what is nested too deeply
+    except Exception as error:  # a user's rows may raise anything, and rows may be nested too deeply
         raise DatasetError(
             f"the rows of the datasets cannot be compared ({type(error).__name__}: {error}); use rows of numbers, "
-            "texts, tuples or dictionaries."
+            "strings, tuples or dictionaries."
         ) from error
     only_x = sum(count for count in more.values() if count > 0)
     return only_x, only_x - more.total()
 
 
 def _only_in_x(x: Any, y: Any) -> Counter[Any]:
-    """How many more of each row x has than y; fewer are negative."""
+    """Return the count of each row in x minus that in y."""
     x, y = without_common_ends(x, y)
     keys = _keys_of_bytes(x, y)
     more, others = (Counter(keys[0]), keys[1]) if keys is not None else (rows_of(x), rows_of(y))
@@ -84,7 +76,7 @@ def _only_in_x(x: Any, y: Any) -> Counter[Any]:
 
 
 def _in_one_order(x: Any, y: Any) -> tuple[Any, Any]:
-    """Frames with the same columns in the order of the first."""
+    """Return the datasets with the columns of the second frame in the order of the first."""
     if is_frame(x) and is_frame(y):
         a, b = list(x.columns), list(y.columns)
         if a != b and len({*a}) == len(a) == len(b) and {*a} == {*b}:
@@ -95,15 +87,9 @@ def _in_one_order(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def as_rows(dataset: Any) -> Any:
-    """The dataset, with what numpy can read as an array.
-
-    Raises
-    ------
-    DatasetError
-        As of `rows_of`.
-    """
+    """Return the dataset, as an array if numpy can read it; raise a `DatasetError` if it has no rows."""
     if isinstance(dataset, np.ma.MaskedArray):
-        return dataset.tolist()  # with None for what is masked
+        return dataset.tolist()  # masked entries become None
     if hasattr(dataset, "__array__") and not is_frame(dataset):
         dataset = np.asarray(dataset)
     is_array = isinstance(dataset, np.ndarray) and dataset.ndim >= 1
@@ -111,20 +97,20 @@ def as_rows(dataset: Any) -> Any:
     if not (is_array or is_collection or is_frame(dataset)):
         raise DatasetError(
             f"a dataset of type {type(dataset).__name__} has no rows to compare; use a list, an array or a data frame, "
-            "or an adjacency of values such as Within or Local (of graphs, EdgeNeighbours or NodeNeighbours).",
+            "or an adjacency for values such as Within or Local (for graphs, EdgeNeighbours or NodeNeighbours).",
             type=type(dataset).__name__,
         )
     return dataset
 
 
 def without_common_ends(x: Any, y: Any) -> tuple[Any, Any]:
-    """Both sets of rows without those at the head and at the tail that are the same in both."""
+    """Return both datasets without their common rows at the head and at the tail."""
     head, tail = _common_ends(x, y)
     return _between(x, head, tail), _between(y, head, tail)
 
 
 def symmetric_difference(a: Counter[Any], b: Counter[Any]) -> Counter[Any]:
-    """What is in one of two multisets and not in the other."""
+    """Return the symmetric difference of two multisets."""
     return (a - b) + (b - a)
 
 
@@ -160,7 +146,7 @@ def _row_key(row: Any) -> Any:
 
 
 def _common_ends(x: Any, y: Any) -> tuple[int, int]:
-    """Rows at the head, and after those at the tail, that are the same in both."""
+    """Return the number of common rows at the head, and of the remaining rows at the tail."""
     columns = _columns(x, y)
     n = min(len(x), len(y))
     head = min((_length_of_head(a[:n], b[:n]) for a, b in columns), default=0)
@@ -170,9 +156,10 @@ def _common_ends(x: Any, y: Any) -> tuple[int, int]:
 
 
 def _columns(x: Any, y: Any) -> list[tuple[Any, Any]]:
-    """Pairs of sequences, as long as the datasets, that say all of them; none where rows are held in different ways.
+    """Return pairs of columns that together hold all of both datasets; no pairs if their types differ.
 
-    They are arrays of one type, of which elements are equal if their bytes are, arrays of pandas of one type, or lists.
+    Each pair consists of numpy arrays of one type whose elements are equal if their bytes are, of pandas arrays of one
+    type, or of lists.
     """
     if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
         if x.shape[1:] != y.shape[1:] or 0 in x.shape[1:] or not _is_by_bytes(x.dtype, y.dtype):
@@ -188,12 +175,12 @@ def _is_frame_of_pandas(rows: Any) -> bool:
 
 
 def is_of_pandas(value: Any) -> bool:
-    """Whether the value is a frame, a column or an index of pandas."""
+    """Return whether the value is a pandas frame, column or index."""
     return _is_defined_by_pandas(value) and (is_frame(value) or (hasattr(value, "dtype") and hasattr(value, "tolist")))
 
 
 def parts_of_pandas(value: Any) -> list[Any]:
-    """All that makes a frame, a column or an index of pandas, without what it has computed from that."""
+    """Return the parts that define a pandas frame, column or index, without cached results."""
     if is_frame(value):
         columns = [parts_of_pandas(value.iloc[:, place]) for place in range(len(value.columns))]
         return [value.columns, value.index, columns, dict(value.attrs)]
@@ -206,7 +193,7 @@ def parts_of_pandas(value: Any) -> list[Any]:
 
 
 def is_extension(column: Any) -> bool:
-    """Whether pandas holds the column in an array of its own, of texts or categories, whose elements never change."""
+    """Return whether the column is a pandas extension array, of strings or categories, with immutable elements."""
     return hasattr(column, "array") and hasattr(column.array, "equals") and _is_defined_by_pandas(column.dtype)
 
 
@@ -215,7 +202,7 @@ def _is_defined_by_pandas(value: Any) -> bool:
 
 
 def _is_by_bytes(one: Any, other: Any) -> bool:
-    """Whether values of these types are equal if their bytes are, but for zeros and NaN."""
+    """Return whether values of these types are equal if their bytes are, except for zeros and NaN."""
     return (
         isinstance(one, np.dtype) and one == other and one.kind in _BY_BYTES and (one.kind != "f" or one.itemsize <= 8)
     )
@@ -232,7 +219,7 @@ def _flat(array: Array) -> Array:
 
 
 def _length_of_head(a: Any, b: Any) -> int:
-    """How many first elements are certainly equal."""
+    """Return the number of leading elements that are certainly equal."""
     if len(a) == 0:
         return 0
     if isinstance(a, np.ndarray):
@@ -248,7 +235,7 @@ def _length_of_head(a: Any, b: Any) -> int:
 
 
 def _length_of_equal_head(a: Any, b: Any) -> int:
-    """The same of arrays of pandas, by bisection: a comparison of whole arrays takes less than one of elements."""
+    """Return the same for pandas arrays, by bisection: comparing whole arrays is faster than comparing elements."""
     if a.equals(b):
         return len(a)
     equal, least = 0, len(a)
@@ -268,7 +255,7 @@ def _between(rows: Any, head: int, tail: int) -> Any:
 
 
 def _keys_of_bytes(x: Any, y: Any) -> tuple[list[bytes], list[bytes]] | None:
-    """Keys that are equal where rows are, of arrays and of frames; None of other datasets."""
+    """Return keys that are equal for equal rows of arrays and frames; None for other datasets."""
     columns = _columns(x, y)
     if not columns or type(x) in (list, tuple):
         return None
@@ -280,7 +267,7 @@ def _keys_of_bytes(x: Any, y: Any) -> tuple[list[bytes], list[bytes]] | None:
 
 
 def _canonical(values: Array) -> Array:
-    """Floats with one NaN, and zero without a sign."""
+    """Return floats with a single NaN and an unsigned zero."""
     return np.where(values != values, math.nan, values + 0.0) if values.dtype.kind == "f" else values
 
 
@@ -292,7 +279,7 @@ def _bytes(matrix: Array) -> list[bytes]:
 
 
 def _coded(a: Any, b: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """A number for each value of a column of x and of y, equal for equal values."""
+    """Return a number for each value of a column of x and of y, equal for equal values."""
     if isinstance(a, np.ndarray) and a.dtype.itemsize == 8 and a.dtype.kind in "iufmM":
         return _canonical(a).view(np.int64), _canonical(b).view(np.int64)
     codes: dict[Any, int] = {}

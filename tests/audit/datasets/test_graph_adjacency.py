@@ -83,7 +83,7 @@ def test_a_distance_that_takes_too_long_is_refused(monkeypatch):
     monkeypatch.setattr("dpaudit.audit.datasets.graph_adjacency._SECONDS", 0.0)
     x = nx.random_regular_graph(4, 40, seed=1)
     with pytest.raises(
-        AdjacencyError, match="differ in 80 edges between nodes of both, and their node distance was not"
+        AdjacencyError, match="differ in 80 edges between common nodes, and their node distance was not"
     ):
         NODES.distance(x, nx.create_empty_copy(x))
 
@@ -148,7 +148,7 @@ def test_pairs_that_are_no_neighbours_are_refused_in_words(adjacency, x, y, word
 @pytest.mark.parametrize("dataset", [[1, 2], {1: [2]}, 3.0])
 def test_what_is_no_graph_is_refused(adjacency, dataset):
     for pair in ((dataset, nx.path_graph(2)), (nx.path_graph(2), dataset)):
-        with pytest.raises(AdjacencyError, match=r"is not a graph; use a networkx\.Graph, or an adjacency of rows"):
+        with pytest.raises(AdjacencyError, match=r"is not a graph; use a networkx\.Graph, or an adjacency for rows"):
             adjacency.distance(*pair)
 
 

@@ -144,7 +144,7 @@ def test_wrong_shapes_and_counts_are_refused():
         Wealth.start(2, 1).after([[Line(1.0, 0.0)]], [JointCounts(both=0, only_p=1, only_q=0, neither=0)])
     with pytest.raises(OptionError, match="only_p=-1"):
         JointCounts(both=0, only_p=-1, only_q=0, neither=0)
-    with pytest.raises(OptionError, match="inside"):
+    with pytest.raises(OptionError, match="outside"):
         supporting_line(PureDP(1.0), 0.0)
     with pytest.raises(OptionError, match="too near an end"):
         supporting_line(PureDP(1.0), 1.0 - 1e-14)
