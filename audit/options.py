@@ -100,8 +100,8 @@ def check_seconds(seconds: float | None, runs: int | None, *, sequential: bool) 
         return None
     if not sequential:
         raise OptionError(
-            f"seconds={seconds!r} stops an audit early, which leaves an audit of fixed size without a valid bound; "
-            "use sequential=True.",
+            f"seconds={seconds!r} is for sequential audits, because an audit of fixed size that stops early has no "
+            "valid bound; use sequential=True.",
             seconds=seconds,
         )
     if not _number(seconds) > 0.0:

@@ -1,6 +1,6 @@
 """Streams of random numbers derived from one random seed; distinct spawn keys keep them independent.
 
-The blocks of runs have keys of three numbers (phase, side, number), see `sampling.block_plan`.
+The blocks of runs have keys of three numbers (phase, side, number); see `sampling.block_plan`.
 """
 
 from __future__ import annotations

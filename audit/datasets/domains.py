@@ -174,7 +174,7 @@ class Rows(Domain):
         return row if isinstance(self.low, tuple) else row[0]
 
     def build(self, rows: Sequence[Any]) -> Any:
-        """Return the dataset with these rows, in the mechanism's form."""
+        """Return the dataset with these rows, as a list, array or frame."""
         if self.form == "list":
             if self.columns and not isinstance(self.corners()[0], dict):
                 return [dict(zip(self.columns, row if isinstance(row, tuple) else (row,), strict=True)) for row in rows]

@@ -1,4 +1,4 @@
-"""Boundaries against closed forms, high precision, another accountant, and the laws every boundary obeys."""
+"""Boundaries compared with closed forms, high precision and another accountant, and laws of every boundary."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ Q_REST = np.concatenate([1 - TINY, 1 - np.linspace(0.001, 0.999, 200), TINY[TINY
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 class TestEveryBoundary:
-    """What a boundary is: above the diagonal, nondecreasing, concave, and with its own mirror image."""
+    """Every boundary is above the diagonal, nondecreasing, concave and its own mirror image."""
 
     def test_value_and_complement_are_probabilities_that_add_up(self, claim):
         value, rest = claim.max_power(Q, Q_REST)
@@ -81,10 +81,10 @@ class TestEveryBoundary:
         assert np.all(np.diff(value, 2) <= 1e-6)
 
     def test_mirror_image(self, claim):
-        """S on (x, y) and its complement on (y, x) say the same: B(1 − B(q)) = 1 − q, up to where B is flat."""
+        """S on (x, y) and its complement on (y, x) are equivalent: B(1 − B(q)) = 1 − q where B is not flat."""
         q = np.linspace(0.01, 0.99, 99)
         if isinstance(claim, NFoldComposition):
-            return  # stated for one direction; the mirror image is another curve
+            return  # the claim is for one direction, and its mirror image is another curve
         value, rest = claim.max_power(q)
         back, _ = claim.max_power(rest, value)
         inside = value < 1 - 1e-9
@@ -148,7 +148,7 @@ def _quantile(p: float) -> float:
 @pytest.mark.parametrize(("order", "divergence"), [(2.0, 0.1), (1.2, 0.5), (8.0, 2.0)])
 @pytest.mark.parametrize("q", [1e-8, 1e-4, 0.3, 0.95])
 def test_renyi_boundary_solves_its_equation(order, divergence, q):
-    """The definition: the larger of the two divergences of the coins is the claim's, to 1e-9."""
+    """By definition, the larger of the two divergences of the coins equals the divergence of the claim."""
     value, rest = (float(v) for v in RenyiDP(order, divergence).max_power(q))
 
     def coin(p, p_rest, r, r_rest):
@@ -159,7 +159,7 @@ def test_renyi_boundary_solves_its_equation(order, divergence, q):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_renyi_boundary_is_never_below_the_true_one(seed):
-    """At 400 digits, where rounding hides the divergence too: any order, and divergences from 1e-18 on."""
+    """400 digits also resolve divergences that rounding hides: any order, and divergences from 1e-18 on."""
     rng = np.random.default_rng(seed)
     for _ in range(40):
         order, divergence = min(1 + 10 ** rng.uniform(-6, 6), 9e5), 10 ** rng.uniform(-18, 2)
@@ -168,7 +168,7 @@ def test_renyi_boundary_is_never_below_the_true_one(seed):
         if q_rest == 0.0 or q == 0.0:
             continue
         p, p_rest = (float(v) for v in RenyiDP(order, divergence).max_power(q, q_rest))
-        if p_rest < 1e-299:  # as near to 1 as can be told
+        if p_rest < 1e-299:  # p is 1 up to underflow
             continue
         with mpmath.workdps(400):
             a, (q, q_rest), (p, p_rest) = mpmath.mpf(order), _exactly(q, q_rest), _exactly(p, p_rest)
@@ -179,7 +179,7 @@ def test_renyi_boundary_is_never_below_the_true_one(seed):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_divergence_of_coins_is_the_larger_of_the_two(seed):
-    """At 60 digits, to what rounding does to the log-odds; also next to order 1, where the moments say nothing."""
+    """Agree with 60 digits up to rounding of the log-odds, also near order 1, where the moments are nearly 1."""
     rng = np.random.default_rng(seed)
     with mpmath.workdps(60):
         for _ in range(200):
@@ -212,11 +212,11 @@ def test_renyi_boundary_is_found_in_few_steps(order, divergence, monkeypatch):
     value, complement = RenyiDP(order, divergence).max_power(q, rest)
     assert np.all(value >= q)
     assert np.all(complement <= rest)
-    assert len(steps) <= 75  # bisections alone would be about 50
+    assert len(steps) <= 75  # bisection alone takes about 50 steps
 
 
 def _exactly(value, complement):
-    """A probability and its complement with the digits of whichever is small."""
+    """Return a probability and its complement, both exact given the smaller of the two."""
     small = mpmath.mpf(min(value, complement))
     return (small, 1 - small) if value < complement else (1 - small, small)
 
@@ -230,7 +230,7 @@ def test_renyi_boundary_is_below_proposition_ten_and_at_the_stated_value():
 @pytest.mark.parametrize("rho", [0.01, 0.5, 5.0])
 @pytest.mark.parametrize("q", [1e-10, 1e-4, 0.1, 0.6])
 def test_zcdp_boundary_is_the_least_over_orders(rho, q):
-    """Against a bounded scalar minimisation over the order; ours may be larger (valid), by next to nothing."""
+    """Compare with a bounded scalar minimisation over the order; a slightly larger boundary is valid."""
     best = minimize_scalar(
         lambda u: float(RenyiDP(1 + math.exp(u), rho * (1 + math.exp(u))).max_power(q)[0]),
         bounds=(-10.4, 8.0),
@@ -246,27 +246,27 @@ RHOS = np.exp(np.random.default_rng(0).uniform(np.log(1e-3), np.log(20.0), 12))
 
 @pytest.mark.parametrize("rho", [0.0012, 0.2, 1.5, 10.5])
 def test_zcdp_boundary_is_the_least_over_thousands_of_orders(rho):
-    """Also where the best order falls steeply to 1; in standard deviations of one run."""
+    """The boundary is near the minimum, in standard deviations of one run, also where the best order falls to 1."""
     small = np.geomspace(1e-9, 0.5, 40)
     q, q_rest = np.append(small, 1 - small[::-1]), np.append(1 - small, small[::-1])
     orders = 1.0 + np.exp(np.linspace(-13.0, 10.0, 3000))[:, None]
     least, rest_of_least = coins.probabilities(coins.Coins.of(q, q_rest).most(orders, rho * orders).min(axis=0))
     value, rest = ZeroConcentratedDP(rho).max_power(q, q_rest)
     excess = np.where(value < 0.5, value - least, rest_of_least - rest) / np.sqrt(least * rest_of_least + 1e-300)
-    assert excess.max() < 1e-3  # orders nearer to 1 than are tried
+    assert excess.max() < 1e-3  # the grid has orders nearer to 1 than the search
     assert np.median(excess) < 1e-8
-    assert excess.min() > -1e-3  # so many are not all of them
+    assert excess.min() > -1e-3  # the grid omits some orders
 
 
 @pytest.mark.parametrize("rho", [31.0, 50.0, 311.0])
 def test_zcdp_boundary_is_the_least_over_orders_where_rho_is_large(rho):
-    """Near q = e^−ρ the best order moves by much as p moves by little; in log-odds, of p from 1e-200 to 1 − 1e-200."""
+    """Near q = e^−ρ the best order is sensitive to p; compared in log-odds, for p from 1e-200 to 1 − 1e-200."""
     log_q = np.append(-rho * np.linspace(0.7, 1.3, 60), np.log([1e-3, 0.0077, 0.1]))
     given, orders = coins.Coins.of(np.exp(log_q), -np.expm1(log_q)), 1.0 + np.geomspace(3e-5, 10.0, 1500)[:, None]
     least = given.most(orders, rho * orders).min(axis=0)
     found = given.most_at_any_order(rho)[0]
     assert np.all((found <= least + 1e-6)[np.abs(least) < 460.0])
-    assert np.all(found >= least - 1e-3)  # so many orders are not all of them
+    assert np.all(found >= least - 1e-3)  # the grid omits some orders
 
 
 def test_boundaries_of_no_probabilities():
@@ -276,7 +276,7 @@ def test_boundaries_of_no_probabilities():
 
 
 def test_zcdp_boundary_at_the_limit_of_order_one():
-    """Where p + q = 1 the least order says most: the Kullback-Leibler divergence is at most rho."""
+    """For p + q = 1 the smallest order is the most informative: the Kullback-Leibler divergence is at most ρ."""
     for rho, q in [(0.1, 0.3888), (1.0, 0.175744), (5.0, 0.00593)]:
         p = float(ZeroConcentratedDP(rho).max_power(q)[0])
         divergence = p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
@@ -286,7 +286,7 @@ def test_zcdp_boundary_at_the_limit_of_order_one():
 
 @pytest.mark.parametrize("rho", RHOS)
 def test_zcdp_boundary_grows_with_the_strength_and_with_q(rho):
-    """By small steps and by tiny ones; the regions of the exact test are nested because it does."""
+    """The boundary grows in small and in tiny steps, so that the regions of the exact test are nested."""
     q = np.linspace(0.01, 0.97, 60)
     for step in (1e-10, 1e-6, 1e-3):
         found = [ZeroConcentratedDP(rho * (1 + step * k)).max_power(q) for k in range(20)]
@@ -304,14 +304,14 @@ def test_gaussian_mechanism_is_below_its_zcdp_boundary():
 
 
 def test_profile_of_a_privacy_loss_distribution():
-    """The Gaussian mechanism by an independent accountant: its profile gives the boundary of GDP."""
+    """The profile of the Gaussian mechanism from an independent accountant has the boundary of GDP."""
     from dp_accounting.pld import privacy_loss_distribution
 
     pld = privacy_loss_distribution.from_gaussian_mechanism(1.0, value_discretization_interval=1e-3)
     claim = PrivacyProfile.from_pld(pld)
     q = np.linspace(0.001, 0.9, 50)
     ours, other = GaussianDP(1.0).max_power(q)[0], claim.max_power(q)[0]
-    assert np.all(other >= ours - 1e-12)  # a grid of epsilons and a pessimistic accountant only enlarge
+    assert np.all(other >= ours - 1e-12)  # a grid of epsilons and a pessimistic accountant can only enlarge it
     np.testing.assert_allclose(other, ours, rtol=2e-3)
 
 
@@ -323,7 +323,7 @@ def test_group_claims():
     np.testing.assert_allclose(
         GaussianDP(0.5).group(4).max_power(Q[20:-20])[0], GaussianDP(2.0).max_power(Q[20:-20])[0], rtol=1e-9
     )
-    # Vadhan's sum: delta(1 + e^ε + … ) at distance k, for an event that is impossible on y.
+    # Vadhan's sum δ(1 + e^ε + …) at distance k, for an event that is impossible on y.
     assert float(ApproxDP(0.5, 0.01).group(3).max_power(0.0)[0]) == pytest.approx(
         0.01 * (1 + math.exp(0.5) + math.exp(1.0)), rel=1e-9
     )
@@ -331,7 +331,7 @@ def test_group_claims():
 
 @pytest.mark.parametrize(("rho", "distance"), [(1e-3, 2), (0.1, 2), (0.05, 5), (1.0, 3)])
 def test_composed_zcdp_is_never_above_the_group_theorem(rho, distance):
-    """k²ρ, by which the composed boundary is proved; both are found by a search."""
+    """The group theorem with k²ρ bounds the composed boundary; both boundaries come from a search."""
     composed = ZeroConcentratedDP(rho).group(distance).max_power(Q, Q_REST)
     direct = ZeroConcentratedDP(distance**2 * rho).max_power(Q, Q_REST)
     excess = [np.log(direct[1] / composed[1]), np.log(composed[0] / direct[0])]
@@ -405,7 +405,7 @@ def test_approximate_dp_is_the_largest_that_keeps_both_inequalities(epsilon, del
 def test_a_claim_for_a_distance_is_not_grouped_again():
     with pytest.raises(ClaimError, match="already holds at a distance, and distance=3 would group it again"):
         claim_at(PureDP(0.5).group(3), 3)
-    assert claim_at(PureDP(0.5).group(3), 1) == PureDP(0.5).group(3)  # for a pair that was declared so
+    assert claim_at(PureDP(0.5).group(3), 1) == PureDP(0.5).group(3)  # a pair declared at this distance
 
 
 @pytest.mark.parametrize(
@@ -430,14 +430,14 @@ def test_what_is_no_number_is_refused_as_a_claim(given):
 
 
 def test_a_group_bound_beyond_all_numbers_is_none():
-    """k²ρ is no number any more."""
+    """k²ρ overflows."""
     claim = ZeroConcentratedDP(1e305).group(100)
     assert claim.max_power([0.25])[0].tolist() == [1.0]
 
 
 @pytest.mark.parametrize("base", [PureDP(1.0), GaussianDP(1.0), RenyiDP(2.0, 0.5), ZeroConcentratedDP(0.5)], ids=str)
 def test_no_strength_at_a_distance_allows_what_never_is_on_the_other_side(base):
-    """Doubles next to 0 and 1 would be reached by a finite one."""
+    """A finite strength would reach the doubles next to 0 and 1."""
     assert float(base.group(5).strength_of(0.5, 0.0)) == math.inf
     assert float(base.group(5).strength_of(1.0, 0.5)) == math.inf
 

@@ -1,4 +1,4 @@
-"""The two propositions as claims: high precision, what follows from what, and compositions that keep or break them."""
+"""The two propositions as claims: high precision, implications, and compositions that keep or break them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def n_fold(epsilon, n, q, rest):
 )
 @pytest.mark.parametrize("end", [1e-300, 1e-30, 1e-9, 0.015625, 0.25, 0.5])
 def test_value_and_complement_are_accurate_in_the_relative_sense(claim, oracle, end):
-    with mpmath.workdps(340):  # 1 − 1e-300 has to be a number of its own
+    with mpmath.workdps(340):  # 1 − 1e-300 must differ from 1
         near_zero, near_one = (mpmath.mpf(end), 1 - mpmath.mpf(end)), (1 - mpmath.mpf(end), mpmath.mpf(end))
         for q, rest in (near_zero, near_one):
             found = [float(side) for side in claim.max_power(float(q), float(rest))]
@@ -90,7 +90,7 @@ def test_probability_preservation_is_looser_than_the_divergence_it_follows_from(
 
 
 def test_no_composition_is_allowed_more_than_everything():
-    """From q = exp(−4ε²n) on."""
+    """The claim allows everything from q = exp(−4ε²n) on."""
     claim, edge = NFoldComposition(0.25, 4), math.exp(-1)
     value, rest = claim.max_power([edge * (1 + 1e-9), 0.5, 0.9, 1.0])
     assert value.tolist() == [1.0] * 4
@@ -99,7 +99,7 @@ def test_no_composition_is_allowed_more_than_everything():
 
 
 def responses(epsilon, k):
-    """Power and false-positive rate of every best test of k randomised responses: at least j of them true."""
+    """Power and false-positive rate of every best test of k randomised responses: at least j true answers."""
     keep = 1 / (1 + math.exp(-epsilon))
     j = np.arange(k + 1)
     return binom.sf(j - 1, k, keep), binom.sf(j - 1, k, 1 - keep)
@@ -119,7 +119,7 @@ def test_n_responses_keep_it_and_four_times_as_many_and_more_do_not(epsilon, n):
 
 
 def test_pure_dp_implies_one_fold_for_small_q():
-    """e^ε q is below q exp(2ε √ln(1/q)) as soon as ln(1/q) ≥ ¼."""
+    """e^ε q is below q exp(2ε √ln(1/q)) for ln(1/q) ≥ ¼."""
     q = np.geomspace(1e-200, math.exp(-0.25), 50)
     assert np.all(PureDP(0.7).max_power(q)[0] <= NFoldComposition(0.7, 1).max_power(q)[0] * (1 + 1e-12))
 

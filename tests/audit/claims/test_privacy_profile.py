@@ -1,4 +1,4 @@
-"""Trade-off curves that are not their own inverse: the boundary against every randomised test of small laws."""
+"""Trade-off curves that are not their own inverse: boundaries compared with all randomised tests of small laws."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CURVES = [
 
 
 def stated(curve, rate):
-    """f by NumPy: linear through the points, (0, 1) and (1, 0)."""
+    """Compute f with NumPy: linear between the points, (0, 1) and (1, 0)."""
     a, b = curve.false_positive, curve.false_negative
     return np.interp(rate, [0.0] * (a[0] > 0) + [*a, 1.0], [1.0] * (a[0] > 0) + [*b, 0.0])
 
@@ -46,7 +46,7 @@ def randomised(p, q):
 @pytest.mark.parametrize("excess", [0.0, 0.07])
 @pytest.mark.parametrize("curve", CURVES, ids=range(len(CURVES)))
 def test_the_boundary_is_the_largest_power_that_both_conditions_allow(curve, excess):
-    """Tried one by one: p in steps of 1e-4."""
+    """Every p on a grid with steps of 1e-4 is tried."""
     p = np.linspace(0.0, 1.0, 10_001)
     found = curve.with_strength(excess).max_power(GRID[1:-1])[0]
     for q, value in zip(GRID[1:-1], found, strict=True):
@@ -56,7 +56,7 @@ def test_the_boundary_is_the_largest_power_that_both_conditions_allow(curve, exc
 
 @pytest.mark.parametrize("seed", range(30))
 def test_a_claim_is_kept_in_both_orders_where_no_randomised_test_crosses_its_boundary(seed):
-    """The boundary in one order says what the stated curve says in both."""
+    """The boundary in one order of the datasets is equivalent to the stated curve in both orders."""
     rng = np.random.default_rng(seed)
     p, q, other_p, other_q = rng.dirichlet(np.ones(3), 4)
     curve = curve_of(other_p, other_q)
@@ -70,7 +70,7 @@ def test_a_claim_is_kept_in_both_orders_where_no_randomised_test_crosses_its_bou
 
 
 def test_the_curve_of_two_laws_bounds_their_tests_in_one_order_only():
-    """A law that is far likelier to say 2 on x: its curve as x against y, claimed for both orders, is refuted."""
+    """Outcome 2 is far likelier on x: the curve of x against y, claimed for both orders, is refuted."""
     p, q = np.array([0.5, 0.4, 0.1]), np.array([0.2, 0.799, 0.001])
     curve = curve_of(p, q)
     rate, power = randomised(p, q)
@@ -83,7 +83,7 @@ def test_the_curve_of_two_laws_bounds_their_tests_in_one_order_only():
 
     for pair in ((True, False), (False, True)):
         assert check(laws, *pair, claim=curve, runs=20_000, jobs=1, alpha=1e-6).is_refuted
-    # Both orders are the curve and its inverse; a curve below both is kept, with false alarm 1e-6.
+    # The two orders give the curve and its inverse; a curve below both is kept, with false-alarm rate 1e-6.
     rates = np.linspace(0.0, 1.0, 2001)
     powers = np.maximum(1.0 - stated(curve, rates), 1.0 - stated(curve_of(q, p), rates))
     rates, powers = concave_hull(rates, powers)
@@ -92,7 +92,7 @@ def test_the_curve_of_two_laws_bounds_their_tests_in_one_order_only():
 
 
 def test_counts_that_only_the_inverse_forbids_refute():
-    """f allows p = .92 at q = .6. Of the complement with the datasets exchanged it allows p = 7/9."""
+    """f allows p = .92 at q = .6; the complement of the event with the datasets exchanged allows only p = 7/9."""
     curve = TradeOffCurve((0.5,), (0.1,))
     assert 1.0 - stated(curve, 0.6) == pytest.approx(0.92)
     assert float(curve.max_power(0.6)[0]) == pytest.approx(7 / 9)
@@ -103,7 +103,7 @@ def test_counts_that_only_the_inverse_forbids_refute():
 
 
 def test_a_symmetric_curve_is_as_it_was():
-    """A Gaussian curve sampled at points and their mirror images: one minus the curve, the chords of GaussianDP."""
+    """A Gaussian curve sampled at points and their mirror images has the chords of GaussianDP as its boundary."""
     half = np.concatenate([np.geomspace(1e-8, 1e-2, 200), np.linspace(0.0101, norm.cdf(-0.5), 400)])
     rates = np.concatenate([half, norm.cdf(-norm.ppf(half) - 1.0)[-2::-1]])
     misses = norm.cdf(-norm.ppf(rates) - 1.0)
@@ -116,7 +116,7 @@ def test_a_symmetric_curve_is_as_it_was():
 
 @pytest.mark.parametrize("curve", CURVES, ids=range(len(CURVES)))
 def test_value_and_complement_keep_their_digits(curve):
-    """Against fractions: next to 0 and to 1 as well, where they differ by less than a double can say of 1."""
+    """Compare with exact fractions, also next to 0 and to 1, where differences are below the spacing of doubles."""
     a, b = map(list, (curve.false_positive, curve.false_negative))
     knots = (
         [(Fraction(0), Fraction(1))] * (a[0] > 0)

@@ -1,4 +1,4 @@
-"""Distances between datasets: by hand, by the laws of a metric, and refused where they are not the stated ones."""
+"""Distances between datasets: known values, the axioms of a metric, and refusal of unstated distances."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FORMS = {
     [
         (ROWS, 0, 0),
         (ROWS[::-1], 0, 0),
-        (ROWS[:2], 1, math.inf),  # the second of two equal rows counts
+        (ROWS[:2], 1, math.inf),  # each of two equal rows counts
         ([*ROWS, (9, "z")], 1, math.inf),
         (ROWS[1:], 1, math.inf),
         ([(1, "a"), (2, "b"), (3, "b")], 2, 1),
@@ -84,9 +84,10 @@ def test_users_added_and_removed_with_all_their_rows(user, form):
 
 
 def test_changing_the_rows_of_a_user_takes_two_steps():
-    """Users are added or removed with all their rows: to change one is to remove and to add it.
+    """Users are added or removed with all their rows, so changing a user means removing and adding the user.
 
-    Called one step, a pair at distance 2 would be held to the claim at distance 1, and a correct mechanism refuted.
+    If this were one step, a pair at distance 2 would be tested against the claim at distance 1, and a correct mechanism
+    refuted.
     """
     assert UserLevel(0).distance([("ann", 1)], [("ann", 2)]) == 2
     assert UserLevel(0).distance([("ann", 1), ("ann", 2)], [("ann", 1)]) == 2
@@ -179,7 +180,7 @@ def test_another_distance_than_stated_is_refused_with_the_difference(adjacency, 
         adjacency.check(x, y, distance)
     measured = adjacency.distance(x, y)
     assert caught.value.facts["measured"] == measured
-    assert ("distance= to audit" in str(caught.value)) == (0 < measured < math.inf)  # a way out that is one
+    assert ("distance= to audit" in str(caught.value)) == (0 < measured < math.inf)  # only where the remedy applies
 
 
 ROW = st.tuples(st.sampled_from(["ann", "bob", "cyd"]), st.sampled_from([0, 1, NAN]))
@@ -211,7 +212,7 @@ def test_distances_are_metrics(adjacency, datasets, data):
 @given(st.lists(ROW, max_size=6), st.data())
 @settings(derandomize=True, deadline=None, max_examples=100)
 def test_a_step_is_a_step(rows, data):
-    """One row more is one step of adding, and one user less is one step of users."""
+    """An additional row is one step for rows, and a missing user is one step for users."""
     row = data.draw(ROW)
     assert AddRemove().distance(rows, [*rows, row]) == 1
     assert UserLevel(0).distance(rows, [r for r in rows if r[0] != row[0]]) == (row[0] in {r[0] for r in rows})
@@ -228,7 +229,7 @@ def test_a_step_is_a_step(rows, data):
     ],
 )
 def test_whole_numbers_beyond_doubles_are_measured_exactly(x, y, distance):
-    """The wrong twin is a pair that doubles cannot tell apart, and that would pass as one at any distance."""
+    """The wrong twin is a pair that doubles cannot distinguish, which would be accepted at any distance."""
     assert Within("l1").distance(x, y) == distance
     with pytest.raises(AdjacencyError, match=r"not at 0\.5"):
         Within("l1").check(x, y, 0.5)

@@ -1,4 +1,4 @@
-"""What a dataset holds, before and after: nothing is missed, and nothing is seen that is not there."""
+"""Contents of a dataset before and after: every change is found, and no change is invented."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_bytes_that_mean_nothing_change_nothing(make):
     array = make()
     kept, before = Kept(array), identity(array)
     for value in range(20):
-        np.full(array.nbytes, value, np.uint8)  # what a copy of the array may find in its padding
+        np.full(array.nbytes, value, np.uint8)  # possible padding bytes of a copy of the array
         array[:] = array * 1 if array.dtype.names is None else array.copy()
         assert not kept.has_changed()
         assert identity(array) == before
@@ -167,9 +167,11 @@ def now_and_then(rows, rng):
     ("mechanism", "x", "y"), [(halve, np.array([0.5, 3.0]), np.array([0.5])), (now_and_then, [1, 2], [1])]
 )
 def test_a_change_in_any_process_is_found(jobs, mechanism, x, y):
-    x, y = copy.deepcopy((x, y))  # the audit of the other number of workers changes its own
+    x, y = copy.deepcopy((x, y))  # the audit with the other number of workers changes its own copies
     result = check(mechanism, x, y, adjacency=AddRemove(), jobs=jobs, **SETTINGS)
-    assert [finding.check for finding in result.findings] == [HealthCheck.DATASET_MUTATED]  # and none that follows
+    assert [finding.check for finding in result.findings] == [
+        HealthCheck.DATASET_MUTATED
+    ]  # and no finding that follows from it
 
 
 def test_nothing_is_found_where_nothing_changed():

@@ -1,4 +1,4 @@
-"""Summaries say type and size; what the datasets hold stays out of results and messages."""
+"""Summaries give type and size; the contents of datasets stay out of results and messages."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ FORMS = {
     st.booleans(),
 )
 def test_rows_apart_are_those_of_the_multisets(form, common, more_x, more_y, at, is_reversed):
-    """With other rows in the middle, at either end, in another order; the same objects and equal ones."""
+    """Different rows in the middle, at either end or in another order, as identical and as equal objects."""
     made = FORMS[form]
     x = made(common[:at] + more_x + common[at:])
     y = made((common[:at] + more_y + common[at:])[:: -1 if is_reversed else 1])

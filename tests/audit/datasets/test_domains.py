@@ -1,6 +1,6 @@
-"""Every pair that a search may try is a pair of neighbours, inside its domain, whatever the domain and the adjacency.
+"""Every pair that a search may try is a pair of neighbours in its domain, for all domains and adjacencies.
 
-Distances are counted here once more, in the plainest way, so that nothing is compared with itself.
+The tests count distances independently, in the simplest way, so that no function is compared with itself.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ N_MOVES = 12
 
 
 def tried(domain, adjacency, distance, seed=0):
-    """Patterns, random pairs, and moves from one of each, as the search takes them."""
+    """Patterns, random pairs and moves from both, as in the search."""
     pool = new_pool(pairs_of(domain, adjacency, distance, seed), adjacency, distance, seed)
     first, left = pool.first(10**7)
     assert first, "no pair to begin with"
@@ -45,7 +45,7 @@ def tried(domain, adjacency, distance, seed=0):
 
 
 def plain(row):
-    """A row as something to count."""
+    """Return a hashable form of a row."""
     if isinstance(row, dict):
         return tuple(row.values())
     return tuple(row) if isinstance(row, (tuple, list, np.ndarray)) else row
@@ -86,7 +86,7 @@ def test_answers_within(n_answers, low, width, integer, norm, radius, distance, 
         assert 0 < length <= radius * distance * (1 + 1e-9)
         reached.append(length)
     whole = math.floor(radius * distance) if integer else radius * distance
-    assert max(reached) >= min(whole, width) * (1 - 1e-9)  # some go as far as neighbours may
+    assert max(reached) >= min(whole, width) * (1 - 1e-9)  # some pairs attain the largest distance
 
 
 def test_canonical_answers_are_there():
@@ -133,7 +133,7 @@ def test_rows(of, form, adjacency, distance, more, seed):
     }[of]
     width = {"tuples": 2, "vectors": 3}.get(of, 1)
     if form == "array" and of == "tuples":
-        form = "list"  # text and numbers make no array
+        form = "list"  # an array cannot hold strings and numbers together
     columns = tuple("abc"[:width]) if form in ("dicts", "frame") else ()
     domain = Rows(most=distance + more, form="list" if form == "dicts" else form, columns=columns, **options)
     kinds = {"list": list, "dicts": list, "array": np.ndarray, "frame": pd.DataFrame}
@@ -205,7 +205,7 @@ def test_users(case, distance, more, largest, seed):
             assert not largest or max(owned.values(), default=0) <= largest
             sizes |= set(owned.values())
     most = distance + more
-    assert max(sizes) >= min(largest or most, most // distance)  # as many rows of a user as there may be
+    assert max(sizes) >= min(largest or most, most // distance)  # the largest number of rows of a user occurs
 
 
 @settings(max_examples=25, deadline=None)

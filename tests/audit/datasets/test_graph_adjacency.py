@@ -1,4 +1,4 @@
-"""Neighbouring graphs: distances against a search through all small graphs, and audits of graphs end to end."""
+"""Neighbouring graphs: distances compared with a search through all small graphs, and audits end to end."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def without(graph, node):
     return nodes - {node}, frozenset(edge for edge in edges if node not in edge)
 
 
-# The definition: two graphs are one step apart when taking a node from one of them gives the other.
+# By definition, two graphs are one step apart if removing a node from one of them gives the other.
 ONE_STEP = nx.Graph([(graph, without(graph, node)) for graph in ALL for node in graph[0]])
 
 
@@ -71,7 +71,7 @@ def test_nodes_are_told_by_their_labels():
 
 
 def test_the_node_distance_takes_the_smallest_cover():
-    """Five edges of a star are covered by its middle; a cycle of five needs three nodes; greedy choices take more."""
+    """The centre covers the five edges of a star; a cycle of five needs three nodes; greedy choices need more."""
     assert NODES.distance(nx.star_graph(5), nx.empty_graph(6)) == 2
     assert NODES.distance(nx.cycle_graph(5), nx.empty_graph(5)) == 6
     assert NODES.distance(nx.petersen_graph(), nx.empty_graph(10)) == 12
@@ -109,7 +109,7 @@ def test_a_directed_graph_is_no_neighbour_of_an_undirected_one():
 
 
 def test_what_is_stored_in_a_graph_belongs_to_it():
-    """Else weights could differ everywhere between two graphs that are called neighbours."""
+    """Otherwise the weights of two neighbouring graphs could differ everywhere."""
     x = nx.path_graph(4)
     nx.set_edge_attributes(x, 1.0, "weight")
     heavier, older = x.copy(), x.copy()
@@ -168,9 +168,9 @@ def one_noisy_edge_count(graph, rng):
     ("mechanism", "jobs"), [(noisy_edges, 1), (one_noisy_edge_count, 1), (one_noisy_edge_count, 2)]
 )
 def test_graphs_are_audited_end_to_end(mechanism, jobs):
-    """Exactly ln 2 an edge, so 3 ln 2 for a node of three edges: refuted or not as the pair deserves.
+    """The privacy loss is exactly ln 2 per edge, so 3 ln 2 for a node of three edges.
 
-    The first and the last audit refute a correct claim with probability alpha=5e-9 at most.
+    The first and the last audit refute a correct claim with probability at most alpha=5e-9.
     """
     complete = nx.complete_graph(["ann", "bob", "cyd", "dan"])
     fewer_edges, fewer_nodes = complete.copy(), complete.copy()

@@ -1,4 +1,4 @@
-"""Counting an event, marking its outputs and deciding one output at a time agree; words say the event."""
+"""Counts of an event, marks of its outputs and decisions on single outputs agree; the text describes the event."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_scalars_of_every_kind(kind, data):
         outputs = np.array(data.draw(st.lists(st.integers(low, 8), min_size=1, max_size=9)), dtype=kind)
     assert_agree(data.draw(INTERVALS), outputs)
     values = data.draw(VALUES)
-    if kind is np.bool_:  # runs that return 2**70 are never an array of booleans
+    if kind is np.bool_:  # an array of booleans never holds 2**70
         values = tuple(v for v in values if not isinstance(v, int) or abs(v) < 2**62)
     assert_agree(Outcomes(values, data.draw(st.booleans())), outputs)
 
@@ -103,7 +103,7 @@ def test_vectors(rows, intervals, values, others, weights):
 
 
 def test_one_vector_of_another_length_does_not_change_its_neighbours():
-    """A block with a single odd output, such as an exception, is a block of objects; the others count as before."""
+    """One odd output, such as an exception, makes a block of objects; the other outputs still count."""
     event = Scored(Weighted((1.0, 0.0)), Intervals(((0.0, INF),)))
     rows = [(1.0, 5.0), (-1.0, 5.0), (2.0, 0.0)]
     assert_agree(event, np.array(rows))
@@ -111,7 +111,7 @@ def test_one_vector_of_another_length_does_not_change_its_neighbours():
 
 
 def test_nan_in_a_vector_is_an_outcome():
-    """Learned by its value on the pilot, it has to be counted by its value."""
+    """An outcome learned by its value on the pilot is counted by its value."""
     event = Outcomes(((NAN, 1.0),))
     assert_agree(event, np.array([[NAN, 1.0], [1.0, 1.0]]))
     assert_agree(event, _objects([(NAN, 1.0), (1.0,), None]))
@@ -131,7 +131,7 @@ def test_integers_beyond_every_float_are_outputs():
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])
 def test_the_cells_around_an_atom_do_not_count_it(kind):
-    """The edge beside an atom is the next double, which in single precision is the atom itself."""
+    """The edge next to an atom is the adjacent double, which in single precision is the atom itself."""
     outputs = np.array([-1.0, 0.0, 0.0, 1.0, 1.0], dtype=kind)
     around = Intervals(((-INF, math.nextafter(0.0, -INF)), (math.nextafter(0.0, INF), INF)))
     assert around.count(outputs) == int(around.contains(outputs).sum()) == 3
@@ -207,7 +207,7 @@ def test_integers_of_any_size():
 
 @pytest.mark.parametrize("kind", [np.float32, np.float16])
 def test_single_precision_with_an_atom(kind):
-    """A clipped output: an atom at 0 with most of the mass, which single precision has no neighbour for in doubles."""
+    """A clipped output has an atom at 0 with most of the mass, and single precision lacks the double next to it."""
 
     def mechanism(d, size, rng):
         return np.where(rng.random(size) < 0.6 - 0.2 * d, 0.0, rng.choice([-1, 1], size) * rng.random(size)).astype(
@@ -222,6 +222,6 @@ def test_single_precision_with_an_atom(kind):
 @given(st.lists(st.lists(st.sampled_from([0.0, -0.0, 1.0, NAN, INF, -2.5]), min_size=3, max_size=3), min_size=6))
 @settings(derandomize=True, deadline=None, max_examples=60)
 def test_many_vectors(rows):
-    """Beyond a few they are found by their keys, which must not change what the event is."""
+    """More than a few rows are found by their keys, which must not change the event."""
     outputs = np.array(rows)
     assert_agree(Outcomes(tuple(map(tuple, rows[: len(rows) // 2 + 3]))), outputs)

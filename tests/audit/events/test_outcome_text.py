@@ -1,4 +1,4 @@
-"""Texts of outputs follow from what is compared of them, in every process; nobody is accused for what is not."""
+"""The text of an output depends on its compared values only, in every process, so other values raise no finding."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ Place = namedtuple("Place", "row column")
 
 @dataclass(frozen=True)
 class Stamped:
-    """Says first when it was made, and is compared by what it says last."""
+    """Prints its creation time first, and is compared by its last field."""
 
     at: int = field(compare=False)
     word: str
 
 
 class Value:
-    """Compares by value and prints its place in memory."""
+    """Compares by value and prints its address."""
 
     def __init__(self, number):
         self.number = number
@@ -51,7 +51,7 @@ class Value:
 
 
 class Itself:
-    """Equal to itself alone."""
+    """Equals only itself."""
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def valued(answer, rng):
 @pytest.mark.parametrize("mechanism", [stamped, identified, valued])
 def test_objects_that_print_more_than_they_compare_accuse_nobody(mechanism, sequential):
     result = check(mechanism, 0, 1, claim=PureDP(1.0), runs=4_000, sequential=sequential, jobs=1, alpha=1e-6)
-    assert {finding.check for finding in result.findings} <= {HealthCheck.IDLE_EVENT}  # each value comes seldom
+    assert {finding.check for finding in result.findings} <= {HealthCheck.IDLE_EVENT}  # each value is rare
 
 
 def test_events_that_hold_sets_are_alike_whatever_the_hash_seed(tmp_path):

@@ -1,4 +1,4 @@
-"""Outputs of megabytes: few are kept, the reader is told, and what cannot be held is refused in words."""
+"""Outputs of megabytes: an audit keeps few, tells the reader, and refuses outputs that do not fit into memory."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_cut_pilot_is_told_and_the_audit_goes_on(monkeypatch):
     monkeypatch.setattr(draw, "most_kept", lambda size, name: 55)
     result = check(vectors, 0, 1, **SETTINGS, runs=120)
     assert result.pilot_runs == 55
-    assert result.is_refuted  # 30,000 coordinates show what one hides
+    assert result.is_refuted  # 30,000 coordinates together show the leak that one coordinate hides
     assert any(
         "234 KiB, so events were learned from 55 runs on each dataset and not from 60" in n for n in result.notes
     )

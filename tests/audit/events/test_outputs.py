@@ -1,4 +1,4 @@
-"""An output is read alike whatever else is in its block: else hits come in clumps, and are not binomial."""
+"""An output is read alike in every block; otherwise hits would cluster by block and not be binomial."""
 
 from collections import namedtuple
 from enum import Enum
@@ -91,7 +91,7 @@ def test_weighted_sums_do_not_depend_on_the_block():
 
 
 class Same:
-    """Equals nothing but itself."""
+    """Equals only itself."""
 
 
 class Named(Enum):
@@ -121,7 +121,7 @@ def lengths(rows, rng):
 
 def test_the_length_of_an_output_is_seen_and_said():
     result = check(lengths, [1] * 3, [1] * 2, claim=PureDP(2.0), runs=30_000, jobs=1, bits=False)
-    assert result.is_refuted  # the length alone loses 2.5
+    assert result.is_refuted  # the length alone has a privacy loss of 2.5
     assert "form of the output is a tuple of " in result.event_in_words
 
 

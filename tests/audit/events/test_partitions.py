@@ -1,4 +1,4 @@
-"""Cells hold every output once, and what is said of them holds."""
+"""Every output is in exactly one cell, and the statements about cells hold."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_profile_and_divergence_of_laplace():
     lower, _, upper = counts.band().profile(epsilon)
     exact = -np.expm1((epsilon - 1) / 2)
     assert np.all(lower < exact)
-    assert np.all(exact[:3] < upper[:3])  # near 1 the cells may miss some
+    assert np.all(exact[:3] < upper[:3])  # near δ = 1 the cells may be too coarse
     assert np.all(upper - lower < 0.05)
     # Mironov (2017), Proposition 6, order 2.
     divergence = math.log(2 / 3 * math.e + 1 / 3 * math.exp(-2))

@@ -1,4 +1,4 @@
-"""Scores and columns against their definitions, one output at a time."""
+"""Scores and columns compared with their definitions, one output at a time."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_leaves_of_unlike_outputs():
     assert np.array_equal(columns["output[0]"], [1.5, 2.5, 1.0, NAN, NAN, NAN], equal_nan=True)
     assert np.array_equal(columns["output[0][0]"], [NAN, NAN, NAN, NAN, NAN, 3.0], equal_nan=True)
     build = columns["form of the output"]
-    assert build[0] == build[1], "a string and an Enum are built alike: something that is no number"
+    assert build[0] == build[1], "a string and an Enum have the same form: not a number"
     assert len(set(build.tolist())) == 4
     assert build[3] == build[4], "None and an exception are told by their codes"
     assert columns["output"][3] != columns["output"][4]

@@ -1,4 +1,4 @@
-"""The betting test: fair by enumeration, valid at every time, and quick where the claim is broken."""
+"""The betting test: a supermartingale by enumeration, valid at any time, and fast if the claim is false."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def test_a_supporting_line_is_above_the_boundary_and_touches_it(claim, q):
     grid = np.concatenate(
         [np.geomspace(1e-14, 1e-3, 60), np.linspace(1e-3, 1 - 1e-9, 2000), q * np.linspace(0.9, 1, 50)]
     )
-    value, _ = claim.power_touching(np.full_like(grid, q), grid)  # of zCDP that of one order, which holds for it too
+    value, _ = claim.power_touching(
+        np.full_like(grid, q), grid
+    )  # for zCDP, the boundary of one order, which is valid as well
     assert np.all(line.slope * grid + line.intercept >= value * (1 - 1e-9) - 1e-15)
     assert line.slope * q + line.intercept == pytest.approx(float(claim.max_power(q)[0]), rel=2e-3)
 
@@ -43,7 +45,7 @@ def test_a_supporting_line_is_above_the_boundary_and_touches_it(claim, q):
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 @pytest.mark.parametrize("q", [0.05, 0.4])
 def test_expected_wealth_never_grows_under_the_claim(claim, q):
-    """Exact: every outcome of one batch of five pairs, on the boundary of the claim, in both directions."""
+    """Exact size over all outcomes of one batch of five pairs, on the boundary of the claim, in both directions."""
     line = supporting_line(claim, q)
     p = float(claim.max_power(q)[0])
     probabilities = (p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q))
@@ -59,13 +61,13 @@ def test_expected_wealth_never_grows_under_the_claim(claim, q):
 
 
 def splits(pairs):
-    """Every outcome of so many pairs."""
+    """Return all outcomes of a number of pairs."""
     return [split for split in itertools.product(range(pairs + 1), repeat=4) if sum(split) == pairs]
 
 
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0)], ids=str)
 def test_what_is_staked_on_the_last_batch_refutes_at_alpha_at_most(claim):
-    """Exact: every outcome of eight pairs that are bet on and of a last batch of 25, on the boundary of the claim."""
+    """Exact size over all outcomes of eight pairs with bets and a last batch of 25, on the boundary of the claim."""
     q, last = 0.3, 25
     line, p = supporting_line(claim, q), float(claim.max_power(q)[0])
     law_x, law_y = binom.pmf(range(last + 1), last, p), binom.pmf(range(last + 1), last, q)
@@ -96,7 +98,7 @@ def batches(p, q, sizes, rng):
 
 
 def test_false_alarms_at_any_of_forty_looks():
-    """1,000 audits at the boundary, declared rate of a false alarm of this test 1e-6."""
+    """1,000 audits on the boundary; this test fails by chance with probability 1e-6."""
     rng = np.random.default_rng(1)
     line = supporting_line(PureDP(1.0), 0.18)
     alarms = 0
@@ -110,7 +112,7 @@ def test_false_alarms_at_any_of_forty_looks():
 
 @pytest.mark.parametrize(("true", "most"), [(2.0, 300), (1.05, 40_000)])
 def test_runs_to_refutation(true, most):
-    """Median over 100 audits with a known event; twice as many as the target would be far outside its noise."""
+    """Median runs over 100 audits with a known event; twice the target would be far outside the noise."""
     rng = np.random.default_rng(2)
     line = [[Line(math.e, 0.0)]]
     needed = []

@@ -1,4 +1,4 @@
-"""Tail bounds and limits, against exact sums and other libraries."""
+"""Tail bounds and limits compared with exact sums and other libraries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_upper_tail_is_never_too_small_and_close(runs, p):
     bound = upper_tail(hits[None], runs, np.array([p]), np.array([1 - p]))[0]
     exact = binom.sf(hits - 1, runs, p)
     assert np.all(bound >= exact * (1 - 1e-12))
-    # At most one hit too much where the normal bound serves, 1e-9 in the sums (and 1e-12 beyond their reach).
+    # The normal bound is at most one hit too large, the sums by a relative 1e-9 (plus 1e-12 beyond their reach).
     lenient = binom.sf(hits - 2, runs, p) if runs * p * (1 - p) >= 1e4 else exact
     assert np.all(bound <= lenient * (1 + 1e-6) + 2e-12)
     assert np.all(np.diff(bound) <= 0)
@@ -59,7 +59,7 @@ def test_clopper_pearson(hits, runs, alpha):
 @pytest.mark.parametrize("hits", [999, 1000, 1001])
 @pytest.mark.parametrize("alpha", [0.05, 1e-10])
 def test_limits_hold_where_the_inverse_beta_function_does_not(hits, runs, alpha):
-    """SciPy's inverse fails at a shape of exactly 1000; the tails, and Poisson's, which is close here, do not."""
+    """SciPy's inverse fails at a shape of exactly 1000; its tails and the Poisson approximation, close here, do not."""
     (low, _), (high, _) = clopper_pearson(hits, runs, alpha=alpha)
     assert poisson.sf(hits - 1, low * runs) <= alpha / 2 * (1 + 1e-3)
     assert poisson.cdf(hits, high * runs) <= alpha / 2 * (1 + 1e-3)

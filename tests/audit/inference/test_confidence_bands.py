@@ -1,4 +1,4 @@
-"""Bands for nested events: coverage by enumeration, a known law, and the two curves drawn from them."""
+"""Confidence bands for nested events: coverage by enumeration, a known law, and the two derived curves."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def gaussian_power(q: np.ndarray) -> np.ndarray:
 
 
 def slow_power(q: float, rates: np.ndarray, powers: np.ndarray) -> float:
-    """The best mixture of two tests, over all pairs of them."""
+    """Return the power of the best mixture of two tests, over all pairs of tests."""
     best = 0.0
     points = [(0.0, 0.0), (1.0, 1.0), *zip(rates, powers, strict=True)]
     for (a, low), (b, high) in itertools.combinations_with_replacement(points, 2):
@@ -54,7 +54,7 @@ def test_limits_of_a_probability_are_exact(runs, alpha):
     assert np.all(binom.cdf(hits, runs, upper)[hits < runs] <= alpha * (1 + 1e-6))
     assert lower[0] == 0.0
     assert upper[-1] == 1.0
-    # At most one hit wider than need be.
+    # The limits are at most one hit too wide.
     assert np.all(binom.sf(hits - 2, runs, lower)[hits > 1] >= alpha * (1 - 1e-3))
     assert np.all(binom.cdf(hits + 1, runs, upper)[hits < runs - 1] >= alpha * (1 - 1e-3))
 
@@ -72,11 +72,11 @@ def test_limits_are_those_of_clopper_and_pearson():
     [((0.2, 0.3, 0.5), (0.2, 0.3, 0.5)), ((0.6, 0.3, 0.1), (0.1, 0.2, 0.7)), ((0.9, 0.1, 0.0), (0, 0.5, 0.5))],
 )
 def test_limits_hold_together(p, q):
-    """Every outcome of three cells: the probability that any of the eight limits is wrong is at most alpha."""
+    """Over all outcomes of three cells, the probability that any of the eight limits is wrong is at most alpha."""
     n, m, alpha = 12, 9, 0.3
     on_x = np.array([c for c in itertools.product(range(n + 1), repeat=3) if sum(c) == n])
     on_y = np.array([c for c in itertools.product(range(m + 1), repeat=3) if sum(c) == m])
-    # Limits on x do not depend on the counts on y: the probabilities of no miss multiply.
+    # Limits on x do not depend on the counts on y, so the probabilities of no error multiply.
     right = 1.0
     for counts, runs, law in ((on_x, n, p), (on_y, m, q)):
         bands = [confidence_band(c, c, alpha=alpha) for c in counts]
@@ -88,7 +88,7 @@ def test_limits_hold_together(p, q):
 
 
 def test_both_curves_are_held_on_a_known_law():
-    """Lower curves below the truth of all events, upper ones above that of the cells, at every point at once."""
+    """Lower curves are below the truth for all events, upper curves above the truth for the cells, simultaneously."""
     rng, repeats, runs, alpha = np.random.default_rng(5), 200, 20_000, 0.5
     on_x, on_y = cells(1.0), cells(0.0)
     nested_x, nested_y = np.cumsum(on_x)[:-1], np.cumsum(on_y)[:-1]
@@ -106,11 +106,11 @@ def test_both_curves_are_held_on_a_known_law():
             or np.any(high < of_cells - 1e-12)
             or np.any(strong < power_of_cells - 1e-12)
         )
-    assert misses <= binom.isf(1e-7, repeats, alpha)  # false alarm: below 1e-7
+    assert misses <= binom.isf(1e-7, repeats, alpha)  # fails by chance with probability below 1e-7
 
 
 def test_too_narrow_a_band_is_caught():
-    """The wrong twin: limits at all of alpha each."""
+    """The wrong twin gives each limit the whole alpha."""
     rng, repeats, runs, alpha = np.random.default_rng(5), 200, 20_000, 0.3
     nested = np.cumsum(cells(0.0))[:-1]
     misses = 0
@@ -127,7 +127,7 @@ def test_curves_from_expected_counts_enclose_the_truth_and_close_in(runs):
     low, estimate, high = band.profile(epsilons)
     truth = gaussian_profile(epsilons)
     assert np.all(low <= truth)
-    assert np.all(truth <= high + 2e-3)  # what 32 cells leave out
+    assert np.all(truth <= high + 2e-3)  # error of 32 cells
     assert np.all(high - low <= 8 * (1 + np.exp(epsilons)) / math.sqrt(runs))
     assert np.all((low <= estimate) & (estimate <= high))
     weak, middle, strong = band.trade_off(RATES)

@@ -1,4 +1,4 @@
-"""The order of counts: nested regions, the observed counts in theirs, and the search for where they stand."""
+"""The order of counts: nested regions that hold the observed counts, and the search for their strength."""
 
 import math
 
@@ -22,11 +22,11 @@ CLAIMS = [
     ProbabilityPreservation(2.0, 0.3),
 ]
 SIZES = [(30, 30), (1000, 40), (40, 1000), (10**6, 10**7)]
-MOST = 10.0  # standard deviations between the hits on y that are looked at
+MOST = 10.0  # standard deviations between the tested hits on y
 
 
 def some_hits(runs, most):
-    """All of them, or some around a fifth."""
+    """Return all hits on y, or some near a fifth of the runs."""
     span = (0, runs) if runs <= 1000 else runs / 5 + MOST * math.sqrt(runs) * np.array([-0.5, 0.5])
     return np.unique(np.round(np.linspace(*span, most)))
 
@@ -43,7 +43,7 @@ class TestRegions:
             assert np.diff(grid, axis=axis).min() >= 0
 
     def test_the_table_is_the_same_for_one_count_and_for_many(self, claim, n, m):
-        """Its places depend on the runs alone, so a region does not depend on the counts that ask for it."""
+        """The grid of the table depends on the runs alone, so a region does not depend on the observed counts."""
         y = some_hits(m, 40)
         alone = [critical_hits(np.array([one]), n, m, claim, 1.6)[0] for one in y]
         assert critical_hits(y, n, m, claim, 1.6).tolist() == alone
@@ -66,7 +66,7 @@ class TestRegions:
 
 @pytest.mark.parametrize("claim", [claim for claim in CLAIMS if not claim.has_closed_form], ids=str)
 def test_what_a_table_says_is_near_the_boundary(claim):
-    """Within a fiftieth of a standard error of the hits, or one."""
+    """The error is at most one hit or a fiftieth of the standard error of the hits."""
     n = m = 10**6
     y = np.round(m * np.array([1e-4, 0.01, 0.1, 0.3, 0.6, 0.9]))
     p, rest = claim.max_power((y + 0.5) / (m + 1.0))

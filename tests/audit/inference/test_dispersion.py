@@ -1,4 +1,4 @@
-"""Spread of hits between blocks, and equal outputs within blocks: by enumeration, in size, and planted."""
+"""Dispersion of hits between blocks and equal outputs within blocks: enumeration, size, and planted dependence."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dpaudit.audit.sampling.batches import batch_sizes
 
 @pytest.mark.parametrize(("sizes", "total"), [((6,) * 4, 9), ((4,) * 6, 12), ((3, 5, 7, 9), 10), ((1, 1, 2, 8), 3)])
 def test_a_p_value_is_at_least_the_probability_of_one_as_small(sizes, total):
-    """Every way to share out the hits, with its hypergeometric probability."""
+    """Return all distributions of the hits over blocks, with their hypergeometric probabilities."""
     found = []
     for hits in itertools.product(*(range(min(size, total) + 1) for size in sizes)):
         if sum(hits) == total:
@@ -37,7 +37,7 @@ def test_a_p_value_is_at_least_the_probability_of_one_as_small(sizes, total):
 
 @pytest.mark.parametrize(("size", "rate"), [(12, 0.3), (200, 0.01), (3_000, 0.5), (60_000, 0.02), (40_000, 0.3)])
 def test_moments_are_at_least_the_exact_ones(size, rate):
-    """Also where counts far out are bounded and not added up."""
+    """The bound holds also where counts far out are bounded instead of summed."""
     exponents = np.array([-8.0, -0.1, 0.06, 0.3, 0.48])
     hits = np.arange(size + 1)
     misses = size - hits
@@ -58,7 +58,7 @@ def test_the_probability_of_the_total_is_at_least_as_assumed():
 
 
 def test_a_product_of_two_p_values_is_a_p_value():
-    """Of p-values that are uniform on a grid, and of those of two sides with few runs, by enumeration."""
+    """Size by enumeration, for p-values uniform on a grid and for those of two sides with few runs."""
     grid = [((i + 1) / 40, 1 / 40) for i in range(40)]
     sizes = (6,) * 4
     of_side = [
@@ -80,14 +80,14 @@ def test_a_product_of_two_p_values_is_a_p_value():
 
 @pytest.mark.parametrize(("size", "rate"), [(79, 0.27), (156, 0.5), (4_000, 0.001), (4_000, 0.73)])
 def test_size_in_independent_runs(size, rate):
-    """400 tests at level .05 on blocks of several sizes; the test fails with probability 1e-7."""
+    """400 tests at level .05 on blocks of several sizes; this test fails by chance with probability 1e-7."""
     rng, sizes = np.random.default_rng(1), [size] * 40 + [size // 3]
     alarms = sum(dispersion_p_value(rng.binomial(sizes, rate).tolist(), sizes)[0] <= 0.05 for _ in range(400))
     assert alarms <= stats.binom.isf(1e-7, 400, 0.05)
 
 
 def test_a_rate_of_each_call_is_found_on_both_sides():
-    """The calls of a sequential audit of a million runs, 32 of a batch: nearly always found on x and y together."""
+    """Calls of a sequential audit of a million runs, 32 in a batch: x and y together nearly always show it."""
     rng, sizes = np.random.default_rng(3), [-(-size // 32) for size in batch_sizes(1_000_000) for _ in range(32)]
     drawn = (rng.binomial(sizes, rng.beta(2_920, 1_080, len(sizes))).tolist() for _ in range(200))
     found = np.array([dispersion_p_value(hits, sizes)[0] for hits in drawn]).reshape(100, 2)
@@ -103,12 +103,12 @@ def test_both_tails_and_their_limits():
     assert dispersion_p_value([], []) == dispersion_p_value([3], [9]) == (1.0, 1.0)
     assert dispersion_p_value([0, 0], [5, 5]) == dispersion_p_value([5, 5], [5, 5]) == (1.0, 1.0)
     one = dispersion_p_value([3, 9, 1, 4], [10, 20, 5, 9])
-    assert one == pytest.approx(dispersion_p_value([7, 11, 4, 5], [10, 20, 5, 9]))  # misses for hits
+    assert one == pytest.approx(dispersion_p_value([7, 11, 4, 5], [10, 20, 5, 9]))  # exchange hits and misses
     assert one == pytest.approx(dispersion_p_value([9, 3, 4, 1], [20, 10, 9, 5]))  # another order
 
 
 def test_large_blocks_weigh_more():
-    """A draw of a call's own that shows in blocks of 4,000 only, among many small blocks."""
+    """A random number shared by a call shows only in blocks of 4,000, among many small blocks."""
     rng = np.random.default_rng(2)
     sizes = [16] * 500 + [4_000] * 200
     found = [
@@ -121,7 +121,7 @@ def test_large_blocks_weigh_more():
 @pytest.mark.parametrize("sizes", [(2, 2, 2), (3, 1, 2), (4, 3)])
 @pytest.mark.parametrize("pairs", [1, 2, 3])
 def test_pairs_within_blocks_are_no_more_probable(sizes, pairs):
-    """Every order of the runs, of which the first ones make the pairs."""
+    """Enumerate all orders of the runs; the first runs form the pairs."""
     runs = sum(sizes)
     block = np.repeat(np.arange(len(sizes)), sizes)
     counts = np.zeros(pairs + 1)
@@ -152,7 +152,7 @@ def test_no_order_is_more_probable_than_assumed(law):
 @pytest.mark.parametrize("outputs", ["aabb", "aabbc", "aaab", "abcd", "aabbcc"])
 @pytest.mark.parametrize("length", [1, 2])
 def test_the_probability_that_a_head_comes_again_is_exact(outputs, length):
-    """Of all orders that begin with a head, for each head."""
+    """Enumerate all orders that begin with a given head, for each head."""
     orders = list(itertools.permutations(outputs))
     for head in {order[:length] for order in orders}:
         these = [order for order in orders if order[:length] == head]

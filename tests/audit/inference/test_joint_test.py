@@ -1,4 +1,4 @@
-"""The joint test: exact size by enumerating every outcome, laws, and how much of the counts it uses."""
+"""The joint test: exact size by enumeration of all outcomes, monotonicity laws, and efficiency."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CLAIMS = [
 
 
 def p_values(n: int, m: int, claim, alpha: float) -> np.ndarray:
-    """Every p-value, shape (n + 1, m + 1); those with the same hits on y after each other, which is faster."""
+    """Return all p-values, shape (n + 1, m + 1); grouping by the hits on y is faster."""
     return np.array(
         [
             [p_value(Counts(hits_x=x, runs_x=n, hits_y=y, runs_y=m), claim, alpha=alpha) for x in range(n + 1)]
@@ -38,7 +38,7 @@ def p_values(n: int, m: int, claim, alpha: float) -> np.ndarray:
 
 
 def largest_size(rejected: np.ndarray, claim) -> float:
-    """Largest probability of a rejected outcome on the boundary, over a fine grid of q that reaches into both ends."""
+    """Return the largest probability of rejection on the boundary, over a fine grid of q that covers both ends."""
     n, m = rejected.shape[0] - 1, rejected.shape[1] - 1
     inner = np.linspace(1e-4, 1 - 1e-4, 801)
     ends = np.geomspace(1e-12, 1e-4, 60)
@@ -53,15 +53,15 @@ def largest_size(rejected: np.ndarray, claim) -> float:
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 @pytest.mark.parametrize(("n", "m"), [(5, 5), (20, 20), (5, 20), (20, 5)])
 def test_size_never_exceeds_alpha(n, m, claim):
-    if isinstance(claim, RenyiDP):  # whose boundary is found by a search, a hundred times as slowly
+    if isinstance(claim, RenyiDP):  # the search for its boundary is a hundred times slower
         n, m = min(n, 12), min(m, 12)
     found = p_values(n, m, claim, 0.05)
-    for alpha in (0.05, 0.01, 0.2):  # tuned to .05, valid for any
+    for alpha in (0.05, 0.01, 0.2):  # the test is tuned to .05 and valid for any alpha
         assert largest_size(found <= alpha, claim) <= alpha
 
 
 def test_size_comes_near_alpha():
-    """A test that never speaks would pass the one above."""
+    """The size test above would accept a test that never rejects."""
     assert largest_size(p_values(40, 40, PureDP(1.0), 0.05) <= 0.05, PureDP(1.0)) > 0.03
 
 
@@ -91,7 +91,7 @@ def test_equal_hits_refute_nothing_at_any_count(claim, runs):
     ("claim", "counts"),
     [
         *product(CLAIMS, [(60, 100, 10, 100), (900, 1000, 5, 400), (7, 10**6, 0, 10**6), (30, 30, 1, 3000)]),
-        (ZeroConcentratedDP(0.5), (60, 100, 10, 100)),  # whose boundary takes long
+        (ZeroConcentratedDP(0.5), (60, 100, 10, 100)),  # its boundary is slow to compute
         (ZeroConcentratedDP(0.5), (30, 30, 1, 3000)),
     ],
     ids=str,

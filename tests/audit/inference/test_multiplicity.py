@@ -1,4 +1,4 @@
-"""Holm's adjustment and shares of an error probability."""
+"""The Holm adjustment and shares of an error budget."""
 
 from __future__ import annotations
 

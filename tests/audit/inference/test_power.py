@@ -1,4 +1,4 @@
-"""Planning: the stated power is that of the exact test, and runs and resolution are each other's inverse."""
+"""Planning: the stated power is that of the exact test, and the runs needed and the resolution are inverse."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_runs_needed_reach_the_power_and_hardly_more(claim, q, excess, power):
 
 @functools.cache
 def fewest_refuted(claim, n, m, y):
-    """The fewest hits on x that the exact test refutes at .05; n + 1 if none are."""
+    """Return the fewest hits on x that the exact test refutes at .05, or n + 1."""
     low, high = 0, n + 1
     while low < high:
         x = (low + high) // 2
@@ -48,7 +48,7 @@ def fewest_refuted(claim, n, m, y):
 
 
 def exact_power(claim, n, m, q, excess):
-    """By the exact p-value of every count, but for those of y that have a probability of 1e-6 together."""
+    """Compute the power from the exact p-values of all counts, except for y of total probability 1e-6."""
     p = float(claim.with_strength(claim.strength + excess).max_power(q)[0])
     likely = range(int(binom.ppf(5e-7, m, q)), int(binom.isf(5e-7, m, q)) + 1)
     return math.fsum(binom.pmf(y, m, q) * binom.sf(fewest_refuted(claim, n, m, y) - 1, n, p) for y in likely)
@@ -83,7 +83,7 @@ def test_stated_power_where_hits_are_few(claim, runs, q, excess):
 
 @pytest.mark.parametrize(("claim", "q"), [(PureDP(1.0), 0.268), (GaussianDP(1.0), 0.3)], ids=str)
 def test_stated_power_against_simulation(claim, q):
-    """60 exact tests refute as often as stated, within .02, else this fails with probability 2e-8."""
+    """60 exact tests refute as often as stated, within .02; this test fails by chance with probability 2e-8."""
     runs = 100_000
     excess = resolution(claim, runs, runs, q, alpha=0.05, power=0.8)
     rng = np.random.default_rng(1)
@@ -106,10 +106,11 @@ def test_stated_power_against_simulation(claim, q):
     ids=str,
 )
 def test_stated_power_against_tables(claim, runs, q, excess):
-    """Excesses of power .8, found once from exact p-values.
+    """Excesses at power .8, computed once from exact p-values.
 
-    For 70 counts y within 4 standard deviations the fewest x with p_value <= .05 by bisection; between them linear in
-    y, over the fewest of an ellipse of 1.645; summed over binomial laws; solved for the excess.
+    For 70 counts y within 4 standard deviations, bisection finds the fewest x with p_value <= .05. In between, the
+    difference from the fewest x of an ellipse of 1.645 is linear in y. The power is summed over the binomial laws and
+    solved for the excess.
     """
     assert power_of_test(claim, runs, runs, q, excess, alpha=0.05) == pytest.approx(0.8, abs=0.02)
 

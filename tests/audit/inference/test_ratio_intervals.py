@@ -1,4 +1,4 @@
-"""Intervals for log ratios: coverage by enumerating every outcome, a slow oracle, tightness, and the maximum."""
+"""Intervals for log ratios: coverage by enumeration, a slow oracle, tightness, and the maximum."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ GRID = np.concatenate([ENDS, np.linspace(0.03, 0.97, 30), 1 - ENDS[::-1], [1.0]]
 
 @cache
 def every_limit(n: int, m: int, alpha: float) -> np.ndarray:
-    """The lower limit of every pair of counts, shape (n + 1, m + 1)."""
+    """Return the lower limits of all pairs of counts, shape (n + 1, m + 1)."""
     x, y = np.divmod(np.arange((n + 1) * (m + 1)), m + 1)
     return ratio_lower(x, n, y, m, alpha=alpha).reshape(n + 1, m + 1)
 
 
 def chance(wrong: np.ndarray, p: np.ndarray, q: np.ndarray) -> float:
-    """Largest probability over pairs (p, q) of the counts marked wrong."""
+    """Return the largest probability, over pairs (p, q), of the counts marked wrong."""
     n, m = wrong.shape[0] - 1, wrong.shape[1] - 1
     on_x = binom.pmf(np.arange(n + 1)[:, None], n, p)
     on_y = binom.pmf(np.arange(m + 1)[:, None], m, q)
@@ -37,7 +37,7 @@ def chance(wrong: np.ndarray, p: np.ndarray, q: np.ndarray) -> float:
 
 def largest_miss(limit: np.ndarray) -> float:
     worst = 0.0
-    # A truth just below one of the limits is missed by all that reach it: nothing lies between these.
+    # All limits that reach a truth are wrong just below it, so truths next to the limits suffice.
     values = np.unique(limit[np.isfinite(limit)])
     for value in values[:: max(1, len(values) // 60)]:
         p = np.exp(value) * (1 - 1e-9) * GRID
@@ -52,20 +52,20 @@ def test_a_limit_exceeds_the_truth_with_probability_at_most_alpha(n, m, alpha):
 
 
 def test_the_probability_comes_near_alpha():
-    """Limits that never speak would pass the one above."""
+    """The coverage test above would accept infinite limits."""
     assert largest_miss(every_limit(40, 40, 0.025)) > 0.015
     assert largest_miss(every_limit(1, 20, 0.025)) > 0.02
 
 
 def test_the_asymptotic_limit_would_not_do():
-    """The wrong twin: estimate less quantile times standard error, half a hit added on both sides."""
+    """The wrong twin is the estimate minus quantile times standard error, with half a hit added on both sides."""
     hits = np.arange(41) + 0.5
     limit = np.log(hits[:, None] / hits) + ndtri(0.025) * np.sqrt(1 / hits[:, None] + 1 / hits - 2 / 41)
     assert largest_miss(limit) > 0.05
 
 
 def slow_lower(hits_x: int, n: int, hits_y: int, m: int, alpha: float) -> float:
-    """The same test on a dense grid, with the best t at every point and no box beyond the grid's."""
+    """The same test on a dense grid, with the best t at every point and no box other than the grid."""
     unit_x, unit_y = math.sqrt(1 / hits_x), math.sqrt(1 / max(hits_y, 1))
     p = np.minimum(hits_x / n * np.exp(unit_x * np.linspace(-6, 6, 900)), 1 - 1e-12)
     q = np.minimum(max(hits_y, 1) / m * np.exp(unit_y * np.linspace(-6, 6, 1100)), 1 - 1e-12)
@@ -122,7 +122,7 @@ def test_roots_are_concave_in_the_logarithm(runs):
 
 
 def test_roots_are_where_zubkov_and_serov_put_them():
-    """Φ(z_k) ≤ Pr[X ≤ k] ≤ Φ(z_{k+1}), at sizes where no exact sum can be had."""
+    """Φ(z_k) ≤ Pr[X ≤ k] ≤ Φ(z_{k+1}), at sizes for which exact sums are infeasible."""
     for runs, hits in [(10**7, 10**4), (10**10, 10**4), (10**10, 10**9), (10**10, 7 * 10**9)]:
         sd = math.sqrt(hits * (1 - hits / runs))
         p = (hits + sd * np.linspace(-5, 5, 11)) / runs
@@ -141,7 +141,7 @@ def test_roots_are_where_zubkov_and_serov_put_them():
 
 
 def test_intervals_hold_together():
-    """Every outcome of two multinomials: three cells, all six limits, probability of any miss at most alpha."""
+    """Over all outcomes of two multinomials in three cells, all six limits hold with probability at least 1 − alpha."""
     n = 6
     cells = np.array([c for c in itertools.product(range(n + 1), repeat=3) if sum(c) == n])
     found = {
@@ -165,7 +165,7 @@ def test_intervals_hold_together():
 @pytest.mark.parametrize("direction", ["x", "y", "both"])
 @pytest.mark.parametrize("alpha", [0.05, 0.3])
 def test_the_maximum_is_held_with_probability_one_less_alpha(direction, alpha):
-    """Binary outputs, every pair of counts, a grid of laws."""
+    """Binary outputs: all pairs of counts, and a grid of laws."""
     n = 15
     hits = np.arange(n + 1)
     found = [
@@ -182,7 +182,7 @@ def test_the_maximum_is_held_with_probability_one_less_alpha(direction, alpha):
 
 
 def maximum_of(k: int, repeats: int) -> tuple[int, int, int]:
-    """Wrong lower ends, wrong upper ends, and wrong lower ends without the division by K, for K equal outcomes."""
+    """Return the errors of lower ends, upper ends, and lower ends without the division by K, for K equal outcomes."""
     rng, runs = np.random.default_rng(11), 2000
     wrong_lower = wrong_upper = wrong_twin = 0
     for _ in range(repeats):
@@ -196,7 +196,7 @@ def maximum_of(k: int, repeats: int) -> tuple[int, int, int]:
 
 def test_the_lower_end_needs_the_division_by_the_outcomes_and_the_upper_one_does_not():
     lower, upper, twin = maximum_of(12, 150)
-    limit = binom.isf(1e-7, 150, 0.05)  # false alarm: 1e-7 for each of the two, were each missed with all of alpha/2
+    limit = binom.isf(1e-7, 150, 0.05)  # fails by chance with probability 1e-7 each, for an error rate of alpha/2
     assert lower <= limit
     assert upper <= limit
     assert twin > limit

@@ -23,7 +23,7 @@ def cells(mean: float) -> np.ndarray:
 
 
 def renyi(p: np.ndarray, q: np.ndarray, order: float) -> float:
-    """The definition, for laws of full support."""
+    """Compute the divergence by definition, for laws of full support."""
     if order == 1.0:
         return float(np.sum(p * np.log(p / q)))
     if order == np.inf:
@@ -37,7 +37,7 @@ def all_orders(p, q) -> np.ndarray:
 
 @pytest.mark.parametrize("alpha", [0.05, 0.3])
 def test_bounds_exceed_the_truth_with_probability_at_most_alpha(alpha):
-    """Binary outputs, every pair of counts, all orders at once."""
+    """Binary outputs: all pairs of counts, and all orders simultaneously."""
     n, m = 15, 12
     bound = np.array(
         [[renyi_lower([x, n - x], [y, m - y], ORDERS, alpha=alpha) for y in range(m + 1)] for x in range(n + 1)]
@@ -54,22 +54,22 @@ def test_bounds_exceed_the_truth_with_probability_at_most_alpha(alpha):
 def test_bounds_hold_on_many_cells():
     rng, repeats, runs, alpha = np.random.default_rng(8), 200, 3000, 0.5
     p, q = cells(1.0), cells(0.0)
-    truth = all_orders(p, q)  # of the cells: less than that of the outputs
+    truth = all_orders(p, q)  # the divergence of the cells is below that of the outputs
     misses = sum(
         bool((renyi_lower(rng.multinomial(runs, p), rng.multinomial(runs, q), ORDERS, alpha=alpha) > truth).any())
         for _ in range(repeats)
     )
-    assert misses <= binom.isf(1e-7, repeats, alpha)  # false alarm: below 1e-7
+    assert misses <= binom.isf(1e-7, repeats, alpha)  # fails by chance with probability below 1e-7
 
 
 def test_the_frequencies_themselves_would_not_do():
-    """The wrong twin: the divergence of equal laws, estimated, is never 0."""
+    """The wrong twin is the point estimate, which is never 0 for equal laws."""
     rng, p = np.random.default_rng(8), np.full(4, 0.25)
     misses = 0
     for _ in range(50):
         x, y = rng.multinomial(3000, p), rng.multinomial(3000, p)
         misses += renyi(x / 3000, y / 3000, 2.0) > 0.0
-        assert renyi_lower(x, y, 2.0, alpha=1e-6) == 0.0  # false alarm: 1e-6 each, were all of alpha used
+        assert renyi_lower(x, y, 2.0, alpha=1e-6) == 0.0  # fails by chance with probability at most 1e-6 each
     assert misses == 50
 
 
@@ -77,7 +77,7 @@ def test_the_frequencies_themselves_would_not_do():
     ("runs", "shares"), [(10**5, (0.84, 0.63)), (10**6, (0.94, 0.77)), (10**7, (0.97, 0.85)), (10**12, (0.99, 0.93))]
 )
 def test_gaussian_from_expected_counts(runs, shares):
-    """D_a = a/(2σ²) at sensitivity 1; the shares are those of the docstring, less a little."""
+    """D_a = a/(2σ²) at sensitivity 1; the shares are slightly below those of the docstring."""
     truth = np.array([2.0, 8.0]) / (2 * SIGMA**2)
     bound = renyi_lower(np.round(runs * cells(1.0)), np.round(runs * cells(0.0)), [2.0, 8.0], alpha=0.05)
     assert np.all(bound < truth)
@@ -95,7 +95,7 @@ def test_randomised_response(runs, share):
 
 def test_no_allowed_pair_of_laws_is_closer():
     rng, runs, alpha = np.random.default_rng(4), 300, 0.2
-    x, y = np.array([150, 20, 80, 50]), np.array([40, 60, 50, 150])  # not in the order of the ratio
+    x, y = np.array([150, 20, 80, 50]), np.array([40, 60, 50, 150])  # not sorted by the ratio
     low = limits(np.cumsum(x)[:-1], runs, alpha=alpha / 6)[0]
     high = limits(np.cumsum(y)[:-1], runs, alpha=alpha / 6)[1]
     bound = renyi_lower(x, y, ORDERS, alpha=alpha)
@@ -127,7 +127,7 @@ def test_bounds_grow_with_the_order_and_alpha_and_pass_smoothly_through_one():
 def test_shapes_and_empty_cells():
     assert renyi_lower([0, 5], [5, 0], 2.0, alpha=0.05).shape == ()
     assert renyi_lower([0, 5, 0], [5, 0, 0], np.ones((2, 3)), alpha=0.05).shape == (2, 3)
-    assert renyi_lower([0, 10**6], [10**6, 0], 2.0, alpha=0.05) == 0.0  # the reverse of the order that tells
+    assert renyi_lower([0, 10**6], [10**6, 0], 2.0, alpha=0.05) == 0.0  # the reverse of the informative order
     assert renyi_lower([10**6, 0], [0, 10**6], [2.0, np.inf], alpha=0.05).min() > 10.0
 
 

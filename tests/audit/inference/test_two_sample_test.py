@@ -1,4 +1,4 @@
-"""Fisher's test of two samples: its size by enumeration, its value against scipy's law, its power where it is known."""
+"""Fisher's two-sample test: size by enumeration, p-values compared with SciPy's law, and a known power."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpaudit.audit.inference.two_sample_test import change_p_value
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (7, 7), (12, 5), (3, 40)])
 def test_its_size_is_at_most_alpha(n, m):
-    """Every outcome, for every p of a grid and three alphas."""
+    """Enumerate all outcomes for a grid of p and three alphas."""
     values = np.array([[change_p_value(h, n, k, m) for k in range(m + 1)] for h in range(n + 1)])
     for p in np.linspace(0.0, 1.0, 101):
         chance = np.outer(binom.pmf(range(n + 1), n, p), binom.pmf(range(m + 1), m, p))
