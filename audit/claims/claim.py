@@ -165,7 +165,7 @@ class Claim(ABC):
         """
         if distance % 1 != 0:  # true for infinity and NaN as well
             raise ClaimError(
-                f"distance={distance!r} is not a whole number of steps, which a group claim needs; pass the claim as "
+                f"distance={distance!r} is not whole, but a group claim needs whole steps; pass the claim as "
                 "a function of the distance.",
                 distance=distance,
             )

@@ -170,9 +170,7 @@ class Wealth:
     @property
     def log_average(self) -> Array:
         """Logarithm of the average wealth over directions and bets, shape (members,)."""
-        flat = self.log_wealth.reshape(len(self.log_wealth), -1)
-        top = flat.max(axis=1)
-        return np.asarray(top + np.log(np.exp(flat - top[:, None]).mean(axis=1)))
+        return _log_mean(self.log_wealth.reshape(len(self.log_wealth), -1))
 
     def p_values(self) -> Array:
         """Return anytime-valid p-values: that of a true member is ever at most a with probability at most a."""
@@ -227,10 +225,14 @@ def found_share(
         log_wealth += joint @ gains
         # The largest term bounds the average, so few averages are computed.
         near = np.flatnonzero(~found & (log_wealth >= enough).any(axis=1))
-        top = log_wealth[near].max(axis=1)
-        average = top + np.log(np.exp(log_wealth[near] - top[:, None]).mean(axis=1)) - math.log(2.0)
-        found[near] = average >= enough
+        found[near] = _log_mean(log_wealth[near]) - math.log(2.0) >= enough
     return float(found.mean())
+
+
+def _log_mean(log_values: Array) -> Array:
+    """Return the logarithm of the mean of each row, from the logarithms of its values."""
+    top = log_values.max(axis=1)
+    return np.asarray(top + np.log(np.exp(log_values - top[:, None]).mean(axis=1)))
 
 
 def sequential_resolution(

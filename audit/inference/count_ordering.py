@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
 from ..claims.claim import Claim
 from .binomial_tails import Array
@@ -74,8 +75,13 @@ def _power_at(claim: Claim, angle: Array, m: int) -> tuple[Array, Array]:
     places = np.arange(math.floor(float(angle.min()) / step), math.ceil(float(angle.max()) / step) + 1) * step
     places = np.minimum(places, math.pi / 2)
     p, rest = claim.max_power(np.sin(places) ** 2, np.cos(places) ** 2)
-    power = np.interp(angle, places, np.arctan2(np.sqrt(p), np.sqrt(rest)))
+    power = np.interp(angle, places, arcsine_angle(p, rest))
     return np.sin(power) ** 2, np.cos(power) ** 2
+
+
+def arcsine_angle(p: npt.ArrayLike, rest: npt.ArrayLike) -> Array:
+    """Return arcsin √p, computed from p and 1 − p."""
+    return np.asarray(np.arctan2(np.sqrt(p), np.sqrt(rest)))
 
 
 def _root_from_below(excess: Callable[[float], float], limit: float, start: float, size: float) -> float:

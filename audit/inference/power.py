@@ -17,7 +17,7 @@ from ..claims.claim import Claim
 from ..errors import OptionError
 from .alternatives import Alternative, event_of, power_at
 from .binomial_tails import Array, upper_tail
-from .count_ordering import critical_hits
+from .count_ordering import arcsine_angle, critical_hits
 from .counts import Counts, check_alpha
 from .joint_test import largest_strength, p_value, rough_p_value
 
@@ -318,7 +318,7 @@ class _Tabulated(Claim):
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         table = self.power + (self.own - self.origin) * self.rise
-        found = np.clip(np.interp(_angle(q, q_complement), self.angle, table), 0.0, math.pi / 2)
+        found = np.clip(np.interp(arcsine_angle(q, q_complement), self.angle, table), 0.0, math.pi / 2)
         return np.sin(found) ** 2, np.cos(found) ** 2
 
     def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
@@ -332,14 +332,10 @@ def _tabulated(claim: Claim, n: int, m: int, q: float) -> Claim:
     middle, unit = math.asin(math.sqrt(q)), 0.5 / math.sqrt(m)
     angle = np.unique(np.clip(middle + _NEAR * unit * np.linspace(-1.0, 1.0, 1201), 0.0, math.pi / 2))
     inside, outside = np.sin(angle) ** 2, np.cos(angle) ** 2
-    power = _angle(*claim.max_power(inside, outside))
+    power = arcsine_angle(*claim.max_power(inside, outside))
     # A second member, about a standard error away, gives the slope of the boundary in the strength.
     above = min(float(np.interp(middle, angle, power)) + 0.5 / math.sqrt(n), 0.5 * math.pi - 1e-9)
     reach = claim.strength_of(math.sin(above) ** 2, q, math.cos(above) ** 2, 1.0 - q)
     step = min(max(float(reach) - claim.strength, 1e-6), 1.0, 0.5 * (claim.max_strength - claim.strength))
-    further = _angle(*claim.with_strength(claim.strength + step).max_power(inside, outside))
+    further = arcsine_angle(*claim.with_strength(claim.strength + step).max_power(inside, outside))
     return _Tabulated(angle, power, (further - power) / step, claim.strength, claim.strength, claim.max_strength)
-
-
-def _angle(p: Array, p_complement: Array) -> Array:
-    return np.arctan2(np.sqrt(p), np.sqrt(p_complement))

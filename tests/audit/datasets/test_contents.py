@@ -169,9 +169,7 @@ def now_and_then(rows, rng):
 def test_a_change_in_any_process_is_found(jobs, mechanism, x, y):
     x, y = copy.deepcopy((x, y))  # the audit with the other number of workers changes its own copies
     result = check(mechanism, x, y, adjacency=AddRemove(), jobs=jobs, **SETTINGS)
-    assert [finding.check for finding in result.findings] == [
-        HealthCheck.DATASET_MUTATED
-    ]  # and no finding that follows from it
+    assert [finding.check for finding in result.findings] == [HealthCheck.DATASET_MUTATED]  # and no consequence
 
 
 def test_nothing_is_found_where_nothing_changed():

@@ -35,9 +35,7 @@ def test_a_supporting_line_is_above_the_boundary_and_touches_it(claim, q):
     grid = np.concatenate(
         [np.geomspace(1e-14, 1e-3, 60), np.linspace(1e-3, 1 - 1e-9, 2000), q * np.linspace(0.9, 1, 50)]
     )
-    value, _ = claim.power_touching(
-        np.full_like(grid, q), grid
-    )  # for zCDP, the boundary of one order, which is valid as well
+    value, _ = claim.power_touching(np.full_like(grid, q), grid)  # zCDP: the boundary of one order, also valid
     assert np.all(line.slope * grid + line.intercept >= value * (1 - 1e-9) - 1e-15)
     assert line.slope * q + line.intercept == pytest.approx(float(claim.max_power(q)[0]), rel=2e-3)
 

@@ -27,7 +27,7 @@ def test_holm_of_none_and_of_ties():
 
 @pytest.mark.parametrize("bad", [[-0.1], [1.1], [math.nan], [[0.5]]])
 def test_holm_refuses_what_is_no_p_value(bad):
-    with pytest.raises(OptionError, match="no p-values"):
+    with pytest.raises(OptionError, match="are not p-values"):
         holm(bad)
 
 
