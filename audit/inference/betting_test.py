@@ -246,7 +246,9 @@ def sequential_resolution(
     check_alpha(alpha)
     rate = q if isinstance(q, float) else 0.1
     if not (0.0 < rate < 1.0 and 0.0 < power < 1.0):
-        raise OptionError(f"q={q!r} or power={power!r} is not in (0, 1); use a value that is.", q=q, power=power)
+        raise OptionError(
+            f"q={q!r} or power={power!r} is not inside (0, 1); use values between 0 and 1.", q=q, power=power
+        )
     runs = 10_000 if callable(sizes) else sum(sizes)
     limit = claim.max_strength - claim.strength
     excess = largest_strength(

@@ -191,7 +191,7 @@ def _check_event(q: Alternative) -> None:
 
 def _check_probability(name: str, value: float) -> None:
     if not 0.0 < value < 1.0:
-        raise OptionError(f"{name}={value!r} is not in (0, 1); use a probability that is.", **{name: value})
+        raise OptionError(f"{name}={value!r} is not inside (0, 1); use 0 < {name} < 1.", **{name: value})
 
 
 def _range_of_hits(runs: int, q: float, deviations: float, more: float) -> tuple[float, float]:
