@@ -185,14 +185,18 @@ class Claim(ABC):
 
 
 class ParametricClaim(Claim):
-    """A dataclass claim whose strength is the field named by `strength_name`."""
+    """A dataclass claim whose strength is one of its fields, by default the field named by `strength_name`."""
+
+    @property
+    def _strength_field(self) -> str:
+        return self.strength_name
 
     @property
     def strength(self) -> float:
-        return float(getattr(self, self.strength_name))
+        return float(getattr(self, self._strength_field))
 
     def with_strength(self, strength: float) -> Self:
-        return cast(Self, replace(cast(Any, self), **{self.strength_name: strength}))
+        return cast(Self, replace(cast(Any, self), **{self._strength_field: strength}))
 
 
 _MAX_DISTANCE = 1000  # the boundary of a group claim takes one step per unit of distance

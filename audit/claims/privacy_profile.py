@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 
 from ..errors import ClaimError
 from ..printing import shorten
-from .claim import Array, Claim
+from .claim import Array, ParametricClaim
 from .pure_approx_gaussian import excess_delta, pure_lines
 
 _LINES_AT_ONCE = 64  # bounds the memory for profiles of thousands of lines
@@ -45,7 +45,7 @@ def _curve(name: str, values: Sequence[float], low: float, high: float) -> tuple
 
 
 @dataclass(frozen=True, slots=True)
-class PrivacyProfile(Claim):
+class PrivacyProfile(ParametricClaim):
     """(ε_i, δ_i)-DP for every i simultaneously: the boundary is the minimum of all their lines, in both directions.
 
     Parameters
@@ -91,18 +91,11 @@ class PrivacyProfile(Claim):
     def __str__(self) -> str:
         return f"privacy profile of {len(self.epsilons)} points"
 
-    strength_name = "excess delta"
-
-    @property
-    def strength(self) -> float:
-        return self.excess
+    strength_name, _strength_field = "excess delta", "excess"
 
     @property
     def max_strength(self) -> float:
         return 1.0
-
-    def with_strength(self, strength: float) -> PrivacyProfile:
-        return replace(self, excess=strength)
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         epsilons = np.array(self.epsilons)
@@ -123,7 +116,7 @@ class PrivacyProfile(Claim):
 
 
 @dataclass(frozen=True, slots=True)
-class TradeOffCurve(Claim):
+class TradeOffCurve(ParametricClaim):
     """A trade-off curve f: no test of false-positive rate a has a false-negative rate below f(a).
 
     The claim holds for both orders of the datasets, so it includes the inverse curve: the boundary is the smaller of
@@ -176,18 +169,11 @@ class TradeOffCurve(Claim):
     def __str__(self) -> str:
         return f"trade-off curve of {len(self.false_positive)} points"
 
-    strength_name = "excess power"
-
-    @property
-    def strength(self) -> float:
-        return self.excess
+    strength_name, _strength_field = "excess power", "excess"
 
     @property
     def max_strength(self) -> float:
         return 1.0
-
-    def with_strength(self, strength: float) -> TradeOffCurve:
-        return replace(self, excess=strength)
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         value, rest = _power(*self._knots(), q, q_complement)

@@ -47,7 +47,13 @@ class Adjacency(ABC):
         return difference(x, y)
 
     def check(self, x: Any, y: Any, distance: float) -> float:
-        """Return the measured distance of the pair; raise an `AdjacencyError` unless it is the stated distance."""
+        """Return the measured distance of the pair.
+
+        Raises
+        ------
+        AdjacencyError
+            With the difference, if the measured distance is not the stated distance.
+        """
         measured = self.distance(x, y)
         if not self.holds(measured, distance):
             found = "at no finite distance" if math.isinf(measured) else f"at distance {measured:.6g}"

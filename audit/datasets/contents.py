@@ -11,6 +11,7 @@ import enum
 import hashlib
 from collections import Counter, deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import date, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -215,37 +216,29 @@ def _of_attributes(value: Any, purpose: _Purpose, depth: int) -> Any:
     if not held:
         return None
     shown = {name: part for name, part in held.items() if purpose.whole or not name.startswith("_")}
-    return _Attributes({name: _content(part, purpose, depth + 1) for name, part in shown.items()}, purpose)
+    return _Attributes({name: _content(part, purpose, depth + 1) for name, part in shown.items()}, purpose.whole)
 
 
+@dataclass(slots=True, eq=False)
 class _Itself:
     """Equal to a holder of the same object."""
 
-    __slots__ = ("held",)
-
-    def __init__(self, held: Any) -> None:
-        self.held = held
+    held: Any
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Itself) and self.held is other.held
 
-    __hash__ = None  # type: ignore[assignment]
 
-
+@dataclass(slots=True, eq=False)
 class _OfPandas:
     """Equal to a holder of an array or index of the same type with equal values, as compared by pandas."""
 
-    __slots__ = ("held",)
-
-    def __init__(self, held: Any) -> None:
-        self.held = held
+    held: Any
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _OfPandas) or type(self.held) is not type(other.held):
             return False
         return _kind_of(self.held) == _kind_of(other.held) and bool(self.held.equals(other.held))
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 def _kind_of(held: Any) -> Any:
@@ -254,13 +247,12 @@ def _kind_of(held: Any) -> Any:
     return held.dtype, None if categories is None else list(categories), getattr(held, "names", None)
 
 
+@dataclass(slots=True, eq=False)
 class _Attributes:
     """Equal to a holder of equal attributes; unless `is_whole`, the other may have more, such as cached results."""
 
-    __slots__ = ("held", "is_whole")
-
-    def __init__(self, held: dict[str, Any], purpose: _Purpose) -> None:
-        self.held, self.is_whole = held, purpose.whole
+    held: dict[str, Any]
+    is_whole: bool
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Attributes):
@@ -268,5 +260,3 @@ class _Attributes:
         if self.is_whole:
             return self.held == other.held
         return all(name in other.held and held == other.held[name] for name, held in self.held.items())
-
-    __hash__ = None  # type: ignore[assignment]

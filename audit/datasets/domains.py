@@ -37,6 +37,11 @@ class Answers(Domain):
         The smallest and the largest answer, finite.
     integer : bool
         Whether answers are whole numbers.
+
+    Raises
+    ------
+    DatasetError
+        For ranges that are empty or infinite, or fewer than one answer.
     """
 
     n_answers: int | None = None
@@ -98,6 +103,11 @@ class Rows(Domain):
     rows_per_user : int, optional
         Largest number of rows of one user under `UserLevel`, `most` by default. If a column of numbers holds the user,
         the users are the whole numbers in the range of that column.
+
+    Raises
+    ------
+    DatasetError
+        For ranges that are empty or infinite, `most` below 1, or columns that do not fit the rows.
 
     Examples
     --------
@@ -202,6 +212,11 @@ class Graphs(Domain):
         Largest number of nodes, at least 2.
     max_degree : int, optional
         At least 1; no limit by default.
+
+    Raises
+    ------
+    DatasetError
+        For fewer than two nodes, or a degree below 1.
     """
 
     most: int = 6

@@ -287,10 +287,8 @@ def merge(blocks_x: list[Outputs], blocks_y: list[Outputs]) -> tuple[Outputs, Ou
 
 def are_equal(a: Outputs, b: Outputs) -> bool:
     """Return whether two blocks hold the same outputs; NaN equals NaN."""
-    if (a.dtype == object) != (b.dtype == object) and len(a) == len(b):  # equal outputs may be packed differently
+    if a.dtype == object or b.dtype == object:  # equal outputs may be packed differently
         return list(map(outcome_key, outcome_list(a))) == list(map(outcome_key, outcome_list(b)))
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
-    if a.dtype == object:
-        return [outcome_key(value) for value in a] == [outcome_key(value) for value in b]
     return bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))

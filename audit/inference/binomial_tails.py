@@ -28,7 +28,7 @@ _SAFETY = 1.0 + 1e-9  # exceeds the rounding error of the sums and of ndtr (belo
 
 
 def upper_tail(hits: Array, runs: int, p: Array, p_complement: Array, *, normal_from: float = NORMAL_FROM) -> Array:
-    """Return upper bounds on Pr[Bin(runs, p) ≥ hits] in [0, 1], nonincreasing in `hits` along a row.
+    """Return upper bounds on Pr[Bin(runs, p) ≥ hits] in [0, 1], shape (rows, columns), nonincreasing in `hits`.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ class Band:
         """Return (lower, estimate, upper) of δ(ε) = sup of Pr_x[S] − e^ε Pr_y[S]; nonincreasing in ε, in [0, 1].
 
         The lower limit holds for the supremum over all events, the upper limit only for the events of the band; both
-        hold for all ε simultaneously with probability 1 − alpha.
+        hold for all ε simultaneously with probability 1 − alpha. Each array has the shape of `epsilon`.
 
         Parameters
         ----------
@@ -84,7 +84,7 @@ class Band:
 
         The power is the probability on x, the false-positive rate the probability on y. The lower limit holds for the
         best of all tests, the upper limit only for mixtures of the events of the band; both hold for all rates
-        simultaneously with probability 1 − alpha.
+        simultaneously with probability 1 − alpha. Each array has the shape of `q`.
 
         Parameters
         ----------
@@ -113,6 +113,8 @@ class Band:
 
 def confidence_band(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, *, alpha: float) -> Band:
     """Return limits for all unions of the first j cells on both sides that hold together with probability 1 − alpha.
+
+    Counts that do not partition at least one run, or an alpha outside its range, raise an `OptionError`.
 
     Parameters
     ----------

@@ -11,7 +11,13 @@ from ..errors import OptionError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """Hits (runs inside the event) and runs on x and on y: whole numbers with 0 <= hits <= runs and runs >= 1."""
+    """Hits (runs inside the event) and runs, on x and on y.
+
+    Raises
+    ------
+    OptionError
+        Unless 0 <= hits <= runs and runs >= 1 on both sides, all whole numbers.
+    """
 
     hits_x: int
     runs_x: int

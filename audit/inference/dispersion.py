@@ -36,7 +36,7 @@ def dispersion_p_value(hits: Sequence[int], sizes: Sequence[int]) -> tuple[float
     is twice a Chernoff bound on the deviance D = Σ wᵢ 2 bᵢ KL(hᵢ/bᵢ ‖ T/n), on the side where D lies. Blocks are
     weighted by size, because randomness shared by the runs of a call shows in large blocks. With many hits, the ratio
     of D to its mean is near 1 for independent runs, larger if the runs of a block share randomness, and smaller if the
-    outputs of a block are balanced.
+    outputs of a block are balanced. Impossible counts raise an `OptionError`.
 
     Parameters
     ----------
@@ -128,6 +128,7 @@ def pairs_within_p_value(within: int, pairs: int, sizes: Sequence[int]) -> float
     """Return the p-value of `within` or more of `pairs` disjoint pairs of runs having both runs in one block.
 
     The null is a random order of the runs in blocks of these sizes; the p-value is an upper bound by factorial moments.
+    Impossible counts raise an `OptionError`.
 
     Parameters
     ----------

@@ -92,7 +92,8 @@ def _allows(claim: Claim, counts: Counts) -> bool:
 def strength_lower(counts: Counts, claim: Claim, *, alpha: float) -> float:
     """Return a lower bound on the true strength: the counts refute every smaller member of the claim's family.
 
-    The bound exceeds the true strength with probability at most alpha. It is 0 if the smallest member is not refuted.
+    The bound exceeds the true strength with probability at most alpha. It is in the units of the claim's strength, and
+    0 if the smallest member is not refuted.
 
     Parameters
     ----------

@@ -31,6 +31,11 @@ def holm(p_values: Sequence[float]) -> Array:
     p_values : sequence of float, shape (m,)
         In [0, 1], such as `AuditResult.p_value`; the tests may be tuned to any alpha.
 
+    Raises
+    ------
+    OptionError
+        For a number that is not a probability.
+
     References
     ----------
     Holm (1979), A simple sequentially rejective multiple test procedure.
@@ -61,6 +66,11 @@ class Ledger:
         Each statement and its positive share of the total; the shares add up to the total or less.
     beside : tuple of (str, float)
         Errors outside the total, each with a bound in (0, 1) on its probability.
+
+    Raises
+    ------
+    OptionError
+        If a share is not positive, the shares exceed the total, or a bound is not in (0, 1).
 
     Examples
     --------

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtri
 
-from ..claims.claim import Claim
+from ..claims.claim import Claim, ParametricClaim
 from ..errors import OptionError
 from .alternatives import Alternative, event_of, power_at
 from .binomial_tails import Array, upper_tail
@@ -38,7 +38,8 @@ def power_of_test(claim: Claim, runs_x: int, runs_y: int, q: Alternative, excess
     The event has probability `q` on y and, on x, the largest probability that the claim with strength + `excess`
     allows; or it is that of another `Alternative`. The result is within .02 of the true power, and within .01 at power
     .95. It is too low by up to .05 in two cases: a dozen hits on y with a boundary as steep as that of ε = 4, and a
-    hundred runs with a boundary that has no closed form.
+    hundred runs with a boundary that has no closed form. Probabilities outside (0, 1) and a negative excess raise an
+    `OptionError`.
 
     Examples
     --------
@@ -292,7 +293,7 @@ class _Edge:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Tabulated(Claim):
+class _Tabulated(ParametricClaim):
     """A claim's family near one q, on the arcsine scale: linear between grid points and in the strength."""
 
     angle: Array
@@ -302,19 +303,12 @@ class _Tabulated(Claim):
     own: float
     limit: float
 
-    strength_name = "strength"
+    strength_name, _strength_field = "strength", "own"
     has_closed_form = True  # the table is as cheap as a formula
-
-    @property
-    def strength(self) -> float:
-        return self.own
 
     @property
     def max_strength(self) -> float:
         return self.limit
-
-    def with_strength(self, strength: float) -> _Tabulated:
-        return replace(self, own=strength)
 
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         table = self.power + (self.own - self.origin) * self.rise

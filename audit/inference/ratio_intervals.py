@@ -82,6 +82,7 @@ def ratio_intervals(
     """Return simultaneous intervals that contain all ln(p_i/q_i) with probability 1 − alpha or more.
 
     Each of the 2K limits has level alpha/(2K), which is valid for any dependence between the counts of outcomes.
+    Impossible counts, or an alpha outside its range, raise an `OptionError`.
 
     Parameters
     ----------
@@ -140,7 +141,7 @@ def maximum_interval(
         As for `ratio_intervals`. An outcome of probability 0 on both sides has no ratio and does not count; leave such
         outcomes out, because without hits their ratio may be anything and the upper end is infinite.
     direction : {"x", "y", "both"}
-        "x" for ln(p/q), "y" for ln(q/p), "both" for the largest absolute value over outcomes.
+        "x" for ln(p/q), "y" for ln(q/p), "both" for the largest absolute value over outcomes; else an `OptionError`.
 
     References
     ----------

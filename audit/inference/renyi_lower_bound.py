@@ -32,8 +32,9 @@ from .counts import check_alpha
 def renyi_lower(cells_x: npt.ArrayLike, cells_y: npt.ArrayLike, order: npt.ArrayLike, *, alpha: float) -> Array:
     """Return lower confidence bounds on the Rényi divergences D_a(P ‖ Q) of the outputs on x from those on y.
 
-    With probability 1 − alpha or more, the bounds hold for all orders simultaneously. They are in nats, at least 0 and
-    nondecreasing in the order.
+    With probability 1 − alpha or more, the bounds hold for all orders simultaneously. They are in nats, of the shape of
+    `order`, at least 0 and nondecreasing in the order. Counts that are not a partition, orders that are not positive,
+    and an alpha outside its range raise an `OptionError`.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ def change_p_value(hits: int, runs: int, hits_before: int, runs_before: int) -> 
 
     Given the total number of hits, the hits of the first sample are hypergeometric for every probability of the event,
     so the test is exact for any numbers of runs. The two-sided p-value is twice the tail from the observed hits on, at
-    most 1.
+    most 1. Impossible counts raise an `OptionError`.
 
     Parameters
     ----------
