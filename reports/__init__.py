@@ -1,7 +1,7 @@
-"""Results for people: HTML with figures, Markdown for pull requests, a table for the terminal; and the pytest plugin.
+"""Reports of results: HTML with figures, Markdown, a terminal table, JUnit XML, CSV; and the pytest plugin.
 
-For programs: JUnit XML and CSV. Names are imported when they are first used: the plugin, which pytest loads in every
-session, needs none of them.
+Public names are imported on first use, because pytest loads the plugin in every session and the plugin needs none of
+them.
 """
 
 from importlib import import_module

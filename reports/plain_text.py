@@ -1,4 +1,4 @@
-"""Results as plain text: how every report writes numbers and names, and a table for a terminal."""
+"""Results as plain text: numbers, names and short sentences for every report, and a table for the terminal."""
 
 from __future__ import annotations
 
@@ -18,33 +18,37 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 MARKS = {Verdict.REFUTED: "✖", Verdict.NOT_REFUTED: "■", Verdict.INCONCLUSIVE: "◆"}
-"""A shape for each verdict, so that none is told by its colour alone."""
+"""A shape for each verdict, because colour alone would exclude some readers."""
 
 _COLOURS = {Verdict.REFUTED: "bold red", Verdict.NOT_REFUTED: "blue", Verdict.INCONCLUSIVE: "yellow"}
 _SYMBOLS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "rho": "ρ"}
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # controls, bidi overrides, lone surrogates, …
+_ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def number(value: float | None) -> str:
-    """A number with 4 significant digits, ``1e-05`` where tiny; "–" for None."""
+    """Format a number with 4 significant digits, small ones as ``1e-05``; None as "–"."""
     if value is None:
         return "–"
     if math.isnan(value):
         return "undefined"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    if 9999.5 <= abs(value) < 1e9:
-        return f"{value:,.0f}"
-    return f"{value:.4g}"
+    return f"{value:,.0f}" if 9999.5 <= abs(value) < 1e9 else f"{value:.4g}"
+
+
+def counted(n: int, noun: str) -> str:
+    """``1 audit``, ``2,000 audits``."""
+    return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
 def symbol(strength_name: str) -> str:
-    """The Greek letter of a claim's parameter, or its name."""
+    """Return the Greek letter of a claim's parameter, or its name if it has none."""
     return _SYMBOLS.get(strength_name, strength_name)
 
 
 def visible(text: str, limit: int = 500) -> str:
-    """The text with whatever cannot be seen, or reorders what can, as an escape, cut in the middle beyond `limit`."""
+    """Escape invisible and reordering characters, and cut the middle of texts longer than `limit`."""
     if len(text) > limit:
         tail = limit // 3
         text = f"{text[: limit - tail - 1]}…{text[-tail:]}"
@@ -54,80 +58,82 @@ def visible(text: str, limit: int = 500) -> str:
 
 
 def _escaped(char: str) -> str:
-    known = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
     code = ord(char)
-    return known.get(char) or (
-        f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
-    )
+    form = "\\x{:02x}" if code < 256 else "\\u{:04x}" if code < 65536 else "\\U{:08x}"
+    return _ESCAPES.get(char) or form.format(code)
 
 
 def prose(text: str) -> str:
-    """Visible text of a note or message; line breaks become spaces."""
+    """Visible text of a note or message on one line."""
     return visible(" ".join(text.split()), 2_000)
 
 
 def verdict_counts(suite: Suite) -> dict[Verdict, int]:
-    """How many audits ended in each verdict, zeros included."""
+    """Number of audits with each verdict, zeros included."""
     tally = Counter(entry.result.verdict for entry in suite.entries)
     return {verdict: tally[verdict] for verdict in Verdict}
 
 
+def tally(suite: Suite) -> str:
+    """``1 refuted, 2 not refuted, 0 inconclusive``."""
+    return ", ".join(f"{count:,} {verdict.value}" for verdict, count in verdict_counts(suite).items())
+
+
 def expectation(entry: Entry) -> str:
-    """``yes``, ``no: expected refuted``, or ``–`` where nothing was expected."""
+    """``met``, ``not met: refuted`` with the expected verdict, or ``–`` if no verdict was expected."""
     if entry.expected is None:
         return "–"
-    return "yes" if entry.is_met else f"no: expected {entry.expected.value}"
+    return "met" if entry.is_met else f"not met: {entry.expected.value}"
 
 
 def acceptance(entry: Entry, today: datetime.date) -> str:
-    """What has become of an accepted finding, in a few words; empty where none was accepted."""
+    """Status of an accepted finding; empty without an acceptance."""
     accepted, result = entry.accepted, entry.result
     if accepted is None:
         return ""
     if result.verdict is Verdict.INCONCLUSIVE:
-        return "not decided"
+        return "undecided"
     if not result.is_refuted:
-        return "no longer found: withdraw it"
+        return "no longer found; withdraw the acceptance"
     if entry.is_excused(today):
         return "accepted"
     if today > datetime.date.fromisoformat(accepted.until):
-        return "has expired"
-    return "does not cover a bound so large"
+        return "expired"
+    return "bound above the accepted one"
 
 
 def expectations(suite: Suite) -> str:
-    """A sentence: whether the audits said what was expected of them."""
+    """Say in a sentence how many audits ended with their expected verdict."""
     stated = [entry for entry in suite.entries if entry.expected is not None]
     unmet = sum(not entry.is_met for entry in stated)
     if not stated:
         return "No verdict was expected in advance."
-    those = f"{len(stated):,} audit{'s' * (len(stated) != 1)} with an expected verdict"
+    those = f"{counted(len(stated), 'audit')} with an expected verdict"
     if unmet:
         return f"{unmet:,} of the {those} came out otherwise."
     return f"The {those} came out as expected." if len(stated) == 1 else f"All {those} came out as expected."
 
 
 def false_alarms(suite: Suite) -> float:
-    """Most refutations to be expected if every audited claim held: the sum of the audits' alphas."""
+    """Largest expected number of refutations if every audited claim held: the sum of the alphas."""
     return math.fsum(entry.result.alpha for entry in suite.entries)
 
 
 def held_together(suite: Suite) -> str:
-    """A sentence: what is refuted when all audits together may raise one false alarm with probability .05."""
+    """Say in a sentence how many claims are refuted at family-wise error 0.05."""
     refuted = sum(p <= 0.05 for p in suite.adjusted_p_values())
-    claims = "1 claim is" if refuted == 1 else f"{refuted:,} claims are"
-    return f"At family-wise error 0.05 (Holm), {claims} refuted."
+    return f"At family-wise error 0.05 (Holm), {counted(refuted, 'claim')} {'is' if refuted == 1 else 'are'} refuted."
 
 
 def stated(result: AuditResult | StatementResult) -> str:
-    """The claim, or what a statement allows its worst number to be."""
+    """The claim of an audit, or the allowed range of a statement's worst number."""
     if isinstance(result, AuditResult):
         return str(result.claim)
     return f"{result.worst.at or result.quantity}: {result.worst.allowed}"
 
 
 def found(result: AuditResult | StatementResult) -> str:
-    """``ε ≥ 1.2``, or the interval of a statement's worst number; "–" where a health check failed."""
+    """``ε ≥ 1.2``, or the interval of a statement's worst number; "–" after a failed health check."""
     if not isinstance(result, AuditResult):
         return result.worst.interval
     if result.findings:
@@ -141,9 +147,9 @@ def found(result: AuditResult | StatementResult) -> str:
 
 
 def other_way(result: AuditResult) -> str:
-    """The same event by its complement, where that has the larger ratio: it is the one to hold against epsilon.
+    """Describe the complement of the event if its likelihood ratio is larger, since epsilon bounds that too.
 
-    Empty where the event was seen no more on the side that is tested.
+    Empty unless the event is also more frequent on the tested side.
     """
     counts = result.directed_counts
     misses_p, misses_q = counts.runs_x - counts.hits_x, counts.runs_y - counts.hits_y
@@ -156,39 +162,60 @@ def other_way(result: AuditResult) -> str:
 
 
 def p_text(p_value: float | None) -> str:
-    """A p-value; below a billionth it only says so, as tests state none much smaller."""
+    """Format a p-value; the tests state none much below a billionth, shown as ``< 1e-9``."""
     return "< 1e-9" if p_value is not None and p_value < 1e-9 else number(p_value)
 
 
 def sentences(result: AuditResult | StatementResult) -> tuple[str, list[str]]:
-    """The verdict in a sentence, and what comes with it: warnings, notes, failed health checks."""
-    first, *others = str(result).splitlines()
-    return prose(first), [prose(line) for line in others]
+    """The verdict in a sentence, and the warnings, notes and failed health checks."""
+    first, *others = map(prose, str(result).splitlines())
+    return first, others
 
 
 def exact(entry: Entry) -> float | None:
-    """The exact value of what is bounded, where it is known; a statement of many numbers has none."""
+    """The known exact value of the bounded number; None for a statement about several numbers."""
     if isinstance(entry.result, StatementResult) and len(entry.result.points) > 1:
         return None
     return entry.exact
 
 
-def findable(result: AuditResult | StatementResult) -> float | None:
-    """The smallest excess that would have been found.
+def exact_text(entry: Entry) -> str:
+    """``ε = 1.25``, ``0.5`` for a statement's number, or "–" if the exact value is unknown."""
+    value, result = exact(entry), entry.result
+    if value is None or not isinstance(result, AuditResult):
+        return number(value)
+    return f"{symbol(result.claim.strength_name)} = {number(value)}"
 
-    None of a statement, of an audit that a refutation stopped, and where a health check failed.
+
+def detectable(result: AuditResult | StatementResult) -> float | None:
+    """The smallest detectable excess.
+
+    None for a statement, for an audit stopped by its refutation, and after a failed health check.
     """
     if not isinstance(result, AuditResult) or result.stopped == "refuted" or result.findings:
         return None
     return result.resolution
 
 
+def detectable_text(result: AuditResult | StatementResult) -> str:
+    """The smallest detectable excess as ``ε + 0.02``, ``∞`` or "–"."""
+    value = detectable(result)
+    if not isinstance(result, AuditResult) or value is None or math.isinf(value):
+        return number(value)
+    return f"{symbol(result.claim.strength_name)} + {number(value)}"
+
+
+def error_budget(result: AuditResult) -> str:
+    """The ledger without its leading label."""
+    return str(result.ledger).removeprefix("error budget ")
+
+
 def lines(result: AuditResult) -> str:
-    """One result in a few lines of plain text: verdict, event, counts, pair, runs."""
+    """One result in a few lines of plain text: verdict, claim, event, counts, pair, runs, error budget."""
     pair, claim = result.pair, result.claim
-    how = f"{result.pilot_runs:,} of them to choose the event"
+    how = f"{result.pilot_runs:,} of them pilot runs that chose the event"
     if result.stopped is not None:
-        how = "bet on as they came; the counts are of the last event in all of them"
+        how = "in the batches of a betting test; the counts are those of the last event over all runs"
     return "\n".join(
         [
             f"{visible(result.mechanism, 80)}: {prose(str(result))}",
@@ -197,7 +224,7 @@ def lines(result: AuditResult) -> str:
             f"  counts {result.counts}; p-value {p_text(result.p_value)}, estimate {number(result.estimate)}",
             f"  pair   {visible(pair.x)} and {visible(pair.y)}: {visible(pair.difference)}; {visible(pair.adjacency)}",
             f"  runs   {result.runs:,} on each dataset, {how}; seed {result.seed}",
-            f"  error  {result.ledger}",
+            f"  alpha  {error_budget(result)}",
         ]
     )
 
@@ -206,13 +233,11 @@ def table(suite: Suite) -> Table:
     """The suite as a rich table that fits 100 columns."""
     from rich import box
     from rich.table import Table
-    from rich.text import Text  # cells are Text, in which square brackets are no markup
+    from rich.text import Text  # cells are Text because strings would be read as markup
 
-    counts = verdict_counts(suite)
-    tally = ", ".join(f"{count:,} {verdict.value}" for verdict, count in counts.items())
     drawn = Table(
         title=Text(visible(suite.title, 80)),
-        caption=Text(f"{tally}. {expectations(suite)} {held_together(suite)}"),
+        caption=Text(f"{tally(suite)}. {expectations(suite)} {held_together(suite)}"),
         box=box.SIMPLE_HEAD,
         padding=0,
         show_edge=False,
@@ -222,9 +247,9 @@ def table(suite: Suite) -> Table:
     drawn.add_column("audit", overflow="fold", min_width=10)
     drawn.add_column("claim", overflow="fold", min_width=8, max_width=12)
     drawn.add_column("verdict", min_width=14, no_wrap=True)
-    for heading in ("bound", "exact", "excess\nfindable", "runs", "seconds"):
+    for heading in ("bound", "exact\nvalue", "detectable\nexcess", "runs", "seconds"):
         drawn.add_column(heading, justify="right", overflow="fold")
-    drawn.add_column("as expected", overflow="fold", max_width=12)
+    drawn.add_column("expectation", overflow="fold", max_width=12)
     for entry in suite.entries:
         result = entry.result
         colour = _COLOURS[result.verdict]
@@ -232,9 +257,9 @@ def table(suite: Suite) -> Table:
             Text(visible(entry.name, 60)),
             Text(visible(stated(result), 80)),
             Text(f"{MARKS[result.verdict]} {result.verdict.value}", style=colour),
-            Text(found(result).partition("≥ ")[2] or found(result)),
-            Text(number(exact(entry))),
-            Text(number(findable(result))),
+            Text(found(result)),
+            Text(exact_text(entry)),
+            Text(detectable_text(result)),
             Text(f"{result.runs:,}"),
             Text(number(seconds(result))),
             Text(expectation(entry), style="" if entry.is_met else "bold red"),

@@ -1,4 +1,4 @@
-"""Results as files: suites, their JSON format and its schema, and comparison with a baseline.
+"""Suites of results, their JSON format and schema, merging, and comparison with a baseline.
 
 Public names: `Entry`, `Suite`, `load`, `save`.
 """

@@ -1,8 +1,8 @@
-"""Two records of the same audits: what has changed between them, beyond sampling error.
+"""Comparison of two records of the same audits: changes beyond sampling error.
 
-Bounds wander with the event that an audit happened to choose and with the draw, so they are not compared. The event
-that was recorded is counted again in new runs, and an exact test says whether its probabilities have moved. The test
-needs independent runs, so counts from the same random numbers get no p-value.
+Bounds vary with the chosen event and the random draws, so they are not compared. Instead, the recorded event is counted
+again in new runs, and an exact test decides whether its probabilities have changed. The test needs independent runs, so
+counts from the same random numbers get no p-value.
 
 Proof: docs/proofs/multiplicity.md
 """
@@ -24,7 +24,7 @@ from .json_codec import told_apart
 from .suite import Entry, Suite
 
 ANOTHER_PAIR = "the search found another pair of datasets, so counts are not compared"
-"""Why the counts of two searches were not compared. That is no failure: each audit stands for its own pair."""
+"""Why the counts of two searches are not compared; not a failure, because each audit is valid for its pair."""
 
 _FEWER = 0.99  # of the runs before
 
@@ -37,16 +37,16 @@ class Comparison:
     ----------
     name : str
     before, after : Entry, optional
-        None where there was no such audit.
+        None if the audit is missing.
     changes : tuple of str
-        What has changed for the worse, or must be looked at, in words; none where all is as it was.
+        Changes for the worse or in need of attention.
     notes : tuple of str
-        What else a reader should know.
+        Other remarks.
     p_value : float, optional
-        Of "the event has the same probabilities, and outputs the same forms", adjusted for all that was looked at;
-        None where no counts of independent runs were compared.
+        p-value of "the event's probabilities and the forms of the outputs are unchanged", adjusted for the number of
+        tests; None without counts of independent runs.
     not_compared : str, optional
-        Why counts were not compared although both have an event, and what to do about it.
+        Why the counts of both audits could not be compared, and the remedy.
     """
 
     name: str
@@ -65,20 +65,20 @@ class Comparison:
 def compare(
     before: Suite, after: Suite, *, alpha: float = 1e-5, today: datetime.date | None = None
 ) -> tuple[Comparison, ...]:
-    """Every audit of two records, those of the first one first.
+    """Compare every audit of two records; audits of the first record come first.
 
-    The counts of a mechanism that has not changed are called different with probability at most `alpha`. Differing
-    counts from one stream of random numbers have no p-value; they are named as a change, with the way to compare them.
-    Settings and verdicts are compared as they are.
+    Counts of an unchanged mechanism are called different with probability at most `alpha`. Different counts from one
+    random stream have no p-value; they are listed as a change with a remedy. Settings and verdicts are compared
+    exactly.
 
     Parameters
     ----------
     before, after : Suite
-        Records with recounts, such as the pytest plugin saves.
+        Records with recounts, such as baselines of the pytest plugin.
     alpha : float
-        For each audit.
+        Error probability of each audit's comparison.
     today : date, optional
-        The day on which accepted findings have to hold; by default this day.
+        Day on which acceptances are checked; by default the current day.
     """
     alpha, today = check_alpha(alpha), today or datetime.date.today()
     old, new = (dict(zip(told_apart(suite), suite.entries, strict=True)) for suite in (before, after))
@@ -87,7 +87,7 @@ def compare(
 
 def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float, today: datetime.date) -> Comparison:
     if after is None:
-        return Comparison(name=name, before=before, after=None, changes=("the audit has disappeared",))
+        return Comparison(name=name, before=before, after=None, changes=("the audit is missing",))
     if before is None:
         if isinstance(after.result, AuditResult) and after.result.is_refuted and not after.is_excused(today):
             return Comparison(name=name, before=None, after=after, changes=("new, and refuted",))
@@ -113,13 +113,13 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
         changes.append(f"the verdict was {was.verdict.value} and is {now.verdict.value}")
     if before.accepted is not None:
         if now.verdict is Verdict.INCONCLUSIVE:
-            notes.append(f"it is not decided whether the finding is still there that is {before.accepted}")
+            notes.append(f"undecided whether the finding persists; it was {before.accepted}")
         elif not now.is_refuted:
-            notes.append(f"a finding that is no longer found is {before.accepted}")
+            notes.append(f"the finding is no longer found; it was {before.accepted}")
         elif replace(after, accepted=before.accepted).is_excused(today):
             notes.append(str(before.accepted))
         else:
-            changes.append(f"the finding was {before.accepted}; that does not cover it")
+            changes.append(f"the finding was {before.accepted}; the acceptance does not cover it")
     return Comparison(
         name=name,
         before=before,
@@ -132,24 +132,22 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
 
 
 def _settings_changed(was: AuditResult, now: AuditResult) -> list[str]:
-    """Claims, pairs and effort that are not what they were."""
+    """Changes of claim, pair and effort."""
     looks: tuple[tuple[str, Callable[[AuditResult], Any]], ...] = (
         ("claim", lambda result: str(result.claim)),
         ("distance", lambda result: result.pair.distance),
         ("adjacency", lambda result: result.pair.adjacency),
-        ("low bits' part in the verdict", lambda result: result.bits),
-        ("resolution asked for", lambda result: result.requested_resolution),
+        ("setting for low bits", lambda result: result.bits),
+        ("requested resolution", lambda result: result.requested_resolution),
         ("power", lambda result: result.power),
     )
     changes = [f"the {what} was {look(was)} and is {look(now)}" for what, look in looks if look(was) != look(now)]
     if was.pair.contents is None and was.pair.difference != now.pair.difference:
         changes.append(f"the difference of the pair was {was.pair.difference} and is {now.pair.difference}")
-    silenced = [name for name in now.ignored if name not in was.ignored]
-    if silenced:
-        changes.append(f"health checks are silenced that were not: {', '.join(silenced)}")
-    if now.alpha < was.alpha:
-        changes.append(f"alpha was {was.alpha:g} and is {now.alpha:g}, so less is found")
-    # An audit that was stopped by something else than its plan has fewer runs by luck.
+    if silenced := [name for name in now.ignored if name not in was.ignored]:
+        changes.append(f"newly silenced health checks: {', '.join(silenced)}")
+    changes += _alpha_fell(was, now)
+    # An audit that stopped early may have fewer runs by chance.
     are_planned = not {was.stopped, now.stopped} & {"refuted", "time", "request"}
     if are_planned and now.runs < _FEWER * was.runs:
         changes.append(f"the runs on each dataset fell from {was.runs:,} to {now.runs:,}")
@@ -157,17 +155,20 @@ def _settings_changed(was: AuditResult, now: AuditResult) -> list[str]:
 
 
 def _is_another_pair(was: AuditResult, now: AuditResult) -> bool:
-    """Whether both were kept, and differ: those of a search are."""
+    """Whether both records keep the datasets, as a search does, and the datasets differ."""
     return None not in (was.pair.contents, now.pair.contents) and was.pair.contents != now.pair.contents
 
 
+def _alpha_fell(was: AuditResult | StatementResult, now: AuditResult | StatementResult) -> list[str]:
+    fell = f"alpha was {was.alpha:g} and is {now.alpha:g}, so smaller deviations go undetected"
+    return [fell] if now.alpha < was.alpha else []
+
+
 def _statement_changed(was: StatementResult, now: StatementResult) -> list[str]:
-    """What is stated, the effort, and numbers whose intervals do not meet; each interval holds with its own alpha."""
-    changes = []
+    """Changes of statement and effort, and disjoint intervals; each interval holds with its result's alpha."""
+    changes = _alpha_fell(was, now)
     if was.statement != now.statement:
         changes.append(f"the statement was: {was.statement} It is: {now.statement}")
-    if now.alpha < was.alpha:
-        changes.append(f"alpha was {was.alpha:g} and is {now.alpha:g}, so less is found")
     if now.runs < _FEWER * was.runs:
         changes.append(f"the runs fell from {was.runs:,} to {now.runs:,}")
     after = {point.at: point for point in now.points}
@@ -183,7 +184,7 @@ def _statement_changed(was: StatementResult, now: StatementResult) -> list[str]:
 
 
 def _moved(pairs: list[tuple[Recount, Recount]], alpha: float) -> tuple[list[str], list[str], float | None]:
-    """What of the event's probabilities and of the forms of outputs has moved, notes, and the p-value of it all."""
+    """Changed probabilities of the event and of the forms of outputs, notes, and the adjusted p-value."""
     independent = [(old, new) for old, new in pairs if new.is_independent_of(old)]
     if not independent:
         return *_on_the_same_numbers(*pairs[0]), None
@@ -199,20 +200,19 @@ def _moved(pairs: list[tuple[Recount, Recount]], alpha: float) -> tuple[list[str
 
 
 def _not_comparable(before: Entry, after: Entry) -> str:
-    """Why the counts of two audits cannot be compared, and what to do about it."""
+    """Why the counts of two audits cannot be compared, and the remedy."""
     events = [[str(one.event) for one in entry.recounts if one.event is not None] for entry in (before, after)]
     if all(events):
         return (
-            f"nothing to compare: other events were counted before ({'; '.join(events[0])}) than now "
-            f"({'; '.join(events[1])}); pytest --dp-audit-compare=FIRST --dp-audit-save=SECOND counts those of the "
-            "first in the second as well"
+            f"nothing to compare: the counted events were {'; '.join(events[0])} and are {'; '.join(events[1])}; "
+            "pytest --dp-audit-compare=FIRST --dp-audit-save=SECOND counts the first file's events in the second"
         )
     which = "neither file has" if not any(events) else f"the {'first' if events[1] else 'second'} file does not have"
-    return f"nothing to compare: {which} separate counts of the event, which pytest --dp-audit-save writes"
+    return f"nothing to compare: {which} separate counts of the event; pytest --dp-audit-save writes them"
 
 
 def _on_the_same_numbers(old: Recount, new: Recount) -> tuple[list[str], list[str]]:
-    """Changes and notes for two counts from one stream: without a test, the same or not to be compared."""
+    """Changes and notes for two counts from one random stream, which cannot be tested."""
     source = "random numbers that may be the same (neither file names them)"
     if new.seed is not None:
         source = f"the same random numbers (seed {new.seed}, {new.stream})"
@@ -222,13 +222,13 @@ def _on_the_same_numbers(old: Recount, new: Recount) -> tuple[list[str], list[st
         if now != was
     ]
     if not differing:
-        return [], [f"no p-value: both counts are the same, and from {source}"]
-    reason = f"no p-value: both counts are from {source}; save one of them anew under another name"
+        return [], [f"no p-value: the counts are equal and come from {source}"]
+    reason = f"no p-value: both counts come from {source}; save one of them again under another name"
     return [f"{'; '.join(differing)}. {reason} (pytest --dp-audit-save=NAME)"], []
 
 
 def _tests(old: Recount, new: Recount) -> list[tuple[str, tuple[int, int], tuple[int, int]]]:
-    """What is compared: hits and runs now, and before."""
+    """The compared events and forms, with hits and runs now and before."""
     tests = []
     if old.counts is not None and new.counts is not None:
         was, now = old.counts, new.counts

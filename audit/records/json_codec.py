@@ -1,4 +1,4 @@
-"""Results as JSON and back, without loss. Files are data: nothing in one is ever executed or imported."""
+"""Lossless conversion of results to JSON and back. Reading a file never executes or imports anything from it."""
 
 from __future__ import annotations
 
@@ -43,18 +43,19 @@ from ..sampling.provenance import Provenance
 from .suite import Entry, Suite, Topic
 
 SCHEMA = 3
-"""Version of the file format; older ones are read, a newer one is refused.
+"""Version of the file format; older versions are read, newer ones are rejected.
 
-2 added recounts and accepted findings; 3 the code of mechanisms, where claims are from, units of privacy and series.
+Version 2 added recounts and accepted findings; version 3 the code of mechanisms, sources of claims, units of privacy
+and series.
 """
 
-_MOST_BITS = 14_000  # of a number: Python writes no more than 4,300 digits
-_DEEPEST = 60  # of objects in objects, in a file
+_MOST_BITS = 14_000  # of an integer: Python prints at most 4,300 digits
+_DEEPEST = 60  # nesting of objects in a file
 
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """An outcome of a type that JSON cannot hold, known by its text only."""
+    """An outcome whose type JSON cannot represent, kept as text."""
 
     text: str
 
@@ -77,7 +78,7 @@ ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCh
 
 
 def told_apart(suite: Suite) -> list[str]:
-    """The names of the entries; of those that several have, the later ones get a number."""
+    """Return distinct names of the entries; repeated names get a number."""
     found: dict[str, None] = {}
     for entry in suite.entries:
         name, n = entry.name, 1
@@ -89,7 +90,7 @@ def told_apart(suite: Suite) -> list[str]:
 
 
 def to_json(suite: Suite) -> str:
-    """The suite as JSON text; `from_json` gives an equal suite."""
+    """Return the suite as JSON text, from which `from_json` restores an equal suite."""
     derived = {
         "verdicts": {
             name: entry.result.verdict.value for name, entry in zip(told_apart(suite), suite.entries, strict=True)
@@ -97,7 +98,7 @@ def to_json(suite: Suite) -> str:
         "is_met": suite.is_met if any(entry.expected is not None for entry in suite.entries) else None,
         "refuted": [entry.name for entry in suite.entries if entry.result.is_refuted],
     }
-    body = {"schema": SCHEMA, "summary": derived, "suite": _encode(dataclasses.replace(suite, environment={}))}
+    body = {"schema": SCHEMA, "summary": derived, "suite": plain_data(dataclasses.replace(suite, environment={}))}
     for entry, encoded in zip(suite.entries, body["suite"]["entries"], strict=True):
         encoded["result"].pop("environment")
         encoded["summary"] = str(entry.result)
@@ -107,13 +108,15 @@ def to_json(suite: Suite) -> str:
     }
     body["suite"].pop("environment")
     text = json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False)
-    if not text.isascii() and any(map(_is_surrogate, text)):  # no file can hold these as they are
+    if not text.isascii() and any(
+        0xD800 <= ord(character) < 0xE000 for character in text
+    ):  # UTF-8 cannot encode lone surrogates
         text = json.dumps(body, indent=1, allow_nan=False)
     return text + "\n"
 
 
 def _plain(value: Any) -> Any:
-    """An environment in what JSON has: numbers that it has no word for, and whatever else, as text."""
+    """An environment as JSON values; infinities, NaN and other objects become text."""
     if isinstance(value, Mapping):
         return {str(name): _plain(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
@@ -124,25 +127,21 @@ def _plain(value: Any) -> Any:
     return value if is_plain else str(value)
 
 
-def _is_surrogate(character: str) -> bool:
-    return 0xD800 <= ord(character) < 0xE000
-
-
 def from_json(text: str) -> Suite:
-    """The suite that `to_json` wrote.
+    """Read the text that `to_json` wrote.
 
     Raises
     ------
     RecordError
-        For text that is not JSON, not such a file, of a newer schema, or that states something impossible.
+        If the text is not JSON, is not a results file, has a newer schema or contains impossible values.
     """
     try:
         body = json.loads(text, parse_constant=_refuse_constant)
         if _depth(body) > _DEEPEST:
-            raise ValueError(f"objects in objects, more than {_DEEPEST} deep")
+            raise ValueError(f"objects nested more than {_DEEPEST} deep")
     except (ValueError, RecursionError) as error:
         raise RecordError(
-            f"the results are not JSON ({error}); the file may be cut off, so run the audit again."
+            f"the results are not JSON ({error}); the file may be truncated, so run the audit again."
         ) from error
     if not isinstance(body, dict) or not isinstance(body.get("schema"), int) or not isinstance(body.get("suite"), dict):
         raise RecordError('these are not audit results; expected an object with "schema" and "suite".')
@@ -156,8 +155,8 @@ def from_json(text: str) -> Suite:
         environment = body.get("environment", {})
         every = [environment, environment.get("suite", {}), *environment.get("audits", [])]
         if not all(isinstance(each, dict) for each in every):
-            raise TypeError("an environment is no object")
-        suite = _decode(body["suite"])
+            raise TypeError("an environment is not an object")
+        suite = read_data(body["suite"])
         if not isinstance(suite, Suite):
             raise TypeError(f"expected a Suite, found {type(suite).__name__}")
         entries = []
@@ -165,7 +164,7 @@ def from_json(text: str) -> Suite:
             entries.append(dataclasses.replace(entry, result=dataclasses.replace(entry.result, environment=own)))
         return dataclasses.replace(suite, entries=tuple(entries), environment=environment.get("suite", {}))
     except AuditError as error:
-        raise RecordError(f"the results state something impossible: {error}") from error
+        raise RecordError(f"the results contain an impossible value: {error}") from error
     except (TypeError, ValueError, KeyError, AttributeError, RecursionError, OverflowError) as error:
         raise RecordError(f"the results are damaged ({type(error).__name__}: {error}); run the audit again.") from error
 
@@ -175,7 +174,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _depth(value: Any) -> int:
-    """How deep objects and lists lie in each other."""
+    """Depth of nested objects and lists."""
     deepest, level = 0, [value]
     while level:
         inner = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, (dict, list))]
@@ -187,7 +186,7 @@ def _depth(value: Any) -> int:
 def save(
     results: Suite | AuditResult | StatementResult | Mapping[str, AuditResult | StatementResult], path: str | Path
 ) -> None:
-    """Writes a suite, a single result, or several by name, to a JSON file, whole or not at all."""
+    """Write a suite, a single result or several named results to a JSON file, atomically."""
     if isinstance(results, AuditResult):
         results = _suite_of({results.mechanism: results}, f"Audit of {results.mechanism}")
     elif isinstance(results, StatementResult):
@@ -200,25 +199,25 @@ def save(
         held = results.values() if isinstance(results, Mapping) else [results]
         kinds = sorted({type(one).__name__ for one in held if not isinstance(one, (AuditResult, StatementResult))})
         raise RecordError(
-            f"nothing of type {' or '.join(kinds)} can be saved; pass an AuditResult (of a search, its .audit), "
+            f"results of type {' or '.join(kinds)} cannot be saved; pass an AuditResult (of a search, its .audit), "
             'several by name as {"count": result, …}, or a Suite(title=…, entries=(Entry(name=…, result=…), …)).'
         )
     write_whole(Path(path), to_json(results))
 
 
 def _suite_of(results: Mapping[str, AuditResult | StatementResult], title: str) -> Suite:
-    """A suite that says when it was made."""
+    """A suite with the current time in its environment."""
     entries = tuple(Entry(name=name, result=result) for name, result in results.items())
     return Suite(title=title, entries=entries, environment={"saved": this_moment()})
 
 
 def this_moment() -> str:
-    """The date and time in UTC, to the second."""
+    """Return the date and time in UTC, to the second."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def load(path: str | Path) -> Suite:
-    """Reads the suite in a file that `save` wrote; a `RecordError` names the path."""
+    """Read a file that `save` wrote; a `RecordError` names the path."""
     try:
         return from_json(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -228,7 +227,7 @@ def load(path: str | Path) -> Suite:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Writes a text file atomically: a reader sees the old content or the new one, never a part."""
+    """Write a text file atomically: readers see the old or the new content, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -238,32 +237,19 @@ def write_whole(path: Path, text: str) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def plain_data(value: Any) -> Any:
-    """A value in what JSON has; `read_data` gives it back where it is text, numbers, tuples or a type of results."""
-    return _encode(value)
-
-
-def read_data(value: Any) -> Any:
-    """What `plain_data` was given.
-
-    Raises
-    ------
-    AuditError, TypeError, ValueError, KeyError
-        For what it did not make.
-    """
-    return _decode(value)
-
-
 def is_storable(value: Any) -> bool:
-    """Whether a file gives this value back as it is."""
+    """Whether a file restores an equal value."""
     try:
-        return bool(_decode(_encode(value)) == value)
+        return bool(read_data(plain_data(value)) == value)
     except (AuditError, TypeError, ValueError, KeyError):
         return False
 
 
-def _encode(value: Any) -> Any:
-    """JSON for a value: numbers, text and None as they are; anything else as an object with one tag."""
+def plain_data(value: Any) -> Any:
+    """Return a value as JSON data, from which `read_data` restores text, numbers, tuples and types of results.
+
+    Numbers, text and None are unchanged, tuples become arrays, and other values an object with one tag.
+    """
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, str)):
@@ -280,30 +266,37 @@ def _encode(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else {"float": repr(value)}
     if isinstance(value, tuple):
-        return [_encode(part) for part in value]
+        return [plain_data(part) for part in value]
     if isinstance(value, dict):
-        return {"dict": [[_encode(key), _encode(part)] for key, part in value.items()]}
+        return {"dict": [[plain_data(key), plain_data(part)] for key, part in value.items()]}
     if type(value) in TYPES.values():
         names = [f.name for f in dataclasses.fields(value)]
-        return {"type": type(value).__name__, **{name: _encode(getattr(value, name)) for name in names}}
+        return {"type": type(value).__name__, **{name: plain_data(getattr(value, name)) for name in names}}
     if isinstance(value, (Claim, Event)):
         raise RecordError(
-            f"{type(value).__name__} is of this program's own making and cannot be read back from a file; use a claim "
-            "of the library, such as PrivacyProfile or TradeOffCurve.",
+            f"{type(value).__name__} is not a type of the library, so a file cannot restore it; use a claim of the "
+            "library, such as PrivacyProfile or TradeOffCurve.",
             type=type(value).__name__,
         )
     return {"type": "Opaque", "text": printed(value)}
 
 
-def _decode(value: Any) -> Any:
+def read_data(value: Any) -> Any:
+    """Restore a value from the data that `plain_data` returned.
+
+    Raises
+    ------
+    AuditError, TypeError, ValueError, KeyError
+        If the data is invalid.
+    """
     if isinstance(value, list):
-        return tuple(_decode(part) for part in value)
+        return tuple(read_data(part) for part in value)
     if not isinstance(value, dict):
         return value
     if "type" in value:
         kind = TYPES[value["type"]]
         known = {f.name for f in dataclasses.fields(kind)}
-        found = kind(**{name: _decode(part) for name, part in value.items() if name in known})
+        found = kind(**{name: read_data(part) for name, part in value.items() if name in known})
         for name, hint in hints_of(kind).items():
             if not _fits(getattr(found, name), hint):
                 raise TypeError(f"{kind.__name__}.{name} holds {shorten(getattr(found, name))}")
@@ -314,17 +307,17 @@ def _decode(value: Any) -> Any:
         return int(value["int"])
     if "float" in value:
         return float(value["float"])
-    return {_decode(key): _decode(part) for key, part in cast(list[Any], value["dict"])}
+    return {read_data(key): read_data(part) for key, part in cast(list[Any], value["dict"])}
 
 
 def hints_of(kind: type[Any]) -> dict[str, Any]:
-    """Declared types of the fields of a dataclass."""
+    """Return the declared types of a dataclass's fields."""
     names = {f.name for f in dataclasses.fields(kind)}
     return {name: hint for name, hint in get_type_hints(kind).items() if name in names}
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether a value read from a file is of a field's declared type."""
+    """Whether a value read from a file has the declared type of its field."""
     origin, arguments = get_origin(hint), get_args(hint)
     if hint is Any:
         return True

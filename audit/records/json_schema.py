@@ -1,8 +1,7 @@
-"""The form of results files as a JSON Schema, derived from the dataclasses that `records` writes.
+"""JSON Schema of results files, derived from the dataclasses of `records`.
 
-A field without a default is required and one with a default may be missing, as when a file is read; so may fields be
-there that the schema does not name. The summaries, which the reader ignores, are required of a file. What a schema
-cannot say stays with the reader: that hits are no more than runs, say.
+As in reading a file, fields with a default may be missing and unknown fields may be present. Summaries are required,
+although the reader ignores them. The reader checks conditions beyond a schema, such as hits not exceeding runs.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Schema = dict[str, Any]
 _ENCODED: dict[str, Schema] = {
     "wholeNumber": {
         "title": "whole number",
-        "description": "An integer; from 2^53 on as text, since many readers would round it.",
+        "description": "An integer, written as text from 2^53 on because many readers would round it.",
         "anyOf": [{"type": "integer"}, {"$ref": "#/$defs/longWholeNumber"}],
     },
     "longWholeNumber": {
@@ -42,8 +41,8 @@ _ENCODED: dict[str, Schema] = {
     },
     "value": {
         "title": "any value",
-        "description": "An outcome of a mechanism, of whatever type; a tuple is an array, and text stands for a type "
-        "that JSON cannot hold (Opaque).",
+        "description": "Any outcome of a mechanism; tuples are arrays, and types that JSON cannot represent are text "
+        "(Opaque).",
         "anyOf": [
             {"type": ["null", "boolean", "string", "number"]},
             {"type": "array", "items": {"$ref": "#/$defs/value"}},
@@ -72,7 +71,7 @@ _ENCODED: dict[str, Schema] = {
 
 
 def json_schema() -> Schema:
-    """JSON Schema (draft 2020-12) that every file written by `save` fulfils.
+    """Return the JSON Schema (draft 2020-12) that every file written by `save` satisfies.
 
     Examples
     --------
@@ -85,7 +84,7 @@ def json_schema() -> Schema:
     definitions = {name: _dataclass(kind) for name, kind in TYPES.items()}
     entry = definitions[Entry.__name__]
     entry["required"].append("summary")
-    entry["properties"]["summary"] = {"description": "The result in words, for readers in a hurry.", "type": "string"}
+    entry["properties"]["summary"] = {"description": "The result in a sentence.", "type": "string"}
     definitions |= {name: _enum(kind) for name, kind in ENUMS.items()}
     for kind in dict.fromkeys(base for known in TYPES.values() for base in _bases(known)):
         members = [{"$ref": f"#/$defs/{name}"} for name, known in TYPES.items() if issubclass(known, kind)]
@@ -101,7 +100,7 @@ def json_schema() -> Schema:
         "properties": {
             "schema": {"const": SCHEMA},
             "summary": {
-                "description": "Derived from the suite, for readers in a hurry.",
+                "description": "Verdicts, derived from the suite.",
                 "type": "object",
                 "required": ["verdicts", "is_met"],
                 "properties": {
@@ -112,8 +111,8 @@ def json_schema() -> Schema:
             },
             "suite": {"$ref": f"#/$defs/{Suite.__name__}"},
             "environment": {
-                "description": "All that may differ between two runs with the same seed: of the suite, and of each "
-                "of its entries in their order.",
+                "description": "Everything that may differ between two runs with the same seed, for the suite and for "
+                "each entry in order.",
                 "type": "object",
                 "required": ["suite", "audits"],
                 "properties": {
@@ -127,7 +126,7 @@ def json_schema() -> Schema:
 
 
 def schema_text() -> str:
-    """The schema as the text of ``docs/results.schema.json``."""
+    """Return the text of ``docs/results.schema.json``."""
     return json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n"
 
 
@@ -136,12 +135,12 @@ def _titled(kind: type[Any]) -> Schema:
 
 
 def _bases(kind: type[Any]) -> list[type[Any]]:
-    """What a type is one of, such as `Claim`: its ancestors in the project."""
+    """Base classes within the project, such as `Claim`."""
     return [base for base in kind.__mro__[1:] if base.__module__.startswith(__name__.partition(".")[0] + ".")]
 
 
 def _dataclass(kind: type[Any]) -> Schema:
-    """An object with the type's name as its tag; without what is not compared, which is written elsewhere."""
+    """Schema of a dataclass, tagged by its name; fields excluded from comparison are stored elsewhere."""
     fields = {each.name: each for each in dataclasses.fields(kind) if each.compare}
     missing = dataclasses.MISSING
     required = [name for name, each in fields.items() if each.default is each.default_factory is missing]
@@ -164,7 +163,7 @@ def _enum(kind: type[enum.Enum]) -> Schema:
 
 
 def _typed(hint: Any) -> Schema:
-    """The schema of values of a field's declared type."""
+    """Schema of the values of a declared type."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return {"anyOf": [_typed(option) for option in arguments]}

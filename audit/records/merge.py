@@ -1,7 +1,8 @@
-"""Several files of results as one suite, so that audits of several machines or days are looked at together."""
+"""Merging of results files from several machines or days into one suite."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,25 +12,24 @@ from .suite import Entry, Suite, Topic
 
 
 def merge(suites: Sequence[Suite], names: Sequence[str]) -> Suite:
-    """All entries in their order, with all topics; adjusted p-values are then those of the whole.
+    """Merge suites into one with all entries and topics in order; adjusted p-values then cover all entries.
 
-    A name that occurs in several files gets the name of its file in front, as in "june.json: noisy count". Where that
-    gives a name that another file has, every name gets the number and the name of its file in front. So no name of one
-    file is that of another; names that a file has twice it keeps. A single suite is returned as it is.
+    A name that occurs in several files is prefixed with its file, as in "june.json: noisy count". If a prefixed name
+    occurs in another file, every name is prefixed with the number and name of its file. Names repeated within a file
+    are kept. A single suite is returned unchanged.
 
     Parameters
     ----------
     suites : sequence of Suite
     names : sequence of str
-        Of their files, all different.
+        Distinct names of the files.
 
     Raises
     ------
     OptionError
-        For no suite at all, or names that do not tell the suites apart.
+        If there is no suite, or the names are not distinct.
     RecordError
-        Where two files hold the very same result, which would count twice, or one id of an experiment stands for two
-        statements.
+        If two files contain the same result, which would count twice, or one experiment id has two statements.
 
     Examples
     --------
@@ -45,8 +45,8 @@ def merge(suites: Sequence[Suite], names: Sequence[str]) -> Suite:
     """
     if not suites or len(names) != len(suites) or len(set(names)) < len(names):
         raise OptionError(
-            f"{len(names)} names ({', '.join(names)}) do not tell {len(suites)} suites apart; give one suite or more, "
-            "each once and with a name of its own.",
+            f"{len(names)} names ({', '.join(names)}) do not identify {len(suites)} suites; pass at least one suite "
+            "and a distinct name for each.",
             names=tuple(names),
         )
     if len(suites) == 1:
@@ -66,14 +66,14 @@ def merge(suites: Sequence[Suite], names: Sequence[str]) -> Suite:
 
 
 def _refuse_same(suites: Sequence[Suite], names: Sequence[str]) -> None:
-    """Raises if a file holds an entry that is one of a former file in everything, timings included."""
+    """Raise if two files contain an identical entry, timings included."""
     known: dict[str, str] = {}
     for suite, name in zip(suites, names, strict=True):
         own = {to_json(Suite(title="", entries=(entry,))): entry.name for entry in suite.entries}
         for text, entry_name in own.items():
             if text in known:
                 raise RecordError(
-                    f"{entry_name!r} in {name} is the result in {known[text]} itself, and would count twice; give each "
+                    f"{entry_name!r} in {name} is the same result as in {known[text]} and would count twice; pass each "
                     "file once.",
                     name=entry_name,
                     files=(known[text], name),
@@ -82,13 +82,13 @@ def _refuse_same(suites: Sequence[Suite], names: Sequence[str]) -> None:
 
 
 def _named_apart(suites: Sequence[Suite], names: Sequence[str]) -> tuple[Entry, ...]:
-    """The entries of all suites, under names that no two suites share."""
+    """The entries of all suites, under names that differ between suites."""
     plain = [[entry.name for entry in suite.entries] for suite in suites]
     shared = _shared(plain)
     found = [
         [f"{name}: {own}" if own in shared else own for own in given] for given, name in zip(plain, names, strict=True)
     ]
-    if _shared(found):  # a file has a name that begins like another file's
+    if _shared(found):  # a name looks like a prefixed name of another file
         found = [
             [f"{number}, {name}: {own}" for own in given]
             for number, (given, name) in enumerate(zip(plain, names, strict=True), 1)
@@ -102,24 +102,20 @@ def _named_apart(suites: Sequence[Suite], names: Sequence[str]) -> tuple[Entry, 
 
 def _shared(names: Sequence[Sequence[str]]) -> set[str]:
     """Names that occur in more than one group."""
-    seen: set[str] = set()
-    twice: set[str] = set()
-    for group in map(set, names):
-        twice |= seen & group
-        seen |= group
-    return twice
+    times = Counter(name for group in names for name in set(group))
+    return {name for name, n in times.items() if n > 1}
 
 
 def _topics(suites: Sequence[Suite], names: Sequence[str]) -> tuple[Topic, ...]:
-    """Each topic once."""
+    """All topics without repetition."""
     known: dict[str, tuple[Topic, str]] = {}
     for suite, name in zip(suites, names, strict=True):
         for topic in suite.topics:
             first, where = known.setdefault(topic.id, (topic, name))
             if first != topic:
                 raise RecordError(
-                    f"experiment {topic.id!r} is about something else in {name} than in {where}; merge files whose "
-                    "experiments are the same.",
+                    f"experiment {topic.id!r} has different statements in {where} and {name}; merge files with the "
+                    "same experiments.",
                     topic=topic.id,
                     files=(where, name),
                 )

@@ -1,4 +1,4 @@
-"""The results of several audits under one title, and as a table."""
+"""Suites of audit results, and their table."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """An audit or a checked statement in a suite, with what was expected of it.
+    """An audit or a checked statement in a suite, with its expectation.
 
     Attributes
     ----------
     name : str
     result : AuditResult or StatementResult
     expected : Verdict, optional
-        What the audit has to say for the suite to pass; None where nothing is expected.
+        Verdict required for the suite to pass.
     exact : float, optional
-        The exact strength on this pair, where the mechanism's law is known; may be infinite.
+        The exact strength on this pair, if the mechanism's law is known; may be infinite.
     note : str
-        Why, in a sentence.
+        Reason for the expectation, in a sentence.
     experiment : str
-        Id of the experiment that it belongs to; empty where there is none.
+        Id of the entry's experiment; may be empty.
     recounts : tuple of Recount
-        Events counted again in runs of their own, to compare later runs with.
+        Events counted again in separate runs, for later comparison.
     accepted : Accepted, optional
-        Why it may be refuted for the time being.
+        Acceptance of a refutation.
     """
 
     name: str
@@ -51,18 +51,18 @@ class Entry:
 
     @property
     def is_met(self) -> bool:
-        """Whether the verdict is the expected one; true where none was expected."""
+        """Whether the verdict is the expected one; true without an expectation."""
         return self.expected is None or self.result.verdict is self.expected
 
     def is_excused(self, day: datetime.date) -> bool:
-        """Whether it is refuted, and that is accepted on a day."""
+        """Whether the entry is refuted and the refutation is accepted on a day."""
         bound = self.result.bound if isinstance(self.result, AuditResult) else 0.0
         return self.result.is_refuted and self.accepted is not None and self.accepted.covers(bound, day)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topic:
-    """What the entries of an experiment are about: its id, the statement that they test, and who stated it."""
+    """An experiment: its id, the tested statement, and the source of the statement."""
 
     id: str
     statement: str
@@ -71,16 +71,16 @@ class Topic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
-    """Audits that were run together; what is written to ``results.json``.
+    """Audits that were run together, as written to ``results.json``.
 
     Attributes
     ----------
     title : str
     entries : tuple of Entry
     topics : tuple of Topic
-        Of the experiments that the entries belong to.
+        Experiments of the entries.
     environment : dict
-        Timings, paths, machine and command line: all that may differ between two runs with the same seed.
+        Timings, paths, machine, command line: everything that may differ between two runs with the same seed.
     """
 
     title: str
@@ -89,54 +89,51 @@ class Suite:
     environment: dict[str, Any] = field(default_factory=dict, compare=False)
 
     def adjusted_p_values(self) -> tuple[float, ...]:
-        """The p-value of each audit adjusted for their number (Holm): at most a with family-wise error a.
+        """Return the p-value of each audit adjusted for their number (Holm): at most a with family-wise error a.
 
-        1 where a health check failed, as nothing is then known of what the counts say.
+        A failed health check gives 1, because the counts then prove nothing.
         """
-        return tuple(holm([1.0 if _is_sick(entry) else entry.result.p_value for entry in self.entries]).tolist())
+        results = [entry.result for entry in self.entries]
+        is_sick = [isinstance(result, AuditResult) and bool(result.findings) for result in results]
+        return tuple(holm([1.0 if sick else one.p_value for one, sick in zip(results, is_sick, strict=True)]).tolist())
 
     @property
     def is_met(self) -> bool:
-        """Whether every audit said what was expected of it."""
+        """Whether every audit ended with its expected verdict."""
         return all(entry.is_met for entry in self.entries)
 
     def to_frame(self) -> DataFrame:
-        """The suite as a pandas data frame with a row for each entry; its columns are `tabular.COLUMNS`."""
-
+        """Return the suite as a pandas data frame with a row for each entry and the columns `COLUMNS`."""
         return frame(self)
-
-
-def _is_sick(entry: Entry) -> bool:
-    return isinstance(entry.result, AuditResult) and bool(entry.result.findings)
 
 
 Scalar: TypeAlias = str | int | float | bool | None
 
 COLUMNS: dict[str, type[str] | type[int] | type[float] | type[bool]] = {
-    # what was asked
+    # the question
     "name": str, "experiment": str, "kind": str, "mechanism": str, "claim": str, "claim_type": str,
     "claim_source": str, "strength_name": str, "claimed_strength": float, "adjacency": str, "unit": str,
     "distance": float, "difference": str,
-    # what was found
+    # the answer
     "verdict": str, "expected": str, "is_met": bool, "bound": float, "estimate": float, "exact": float,
     "alpha": float, "p_value": float, "adjusted_p_value": float, "resolution": float, "power": float,
     "event": str, "likelier_on": str, "hits_x": int, "runs_x": int, "hits_y": int, "runs_y": int,
-    # of the worst number of a statement
+    # the worst number of a statement
     "quantity": str, "at": str, "lower": float, "upper": float, "low": float, "high": float,
-    # how
+    # the runs
     "runs": int, "pilot_runs": int, "stopped": str, "seed": int, "is_replayable": bool,
     "low_bits": str, "findings": str, "notes": str, "accepted": str, "seconds": float, "provenance": str,
     "versions": str,
 }  # fmt: skip
-"""Columns in their order, with what they hold. Those of results, pairs, counts and points have the names there."""
+"""Columns with their types, in order; names are those of the fields of results, pairs, counts and points."""
 
 
 def rows(suite: Suite) -> list[dict[str, Scalar]]:
-    """A row for each entry, with a value or None in each of `COLUMNS`.
+    """Return a row for each entry, with a value or None in each of `COLUMNS`.
 
-    Text is as it was recorded: whoever shows it to people makes it harmless first. A p-value is adjusted for the number
-    of entries (Holm). What holds for an audit only is None for a statement, and the other way round; of a statement of
-    several numbers the worst one stands for all. `is_met` is None where nothing was expected, and so is empty text.
+    Text is unescaped, so escape it before display. Adjusted p-values account for the number of entries (Holm). Columns
+    for audits are None for statements and vice versa; the worst number represents a statement about several numbers.
+    `is_met` is None without an expectation, and empty text is None.
 
     Examples
     --------
@@ -154,23 +151,23 @@ def rows(suite: Suite) -> list[dict[str, Scalar]]:
 
 
 def frame(suite: Suite) -> DataFrame:
-    """The rows as a pandas data frame: numbers as float64 and Int64, text as string, yes or no as boolean.
+    """Return the rows as a pandas data frame with types float64, Int64, string and boolean.
 
-    Whole numbers beyond 64 bits, which a seed may be, make their column one of Python's own integers.
+    A column with integers beyond 64 bits, such as a seed, has type object.
 
     Raises
     ------
     AuditError
-        Where pandas is not installed.
+        If pandas is not installed.
     """
     try:
         import pandas as pd
     except ImportError as error:
         raise AuditError(
-            "a data frame needs pandas, which is not installed; use pip install 'dpaudit[pandas]'."
+            "a data frame needs pandas, which is not installed; run pip install 'dpaudit[pandas]'."
         ) from error
     found = rows(suite)
-    # Text in Python's own storage, as another one may refuse lone surrogates.
+    # Python storage for text, because other storage may reject lone surrogates.
     types: dict[type, Any] = {str: pd.StringDtype("python"), int: "Int64", float: "float64", bool: "boolean"}
     series = {}
     for name, kind in COLUMNS.items():
@@ -203,13 +200,13 @@ def _row(entry: Entry, adjusted: float) -> dict[str, Scalar]:
     else:
         own |= {"kind": "statement", "claim": result.statement}
         if len(result.points) > 1:
-            own["exact"] = None  # it is not known of which number
+            own["exact"] = None  # it belongs to an unknown number
         sources = (entry, result, result.worst)
     return {name: _scalar(own[name] if name in own else _first(sources, name), kind) for name, kind in COLUMNS.items()}
 
 
 def _first(sources: tuple[Any, ...], name: str) -> Any:
-    """The attribute of this name of the first object that has one."""
+    """The attribute of the first object that has it and not None."""
     found = (getattr(source, name, None) for source in sources)
     return next((value for value in found if value is not None), None)
 
@@ -221,7 +218,7 @@ def _scalar(value: Any, kind: type[str] | type[int] | type[float] | type[bool]) 
 
 
 def seconds(result: AuditResult | StatementResult) -> float | None:
-    """Seconds that a result took, where its environment, which may hold anything, says so."""
+    """Return the seconds in the result's environment, or None if missing or invalid."""
     spent = result.environment.get("seconds")
     if not isinstance(spent, (int, float)) or isinstance(spent, bool):
         return None

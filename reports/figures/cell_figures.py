@@ -1,4 +1,4 @@
-"""What counts in cells say: every ratio, the privacy profile, the trade-off curve."""
+"""Figures of cell counts: likelihood ratios, privacy profile, trade-off curve."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ...audit.claims.claim import Claim
-from ...audit.inference.confidence_bands import Band
 from ...audit.results.cell_result import CellCounts
 from .claimed_curves import ClaimedCurve
 from .figure_style import DASHED, ink, legible, name_rows, sides
@@ -22,27 +21,27 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 
 MOST_NAMES = 40
-"""Rows that can be told by their names; more stay unnamed."""
+"""Largest number of named rows."""
 
 _LARGEST_EPSILON, _LEAST_DELTA = 30.0, 1e-12
 _POINTS = 61  # of a curve
 _WAYS: Final = (("x against y", "-"), ("y against x", DASHED))
-_UPPER_END = "band (top: not all events)"
+_BAND = "band (upper end: these cells only)"
 
 
 def are_outcomes(cells: CellCounts) -> bool:
-    """Whether each cell is a single outcome, all others aside."""
+    """Whether each cell but the last is a single outcome."""
     return cells.names[-1] == "any other outcome"
 
 
 def draw_ratios(axes: Axes, cells: CellCounts, claim: Claim | None) -> None:
-    """A row for each cell with its log ratio in a simultaneous interval; the claim, where it has an epsilon, at ±ε.
+    """Draw a row for each cell: its log ratio, a simultaneous interval, and ±ε of a claim that has an epsilon.
 
-    An interval beyond ±ε contradicts a pure claim, and is marked; with a delta it need not.
+    An interval beyond ±ε contradicts a pure claim and is marked; it need not contradict a claim with a delta.
     """
     epsilon = claimed_epsilon(claim)
     found = cells.ratios()
-    seen = np.array(cells.hits_x) + np.array(cells.hits_y) > 0  # of others nothing is known
+    seen = np.array(cells.hits_x) + np.array(cells.hits_y) > 0  # a cell without hits has no information
     lower, observed, upper = found.lower[seen], found.observed[seen], found.upper[seen]
     reach = max(np.abs(window(lower, observed, upper, 0.1, epsilon or 0.1)))
     outside = np.zeros(len(lower), dtype=np.bool_)
@@ -58,13 +57,14 @@ def draw_ratios(axes: Axes, cells: CellCounts, claim: Claim | None) -> None:
     ]
     name_rows(axes, names if len(names) <= MOST_NAMES else [""] * len(names))
     axes.set_xlim(ends)
-    axes.set_xlabel("log(x / y) of a cell")
+    axes.set_xlabel("log(x / y) of each cell")
     axes.set_ylabel("" if are_outcomes(cells) else "output in")
 
 
 def draw_profile(axes: Axes, cells: CellCounts, claim: Claim | None) -> None:
-    """δ(ε) in both directions with its band, and what the claim allows."""
-    bands = (cells.band(), reversed_band(cells))
+    """Draw δ(ε) in both directions with its band, and the curve of the claim."""
+    reverse = replace(cells, hits_x=cells.hits_y[::-1], hits_y=cells.hits_x[::-1])
+    bands = (cells.band(), reverse.band())  # from the same intervals, which hold together
     curves = claimed_curves(claim)
     floor = 0.5 / max(cells.runs_x, cells.runs_y)
     fine = np.linspace(0.0, _LARGEST_EPSILON, 1501)
@@ -72,13 +72,13 @@ def draw_profile(axes: Axes, cells: CellCounts, claim: Claim | None) -> None:
     tails = [float(delta[-1]) for delta in claimed if delta[-1] > _LEAST_DELTA]
     seen = [band.profile(fine)[0] for band in bands] + [delta - delta[-1] for delta in claimed]
     alive = np.max(seen, axis=0) > floor
-    crossing = int(alive.sum())  # none of them grows
+    crossing = int(alive.sum())  # all curves decrease
     epsilon = np.linspace(0.0, min(1.25 * max(float(fine[min(crossing, 1500)]), 0.1), _LARGEST_EPSILON), _POINTS)
     bottom = min([floor, *(tail / 3 for tail in tails)])
     for band, (label, style), colour in zip(bands, _WAYS, sides(), strict=True):
         _draw_band(axes, epsilon, band.profile(epsilon), colour, style, label, bottom / 10)
     for curve, style in zip(curves, ("-", DASHED), strict=False):
-        # A claim's curve may drop to 0: a step finer than the others'.
+        # A claim's curve may drop to 0, which needs a finer step.
         at = np.union1d(epsilon, fine[max(crossing - 15, 0) : crossing + 2])
         at = at[at <= epsilon[-1]]
         delta = curve.profile(at).clip(bottom / 10)
@@ -94,7 +94,7 @@ def draw_profile(axes: Axes, cells: CellCounts, claim: Claim | None) -> None:
 
 
 def draw_trade_off(axes: Axes, cells: CellCounts, claim: Claim | None) -> None:
-    """The largest power of a test of x against y at each false-positive rate, with its band, and the claim's."""
+    """Draw the largest power at each false-positive rate for x against y, with its band, and the claim's curve."""
     rate = np.linspace(0.0, 1.0, _POINTS)
     label, style = _WAYS[0]
     axes.plot([0, 1], [0, 1], color=ink(), linewidth=0.6, alpha=0.5)
@@ -103,17 +103,12 @@ def draw_trade_off(axes: Axes, cells: CellCounts, claim: Claim | None) -> None:
         axes.plot(curve.rate, curve.power, color=ink(), linewidth=1.2, label="claimed")
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
-    axes.set_xlabel("share on y (false-positive rate)")
-    axes.set_ylabel("share on x (power)")
-
-
-def reversed_band(cells: CellCounts) -> Band:
-    """The band with x and y exchanged: the same limits, which all hold together."""
-    return replace(cells, hits_x=cells.hits_y[::-1], hits_y=cells.hits_x[::-1]).band()
+    axes.set_xlabel("probability on y (false-positive rate)")
+    axes.set_ylabel("probability on x (power)")
 
 
 def claimed_curves(claim: Claim | None) -> list[ClaimedCurve]:
-    """What the claim allows of x against y and, where that is something else, of y against x."""
+    """Curves of the claim for x against y and, if different, for y against x."""
     if claim is None:
         return []
     other = claim.reversed()
@@ -125,5 +120,5 @@ def _draw_band(
 ) -> None:
     lower, estimate, upper = (part.clip(least) for part in band)
     axes.plot(at, estimate, color=colour, linestyle=style, label=label)
-    is_first = style == "-"
-    axes.fill_between(at, lower, upper, color=colour, alpha=0.2, linewidth=0, label=_UPPER_END if is_first else None)
+    label_once = _BAND if style == "-" else None
+    axes.fill_between(at, lower, upper, color=colour, alpha=0.2, linewidth=0, label=label_once)

@@ -1,4 +1,4 @@
-"""The curves that a claim allows: its boundary, and the privacy profile that follows from it."""
+"""Curves of a claim: the boundary of its trade-off curve, and the privacy profile."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ _LOG_ODDS = np.linspace(-28.0, 12.0, 161)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClaimedCurve:
-    """Concave curve of powers over false-positive rates, both increasing, that no test passes under the claim."""
+    """Concave increasing curve that bounds the power of every test under the claim, by false-positive rate."""
 
     rate: Array
     power: Array
 
     @classmethod
     def of(cls, claim: Claim) -> ClaimedCurve:
-        """Vertices of a polygon just outside the claim's boundary, exact where that is one of few straight pieces.
+        """Return the vertices of a polygon just outside the claim's boundary; exact for few straight pieces.
 
-        Between two points of a concave curve the chords on either side, prolonged, meet above it.
+        Between two points of a concave curve, the extended chords on either side meet above the curve.
         """
         rates = expit(_LOG_ODDS)
         powers = claim.max_power(rates, expit(-_LOG_ODDS))[0]
         inner = concave_hull([0.0, *rates], [float(claim.max_power(0.0)[0]), *powers])
-        more = _meetings(*inner)[0]  # where the boundary bends most: look there too
+        more = _meetings(*inner)[0]  # refine where the boundary bends most
         inner = concave_hull(np.append(inner[0], more), np.append(inner[1], claim.max_power(more)[0]))
         rate, power = (np.concatenate(parts) for parts in zip(inner, _meetings(*inner), strict=True))
         order = np.argsort(rate, kind="stable")
         return cls(rate[order], np.maximum.accumulate(power[order]))
 
     def profile(self, epsilon: npt.ArrayLike) -> Array:
-        """δ(ε) = sup of p − e^ε q over the curve: the smallest delta at which the claim gives (ε, δ)-DP."""
+        """Return δ(ε) = sup of p − e^ε q over the curve, the smallest δ at which the claim implies (ε, δ)-DP."""
         factor = np.exp(np.asarray(epsilon, dtype=np.float64))[..., None]
         found: Array = (self.power - factor * self.rate).max(axis=-1)
         return found.clip(0.0, 1.0)
 
 
 def _meetings(rate: Array, power: Array) -> tuple[Array, Array]:
-    """Where the chords on either side of each piece of a concave polygon meet, the first and last piece aside."""
+    """Points where the chords on either side of each inner piece of a concave polygon meet."""
     slope = np.diff(power) / np.diff(rate)
     before, after = slope[:-2], slope[2:]
     left, right, low, high = rate[1:-2], rate[2:-1], power[1:-2], power[2:-1]

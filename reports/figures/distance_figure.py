@@ -1,4 +1,4 @@
-"""Audits of one mechanism at several distances: what leaks against what the claim allows at each."""
+"""Bounds and claims of one mechanism against the distance between the datasets."""
 
 from __future__ import annotations
 
@@ -24,29 +24,33 @@ Array = npt.NDArray[np.float64]
 
 
 def series_by_distance(suite: Suite, *, fewest: int) -> list[list[Entry]]:
-    """Audits of one mechanism under one adjacency, at `fewest` distances or more.
+    """Group audits of one mechanism under one adjacency at `fewest` distances or more.
 
-    Their claims are one claim for groups, or are of one kind, where they are a function of the distance; functions
-    without a name are told apart by nothing, and left out. So are audits whose runs are not independent.
+    Claims of a group are one claim for groups of rows, or claims of one type given as a function of the distance.
+    Lambdas are omitted, because their names do not identify them; so are audits with a failed health check.
     """
     groups: dict[tuple[object, ...], list[Entry]] = {}
     for entry in suite.entries:
         result = entry.result
         if isinstance(result, AuditResult) and not result.findings and result.mechanism != "<lambda>":
-            base = _per_step(result.claim)
-            code = (result.mechanism, result.provenance, result.pair.adjacency)
-            is_grouped = isinstance(result.claim, GroupClaim)
+            claim, code = result.claim, (result.mechanism, result.provenance, result.pair.adjacency)
+            is_grouped = isinstance(claim, GroupClaim)
+            base = claim.base if isinstance(claim, GroupClaim) else claim
             if is_grouped or result.pair.distance == 1:
                 groups.setdefault((*code, "for groups", str(base)), []).append(entry)
-            if not is_grouped:  # at distance 1 it may be of either sort
+            if not is_grouped:  # an audit at distance 1 may belong to either kind
                 groups.setdefault((*code, "by distance", type(base), base.strength_name), []).append(entry)
-    return [group for group in groups.values() if len({_distance(entry) for entry in group}) >= fewest]
+    return [
+        group
+        for group in groups.values()
+        if len({each.result.pair.distance for each in group if isinstance(each.result, AuditResult)}) >= fewest
+    ]
 
 
 def draw_distances(axes: Axes, entries: Sequence[Entry]) -> None:
-    """Bound, estimate and exact value of each audit over its distance, with the line of the claim's strength.
+    """Draw bound, estimate and exact value of each audit over its distance, with the claim's strength as a line.
 
-    A claim for groups has a strength per step; of ε and μ, which add up, the whole is drawn.
+    Strengths of claims for groups are per step; ε and μ add up, so their totals are drawn.
     """
     results = [entry.result for entry in entries if isinstance(entry.result, AuditResult)]
     at = np.array([result.pair.distance for result in results])
@@ -87,16 +91,8 @@ def _within(values: Array, top: float) -> Array:
     return np.where(values <= top, values, math.nan)
 
 
-def _distance(entry: Entry) -> float:
-    assert isinstance(entry.result, AuditResult)
-    return entry.result.pair.distance
-
-
-def _per_step(claim: Claim) -> Claim:
-    return claim.base if isinstance(claim, GroupClaim) else claim
-
-
 def _factor(claim: Claim) -> float:
-    """What a strength per step is multiplied by to be that of the whole distance."""
-    adds_up = isinstance(claim, GroupClaim) and isinstance(claim.base, (PureDP, GaussianDP))
-    return float(claim.distance) if adds_up and isinstance(claim, GroupClaim) else 1.0
+    """Factor from a strength per step to the strength at the whole distance."""
+    if isinstance(claim, GroupClaim) and isinstance(claim.base, (PureDP, GaussianDP)):
+        return float(claim.distance)
+    return 1.0

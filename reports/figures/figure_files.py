@@ -1,4 +1,4 @@
-"""The figures of a suite as files of their own."""
+"""The figures of a suite as SVG files."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .svg_figure import standalone_svg
 
 
 def save_figures(suite: Suite, folder: str | Path) -> list[Path]:
-    """Writes every figure of a suite as an SVG file, and says which: the forest, and those of each audit by its name.
+    """Write every figure of a suite as an SVG file, and return the paths; files are named after the audits.
 
     Parameters
     ----------
     suite : Suite
     folder : path
-        Made where there is none; files of the same names are replaced.
+        Created if it does not exist; files with the same names are replaced.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

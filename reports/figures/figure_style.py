@@ -1,4 +1,4 @@
-"""How every figure looks: colours and shapes that mean something, the report's own style, text that stays text."""
+"""Style of all figures: colours and shapes with a meaning, the report's settings, safe text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe & Ito (2008): told apart by readers with any colour vision. The grey is legible on white and on black.
+# Okabe & Ito (2008): distinct for readers with any colour vision. The grey is legible on white and on black.
 BLUE, VERMILLION, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#757575"
 COLOUR: Final = {Verdict.REFUTED: VERMILLION, Verdict.NOT_REFUTED: BLUE, Verdict.INCONCLUSIVE: GREY}
 FILL: Final = {Verdict.REFUTED: "#F2B88F", Verdict.NOT_REFUTED: "#9CCBE8", Verdict.INCONCLUSIVE: "#D0D0D0"}
@@ -23,14 +23,14 @@ MARKER: Final = {Verdict.REFUTED: "X", Verdict.NOT_REFUTED: "s", Verdict.INCONCL
 EVENT: Final[dict[str, Any]] = {"color": "#F0C000", "alpha": 0.27, "linewidth": 0, "zorder": 0}
 DASHED: Final = (0, (4, 1.5))
 WIDTH: Final = 5.4
-"""Of a figure in a report, in inches."""
+"""Width of a figure in a report, in inches."""
 
 _TEX: Final = str.maketrans(
     {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
     | {char: f"\\{char}" for char in "{}$&#_%"}
 )
 
-# Many figures are drawn within one, as to change all settings and back takes milliseconds.
+# True inside `in_report_style`, which many figures share because switching all settings takes milliseconds.
 _is_in_style: ContextVar[bool] = ContextVar("is_in_style", default=False)
 
 P = ParamSpec("P")
@@ -38,7 +38,7 @@ R = TypeVar("R")
 
 
 def in_report_style(draw: Callable[P, R]) -> Callable[P, R]:
-    """Draws with the report's settings, whatever the user's are, and leaves the user's as they were."""
+    """Draw with the report's settings and restore the user's settings."""
 
     @functools.wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -48,7 +48,7 @@ def in_report_style(draw: Callable[P, R]) -> Callable[P, R]:
             return draw(*args, **kwargs)
         token = _is_in_style.set(True)
         with matplotlib.style.context(["default", _settings()]), warnings.catch_warnings():
-            # The text stays text, so a letter that matplotlib's font lacks is drawn by the reader's browser.
+            # SVG text stays text, so the reader's browser draws letters that matplotlib's font lacks.
             warnings.filterwarnings("ignore", message=r"Glyph \d+ .*missing from font")
             try:
                 return draw(*args, **kwargs)
@@ -66,7 +66,7 @@ def _settings() -> dict[str, object]:
         "svg.fonttype": "none",
         "svg.hashsalt": "dpaudit",
         "font.size": 9.0,
-        "font.sans-serif": ["DejaVu Sans", "Verdana"],  # as wide as each other
+        "font.sans-serif": ["DejaVu Sans", "Verdana"],  # of equal width
         "axes.linewidth": 0.6,
         "axes.spines.right": False,
         "axes.spines.top": False,
@@ -89,21 +89,21 @@ def _settings() -> dict[str, object]:
 
 
 def ink() -> str:
-    """The colour of claims and axes: black, or what is seen on a dark page."""
+    """Colour of claims and axes: the text colour of the current style."""
     import matplotlib
 
     return str(matplotlib.rcParams["text.color"])
 
 
 def sides() -> tuple[str, str]:
-    """The colours of what comes from x and from y: the first two of the style."""
+    """Colours of x and y: the first two colours of the style."""
     from matplotlib.colors import to_hex
 
     return to_hex("C0"), to_hex("C1")
 
 
 def legible(text: str, limit: int = 40) -> str:
-    """Visible text in which no character is taken for a formula."""
+    """Visible text without mathematical markup."""
     import matplotlib
 
     shown = visible(text, limit)
@@ -111,7 +111,7 @@ def legible(text: str, limit: int = 40) -> str:
 
 
 def panel(figure: Figure, *, left: float, bottom: float, width: float, height: float) -> Axes:
-    """Axes at a place given in inches: no layout to be worked out."""
+    """Add axes at a place in inches, which saves the layout computation."""
     whole_width, whole_height = figure.get_size_inches()
     box = (left / whole_width, bottom / whole_height, width / whole_width, height / whole_height)
     return figure.add_axes(box, axes_class=_gridless())
@@ -119,18 +119,18 @@ def panel(figure: Figure, *, left: float, bottom: float, width: float, height: f
 
 @functools.cache
 def _gridless() -> type[Axes]:
-    """Axes that make no ticks to switch their grid off, for a tenth less time."""
+    """Axes class whose `grid` does nothing: switching a grid off creates ticks, a tenth of the drawing time."""
     from matplotlib.axes import Axes
 
     class Gridless(Axes):
         def grid(self, *_: object, **__: object) -> None:
-            """A report's figures have none."""
+            """Do nothing: a report's figures have no grid."""
 
     return Gridless
 
 
 def legend_above(axes: Axes, *others: Axes, ncols: int = 4, start: float = 0.0) -> None:
-    """What is labelled in any of the axes, in rows above the first, where it covers nothing."""
+    """Draw a common legend of all axes above the first axes."""
     found: dict[str, Any] = {}
     for each in (axes, *others):
         for handle, name in zip(*each.get_legend_handles_labels(), strict=True):
@@ -142,7 +142,7 @@ def legend_above(axes: Axes, *others: Axes, ncols: int = 4, start: float = 0.0) 
 
 
 def name_rows(axes: Axes, names: Sequence[str]) -> None:
-    """Rows 0, 1, … from the top, each with its name on the left; the names are legible already."""
+    """Label rows 0, 1, … from the top with `names`, which are legible text."""
     from matplotlib.ticker import FixedFormatter, FixedLocator
 
     axes.yaxis.set_major_locator(FixedLocator(range(len(names))))

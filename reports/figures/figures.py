@@ -1,4 +1,4 @@
-"""The figures of a report, with what a screen reader says of each and a caption."""
+"""The figures of a report, each with a caption and a label for screen readers."""
 
 from __future__ import annotations
 
@@ -15,21 +15,17 @@ from ..plain_text import number, prose, symbol, visible
 from .cell_figures import draw_profile, draw_ratios, draw_trade_off
 from .distance_figure import draw_distances, series_by_distance
 from .figure_style import WIDTH, in_report_style, legend_above, panel
-from .forest_figure import forest
 from .light_ticks import light_ticks
 from .look_figure import draw_bound, stopped
 from .output_figures import claimed_epsilon, not_drawn, outputs_figure, usable_sketch
 from .series_figures import MOST_POINTS, draw_points, draw_series, drawn_points, fraction_outside
-from .svg_figure import standalone_svg, svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Drawn", "distance_figures", "figures_of", "forest", "outputs_figure", "standalone_svg", "svg"]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Drawn:
     """A figure of a report.
 
@@ -37,9 +33,9 @@ class Drawn:
     ----------
     figure : Figure
     label : str
-        What it shows in words, with the main numbers: for who cannot see it.
+        Description with the main numbers, for screen readers.
     caption : str
-        What stands below it.
+        Text below the figure.
     """
 
     figure: Figure
@@ -48,61 +44,63 @@ class Drawn:
 
 
 def figures_of(result: AuditResult | StatementResult) -> list[Drawn]:
-    """What there is to draw of a result; empty where there is nothing."""
-    drawn = _of_statement(result) if isinstance(result, StatementResult) else _of_audit(result)
-    return [Drawn(figure=figure, label=prose(label), caption=prose(caption)) for figure, label, caption in drawn]
+    """Return the figures of a result; may be empty."""
+    return _of_statement(result) if isinstance(result, StatementResult) else _of_audit(result)
 
 
 def distance_figures(suite: Suite) -> list[Drawn]:
-    """A figure for each mechanism audited at three distances or more, under one adjacency and claims of one kind."""
+    """Return a figure for each mechanism audited at three or more distances under one adjacency and kind of claim."""
     return [_of_distances(entries) for entries in series_by_distance(suite, fewest=3)]
 
 
-def _of_audit(result: AuditResult) -> list[tuple[Figure, str, str]]:
-    found: list[tuple[Figure, str, str]] = []
+def _drawn(figure: Figure, label: str, caption: str) -> Drawn:
+    return Drawn(figure, prose(label), prose(caption))
+
+
+def _of_audit(result: AuditResult) -> list[Drawn]:
+    drawn: list[Drawn] = []
     figure, name = outputs_figure(result), visible(result.mechanism, 100)
     if figure is not None:
         label = f"Outputs of {name} on x and y, and the log of their ratio: {result.event_in_words}."
-        first = "The first outputs" if result.looks else "The pilot's outputs, from which the event was chosen,"
+        first = "First outputs" if result.looks else "Pilot outputs, from which the event was chosen,"
         caption = (
-            f"{first} and the log of their ratio with its standard error; an arrow where one side never had them. "
-            f"The verdict rests on {'bets on later ones' if result.looks else 'other runs'}.{_left_out(result)}"
+            f"{first} and the log ratio of their frequencies with its standard error; arrow: outputs on one dataset "
+            f"only. The verdict rests on {'bets on later runs' if result.looks else 'other runs'}.{_left_out(result)}"
         )
-        found.append((figure, label, caption))
+        drawn.append(_drawn(figure, label, caption))
     if result.looks:
-        found.append(_of_looks(result, name))
+        drawn.append(_of_looks(result, name))
     if result.cells is not None:
-        found += _of_cells(result, result.cells)
-    return found
+        drawn += _of_cells(result, result.cells, name)
+    return drawn
 
 
 def _left_out(result: AuditResult) -> str:
-    """How many outputs the figure does not have."""
-    drawn = usable_sketch(result)
-    shares = (0.0, 0.0) if drawn is None else not_drawn(result, drawn)
-    if max(shares) == 0.0:
+    """Share of the outputs missing from the figure."""
+    sketch = usable_sketch(result)
+    shares = (0.0, 0.0) if sketch is None else not_drawn(result, sketch)
+    if sketch is None or max(shares) == 0.0:
         return ""
-    what = "Not numbers" if drawn is not None and not drawn.labels else "Other outcomes"
     on_x, on_y = (percent(round(share, 4)) for share in shares)
-    return f" {what}, and not drawn: {on_x} of the runs on x, {on_y} on y."
+    return f" Not drawn: {'other' if sketch.labels else 'non-numeric'} outputs ({on_x} of the runs on x, {on_y} on y)."
 
 
-def _of_looks(result: AuditResult, name: str) -> tuple[Figure, str, str]:
+def _of_looks(result: AuditResult, name: str) -> Drawn:
     letter, last = symbol(result.claim.strength_name), result.looks[-1]
     label = (
         f"Running lower bound on {letter} of {name}: {number(rounded_down(last.bound))} after {last.runs:,} runs on "
         f"each dataset, claimed {number(result.claim.strength)}; {stopped(result)}."
     )
     caption = (
-        f"The lower bound after each batch, valid at all looks together with {percent(1 - result.alpha)} confidence; "
-        "it takes the values of a fixed grid."
+        "Lower bound after each batch, on a fixed grid of values; all bounds hold together with "
+        f"{percent(1 - result.alpha)} confidence."
     )
-    return _framed(lambda axes: draw_bound(axes, result), 1.9), label, caption
+    return _drawn(_framed(lambda axes: draw_bound(axes, result), 1.9), label, caption)
 
 
 @in_report_style
 def _framed(draw: Callable[[Axes], None], height: float, *, left: float = 0.7, legend_rows: int = 1) -> Figure:
-    """A figure of a single panel, `height` inches high, with its legend above."""
+    """A figure of one panel, `height` inches high, with its legend above."""
     from matplotlib.figure import Figure
 
     figure, width = Figure(figsize=(WIDTH, height + 0.65 + 0.19 * legend_rows)), WIDTH - left - 0.25
@@ -113,39 +111,30 @@ def _framed(draw: Callable[[Axes], None], height: float, *, left: float = 0.7, l
     return figure
 
 
-def _of_cells(result: AuditResult, cells: CellCounts) -> list[tuple[Figure, str, str]]:
-    confidence = percent(1 - cells.alpha)
-    epsilon, name = claimed_epsilon(result.claim), visible(result.mechanism, 100)
-    found, band = cells.ratios(), cells.band()
+def _of_cells(result: AuditResult, cells: CellCounts, name: str) -> list[Drawn]:
+    epsilon, found, band = claimed_epsilon(result.claim), cells.ratios(), cells.band()
     lower, estimate, upper = (float(delta) for delta in band.profile(0.0))
-    together = f"All that is drawn of the cells holds together with {confidence} confidence."
-    curves = (
+    together = f"All intervals and bands of the cells hold together with {percent(1 - cells.alpha)} confidence."
+    curves = _drawn(
         _curves(result, cells),
-        f"Privacy profile and trade-off curve of {name} against the claim {result.claim}: delta at epsilon 0 of x "
-        f"against y is {number(estimate)}, from {number(lower)} to {number(upper)}.",
-        "Privacy profile, and trade-off curve of x against y. A lower end of a band holds for all events and above the "
-        "claim's line contradicts the claim; an upper one holds for unions of the first cells in the order of their "
-        f"ratios only. {together}",
+        f"Privacy profile and trade-off curve of {name} against the claim {result.claim}: δ at ε = 0 of x against y is "
+        f"{number(estimate)}, from {number(lower)} to {number(upper)}.",
+        "Privacy profile, and trade-off curve of x against y. Lower bounds hold for the mechanism, upper bounds only "
+        "for these cells (unions of the first cells, ordered by ratio). A lower bound above the claim's line "
+        f"contradicts the claim. {together}",
     )
     least, largest = float(found.lower.max()), float((-found.upper).max())
-    rows = _framed(
-        lambda axes: draw_ratios(axes, cells, result.claim), max(0.155 * len(cells.names), 0.5), left=_room(cells.names)
+    room = 0.5 + 0.07 * min(max(len(name.removeprefix("output in ")) for name in cells.names), 30)  # for the names
+    height = max(0.155 * len(cells.names), 0.5)
+    ratios = _drawn(
+        _framed(lambda axes: draw_ratios(axes, cells, result.claim), height, left=room),
+        f"Log ratio of each of {len(cells.names)} cells of {name}: at least {number(max(least, 0.0))} in one cell for "
+        f"x against y and {number(max(largest, 0.0))} for y against x"
+        + ("." if epsilon is None else f"; claimed ε = {number(epsilon)}."),
+        "Log likelihood ratio of x against y in every cell, with its interval; arrow: unbounded interval. Upper bounds "
+        f"are for {cells.scope}. {together}",
     )
-    label = (
-        f"Log ratio of each of {len(cells.names)} cells of {name}: at least {number(max(least, 0.0))} in one for x "
-        f"against y and {number(max(largest, 0.0))} for y against x"
-        + ("." if epsilon is None else f"; claimed {number(epsilon)}.")
-    )
-    caption = (
-        "Log likelihood ratio of x against y of every cell with its interval; an arrow where it has no end. Upper ends "
-        f"are for {cells.scope}. {together}"
-    )
-    return [curves, (rows, label, caption)]
-
-
-def _room(names: tuple[str, ...]) -> float:
-    """Inches for the names of rows."""
-    return 0.5 + 0.07 * min(max(len(name.removeprefix("output in ")) for name in names), 30)
+    return [curves, ratios]
 
 
 @in_report_style
@@ -163,39 +152,37 @@ def _curves(result: AuditResult, cells: CellCounts) -> Figure:
     return figure
 
 
-def _of_statement(result: StatementResult) -> list[tuple[Figure, str, str]]:
-    found: list[tuple[Figure, str, str]] = []
+def _of_statement(result: StatementResult) -> list[Drawn]:
+    drawn: list[Drawn] = []
     series, quantity = result.series, visible(result.quantity, 100)
     if series is not None:
         label = f"{series.y_name} against {series.x_name}: {fraction_outside(series)}. {result.statement}"
-        caption = f"What was measured, beside what is stated. Intervals: {series.intervals}."
-        found.append((_framed(lambda axes: draw_series(axes, series), 2.4), label, caption))
+        caption = f"Measured and stated values. Intervals: {series.intervals}."
+        drawn.append(_drawn(_framed(lambda axes: draw_series(axes, series), 2.4), label, caption))
     if len(result.points) >= 2:
-        shown = drawn_points(result)
-        worst = result.worst
+        shown, worst = drawn_points(result), result.worst
         label = (
             f"{len(result.points)} numbers of {quantity}; the worst, {worst.at or quantity}, in {worst.interval}, "
             f"{worst.allowed}."
         )
-        which = f"The {MOST_POINTS} that stand out most of {len(result.points):,}. " * (len(shown) < len(result.points))
+        which = f"The {MOST_POINTS} most extreme of {len(result.points):,} numbers. "
         caption = (
-            f"{which}Each number's interval, beside what is allowed, shaded; an arrow where there is no end. "
-            f"{visible(result.method)}; all hold together with {percent(1 - result.alpha)} confidence."
+            f"{which * (len(shown) < len(result.points))}Interval of each number, with the allowed range shaded; "
+            f"arrow: unbounded interval. {visible(result.method)}; all intervals hold together with "
+            f"{percent(1 - result.alpha)} confidence."
         )
         figure = _framed(lambda axes: draw_points(axes, result), 0.38 * len(shown), left=0.15)
-        found.append((figure, label, caption))
-    return found
+        drawn.append(_drawn(figure, label, caption))
+    return drawn
 
 
 def _of_distances(entries: list[Entry]) -> Drawn:
     results = [entry.result for entry in entries if isinstance(entry.result, AuditResult)]
-    first = results[0]
     each = "; ".join(f"{number(rounded_down(r.bound))} at distance {number(r.pair.distance)}" for r in results)
-    name = visible(first.mechanism, 100)
-    label = f"Lower bounds of {name} by distance: {each}."
+    name = visible(results[0].mechanism, 100)
     caption = (
-        f"{name} at several distances ({visible(first.pair.adjacency, 100)}): what is claimed, and the lower bound "
-        "that the counts prove, with the estimate above it."
+        f"{name} at several distances ({visible(results[0].pair.adjacency, 100)}): the claim, the lower bound "
+        "proved by the counts, and the estimate above it."
     )
     figure = _framed(lambda axes: draw_distances(axes, entries), 2.4, legend_rows=2)
-    return Drawn(figure=figure, label=prose(label), caption=prose(caption))
+    return _drawn(figure, f"Lower bounds of {name} by distance: {each}.", caption)

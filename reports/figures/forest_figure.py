@@ -1,4 +1,4 @@
-"""All audits of a suite in one figure: a row each, as fractions of their claims."""
+"""Forest plot: a row for each audit of a suite, as fractions of the claims."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 Rows = list[tuple[Entry, AuditResult]]
 
-_FARTHEST = 2.0  # times the claim; a bug that leaks 11 times its claim must not flatten the other rows
+_FARTHEST = 2.0  # times the claim; a leak of 11 times the claim must not flatten the other rows
 
 
 @in_report_style
 def forest(suite: Suite, *, narrow: bool = False) -> Figure:
-    """One row for each audit: bound, estimate and exact value as fractions of the claim, which is the line at 1.
+    """Return a figure with a row for each audit: bound, estimate and exact value as fractions of the claim.
 
-    The bar from 0 to the lower bound is what the counts prove to leak; one that passes the line refutes the claim.
-    A claim of 0 has no fractions: whatever is above 0 lies off the right edge. `narrow` is for a phone, with the
-    names above the bars instead of beside them. Other statements are left out.
+    Bars run from 0 to the lower bound; a bar beyond the line at 1 refutes the claim. For a claim of 0, every positive
+    value lies beyond the right edge. `narrow` is the layout for phones, with names above the bars. Statements are
+    omitted.
     """
     from matplotlib.figure import Figure
 
@@ -53,12 +53,12 @@ def forest(suite: Suite, *, narrow: bool = False) -> Figure:
 
 
 def audits(suite: Suite) -> Rows:
-    """The entries of a suite that audit a claim."""
+    """Entries of a suite that audit a claim, with their results."""
     return [(entry, entry.result) for entry in suite.entries if isinstance(entry.result, AuditResult)]
 
 
 def draw_forest(axes: Axes, suite: Suite, *, narrow: bool = False) -> None:
-    """The rows, with names on the left and numbers on the right of the axes."""
+    """Draw the rows, with names left and numbers right of the axes."""
     rows = audits(suite)
     at = np.arange(len(rows)) + 0.14 * narrow
     claimed = [result.claim.strength for _, result in rows]
@@ -77,11 +77,11 @@ def draw_forest(axes: Axes, suite: Suite, *, narrow: bool = False) -> None:
     axes.set_yticks([])
     axes.spines[["left", "right", "top"]].set_visible(False)
     axes.axvline(0, color=GREY, linewidth=0.6)
-    if narrow:  # not across the texts
+    if narrow:  # the line must not cross the texts
         axes.vlines(np.ones(len(rows)), at - 0.25, at + 0.25, colors=ink(), linewidths=1.3, zorder=2)
     else:
         axes.axvline(1, color=ink(), linewidth=1.3)
-    axes.set_xlabel("fraction of the claim; a bar past the line at 1 refutes it", labelpad=2)
+    axes.set_xlabel("fraction of the claim (a bar beyond 1 refutes the claim)", labelpad=2)
     verdicts = [result.verdict for _, result in rows]
     known = ~np.isnan(bounds)
     axes.barh(
@@ -125,7 +125,7 @@ def _write(axes: Axes, y: int, entry: Entry, result: AuditResult, narrow: bool) 
 
 
 def _limit(*values: Array) -> float:
-    """Right end of the axis, in claims."""
+    """Right end of the axis, as a multiple of the claim."""
     pooled = np.concatenate(values)
     return min(1.06 * float(pooled[np.isfinite(pooled)].max(initial=1.2)), _FARTHEST)
 
@@ -136,7 +136,7 @@ def _least_found(result: AuditResult) -> float:
 
 
 def _fraction(value: float | None, claimed: float) -> float:
-    """`value` as a fraction of the claim: infinite for anything above a claim of 0, NaN where there is no value."""
+    """`value` as a fraction of the claim: infinite above a claim of 0, NaN for a missing value."""
     if value is None or math.isnan(value):
         return math.nan
     if claimed > 0:
@@ -146,14 +146,14 @@ def _fraction(value: float | None, claimed: float) -> float:
 
 
 def forest_marks() -> list[Patch | Line2D]:
-    """What the legend explains."""
+    """Handles of the legend."""
     from matplotlib.patches import Patch
 
     return [
-        Patch(facecolor="#DDDDDD", edgecolor=GREY, label="0 to the lower bound"),
+        Patch(facecolor="#DDDDDD", edgecolor=GREY, label="lower bound"),
         *(_key(MARKER[verdict], COLOUR[verdict], verdict.value, 6) for verdict in Verdict),
         _key("o", ink(), "estimate", 3.5),
-        _key("*", "white", "exact", 9, edge="black"),
+        _key("*", "white", "exact value", 9, edge="black"),
         _key("|", GREY, "detectable excess", 9),
     ]
 

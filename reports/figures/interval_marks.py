@@ -1,4 +1,4 @@
-"""Intervals in a figure: a bar and a dot each, and an arrow where one goes on beyond what is drawn."""
+"""Interval marks in figures: a bar and a dot, and an arrow where an interval extends beyond the axis."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-_LARGEST = 1e290  # beyond, an axis has no room for its ends
+_LARGEST = 1e290  # beyond this, the ends of an axis would overflow
 
 
 def window(*values: npt.ArrayLike, room: float = 0.08) -> tuple[float, float]:
-    """Ends of an axis that shows every number, with some room; infinite ones lie beyond."""
+    """Ends of an axis that shows all finite numbers with a margin of `room`."""
     numbers = np.concatenate([np.ravel(np.asarray(part, dtype=np.float64)) for part in values])
     kept = numbers[np.abs(numbers) < _LARGEST]  # not NaN
     low, high = (float(kept.min()), float(kept.max())) if len(kept) else (0.0, 0.0)
@@ -41,9 +41,9 @@ def draw_intervals(
     sideways: bool = False,
     labels: tuple[str, str] = ("", ""),
 ) -> None:
-    """(lower, estimate, upper) at each place, cut at the `ends` of the axis; those `outside` differ in shape.
+    """Draw (lower, estimate, upper) at each place, cut at the `ends` of the axis; those `outside` differ in shape.
 
-    `labels` are for the legend: of the intervals inside what is stated, and of those outside. `sideways` is along x.
+    `labels` name the intervals inside and outside the stated range in the legend. `sideways` draws along x.
     """
     lower, estimate, upper = intervals
     low, high = ends

@@ -1,4 +1,4 @@
-"""Ticks of a report's figures, cheap: matplotlib's own are five artists each, and half of a small figure's time."""
+"""Fast ticks for report figures: matplotlib's ticks are five artists each and take half of a small figure's time."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.transforms import Transform
 
-_LENGTH, _GAP, _LINE, _DIGIT = 3.0, 3.0, 11.0, 5.0  # points: of a tick, beside it, of a line of text, of a digit
+_LENGTH, _GAP, _LINE, _DIGIT = 3.0, 3.0, 11.0, 5.0  # points: tick, gap, line of text, digit
 
 
 def light_ticks(axes: Axes, *, x: int = 5, y: int = 4) -> None:
-    """About `x` and `y` ticks, one line on each axis, with plain texts, in place of the axes' own; done last."""
+    """Replace the axes' ticks by about `x` and `y` ticks, one line and plain texts per axis; call this last."""
     for axis, ends, n in ((axes.xaxis, axes.get_xlim(), x), (axes.yaxis, axes.get_ylim(), y)):
         if axis.get_visible():
             _light_axis(axes, axis, ends, n)

@@ -1,4 +1,4 @@
-"""The running bound of a sequential audit."""
+"""Running lower bound of a sequential audit."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 _WHY: Final = {
     "refuted": "refuted after {} runs",
     "runs": "all {} runs done",
-    "time": "time up after {} runs",
+    "time": "time limit after {} runs",
     "request": "stopped on request after {} runs",
 }
 
 
 def stopped(result: AuditResult) -> str:
-    """Where and why the audit ended."""
-    return _WHY.get(result.stopped or "", "last looked at after {} runs").format(f"{result.looks[-1].runs:,}")
+    """Say when and why the audit stopped."""
+    return _WHY.get(result.stopped or "", "last interim analysis after {} runs").format(f"{result.looks[-1].runs:,}")
 
 
 def draw_bound(axes: Axes, result: AuditResult) -> None:
-    """The bound against the runs, valid at all looks together, with the claim and where and why the audit stopped."""
+    """Draw the bound against the runs, the claim, and the point and reason of stopping."""
     claim = result.directed_claim
     runs = np.array([look.runs for look in result.looks], dtype=np.float64)
     bounds = np.array([look.bound for look in result.looks], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The pilot outputs on x and on y with the event shaded, and their log-likelihood ratio with the claim."""
+"""Figures of the pilot outputs: their frequencies on x and y with the event, and the log-likelihood ratio."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
-_MOST_SKETCHED = 100_000  # runs, where older files do not say how many
+_MOST_SKETCHED = 100_000  # runs, if an older file omits the number
 
 
 def usable_sketch(result: AuditResult) -> Sketch | None:
-    """The table of the pilot outputs, where there is one that can be drawn."""
+    """The result's table of pilot outputs, or None if it is missing or cannot be drawn."""
     drawn = result.sketch
     if drawn is None or not drawn.counts_x or len(drawn.counts_x) != len(drawn.counts_y):
         return None
@@ -53,7 +53,7 @@ def usable_sketch(result: AuditResult) -> Sketch | None:
 
 @in_report_style
 def outputs_figure(result: AuditResult) -> Figure | None:
-    """The pilot outputs on x and y with the event shaded, and their log-likelihood ratio; None without a sketch."""
+    """Return a figure of the pilot outputs with the event, and of their log-likelihood ratio; None without a sketch."""
     from matplotlib.figure import Figure
 
     drawn = usable_sketch(result)
@@ -66,16 +66,13 @@ def outputs_figure(result: AuditResult) -> Figure | None:
         width = (WIDTH - left - 0.26) / 2.2
         shares = panel(figure, left=left, bottom=0.48, width=1.2 * width, height=rows)
         ratios = panel(figure, left=left + 1.2 * width + 0.15, bottom=0.48, width=width, height=rows)
-        draw_shares(shares, result, drawn)
-        draw_ratio(ratios, result, drawn)
-        ratios.yaxis.set_visible(False)
     else:
         figure = Figure(figsize=(WIDTH, 3.7))
         shares = panel(figure, left=0.7, bottom=2.0, width=4.6, height=1.4)
         ratios = panel(figure, left=0.7, bottom=0.45, width=4.6, height=1.4)
-        draw_shares(shares, result, drawn)
-        draw_ratio(ratios, result, drawn)
-        shares.xaxis.set_visible(False)
+    draw_shares(shares, result, drawn)
+    draw_ratio(ratios, result, drawn)
+    (ratios.yaxis if drawn.labels else shares.xaxis).set_visible(False)
     light_ticks(shares)
     light_ticks(ratios)
     legend_above(shares, ratios)
@@ -83,23 +80,23 @@ def outputs_figure(result: AuditResult) -> Figure | None:
 
 
 def draw_shares(axes: Axes, result: AuditResult, drawn: Sketch) -> None:
-    """Shares of the pilot runs on x and on y, in bins or by outcome; the event is shaded."""
+    """Draw the frequencies on x and y in the pilot, by bin or outcome, with the event shaded."""
     (x, y), (on_x, on_y) = _frequencies(result, drawn), sides()
     if drawn.labels:
         rows = _rows(axes, result, drawn)
         axes.barh(rows - 0.19, x, 0.36, color=on_x, label="on x")
         axes.barh(rows + 0.19, y, 0.36, color="none", edgecolor=on_y, hatch="/////", linewidth=0.8, label="on y")
-        axes.set_xlabel("share of runs")
+        axes.set_xlabel("fraction of runs")
         return
     edges = _shaded_edges(axes, result, drawn)
     axes.stairs(x, edges, color=on_x, label="on x")
     axes.stairs(y, edges, color=on_y, linestyle=DASHED, label="on y")
     axes.set_ylim(bottom=0)
-    axes.set_ylabel("share of runs")
+    axes.set_ylabel("fraction of runs")
 
 
 def draw_ratio(axes: Axes, result: AuditResult, drawn: Sketch) -> None:
-    """Log ratio of the shares with its standard error; an arrow where only one side was seen; the claim at ±ε."""
+    """Draw the log ratio of the frequencies with its standard error, arrows for one-sided outputs, and ±ε."""
     ratio, error = _log_ratio(result, drawn)
     seen = np.isfinite(ratio)
     epsilon = claimed_epsilon(result.claim)
@@ -125,7 +122,7 @@ def draw_ratio(axes: Axes, result: AuditResult, drawn: Sketch) -> None:
 
 
 def draw_claimed_epsilon(axes: Axes, epsilon: float | None, *, across: bool) -> None:
-    """Lines at 0 and, for a claim that has an epsilon, at ±ε: `across` the axes, or upright."""
+    """Draw lines at 0 and, for a claim with an epsilon, at ±ε: horizontal if `across`, else vertical."""
     line = axes.axhline if across else axes.axvline
     line(0, color=GREY, linewidth=0.6, zorder=1)
     if epsilon is not None:
@@ -139,14 +136,14 @@ def is_pure(claim: Claim | None) -> bool:
 
 
 def claimed_epsilon(claim: Claim | None) -> float | None:
-    """Epsilon of a claim that has one, at the distance of the pair; of a (ε, δ) claim for a group nothing is said."""
+    """Epsilon of a pure or (ε, δ) claim at the distance of the pair; None for an (ε, δ) claim for groups."""
     if isinstance(claim, GroupClaim) and isinstance(claim.base, PureDP):
         return claim.distance * claim.base.epsilon
     return claim.epsilon if isinstance(claim, (PureDP, ApproxDP)) else None
 
 
 def _rows(axes: Axes, result: AuditResult, drawn: Sketch) -> Array:
-    """One row for each outcome, named, those in the event shaded."""
+    """Label a row for each outcome, and shade the outcomes in the event."""
     rows = np.arange(len(drawn.labels), dtype=np.float64)
     inside = np.array([_is_inside(result, label) for label in drawn.labels])
     if inside.any():
@@ -161,7 +158,7 @@ def _names(drawn: Sketch) -> list[str]:
 
 
 def _shaded_edges(axes: Axes, result: AuditResult, drawn: Sketch) -> Array:
-    """Edges of the bins with the event behind them, where it is a set of intervals."""
+    """Return the bin edges, and shade the event if it consists of intervals."""
     inner = np.array(drawn.edges, dtype=np.float64)
     step = inner[1] - inner[0]
     edges = np.concatenate([[inner[0] - step], inner, [inner[-1] + step]])
@@ -176,12 +173,12 @@ def _shaded_edges(axes: Axes, result: AuditResult, drawn: Sketch) -> Array:
             axes.axvline(start, color="#E0B000", linewidth=1.5, zorder=0, label=label)
         label = None
     axes.set_xlim(edges[0], edges[-1])
-    axes.set_xlabel("output (the outermost bins hold all beyond)")
+    axes.set_xlabel("output (the outermost bins are open-ended)")
     return edges
 
 
 def _is_inside(result: AuditResult, label: str) -> bool:
-    """Whether an outcome, known by its label, lies in the event."""
+    """Whether the outcome with this label lies in the event."""
     event = result.event
     if isinstance(event, Outcomes):
         return (label in {outcome_words(value) for value in event.values}) != event.others
@@ -196,21 +193,21 @@ def _is_inside(result: AuditResult, label: str) -> bool:
 
 
 def _frequencies(result: AuditResult, drawn: Sketch) -> tuple[Array, Array]:
-    """Shares of the pilot runs; what fell into no bin counts as a run."""
+    """Fractions of the pilot runs on x and y; runs outside all bins count in the total."""
     x, y = (np.array(counts, dtype=np.float64) for counts in (drawn.counts_x, drawn.counts_y))
     runs = drawn.runs or min(result.pilot_runs, _MOST_SKETCHED)
     return x / max(runs, x.sum(), 1.0), y / max(runs, y.sum(), 1.0)
 
 
 def not_drawn(result: AuditResult, drawn: Sketch) -> tuple[float, float]:
-    """Shares of the runs on x and on y whose outputs are in no bin: no numbers, or one of many rare outcomes."""
+    """Fractions of the runs on x and y outside all bins: non-numeric outputs or rare outcomes."""
     runs = drawn.runs or min(result.pilot_runs, _MOST_SKETCHED)
     left = [max(runs - sum(counts), 0) / max(runs, 1) for counts in (drawn.counts_x, drawn.counts_y)]
     return left[0], left[1]
 
 
 def _log_ratio(result: AuditResult, drawn: Sketch) -> tuple[Array, Array]:
-    """Log ratio of the shares, ±∞ where only one side was seen, and its standard error."""
+    """Log ratio of the frequencies, ±∞ for one-sided outputs, and its standard error."""
     x, y = _frequencies(result, drawn)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.log(x) - np.log(y), np.sqrt(1.0 / np.array(drawn.counts_x) + 1.0 / np.array(drawn.counts_y))

@@ -1,4 +1,4 @@
-"""One function that draws any result, as `plot` does in pandas."""
+"""Function `plot`, which draws any result."""
 
 from __future__ import annotations
 
@@ -24,45 +24,48 @@ if TYPE_CHECKING:
 
 Drawable: TypeAlias = AuditResult | StatementResult | Entry | CellCounts | Suite | Sequence[AuditResult]
 
+_SKETCH = "outputs that are single numbers or few outcomes, so that the pilot keeps a table of them"
+_CELLS = "cell counts: check(..., cells=32)"
 _NEEDS = {
-    "outputs": "outputs that are single numbers or few different ones, of which the pilot keeps a table",
-    "ratio": "outputs that are single numbers or few different ones, of which the pilot keeps a table",
-    "ratios": "counts in cells: check(..., cells=32)",
-    "profile": "counts in cells: check(..., cells=32)",
-    "trade-off": "counts in cells: check(..., cells=32)",
+    "outputs": _SKETCH,
+    "ratio": _SKETCH,
+    "ratios": _CELLS,
+    "profile": _CELLS,
+    "trade-off": _CELLS,
     "bound": "a sequential audit: check(..., sequential=True)",
     "series": "a statement about a curve, such as the result of check_noise or check_slope",
     "points": "a statement about numbers, such as the result of check_noise or check_slope",
     "forest": "audits of claims: Suite(title=..., entries=(Entry(name=..., result=check(...)), ...))",
-    "distance": "audits of one mechanism at two distances or more: check(..., distance=2)",
+    "distance": "audits of one mechanism at two or more distances: check(..., distance=2)",
 }
-"""Every kind of figure, with what it takes."""
+"""The kinds of figures and the data that each requires."""
 
 
 def plot(result: Drawable, kind: str | None = None, ax: Axes | None = None) -> Axes:
-    """Draws a result into `ax`, or into the axes of a new figure, and returns the axes.
+    """Draw a result into `ax` or a new figure, and return the axes.
 
-    The numbers are those of the result. Fonts, sizes and colours follow the settings of matplotlib, but for what says
-    how a claim came out: blue for what agrees with it, vermillion and another shape for what does not.
+    Fonts, sizes and colours follow matplotlib's settings, except that data consistent with the claim are blue, and
+    data that contradict it are vermillion with a different shape.
 
     Parameters
     ----------
     result : AuditResult, StatementResult, Entry, CellCounts, Suite, or sequence of AuditResult
     kind : str, optional
-        By default the one that shows most of the result, the first of `kinds_of`:
+        By default the most informative kind, the first of `kinds_of`:
 
-        - "outputs": shares of the pilot runs on x and on y, the event shaded;
-        - "ratio": log of their ratio with standard errors, the claim at ±ε; "ratios" where each outcome was counted;
-        - "ratios": log ratio of every cell in intervals that hold together;
-        - "profile": δ(ε) in both directions with a band, and what the claim allows;
+        - "outputs": frequencies on x and y in the pilot, with the event shaded;
+        - "ratio": log ratio of the frequencies with standard errors, and the claim at ±ε; drawn as "ratios" if every
+          outcome was counted;
+        - "ratios": log ratio of every cell, with intervals that hold together;
+        - "profile": δ(ε) in both directions with bands, and the claim's curve;
         - "trade-off": largest power at each false-positive rate with a band, and the claim's boundary;
-        - "bound": running bound of a sequential audit, and why it stopped;
-        - "series": what was measured along a curve that a statement gives;
-        - "points": every number of a statement beside what is allowed;
+        - "bound": running lower bound of a sequential audit, and why it stopped;
+        - "series": measured values along a stated curve;
+        - "points": every number of a statement with its allowed range;
         - "forest": every audit as a fraction of its claim;
         - "distance": bounds against the distance between the datasets.
 
-        The lower end of a band holds for all events, the upper one for unions of the first cells in their order only.
+        Lower bounds hold for the mechanism, upper bounds only for these cells (unions of the first cells in order).
         All figures of the same cells hold together with probability 1 − alpha of the cells.
     ax : matplotlib.axes.Axes, optional
 
@@ -73,7 +76,7 @@ def plot(result: Drawable, kind: str | None = None, ax: Axes | None = None) -> A
     Raises
     ------
     OptionError
-        For a kind that this result does not have; the message names those that it has.
+        For a kind that the result lacks; the message lists the available kinds.
 
     Examples
     --------
@@ -91,14 +94,15 @@ def plot(result: Drawable, kind: str | None = None, ax: Axes | None = None) -> A
     draw_by_kind = _drawings(result)
     kinds = tuple(draw_by_kind)
     if kind is None and not kinds:
-        raise OptionError(f"nothing can be drawn of this {_type(result)}; {_offers(result)}.", kinds=kinds)
+        need = _NEEDS["forest" if isinstance(result, Suite) else "distance"]
+        raise OptionError(f"this {_type(result)} has no figure; a figure requires {need}.", kinds=kinds)
     chosen = kinds[0] if kind is None else kind
     if chosen == "ratio" and "ratio" not in kinds and "ratios" in kinds:
         chosen = "ratios"
     if chosen not in draw_by_kind:
         raise OptionError(f"kind={_short(kind)} {_refusal(chosen, kinds, result)}", kind=kind, kinds=kinds)
     if ax is not None and not hasattr(ax, "get_xaxis_transform"):
-        raise OptionError(f"ax={_short(ax)} is no axes; pass a single matplotlib Axes, such as axes[0].", ax=ax)
+        raise OptionError(f"ax={_short(ax)} is not a matplotlib Axes; pass a single one, such as axes[0].", ax=ax)
     axes = _new_axes(result, chosen) if ax is None else ax
     draw_by_kind[chosen](axes)
     _explain(axes, chosen)
@@ -106,12 +110,12 @@ def plot(result: Drawable, kind: str | None = None, ax: Axes | None = None) -> A
 
 
 def kinds_of(result: Drawable) -> tuple[str, ...]:
-    """The kinds of figure that `plot` can draw of a result, the one that shows most first."""
+    """Return the kinds of figures that `plot` can draw of a result, the most informative kind first."""
     return tuple(_drawings(result))
 
 
 def _drawings(result: Drawable) -> dict[str, Callable[[Axes], None]]:
-    """What draws each kind that this result has."""
+    """Drawing functions by kind for this result."""
     if isinstance(result, Entry):
         result = result.result
     if isinstance(result, CellCounts):
@@ -150,7 +154,8 @@ def _of_audit(result: AuditResult) -> dict[str, Callable[[Axes], None]]:
             found["ratio"] = lambda axes: draw_ratio(axes, result, sketch)
     if result.cells is not None:
         found |= _of_cells(result.cells, result.claim)
-    found["forest"] = lambda axes: draw_forest(axes, Suite(title="", entries=(_entry(result),)), narrow=True)
+    alone = Suite(title="", entries=(Entry(name=result.mechanism, result=result),))
+    found["forest"] = lambda axes: draw_forest(axes, alone, narrow=True)
     return found
 
 
@@ -171,25 +176,17 @@ def _of_statement(result: StatementResult) -> dict[str, Callable[[Axes], None]]:
     return found
 
 
-def _entry(result: AuditResult) -> Entry:
-    return Entry(name=result.mechanism, result=result)
-
-
 def _refusal(kind: str, kinds: tuple[str, ...], result: Drawable) -> str:
     has = ", ".join(f'"{each}"' for each in kinds)
     if kind not in _NEEDS:
-        return f"is unknown; of this {_type(result)} there are {has}."
+        return f"is unknown; use one of {has} for this {_type(result)}."
     if kind == "distance" and isinstance(result, Suite) and len(series_by_distance(result, fewest=2)) > 1:
-        need = "the results of one mechanism in a list, as this suite has several at different distances"
+        need = "a list with the results of one mechanism, because this suite has several series"
     elif isinstance(result, Suite) and kind not in ("forest", "distance"):
         need = f"one of its results, plot(suite.entries[0], kind={kind!r}), and {_NEEDS[kind]}"
     else:
         need = _NEEDS[kind]
-    return f"cannot be drawn of this {_type(result)}, which has {has or 'none'}; it takes {need}."
-
-
-def _offers(result: Drawable) -> str:
-    return f"it takes {_NEEDS['forest' if isinstance(result, Suite) else 'distance']}"
+    return f"cannot be drawn for this {_type(result)} (available: {has or 'none'}); it requires {need}."
 
 
 def _type(result: object) -> str:
@@ -201,7 +198,7 @@ def _short(kind: object) -> str:
 
 
 def _explain(axes: Axes, kind: str) -> None:
-    """The legend: where there is most room, and below the axes where rows leave none."""
+    """Draw the legend inside the axes, or below them if rows fill the axes."""
     from matplotlib import rcParams
     from matplotlib.transforms import ScaledTranslation
 
@@ -209,7 +206,7 @@ def _explain(axes: Axes, kind: str) -> None:
         axes.legend(loc="best")
         return
     handles = forest_marks() if kind == "forest" else axes.get_legend_handles_labels()[0]
-    lines = 3.6 * rcParams["font.size"] / 72  # for the ticks' labels and that of the axis
+    lines = 3.6 * rcParams["font.size"] / 72  # room for tick labels and axis label
     below = axes.transAxes + ScaledTranslation(0.0, -lines, axes.figure.dpi_scale_trans)
     axes.legend(
         handles=handles, loc="upper right", bbox_to_anchor=(1.0, 0.0), bbox_transform=below, ncols=4, frameon=False,
@@ -218,7 +215,7 @@ def _explain(axes: Axes, kind: str) -> None:
 
 
 def _new_axes(result: Drawable, kind: str) -> Axes:
-    """The axes of a new figure of pyplot, as high as its rows take."""
+    """Axes of a new pyplot figure whose height fits the rows."""
     from matplotlib import pyplot
 
     width, height = pyplot.rcParams["figure.figsize"]

@@ -1,4 +1,4 @@
-"""The numbers of a statement: as a curve beside the one that is stated, or a row each beside what is allowed."""
+"""Figures of statements: measured and stated curves, or a row for each number with its allowed range."""
 
 from __future__ import annotations
 
@@ -17,20 +17,18 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 
 MOST_POINTS = 40
-"""Rows of a figure: of more points those that stand out most."""
-
-_INSIDE, _OUTSIDE = "interval", "interval that excludes what is stated"
+"""Largest number of rows in a figure."""
 
 
 def draw_series(axes: Axes, series: Series) -> None:
-    """Estimates with their intervals at each place, on the curve that is stated there."""
+    """Draw estimates with intervals at each place, and the stated curve."""
     columns = (series.x, series.lower, series.estimate, series.upper, series.stated)
     x, lower, estimate, upper, stated = (np.array(column, dtype=np.float64) for column in columns)
     known = np.isfinite(x)
     x, lower, estimate, upper, stated = (column[known] for column in (x, lower, estimate, upper, stated))
     ends = window(lower, estimate, upper, stated)
     axes.plot(x, stated.clip(*ends), color=ink(), linewidth=1.2, label="stated", zorder=2.5)
-    labels = (_INSIDE, _OUTSIDE)
+    labels = ("interval", "interval that excludes the stated value")
     draw_intervals(axes, x, (lower, estimate, upper), ends, outside=are_excluded(series)[known], labels=labels)
     axes.set_xlim(window(x, room=0.04))
     axes.set_ylim(ends)
@@ -39,13 +37,13 @@ def draw_series(axes: Axes, series: Series) -> None:
 
 
 def are_excluded(series: Series) -> npt.NDArray[np.bool_]:
-    """At which places the interval excludes what is stated."""
+    """Places where the interval excludes the stated value."""
     lower, upper, stated = (np.array(part, dtype=np.float64) for part in (series.lower, series.upper, series.stated))
     return (lower > stated) | (upper < stated)
 
 
 def drawn_points(result: StatementResult) -> list[Point]:
-    """The points that get a row, in their order: all, or of too many those farthest outside what is allowed."""
+    """The points that get a row, in order: all, or the `MOST_POINTS` farthest outside their allowed range."""
     places = sorted(
         range(len(result.points)), key=lambda i: (result.points[i].is_outside, result.points[i].excess), reverse=True
     )
@@ -53,10 +51,10 @@ def drawn_points(result: StatementResult) -> list[Point]:
 
 
 def draw_points(axes: Axes, result: StatementResult) -> None:
-    """A row for each number: its name and what is stated in figures, its interval, and what is allowed shaded.
+    """Draw a row for each number: name, interval and stated value as text, the interval, and the allowed range shaded.
 
-    Numbers of which the same is allowed share an axis. Others may have different units: then each row has a scale of
-    its own, which its interval and the ends of what is allowed just fill.
+    Numbers with the same allowed range share an axis. Otherwise the units may differ, so each row has a separate scale
+    that its interval and allowed range just fill.
     """
     points = drawn_points(result)
     rows = np.arange(0.15, len(points), dtype=np.float64)
@@ -77,19 +75,12 @@ def draw_points(axes: Axes, result: StatementResult) -> None:
             columns = [np.asarray((part - start) / size, dtype=np.float64) for part in columns]
         ends = (0.0, 1.0)
         axes.set_xticks([])
-        axes.set_xlabel(f"{legible(result.quantity, 60)}; each row has its own scale")
+        axes.set_xlabel(f"{legible(result.quantity, 60)}; each row has a separate scale")
     lower, estimate, upper, low, high = columns
     _allowed(axes, rows, low, high, ends)
     outside = np.array([point.is_outside for point in points])
-    draw_intervals(
-        axes,
-        rows,
-        (lower, estimate, upper),
-        ends,
-        outside=outside,
-        sideways=True,
-        labels=("interval", "interval outside"),
-    )
+    labels = ("interval", "interval outside")
+    draw_intervals(axes, rows, (lower, estimate, upper), ends, outside=outside, sideways=True, labels=labels)
     axes.set_yticks([])
     axes.set_ylim(len(points) - 0.4, -0.6)
     axes.set_xlim(ends)
@@ -103,7 +94,7 @@ def draw_points(axes: Axes, result: StatementResult) -> None:
 
 
 def _allowed(axes: Axes, rows: Array, low: Array, high: Array, ends: tuple[float, float]) -> None:
-    """What is allowed: a bar, up to the edge where there is no limit, with a line at each end that there is."""
+    """Draw each allowed range as a bar with a line at each finite end."""
     start, end = low.clip(*ends), high.clip(*ends)
     limited = np.isfinite(low) | np.isfinite(high)
     axes.barh(
@@ -117,6 +108,6 @@ def _allowed(axes: Axes, rows: Array, low: Array, high: Array, ends: tuple[float
 
 
 def fraction_outside(series: Series) -> str:
-    """Such as "2 of 40 intervals exclude what is stated there"."""
+    """Such as "2 of 40 intervals exclude the stated value"."""
     n = int(are_excluded(series).sum())
-    return f"{n or 'none'} of {len(series.x):,} intervals exclude{'s' * (n == 1)} what is stated there"
+    return f"{n or 'none'} of {len(series.x):,} intervals exclude{'s' * (n == 1)} the stated value"

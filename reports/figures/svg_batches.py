@@ -1,4 +1,4 @@
-"""The drawings of many results, spread over processes: most of the time of a long report."""
+"""Drawings of many results in several processes; drawing takes most of the time of a long report."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .svg_figure import svg
 
 Result = AuditResult | StatementResult
 _ALONE, _BATCH = 40, 10
-"""So many results are drawn here, before processes would have started; and so many at once in one of them."""
+"""Largest number of results drawn without worker processes, and number of results per batch."""
 
 
 def drawings_of(results: Sequence[Result], *, jobs: int | None = None) -> list[list[tuple[str, str]]]:
-    """Of each result the captions and SVG elements of its figures, with ids of their own.
+    """Return, for each result, the captions and SVG elements of its figures, with distinct ids.
 
     Parameters
     ----------
     jobs : int, optional
-        Processes; by default what `joblib.parallel_config` says, or every core.
+        Number of processes; by default the setting of `joblib.parallel_config`, or all cores.
     """
     starts = range(0, len(results), _BATCH)
     if len(results) <= _ALONE or jobs == 1:
@@ -53,7 +53,7 @@ def _drawn(results: Sequence[Result], start: int) -> list[list[tuple[str, str]]]
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Puts off the collection of garbage, in which matplotlib's many small objects spend a fifth of the time."""
+    """Suspend garbage collection, which matplotlib's many small objects make a fifth of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

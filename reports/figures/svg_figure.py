@@ -1,4 +1,4 @@
-"""A figure as SVG text that stands inside a page: short, without clashing names, the same every time."""
+"""Figures as short, reproducible SVG text whose ids do not clash within a page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Element = ElementTree.Element
 
 _SPACED = re.compile(r"\s*([A-Za-z])\s*")
-_TOO_FINE = re.compile(r"(\.\d)\d+")  # less than a tenth of a point is not seen
+_TOO_FINE = re.compile(r"(\.\d)\d+")  # below a tenth of a point, nothing is visible
 _UPRIGHT = re.compile(r"rotate\(-?0 ")
 _FONT = re.compile(r"font-family: [^;]+; ?")
 _USED = re.compile(r'(?:href="|url\()#([^")]+)')
@@ -25,15 +25,15 @@ _USED = re.compile(r'(?:href="|url\()#([^")]+)')
 
 @in_report_style
 def svg(figure: Figure, *, label: str = "Figure", prefix: str | None = None) -> str:
-    """The figure as an `<svg>` element to stand inside an HTML page, the same text every time.
+    """Return the figure as an `<svg>` element for an HTML page; equal figures give equal text.
 
     Parameters
     ----------
     figure : Figure
     label : str
-        What a screen reader says.
+        Text for screen readers.
     prefix : str, optional
-        Begins every id, so that figures on one page do not clash; by default made from the figure itself.
+        Prefix of every id, so that figures on one page do not clash; by default a hash of the figure.
     """
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
@@ -54,12 +54,12 @@ def svg(figure: Figure, *, label: str = "Figure", prefix: str | None = None) -> 
 
 
 def standalone_svg(figure: Figure, *, label: str = "Figure") -> str:
-    """The figure as the text of an SVG file."""
+    """Return the figure as the text of an SVG file."""
     return svg(figure, label=label, prefix="").replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
 
 
 def _shorten(element: Element[Any], prefix: str, used: set[str], family: str) -> None:
-    """Plain names, which is what SVG inside HTML has, prefixed ids where they are referred to, and nothing idle."""
+    """Remove XML namespaces, prefix the ids in use, and drop unused ids, attributes and elements."""
     element.tag = element.tag.rpartition("}")[2]
     attributes = {}
     for name, value in element.attrib.items():
@@ -97,7 +97,7 @@ def _shorten(element: Element[Any], prefix: str, used: set[str], family: str) ->
 
 
 def _lift_style(element: Element[Any], children: list[Element[Any]]) -> None:
-    """The style that all markers of a group have, said once."""
+    """Move the common style of all markers in a group to the group."""
     styles = {child.attrib.get("style") for child in children if child.tag == "use"}
     if element.tag != "g" or "style" in element.attrib or len(children) < 3 or len(styles) != 1:
         return

@@ -1,4 +1,4 @@
-"""What a report says of one audit or statement beside its verdict: names and values, as text that is safe to see."""
+"""The facts that a report lists for one audit or statement: names and values as safe text."""
 
 from __future__ import annotations
 
@@ -14,95 +14,94 @@ from ...audit.results.audit_result import AuditResult
 from ...audit.results.statement_result import StatementResult
 from ...audit.sampling.batches import are_of_one_session
 from ...audit.sampling.provenance import ELSEWHERE
-from ..plain_text import exact, expectation, number, other_way, p_text, visible
+from ..plain_text import error_budget, exact, exact_text, expectation, number, other_way, p_text, visible
 
 Facts = list[tuple[str, str]]
-_POWER = 0.95  # of an audit that was given none
+_POWER = 0.95  # default of `check`
+_WHY_STOPPED = {
+    "refuted": "the claim was refuted",
+    "runs": "all runs were done",
+    "time": "the time limit was reached",
+    "request": "a request to stop",
+}
 
 
 def facts(entry: Entry) -> Facts:
-    """Names and values of an entry, in the order in which a reader asks for them."""
+    """Names and values of an entry, in reading order."""
     result = entry.result
     own = _of_statement(entry, result) if isinstance(result, StatementResult) else _of_audit(entry, result)
     shared = [("Repeat with", visible(repetition(entry), 2_000))]
     if entry.expected is not None:
-        shared.append(("As expected", expectation(entry)))
+        shared.append(("Expectation", expectation(entry)))
     environment = {name: value for name, value in result.environment.items() if name != "repeat"}
     if environment:
-        shared.append(("Times and machine", "; ".join(f"{name} {value}" for name, value in in_words(environment))))
+        shared.append(("Time and machine", "; ".join(f"{name} {value}" for name, value in in_words(environment))))
     return own + shared
 
 
 def _of_audit(entry: Entry, result: AuditResult) -> Facts:
     pair, claim = result.pair, result.claim
-    asked = "" if result.requested_resolution is None else f"; {number(result.requested_resolution)} was asked for"
     if result.findings:
-        reached = f"not stated, as a health check failed{asked}"
+        excess = ["not stated, because a health check failed"]
     elif result.stopped == "refuted":
-        reached = f"not stated, as the audit stopped when the claim was refuted{asked}"
-    elif math.isinf(result.resolution):
-        reached = f"{result.detectable_in_words}{asked}"
+        excess = ["not stated, because the audit stopped at the refutation"]
     else:
-        reached = f"{result.detectable_in_words}{asked}{'; ' * bool(claim.caveat)}{claim.caveat}"
-    counted = f"{result.pilot_runs:,} of them to choose the event"
+        words = result.detectable_in_words.removeprefix("smallest detectable excess: ")
+        excess = [words, claim.caveat if math.isfinite(result.resolution) else ""]
+    if result.requested_resolution is not None:
+        excess.insert(1, f"requested: {number(result.requested_resolution)}")
+    counted = f"{result.pilot_runs:,} of them pilot runs that chose the event"
     if result.stopped is not None:
-        why = {
-            "refuted": "the claim was refuted",
-            "runs": "all runs were done",
-            "time": "the time was up",
-            "request": "it was asked to stop",
-        }
         batches = f"in {len(result.looks):,} batches, " if result.looks else ""
-        counted = (
-            f"{batches}until {why[result.stopped]}{'; the last quarter of the runs was one batch' * result.is_closed}"
-        )
+        counted = f"{batches}until {_WHY_STOPPED[result.stopped]}"
+        counted += "; the last quarter of the runs was one batch" * result.is_closed
     provenance = "not recorded" if result.provenance is None else str(result.provenance)
     lower = visible(f"{claim.describe_strength(result.bound)} at {percent(1 - result.alpha)} confidence")
     if result.findings:
-        lower = "none, as a health check failed: nothing is known of how far chance goes"
+        lower = "none, because a health check failed and the sampling error is unknown"
     source = "from the same counts, without a guarantee"
     if result.stopped is not None:
-        source = "from counts that include runs on which the event was learned, so that it is on the large side"
+        source = "biased upward, because the counts include the runs on which the event was learned"
     return [
         ("Mechanism", visible(result.mechanism, 300)),
         ("Code", visible(provenance)),
         ("Claim", visible(f"{claim} ({claim.strength_name} {number(claim.strength)})")),
-        ("Claim from", visible(result.claim_source) or _claim_from(entry)),
+        ("Source of the claim", visible(result.claim_source) or _claim_from(entry)),
         ("Unit of privacy", visible(pair.unit) or "not stated"),
         ("Adjacency", f"{visible(pair.adjacency)}; distance {number(pair.distance)}"),
         ("Lower bound", lower),
-        ("Resolution and power", reached),
+        ("Detectable excess", "; ".join(filter(None, excess))),
         ("Dataset x", visible(pair.x)),
         ("Dataset y", visible(pair.y)),
         ("Difference", visible(pair.difference)),
         ("Event", visible(str(result.event))),
-        ("In the counts", visible("; ".join(filter(None, (result.event_in_words, other_way(result)))))),
+        ("Observed", visible("; ".join(filter(None, (result.event_in_words, other_way(result)))))),
         ("Estimate", f"{number(result.estimate)} ({source})"),
-        *([] if entry.exact is None else [("Exact value", f"{number(entry.exact)} on this pair")]),
+        *([] if entry.exact is None else [("Exact value", f"{exact_text(entry)} on this pair")]),
         ("p-value of the claim", p_text(result.p_value)),
-        ("Error", visible(str(result.ledger))),
-        ("Low bits", _bits(result)),
+        ("Error budget", visible(error_budget(result))),
+        ("Low bits of floats", _bits(result)),
         ("Runs", f"{result.runs:,} on each dataset, {counted}"),
         ("Seed", _seed(result)),
     ]
 
 
 def _claim_from(entry: Entry) -> str:
-    return f"the statement of {visible(entry.experiment, 100)}" if entry.experiment else "whoever called the audit"
+    return f"the statement of {visible(entry.experiment, 100)}" if entry.experiment else "the caller"
 
 
 def _bits(result: AuditResult) -> str:
     if result.bits is True:
-        return "events by the low bits of floating-point outputs are part of the verdict"
+        return "included in the verdict"
     if result.bits is False:
-        return "not looked at: the verdict is about values"
-    return "looked at in the pilot for a warning: the verdict is about values"
+        return "not examined; the verdict is about values"
+    return "examined in the pilot for a warning; the verdict is about values"
 
 
 def _seed(result: AuditResult) -> str:
     if result.is_replayable:
         return str(result.seed)
-    return f"{result.seed}; not replayable, as the mechanism has randomness of its own"
+    return f"{result.seed}; not replayable, because the mechanism has its own randomness"
 
 
 def _of_statement(entry: Entry, result: StatementResult) -> Facts:
@@ -110,7 +109,10 @@ def _of_statement(entry: Entry, result: StatementResult) -> Facts:
     return [
         ("Statement", visible(result.statement)),
         *known,
-        ("Intervals", f"{visible(result.method)}; all hold together at {percent(1 - result.alpha)} confidence"),
+        (
+            "Intervals",
+            f"{visible(result.method)}; all intervals hold together with {percent(1 - result.alpha)} confidence",
+        ),
         *([] if exact(entry) is None else [("Exact value", number(exact(entry)))]),
         ("Runs", f"{result.runs:,} on each dataset"),
         ("Seed", str(result.seed)),
@@ -118,9 +120,9 @@ def _of_statement(entry: Entry, result: StatementResult) -> Facts:
 
 
 def repetition(entry: Entry) -> str:
-    """The command or call that makes the same audit again.
+    """The command or call that repeats the audit.
 
-    In a call the mechanism and the pair stand for themselves, without the neighbour relation, which changes nothing.
+    A call names the mechanism and the pair by placeholders and omits the adjacency, which does not affect the result.
     """
     result = entry.result
     stated = result.environment.get("repeat")
@@ -156,7 +158,7 @@ def repetition(entry: Entry) -> str:
         options["bits"] = result.bits
     call = f"{function}({datasets}, {', '.join(f'{name}={_in_python(value)}' for name, value in options.items())})"
     if result.looks and not are_of_one_session([look.runs for look in result.looks], is_closed=result.is_closed):
-        call += "  # in one session; this audit had several, and batches of its own"
+        call += "  # in one session; this audit ran in several, with other batches"
     return call
 
 
@@ -165,7 +167,7 @@ def _in_python(value: Any) -> str:
 
 
 def _is_one_command(text: str) -> bool:
-    """Whether a shell would take the text of a file as one command of ours, and do nothing else with it."""
+    """Whether a shell would run the text as a single pytest or dpaudit command, and nothing else."""
     try:
         words = shlex.split(text)
     except ValueError:
@@ -174,7 +176,7 @@ def _is_one_command(text: str) -> bool:
 
 
 def in_words(environment: Mapping[str, Any]) -> Facts:
-    """Names and values of an environment, one after the other where a name has several."""
+    """Names and values of an environment, with a line for each of several values."""
     named = ((visible(str(name), 60).replace("_", " "), value) for name, value in environment.items())
     return [(name, _value(each)) for name, value in named for each in (value if _is_several(value) else [value])]
 

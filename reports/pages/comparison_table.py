@@ -1,4 +1,4 @@
-"""Two records of the same audits side by side, for a terminal."""
+"""Terminal table that compares two records of the same audits."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry
-from ..plain_text import MARKS, found, p_text, stated, visible
+from ..plain_text import MARKS, counted, found, p_text, stated, visible
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
 def comparison_table(comparisons: Sequence[Comparison]) -> Table:
-    """A row for each audit: its claim, bound and runs before and after, and what has changed."""
+    """A row for each audit: verdict, bound, claim and runs before and after, and the changes."""
     from rich import box
     from rich.table import Table
-    from rich.text import Text  # in which square brackets are no markup
+    from rich.text import Text  # strings would be read as markup
 
     table = Table(
         caption=Text(numbers_of(comparisons)),
@@ -37,8 +37,7 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
         said += [Text(visible(note)) for note in one.notes]
         table.add_row(
             Text(visible(one.name, 80)),
-            Text(_side(one.before)),
-            Text(_side(one.after)),
+            *(Text("\n".join(side_of(entry))) for entry in (one.before, one.after)),
             Text(p_text(one.p_value)),
             Text("\n").join(said) if said else Text("none"),
         )
@@ -46,17 +45,16 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
 
 
 def numbers_of(comparisons: Sequence[Comparison]) -> str:
-    """How many audits there are, how many have changed, and how many could not be compared."""
+    """Count the audits, those that changed and those that could not be compared."""
     changed, missed = sum(one.has_changed for one in comparisons), sum(bool(one.not_compared) for one in comparisons)
-    said = f"{len(comparisons):,} audit{'' if len(comparisons) == 1 else 's'}, {changed:,} changed"
+    said = f"{counted(len(comparisons), 'audit')}, {changed:,} changed"
     return f"{said}, {missed:,} not compared" if missed else said
 
 
-def _side(entry: Entry | None) -> str:
+def side_of(entry: Entry | None) -> list[str]:
+    """Verdict, bound, claim and runs before or after; "–" where the audit is missing."""
     if entry is None:
-        return "–"
+        return ["–"]
     result = entry.result
-    return (
-        f"{MARKS[result.verdict]} {result.verdict.value}\n{found(result)}\n{visible(stated(result), 60)}\n"
-        f"{result.runs:,} runs"
-    )
+    verdict = f"{MARKS[result.verdict]} {result.verdict.value}"
+    return [verdict, visible(found(result)), visible(stated(result), 100), f"{result.runs:,} runs"]

@@ -1,4 +1,4 @@
-"""A suite as CSV, a row for each entry: for spreadsheets, which must find numbers and text there and no formula."""
+"""A suite as CSV for spreadsheets: a row for each entry, with numbers and text but no formulas."""
 
 from __future__ import annotations
 
@@ -10,23 +10,22 @@ from ...audit.records.suite import COLUMNS, Scalar, Suite, rows
 from ..plain_text import visible
 
 _LIMIT = 3_000
-"""Characters of a cell, before escapes of up to ten each: from 32,768 on a spreadsheet breaks a cell in two."""
+"""Characters of a cell before escapes of up to ten each; spreadsheets split cells from 32,768 characters on."""
 
-# At the start of a cell, behind space and quotes as well, and behind a semicolon: where that is the separator of lists,
-# spreadsheets begin a new cell there.
+# A formula may start a cell, also after spaces and quotes, or follow a semicolon: spreadsheets whose list separator is
+# the semicolon start a new cell there.
 _FORMULA = re.compile(r"""(?:^|(?<=;))(?=[\s"]*[=+\-@＝＋－＠])|^(?=[\t\r\n])""")
 
 
 def csv(suite: Suite) -> str:
-    """The suite as CSV (RFC 4180, with a header line): the columns of `audit.tabular.rows`.
+    """Return the suite as CSV (RFC 4180, with a header line) with the columns of `audit.records.suite.rows`.
 
-    Numbers are written so that they are read back as they are, infinite ones as ``inf``; what is missing is an empty
-    cell. Text is guarded against being taken for a formula (CSV injection), as OWASP advises: a cell that begins with
-    ``=``, ``+``, ``-``, ``@``, one of their full-width forms, a tab or a line break gets an apostrophe in front, also
-    where space comes first; so does what follows a semicolon. Characters that cannot be seen, line breaks among them,
-    are written as escapes, and a text of more than 3,000 characters is cut in the middle.
+    Numbers are read back exactly, infinite ones as ``inf``; missing values are empty cells. An apostrophe guards text
+    against being read as a formula (CSV injection), as OWASP advises: it precedes ``=``, ``+``, ``-``, ``@``, their
+    full-width forms, tabs and line breaks at the start of a cell, also after spaces, and after a semicolon. Invisible
+    characters, including line breaks, are written as escapes, and text beyond 3,000 characters is cut in the middle.
 
-    Write it to a file with ``newline=""``: lines end in CR LF.
+    Lines end in CR LF, so write the text to a file with ``newline=""``.
 
     References
     ----------

@@ -1,30 +1,33 @@
-"""The words of a report, for readers who meet them there first."""
+"""Definitions of the terms in a report."""
 
 GLOSSARY = (
-    ("adjacency", "which datasets are neighbours: those that differ by one row added, say. The unit of privacy is what "
-     "two neighbours differ in."),
-    ("alpha", "the largest probability with which a mechanism that keeps its claim is refuted; 1 − alpha is the "
-     "confidence of the bound."),
-    ("claim", "what a mechanism is said to guarantee: whatever the neighbours x and y and the event, its probability "
-     "on x is at most a function of its probability on y; for epsilon the latter times e^epsilon."),
-    ("delta", "probability that the guarantee of (epsilon, delta) leaves open."),
-    ("detectable excess", "how far above its claim a mechanism would have to be for this audit to refute the claim, "
-     "with the power stated."),
-    ("distance", "how many steps of the adjacency lead from x to y; beyond 1 the claim is that for groups."),
-    ("epsilon", "the strength of a claim of pure or approximate differential privacy, in nats: the logarithm of the "
-     "largest likelihood ratio."),
-    ("estimate", "the strength that the observed frequencies would need, without any allowance for chance."),
-    ("event", "a set of outputs, chosen on runs that are then not counted, or in a sequential audit on earlier ones."),
+    ("adjacency", "the rule that says which datasets are neighbours, for example adding or removing one row; two "
+     "neighbours differ in one unit of privacy."),
+    ("alpha", "the largest probability of refuting a mechanism that satisfies its claim; 1 − alpha is the confidence "
+     "of the bound."),
+    ("claim", "the guarantee under audit: for all neighbours x and y and every event, a function of the event's "
+     "probability on y bounds its probability on x; for pure ε-DP the function multiplies by e^ε."),
+    ("delta (δ)", "the additive term of (ε, δ)-DP: on x, every event has at most e^ε times its probability on y plus "
+     "δ."),
+    ("detectable excess", "the smallest amount above the claim at which this audit refutes the claim with the stated "
+     "power."),
+    ("distance", "the number of adjacency steps from x to y; beyond 1, the claim for groups applies."),
+    ("epsilon (ε)", "the strength of a claim of pure or approximate differential privacy, in nats: the logarithm of "
+     "the largest likelihood ratio."),
+    ("estimate", "the claim strength implied by the observed frequencies, with no allowance for sampling error."),
+    ("event", "a set of outputs, chosen on pilot runs that are not counted; a sequential audit chooses it on earlier "
+     "runs."),
     ("hit", "a run whose output lies in the event."),
-    ("likelihood ratio", "probability of an output, or of an event, on one dataset over that on the other."),
-    ("lower bound", "the mechanism is no more private than this: all smaller strengths are refuted at once."),
-    ("mechanism", "the code that is audited: from a dataset and randomness it draws an output."),
-    ("mu, rho", "the strength of a claim of Gaussian, or of zero-concentrated, differential privacy."),
-    ("p-value", "the largest probability, under the claim, of counts that speak as strongly against it."),
-    ("pilot", "the first runs, on which the event is chosen; they are not counted."),
-    ("privacy profile", "the smallest delta for each epsilon."),
+    ("likelihood ratio", "the probability of an output or event on one dataset, divided by that on the other."),
+    ("lower bound", "the largest strength below which every claim is refuted at the stated confidence; the mechanism "
+     "is no more private than this."),
+    ("mechanism", "the code under audit; it draws an output from a dataset and randomness."),
+    ("mu (μ), rho (ρ)", "the strength of a claim of Gaussian or zero-concentrated differential privacy."),
+    ("p-value", "the largest probability, if the claim is true, of counts at least as extreme as the observed ones."),
+    ("pilot", "the first runs, which choose the event and are not counted."),
+    ("privacy profile", "the smallest δ for each ε."),
     ("run", "one execution of the mechanism on x and one on y."),
-    ("trade-off curve", "the largest power of a test between x and y, for each of its false-positive rates."),
-    ("verdict", "refuted, not refuted or inconclusive; no audit can show that a claim holds."),
+    ("trade-off curve", "the largest power of a test between x and y at each false-positive rate."),
+    ("verdict", "refuted, not refuted or inconclusive; no audit can prove a claim."),
 )  # fmt: skip
-"""Terms with their meanings, in alphabetical order."""
+"""Terms and their definitions, in alphabetical order."""

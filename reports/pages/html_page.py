@@ -1,4 +1,4 @@
-"""A suite as one HTML file that needs nothing else: no font, image or style from anywhere, and no script to read it."""
+"""A suite as one self-contained HTML file: no external font, image or style, and readable without scripts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import datetime
 import functools
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,6 @@ from ...audit.printing import percent
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry, Suite, seconds
 from ...audit.results.audit_result import AuditResult, Verdict
-from ...audit.results.statement_result import StatementResult
 from ..figures.figures import distance_figures
 from ..figures.forest_figure import forest
 from ..figures.svg_batches import drawings_of
@@ -24,11 +23,14 @@ from ..figures.svg_figure import svg
 from ..plain_text import (
     MARKS,
     acceptance,
+    counted,
+    detectable,
+    detectable_text,
     exact,
+    exact_text,
     expectation,
     expectations,
     false_alarms,
-    findable,
     found,
     held_together,
     number,
@@ -36,11 +38,12 @@ from ..plain_text import (
     prose,
     sentences,
     stated,
+    tally,
     verdict_counts,
     visible,
 )
 from .audit_facts import facts, in_words
-from .comparison_table import numbers_of
+from .comparison_table import numbers_of, side_of
 from .glossary import GLOSSARY
 
 if TYPE_CHECKING:
@@ -56,10 +59,10 @@ def html(
     today: datetime.date | None = None,
     jobs: int | None = None,
 ) -> str:
-    """The suite as a self-contained page: summary, table, a section for each audit, methods, glossary, environment.
+    """Return the suite as a page: summary, table, a section for each audit, methods, glossary, environment.
 
-    Nothing in it is markup from the data, and its content policy allows no request and no script but its own, which
-    sorts and filters the table.
+    The page takes no markup from the data. Its content policy forbids requests and allows one script, which sorts and
+    filters the table.
 
     Parameters
     ----------
@@ -67,21 +70,20 @@ def html(
     drawings : sequence of (title, caption, Figure)
         Figures over several audits.
     comparisons : sequence of Comparison
-        With an earlier record, as `dpaudit.audit.records.baseline_comparison.compare` gives them: a section of its own.
+        Comparisons with an earlier record from `dpaudit.audit.records.baseline_comparison.compare`, for a section.
     today : date, optional
-        The day on which accepted findings have to hold; by default this day.
+        Day on which acceptances are checked; by default the current day.
     jobs : int, optional
-        Processes that draw the figures of many audits; by default what `joblib.parallel_config` says, or every core.
+        Processes that draw the figures of many audits; by default the setting of `joblib.parallel_config`, or all
+        cores.
     """
     from markupsafe import Markup
 
     today = today or datetime.date.today()
-    counts = verdict_counts(suite)
     n_audits = sum(isinstance(entry.result, AuditResult) for entry in suite.entries)
-    tally = ", ".join(f"{count:,} {verdict.value}" for verdict, count in counts.items())
     label = (
-        f"Bound, estimate and exact value of each of {n_audits:,} audits as fractions of its claim. The table has the "
-        f"numbers, and those of all {len(suite.entries):,} checks: {tally}."
+        f"Lower bound, estimate and exact value of {counted(n_audits, 'audit')} as fractions of the claim. The table "
+        f"lists the numbers of all {len(suite.entries):,} checks: {tally(suite)}."
     )
     drawn = [
         (visible(title, 100), prose(caption), Markup(svg(figure, label=f"{title}: {caption}", prefix=f"d{index}-")))
@@ -100,9 +102,7 @@ def html(
         policy=_policy(),
         script=Markup(_script()),
         n_audits=len(suite.entries),
-        tiles=[(_style(verdict), MARKS[verdict], verdict.value, count) for verdict, count in counts.items()],
-        refuted=_anchors(suite, _is_news),
-        warnings=_anchors(suite, _has_telling_bits),
+        tiles=[(_style(each), MARKS[each], each.value, count) for each, count in verdict_counts(suite).items()],
         has_expectations=any(entry.expected is not None for entry in suite.entries),
         has_exact=any(entry.exact is not None for entry in suite.entries),
         expectations=expectations(suite),
@@ -112,7 +112,17 @@ def html(
         has_forest=n_audits > 0,
         comparisons=[_comparison(one) for one in comparisons],
         compared=numbers_of(comparisons),
-        accepted=[_accepted(entry, today) for entry in suite.entries if entry.accepted is not None],
+        accepted=[
+            (
+                visible(entry.name, 100),
+                prose(accepted.reason),
+                visible(accepted.until, 20),
+                number(accepted.up_to),
+                acceptance(entry, today),
+            )
+            for entry in suite.entries
+            if (accepted := entry.accepted) is not None
+        ],
         drawings=drawn,
         topics=[(visible(each.id, 100), prose(each.statement), prose(each.source)) for each in suite.topics],
         audits=[
@@ -149,35 +159,19 @@ def _script() -> str:
 
 
 def _policy() -> str:
-    """What the page allows itself: styles and drawings inside it, its one script, and nothing from elsewhere."""
+    """The content security policy: inline styles and drawings, the page's script, and nothing external."""
     digest = base64.b64encode(hashlib.sha256(_script().encode()).digest()).decode()
     allowed = ("default-src 'none'", "style-src 'unsafe-inline'", f"script-src 'sha256-{digest}'")
     return "; ".join([*allowed, "base-uri 'none'", "form-action 'none'"])
 
 
 def _style(verdict: Verdict) -> str:
-    """The verdict's class in the style sheet."""
+    """CSS class of the verdict."""
     return verdict.name.lower().replace("_", "-")
 
 
-def _anchors(suite: Suite, is_meant: Callable[[Entry], bool]) -> list[tuple[str, str]]:
-    """Anchors and names of the entries that are meant."""
-    numbered = enumerate(suite.entries, 1)
-    return [(f"audit-{index}", visible(entry.name, 100)) for index, entry in numbered if is_meant(entry)]
-
-
-def _is_news(entry: Entry) -> bool:
-    """Whether it is refuted, and that was not expected of it."""
-    return entry.result.is_refuted and entry.expected is not Verdict.REFUTED
-
-
-def _has_telling_bits(entry: Entry) -> bool:
-    """Whether low bits break the claim, although the verdict is about values."""
-    return isinstance(entry.result, AuditResult) and entry.result.low_bits is not None
-
-
 def _scope(suite: Suite) -> list[str]:
-    """How many claims were tested under which relations, and how: what the methods say of this suite in particular."""
+    """Sentences of the methods section about this suite: relations, runs and low bits."""
     audits = [entry.result for entry in suite.entries if isinstance(entry.result, AuditResult)]
     if not audits:
         return []
@@ -188,26 +182,17 @@ def _scope(suite: Suite) -> list[str]:
     runs = sorted(result.runs for result in audits)
     few_to_many = f"{runs[0]:,}" if runs[0] == runs[-1] else f"{runs[0]:,} to {runs[-1]:,}"
     return [
-        f"{len(audits):,} claim{'s' * (len(audits) != 1)} on one pair of datasets each, by relation: {told}.",
-        f"{few_to_many} runs on each dataset; {n_sequential:,} of the audits sequential, which stop at a refutation.",
-        f"Low bits of floating-point outputs are part of {n_bits:,} verdict{'s' * (n_bits != 1)}.",
+        f"{counted(len(audits), 'claim')} on one pair of datasets each, by adjacency: {told}.",
+        f"{few_to_many} runs on each dataset; {counted(n_sequential, 'sequential audit')}, which may stop early.",
+        f"{counted(n_bits, 'verdict')} on low bits of floating-point outputs as well as values.",
     ]
 
 
 def _comparison(one: Comparison) -> dict[str, Any]:
-    """A row of the section on what has changed."""
-    sides = [
-        ("–", "", "", "") if entry is None else (
-            f"{MARKS[entry.result.verdict]} {entry.result.verdict.value}",
-            visible(found(entry.result)),
-            visible(stated(entry.result), 100),
-            f"{entry.result.runs:,} runs",
-        )
-        for entry in (one.before, one.after)
-    ]  # fmt: skip
+    """A row of the comparison with an earlier record."""
     return {
         "name": visible(one.name, 100),
-        "sides": sides,
+        "sides": [side_of(entry) for entry in (one.before, one.after)],
         "p_value": p_text(one.p_value),
         "changes": [prose(change) for change in one.changes],
         "not_compared": prose(one.not_compared or ""),
@@ -215,33 +200,27 @@ def _comparison(one: Comparison) -> dict[str, Any]:
     }
 
 
-def _accepted(entry: Entry, today: datetime.date) -> dict[str, str]:
-    """A row of the table of accepted findings."""
-    accepted = entry.accepted
-    assert accepted is not None  # the caller's choice
-    return {
-        "name": visible(entry.name, 100),
-        "reason": prose(accepted.reason),
-        "until": visible(accepted.until, 20),
-        "up_to": number(accepted.up_to),
-        "state": acceptance(entry, today),
-    }
-
-
 def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:
-    """What the template prints of one audit or statement, all of it text that is safe to look at."""
+    """The values of one audit or statement for the template, as safe text."""
     result = entry.result
     sentence, remarks = sentences(result)
-    shown: dict[str, Any] = {
-        "points": _points(result) if isinstance(result, StatementResult) else [],
-        "sides": [],
-        "contents": [],
-    }
+    shown: dict[str, Any] = {"points": [], "sides": [], "contents": [], "has_low_bits": False}
     if isinstance(result, AuditResult):
-        shown["sides"] = _sides(result)
+        counts = result.counts
+        shown["sides"] = [
+            (side, f"{hits:,}", f"{runs:,}", number(hits / runs))
+            for side, hits, runs in (("x", counts.hits_x, counts.runs_x), ("y", counts.hits_y, counts.runs_y))
+        ]
         shown["contents"] = [visible(text, 2_000) for text in result.pair.contents or ()]
+        shown["has_low_bits"] = result.low_bits is not None
+    else:
+        shown["points"] = [
+            (visible(point.at or result.quantity), number(point.estimate), point.interval, point.allowed)
+            for point in result.points
+        ]
     return {
         **shown,
+        "is_news": result.is_refuted and entry.expected is not Verdict.REFUTED,
         "id": f"audit-{index}",
         "name": visible(entry.name, 100),
         "style": _style(result.verdict),
@@ -251,13 +230,12 @@ def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:
         "remarks": remarks,
         "claim": visible(stated(result), 100),
         "short_bound": visible(found(result)),
-        "exact": number(exact(entry)),
-        "resolution": number(findable(result)),
+        "exact": exact_text(entry),
+        "excess": detectable_text(result),
         "runs": f"{result.runs:,}",
         "seconds": number(seconds(result)),
         "sort": _sort_keys(entry),
         "expectation": expectation(entry),
-        "expected": entry.expected.value if entry.expected else "",
         "is_met": entry.is_met,
         "acceptance": acceptance(entry, today),
         "note": prose(entry.note),
@@ -266,13 +244,13 @@ def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:
 
 
 def _sort_keys(entry: Entry) -> dict[str, str]:
-    """The numbers behind cells whose text does not sort as they do, as a script reads them; empty where not known."""
+    """The numbers by which the script sorts cells whose text sorts differently; empty if unknown."""
     result, order = entry.result, (Verdict.REFUTED, Verdict.INCONCLUSIVE, Verdict.NOT_REFUTED)
     numbers = {
         "verdict": order.index(result.verdict),
         "bound": result.bound if isinstance(result, AuditResult) else result.worst.estimate,
         "exact": exact(entry),
-        "resolution": findable(result),
+        "excess": detectable(result),
         "runs": result.runs,
         "seconds": seconds(result),
     }
@@ -280,20 +258,3 @@ def _sort_keys(entry: Entry) -> dict[str, str]:
         name: "" if value is None or value != value else repr(value).replace("inf", "Infinity")
         for name, value in numbers.items()
     }
-
-
-def _points(result: StatementResult) -> list[tuple[str, str, str, str]]:
-    """Which number, its estimate, its interval, what is stated."""
-    return [
-        (visible(point.at or result.quantity), number(point.estimate), point.interval, point.allowed)
-        for point in result.points
-    ]
-
-
-def _sides(result: AuditResult) -> list[tuple[str, str, str, str]]:
-    """Dataset, hits, runs and frequency, for x and y."""
-    counts = result.counts
-    return [
-        (side, f"{hits:,}", f"{runs:,}", number(hits / runs))
-        for side, hits, runs in (("x", counts.hits_x, counts.runs_x), ("y", counts.hits_y, counts.runs_y))
-    ]

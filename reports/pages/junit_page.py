@@ -1,4 +1,4 @@
-"""A suite as JUnit XML, which build servers show beside the results of tests."""
+"""A suite as JUnit XML, which build servers show next to test results."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _PROPERTIES = ("claim", "bound", "alpha", "seed", "runs", "versions")
 
 
 def junit(suite: Suite, *, today: datetime.date | None = None) -> str:
-    """The suite as JUnit XML: a test suite for each experiment, a test case for each entry.
+    """Return the suite as JUnit XML: a test suite for each experiment, a test case for each entry.
 
-    A case fails where the verdict is not the one expected; where none was expected, if the claim is refuted and no
-    acceptance covers that today. It is an error where nothing was expected and nothing was found out. Of a refutation
-    that is accepted the case passes, and says why. What XML forbids is written as an escape, like whatever else cannot
-    be seen. Time is 0 where none was recorded.
+    A case with an expected verdict fails if the verdict differs. Without one, it fails if the claim is refuted and no
+    acceptance covers the refutation today, and it is an error if the audit is inconclusive. A case with an accepted
+    refutation passes and states the reason. Invisible characters and those that XML forbids are written as escapes.
+    The time is 0 if none was recorded.
 
     Parameters
     ----------
     suite : Suite
     today : date, optional
-        The day on which accepted findings have to hold; by default this day.
+        Day on which acceptances are checked; by default the current day.
     """
     from junitparser import JUnitXml, TestSuite
 
@@ -43,7 +43,7 @@ def junit(suite: Suite, *, today: datetime.date | None = None) -> str:
         group_of_cases.add_testcases(cases)
         report.append(group_of_cases)
     report.update_statistics()
-    # Read and written once more, as lxml, which junitparser prefers where it is there, writes otherwise.
+    # Parsed and written again because junitparser uses lxml if installed, which formats differently.
     root = ElementTree.fromstring(report.tostring())
     ElementTree.indent(root)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
@@ -70,13 +70,13 @@ def _case(entry: Entry, row: dict[str, Scalar], day: datetime.date) -> TestCase:
 
 
 def _class_name(entry: Entry) -> str:
-    """Experiment or module: build servers follow a case by it from run to run, whatever the files are called."""
+    """Experiment or module, by which build servers follow a case from run to run."""
     code = entry.result.provenance
     return visible(entry.experiment or ("dpaudit" if code is None else code.where.partition(":")[0]))
 
 
 def _outcome(entry: Entry, day: datetime.date) -> Failure | Error | None:
-    """What keeps the case from passing."""
+    """The failure or error of the case, if any."""
     from junitparser import Error, Failure
 
     result = entry.result
@@ -95,7 +95,7 @@ def _outcome(entry: Entry, day: datetime.date) -> Failure | Error | None:
 
 
 def _words(entry: Entry) -> str:
-    """The result in a few lines, with what was expected of it and what was accepted."""
+    """The result in a few lines, with the unmet expectation and the acceptance."""
     result = entry.result
     if isinstance(result, AuditResult):
         parts = [lines(result)]
@@ -104,7 +104,7 @@ def _words(entry: Entry) -> str:
         for point in result.points:
             parts.append(f"  {visible(point.at or result.quantity)}: {point.interval}, {point.allowed}")
     if entry.expected is not None:
-        parts.append(f"  as expected: {expectation(entry)}")
+        parts.append(f"  expectation {expectation(entry)}")
     if entry.accepted is not None:
-        parts.append(f"  the finding was {prose(str(entry.accepted))}")
+        parts.append(f"  {prose(str(entry.accepted))}")
     return "\n".join(parts)

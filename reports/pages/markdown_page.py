@@ -1,4 +1,4 @@
-"""A suite as Markdown, short enough for a pull request."""
+"""A suite as Markdown for pull requests."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from ...audit.results.statement_result import StatementResult
 from ..plain_text import (
     MARKS,
     acceptance,
-    exact,
+    counted,
+    detectable_text,
+    exact_text,
+    expectation,
     expectations,
     false_alarms,
-    findable,
     found,
     number,
     other_way,
@@ -25,29 +27,37 @@ from ..plain_text import (
     prose,
     sentences,
     stated,
-    verdict_counts,
+    tally,
     visible,
 )
 from .comparison_table import numbers_of
 
-_COLUMNS = ("audit", "claim", "verdict", "bound", "exact", "detectable excess", "runs", "expected", "met")
+_COLUMNS = ("audit", "claim", "verdict", "bound", "exact value", "detectable excess", "runs", "expectation")
+_NUMERIC = ("bound", "exact value", "detectable excess", "runs")
+_CAVEATS = (
+    "<sub>Each audit tests one event on one pair of datasets; pilot runs, or earlier runs of a sequential audit, "
+    "choose the event. A bound holds with probability {confidence}. *Not refuted* does not mean that the claim is "
+    "true: only these pairs and events were examined. The *detectable excess* is the smallest amount above the claim "
+    "that the audit detects with its power. A statement about numbers is refuted if an interval lies outside the "
+    "stated range; its intervals hold together. Alpha is not corrected for the number of audits: if every claim "
+    "held, at most {false_alarms} false alarms would be expected among {audits}.</sub>"
+)
 
 
 def markdown(suite: Suite, *, comparisons: Sequence[Comparison] = (), today: datetime.date | None = None) -> str:
-    """The suite in Markdown: counts, what has changed, one table, and the event and counts where not all is well.
+    """Return the suite in Markdown: counts, changes, one table, and details of refuted or unexpected results.
 
-    Names and notes come out as the characters they are: no markup, link, mention or HTML in them takes effect.
+    Names and notes appear literally; markup, links, mentions and HTML in them have no effect.
 
     Parameters
     ----------
     suite, comparisons, today
-        As of `html`.
+        As for `html`.
     """
     today = today or datetime.date.today()
-    tally = ", ".join(f"{count:,} {verdict.value}" for verdict, count in verdict_counts(suite).items())
-    n = len(suite.entries)
+    audits = counted(len(suite.entries), "audit")
     parts = [
-        f"## {escaped(suite.title, 100)}: {n:,} audit{'s' * (n != 1)}, {tally}",
+        f"## {escaped(suite.title, 100)}: {audits}, {tally(suite)}",
         f"**{expectations(suite)}**",
         *_warnings(suite),
         *_comparison(comparisons),
@@ -64,34 +74,26 @@ def markdown(suite: Suite, *, comparisons: Sequence[Comparison] = (), today: dat
             f"- **{escaped(t.id, 80)}**: {escaped(prose(t.statement), 2_000)} ({escaped(prose(t.source))})"
             for t in suite.topics
         )
-        parts += ["### What was put to the test", "\n".join(topics)]
+        parts += ["### Tested statements", "\n".join(topics)]
     confidence = " or ".join(percent(1 - alpha) for alpha in sorted({entry.result.alpha for entry in suite.entries}))
-    parts.append(
-        "<sub>Each audit tests one event, chosen on separate runs (a sequential one bets on events learned from "
-        "earlier runs), on one pair of datasets; a bound holds with "
-        f"probability {confidence or '1 − alpha'}. A claim that is not refuted is not "
-        "shown to hold: only these pairs and events were looked at. *Excess findable* is how far above the claim the "
-        "event would have had to reach to be found with the audit's power. A statement about numbers is refuted where "
-        "one of its intervals, which hold together, lies outside what is stated. Nothing is corrected across audits: "
-        f"if every claim held, up to {number(false_alarms(suite))} false alarms would be expected among these "
-        f"{n:,}.</sub>"
-    )
+    alarms = number(false_alarms(suite))
+    parts.append(_CAVEATS.format(confidence=confidence or "1 − alpha", false_alarms=alarms, audits=audits))
     return "\n\n".join(parts) + "\n"
 
 
 def _warnings(suite: Suite) -> list[str]:
-    """Whose low bits break the claim, although the verdict is about values."""
+    """Names of audits whose low bits break the claim while the verdict covers values only."""
     named = [
         escaped(entry.name, 80)
         for entry in suite.entries
         if isinstance(entry.result, AuditResult) and entry.result.low_bits is not None
     ]
-    what = "**Warning** Low bits of the outputs break the claim, although the verdict is about values"
+    what = "**Warning** Low bits of the outputs break the claim; the verdict covers values only"
     return [f"{what}: {', '.join(named)}."] if named else []
 
 
 def _comparison(comparisons: Sequence[Comparison]) -> list[str]:
-    """What has changed; the audits that have not are only counted."""
+    """The changed audits, and the number of all audits."""
     if not comparisons:
         return []
     said = [(one.name, [*one.changes, *([one.not_compared] if one.not_compared else [])]) for one in comparisons]
@@ -105,26 +107,26 @@ def _comparison(comparisons: Sequence[Comparison]) -> list[str]:
 
 def _accepted(entry: Entry, today: datetime.date) -> str:
     words = escaped(prose(str(entry.accepted)), 2_000)
-    return f"- **{escaped(entry.name, 80)}**: {words} (now: {acceptance(entry, today)})"
+    return f"- **{escaped(entry.name, 80)}**: {words} (status: {acceptance(entry, today)})"
 
 
 def escaped(text: str, limit: int = 500) -> str:
-    """Text whose every character stands for itself in Markdown, in a table cell as well as in a paragraph."""
+    """Escape text for Markdown, so that it is literal in a table cell and in a paragraph."""
     safe = visible(text, limit).replace("&", "&amp;").replace("<", "&lt;")
     safe = re.sub(r"([\\`*_{}\[\]|#~$!])", r"\\\1", safe)
     safe = re.sub(r"^(\s*)(>|=|[-+](?=[-+\s]|$)|\d+(?=[.)](?:\s|$)))", _guarded, safe)
-    # A comment in the middle keeps a forge from making links and mentions of what is left.
+    # An HTML comment in the middle prevents automatic links and mentions.
     return re.sub(r"(@|(?<=:)(?=//)|www(?=\.)|\\#(?=\d))", r"\1<!-- -->", safe)
 
 
 def _guarded(match: re.Match[str]) -> str:
-    """A start of line that would open a list or a heading, made harmless."""
+    """Escape a start of line that would open a list, quote or heading."""
     space, start = match.groups()
     return f"{space}{start}<!-- -->" if start[0].isdigit() else f"{space}\\{start}"
 
 
 def _table(suite: Suite) -> str:
-    """A row for each entry; columns in which no row has anything are left out."""
+    """A row for each entry, without empty columns."""
     rows = [_COLUMNS]
     for entry in suite.entries:
         result = entry.result
@@ -134,23 +136,20 @@ def _table(suite: Suite) -> str:
                 escaped(stated(result), 60),
                 f"{MARKS[result.verdict]} {result.verdict.value}",
                 escaped(found(result), 60),
-                number(exact(entry)),
-                number(findable(result)),
+                exact_text(entry),
+                detectable_text(result),
                 f"{result.runs:,}",
-                "–" if entry.expected is None else entry.expected.value,
-                "–" if entry.expected is None else "yes" if entry.is_met else "**no**",
+                expectation(entry) if entry.is_met else f"**{expectation(entry)}**",
             )
         )
     kept = [at for at in range(len(_COLUMNS)) if {row[at] for row in rows[1:]} != {"–"}]
-    rule = tuple("--:" if name in ("bound", "exact", "detectable excess", "runs") else "---" for name in _COLUMNS)
+    rule = tuple("--:" if name in _NUMERIC else "---" for name in _COLUMNS)
     return "\n".join(f"| {' | '.join(row[at] for at in kept)} |" for row in (rows[0], rule, *rows[1:]))
 
 
 def _detail(entry: Entry) -> str:
     result = entry.result
-    surprise = (
-        "" if entry.is_met or entry.expected is None else f" **Not as expected, which was: {entry.expected.value}.**"
-    )
+    surprise = "" if entry.is_met else f" **Expectation {expectation(entry)}.**"
     note = f" {escaped(prose(entry.note), 2_000)}" if entry.note else ""
     sentence, remarks = sentences(result)
     headline = f"- **{escaped(entry.name, 80)}**.{surprise} {escaped(sentence, 2_000)}\n"

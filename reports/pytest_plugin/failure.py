@@ -1,4 +1,4 @@
-"""What a test that fails says: the claim, the bound, the event, the counts, the pair, and how to see it again."""
+"""Failure messages of audits: claim, bound, event, counts, pair, and the command that repeats the audit."""
 
 from __future__ import annotations
 
@@ -7,45 +7,35 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...audit.printing import percent, rounded_down
+from ...audit.printing import percent
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry
-from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.audit_result import AuditResult
 from ...audit.search.candidates import show
 from ...audit.search.find_worst_pair import WorstPair
-from ..plain_text import number, other_way, prose, visible
+from ..plain_text import found, other_way, prose, visible
 from .session import DEFAULTS, Settings
 
-_REFUTED = "the claim does not hold on this pair: more is lost than was claimed"
-_SICK = "the runs decide nothing, so the test must not pass: see the health check above"
-_SHORT = (
-    "the runs decide nothing, so the test must not pass: use more of them (runs=, --dp-audit-runs), or ask for less "
-    "(resolution=)"
-)
-
-
-def _meaning(result: AuditResult) -> str:
-    if result.verdict is Verdict.INCONCLUSIVE:
-        return _SICK if result.findings else _SHORT
-    return _REFUTED if result.is_refuted else ""
+_REFUTED = "the claim is false on this pair: the privacy loss exceeds it"
+_SICK = "the audit is inconclusive, so the test fails; see the failed health check above"
+_SHORT = "the audit is inconclusive, so the test fails; raise runs= (--dp-audit-runs) or the requested resolution="
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An audit as a test made it.
+    """An audit made by a test.
 
     Attributes
     ----------
-    label, test : str
-        Names of the audit and of the test.
+    test : str
+        Name of the test.
     mechanism, x, y : Any
     options : mapping
-        As `check` was given them.
+        Options passed to `check`.
     search : WorstPair, optional
-        Where the pair comes from.
+        The search that found the pair.
     """
 
-    label: str
     test: str
     mechanism: Any
     x: Any
@@ -55,16 +45,16 @@ class Case:
 
 
 def failure_message(entry: Entry, case: Case, settings: Settings, script: str | None) -> str:
-    """A few lines for whoever maintains the mechanism."""
+    """Return the failure message of an audit that is refuted or inconclusive."""
     result = entry.result
     lines = [visible(line, 1_000) for line in str(result).splitlines()]
     if isinstance(result, AuditResult):
-        pair, least = result.pair, f"{result.claim.strength_name} >= {number(rounded_down(result.bound))}"
+        pair = result.pair
         contents = "" if case.x is None and case.y is None else f"x = {show(case.x)}, y = {show(case.y)}: "
         lines += [
             f"  mechanism  {visible(result.mechanism, 100)}",
             f"  claim      {visible(str(result.claim), 100)}, {pair.adjacency}, distance {pair.distance:g}",
-            f"  bound      {least}, confidence {percent(1 - result.alpha)}",
+            *([] if result.findings else [f"  bound      {found(result)}, confidence {percent(1 - result.alpha)}"]),
             f"  event      {visible(result.event_in_words)}",
             f"  counts     {result.counts}",
             *([f"             {other}"] if (other := other_way(result)) else []),
@@ -74,41 +64,39 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
             lines.append(
                 f"  found by   {visible(case.search.ranking[0].label, 100)}, of {len(case.search.ranking):,} pairs"
             )
-        lines.append(f"  meaning    {_meaning(result)}")
+        lines.append(f"  meaning    {_REFUTED if result.is_refuted else _SICK if result.findings else _SHORT}")
     else:
         lines.append(f"  statement  {prose(result.statement)}")
     if result.is_refuted:
-        lines.append(
-            f"  error      a mechanism that keeps its claim fails so with probability {result.alpha:g} at most"
-        )
+        lines.append(f"  alpha      {result.alpha:g}, the largest probability of refuting a true claim")
     lines.append(f"  seed       {result.seed}")
     lines.append(f"  repeat     {repetition(case, settings)}")
     if isinstance(result, AuditResult) and not result.is_replayable:
-        lines.append("             (other draws each time: the mechanism has randomness of its own)")
+        lines.append("             (not replayable: the mechanism has its own randomness)")
     if entry.accepted is not None:
-        lines.append(f"  accepted   the finding was {entry.accepted}; that does not cover it")
+        lines.append(f"  acceptance {entry.accepted}; it does not cover this finding")
     if script is not None:
-        lines.append(f"  alone      {script}")
+        lines.append(f"  script     {script}")
     elif isinstance(result, AuditResult) and result.is_refuted:
-        lines.append("  alone      --dp-audit-scripts=DIR writes a script that shows it with numpy only")
+        lines.append("  script     --dp-audit-scripts=DIR writes a script that shows the violation with numpy alone")
     return "\n".join(lines)
 
 
-def change_message(found: Comparison, baseline: str) -> str:
-    """What has changed since a baseline was saved."""
+def change_message(change: Comparison, baseline: str) -> str:
+    """Return the failure message of an audit that differs from its baseline or cannot be compared."""
+    not_compared = [change.not_compared] if change.not_compared else []
+    said = [*change.changes, *not_compared, *(f"note: {note}" for note in change.notes)]
     return "\n".join(
         [
-            f"{'CHANGED since' if found.has_changed else 'NOT COMPARED with'} baseline {baseline}: {found.name}",
-            *(f"  {visible(change, 400)}" for change in found.changes),
-            *([f"  {visible(found.not_compared, 400)}"] if found.not_compared else []),
-            *(f"  note: {visible(note, 400)}" for note in found.notes),
-            f"  If this is as it should be, save it anew: --dp-audit-save={baseline}",
+            f"{'CHANGED since' if change.has_changed else 'NOT COMPARED with'} baseline {baseline}: {change.name}",
+            *(f"  {visible(each, 400)}" for each in said),
+            f"  If this is intended, save the baseline again: --dp-audit-save={baseline}",
         ]
     )
 
 
 def repetition(case: Case, settings: Settings) -> str:
-    """The command line that makes the same audit again."""
+    """Return the command line that repeats the audit."""
     options = [
         f"--dp-audit-{name}={getattr(settings, name)!r}"
         for name, usual in DEFAULTS.items()

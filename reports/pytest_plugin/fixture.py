@@ -1,4 +1,4 @@
-"""The fixture `dp_audit`: audits with the session's settings, and fails the test where a claim is refuted."""
+"""The fixture `dp_audit`: audits with the session's settings; fails if the audit is refuted or inconclusive."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ from .failure import Case, change_message, failure_message, repetition
 from .reproduction_script import ScriptError, script
 from .session import AuditSession, compared_with, saved_as
 
-_OWN = ("audits", "accepted", "until", "up_to")  # options of the marker that are no options of check
+_OWN = ("audits", "accepted", "until", "up_to")  # options of the marker alone
 
 
 class DPAudit:
-    """Audits in a test; each call is one audit with an error probability of its own.
+    """Audits of a test; each call is an audit with a separate error probability.
 
     Parameters
     ----------
     session : AuditSession
     name : str
-        Of the test, relative to the root.
+        Name of the test, relative to the root.
     path : Path
-        Of the test's file.
+        File of the test.
     marked : mapping
-        Options of its markers.
+        Options of the test's markers.
     """
 
     def __init__(self, session: AuditSession, name: str, path: Path, marked: Mapping[str, Any]) -> None:
@@ -67,35 +67,35 @@ class DPAudit:
         neighbours: Any = None,
         **options: Any,
     ) -> AuditResult:
-        """Audits a mechanism's claim on a pair, or on the worst pair that a search finds; fails where it is refuted.
+        """Audit a claim on a given pair or on the worst pair found; fail if the audit is refuted or inconclusive.
 
-        The audit is sequential unless options say otherwise, so that a broken mechanism fails at once, and runs in
-        this process (jobs=1), so that what a test has patched is what is audited.
+        By default the audit is sequential, so that a broken mechanism fails early, and runs in this process (jobs=1),
+        so that the test's patches apply.
 
         Parameters
         ----------
         mechanism, x, y, claim
-            As of `check`.
+            As for `check`.
         neighbours : Domain, callable, iterable or Hypothesis strategy, optional
-            Instead of x and y: where to look for a pair, as of `find_worst_pair`.
+            Search space for the pair instead of x and y, as for `find_worst_pair`.
         **options
-            Of `check`, and of `find_worst_pair` with `neighbours`, such as `search_runs`. `alpha`, `runs`,
-            `resolution`, `seconds` and `seed` are the session's if not given; the seed follows from the test's name.
-            With a resolution, and no runs in the call or its marker, there are as many runs as that takes.
+            Options of `check` and, with `neighbours`, of `find_worst_pair`, such as `search_runs`. The session gives
+            `alpha`, `runs`, `resolution`, `seconds` and `seed` unless the call or the marker does; the seed depends
+            on the test's name. A resolution without runs in the call or marker determines the number of runs.
 
         Returns
         -------
         AuditResult
-            Where the claim is not refuted, or its refutation is accepted.
+            Result that is not refuted, or whose refutation is accepted.
         """
         __tracebackhide__ = True
         started = time.perf_counter()
         if (neighbours is None) == (x is None and y is None):
-            raise OptionError("an audit needs a pair: give x and y, or neighbours= and where to look for one.")
+            raise OptionError("the audit needs a pair of datasets; pass x and y, or neighbours= to search for a pair.")
         known = {*inspect.signature(check).parameters, *inspect.signature(find_worst_pair).parameters} - {"options"}
         unknown = [name for name in {**self._marked, **options} if name not in known]
         if unknown:
-            raise OptionError(f"{unknown[0]} is no option of an audit; use one of {', '.join(sorted(known))}.")
+            raise OptionError(f"{unknown[0]} is not an option of dp_audit; use one of {', '.join(sorted(known))}.")
         label, options = self._begin(options)
         if (options.get("cells") or 0) > 0:
             options.setdefault("sequential", False)
@@ -106,19 +106,19 @@ class DPAudit:
             options.pop("search_runs", None)
             result, how = check(mechanism, x, y, claim=claim, **options), None
         else:
-            options["keep_datasets"] = True  # nobody else knows the pair
+            options["keep_datasets"] = True  # only the result knows the pair
             options.setdefault("search_runs", max(self._session.settings.runs, LEAST_SEARCH))
             how = find_worst_pair(mechanism, neighbours, claim=claim, **options)
             result, x, y = how.audit, how.x, how.y
         entry = Entry(name=label, result=result, recounts=self._recounts(mechanism, x, y, result, options, label))
         result.environment["seconds"] = round(time.perf_counter() - started, 3)
-        self._conclude(entry, Case(label, self._name, mechanism, x, y, options, how))
+        self._conclude(entry, Case(self._name, mechanism, x, y, options, how))
         return result
 
     def check(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Makes another check of the library's, such as `check_noise`, with the session's alpha and a seed.
+        """Run another check, such as `check_noise`, with the session's alpha and a seed.
 
-        Fails as an audit does: where the result is refuted, or inconclusive.
+        Fails if the result is refuted or inconclusive.
 
         Returns
         -------
@@ -126,16 +126,15 @@ class DPAudit:
         """
         __tracebackhide__ = True
         parameters = inspect.signature(function).parameters
-        takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
         label, whole = self._begin(options)
         given = {name: value for name, value in whole.items() if name in options or name in parameters}
-        if takes_any:
+        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
             given |= {name: whole[name] for name in ("alpha", "seed")}
         result = function(*arguments, **given)
         if not isinstance(result, (AuditResult, StatementResult, EquivalenceResult)):
             raise OptionError(
-                f"{getattr(function, '__name__', function)} returned a {type(result).__name__}; use a check that gives "
-                "an AuditResult, a StatementResult or an EquivalenceResult."
+                f"{getattr(function, '__name__', function)} returned a {type(result).__name__}; use a check that "
+                "returns an AuditResult, a StatementResult or an EquivalenceResult."
             )
         more = result.alpha - float(whole["alpha"])
         if more > 1e-9 * result.alpha and (refusal := self._session.charge(self._name, more)):
@@ -145,17 +144,18 @@ class DPAudit:
                 self._session.failed[label] = f"{result}\n  seed {result.seed}"
                 pytest.fail(self._session.failed[label])
             return result
-        case = Case(label, self._name, function, None, None, whole, None)
-        self._conclude(Entry(name=label, result=result), case)
+        self._conclude(Entry(name=label, result=result), Case(self._name, function, None, None, whole, None))
         return result
 
     def _begin(self, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """The audit's name, and its options with the marker's and the session's; its alpha is charged."""
+        """Charge the audit's alpha; return the audit's name and its options completed by marker and session."""
         __tracebackhide__ = True
         self.calls += 1
         label = self._name if self.calls == 1 else f"{self._name} #{self.calls}"
         if label in self._session.failed:
-            pytest.fail(f"{self._session.failed[label]}\n\n(found earlier in this session: a rerun changes nothing)")
+            pytest.fail(
+                f"{self._session.failed[label]}\n\n(failed earlier in this session; a rerun does not audit again)"
+            )
         settings, own = self._session.settings, {**self._marked, **options}
         whole = {"alpha": settings.alpha, "seed": _seed(settings.seed, label), "jobs": 1, **own}
         for name in ("resolution", "seconds"):
@@ -171,10 +171,10 @@ class DPAudit:
     def _recounts(
         self, mechanism: Any, x: Any, y: Any, result: AuditResult, options: Mapping[str, Any], label: str
     ) -> tuple[Recount, ...]:
-        """The baseline's event counted again where one is compared with, and this audit's where one is saved.
+        """Count the baseline's event again for a comparison, and this audit's event for a new baseline.
 
-        Each in a stream that nothing else draws from: with the same random numbers a baseline and what is compared with
-        it would depend on each other. The last event of a baseline is the one that was counted to be its own.
+        Each count has a separate random stream: with the same random numbers a baseline and its comparison would be
+        dependent. The last recount of a baseline is that of its event.
         """
         wanted = list[tuple[Event | None, str]]()
         before = self._session.baseline().get(label)
@@ -192,7 +192,7 @@ class DPAudit:
         )
 
     def _conclude(self, entry: Entry, case: Case) -> None:
-        """Records the result; fails the test where a claim is refuted, nothing was found out, or something changed."""
+        """Record the result; fail the test if it is refuted or inconclusive, or differs from the baseline."""
         __tracebackhide__ = True
         before = self._session.baseline().get(entry.name)
         accepted = self._accepted or (before.accepted if before else None)
@@ -211,7 +211,7 @@ class DPAudit:
             pytest.fail(self._session.failed[entry.name])
 
     def _compared(self, before: Entry | None, entry: Entry) -> list[str]:
-        """What has changed since the baseline, in words."""
+        """Failure messages about changes since the baseline."""
         if before is None:
             self._session.compared[entry.name] = "new"
             return []
@@ -220,7 +220,7 @@ class DPAudit:
         if found.p_value is not None:
             how = "by counts"
         elif found.not_compared is not None:
-            how = "not by counts, which cannot be compared"
+            how = "not comparable by counts"
         elif isinstance(entry.result, StatementResult):
             how = "by intervals"
         else:
@@ -230,7 +230,7 @@ class DPAudit:
         return [change_message(found, str(self._session.compare))] if is_told else []
 
     def _script(self, entry: Entry, case: Case) -> str | None:
-        """Where a script that shows the violation has been written, or why there is none."""
+        """Write a script that shows the violation; return its command line, or the reason why none was written."""
         folder = self._session.scripts
         if folder is None or not isinstance(entry.result, AuditResult):
             return None
@@ -239,23 +239,25 @@ class DPAudit:
         try:
             text = script(entry.result, case.mechanism, case.x, case.y, self._path, case.options)
         except ScriptError as error:
-            return f"no script: {error}"
+            return f"not written: {error}"
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         return f"python {shlex.quote(str(path))}"
 
 
 def _acceptance(marked: Mapping[str, Any]) -> Accepted | None:
-    """The finding that a marker accepts."""
+    """The acceptance in a marker."""
     reason, until = marked.get("accepted"), marked.get("until")
     if reason is None and until is None:
         return None
     if reason is None or until is None:
-        raise OptionError("a finding is accepted for a reason and until a day: give both accepted= and until=.")
+        raise OptionError(
+            "a marker with accepted= needs until=, and the reverse; pass the reason and the last day of the acceptance."
+        )
     return Accepted(reason=str(reason), until=str(until), up_to=float(marked.get("up_to", math.inf)))
 
 
 def _seed(root: int, label: str) -> int:
-    """A seed for an audit, from the session's and its name: adding a test changes no other."""
+    """A seed from the session's seed and the audit's name, so that a new test changes no other."""
     digest = hashlib.sha256(f"{root}\n{label}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1

@@ -1,7 +1,7 @@
-"""The pytest plugin: a fixture that audits, an error budget for the session, a summary, baselines.
+"""The pytest plugin: a fixture for audits, an error budget for the session, a summary, baselines.
 
-Loaded by every pytest session of whoever has the library installed, so nothing but pytest is imported here; the
-library is when a test first asks for the fixture.
+Every pytest session loads this module if the library is installed, so it imports pytest alone; the library is imported
+when a test first requests the fixture.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ _SESSION = pytest.StashKey[AuditSession]()
 _PASSED = pytest.StashKey[bool]()
 _FIXTURE = "dp_audit"
 _MARKER = (
-    "dp_audit(audits=1, accepted=None, until=None, up_to=None, **options): options of check for the audits of this "
-    "test, such as runs, alpha or resolution; how many there are, for the error budget; a finding that is accepted for "
-    "a reason, until a day, up to a bound."
+    "dp_audit(audits=1, accepted=None, until=None, up_to=None, **options): the number of audits in this test, for the "
+    "error budget; a reason to accept a refutation until a day and up to a bound; options of check, such as runs or "
+    "resolution. Precedence: call, marker, command line, configuration file."
 )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options of the command line and of the configuration file."""
+    """Add the options of the command line and of the configuration file."""
     group = parser.getgroup(_FIXTURE, "audits of differential privacy (fixture dp_audit)")
     for name, text in HELP.items():
-        shown = f"{text}; by default {DEFAULTS[name]}" if DEFAULTS[name] is not None else text
+        shown = f"{text} (default: {DEFAULTS[name]})" if DEFAULTS[name] is not None else text
         group.addoption(f"--dp-audit-{name}", dest=f"dp_audit_{name}", metavar=name.upper(), help=f"{shown}.")
         parser.addini(f"dp_audit_{name}", f"{shown}.")
-    group.addoption("--dp-audit-report", metavar="PATH", help="Write the results to PATH: .json, .html or .md.")
-    group.addoption(
-        "--dp-audit-save", metavar="NAME", help="Save the results as the baseline NAME, or to a path in .json."
-    )
-    group.addoption("--dp-audit-compare", metavar="NAME", help="Fail where results differ from that baseline.")
-    group.addoption("--dp-audit-scripts", metavar="DIR", help="Write a script for every violation, without dpaudit.")
-    group.addoption("--dp-audit-skip", action="store_true", help="Skip the tests that use the fixture.")
-    parser.addini(
-        "dp_audit_baselines", "Folder of the baselines; by default dp_audit_baselines.", default="dp_audit_baselines"
-    )
+    for name, metavar, text in (
+        ("report", "PATH", "Write the results to PATH, which ends in .json, .html or .md."),
+        ("save", "NAME", "Save the results as baseline NAME, or to a path that ends in .json."),
+        ("compare", "NAME", "Fail if results differ from baseline NAME, or from a file that ends in .json."),
+        ("scripts", "DIR", "Write a script for every violation to DIR; the scripts do not need dpaudit."),
+    ):
+        group.addoption(f"--dp-audit-{name}", metavar=metavar, help=text)
+    group.addoption("--dp-audit-skip", action="store_true", help="Skip the tests that use dp_audit.")
+    folder = "dp_audit_baselines"
+    parser.addini(folder, f"Folder of the baselines (default: {folder}).", default=folder)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Reads the settings, those of baselines too, and opens the session's record."""
+    """Read the settings and create the session's state."""
     config.addinivalue_line("markers", _MARKER)
     values: dict[str, Any] = {}
     for name in DEFAULTS:
@@ -60,10 +60,13 @@ def pytest_configure(config: pytest.Config) -> None:
     worker: dict[str, Any] = getattr(config, "workerinput", {})
     if values["seed"] == "random":
         values["seed"] = worker.get("dp_audit_seed") or secrets.randbits(32)
+    report = _path(config, "dp_audit_report")
+    if report is not None and report.suffix not in (".json", ".html", ".md"):
+        raise pytest.UsageError(f"--dp-audit-report={report.name}: use a name that ends in .json, .html or .md.")
     config.stash[_SESSION] = session = AuditSession(
         settings=Settings(**values),
         baselines=config.rootpath / config.getini("dp_audit_baselines"),
-        report=_report(config),
+        report=report,
         scripts=_path(config, "dp_audit_scripts"),
         save=config.getoption("dp_audit_save"),
         compare=config.getoption("dp_audit_compare"),
@@ -80,47 +83,43 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _path(config: pytest.Config, option: str) -> Path | None:
-    """A path from the command line, from where pytest was called."""
+    """A path on the command line, relative to the folder in which pytest was started."""
     text = config.getoption(option)
     return config.invocation_params.dir / text if text else None
 
 
-def _report(config: pytest.Config) -> Path | None:
-    path = _path(config, "dp_audit_report")
-    if path is not None and path.suffix not in (".json", ".html", ".md"):
-        raise pytest.UsageError(f"--dp-audit-report={path.name}: use a name that ends in .json, .html or .md.")
-    return path
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tells a worker of xdist the seed that was drawn."""
+    """Send the random seed to an xdist worker."""
     node.workerinput["dp_audit_seed"] = node.config.stash[_SESSION].settings.seed
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Reads the baseline, before any test runs: one that is damaged is an error, and never a pass."""
+    """Read the baseline before any test runs, so that a missing or damaged one is an error."""
     own = session.config.stash[_SESSION]
+    missing = own.missing_baseline()
+    if missing is not None:
+        raise pytest.UsageError(missing)
     if own.compare is not None:
         from ...audit.errors import AuditError
 
         try:
             own.baseline()
         except AuditError as error:
-            way_out = f"--dp-audit-save={own.compare} writes it anew"
-            raise pytest.UsageError(f"--dp-audit-compare: {error} ({way_out})") from error
+            remedy = f"--dp-audit-save={own.compare} writes the baseline again"
+            raise pytest.UsageError(f"--dp-audit-compare: {error} ({remedy})") from error
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """The seed, where it is not the usual one."""
+    """Show the seed if it is not the default."""
     seed = config.stash[_SESSION].settings.seed
     return None if seed == DEFAULTS["seed"] else f"dp_audit: seed {seed} (--dp-audit-seed={seed} repeats the draws)"
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Charges every audit to the budget, and refuses a session that may exceed it."""
+    """Reserve every audit's alpha, and refuse a session that could exceed its error budget."""
     session = config.stash[_SESSION]
     audited = [item for item in items if _FIXTURE in getattr(item, "fixturenames", ())]
     session.files |= {_name(item).partition("::")[0] for item in items}
@@ -135,18 +134,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         except ValueError as error:
             raise pytest.UsageError(f"{item.nodeid}: {error}") from error
     refusal = session.refusal()
-    if refusal and not session.is_worker:  # a worker cannot end the session: there each test refuses
+    if refusal and not session.is_worker:  # a worker cannot end the session, so its tests fail
         raise pytest.UsageError(refusal)
 
 
 def pytest_deselected(items: Iterable[pytest.Item]) -> None:
-    """Keeps in mind which tests were left out on purpose."""
+    """Record tests that were left out on purpose."""
     for item in items:
         item.config.stash[_SESSION].left_out.add(_name(item))
 
 
 class _Watch:
-    """Sees the reports of a session, those of workers too: tests that were skipped are left out on purpose."""
+    """Records skipped tests, also those of workers, as left out on purpose."""
 
     def __init__(self, session: AuditSession) -> None:
         self.session = session
@@ -158,7 +157,7 @@ class _Watch:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Keeps in mind whether a test passed, for its audits."""
+    """Record for the fixture whether a test passed."""
     report = yield
     if report.when == "call":
         item.stash[_PASSED] = report.passed
@@ -166,23 +165,25 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> str | None:
-    """The error probability of all audits of the session together."""
+    """Show the total error probability of the session's audits."""
     session = config.stash[_SESSION]
     return f"dp_audit: {session.statement()}" if session.planned else None
 
 
 def _marked(item: pytest.Item) -> dict[str, Any]:
-    """Options of the markers of a test, of its class and of its module, the nearest first."""
+    """Options of the markers of a test, its class and its module; the innermost marker takes precedence."""
     options: dict[str, Any] = {}
     for marker in item.iter_markers(_FIXTURE):
         if marker.args:
-            raise pytest.UsageError(f"{item.nodeid}: the marker dp_audit takes options by name, such as runs=10_000.")
+            raise pytest.UsageError(
+                f"{item.nodeid}: the marker dp_audit takes options by name alone, such as runs=10_000."
+            )
         options = {**marker.kwargs, **options}
     return options
 
 
 def _name(item: pytest.Item) -> str:
-    """The test's id, without what xdist adds to it for its groups."""
+    """The test's id without the suffix for xdist groups."""
     group = item.get_closest_marker("xdist_group")
     if group is None:
         return item.nodeid
@@ -191,10 +192,10 @@ def _name(item: pytest.Item) -> str:
 
 @pytest.fixture
 def dp_audit(request: pytest.FixtureRequest) -> Iterator[DPAudit]:
-    """Audits a mechanism: dp_audit(mechanism, x, y, claim=PureDP(1.0)); fails where the claim is refuted.
+    """Audit a mechanism: dp_audit(mechanism, x, y, claim=PureDP(1.0)) fails if the audit is refuted or inconclusive.
 
-    Takes the options of dpaudit.check, or neighbours= and those of dpaudit.find_worst_pair instead of x and y; returns
-    the result. dp_audit.check(check_noise, …) makes another check of the library's. Sequential unless told otherwise.
+    Takes the options of dpaudit.check, or neighbours= instead of x and y with the options of dpaudit.find_worst_pair,
+    and returns the result. Audits are sequential by default. dp_audit.check(check_noise, …) runs another check.
     """
     session = request.config.stash[_SESSION]
     refusal = session.refusal()
@@ -205,12 +206,12 @@ def dp_audit(request: pytest.FixtureRequest) -> Iterator[DPAudit]:
     audit = DPAudit(session, _name(request.node), request.path, _marked(request.node))
     yield audit
     if audit.calls == 0 and request.node.stash.get(_PASSED, False):
-        pytest.fail("the test asks for dp_audit and makes no audit", pytrace=False)
+        pytest.fail("the test requests dp_audit and makes no audit; call dp_audit or drop the fixture", pytrace=False)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Takes over what a worker of xdist has found."""
+    """Take over the findings of an xdist worker."""
     found = getattr(node, "workeroutput", {}).get(_FIXTURE)
     if found is not None:
         node.config.stash[_SESSION].take(found)
@@ -218,7 +219,7 @@ def pytest_testnodedown(node: Any) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Saves and compares what was found; a comparison may turn a green session red."""
+    """Save and compare the results; a comparison can fail a session whose tests passed."""
     own = session.config.stash[_SESSION]
     if own.is_worker:
         session.config.workeroutput[_FIXTURE] = own.packed()  # type: ignore[attr-defined]  # xdist's
@@ -231,7 +232,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 
 def _given(config: pytest.Config) -> list[str]:
-    """The tests that the command line asked for, relative to the root; empty where it asked for all."""
+    """The tests selected on the command line, relative to the root; empty for all."""
     base, given = config.invocation_params.dir, []
     for argument in config.args:
         path = (base / argument.split("::")[0]).resolve()
@@ -240,16 +241,15 @@ def _given(config: pytest.Config) -> list[str]:
             relative = path.relative_to(config.rootpath).as_posix()
             given.append("" if relative == "." else relative + rest)
         else:
-            given.append("..")  # no test's name begins so
+            given.append("..")  # the start of no test's name
     return [] if "" in given else given
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """A line for every audit, and the warnings of tests that passed."""
-    session = config.stash[_SESSION]
-    lines = session.summary()
+    """Print the table of audits and the warnings of tests that passed."""
+    lines = config.stash[_SESSION].summary()
     if lines:
         terminalreporter.section("privacy audits")
         for line in lines:
-            is_bad = "✖ refuted" in line or "has disappeared since" in line or line.startswith("WARNING ")
+            is_bad = "✖ refuted" in line or ": the audit of baseline" in line or line.startswith("WARNING ")
             terminalreporter.write_line(line, red=is_bad)

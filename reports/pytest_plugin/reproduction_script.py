@@ -1,4 +1,4 @@
-"""A violation as a script of at most 20 lines, for whoever has numpy and the mechanism, and not this library."""
+"""A violation as a script of at most 20 lines that needs numpy and the mechanism, but not this library."""
 
 from __future__ import annotations
 
@@ -22,48 +22,49 @@ from ...audit.inference.supporting_lines import best_line
 from ...audit.results.audit_result import AuditResult
 from ...audit.sampling.sampler import as_sampler
 
-_ERRORS, _LEAST, _MOST = 8.0, 1_000, 10_000_000  # standard errors to be seen, and the runs that this may take
-_SHOWN = 5.0  # standard errors from which the script speaks of a violation
+_ERRORS, _LEAST, _MOST = 8.0, 1_000, 10_000_000  # planned standard errors, and limits of the runs
+_SHOWN = 5.0  # standard errors beyond which the script reports a violation
 _LONGEST = 4_000  # characters of a dataset
 
 
 class ScriptError(Exception):
-    """Why there is no such script."""
+    """The reason why no script can be written."""
 
 
 def script(result: AuditResult, mechanism: Any, x: Any, y: Any, path: Path, options: Mapping[str, Any]) -> str:
-    """The text of a script that draws anew, counts the event and compares with what the claim allows.
+    """Return the text of a script that draws new outputs, counts the event and compares it with the claim.
 
-    It ends with status 1 where the event is more probable than the claim allows by 5 standard errors.
+    The script exits with status 1 if the event's probability exceeds the claim by more than 5 standard errors.
 
     Parameters
     ----------
     result : AuditResult
-        That refutes the claim.
+        Result that refutes the claim.
     mechanism, x, y : Any
     path : Path
         File of the test.
     options : mapping
-        Of the audit.
+        Options of the audit.
 
     Raises
     ------
     ScriptError
-        Where the mechanism, a dataset or the event cannot be written down.
+        If the mechanism, a dataset or the event has no short form as code.
     """
     sampler = as_sampler(mechanism)
     imports, name = _reference(mechanism, path)
     call = sampler.call
-    named = [f"{call.size_name}=runs"] * (call.size_name is not None) + [f"{call.rng_name}=rng"] * (
-        call.rng_name is not None
-    )
+    named = [f"{call.size_name}=runs"] * (call.size_name is not None)
+    named += [f"{call.rng_name}=rng"] * (call.rng_name is not None)
     once = f"mechanism({', '.join(['dataset', *named])})"
     counts, claim = result.directed_counts, result.directed_claim
-    p, q = ((hits + 0.5) / (runs + 1.0) for hits, runs in zip(*_sides(counts), strict=True))
+    p, q = (counts.hits_x + 0.5) / (counts.runs_x + 1.0), (counts.hits_y + 0.5) / (counts.runs_y + 1.0)
     line = best_line(claim, p, q, float(counts.runs_x))
     spread = math.sqrt(p * (1 - p) + line.slope**2 * q * (1 - q))
     beyond = p - line.slope * q - line.intercept
-    beyond = max(beyond - 2.0 * spread / math.sqrt(counts.runs_x), beyond / 3)  # it was chosen for what was seen
+    beyond = max(
+        beyond - 2.0 * spread / math.sqrt(counts.runs_x), beyond / 3
+    )  # the event was selected on similar counts
     runs = int(min(max(_LEAST, (_ERRORS * spread / beyond) ** 2), _MOST)) if beyond > 0 else _MOST
     first, second = (x, y) if result.likelier_on == "x" else (y, x)
     if sampler.is_block:
@@ -78,10 +79,11 @@ def script(result: AuditResult, mechanism: Any, x: Any, y: Any, path: Path, opti
     else:
         draw = [f"    outputs = [{once} for _ in range(runs)]"]
     read, inside = _reading_and_test(result.event)
+    has_sample = not inspect.isclass(mechanism) and callable(getattr(mechanism, "sample", None))
     lines = [
         f'"""{_plain(result.mechanism)}: does {_plain(str(claim))} hold? Exit status 1 where it is seen not to."""',
         *dict.fromkeys(["import numpy as np", *imports]),
-        f"mechanism = {name}{'.sample' if _has_sample(mechanism) else ''}",
+        f"mechanism = {name}{'.sample' * has_sample}",
         f"likelier, other = {_literal(first)}, {_literal(second)}",
         f"rng, runs = np.random.default_rng({result.seed % 2**32}), {runs}",
         "def hits(dataset):",
@@ -98,22 +100,14 @@ def script(result: AuditResult, mechanism: Any, x: Any, y: Any, path: Path, opti
     return "\n".join(lines) + "\n"
 
 
-def _sides(counts: Any) -> tuple[tuple[int, int], tuple[int, int]]:
-    return (counts.hits_x, counts.hits_y), (counts.runs_x, counts.runs_y)
-
-
 def _plain(text: str) -> str:
-    """Text that may stand between quotes, also in an f-string."""
+    """Text that is safe between quotes, also in an f-string."""
     kept = "".join(char if char.isprintable() and char not in '"\\{}' else " " for char in text)
     return kept if len(kept) <= 60 else kept[:59] + "…"
 
 
-def _has_sample(mechanism: Any) -> bool:
-    return not inspect.isclass(mechanism) and callable(getattr(mechanism, "sample", None))
-
-
 def _reference(mechanism: Any, path: Path) -> tuple[list[str], str]:
-    """Import lines, and an expression that is the mechanism."""
+    """Import lines and an expression for the mechanism."""
     if isinstance(mechanism, functools.partial):
         imports, name = _reference(mechanism.func, path)
         given = [*map(_literal, mechanism.args), *(f"{key}={_literal(v)}" for key, v in mechanism.keywords.items())]
@@ -127,14 +121,14 @@ def _reference(mechanism: Any, path: Path) -> tuple[list[str], str]:
         imports, name = _imported(type(mechanism), path)
         fields = [f for f in dataclasses.fields(mechanism) if f.init]
         return imports, f"{name}({', '.join(f'{f.name}={_literal(getattr(mechanism, f.name))}' for f in fields)})"
-    raise ScriptError(f"an object of type {type(mechanism).__qualname__} cannot be written down; audit a function.")
+    raise ScriptError(f"an object of type {type(mechanism).__qualname__} cannot be written as code; audit a function.")
 
 
 def _imported(thing: Any, path: Path) -> tuple[list[str], str]:
-    """How a function or class is imported."""
+    """Import line and expression for a function or class."""
     name = getattr(thing, "__qualname__", "")
     if not name.isidentifier():
-        raise ScriptError(f"{name or thing!r} is defined inside something else; define it in a module.")
+        raise ScriptError(f"{name or thing!r} is defined inside a function or class; define it in a module.")
     module = sys.modules.get(thing.__module__)
     if getattr(module, name, None) is not thing:
         raise ScriptError(f"{name} is not found in its module {thing.__module__}.")
@@ -142,14 +136,14 @@ def _imported(thing: Any, path: Path) -> tuple[list[str], str]:
     if file is not None and (Path(file) == path or not getattr(module, "__package__", "")):
         return ["import runpy"], f"runpy.run_path({file!r})[{name!r}]"
     line = f"from {thing.__module__} import {name}"
-    if file is not None:  # it may be found because pytest was told where to look
+    if file is not None:  # pytest may have put the folder on the path
         folders = thing.__module__.count(".") + (Path(file).name == "__init__.py")
         line = f"import sys; sys.path.append({str(Path(file).parents[folders])!r}); {line}"
     return [line], name
 
 
 def _literal(value: Any) -> str:
-    """A dataset as it is written in Python; small ones of plain values and arrays of numbers only."""
+    """A dataset as Python code: short plain values and arrays of numbers."""
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
         if value.size and np.all(value == value.flat[0]):
             return f"np.full({value.shape!r}, {value.flat[0].item()!r})"
@@ -165,19 +159,19 @@ def _literal(value: Any) -> str:
         if is_same is not True:
             raise ScriptError(f"a {type(value).__qualname__} cannot be written as a literal; use numbers and lists.")
     if len(text) > _LONGEST:
-        raise ScriptError("the datasets are too long to be written down.")
+        raise ScriptError("the datasets are too long for a script; audit smaller ones.")
     return text
 
 
 def _raises(event: Event) -> bool:
-    """Whether the event can be read only where exceptions are outputs."""
+    """Whether the event contains exceptions as outputs."""
     if isinstance(event, Scored) and isinstance(event.score, Column) and isinstance(event.score.columns, Leaves):
         return any(isinstance(leaf, Raised) for _, known in event.score.columns.coded for leaf in known)
     return isinstance(event, Outcomes) and any(isinstance(value, Raised) for value in event.values)
 
 
 def _reading_and_test(event: Event) -> tuple[list[str], str]:
-    """Lines that make v of `outputs`, and an expression for which of them lie in the event."""
+    """Lines that compute v from `outputs`, and an expression for the outputs in the event."""
     match event:
         case Outcomes(values, others):
             plain = "outputs.tolist() if isinstance(outputs, np.ndarray) else outputs"
@@ -189,7 +183,7 @@ def _reading_and_test(event: Event) -> tuple[list[str], str]:
             return _leaf(leaves, column, inner)
         case Scored(score, inner):
             return [f"v = {_score(score)}"], _among(inner)
-    raise ScriptError(f"the event {event} cannot be written down.")
+    raise ScriptError(f"the event {event} cannot be written as code.")
 
 
 def _listed(values: Iterable[Any]) -> str:
@@ -197,7 +191,7 @@ def _listed(values: Iterable[Any]) -> str:
 
 
 def _leaf(leaves: Leaves, column: int, inside: Intervals) -> tuple[list[str], str]:
-    """The same for a part of outputs that are nested, or no numbers: how they are built, or what stands at a place."""
+    """The same for a part of nested or non-numeric outputs: their structure, or the value at a place."""
 
     def holds(code: float) -> bool:
         return bool(inside.contains(np.array([code]))[0])
@@ -219,7 +213,7 @@ def _leaf(leaves: Leaves, column: int, inside: Intervals) -> tuple[list[str], st
             return [f"v = np.array([float({part}) if {condition} else np.nan for o in outputs])"], _among(inside)
         condition = " and ".join([*is_there, f"not {is_number.format(part)}"])
         read = [f"v = [{part} if {condition} else np.nan for o in outputs]"]
-    # What was not seen in the pilot counts as one more code, what is absent as none.
+    # Values unseen in the pilot share the code -1, absent values are NaN.
     chosen = [value for code, value in enumerate(known) if holds(float(code)) != holds(-1.0)]
     test = f"o {'not ' * holds(-1.0)}in [{_listed(chosen)}]"
     absent = "(o is np.nan)"
@@ -237,7 +231,7 @@ def _among(event: Intervals) -> str:
 
 
 def _score(score: Score) -> str:
-    """An expression for the scores of `outputs`."""
+    """Expression for the scores of `outputs`."""
     if isinstance(score, Number):
         return "np.asarray(outputs, dtype=float)"
     if isinstance(score, Weighted):

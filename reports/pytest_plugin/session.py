@@ -1,4 +1,4 @@
-"""What the audits of one pytest session share: settings, an error budget, results, and a baseline to compare with."""
+"""State of a pytest session: settings, error budget, results and baselines."""
 
 from __future__ import annotations
 
@@ -16,28 +16,31 @@ if TYPE_CHECKING:
     from ...audit.results.statement_result import StatementResult
 
 DEFAULTS: dict[str, Any] = {
-    "alpha": 1e-5,
-    "budget": 0.01,
-    "runs": 100_000,
-    "resolution": None,
-    "seconds": None,
-    "seed": 0,
-}
-"""Settings of a session; a call's options come first, then its marker's, the command line's and those of the file."""
+    "alpha": 1e-5, "budget": 0.01, "runs": 100_000, "resolution": None, "seconds": None, "seed": 0
+}  # fmt: skip
+"""Settings of a session. Precedence: call, marker, command line, configuration file."""
 
 HELP = {
     "alpha": "Probability that one audit refutes a correct mechanism",
-    "budget": "Most that the alphas of all audits of a session may add up to",
-    "runs": "Runs of the mechanism on each dataset, at most, where no resolution is asked for",
-    "resolution": "Excess over a claim that every audit has to be able to find, with as many runs as that takes",
-    "seconds": "Time after which an audit stops",
-    "seed": 'Whole number from which, with a test\'s name, its draws follow, or "random"',
+    "budget": "Largest sum of the alphas of all audits in a session",
+    "runs": "Largest number of runs on each dataset if no resolution is requested",
+    "resolution": "Excess over the claim that every audit must be able to detect; determines the number of runs",
+    "seconds": "Time limit of an audit in seconds",
+    "seed": 'Whole number that determines the random seeds together with the tests\' names, or "random"',
+}
+_RULES = {
+    "alpha": "a probability, 0 < alpha < 1, such as 1e-5",
+    "budget": "a probability, 0 < budget < 1, such as 0.01",
+    "runs": "a whole number of runs, 40 or more",
+    "resolution": "a positive number in the units of the claims",
+    "seconds": "a positive number of seconds",
+    "seed": 'a whole number >= 0, or "random"',
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Options of a session, of the types that `DEFAULTS` shows."""
+    """Settings of a session."""
 
     alpha: float
     budget: float
@@ -48,72 +51,62 @@ class Settings:
 
 
 def setting_from_text(name: str, text: str) -> Any:
-    """A setting from the command line or a configuration file; a `ValueError` says what is wrong with it."""
-    rules = {
-        "alpha": "a probability, 0 < alpha < 1, such as 1e-5",
-        "budget": "a probability, 0 < budget < 1, such as 0.01",
-        "runs": "a whole number of runs, 40 or more",
-        "resolution": "a positive number in the units of the claims",
-        "seconds": "a positive number of seconds",
-        "seed": 'a whole number >= 0, or "random"',
-    }
-    wrong = f"--dp-audit-{name} (or dp_audit_{name} in the configuration) is {text!r}; use {rules[name]}."
+    """Parse a setting from the command line or the configuration file, with a `ValueError` for an invalid one."""
     if name == "seed" and text == "random":
         return text
+    digits = text.replace("_", "")
+    is_whole = name in ("runs", "seed")
     try:
-        value = float(text.replace("_", ""))
-        is_right = {
-            "alpha": 0.0 < value < 1.0,
-            "budget": 0.0 < value < 1.0,
-            "runs": value >= 40 and value == math.floor(value),
-            "resolution": 0.0 < value < math.inf,
-            "seconds": 0.0 < value < math.inf,
-            "seed": value >= 0 and value == math.floor(value),
-        }[name]
+        value = float(digits)
+        if is_whole:
+            is_right = value >= (40 if name == "runs" else 0) and value == math.floor(value)
+        else:
+            is_right = 0.0 < value < (1.0 if name in ("alpha", "budget") else math.inf)
     except (ValueError, OverflowError):
         is_right = False
     if not is_right:
-        raise ValueError(wrong)
-    if name not in ("runs", "seed"):
-        return value
-    digits = text.replace("_", "")
-    return int(digits) if digits.isdigit() else int(value)
+        raise ValueError(
+            f"--dp-audit-{name} (or dp_audit_{name} in the configuration) is {text!r}; use {_RULES[name]}."
+        )
+    if is_whole:
+        return int(digits) if digits.isdigit() else int(value)
+    return value
 
 
 @dataclass(slots=True, kw_only=True)
 class AuditSession:
-    """The state of a session, or of one worker of it.
+    """State of a session or of one xdist worker.
 
     Attributes
     ----------
     settings : Settings
     baselines : Path
-        Folder of the baselines that are called by name.
+        Folder of the named baselines.
     report, scripts : Path, optional
-        Where results, and scripts that show violations, are to be written.
+        File for the results and folder for reproduction scripts.
     save, compare : str, optional
-        Baseline to write, and to compare with.
+        Baselines to write and to compare with.
     n_workers : int
-        Workers among which what is left of the budget is divided.
+        Number of workers that share the rest of the budget.
     is_worker : bool
-    planned : dict of str to float
-        Alpha of each test that asks for audits, of all of them together.
+    planned, spent : dict of str to float
+        Alpha that each test has reserved and used.
     alphas : set of float
-        Of all audits planned.
-    spent : dict of str to float
-        Alpha that each test's audits have taken.
+        Alphas of the planned audits.
     entries : dict of str to Entry
-        Results by name; of a test that is run again, the last one.
+        Results by name; a rerun replaces the result of its test.
     failed : dict of str to str
-        What audits that failed have said: a rerun is no second chance.
+        Failure messages by audit, because a rerun gets no second chance.
     compared : dict of str to str
-        How each audit was compared, in words, such as "by counts" or "new".
+        How each audit was compared, such as "by counts" or "new".
     files : set of str
-        Files of all tests that were collected.
+        Files of all collected tests.
     left_out : set of str
         Tests that were deselected or skipped.
     messages : list of str
-        For the summary.
+        Lines for the summary.
+    before : Suite, optional
+        The baseline to compare with, once loaded.
     """
 
     settings: Settings
@@ -136,21 +129,21 @@ class AuditSession:
     before: Suite | None = None
 
     def plan(self, name: str, audits: Any, alpha: Any) -> None:
-        """Sets aside a test's share of the budget; a `ValueError` for what is no number of audits, or no alpha."""
+        """Reserve a test's share of the budget, with a `ValueError` for an invalid number of audits or alpha."""
         if isinstance(audits, bool) or not isinstance(audits, int) or audits < 1:
-            raise ValueError(f"audits={audits!r} is no number of audits; use a whole number >= 1.")
+            raise ValueError(f"audits={audits!r} is not a number of audits; use a whole number >= 1.")
         if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not 0.0 < alpha < 1.0:
-            raise ValueError(f"alpha={alpha!r} is no probability; use 0 < alpha < 1.")
+            raise ValueError(f"alpha={alpha!r} is not a probability; use 0 < alpha < 1.")
         self.planned[name] = audits * float(alpha) * self.tests_each
         self.alphas.add(float(alpha))
 
     @property
     def tests_each(self) -> int:
-        """Tests of alpha that an audit stands for: where a baseline is compared with, that as well."""
+        """Number of tests of alpha per audit: the audit and, with a baseline, the comparison."""
         return 1 if self.compare is None else 2
 
     def refusal(self) -> str | None:
-        """Why no audit may run: together they may raise more false alarms than the budget allows."""
+        """Return the message if the planned audits exceed the error budget, so that none may run."""
         planned, budget = math.fsum(self.planned.values()), self.settings.budget
         most = max(self.planned, key=lambda name: self.planned[name], default="")
         if planned <= budget * (1 + 1e-9):
@@ -158,17 +151,17 @@ class AuditSession:
         from ...audit.printing import rounded_up
 
         return (
-            f"dp_audit: the audits of {len(self.planned):,} tests may raise a false alarm with probability "
-            f"{planned:.3g}, above the budget of {budget:g} (the most has {most}, {self.planned[most]:.3g}); use a "
-            f"smaller alpha (--dp-audit-alpha, now {self.settings.alpha:g}, or that of a marker), fewer tests at a "
-            f"time, or allow more (--dp-audit-budget={rounded_up(planned, 1):g})."
+            f"dp_audit: the alphas of {len(self.planned):,} tests add up to {planned:.3g}, above the error budget "
+            f"{budget:g} (largest share: {most}, {self.planned[most]:.3g}). Lower alpha (--dp-audit-alpha, now "
+            f"{self.settings.alpha:g}, or the markers' alpha), run fewer tests at a time, or raise the budget "
+            f"(--dp-audit-budget={rounded_up(planned, 1):g})."
         )
 
     def charge(self, name: str, alpha: float) -> str | None:
-        """Takes alpha for one more audit of a test; if what is left does not suffice, says what to change instead.
+        """Charge alpha for one more audit of a test, or return a message if the budget does not suffice.
 
-        What no test has set aside is divided among the workers in equal parts, so that together they keep within the
-        budget without asking each other.
+        Workers share the unreserved part of the budget equally, so that together they stay within the budget without
+        communicating.
         """
         spent = self.spent.get(name, 0.0) + alpha
         beyond = {**self.spent, name: spent}
@@ -176,33 +169,32 @@ class AuditSession:
         left = (self.settings.budget - math.fsum(self.planned.values())) / self.n_workers
         if extra > left + 1e-9 * self.settings.budget:
             return (
-                f"dp_audit: an audit of alpha {alpha:g} more than this test has set aside "
-                f"({self.planned.get(name, 0.0):g}) is above what is left of the budget of "
-                f"{self.settings.budget:g}; say how many audits it makes (@pytest.mark.dp_audit(audits=…, alpha=…)), "
-                f"use a smaller alpha, or allow more (--dp-audit-budget)."
+                f"dp_audit: this test has reserved alpha {self.planned.get(name, 0.0):g}, and the rest of the error "
+                f"budget {self.settings.budget:g} is too small for another audit with alpha {alpha:g}. Declare the "
+                "number of audits (@pytest.mark.dp_audit(audits=…, alpha=…)), lower alpha, or raise the budget "
+                "(--dp-audit-budget)."
             )
         self.spent[name] = spent
         return None
 
     def statement(self) -> str:
-        """How many audits, times alpha."""
+        """Return the planned use of the error budget: number of audits times alpha."""
         planned, tests = math.fsum(self.planned.values()), len(self.planned)
         alone = self.settings.alpha * self.tests_each
         audits, is_one = round(planned / alone), self.alphas == {self.settings.alpha}
-        times = f"{audits:,} audit{'' if audits == 1 else 's'} × alpha {alone:g} = " if is_one else ""
-        both = " (each is compared as well)" if self.tests_each > 1 else ""
+        times = f"{audits:,} audit{'s' * (audits != 1)} × alpha {alone:g} = " if is_one else "sum of alphas "
+        both = " (half of each alpha for the comparison)" if self.tests_each > 1 else ""
         return (
-            f"{tests:,} test{'' if tests == 1 else 's'} with {times}{'' if times else 'alphas of '}{planned:.3g} in "
-            f"all, of a budget of {self.settings.budget:g}{both}"
+            f"{tests:,} test{'s' * (tests != 1)}, {times}{planned:.3g} of error budget {self.settings.budget:g}{both}"
         )
 
     def baseline_path(self, name: str) -> Path:
-        """The file of a baseline: what ends in .json is a path, and a name belongs into the folder of baselines.
+        """Return the file of a baseline: a name lies in the folder of baselines, and a path ends in .json.
 
         Raises
         ------
         ValueError
-            For a name that would leave the folder.
+            If the name would leave the folder.
         """
         if name.endswith(".json"):
             return Path(name)
@@ -214,8 +206,20 @@ class AuditSession:
             )
         return self.baselines.joinpath(*parts[:-1], f"{parts[-1]}.json")
 
+    def missing_baseline(self) -> str | None:
+        """Return the message if the baseline to compare with does not exist."""
+        if self.compare is None or (path := self.baseline_path(self.compare)).exists():
+            return None
+        known = sorted(
+            each.relative_to(self.baselines).with_suffix("").as_posix() for each in self.baselines.rglob("*.json")
+        )
+        return (
+            f"--dp-audit-compare={self.compare}: {path} does not exist. Use an existing baseline "
+            f"({', '.join(known) or f'none in {self.baselines}'}), or save one with --dp-audit-save={self.compare}."
+        )
+
     def baseline(self) -> dict[str, Entry]:
-        """The entries to compare with, by name; empty where nothing is compared."""
+        """Return the baseline's entries by name; empty without a comparison."""
         if self.compare is None:
             return {}
         if self.before is None:
@@ -230,7 +234,7 @@ class AuditSession:
         return Suite(title="Privacy audits of the test suite", entries=tuple(self.entries.values()))
 
     def packed(self) -> dict[str, Any]:
-        """What a worker has found, as plain values."""
+        """Return a worker's findings as plain values."""
         from ...audit.records.json_codec import to_json
 
         return {
@@ -243,28 +247,28 @@ class AuditSession:
         }
 
     def take(self, found: dict[str, Any]) -> None:
-        """Adds what a worker has found."""
+        """Add a worker's findings."""
         if found["entries"]:
             from ...audit.records.json_codec import from_json
 
             self.entries |= {entry.name: entry for entry in from_json(found["entries"]).entries}
-        self.planned |= found["planned"]  # every worker collects all tests
-        self.spent |= found["spent"]  # and runs its own
+        self.planned |= found["planned"]  # each worker collects all tests
+        self.spent |= found["spent"]  # but runs its share
         self.compared |= found["compared"]
         self.files |= set(found["files"])
         self.left_out |= set(found["left_out"])
 
     def finish(self, *, is_whole: bool, is_green: bool, given: list[str], root: Path) -> bool:
-        """Compares, saves and writes what is asked for; whether audits have disappeared, or none was compared.
+        """Write the requested report and baseline; return whether audits are missing or none could be compared.
 
         Parameters
         ----------
         is_whole, is_green : bool
-            Whether the session came to its end, and no test failed.
+            Whether the session was complete, and whether no test failed.
         given : list of str
-            The tests asked for by the command line, of which alone an audit can be missed; none for all.
+            Tests selected on the command line, to which the search for missing audits is limited; empty for all.
         root : Path
-            Of the tests.
+            Root folder of the tests.
         """
         if not (self.compare or self.save or self.report):
             return False
@@ -272,12 +276,12 @@ class AuditSession:
         missing = self._missing(self.baseline(), given, root) if is_whole else []
         for name in missing:
             self.messages.append(
-                f"{name}: the audit has disappeared since {self.compare} was saved; if it should have, save it anew "
-                f"(--dp-audit-save={self.compare}, all tests)"
+                f"{name}: the audit of baseline {self.compare} is missing; if it was removed on purpose, run all tests "
+                f"with --dp-audit-save={self.compare}"
             )
         is_stranger = bool(self.compare and self.entries and not self.baseline().keys() & self.entries.keys())
         if is_stranger:
-            self.messages.append(f"no audit of this session is in {self.compare}: nothing was compared")
+            self.messages.append(f"baseline {self.compare} has no audit of this session, so nothing was compared")
         if self.report is not None:
             self._write_report(self.report)
         if self.save is not None:
@@ -285,7 +289,7 @@ class AuditSession:
         return bool(missing) or is_stranger
 
     def _missing(self, before: Iterable[str], given: list[str], root: Path) -> list[str]:
-        """Audits of before that this session should have made and did not: their file was read, or is gone."""
+        """Audits in `before` that this session should have made: their file was collected or no longer exists."""
         return [
             name
             for name in before
@@ -309,17 +313,16 @@ class AuditSession:
         self.messages.append(f"results written to {path}")
 
     def _save(self, name: str, is_whole: bool, is_green: bool, given: list[str], root: Path) -> None:
-        """Writes a baseline; of one that is there, what this session was not about is kept."""
+        """Write a baseline; keep entries of an existing one that lie outside this session."""
         from ...audit.records.json_codec import load, save
 
         path = self.baseline_path(name)
         if not is_whole or not self.entries:
-            self.messages.append(
-                f"{path} not written: " + ("no audit was made" if is_whole else "the session broke off")
-            )
+            reason = "the session made no audit" if is_whole else "the session was interrupted"
+            self.messages.append(f"{path} not written: {reason}")
             return
         former = {entry.name: entry for entry in load(path).entries} if path.exists() else {}
-        # A test that failed may not have come to its audit, so nothing is taken for gone unless all is green.
+        # A failed test may have stopped before its audit, so entries are removed only if all tests passed.
         gone = set(self._missing(former, given, root)) if is_green else set()
         kept = {name: entry for name, entry in former.items() if name not in gone and name not in self.entries}
         new = {
@@ -331,33 +334,31 @@ class AuditSession:
             for name, entry in self.entries.items()
         }
         save(replace(self.suite(), entries=tuple(dict(sorted({**kept, **new}.items())).values())), path)
-        told = [f"{len(new):,} of this session, {len(new.keys() - former.keys()):,} of them new"]
-        told += [f"{len(kept):,} kept"] * bool(kept) + [f"{len(gone):,} removed"] * bool(gone)
-        self.messages.append(f"baseline written to {path}: {', '.join(told)}")
+        told = f"{len(new):,} from this session ({len(new.keys() - former.keys()):,} new)"
+        told += f", {len(kept):,} kept" * bool(kept) + f", {len(gone):,} removed" * bool(gone)
+        self.messages.append(f"baseline written to {path}: {told}")
 
     def summary(self) -> list[str]:
-        """The table of audits, and what else there is to say."""
-        if not self.entries and not self.messages:
-            return []
-        lines = []
+        """Return the table of audits with remarks, budget and messages."""
+        lines: list[str] = []
         if self.entries:
             from .session_table import remarks, table_lines
 
             entries, spent = list(self.entries.values()), math.fsum(self.spent.values())
-            number = f"{len(entries):,} audit{'' if len(entries) == 1 else 's'}"
-            lines = [*table_lines(entries), *remarks(entries)]
-            lines += [
-                f"{number}, which may raise a false alarm with probability {spent:.3g} at most; budget "
-                f"{self.settings.budget:g}"
+            lines = [
+                *table_lines(entries),
+                *remarks(entries),
+                f"{len(entries):,} audit{'s' * (len(entries) != 1)}; probability of any false alarm at most "
+                f"{spent:.3g}, error budget {self.settings.budget:g}",
             ]
         if self.compared:
-            said = Counter(self.compared.values())
-            lines += [f"compared with {self.compare}: " + ", ".join(f"{times:,} {how}" for how, times in said.items())]
+            said = ", ".join(f"{times:,} {how}" for how, times in Counter(self.compared.values()).items())
+            lines.append(f"compared with baseline {self.compare}: {said}")
         return lines + self.messages
 
 
 def _for_a_baseline(result: AuditResult | StatementResult) -> AuditResult | StatementResult:
-    """Without timings and figures' data: a file under version control is read, and changes when something has."""
+    """Drop timings and figure data, so that a baseline under version control changes only with the results."""
     from ...audit.results.audit_result import AuditResult
     from ...audit.results.sequential_result import SequentialResult
 
@@ -368,17 +369,17 @@ def _for_a_baseline(result: AuditResult | StatementResult) -> AuditResult | Stat
 
 
 def saved_as(name: str) -> str:
-    """The stream of random numbers of what is saved as a baseline."""
+    """Random stream for the counts saved as a baseline."""
     return f"baseline {name}"
 
 
 def compared_with(name: str) -> str:
-    """The stream of random numbers of what is compared with a baseline."""
+    """Random stream for the counts compared with a baseline."""
     return f"comparison with {name}"
 
 
 def owner(name: str) -> str:
-    """The test that an audit of this name belongs to."""
+    """Name of the test to which an audit belongs."""
     test, mark, number = name.rpartition(" #")
     return test if mark and number.isdigit() else name
 
@@ -388,5 +389,5 @@ def _file(name: str) -> str:
 
 
 def _is_part(test: str, given: str) -> bool:
-    """Whether a test lies in a folder, file, class or function that the command line gives."""
+    """Whether a test lies in a folder, file, class or function named on the command line."""
     return test == given or any(test.startswith(given + mark) for mark in ("/", "::", "["))

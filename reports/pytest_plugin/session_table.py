@@ -1,4 +1,4 @@
-"""The table of audits at the end of a test session."""
+"""Table of audits at the end of a test session."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from ...audit.records.suite import Entry, seconds
 from ...audit.results.audit_result import AuditResult, Verdict
-from ..plain_text import MARKS, findable, found, number, stated, visible
+from ..plain_text import MARKS, detectable_text, found, number, stated, visible
 
-_HEADINGS = ("audit", "claim", "bound", "finds", "runs", "seconds", "verdict")
+_HEADINGS = ("audit", "claim", "bound", "detectable excess", "runs", "seconds", "verdict")
 _WIDEST = 60
 
 
 def table_lines(entries: Sequence[Entry]) -> list[str]:
-    """A line for each audit, those that were refuted or inconclusive last, where they are seen."""
+    """A line for each audit; inconclusive and refuted audits come last, next to the end of the output."""
     late = (Verdict.NOT_REFUTED, Verdict.INCONCLUSIVE, Verdict.REFUTED)
     ordered = sorted(entries, key=lambda entry: (late.index(entry.result.verdict), entry.name))
     rows = [_HEADINGS, *map(_row, ordered)]
@@ -22,14 +22,14 @@ def table_lines(entries: Sequence[Entry]) -> list[str]:
 
 
 def remarks(entries: Sequence[Entry]) -> list[str]:
-    """What must not be missed although a test passes: low bits that break a claim, and notes."""
-    found = []
+    """Warnings about low bits and notes, which concern tests that pass too."""
+    said = []
     for entry in entries:
         result = entry.result
         if isinstance(result, AuditResult) and result.low_bits is not None:
-            found.append(f"WARNING {_short(entry.name)}: {visible(str(result.low_bits), 300)}")
-        found += [f"note {_short(entry.name)}: {visible(note, 200)}" for note in result.notes]
-    return found
+            said.append(f"WARNING {_short(entry.name)}: {visible(str(result.low_bits), 300)}")
+        said += [f"note {_short(entry.name)}: {visible(note, 200)}" for note in result.notes]
+    return said
 
 
 def _short(name: str) -> str:
@@ -39,12 +39,11 @@ def _short(name: str) -> str:
 
 def _row(entry: Entry) -> tuple[str, ...]:
     result = entry.result
-    finds = None if result.is_refuted else findable(result)
     return (
         _short(entry.name),
         visible(stated(result), 40),
         found(result),
-        f"+{number(finds)}" if finds is not None else "–",
+        "–" if result.is_refuted else detectable_text(result),
         f"{result.runs:,}",
         number(seconds(result)),
         f"{MARKS[result.verdict]} {result.verdict.value}" + (f", {entry.accepted}" if entry.accepted else ""),

@@ -119,7 +119,7 @@ SUITE = Suite(
 )
 COMPARISONS = (
     Comparison(name="count", before=ENTRIES[0], after=ENTRIES[0], notes=("as it was",), p_value=0.7),
-    Comparison(name="gone", before=ENTRIES[1], after=None, changes=("the audit has disappeared",)),
+    Comparison(name="gone", before=ENTRIES[1], after=None, changes=("the audit is missing",)),
 )
 
 

@@ -1,5 +1,5 @@
 "use strict";
-// The table can be read without this: it only sorts rows by a column and hides those that are not looked for.
+// Sorts and filters the table of audits, which is complete without this script.
 const table = document.querySelector("table.audits");
 if (table) {
   const body = table.tBodies[0];
@@ -35,9 +35,9 @@ if (table) {
   const search = document.createElement("input");
   search.type = "search";
   search.placeholder = "name or claim";
-  search.setAttribute("aria-label", "Show only audits whose row contains");
+  search.setAttribute("aria-label", "Filter audits by name or claim");
   const choice = document.createElement("select");
-  choice.setAttribute("aria-label", "Show only audits with this verdict");
+  choice.setAttribute("aria-label", "Filter audits by verdict");
   for (const verdict of ["every verdict", ...new Set(rows.map((row) => row.dataset.verdict))]) {
     choice.append(new Option(verdict));
   }

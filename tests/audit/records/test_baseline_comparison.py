@@ -66,14 +66,14 @@ def test_counts_from_the_same_random_numbers_have_no_p_value():
     """The same counts pass. Others are named with the way to compare them, whether or not the law is another."""
     same = compared(BEFORE, entry(laplace(1.0), stream="before"))
     assert (same.changes, same.p_value) == (NONE, None)
-    assert same.notes == ("no p-value: both counts are the same, and from the same random numbers (seed 0, before)",)
+    assert same.notes == ("no p-value: the counts are equal and come from the same random numbers (seed 0, before)",)
     for other in (negated, laplace(0.5)):
         found = compared(BEFORE, entry(other, stream="before"))
         assert found.p_value is None
         (said,) = (change for change in found.changes if "verdict" not in change)
         counts = BEFORE.recounts[0].counts
         assert f"Pr[output ≥ 1 | y] was {counts.hits_y:,} of 20,000 and is " in said
-        assert "from the same random numbers (seed 0, before); save one of them anew under another name" in said
+        assert "from the same random numbers (seed 0, before); save one of them again under another name" in said
         assert "p-value 0" not in said
 
 
@@ -85,7 +85,7 @@ def test_counts_that_do_not_say_their_random_numbers():
     ]
     (said,) = compared(*silent).changes
     assert "from random numbers that may be the same (neither file names them)" in said
-    assert compared(silent[0], silent[0]).notes[0].startswith("no p-value: both counts are the same, and from random")
+    assert compared(silent[0], silent[0]).notes[0].startswith("no p-value: the counts are equal and come from random")
     assert 0.0 < compared(silent[0], entry(laplace(1.0))).p_value <= 1.0
 
 
@@ -163,8 +163,8 @@ def test_a_bound_that_wandered_with_the_draw_has_not():
         ({"claim": PureDP(2.0)}, "the claim was 1-DP and is 2-DP"),
         ({"claim": ApproxDP(1.0, 0.01)}, r"the claim was 1-DP and is \(1, 0.01\)-DP"),
         ({"runs": 10_000}, "the runs on each dataset fell from 20,000 to 10,000"),
-        ({"alpha": 1e-6}, "alpha was 1e-05 and is 1e-06, so less is found"),
-        ({"bits": False}, "low bits' part in the verdict was warn and is False"),
+        ({"alpha": 1e-6}, "alpha was 1e-05 and is 1e-06, so smaller deviations go undetected"),
+        ({"bits": False}, "the setting for low bits was warn and is False"),
         ({"bound": 1.5, "p_value": 1e-9}, "the verdict was not refuted and is refuted"),
     ],
 )
@@ -181,7 +181,7 @@ def test_more_runs_are_no_change():
 def test_audits_that_disappear_and_that_are_new():
     both = Suite(title="", entries=(BEFORE, replace(BEFORE, name="two")))
     alone = Suite(title="", entries=(BEFORE,))
-    assert [found.changes for found in compare(both, alone)] == [NONE, ("the audit has disappeared",)]
+    assert [found.changes for found in compare(both, alone)] == [NONE, ("the audit is missing",)]
     assert [found.has_changed for found in compare(alone, both)] == [False, False]
     assert compare(alone, both)[1].notes == ("new: it was not recorded before",)
 
@@ -230,15 +230,15 @@ def test_nothing_to_compare_is_no_pass():
         found = compared(before, after)
         assert (found.p_value, found.has_changed) == (None, False)
         assert found.not_compared == (
-            f"nothing to compare: {which} separate counts of the event, which pytest --dp-audit-save writes"
+            f"nothing to compare: {which} separate counts of the event; pytest --dp-audit-save writes them"
         )
     other = Intervals(((7.5, math.inf),))
     after = replace(BEFORE, recounts=tuple(replace(one, event=other, stream="other") for one in BEFORE.recounts))
     said = compared(BEFORE, after).not_compared
     assert said.startswith(
-        f"nothing to compare: other events were counted before ({BEFORE.recounts[0].event}) than now"
+        f"nothing to compare: the counted events were {BEFORE.recounts[0].event} and are output ≥ 7.5; pytest"
     )
-    assert "(output ≥ 7.5); pytest --dp-audit-compare=FIRST --dp-audit-save=SECOND counts" in said
+    assert "output ≥ 7.5; pytest --dp-audit-compare=FIRST --dp-audit-save=SECOND counts" in said
 
 
 def test_events_of_types_that_no_file_holds_are_compared_by_form():
@@ -274,7 +274,7 @@ def test_another_pair_of_a_search_is_said_and_not_counted():
 
 def test_health_checks_that_are_silenced_now():
     after = replace(BEFORE, result=replace(BEFORE.result, ignored=("repeated-blocks",)))
-    assert "silenced that were not: repeated-blocks" in compared(BEFORE, after).changes[0]
+    assert "newly silenced health checks: repeated-blocks" in compared(BEFORE, after).changes[0]
     assert not compared(after, BEFORE).has_changed
 
 
@@ -293,7 +293,7 @@ def test_an_audit_that_ran_out_of_time_has_fewer_runs_by_luck():
         ({"noise": LaplaceNoise(1.1)}, "the statement was"),
         ({"noise": LaplaceNoise(1.0), "tolerance": 0.2}, "stated 1 before, stated 0.8 to 1.2 now"),
         ({"noise": LaplaceNoise(1.0), "runs": 500}, "the runs fell from 2,000 to 500"),
-        ({"noise": LaplaceNoise(1.0), "alpha": 1e-6}, "so less is found"),
+        ({"noise": LaplaceNoise(1.0), "alpha": 1e-6}, "so smaller deviations go undetected"),
     ],
 )
 def test_statements_that_became_weaker(change, words):

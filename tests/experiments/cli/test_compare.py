@@ -57,7 +57,7 @@ def test_the_same_is_the_same(compared):
 def test_two_versions_saved_under_one_name(compared):
     code, shown, _ = compared([ONE], [entry(1.01, "before")])
     assert code == 1
-    assert "save one of them anew" in shown
+    assert "save one of them again" in shown
     assert "(pytest --dp-audit-save=NAME)" in shown
 
 
@@ -65,7 +65,7 @@ def test_other_noise_and_what_is_missing(compared):
     code, shown, _ = compared([ONE, replace(ONE, name="gone")], [entry(1.3), replace(ONE, name="new")])
     assert code == 1
     assert "3 audits, 2 changed" in shown
-    for words in ("Pr[output ≥ 1 | y] was", "the audit has disappeared", "new: it was not recorded before"):
+    for words in ("Pr[output ≥ 1 | y] was", "the audit is missing", "new: it was not recorded before"):
         assert words in shown
 
 

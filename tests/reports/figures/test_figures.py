@@ -230,14 +230,14 @@ def test_figures_of_cells_share_their_alpha():
     ends = [tuple(s[:, 0]) for each in rows.figure.axes[0].collections for s in each.get_segments()]
     assert max(ends) == pytest.approx((CELLS.ratios().lower[0], CELLS.ratios().upper[0]))
     for one in (curves, rows):
-        assert "holds together with 99% confidence" in one.caption
-    assert "unions of the first cells in the order of their ratios only" in curves.caption
+        assert "hold together with 99% confidence" in one.caption
+    assert "upper bounds only for these cells (unions of the first cells" in curves.caption
     assert "for these 2 cells only" in rows.caption
 
 
 def test_figures_of_a_statement_are_its_series_and_its_points():
     series, points = figures_of(told())
-    assert "1 of 2 intervals excludes what is stated" in series.label
+    assert "1 of 2 intervals excludes the stated value" in series.label
     assert "both hold together with 95% confidence" in series.caption
     assert "the worst, t = 4.5, in [3.5, 5.5], stated 0 to 2" in points.label
     assert "95% confidence" in points.caption

@@ -222,7 +222,7 @@ def test_series_shows_every_interval_and_marks_those_that_exclude_what_is_stated
     ends = np.array([[0, low, 0, 0.2], [1, 0.9, 1, 1.1], [2, 2.4, 2, 2.6], [3, low, 3, high]])
     assert np.array(sorted(tuple(s.ravel()) for s in bars(axes))) == pytest.approx(ends)
     assert line(axes, "stated")[1].tolist() == [0.0, 1.0, 2.0, 3.0]
-    x, y = line(axes, "interval that excludes what is stated")
+    x, y = line(axes, "interval that excludes the stated value")
     assert (x.tolist(), y.tolist()) == ([2.0], [2.5])
     arrows = {m: [each.get_xdata().tolist() for each in axes.lines if each.get_marker() == m] for m in "v^"}
     assert arrows == {"v": [[0.0, 3.0]], "^": [[3.0]]}
@@ -358,7 +358,7 @@ def test_the_users_style_is_kept():
         (statement(series=None), "series", ['"points"', "curve"]),
         (CELLS, "bound", ["CellCounts", '"profile"']),
         (Suite(title="", entries=()), "forest", ["Suite", "none"]),
-        (Suite(title="", entries=()), None, ["nothing can be drawn"]),
+        (Suite(title="", entries=()), None, ["has no figure"]),
         (audit(), "x" * 10_000, ["unknown"]),
     ],
 )
@@ -393,7 +393,7 @@ def test_an_entry_is_drawn_as_its_result():
 
 @pytest.mark.parametrize("ax", [3, "axes", Figure()])
 def test_what_is_no_axes_is_refused(ax):
-    with pytest.raises(OptionError, match="is no axes; pass a single matplotlib Axes"):
+    with pytest.raises(OptionError, match="is not a matplotlib Axes; pass a single one"):
         plot(audit(), ax=ax)
 
 

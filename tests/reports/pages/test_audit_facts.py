@@ -70,7 +70,7 @@ def test_an_audit_of_several_sessions_says_that_one_has_other_batches(tmp_path):
     options = {"claim": PureDP(3.0), "runs": 400, "sequential": True, "store": tmp_path}
     check(noisy, 0.0, 1.0, **options, seconds=math.inf, on_look=lambda look: look.runs > 300)
     resumed = Entry(name="a", result=check(noisy, 0.0, 1.0, **options))
-    assert "this audit had several, and batches of its own" in repetition(resumed)
+    assert "this audit ran in several, with other batches" in repetition(resumed)
     whole = Entry(name="a", result=check(noisy, 0.0, 1.0, **{**options, "store": None}))
     assert "several" not in repetition(whole)
 
@@ -111,7 +111,7 @@ def test_runs_that_are_not_independent_prove_nothing():
     assert sick.findings
     assert sick.bound > 0.5
     assert found(sick) == "–"
-    assert of(sick)["Lower bound"].startswith("none, as a health check failed")
+    assert of(sick)["Lower bound"].startswith("none, because a health check failed")
     suite = Suite(title="", entries=(Entry(name="a", result=sick),))
     assert suite.adjusted_p_values() == (1.0,)
     assert "0 claims are refuted" in held_together(suite)
@@ -132,18 +132,18 @@ def test_what_becomes_of_an_acceptance():
         )
 
     assert now(refuted) == "accepted"
-    assert now(refuted, until="2027-01-30") == "has expired"
-    assert now(refuted, up_to=1.01) == "does not cover a bound so large"
-    assert now(kept) == "no longer found: withdraw it"
-    assert now(unclear) == "not decided"
+    assert now(refuted, until="2027-01-30") == "expired"
+    assert now(refuted, up_to=1.01) == "bound above the accepted one"
+    assert now(kept) == "no longer found; withdraw the acceptance"
+    assert now(unclear) == "undecided"
     expired = Entry(name="a", result=refuted, accepted=Accepted(reason="r", until="2020-01-01"))
     page = html(Suite(title="", entries=(expired,)), today=TODAY)
-    assert page.count("has expired") == 2
+    assert page.count("expired") == 2
     before = replace(expired, accepted=Accepted(reason="r", until="2027-06-30"))
     (compared,) = compare(
         Suite(title="", entries=(before,)), Suite(title="", entries=(replace(before, result=unclear),)), today=TODAY
     )
-    assert any("not decided" in note for note in compared.notes)
+    assert any("undecided" in note for note in compared.notes)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_the_complement_is_shown_where_it_says_more():
     result = audit()
     large = replace(result, counts=replace(result.counts, hits_x=result.counts.runs_x - 5, hits_y=900), likelier_on="x")
     assert other_way(large).startswith("outputs outside the event are ")
-    assert other_way(large) in of(large)["In the counts"]
+    assert other_way(large) in of(large)["Observed"]
     assert other_way(replace(result, counts=replace(result.counts, hits_x=5, hits_y=1), likelier_on="x")) == ""
 
 

@@ -64,7 +64,7 @@ def test_code_rewritten_with_the_same_law_passes(project):
     project.makepyfile(mechanisms=MECHANISMS.replace("+ rng", "- rng"))
     result = run(project, "--dp-audit-compare=main")
     result.assert_outcomes(passed=2)
-    assert "compared with main: 3 by counts" in text_of(result)
+    assert "compared with baseline main: 3 by counts" in text_of(result)
 
 
 def test_what_is_saved_and_what_is_compared_have_streams_of_their_own(project):
@@ -90,11 +90,11 @@ def test_a_baseline_of_the_same_random_numbers_is_no_pass(project):
     (project.path / "now.json").replace(baseline(project))
     result = run(project, "--dp-audit-compare=main")
     result.assert_outcomes(passed=2)
-    assert "compared with main: 3 by claims and settings only" in text_of(result)
+    assert "compared with baseline main: 3 by claims and settings only" in text_of(result)
     project.makepyfile(mechanisms=MECHANISMS.replace("+ rng", "- rng"))
     result = run(project, "--dp-audit-compare=main")
     result.assert_outcomes(failed=2)
-    assert "save one of them anew under another name" in text_of(result)
+    assert "save one of them again under another name" in text_of(result)
 
 
 def test_other_noise_fails_with_the_counts(project):
@@ -127,7 +127,7 @@ def test_an_audit_that_has_disappeared_fails_the_session(project):
     result = run(project, "--dp-audit-compare=main")
     result.assert_outcomes(passed=2)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert f"{name}.py::test_two #2: the audit has disappeared since main was saved" in text_of(result)
+    assert f"{name}.py::test_two #2: the audit of baseline main is missing" in text_of(result)
     # Not so where the test was left out on purpose.
     assert run(project, "--dp-audit-compare=main", "-k", "one").ret == pytest.ExitCode.OK
     assert run(project, "--dp-audit-compare=main", f"{name}.py::test_one").ret == pytest.ExitCode.OK
@@ -142,7 +142,7 @@ def test_a_test_that_has_disappeared_fails_the_session(project):
     project.makepyfile(THREE.replace("test_one", "tast_one"))
     result = run(project, "--dp-audit-compare=main")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert "::test_one: the audit has disappeared" in text_of(result)
+    assert "::test_one: the audit of baseline main is missing" in text_of(result)
 
 
 def test_a_new_audit_passes(project):
@@ -172,7 +172,7 @@ def test_an_accepted_finding_passes_until_its_day(project):
     accept("2020-01-01")
     result = run(project, "--dp-audit-compare=main")
     result.assert_outcomes(passed=1, failed=1)
-    assert "accepted until 2020-01-01: known; that does not cover it" in text_of(result)
+    assert "accepted until 2020-01-01: known; it does not cover this finding" in text_of(result)
 
 
 def test_a_marker_accepts_too(project):
@@ -196,7 +196,7 @@ def test_a_marker_accepts_too(project):
     ("damage", "words"),
     [
         (lambda body: body.update(schema=99), "schema=99 is not understood"),
-        (lambda body: body["suite"]["entries"][0]["result"]["counts"].update(hits_x=-1), "impossible"),
+        (lambda body: body["suite"]["entries"][0]["result"]["counts"].update(hits_x=-1), "an impossible value"),
         (lambda body: body.pop("suite"), "are not audit results"),
     ],
 )
@@ -213,7 +213,19 @@ def test_a_missing_baseline_is_an_error(project):
     project.makepyfile(THREE)
     result = run(project, "--dp-audit-compare=nothing")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "nothing.json cannot be read" in text_of(result)
+    assert f"nothing.json does not exist. Use an existing baseline (none in {baseline(project).parent})" in text_of(
+        result
+    )
+
+
+def test_a_typo_in_the_name_of_a_baseline_lists_those_that_exist(project):
+    project.makepyfile(THREE)
+    for name in ("main", "linux/main"):
+        baseline(project, name).parent.mkdir(parents=True, exist_ok=True)
+        baseline(project, name).write_text("{}", encoding="utf-8")
+    result = run(project, "--dp-audit-compare=mian")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "mian.json does not exist. Use an existing baseline (linux/main, main), or save one with" in text_of(result)
 
 
 def test_a_session_that_breaks_off_saves_nothing(project):
@@ -230,4 +242,4 @@ def test_workers_save_and_compare(project):
     result = project.runpytest_subprocess("-n", "2", "--dp-audit-runs=2_000", "--dp-audit-compare=main")
     result.assert_outcomes(passed=2)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert "#2: the audit has disappeared" in text_of(result)
+    assert "#2: the audit of baseline main is missing" in text_of(result)

@@ -81,15 +81,16 @@ def test_a_broken_mechanism_fails_and_a_good_one_passes(project):
     result.assert_outcomes(passed=1, failed=1)
     text = text_of(result)
     for wanted in (
-        "2 tests with 2 audits × alpha 1e-05 = 2e-05 in all, of a budget of 0.01",
+        "2 tests, 2 audits × alpha 1e-05 = 2e-05 of error budget 0.01",
         "REFUTED: epsilon >= ",
         "claim      1-DP, add/remove one row, distance 1",
+        "bound      ε ≥ ",
         "confidence 99.999%",
         "times likelier on",
         "1 row only in x",
         "seed       ",
         "repeat     pytest test_a_broken_mechanism_fails_and_a_good_one_passes.py::test_bad",
-        "2 audits, which may raise a false alarm with probability 2e-05 at most",
+        "2 audits; probability of any false alarm at most 2e-05, error budget 0.01",
     ):
         assert wanted in text, wanted
     # In milliseconds: it stops when the claim is refuted.
@@ -128,7 +129,7 @@ def test_a_search_finds_the_pair(project):
     text = text_of(run(project))
     assert "found by   " in text
     assert re.search(r"pair       x = .*, y = .*: 1 row only in", text)
-    assert "give x and y, or neighbours=" in text
+    assert "pass x and y, or neighbours=" in text
 
 
 def test_a_hypothesis_strategy_finds_the_pair(project):
@@ -217,7 +218,7 @@ def test_a_session_above_its_budget_is_refused(project):
     project.makepyfile(ONE_OF_EACH)
     result = run(project, "--dp-audit-alpha=0.01")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "with probability 0.02, above the budget of 0.01" in text_of(result)
+    assert "2 tests add up to 0.02, above the error budget 0.01" in text_of(result)
     assert "--dp-audit-budget=0.02" in text_of(result)
     run(project, "--dp-audit-alpha=0.01", "--dp-audit-budget=0.02").assert_outcomes(passed=1, failed=1)
 
@@ -228,9 +229,9 @@ def test_what_has_a_budget_of_its_own(project):
     project.makepyfile(ONE_OF_EACH, test_more=ONE_OF_EACH.replace("bad(", "fine(").replace("bad,", "good,"))
     refused = project.runpytest_subprocess("-n", "2", budget)
     refused.assert_outcomes(errors=4)
-    assert "the audits of 4 tests may raise a false alarm with probability 4e-05, above the budget" in text_of(refused)
-    assert "2e-05 in all, of a budget of 2e-05" in text_of(run(project, budget, "test_more.py"))
-    assert "2e-05 in all, of a budget of 2e-05" in text_of(run(project, budget, "--ignore=test_more.py"))
+    assert "the alphas of 4 tests add up to 4e-05, above the error budget" in text_of(refused)
+    assert "2e-05 of error budget 2e-05" in text_of(run(project, budget, "test_more.py"))
+    assert "2e-05 of error budget 2e-05" in text_of(run(project, budget, "--ignore=test_more.py"))
     assert run(project, "--dp-audit-budget=1e-5", "test_more.py").ret == pytest.ExitCode.USAGE_ERROR
 
 
@@ -244,7 +245,7 @@ def test_the_nightly_run_of_the_page_works(project):
     project.makepyfile(ONE_OF_EACH)
     result = run(project, *nightly.split())
     result.assert_outcomes(passed=1, failed=1)
-    assert "2 tests with 2 audits × alpha 1e-07 = 2e-07 in all, of a budget of 2.7e-05" in text_of(result)
+    assert "2 tests, 2 audits × alpha 1e-07 = 2e-07 of error budget 2.7e-05" in text_of(result)
     assert re.search(r"dp_audit: seed \d+ \(--dp-audit-seed=\d+ repeats the draws\)", text_of(result))
     assert re.search(r"repeat     pytest .*--dp-audit-seed=\d+", text_of(result))
     assert (project.path / "audits.html").exists()
@@ -262,8 +263,8 @@ def test_audits_that_no_test_has_announced_take_what_is_left(project):
     )
     run(project).assert_outcomes(passed=1)
     text = text_of(run(project, "--dp-audit-budget=3e-5"))
-    assert "above what is left of the budget of 3e-05" in text
-    assert "3 audits, which" in text
+    assert "the rest of the error budget 3e-05 is too small for another audit" in text
+    assert "3 audits; probability of any false alarm" in text
 
 
 def test_a_script_shows_the_violation_alone(project):
@@ -311,11 +312,11 @@ def test_workers_give_the_same(project):
     run(project, "--dp-audit-report=alone.json")
     result = project.runpytest_subprocess("-n", "2", "--dp-audit-runs=3_000", "--dp-audit-report=spread.json")
     result.assert_outcomes(passed=1, failed=1)
-    assert "2 audits, which may raise" in text_of(result)
+    assert "2 audits; probability of any false alarm" in text_of(result)
     assert load(project.path / "alone.json") == load(project.path / "spread.json")
     refused = project.runpytest_subprocess("-n", "1", "--dp-audit-alpha=0.01")
     refused.assert_outcomes(errors=2)
-    assert "above the budget of 0.01" in text_of(refused)
+    assert "above the error budget 0.01" in text_of(refused)
 
 
 def test_a_mechanism_with_entropy_of_its_own(project):
@@ -353,7 +354,7 @@ def test_other_checks_take_part(project):
     )
     text = text_of(run(project))
     assert "REFUTED: epsilon >= 0.9" in text
-    assert "returned a float; use a check that gives" in text
+    assert "returned a float; use a check that returns" in text
 
 
 def test_importing_the_plugin_needs_nothing_heavy():

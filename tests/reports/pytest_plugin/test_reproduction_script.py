@@ -162,9 +162,9 @@ def test_what_cannot_be_written_down_is_said(module, tmp_path):
             return module.block(answer, size, rng)
 
     for mechanism, x, words in (
-        (local, 1.0, "is defined inside something else"),
-        (lambda answer, size, rng: 1.0, 1.0, "is defined inside something else"),
-        (Odd(), 1.0, "of type .*Odd cannot be written down"),
+        (local, 1.0, "is defined inside a function or class"),
+        (lambda answer, size, rng: 1.0, 1.0, "is defined inside a function or class"),
+        (Odd(), 1.0, "of type .*Odd cannot be written as code"),
         (module.block, object(), "a object cannot be written as a literal"),
         (module.block, list(range(5_000)), "too long"),
         (module.block, float("nan"), "cannot be written as a literal"),

@@ -39,7 +39,7 @@ def test_saving_a_part_keeps_the_rest(project):
     project.makepyfile(**TWO_FILES)
     run(project, "--dp-audit-save=main")
     result = run(project, "test_b.py", "--dp-audit-save=main")
-    assert "1 of this session, 0 of them new, 1 kept" in text_of(result)
+    assert "1 from this session (0 new), 1 kept" in text_of(result)
     run(project, "-k", "one", "--dp-audit-save=main")
     assert names(project) == ["test_a.py::test_one", "test_b.py::test_two"]
     # A test that failed before its audit is not gone; one that is gone goes, where all is green.
@@ -67,7 +67,7 @@ def test_a_baseline_of_other_tests_is_no_pass(project):
     run(project, "test_a.py", "--dp-audit-save=main")
     result = run(project, "test_b.py", "--dp-audit-compare=main")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert "no audit of this session is in main: nothing was compared" in text_of(result)
+    assert "baseline main has no audit of this session, so nothing was compared" in text_of(result)
 
 
 def test_a_baseline_without_counts_is_no_pass(project):
@@ -99,8 +99,10 @@ def test_what_was_compared_is_said(project):
     run(project, "--dp-audit-save=main")
     project.makepyfile(test_c=TWO_FILES["test_a"])
     text = text_of(run(project, "--dp-audit-compare=main"))
-    assert "compared with main: 2 by counts, 1 new" in text
-    assert "3 tests with 3 audits × alpha 2e-05 = 6e-05 in all, of a budget of 0.01 (each is compared as well)" in text
+    assert "compared with baseline main: 2 by counts, 1 new" in text
+    assert (
+        "3 tests, 3 audits × alpha 2e-05 = 6e-05 of error budget 0.01 (half of each alpha for the comparison)" in text
+    )
 
 
 RUN_TWICE = """
@@ -113,7 +115,7 @@ def pytest_runtest_protocol(item, nextitem):
         item.ihook.pytest_runtest_logreport(report=report)
     return True
 """
-AGAIN = "found earlier in this session: a rerun changes nothing"
+AGAIN = "failed earlier in this session; a rerun does not audit again"
 
 
 def test_a_rerun_is_no_second_chance(project):
@@ -186,7 +188,7 @@ def test_a_test_without_an_audit_is_no_pass(project):
     )
     result = run(project)
     result.assert_outcomes(passed=1, skipped=1, errors=1)
-    assert "asks for dp_audit and makes no audit" in text_of(result)
+    assert "requests dp_audit and makes no audit" in text_of(result)
 
 
 def test_alpha_hidden_in_a_wrapper_is_charged(project):
@@ -208,7 +210,7 @@ def test_alpha_hidden_in_a_wrapper_is_charged(project):
     )
     result = run(project)
     result.assert_outcomes(passed=1, failed=1)
-    assert "above what is left of the budget" in text_of(result)
+    assert "is too small for another audit with alpha 0.05" in text_of(result)
 
 
 def test_versions_are_compared_by_the_fixture(project):
@@ -233,8 +235,8 @@ def test_versions_are_compared_by_the_fixture(project):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        ("dp_audit(good, claim=PureDP(1.0))", "an audit needs a pair: give x and y, or neighbours="),
-        ("dp_audit(good, X, Y, claim=PureDP(1.0), run=1000)", "run is no option of an audit; use one of adjacency"),
+        ("dp_audit(good, claim=PureDP(1.0))", "the audit needs a pair of datasets; pass x and y, or neighbours="),
+        ("dp_audit(good, X, Y, claim=PureDP(1.0), run=1000)", "run is not an option of dp_audit; use one of adjacency"),
     ],
 )
 def test_what_is_forgotten_or_misspelt_is_said(project, call, words):
