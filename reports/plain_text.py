@@ -229,21 +229,23 @@ def lines(result: AuditResult) -> str:
     )
 
 
-def table(suite: Suite) -> Table:
-    """The suite as a rich table that fits 100 columns."""
+def empty_table(caption: str, title: str = "") -> Table:
+    """Return a rich table without columns."""
     from rich import box
     from rich.table import Table
-    from rich.text import Text  # cells are Text because strings would be read as markup
+    from rich.text import Text  # strings would be read as markup
 
-    drawn = Table(
-        title=Text(visible(suite.title, 80)),
-        caption=Text(f"{tally(suite)}. {expectations(suite)} {held_together(suite)}"),
-        box=box.SIMPLE_HEAD,
-        padding=0,
-        show_edge=False,
-        title_justify="left",
-        caption_justify="left",
-    )
+    drawn = Table(caption=Text(caption), box=box.SIMPLE_HEAD, padding=0, show_edge=False, caption_justify="left")
+    drawn.title, drawn.title_justify = (Text(title) if title else None), "left"
+    return drawn
+
+
+def table(suite: Suite) -> Table:
+    """The suite as a rich table that fits 100 columns."""
+    from rich.text import Text
+
+    caption = f"{tally(suite)}. {expectations(suite)} {held_together(suite)}"
+    drawn = empty_table(caption, visible(suite.title, 80))
     drawn.add_column("audit", overflow="fold", min_width=10)
     drawn.add_column("claim", overflow="fold", min_width=8, max_width=12)
     drawn.add_column("verdict", min_width=14, no_wrap=True)

@@ -166,9 +166,10 @@ def _alpha_fell(was: AuditResult | StatementResult, now: AuditResult | Statement
 
 def _statement_changed(was: StatementResult, now: StatementResult) -> list[str]:
     """Changes of statement and effort, and disjoint intervals; each interval holds with its result's alpha."""
-    changes = _alpha_fell(was, now)
+    changes = []
     if was.statement != now.statement:
         changes.append(f"the statement was: {was.statement} It is: {now.statement}")
+    changes += _alpha_fell(was, now)
     if now.runs < _FEWER * was.runs:
         changes.append(f"the runs fell from {was.runs:,} to {now.runs:,}")
     after = {point.at: point for point in now.points}

@@ -8,6 +8,7 @@ import enum
 import json
 import math
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,9 +109,7 @@ def to_json(suite: Suite) -> str:
     }
     body["suite"].pop("environment")
     text = json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False)
-    if not text.isascii() and any(
-        0xD800 <= ord(character) < 0xE000 for character in text
-    ):  # UTF-8 cannot encode lone surrogates
+    if re.search("[\ud800-\udfff]", text):  # lone surrogates, which UTF-8 cannot encode
         text = json.dumps(body, indent=1, allow_nan=False)
     return text + "\n"
 
@@ -121,9 +120,7 @@ def _plain(value: Any) -> Any:
         return {str(name): _plain(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(part) for part in value]
-    is_plain = (
-        value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value))
-    )
+    is_plain = value is None or isinstance(value, (int, str)) or (isinstance(value, float) and math.isfinite(value))
     return value if is_plain else str(value)
 
 
@@ -160,8 +157,8 @@ def from_json(text: str) -> Suite:
         if not isinstance(suite, Suite):
             raise TypeError(f"expected a Suite, found {type(suite).__name__}")
         entries = []
-        for entry, own in zip(suite.entries, environment.get("audits", []), strict=True):
-            entries.append(dataclasses.replace(entry, result=dataclasses.replace(entry.result, environment=own)))
+        for entry, audit in zip(suite.entries, environment.get("audits", []), strict=True):
+            entries.append(dataclasses.replace(entry, result=dataclasses.replace(entry.result, environment=audit)))
         return dataclasses.replace(suite, entries=tuple(entries), environment=environment.get("suite", {}))
     except AuditError as error:
         raise RecordError(f"the results contain an impossible value: {error}") from error
@@ -191,13 +188,11 @@ def save(
         results = _suite_of({results.mechanism: results}, f"Audit of {results.mechanism}")
     elif isinstance(results, StatementResult):
         results = _suite_of({results.quantity: results}, results.statement)
-    elif isinstance(results, Mapping) and all(
-        isinstance(one, (AuditResult, StatementResult)) for one in results.values()
-    ):
+    held = results.values() if isinstance(results, Mapping) else [results]
+    kinds = sorted({type(one).__name__ for one in held if not isinstance(one, (AuditResult, StatementResult))})
+    if isinstance(results, Mapping) and not kinds:
         results = _suite_of(results, f"Audits of {', '.join(results)}")
     if not isinstance(results, Suite):
-        held = results.values() if isinstance(results, Mapping) else [results]
-        kinds = sorted({type(one).__name__ for one in held if not isinstance(one, (AuditResult, StatementResult))})
         raise RecordError(
             f"results of type {' or '.join(kinds)} cannot be saved; pass an AuditResult (of a search, its .audit), "
             'several by name as {"count": result, …}, or a Suite(title=…, entries=(Entry(name=…, result=…), …)).'
@@ -256,11 +251,9 @@ def plain_data(value: Any) -> Any:
         return value
     if isinstance(value, enum.Enum):
         name = type(value).__name__
-        return (
-            {"enum": name, "value": value.value}
-            if name in ENUMS
-            else {"type": "Opaque", "text": f"{name}.{value.name}"}
-        )
+        if name in ENUMS:
+            return {"enum": name, "value": value.value}
+        return {"type": "Opaque", "text": f"{name}.{value.name}"}
     if isinstance(value, int) and value.bit_length() <= _MOST_BITS:
         return value if abs(value) < 2**53 else {"int": str(value)}
     if isinstance(value, float):

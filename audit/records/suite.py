@@ -103,8 +103,30 @@ class Suite:
         return all(entry.is_met for entry in self.entries)
 
     def to_frame(self) -> DataFrame:
-        """Return the suite as a pandas data frame with a row for each entry and the columns `COLUMNS`."""
-        return frame(self)
+        """Return the suite as a pandas data frame with a row for each entry and the columns `COLUMNS`.
+
+        Types are float64, Int64, string and boolean; a column with integers beyond 64 bits, such as a seed, is object.
+
+        Raises
+        ------
+        AuditError
+            If pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise AuditError(
+                "a data frame needs pandas, which is not installed; run pip install 'dpaudit[pandas]'."
+            ) from error
+        found = rows(self)
+        # Python storage for text, because other storage may reject lone surrogates.
+        types: dict[type, Any] = {str: pd.StringDtype("python"), int: "Int64", float: "float64", bool: "boolean"}
+        series = {}
+        for name, kind in COLUMNS.items():
+            column = [row[name] for row in found]
+            is_long = kind is int and any(value is not None and abs(int(value)) >= 2**63 for value in column)
+            series[name] = pd.Series(column, dtype=object if is_long else types[kind])
+        return pd.DataFrame(series)
 
 
 Scalar: TypeAlias = str | int | float | bool | None
@@ -148,33 +170,6 @@ def rows(suite: Suite) -> list[dict[str, Scalar]]:
     ('statement', 'not refuted', -1.3, -0.9, None)
     """
     return [_row(entry, p) for entry, p in zip(suite.entries, suite.adjusted_p_values(), strict=True)]
-
-
-def frame(suite: Suite) -> DataFrame:
-    """Return the rows as a pandas data frame with types float64, Int64, string and boolean.
-
-    A column with integers beyond 64 bits, such as a seed, has type object.
-
-    Raises
-    ------
-    AuditError
-        If pandas is not installed.
-    """
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise AuditError(
-            "a data frame needs pandas, which is not installed; run pip install 'dpaudit[pandas]'."
-        ) from error
-    found = rows(suite)
-    # Python storage for text, because other storage may reject lone surrogates.
-    types: dict[type, Any] = {str: pd.StringDtype("python"), int: "Int64", float: "float64", bool: "boolean"}
-    series = {}
-    for name, kind in COLUMNS.items():
-        column = [row[name] for row in found]
-        is_long = kind is int and any(value is not None and abs(int(value)) >= 2**63 for value in column)
-        series[name] = pd.Series(column, dtype=object if is_long else types[kind])
-    return pd.DataFrame(series)
 
 
 def _row(entry: Entry, adjusted: float) -> dict[str, Scalar]:

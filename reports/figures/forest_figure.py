@@ -68,10 +68,14 @@ def draw_forest(axes: Axes, suite: Suite, *, narrow: bool = False) -> None:
             [math.nan if result.findings else result.bound for _, result in rows],
             [math.nan if result.findings else result.estimate for _, result in rows],
             [entry.exact for entry, _ in rows],
-            [_least_found(result) for _, result in rows],
+            [
+                math.nan if result.is_refuted or result.findings else result.claim.strength + result.resolution
+                for _, result in rows
+            ],
         )
     )
-    limit = _limit(bounds, estimates, exacts, found)
+    pooled = np.concatenate([bounds, estimates, exacts, found])
+    limit = min(1.06 * float(pooled[np.isfinite(pooled)].max(initial=1.2)), _FARTHEST)  # right end of the axis
     axes.set_xlim(0, limit)
     axes.set_ylim(max(len(rows), 1) - 0.5, -0.5 - 0.15 * narrow)
     axes.set_yticks([])
@@ -122,17 +126,6 @@ def _write(axes: Axes, y: int, entry: Entry, result: AuditResult, narrow: bool) 
     else:
         axes.text(-0.05, y, legible(entry.name), ha="right", **place)
         axes.text(1.03, y, legible(figures, 80), **place)
-
-
-def _limit(*values: Array) -> float:
-    """Right end of the axis, as a multiple of the claim."""
-    pooled = np.concatenate(values)
-    return min(1.06 * float(pooled[np.isfinite(pooled)].max(initial=1.2)), _FARTHEST)
-
-
-def _least_found(result: AuditResult) -> float:
-    is_drawn = result.verdict is not Verdict.REFUTED and not result.findings
-    return result.claim.strength + result.resolution if is_drawn else math.nan
 
 
 def _fraction(value: float | None, claimed: float) -> float:

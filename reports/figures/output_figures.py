@@ -101,23 +101,22 @@ def draw_ratio(axes: Axes, result: AuditResult, drawn: Sketch) -> None:
     seen = np.isfinite(ratio)
     epsilon = claimed_epsilon(result.claim)
     reach = 1.3 * max(epsilon or 0.0, float(np.abs(ratio[seen]).max(initial=0.0)), 0.1)
-    mark: dict[str, Any] = {"color": ink(), "linestyle": ""}
-    arrows = [(ratio == math.inf, 0.93 * reach), (ratio == -math.inf, -0.93 * reach)]
+    bars: dict[str, Any] = {"fmt": ".", "color": ink(), "ecolor": GREY, "elinewidth": 0.8}
     if drawn.labels:
         at = _rows(axes, result, drawn)
-        axes.errorbar(ratio[seen], at[seen], xerr=error[seen], fmt=".", color=ink(), ecolor=GREY, elinewidth=0.8)
-        for (only, end), marker in zip(arrows, "><", strict=True):
-            axes.plot(np.full(only.sum(), end), at[only], marker, **mark)
+        axes.errorbar(ratio[seen], at[seen], xerr=error[seen], **bars)
         axes.set_xlim(-reach, reach)
         axes.set_xlabel("log(x / y)")
     else:
         edges = _shaded_edges(axes, result, drawn)
         at = (edges[:-1] + edges[1:]) / 2
-        axes.errorbar(at[seen], ratio[seen], error[seen], fmt=".", color=ink(), ecolor=GREY, elinewidth=0.8)
-        for (only, end), marker in zip(arrows, "^v", strict=True):
-            axes.plot(at[only], np.full(only.sum(), end), marker, **mark)
+        axes.errorbar(at[seen], ratio[seen], yerr=error[seen], **bars)
         axes.set_ylim(-reach, reach)
         axes.set_ylabel("log(x / y)")
+    for only, sign, marker in ((ratio == math.inf, 1, "^>"), (ratio == -math.inf, -1, "v<")):
+        place = (at[only], np.full(only.sum(), 0.93 * sign * reach))
+        x, y = place[::-1] if drawn.labels else place
+        axes.plot(x, y, marker[bool(drawn.labels)], color=ink(), linestyle="")
     draw_claimed_epsilon(axes, epsilon, across=not drawn.labels)
 
 

@@ -118,29 +118,31 @@ def _drawings(result: Drawable) -> dict[str, Callable[[Axes], None]]:
     """Drawing functions by kind for this result."""
     if isinstance(result, Entry):
         result = result.result
+    found: dict[str, Callable[[Axes], None]] = {}
     if isinstance(result, CellCounts):
         return _of_cells(result, None)
     if isinstance(result, AuditResult):
         return _of_audit(result)
     if isinstance(result, StatementResult):
-        return _of_statement(result)
+        if (series := result.series) is not None:
+            found["series"] = lambda axes: draw_series(axes, series)
+        return {**found, "points": lambda axes: draw_points(axes, result)}
     if isinstance(result, Suite):
-        suite, is_suite = result, True
+        suite = result
     elif isinstance(result, (list, tuple)) and all(isinstance(each, AuditResult) for each in result):
-        suite, is_suite = Suite(title="", entries=tuple(Entry(name=r.mechanism, result=r) for r in result)), False
+        suite = _suite_of(result)
     else:
         raise OptionError(
             f"a {_type(result)} cannot be drawn; pass an AuditResult, StatementResult, CellCounts, Suite or a list of "
             "AuditResults.",
             type=_type(result),
         )
-    found: dict[str, Callable[[Axes], None]] = {}
     if audits(suite):
         found["forest"] = lambda axes: draw_forest(axes, suite, narrow=True)
     groups = series_by_distance(suite, fewest=2)
     if len(groups) == 1:
         found["distance"] = lambda axes: draw_distances(axes, groups[0])
-    return found if is_suite else dict(reversed(found.items()))
+    return found if suite is result else dict(reversed(found.items()))
 
 
 def _of_audit(result: AuditResult) -> dict[str, Callable[[Axes], None]]:
@@ -154,8 +156,7 @@ def _of_audit(result: AuditResult) -> dict[str, Callable[[Axes], None]]:
             found["ratio"] = lambda axes: draw_ratio(axes, result, sketch)
     if result.cells is not None:
         found |= _of_cells(result.cells, result.claim)
-    alone = Suite(title="", entries=(Entry(name=result.mechanism, result=result),))
-    found["forest"] = lambda axes: draw_forest(axes, alone, narrow=True)
+    found["forest"] = lambda axes: draw_forest(axes, _suite_of([result]), narrow=True)
     return found
 
 
@@ -167,13 +168,8 @@ def _of_cells(cells: CellCounts, claim: Claim | None) -> dict[str, Callable[[Axe
     }
 
 
-def _of_statement(result: StatementResult) -> dict[str, Callable[[Axes], None]]:
-    series = result.series
-    found: dict[str, Callable[[Axes], None]] = {}
-    if series is not None:
-        found["series"] = lambda axes: draw_series(axes, series)
-    found["points"] = lambda axes: draw_points(axes, result)
-    return found
+def _suite_of(results: Sequence[AuditResult]) -> Suite:
+    return Suite(title="", entries=tuple(Entry(name=result.mechanism, result=result) for result in results))
 
 
 def _refusal(kind: str, kinds: tuple[str, ...], result: Drawable) -> str:
@@ -219,15 +215,12 @@ def _new_axes(result: Drawable, kind: str) -> Axes:
     from matplotlib import pyplot
 
     width, height = pyplot.rcParams["figure.figsize"]
-    n_rows = 0
     if kind == "forest":
-        n_rows = len(audits(result)) if isinstance(result, Suite) else 1
+        height = 1.4 + 0.46 * (len(audits(result)) if isinstance(result, Suite) else 1)
     elif kind == "points" and isinstance(result, StatementResult):
-        n_rows = len(drawn_points(result))
+        height = 1.4 + 0.46 * len(drawn_points(result))
     elif kind == "ratios":
         cells = result.cells if isinstance(result, AuditResult) else result
-        n_rows = len(cells.names) if isinstance(cells, CellCounts) else 0
-    if n_rows:
-        height = 1.4 + (0.25 if kind == "ratios" else 0.46) * n_rows
+        height = 1.4 + 0.25 * len(cells.names) if isinstance(cells, CellCounts) else height
     axes: Axes = pyplot.subplots(figsize=(width, height), layout="constrained")[1]
     return axes

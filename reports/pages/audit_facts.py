@@ -18,6 +18,12 @@ from ..plain_text import error_budget, exact, exact_text, expectation, number, o
 
 Facts = list[tuple[str, str]]
 _POWER = 0.95  # default of `check`
+_NOT_REPLAYABLE = "; not replayable, because the mechanism has its own randomness"
+_BITS = {
+    True: "included in the verdict",
+    False: "not examined; the verdict is about values",
+    "warn": "examined in the pilot for a warning; the verdict is about values",
+}
 _WHY_STOPPED = {
     "refuted": "the claim was refuted",
     "runs": "all runs were done",
@@ -55,6 +61,8 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
         batches = f"in {len(result.looks):,} batches, " if result.looks else ""
         counted = f"{batches}until {_WHY_STOPPED[result.stopped]}"
         counted += "; the last quarter of the runs was one batch" * result.is_closed
+    stated_by = f"the statement of {visible(entry.experiment, 100)}" if entry.experiment else "the caller"
+    source_of_claim = visible(result.claim_source) or stated_by
     provenance = "not recorded" if result.provenance is None else str(result.provenance)
     lower = visible(f"{claim.describe_strength(result.bound)} at {percent(1 - result.alpha)} confidence")
     if result.findings:
@@ -66,7 +74,7 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
         ("Mechanism", visible(result.mechanism, 300)),
         ("Code", visible(provenance)),
         ("Claim", visible(f"{claim} ({claim.strength_name} {number(claim.strength)})")),
-        ("Source of the claim", visible(result.claim_source) or _claim_from(entry)),
+        ("Source of the claim", source_of_claim),
         ("Unit of privacy", visible(pair.unit) or "not stated"),
         ("Adjacency", f"{visible(pair.adjacency)}; distance {number(pair.distance)}"),
         ("Lower bound", lower),
@@ -80,28 +88,10 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
         *([] if entry.exact is None else [("Exact value", f"{exact_text(entry)} on this pair")]),
         ("p-value of the claim", p_text(result.p_value)),
         ("Error budget", visible(error_budget(result))),
-        ("Low bits of floats", _bits(result)),
+        ("Low bits of floats", _BITS[result.bits]),
         ("Runs", f"{result.runs:,} on each dataset, {counted}"),
-        ("Seed", _seed(result)),
+        ("Seed", f"{result.seed}{'' if result.is_replayable else _NOT_REPLAYABLE}"),
     ]
-
-
-def _claim_from(entry: Entry) -> str:
-    return f"the statement of {visible(entry.experiment, 100)}" if entry.experiment else "the caller"
-
-
-def _bits(result: AuditResult) -> str:
-    if result.bits is True:
-        return "included in the verdict"
-    if result.bits is False:
-        return "not examined; the verdict is about values"
-    return "examined in the pilot for a warning; the verdict is about values"
-
-
-def _seed(result: AuditResult) -> str:
-    if result.is_replayable:
-        return str(result.seed)
-    return f"{result.seed}; not replayable, because the mechanism has its own randomness"
 
 
 def _of_statement(entry: Entry, result: StatementResult) -> Facts:

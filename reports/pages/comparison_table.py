@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry
-from ..plain_text import MARKS, counted, found, p_text, stated, visible
+from ..plain_text import MARKS, counted, empty_table, found, p_text, stated, visible
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -15,17 +15,9 @@ if TYPE_CHECKING:
 
 def comparison_table(comparisons: Sequence[Comparison]) -> Table:
     """A row for each audit: verdict, bound, claim and runs before and after, and the changes."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text  # strings would be read as markup
+    from rich.text import Text
 
-    table = Table(
-        caption=Text(numbers_of(comparisons)),
-        box=box.SIMPLE_HEAD,
-        padding=0,
-        show_edge=False,
-        caption_justify="left",
-    )
+    table = empty_table(numbers_of(comparisons))
     table.add_column("audit", overflow="fold", min_width=10)
     table.add_column("before", overflow="fold", min_width=12)
     table.add_column("after", overflow="fold", min_width=12)

@@ -16,32 +16,11 @@ from ...audit.printing import percent
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry, Suite, seconds
 from ...audit.results.audit_result import AuditResult, Verdict
+from .. import plain_text as plain
 from ..figures.figures import distance_figures
 from ..figures.forest_figure import forest
 from ..figures.svg_batches import drawings_of
 from ..figures.svg_figure import svg
-from ..plain_text import (
-    MARKS,
-    acceptance,
-    counted,
-    detectable,
-    detectable_text,
-    exact,
-    exact_text,
-    expectation,
-    expectations,
-    false_alarms,
-    found,
-    held_together,
-    number,
-    p_text,
-    prose,
-    sentences,
-    stated,
-    tally,
-    verdict_counts,
-    visible,
-)
 from .audit_facts import facts, in_words
 from .comparison_table import numbers_of, side_of
 from .glossary import GLOSSARY
@@ -82,11 +61,15 @@ def html(
     today = today or datetime.date.today()
     n_audits = sum(isinstance(entry.result, AuditResult) for entry in suite.entries)
     label = (
-        f"Lower bound, estimate and exact value of {counted(n_audits, 'audit')} as fractions of the claim. The table "
-        f"lists the numbers of all {len(suite.entries):,} checks: {tally(suite)}."
+        f"Lower bound, estimate and exact value of {plain.counted(n_audits, 'audit')} as fractions of the claim. The "
+        f"table lists the numbers of all {len(suite.entries):,} checks: {plain.tally(suite)}."
     )
     drawn = [
-        (visible(title, 100), prose(caption), Markup(svg(figure, label=f"{title}: {caption}", prefix=f"d{index}-")))
+        (
+            plain.visible(title, 100),
+            plain.prose(caption),
+            Markup(svg(figure, label=f"{title}: {caption}", prefix=f"d{index}-")),
+        )
         for index, (title, caption, figure) in enumerate(drawings)
     ]
     drawn += [
@@ -97,15 +80,17 @@ def html(
     versions = {part for entry in suite.entries for part in entry.result.versions}
     alphas = sorted({entry.result.alpha for entry in suite.entries})
     return _template().render(
-        title=visible(suite.title, 150),
+        title=plain.visible(suite.title, 150),
         glossary=GLOSSARY,
         policy=_policy(),
         script=Markup(_script()),
         n_audits=len(suite.entries),
-        tiles=[(_style(each), MARKS[each], each.value, count) for each, count in verdict_counts(suite).items()],
+        tiles=[
+            (_style(each), plain.MARKS[each], each.value, count) for each, count in plain.verdict_counts(suite).items()
+        ],
         has_expectations=any(entry.expected is not None for entry in suite.entries),
         has_exact=any(entry.exact is not None for entry in suite.entries),
-        expectations=expectations(suite),
+        expectations=plain.expectations(suite),
         is_met=suite.is_met,
         forest=Markup(svg(forest(suite), label=label, prefix="all-")),
         forest_narrow=Markup(svg(forest(suite, narrow=True), label=label, prefix="all-narrow-")),
@@ -114,27 +99,30 @@ def html(
         compared=numbers_of(comparisons),
         accepted=[
             (
-                visible(entry.name, 100),
-                prose(accepted.reason),
-                visible(accepted.until, 20),
-                number(accepted.up_to),
-                acceptance(entry, today),
+                plain.visible(entry.name, 100),
+                plain.prose(accepted.reason),
+                plain.visible(accepted.until, 20),
+                plain.number(accepted.up_to),
+                plain.acceptance(entry, today),
             )
             for entry in suite.entries
             if (accepted := entry.accepted) is not None
         ],
         drawings=drawn,
-        topics=[(visible(each.id, 100), prose(each.statement), prose(each.source)) for each in suite.topics],
+        topics=[
+            (plain.visible(each.id, 100), plain.prose(each.statement), plain.prose(each.source))
+            for each in suite.topics
+        ],
         audits=[
             {**_audit(entry, index, today), "figures": [(caption, Markup(drawing)) for caption, drawing in figures]}
             for index, (entry, figures) in enumerate(zip(suite.entries, figures_of_all, strict=True), 1)
         ],
         scope=_scope(suite),
-        alphas=" or ".join(number(alpha) for alpha in alphas),
+        alphas=" or ".join(plain.number(alpha) for alpha in alphas),
         confidences=" or ".join(percent(1 - alpha) for alpha in alphas),
-        false_alarms=number(false_alarms(suite)),
-        held_together=held_together(suite) if suite.entries else "",
-        versions=[f"{visible(name)} {visible(version)}" for name, version in sorted(versions)],
+        false_alarms=plain.number(plain.false_alarms(suite)),
+        held_together=plain.held_together(suite) if suite.entries else "",
+        versions=[f"{plain.visible(name)} {plain.visible(version)}" for name, version in sorted(versions)],
         environment=in_words(suite.environment),
     )
 
@@ -175,70 +163,70 @@ def _scope(suite: Suite) -> list[str]:
     audits = [entry.result for entry in suite.entries if isinstance(entry.result, AuditResult)]
     if not audits:
         return []
-    relations = Counter(visible(result.pair.adjacency, 80) for result in audits)
+    relations = Counter(plain.visible(result.pair.adjacency, 80) for result in audits)
     n_sequential = sum(result.stopped is not None for result in audits)
     n_bits = sum(result.bits is True for result in audits)
     told = ", ".join(f"{relation} ({count:,})" for relation, count in relations.most_common())
     runs = sorted(result.runs for result in audits)
     few_to_many = f"{runs[0]:,}" if runs[0] == runs[-1] else f"{runs[0]:,} to {runs[-1]:,}"
     return [
-        f"{counted(len(audits), 'claim')} on one pair of datasets each, by adjacency: {told}.",
-        f"{few_to_many} runs on each dataset; {counted(n_sequential, 'sequential audit')}, which may stop early.",
-        f"{counted(n_bits, 'verdict')} on low bits of floating-point outputs as well as values.",
+        f"{plain.counted(len(audits), 'claim')} on one pair of datasets each, by adjacency: {told}.",
+        f"{few_to_many} runs on each dataset; {plain.counted(n_sequential, 'sequential audit')}, which may stop early.",
+        f"{plain.counted(n_bits, 'verdict')} on low bits of floating-point outputs as well as values.",
     ]
 
 
 def _comparison(one: Comparison) -> dict[str, Any]:
     """A row of the comparison with an earlier record."""
     return {
-        "name": visible(one.name, 100),
+        "name": plain.visible(one.name, 100),
         "sides": [side_of(entry) for entry in (one.before, one.after)],
-        "p_value": p_text(one.p_value),
-        "changes": [prose(change) for change in one.changes],
-        "not_compared": prose(one.not_compared or ""),
-        "notes": [prose(note) for note in one.notes],
+        "p_value": plain.p_text(one.p_value),
+        "changes": [plain.prose(change) for change in one.changes],
+        "not_compared": plain.prose(one.not_compared or ""),
+        "notes": [plain.prose(note) for note in one.notes],
     }
 
 
 def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:
     """The values of one audit or statement for the template, as safe text."""
     result = entry.result
-    sentence, remarks = sentences(result)
+    sentence, remarks = plain.sentences(result)
     shown: dict[str, Any] = {"points": [], "sides": [], "contents": [], "has_low_bits": False}
     if isinstance(result, AuditResult):
         counts = result.counts
         shown["sides"] = [
-            (side, f"{hits:,}", f"{runs:,}", number(hits / runs))
+            (side, f"{hits:,}", f"{runs:,}", plain.number(hits / runs))
             for side, hits, runs in (("x", counts.hits_x, counts.runs_x), ("y", counts.hits_y, counts.runs_y))
         ]
-        shown["contents"] = [visible(text, 2_000) for text in result.pair.contents or ()]
+        shown["contents"] = [plain.visible(text, 2_000) for text in result.pair.contents or ()]
         shown["has_low_bits"] = result.low_bits is not None
     else:
         shown["points"] = [
-            (visible(point.at or result.quantity), number(point.estimate), point.interval, point.allowed)
+            (plain.visible(point.at or result.quantity), plain.number(point.estimate), point.interval, point.allowed)
             for point in result.points
         ]
     return {
         **shown,
         "is_news": result.is_refuted and entry.expected is not Verdict.REFUTED,
         "id": f"audit-{index}",
-        "name": visible(entry.name, 100),
+        "name": plain.visible(entry.name, 100),
         "style": _style(result.verdict),
-        "mark": MARKS[result.verdict],
+        "mark": plain.MARKS[result.verdict],
         "verdict": result.verdict.value,
         "sentence": sentence,
         "remarks": remarks,
-        "claim": visible(stated(result), 100),
-        "short_bound": visible(found(result)),
-        "exact": exact_text(entry),
-        "excess": detectable_text(result),
+        "claim": plain.visible(plain.stated(result), 100),
+        "short_bound": plain.visible(plain.found(result)),
+        "exact": plain.exact_text(entry),
+        "excess": plain.detectable_text(result),
         "runs": f"{result.runs:,}",
-        "seconds": number(seconds(result)),
+        "seconds": plain.number(seconds(result)),
         "sort": _sort_keys(entry),
-        "expectation": expectation(entry),
+        "expectation": plain.expectation(entry),
         "is_met": entry.is_met,
-        "acceptance": acceptance(entry, today),
-        "note": prose(entry.note),
+        "acceptance": plain.acceptance(entry, today),
+        "note": plain.prose(entry.note),
         "facts": facts(entry),
     }
 
@@ -249,8 +237,8 @@ def _sort_keys(entry: Entry) -> dict[str, str]:
     numbers = {
         "verdict": order.index(result.verdict),
         "bound": result.bound if isinstance(result, AuditResult) else result.worst.estimate,
-        "exact": exact(entry),
-        "excess": detectable(result),
+        "exact": plain.exact(entry),
+        "excess": plain.detectable(result),
         "runs": result.runs,
         "seconds": seconds(result),
     }

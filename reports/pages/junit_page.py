@@ -52,7 +52,10 @@ def junit(suite: Suite, *, today: datetime.date | None = None) -> str:
 def _case(entry: Entry, row: dict[str, Scalar], day: datetime.date) -> TestCase:
     from junitparser import Properties, Property, TestCase
 
-    case: Any = TestCase(visible(entry.name), _class_name(entry), round(float(row["seconds"] or 0.0), 3))
+    code = entry.result.provenance
+    module = "dpaudit" if code is None else code.where.partition(":")[0]
+    group = visible(entry.experiment or module)  # by which build servers follow a case from run to run
+    case: Any = TestCase(visible(entry.name), group, round(float(row["seconds"] or 0.0), 3))
     properties = Properties()  # type: ignore[no-untyped-call]
     values = {name: row[name] for name in _PROPERTIES}
     if values["bound"] is None:
@@ -67,12 +70,6 @@ def _case(entry: Entry, row: dict[str, Scalar], day: datetime.date) -> TestCase:
     elif entry.accepted is not None and entry.result.is_refuted:
         case.system_out = prose(str(entry.accepted))
     return case  # type: ignore[no-any-return]
-
-
-def _class_name(entry: Entry) -> str:
-    """Experiment or module, by which build servers follow a case from run to run."""
-    code = entry.result.provenance
-    return visible(entry.experiment or ("dpaudit" if code is None else code.where.partition(":")[0]))
 
 
 def _outcome(entry: Entry, day: datetime.date) -> Failure | Error | None:

@@ -11,25 +11,7 @@ from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry, Suite
 from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.statement_result import StatementResult
-from ..plain_text import (
-    MARKS,
-    acceptance,
-    counted,
-    detectable_text,
-    exact_text,
-    expectation,
-    expectations,
-    false_alarms,
-    found,
-    number,
-    other_way,
-    p_text,
-    prose,
-    sentences,
-    stated,
-    tally,
-    visible,
-)
+from .. import plain_text as plain
 from .comparison_table import numbers_of
 
 _COLUMNS = ("audit", "claim", "verdict", "bound", "exact value", "detectable excess", "runs", "expectation")
@@ -55,64 +37,53 @@ def markdown(suite: Suite, *, comparisons: Sequence[Comparison] = (), today: dat
         As for `html`.
     """
     today = today or datetime.date.today()
-    audits = counted(len(suite.entries), "audit")
-    parts = [
-        f"## {escaped(suite.title, 100)}: {audits}, {tally(suite)}",
-        f"**{expectations(suite)}**",
-        *_warnings(suite),
-        *_comparison(comparisons),
-        _table(suite),
-    ]
-    accepted = [entry for entry in suite.entries if entry.accepted is not None]
-    if accepted:
-        parts += ["### Accepted findings", "\n".join(_accepted(entry, today) for entry in accepted)]
-    shown = [entry for entry in suite.entries if entry.result.verdict is not Verdict.NOT_REFUTED or not entry.is_met]
-    if shown:
-        parts += ["### Refuted, inconclusive or unexpected", "\n".join(_detail(entry) for entry in shown)]
-    if suite.topics:
-        topics = (
-            f"- **{escaped(t.id, 80)}**: {escaped(prose(t.statement), 2_000)} ({escaped(prose(t.source))})"
-            for t in suite.topics
-        )
-        parts += ["### Tested statements", "\n".join(topics)]
+    audits = plain.counted(len(suite.entries), "audit")
+    parts = [f"## {escaped(suite.title, 100)}: {audits}, {plain.tally(suite)}", f"**{plain.expectations(suite)}**"]
+    results = [(escaped(entry.name, 80), entry.result) for entry in suite.entries]
+    telling = [name for name, result in results if isinstance(result, AuditResult) and result.low_bits is not None]
+    if telling:
+        what = "Low bits of the outputs break the claim; the verdict covers values only"
+        parts.append(f"**Warning** {what}: {', '.join(telling)}.")
+    if comparisons:
+        changed = [(one.name, filter(None, (*one.changes, one.not_compared))) for one in comparisons if _is_told(one)]
+        parts += ["### Before and after", f"{numbers_of(comparisons)}."]
+        parts += ["\n".join(f"- **{escaped(name, 80)}**: {'; '.join(map(_said, each))}" for name, each in changed)]
+    parts.append(_table(suite))
+    sections = {
+        "Accepted findings": [
+            f"- **{escaped(entry.name, 80)}**: {_said(str(entry.accepted))} (status: {plain.acceptance(entry, today)})"
+            for entry in suite.entries
+            if entry.accepted is not None
+        ],
+        "Refuted, inconclusive or unexpected": [
+            _detail(entry)
+            for entry in suite.entries
+            if entry.result.verdict is not Verdict.NOT_REFUTED or not entry.is_met
+        ],
+        "Tested statements": [
+            f"- **{escaped(topic.id, 80)}**: {_said(topic.statement)} ({escaped(plain.prose(topic.source))})"
+            for topic in suite.topics
+        ],
+    }
+    for title, lines in sections.items():
+        parts += [f"### {title}", "\n".join(lines)] if lines else []
     confidence = " or ".join(percent(1 - alpha) for alpha in sorted({entry.result.alpha for entry in suite.entries}))
-    alarms = number(false_alarms(suite))
+    alarms = plain.number(plain.false_alarms(suite))
     parts.append(_CAVEATS.format(confidence=confidence or "1 − alpha", false_alarms=alarms, audits=audits))
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _warnings(suite: Suite) -> list[str]:
-    """Names of audits whose low bits break the claim while the verdict covers values only."""
-    named = [
-        escaped(entry.name, 80)
-        for entry in suite.entries
-        if isinstance(entry.result, AuditResult) and entry.result.low_bits is not None
-    ]
-    what = "**Warning** Low bits of the outputs break the claim; the verdict covers values only"
-    return [f"{what}: {', '.join(named)}."] if named else []
+def _is_told(one: Comparison) -> bool:
+    return one.has_changed or one.not_compared is not None
 
 
-def _comparison(comparisons: Sequence[Comparison]) -> list[str]:
-    """The changed audits, and the number of all audits."""
-    if not comparisons:
-        return []
-    said = [(one.name, [*one.changes, *([one.not_compared] if one.not_compared else [])]) for one in comparisons]
-    told = [
-        f"- **{escaped(name, 80)}**: {'; '.join(escaped(prose(words), 2_000) for words in each)}"
-        for name, each in said
-        if each
-    ]
-    return ["### Before and after", f"{numbers_of(comparisons)}.", *(["\n".join(told)] if told else [])]
-
-
-def _accepted(entry: Entry, today: datetime.date) -> str:
-    words = escaped(prose(str(entry.accepted)), 2_000)
-    return f"- **{escaped(entry.name, 80)}**: {words} (status: {acceptance(entry, today)})"
+def _said(text: str) -> str:
+    return escaped(plain.prose(text), 2_000)
 
 
 def escaped(text: str, limit: int = 500) -> str:
     """Escape text for Markdown, so that it is literal in a table cell and in a paragraph."""
-    safe = visible(text, limit).replace("&", "&amp;").replace("<", "&lt;")
+    safe = plain.visible(text, limit).replace("&", "&amp;").replace("<", "&lt;")
     safe = re.sub(r"([\\`*_{}\[\]|#~$!])", r"\\\1", safe)
     safe = re.sub(r"^(\s*)(>|=|[-+](?=[-+\s]|$)|\d+(?=[.)](?:\s|$)))", _guarded, safe)
     # An HTML comment in the middle prevents automatic links and mentions.
@@ -133,13 +104,13 @@ def _table(suite: Suite) -> str:
         rows.append(
             (
                 escaped(entry.name, 80),
-                escaped(stated(result), 60),
-                f"{MARKS[result.verdict]} {result.verdict.value}",
-                escaped(found(result), 60),
-                exact_text(entry),
-                detectable_text(result),
+                escaped(plain.stated(result), 60),
+                f"{plain.MARKS[result.verdict]} {result.verdict.value}",
+                escaped(plain.found(result), 60),
+                plain.exact_text(entry),
+                plain.detectable_text(result),
                 f"{result.runs:,}",
-                expectation(entry) if entry.is_met else f"**{expectation(entry)}**",
+                plain.expectation(entry) if entry.is_met else f"**{plain.expectation(entry)}**",
             )
         )
     kept = [at for at in range(len(_COLUMNS)) if {row[at] for row in rows[1:]} != {"–"}]
@@ -149,19 +120,19 @@ def _table(suite: Suite) -> str:
 
 def _detail(entry: Entry) -> str:
     result = entry.result
-    surprise = "" if entry.is_met else f" **Expectation {expectation(entry)}.**"
-    note = f" {escaped(prose(entry.note), 2_000)}" if entry.note else ""
-    sentence, remarks = sentences(result)
+    surprise = "" if entry.is_met else f" **Expectation {plain.expectation(entry)}.**"
+    note = f" {_said(entry.note)}" if entry.note else ""
+    sentence, remarks = plain.sentences(result)
     headline = f"- **{escaped(entry.name, 80)}**.{surprise} {escaped(sentence, 2_000)}\n"
     headline += "".join(f"  - {escaped(remark, 2_000)}\n" for remark in remarks)
     if isinstance(result, StatementResult):
-        return f"{headline}  - statement: {escaped(prose(result.statement), 2_000)}{note and ' –'}{note}"
+        return f"{headline}  - statement: {_said(result.statement)}{note and ' –'}{note}"
     counts = result.counts
     return (
         f"{headline}"
-        f"  - event: {escaped('; '.join(filter(None, (result.event_in_words, other_way(result)))))}\n"
-        f"  - hits: {counts.hits_x:,} of {counts.runs_x:,} on x ({number(counts.hits_x / counts.runs_x)}), "
-        f"{counts.hits_y:,} of {counts.runs_y:,} on y ({number(counts.hits_y / counts.runs_y)}); "
-        f"p-value {p_text(result.p_value)}\n"
+        f"  - event: {escaped('; '.join(filter(None, (result.event_in_words, plain.other_way(result)))))}\n"
+        f"  - hits: {counts.hits_x:,} of {counts.runs_x:,} on x ({plain.number(counts.hits_x / counts.runs_x)}), "
+        f"{counts.hits_y:,} of {counts.runs_y:,} on y ({plain.number(counts.hits_y / counts.runs_y)}); "
+        f"p-value {plain.p_text(result.p_value)}\n"
         f"  - pair: {escaped(result.pair.difference)} ({escaped(result.pair.adjacency)}).{note}"
     )

@@ -23,18 +23,7 @@ _SHORT = "the audit is inconclusive, so the test fails; raise runs= (--dp-audit-
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An audit made by a test.
-
-    Attributes
-    ----------
-    test : str
-        Name of the test.
-    mechanism, x, y : Any
-    options : mapping
-        Options passed to `check`.
-    search : WorstPair, optional
-        The search that found the pair.
-    """
+    """An audit made by a test, with the options passed to `check` and the search that found the pair, if any."""
 
     test: str
     mechanism: Any

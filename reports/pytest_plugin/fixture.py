@@ -38,20 +38,10 @@ _OWN = ("audits", "accepted", "until", "up_to")  # options of the marker alone
 
 
 class DPAudit:
-    """Audits of a test; each call is an audit with a separate error probability.
-
-    Parameters
-    ----------
-    session : AuditSession
-    name : str
-        Name of the test, relative to the root.
-    path : Path
-        File of the test.
-    marked : mapping
-        Options of the test's markers.
-    """
+    """Audits of a test; each call is an audit with a separate error probability."""
 
     def __init__(self, session: AuditSession, name: str, path: Path, marked: Mapping[str, Any]) -> None:
+        """`name` is the test's name relative to the root, `path` its file, `marked` the options of its markers."""
         self._session, self._name, self._path = session, name, path
         self._marked = {option: value for option, value in marked.items() if option not in _OWN}
         self._accepted = _acceptance(marked)

@@ -15,11 +15,6 @@ if TYPE_CHECKING:
     from ...audit.results.audit_result import AuditResult
     from ...audit.results.statement_result import StatementResult
 
-DEFAULTS: dict[str, Any] = {
-    "alpha": 1e-5, "budget": 0.01, "runs": 100_000, "resolution": None, "seconds": None, "seed": 0
-}  # fmt: skip
-"""Settings of a session. Precedence: call, marker, command line, configuration file."""
-
 HELP = {
     "alpha": "Probability that one audit refutes a correct mechanism",
     "budget": "Largest sum of the alphas of all audits in a session",
@@ -38,16 +33,19 @@ _RULES = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Settings of a session."""
+    """Settings of a session. Precedence: call, marker, command line, configuration file."""
 
-    alpha: float
-    budget: float
-    runs: int
-    resolution: float | None
-    seconds: float | None
-    seed: int
+    alpha: float = 1e-5
+    budget: float = 0.01
+    runs: int = 100_000
+    resolution: float | None = None
+    seconds: float | None = None
+    seed: int = 0
+
+
+DEFAULTS: dict[str, Any] = vars(Settings())
 
 
 def setting_from_text(name: str, text: str) -> Any:
@@ -79,32 +77,20 @@ class AuditSession:
 
     Attributes
     ----------
-    settings : Settings
     baselines : Path
         Folder of the named baselines.
-    report, scripts : Path, optional
-        File for the results and folder for reproduction scripts.
     save, compare : str, optional
         Baselines to write and to compare with.
-    n_workers : int
-        Number of workers that share the rest of the budget.
-    is_worker : bool
     planned, spent : dict of str to float
         Alpha that each test has reserved and used.
-    alphas : set of float
-        Alphas of the planned audits.
     entries : dict of str to Entry
         Results by name; a rerun replaces the result of its test.
     failed : dict of str to str
         Failure messages by audit, because a rerun gets no second chance.
     compared : dict of str to str
         How each audit was compared, such as "by counts" or "new".
-    files : set of str
-        Files of all collected tests.
-    left_out : set of str
-        Tests that were deselected or skipped.
-    messages : list of str
-        Lines for the summary.
+    files, left_out : set of str
+        Files of all collected tests, and tests that were deselected or skipped.
     before : Suite, optional
         The baseline to compare with, once loaded.
     """

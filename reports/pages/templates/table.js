@@ -9,11 +9,8 @@ if (table) {
     const cell = row.cells[column];
     return "sort" in cell.dataset ? (cell.dataset.sort === "" ? NaN : Number(cell.dataset.sort)) : cell.textContent.trim();
   };
-  const compared = (a, b) => {
-    if (typeof a === "string") return a.localeCompare(b, "en", { numeric: true });
-    if (Number.isNaN(a) || Number.isNaN(b)) return 0;
-    return a < b ? -1 : a > b ? 1 : 0;
-  };
+  const compared = (a, b) =>
+    typeof a === "string" ? a.localeCompare(b, "en", { numeric: true }) : Number(a > b) - Number(a < b);
   headings.forEach((heading, column) => {
     const button = document.createElement("button");
     button.type = "button";
