@@ -103,8 +103,8 @@ def draw_trade_off(axes: Axes, cells: CellCounts, claim: Claim | None) -> None:
         axes.plot(curve.rate, curve.power, color=ink(), linewidth=1.2, label="claimed")
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
-    axes.set_xlabel("probability on y (false-positive rate)")
-    axes.set_ylabel("probability on x (power)")
+    axes.set_xlabel("false-positive rate (on y)")
+    axes.set_ylabel("power (on x)")
 
 
 def claimed_curves(claim: Claim | None) -> list[ClaimedCurve]:

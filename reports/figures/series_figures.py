@@ -79,7 +79,7 @@ def draw_points(axes: Axes, result: StatementResult) -> None:
     lower, estimate, upper, low, high = columns
     _allowed(axes, rows, low, high, ends)
     outside = np.array([point.is_outside for point in points])
-    labels = ("interval", "interval outside")
+    labels = ("interval", "interval outside the allowed range")
     draw_intervals(axes, rows, (lower, estimate, upper), ends, outside=outside, sideways=True, labels=labels)
     axes.set_yticks([])
     axes.set_ylim(len(points) - 0.4, -0.6)
@@ -99,7 +99,7 @@ def _allowed(axes: Axes, rows: Array, low: Array, high: Array, ends: tuple[float
     limited = np.isfinite(low) | np.isfinite(high)
     axes.barh(
         rows[limited], (end - start)[limited], 0.4, left=start[limited], color=GREY, alpha=0.25, linewidth=0,
-        label="allowed",
+        label="allowed range",
     )  # fmt: skip
     x = np.concatenate([low, high])
     y = np.concatenate([rows, rows])

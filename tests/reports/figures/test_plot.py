@@ -249,7 +249,7 @@ def test_points_with_the_same_range_share_an_axis():
     axes = drawn(statement(points=points), "points")
     assert sorted(tuple(s[:, 0]) for s in bars(axes) if s[0, 1] == s[1, 1]) == [(1.0, 3.0), (180.0, 250.0)]
     assert axes.get_xticks().size
-    assert line(axes, "interval outside")[0].tolist() == [200.0]
+    assert line(axes, "interval outside the allowed range")[0].tolist() == [200.0]
 
 
 def test_of_many_points_those_that_stand_out_are_drawn():
