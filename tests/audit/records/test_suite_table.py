@@ -13,7 +13,7 @@ from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.records.json_codec import from_json, to_json
-from dpaudit.audit.records.suite import COLUMNS, Entry, Suite, frame, rows
+from dpaudit.audit.records.suite import COLUMNS, Entry, Suite, rows
 from dpaudit.audit.results.audit_result import AuditResult, Pair
 from dpaudit.audit.results.fixed_size_result import FixedSizeResult
 from dpaudit.audit.results.interim_look import Look
@@ -113,7 +113,7 @@ def test_columns_and_their_types_are_the_same_in_any_suite():
 
 
 def test_the_frame_holds_the_rows():
-    found = frame(SUITE)
+    found = SUITE.to_frame()
     for name in COLUMNS:
         values = [None if pd.isna(value) else value for value in found[name]]
         assert values == [row[name] for row in rows(SUITE)]
