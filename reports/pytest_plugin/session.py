@@ -156,8 +156,8 @@ class AuditSession:
         if extra > left + 1e-9 * self.settings.budget:
             return (
                 f"dp_audit: this test has reserved alpha {self.planned.get(name, 0.0):g}, and the rest of the error "
-                f"budget {self.settings.budget:g} is too small for another audit with alpha {alpha:g}. Declare the "
-                "number of audits (@pytest.mark.dp_audit(audits=…, alpha=…)), lower alpha, or raise the budget "
+                f"budget {self.settings.budget:g} is too small for a further alpha of {alpha:g}. Declare the number "
+                "of audits (@pytest.mark.dp_audit(audits=…, alpha=…)), lower alpha, or raise the budget "
                 "(--dp-audit-budget)."
             )
         self.spent[name] = spent

@@ -263,7 +263,7 @@ def test_audits_that_no_test_has_announced_take_what_is_left(project):
     )
     run(project).assert_outcomes(passed=1)
     text = text_of(run(project, "--dp-audit-budget=3e-5"))
-    assert "the rest of the error budget 3e-05 is too small for another audit" in text
+    assert "the rest of the error budget 3e-05 is too small for a further alpha of 1e-05" in text
     assert "3 audits; probability of any false alarm" in text
 
 

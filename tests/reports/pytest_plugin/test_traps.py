@@ -210,7 +210,7 @@ def test_alpha_hidden_in_a_wrapper_is_charged(project):
     )
     result = run(project)
     result.assert_outcomes(passed=1, failed=1)
-    assert "is too small for another audit with alpha 0.05" in text_of(result)
+    assert "the rest of the error budget 0.01 is too small for a further alpha" in text_of(result)
 
 
 def test_versions_are_compared_by_the_fixture(project):
