@@ -18,7 +18,7 @@ from .session import DEFAULTS, Settings
 
 _REFUTED = "the claim is false on this pair: the privacy loss exceeds it"
 _SICK = "the audit is inconclusive, so the test fails; see the failed health check above"
-_SHORT = "the audit is inconclusive, so the test fails; raise runs= (--dp-audit-runs) or the requested resolution="
+_SHORT = "the audit is inconclusive, so the test fails; raise runs= (--dp-audit-runs) or resolution="
 
 
 @dataclass(frozen=True, slots=True)
