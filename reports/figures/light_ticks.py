@@ -53,9 +53,5 @@ def _light_axis(axes: Axes, axis: Axis, ends: tuple[float, float], n: int) -> No
         write(place, name, length + _GAP, edge, size=8.5, **beside)
     if title:
         across = _LINE * bool(names) if is_x else _DIGIT * max(map(len, names), default=0)
-        turned = (
-            {"ha": "center", "va": "top"}
-            if is_x
-            else {"ha": "center", "va": "bottom", "rotation": 90, "rotation_mode": "anchor"}
-        )
+        turned = beside if is_x else {"ha": "center", "va": "bottom", "rotation": 90, "rotation_mode": "anchor"}
         write(0.5, title, length + 2 * _GAP + across, axes.transAxes, **turned)

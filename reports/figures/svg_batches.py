@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.statement_result import StatementResult
@@ -41,7 +40,9 @@ def drawings_of(results: Sequence[Result], *, jobs: int | None = None) -> list[l
 
 @in_report_style
 def _drawn(results: Sequence[Result], start: int) -> list[list[tuple[str, str]]]:
-    with _uncollected():
+    was_enabled = gc.isenabled()
+    gc.disable()  # collection takes a fifth of the time, because matplotlib makes many small objects
+    try:
         return [
             [
                 (one.caption, svg(one.figure, label=one.label, prefix=f"a{index}-{place}-"))
@@ -49,15 +50,6 @@ def _drawn(results: Sequence[Result], start: int) -> list[list[tuple[str, str]]]
             ]
             for index, result in enumerate(results, start + 1)
         ]
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Suspend garbage collection, which matplotlib's many small objects make a fifth of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
     finally:
         if was_enabled:
             gc.enable()
