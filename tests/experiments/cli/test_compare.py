@@ -49,7 +49,7 @@ def test_the_same_is_the_same(compared):
     assert code == 0
     assert "1 audit, 0 changed" in shown
     assert "5,000 runs" in shown
-    assert "no p-value: both counts are the same, and from" in shown
+    assert "no p-value: the counts are equal and come from" in shown
     code, shown, _ = compared([ONE], [entry(1.0)])
     assert (code, "1 audit, 0 changed" in shown, "random numbers" in shown) == (0, True, False)  # false alarm: 1e-5
 
