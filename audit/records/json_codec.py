@@ -43,12 +43,8 @@ from ..results.statement_result import Point, Series, StatementResult
 from ..sampling.provenance import Provenance
 from .suite import Entry, Suite, Topic
 
-SCHEMA = 3
-"""Version of the file format; older versions are read, newer ones are rejected.
-
-Version 2 added recounts and accepted findings; version 3 the code of mechanisms, sources of claims, units of privacy
-and series.
-"""
+SCHEMA = 4
+"""Version of the file format, the only one that is read."""
 
 _MOST_BITS = 14_000  # of an integer: Python prints at most 4,300 digits
 _DEEPEST = 60  # nesting of objects in a file
@@ -130,7 +126,7 @@ def from_json(text: str) -> Suite:
     Raises
     ------
     RecordError
-        If the text is not JSON, is not a results file, has a newer schema or contains impossible values.
+        If the text is not JSON, is not a results file, has another schema or contains impossible values.
     """
     try:
         body = json.loads(text, parse_constant=_refuse_constant)
@@ -142,10 +138,10 @@ def from_json(text: str) -> Suite:
         ) from error
     if not isinstance(body, dict) or not isinstance(body.get("schema"), int) or not isinstance(body.get("suite"), dict):
         raise RecordError('these are not audit results; expected an object with "schema" and "suite".')
-    if not 1 <= body["schema"] <= SCHEMA:
+    if body["schema"] != SCHEMA:
         raise RecordError(
-            f"schema={body['schema']} is not understood by this version, which reads schemas 1 to {SCHEMA}; use the "
-            "version that wrote the file.",
+            f"schema={body['schema']} is of another version of dpaudit; this one reads schema {SCHEMA} only. Run the "
+            "audits again, or save the baseline again (--dp-audit-save).",
             schema=body["schema"],
         )
     try:

@@ -61,7 +61,7 @@ def test_examples_are_known_by_their_numbers(name):
             [try_one(name, attempt, yard, Random(f"{name} {number}")) for number in range(4)] for _ in range(2)
         )
     assert first == again
-    text = '{"schema": 3, "suite": {"entries": [1, 2.5, "x"]}}'
+    text = '{"schema": 4, "suite": {"entries": [1, 2.5, "x"]}}'
     assert mutated_json(Random(1), text) == mutated_json(Random(1), text) != mutated_json(Random(2), text)
 
 

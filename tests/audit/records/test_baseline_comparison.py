@@ -348,16 +348,6 @@ def test_records_keep_recounts_and_acceptance(tmp_path):
     assert load(tmp_path / "a.json") == suite
 
 
-def test_files_of_the_first_schema_are_read():
-    body = json.loads(to_json(Suite(title="", entries=(BEFORE,))))
-    body["schema"] = 1
-    for one in body["suite"]["entries"]:
-        del one["recounts"], one["accepted"]
-    suite = from_json(json.dumps(body))
-    assert suite.entries[0].result == BEFORE.result
-    assert suite.entries[0].recounts == ()
-
-
 @pytest.mark.parametrize("damage", [("hits_x", 30_000), ("hits_x", "many"), ("runs_y", 0)])
 def test_a_damaged_recount_is_an_error(damage):
     body = json.loads(to_json(Suite(title="", entries=(BEFORE,))))

@@ -115,7 +115,7 @@ def test_a_file_of_a_newer_schema_is_refused_with_its_version(run, tmp_path):
     (tmp_path / "new.json").write_text(json.dumps({**body, "schema": 12}))
     status, _, err = run("report", "new.json")
     assert status == 2
-    assert "schema=12 is not understood by this version" in err
+    assert "schema=12 is of another version of dpaudit" in err
     assert list(tmp_path.glob("report*")) == []
 
 

@@ -195,7 +195,7 @@ def test_a_marker_accepts_too(project):
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (lambda body: body.update(schema=99), "schema=99 is not understood"),
+        (lambda body: body.update(schema=99), "schema=99 is of another version of dpaudit"),
         (lambda body: body["suite"]["entries"][0]["result"]["counts"].update(hits_x=-1), "an impossible value"),
         (lambda body: body.pop("suite"), "are not audit results"),
     ],
