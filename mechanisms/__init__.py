@@ -1,4 +1,8 @@
-"""Reference mechanisms, each with its claim and its exact law."""
+"""Reference mechanisms, each with its privacy claim and the exact law of its output.
+
+A parameter outside its documented range raises `ClaimError`; a dataset that the mechanism cannot take raises
+`DatasetError`.
+"""
 
 from . import composition, laws, local, noise, selection
 from .composition import *

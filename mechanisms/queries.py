@@ -1,4 +1,4 @@
-"""From a dataset to the exact answer that a mechanism protects, checked."""
+"""Checked conversion of a query's answer on a dataset into the exact answer that a mechanism protects."""
 
 from __future__ import annotations
 
@@ -17,12 +17,20 @@ Query: TypeAlias = Callable[[Any], Any]
 
 
 def identity(dataset: Any) -> Any:
-    """The dataset itself: for datasets given as the query's answer."""
+    """Return the dataset itself, for datasets that are the query's answer."""
     return dataset
 
 
+def as_numbers(value: Any) -> npt.NDArray[np.float64]:
+    """Return the value as an array of doubles, or NaN, shape (), if it cannot be converted."""
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.array(np.nan)
+
+
 def real_answer(query: Query, dataset: Any) -> float:
-    """The query's answer as a finite number; else a `DatasetError`."""
+    """Return the query's answer as a finite number; raise a `DatasetError` if it is not one."""
     answer = query(dataset)
     try:
         number = float(answer)
@@ -31,14 +39,14 @@ def real_answer(query: Query, dataset: Any) -> float:
     if not math.isfinite(number):
         raise DatasetError(
             f"the query answered {answer!r:.60}, which is not a finite number; use a query (such as len) that "
-            "turns the dataset into one.",
+            "returns one for this dataset.",
             answer=answer,
         )
     return number
 
 
 def whole_answer(query: Query, dataset: Any) -> int:
-    """The query's answer as an integer within ±2⁵³; else a `DatasetError`."""
+    """Return the query's answer as an integer within ±2⁵³; raise a `DatasetError` if it is not one."""
     number = real_answer(query, dataset)
     if number != math.floor(number) or abs(number) > 2.0**53:
         raise DatasetError(
@@ -50,16 +58,12 @@ def whole_answer(query: Query, dataset: Any) -> int:
 
 
 def candidate_scores(query: Query, dataset: Any) -> npt.NDArray[np.float64]:
-    """The query's answer as finite scores, one a candidate, shape (n_candidates,); else a `DatasetError`."""
+    """Return the query's answer as finite scores, shape (n_candidates,); raise a `DatasetError` if it is not that."""
     answer = query(dataset)
-    try:
-        scores = np.asarray(answer, dtype=np.float64)
-    except (TypeError, ValueError):
-        scores = np.empty(())
+    scores = as_numbers(answer)
     if scores.ndim != 1:
         raise DatasetError(
-            f"the query answered {answer!r:.60}, which is not a vector of scores; return one number for each "
-            "candidate.",
+            f"the query answered {answer!r:.60}, which is not a vector of scores; return one number per candidate.",
             answer=answer,
         )
     if scores.size == 0:
@@ -80,22 +84,22 @@ def candidate_scores(query: Query, dataset: Any) -> npt.NDArray[np.float64]:
 
 
 def places_below_leader(query: Query, dataset: Any, scale: float) -> npt.NDArray[np.float64]:
-    """How many scales each score is above the largest: zero for the leader, else negative, shape (n_candidates,).
+    """Return each score minus the largest, in scales: zero for the leader, else negative; shape (n_candidates,).
 
-    Taken from the largest before the division, so nothing cancels, however large the scores are in scales.
+    The largest score is subtracted before the division, so nothing cancels however many scales the scores span.
 
     Raises
     ------
     DatasetError
-        For scores that are not finite, or further apart than a double can say in scales.
+        If a score is not finite, or the scores are too many scales apart for a double.
     """
     scores = candidate_scores(query, dataset)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         places: npt.NDArray[np.float64] = (scores - scores.max()) / scale
-    if not np.isfinite(places).all():  # NaN for a scale that is rounded to zero
+    if not np.isfinite(places).all():  # NaN if the scale underflows to zero
         raise DatasetError(
             f"the scores reach from {scores.min():g} to {scores.max():g}, which a double cannot hold in scales of "
-            f"{scale:g}; bring the scores nearer to each other, or use a larger sensitivity/epsilon.",
+            f"{scale:g}; bring the scores closer together, or use a larger sensitivity/epsilon.",
             scale=scale,
         )
     return places
@@ -103,22 +107,17 @@ def places_below_leader(query: Query, dataset: Any, scale: float) -> npt.NDArray
 
 @dataclass(frozen=True, slots=True)
 class EachCandidate:
-    """The query that scores a dataset for each of some candidates: utility(dataset, candidate), in their order.
+    """Query that scores each candidate on a dataset by utility(dataset, candidate), in the order of `candidates`.
 
-    It turns a utility function over any finite range into what `ExponentialMechanism`, `ReportNoisyMax` and
-    `PermuteAndFlip` take; their outputs are indices of the candidates. The range must not depend on the dataset.
+    It turns a utility function over a finite range into a query for `ExponentialMechanism`, `ReportNoisyMax` and
+    `PermuteAndFlip`, whose outputs are indices of the candidates. The range must not depend on the dataset.
 
     Parameters
     ----------
     utility : callable
-        From a dataset and a candidate to a number.
+        Maps a dataset and a candidate to a number.
     candidates : sequence
         Any objects, at least one.
-
-    Raises
-    ------
-    ClaimError
-        For no candidate.
 
     Examples
     --------
@@ -141,8 +140,8 @@ class EachCandidate:
         for place, score in enumerate(scores):
             if np.ndim(score) > 0:
                 raise DatasetError(
-                    f"the utility of candidate {place} is {score!r:.60}, which is no number; return one for each "
-                    "candidate.",
+                    f"the utility of candidate {place} is {score!r:.60}, which is not a number; return one number "
+                    "per candidate.",
                     candidate=self.candidates[place],
                 )
         return scores
@@ -150,20 +149,16 @@ class EachCandidate:
 
 @dataclass(frozen=True, slots=True)
 class CategoryCounts:
-    """The query that counts the rows of each category, in the order of the categories: shape (n_categories,).
+    """Query that counts the rows of each category, in the order of `categories`; shape (n_categories,).
 
-    Adding a row raises one count by 1 at most and lowers none: sensitivity 1, and monotone. Replacing one may lower
-    another count by 1. Rows outside the categories, which must not depend on the dataset, count nowhere.
+    Adding a row raises at most one count, by 1, and lowers none: the query is monotone with sensitivity 1. Replacing a
+    row may also lower another count by 1. Rows outside the categories are not counted. The categories must not depend
+    on the dataset.
 
     Parameters
     ----------
     categories : sequence
-        Different rows, at least one.
-
-    Raises
-    ------
-    ClaimError
-        For no category, or one named twice.
+        Distinct rows, at least one.
 
     Examples
     --------
@@ -178,7 +173,8 @@ class CategoryCounts:
         _check_some("categories", tuple(counts))
         if counts.total() > len(counts):
             raise ClaimError(
-                f"categories={self.categories!r:.60} names one twice, so a row would count twice; name each once.",
+                f"categories={self.categories!r:.60} names a category twice, and its rows would count twice; "
+                "name each category once.",
                 categories=self.categories,
             )
         object.__setattr__(self, "categories", tuple(counts))
@@ -190,4 +186,4 @@ class CategoryCounts:
 
 def _check_some(name: str, values: Sequence[Any]) -> None:
     if not values:
-        raise ClaimError(f"{name}=() is an empty range; name at least one to choose from.", **{name: values})
+        raise ClaimError(f"{name}=() is an empty range; give at least one.", **{name: values})

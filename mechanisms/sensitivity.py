@@ -1,4 +1,4 @@
-"""The exact sensitivity of a query or a utility over a small domain, by going through all neighbours."""
+"""Exact sensitivity of a query or a utility over a small domain, by enumeration of all neighbours."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 from ..audit.datasets.adjacency import AddRemove, Adjacency, Replace
 from ..audit.errors import DatasetError, OptionError
 from .noise_samplers import Floats
-from .queries import EachCandidate, Query
+from .queries import EachCandidate, Query, as_numbers
 
 Norm: TypeAlias = Literal["l1", "l2", "linf"]
 
-_MAX_PAIRS: Final = 1_000_000  # a pure Python query on as many takes seconds to a minute
+_MAX_PAIRS: Final = 1_000_000  # takes a query in pure Python seconds to a minute
 _ORDERS: Final = {"l1": 1.0, "l2": 2.0, "linf": math.inf}
 
 
@@ -29,14 +29,14 @@ def utility_sensitivity(
     *,
     min_rows: int = 0,
 ) -> float:
-    """Δu = max_r max_{x~y} |u(x, r) − u(y, r)| over all neighbours of at most `max_rows` rows from the domain; exact.
+    """Return Δu = max_r max_{x~y} |u(x, r) − u(y, r)| over all neighbours with at most `max_rows` rows; exact.
 
     Parameters
     ----------
     utility : callable
-        From a dataset (a list of rows) and a candidate to a number.
+        Maps a dataset (a list of rows) and a candidate to a number.
     candidates : sequence
-        The range, at least one.
+        The range, at least one candidate.
     domain, max_rows, adjacency, min_rows
         As for `query_sensitivity`.
 
@@ -65,30 +65,30 @@ def query_sensitivity(
     norm: Norm = "l1",
     min_rows: int = 0,
 ) -> float:
-    """The largest ‖query(x) − query(y)‖ over all neighbours of at most `max_rows` rows from the domain; exact.
+    """Return the largest ‖query(x) − query(y)‖ over all neighbours with at most `max_rows` rows from the domain; exact.
 
-    Every multiset of rows is tried, so what the query says of one must not depend on the order of its rows. It is a
-    fact about this domain and these sizes: for more, argue from the query.
+    The function tries every multiset of rows, so the query must not depend on the order of the rows. The result holds
+    for this domain and these sizes only; a larger range needs an argument from the query itself.
 
     Parameters
     ----------
     query : callable
-        From a dataset (a list of rows) to a number or a vector.
+        Maps a dataset (a list of rows) to a number or a vector.
     domain : sequence
-        The rows that a dataset may have, at least one.
+        The possible rows, at least one.
     max_rows, min_rows : int
-        Sizes of the datasets, 0 ≤ min_rows ≤ max_rows. The smallest matters for a query that has no answer on few rows,
-        or changes less on many, such as a mean.
+        Sizes of the datasets, 0 ≤ min_rows ≤ max_rows. Raise `min_rows` for a query that has no answer on few rows, or
+        that changes less on many, such as a mean.
     adjacency : AddRemove or Replace
     norm : {"l1", "l2", "linf"}
-        Of vectors; "l1" for Laplace noise, "l2" for Gaussian noise.
+        Norm of the difference: "l1" for Laplace noise, "l2" for Gaussian noise.
 
     Raises
     ------
     OptionError
-        For an option outside its range, or more than a million pairs.
+        If an option is outside its range, or there are more than a million pairs.
     DatasetError
-        For an answer that is not finite, or whose length depends on the dataset.
+        If an answer is not finite, or its length depends on the dataset.
 
     Examples
     --------
@@ -101,22 +101,24 @@ def query_sensitivity(
     rows, is_growth = list(domain), isinstance(adjacency, AddRemove)
     if not is_growth and not isinstance(adjacency, Replace):
         raise OptionError(
-            f"adjacency={adjacency!r} has no neighbours to go through; use AddRemove() or Replace().",
+            f"the neighbours of adjacency={adjacency!r} cannot be enumerated; use AddRemove() or Replace().",
             adjacency=adjacency,
         )
     if norm not in _ORDERS:
         raise OptionError(f'norm={norm!r} is unknown; use "l1", "l2" or "linf".', norm=norm)
     if not all(isinstance(n, (int, np.integer)) for n in (min_rows, max_rows)) or not 0 <= min_rows <= max_rows:
         raise OptionError(
-            f"min_rows={min_rows!r} and max_rows={max_rows!r} are no range; use whole numbers 0 <= min_rows <= "
-            "max_rows.",
+            f"min_rows={min_rows!r} and max_rows={max_rows!r} are not a range of sizes; use whole numbers with "
+            "0 <= min_rows <= max_rows.",
             min_rows=min_rows,
             max_rows=max_rows,
         )
-    # Neighbours share a core: they are the core with and without a row, or with one of two rows.
+    # Neighbours are a shared core with and without a row, or a core with one of two rows.
     core_sizes = range(min_rows, max_rows) if is_growth else range(max(min_rows, 1) - 1, max_rows)
     if not is_growth and len(rows) == 1:
-        raise OptionError("a domain of one row has no other to replace it by; give two rows or more.", domain=rows)
+        raise OptionError(
+            "a domain of one row leaves nothing to replace the row by; give two rows or more.", domain=rows
+        )
     n_pairs = _count(rows, core_sizes) * (len(rows) if is_growth else math.comb(len(rows), 2))
     if not 0 < n_pairs <= _MAX_PAIRS:
         raise OptionError(
@@ -133,18 +135,18 @@ def query_sensitivity(
 
 
 def _count(rows: list[Any], sizes: range) -> int:
-    """How many multisets of these sizes the rows make; zero without a row."""
+    """Return the number of multisets of these sizes; zero if there are no rows."""
     return sum(math.comb(len(rows) + size - 1, size) for size in sizes) if rows else 0
 
 
 def _answers(query: Query, datasets: list[list[Any]]) -> Floats:
-    """The query's answers on neighbours as vectors of one length, shape (n_datasets, n_coords)."""
+    """Return the query's answers on neighbours as vectors of one length, shape (n_datasets, n_coords)."""
     vectors = [_vector(query, dataset) for dataset in datasets]
     lengths = {len(vector) for vector in vectors}
     if len(lengths) > 1:
         raise DatasetError(
-            f"the query answers {max(lengths)} numbers on one dataset and {min(lengths)} on a neighbour; use one that "
-            "always answers as many.",
+            f"the query answers {max(lengths)} numbers on one dataset and {min(lengths)} on a neighbour; use a query "
+            "whose answers all have the same length.",
             lengths=lengths,
         )
     return np.array(vectors)
@@ -152,14 +154,11 @@ def _answers(query: Query, datasets: list[list[Any]]) -> Floats:
 
 def _vector(query: Query, dataset: list[Any]) -> Floats:
     answer = query(dataset)
-    try:
-        vector = np.asarray(answer, dtype=np.float64).ravel()
-    except (TypeError, ValueError):
-        vector = np.full(1, np.nan)
+    vector = as_numbers(answer).ravel()
     if not np.isfinite(vector).all():
         raise DatasetError(
-            f"the query answered {answer!r:.60} on a dataset of {len(dataset)}, which is not a finite number or "
-            "vector; use a query that answers every dataset, or a larger min_rows.",
+            f"the query answered {answer!r:.60} on a dataset of {len(dataset)} rows, which is not a finite number "
+            "or vector; use a query that answers every dataset, or a larger min_rows.",
             n_rows=len(dataset),
         )
     return vector

@@ -1,4 +1,4 @@
-"""Mechanisms composed of others, and group privacy."""
+"""Compositions of mechanisms, and group privacy."""
 
 from .group_privacy import GroupPrivacy, GroupTightMechanism, group_delta
 from .parallel_composition import IntervalOf, ParallelComposition

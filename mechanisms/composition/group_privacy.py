@@ -1,4 +1,4 @@
-"""Group privacy: what a claim for neighbours says of datasets k steps apart, and a mechanism that says no more."""
+"""Group privacy: the claim for datasets k steps apart, and a mechanism that attains it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
 from ...audit.errors import ClaimError, DatasetError
 from ..laws.laws import FiniteLaw
 from ..noise_samplers import Integers, draw_indices
+from ..parameter_checks import check_count
 from ..queries import Query, identity, whole_answer
 
 Form: TypeAlias = Literal["sum", "product"]
@@ -20,7 +21,7 @@ _MOST_STEPS: Final = 10_000
 
 
 def group_delta(epsilon: float, delta: float, k: int, form: Form = "sum") -> float:
-    """The delta at k·epsilon of datasets k steps apart, where neighbours are (epsilon, delta)-close.
+    """Return the delta at k·epsilon for datasets k steps apart, if neighbours are (epsilon, delta)-close.
 
     Parameters
     ----------
@@ -31,18 +32,13 @@ def group_delta(epsilon: float, delta: float, k: int, form: Form = "sum") -> flo
     k : int
         At least 1.
     form : {"sum", "product"}
-        The sum δ(1 + e^ε + … + e^{(k−1)ε}) = δ(e^{kε} − 1)/(e^ε − 1), which is attained (`GroupTightMechanism`), or k
-        times its largest term, k e^{(k−1)ε} δ, a simpler bound.
+        The sum δ(1 + e^ε + … + e^{(k−1)ε}) = δ(e^{kε} − 1)/(e^ε − 1), which `GroupTightMechanism` attains, or the
+        simpler bound k e^{(k−1)ε} δ, k times the largest term.
 
     Returns
     -------
     float
-        May pass 1, where it says nothing.
-
-    Raises
-    ------
-    ClaimError
-        For parameters outside these ranges.
+        May exceed 1, where it is not a bound.
 
     References
     ----------
@@ -56,8 +52,7 @@ def group_delta(epsilon: float, delta: float, k: int, form: Form = "sum") -> flo
     """
     check_number("epsilon", epsilon, 0, math.inf, "in nats")
     check_number("delta", delta, 0, 1, "delta=0 is pure DP")
-    if not isinstance(k, (int, np.integer)) or k < 1:
-        raise ClaimError(f"k={k!r} is no number of steps; use a whole number from 1.", k=k)
+    check_count("k", k, "steps")
     if form not in ("sum", "product"):
         raise ClaimError(f'form={form!r} is unknown; use "sum" or "product".', form=form)
     if delta == 0:
@@ -66,7 +61,7 @@ def group_delta(epsilon: float, delta: float, k: int, form: Form = "sum") -> flo
         log_factor = math.log(k) + (k - 1) * epsilon
     elif epsilon == 0:
         log_factor = math.log(k)
-    else:  # with both differences taken from 1, nothing cancels or overflows
+    else:  # expm1 of negative numbers neither cancels nor overflows
         log_factor = (k - 1) * epsilon + math.log(math.expm1(-k * epsilon) / math.expm1(-epsilon))
     log_delta = math.log(delta) + log_factor
     return math.exp(log_delta) if log_delta < 709 else math.inf
@@ -74,9 +69,9 @@ def group_delta(epsilon: float, delta: float, k: int, form: Form = "sum") -> flo
 
 @dataclass(frozen=True, slots=True)
 class GroupPrivacy:
-    """A claim as a function of the distance k: (k·epsilon, `group_delta`)-DP, or k·epsilon-DP without a delta.
+    """Claim as a function of the distance k: (k·epsilon, `group_delta`)-DP, or k·epsilon-DP if delta is 0.
 
-    It goes to `check` as it is, ``claim=GroupPrivacy(0.5, 1e-5), distance=k``, which calls it.
+    Pass it to `check`, which calls it: ``claim=GroupPrivacy(0.5, 1e-5), distance=k``.
 
     Examples
     --------
@@ -90,37 +85,38 @@ class GroupPrivacy:
     bound_on: Literal["epsilon", "delta"] = "epsilon"
 
     def __post_init__(self) -> None:
-        group_delta(self.epsilon, self.delta, 1, self.form)  # refuses the parameters
+        group_delta(self.epsilon, self.delta, 1, self.form)  # checks the parameters
         ApproxDP(self.epsilon, self.delta, self.bound_on)
 
     def __call__(self, distance: float) -> Claim:
-        """What holds at this distance, rounded up to whole steps.
+        """Return the claim at this distance, rounded up to whole steps.
 
         Raises
         ------
         ClaimError
-            For a distance that is not positive and finite, or at which delta reaches 1 and nothing is claimed.
+            If the distance is not positive and finite, or delta reaches 1 there.
         """
         if not 0 < distance < math.inf:
-            raise ClaimError(f"distance={distance!r} is no size of a group; use 1, 2, ….", distance=distance)
+            raise ClaimError(f"distance={distance!r} is not the size of a group; use 1, 2, ….", distance=distance)
         k = math.ceil(distance)
         if self.delta == 0:
             return PureDP(k * self.epsilon)
         delta = group_delta(self.epsilon, self.delta, k, self.form)
         if delta >= 1:
             raise ClaimError(
-                f"at distance {k} delta is {delta:.3g}, so nothing is claimed; use a smaller distance.", distance=k
+                f"at distance {k} delta is {delta:.3g}, which claims nothing; use a smaller distance.", distance=k
             )
         return ApproxDP(k * self.epsilon, delta, self.bound_on)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupTightMechanism:
-    """A bit that grows as likely from step to step as (epsilon, delta)-DP allows, from `start` on.
+    """A bit whose probability grows from step to step as fast as (epsilon, delta)-DP allows, from `start` on.
 
-    On a dataset with the answer n it is 1 with probability B(B(…B(start))), n times the claim's boundary. So neighbours
-    are (epsilon, delta)-close and no closer, and from a start of 0 datasets n steps away from the answer 0 differ by
-    `group_delta` at n·epsilon, as long as no probability passes (1 − delta)/(1 + e^epsilon), the boundary's corner.
+    On a dataset with the answer n, the bit is 1 with probability B(B(…B(start))), n times the boundary B of the claim.
+    Neighbours are therefore (epsilon, delta)-close and no closer. With start 0, datasets with the answers 0 and n
+    differ by exactly `group_delta` at n·epsilon, until a probability exceeds (1 − delta)/(1 + e^epsilon), the corner of
+    the boundary.
 
     Parameters
     ----------
@@ -129,15 +125,10 @@ class GroupTightMechanism:
     delta : float
         In [0, 1).
     start : float
-        Probability of the bit on a dataset with the answer 0, in [0, 1); positive where delta is 0.
+        Probability of a 1 on a dataset with the answer 0, in [0, 1); positive if delta is 0.
     query : callable
-        From the dataset to a whole answer of at least 0 that moves by 1 between neighbours; by default the dataset
-        is the answer.
-
-    Raises
-    ------
-    ClaimError
-        For parameters outside these ranges.
+        Maps the dataset to a whole answer, at least 0, that changes by 1 between neighbours; by default the dataset is
+        the answer.
 
     Examples
     --------
@@ -157,22 +148,24 @@ class GroupTightMechanism:
         check_number("delta", self.delta, 0, 1, "delta=0 is pure DP")
         check_number("start", self.start, 0, 1, "a probability")
         if self.delta == 0 and self.start == 0:
-            raise ClaimError("start=0 with delta=0 gives a bit that is never 1; use a positive one of them.", start=0)
+            raise ClaimError(
+                "start=0 with delta=0 gives a bit that is never 1; use a positive start or delta.", start=0
+            )
 
     def __str__(self) -> str:
         return f"GroupTight(epsilon={self.epsilon:g}, delta={self.delta:g}, start={self.start:g})"
 
     @property
     def claim(self) -> PureDP | ApproxDP:
-        """(epsilon, delta)-DP for neighbours, pure where delta is 0."""
+        """(epsilon, delta)-DP for neighbours, pure if delta is 0."""
         return ApproxDP(self.epsilon, self.delta) if self.delta > 0 else PureDP(self.epsilon)
 
     def law(self, dataset: Any) -> FiniteLaw:
-        """The output's exact law."""
+        """The exact law of the output."""
         steps = whole_answer(self.query, dataset)
         if not 0 <= steps <= _MOST_STEPS:
             raise DatasetError(
-                f"the query answered {steps}, which is no number of steps; use 0 to {_MOST_STEPS}.", answer=steps
+                f"the query answered {steps}, which is not a number of steps; use 0 to {_MOST_STEPS}.", answer=steps
             )
         one, zero = np.array([self.start]), np.array([1.0 - self.start])
         for _ in range(steps):

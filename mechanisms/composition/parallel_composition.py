@@ -1,4 +1,4 @@
-"""Parallel composition: the rows in disjoint parts, and a mechanism for each part."""
+"""Parallel composition: disjoint parts of the rows, with one mechanism per part."""
 
 from __future__ import annotations
 
@@ -19,17 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class IntervalOf:
-    """Which of the intervals (−∞, e₀), [e₀, e₁), …, [e_last, ∞) a number is in: a partition, as each has one place.
+    """Index of the interval (−∞, e₀), [e₀, e₁), …, [e_last, ∞) that contains a number. The intervals are a partition.
 
     Parameters
     ----------
     edges : sequence of float
         In ascending order.
-
-    Raises
-    ------
-    ClaimError
-        For edges that do not ascend.
 
     Examples
     --------
@@ -47,32 +42,28 @@ class IntervalOf:
 
 
 def check_edges(edges: Sequence[float]) -> tuple[float, ...]:
-    """The edges in ascending order; else a `ClaimError`."""
+    """Return the edges as floats; raise a `ClaimError` unless they are in ascending order."""
     found = tuple(float(edge) for edge in edges)
     if not np.all(np.diff(found) > 0) or np.isnan(found).any():
-        raise ClaimError(f"edges={edges!r:.60} cut no intervals; use numbers in ascending order.", edges=edges)
+        raise ClaimError(f"edges={edges!r:.60} do not define intervals; use numbers in ascending order.", edges=edges)
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class ParallelComposition:
-    """Mechanism i on the rows of part i, for every i: under add/remove the largest epsilon and delta of the mechanisms.
+    """Mechanism i on the rows of part i, for every i: under add/remove, the largest epsilon and delta of the
+    mechanisms.
 
-    A row is in one part, so adding or removing it changes the input of one mechanism only: that of part i loses
-    epsilon i. A row that is replaced may leave one part and enter another, which this does not cover (the two epsilons
-    add up).
+    Each row is in one part, so adding or removing it changes the input of one mechanism and costs that mechanism's
+    epsilon. The claim does not cover a replaced row, which may leave one part and enter another: the two epsilons add
+    up.
 
     Parameters
     ----------
     mechanisms : sequence of mechanisms
-        One for each part, each with a claim of epsilon and delta for rows added or removed. They get a list of rows.
+        One per part, each with a claim of epsilon and delta for add/remove. Each receives a list of rows.
     part : callable
-        From a row to its part, in range(len(mechanisms)), whatever the other rows are.
-
-    Raises
-    ------
-    ClaimError
-        For no mechanism, or one with a claim in other terms.
+        Maps a row to its part in range(len(mechanisms)), independently of the other rows.
 
     References
     ----------
@@ -92,14 +83,14 @@ class ParallelComposition:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mechanisms", check_parts(self.mechanisms))
-        self.claim  # noqa: B018  # refuses parts without epsilon and delta
+        self.claim  # noqa: B018  # checks that every part claims epsilon and delta
 
     def __str__(self) -> str:
         return f"Parallel({len(self.mechanisms)} parts, {describe(self.claim)})"
 
     @property
     def epsilon(self) -> float:
-        """That of the claim, in nats."""
+        """Epsilon of the claim, in nats."""
         return self.claim.epsilon
 
     @property
@@ -109,22 +100,22 @@ class ParallelComposition:
         return budget(max(epsilons), max(deltas))
 
     def law(self, dataset: Any) -> ProductLaw:
-        """The law of a row of outputs, exact where the parts' laws are."""
+        """The law of a row of outputs, exact if the laws of the parts are."""
         return side_by_side(mechanism.law(rows) for mechanism, rows in self._divided(dataset))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """`size` independent rows, shape (size, n_coords): the parts' outputs side by side."""
+        """`size` independent rows, shape (size, n_coords), with the parts' outputs side by side."""
         drawn = [columns(mechanism.sample(rows, size, rng)) for mechanism, rows in self._divided(dataset)]
         return np.concatenate(drawn, axis=1)
 
     def _divided(self, dataset: Any) -> list[tuple[ReferenceMechanism, list[Any]]]:
-        """Each mechanism with its rows."""
+        """Return each mechanism with its rows."""
         parts: list[list[Any]] = [[] for _ in self.mechanisms]
         for row in dataset:
             place = self.part(row)
             if not 0 <= place < len(parts):
                 raise DatasetError(
-                    f"part({row!r:.40})={place!r} is none of the {len(parts)} parts; give every row one in "
+                    f"part({row!r:.40})={place!r} is not one of the {len(parts)} parts; return a part in "
                     f"range({len(parts)}).",
                     part=place,
                 )

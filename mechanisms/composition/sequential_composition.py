@@ -1,4 +1,4 @@
-"""Several mechanisms on one dataset: sequential and adaptive composition, and what their guarantees add up to."""
+"""Sequential and adaptive composition of mechanisms on one dataset, and their total claims."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Budget: TypeAlias = PureDP | ApproxDP
 
 
 def budget_of(claim: Claim) -> tuple[float, float]:
-    """(epsilon, delta) of a claim in these terms; else a `ClaimError`."""
+    """Return (epsilon, delta) of a claim; raise a `ClaimError` if the claim is not pure or approximate DP."""
     match claim:
         case PureDP():
             return claim.epsilon, 0.0
@@ -39,28 +39,28 @@ def budget_of(claim: Claim) -> tuple[float, float]:
 
 
 def budget(epsilon: float, delta: float) -> Budget:
-    """The claim of this epsilon and delta: pure where delta is 0."""
+    """Return the claim with this epsilon and delta, pure if delta is 0."""
     return ApproxDP(epsilon, delta) if delta > 0 else PureDP(epsilon)
 
 
 def total_budget(claims: Iterable[Claim]) -> Budget:
-    """What mechanisms with these claims satisfy together: the sums of epsilon and of delta.
+    """Return the joint claim of mechanisms with these claims: the sums of epsilon and of delta.
 
     Raises
     ------
     ClaimError
-        For a claim in other terms than epsilon and delta, or deltas that add up to 1 or more.
+        If a claim is not pure or approximate DP, or the deltas add up to 1 or more.
     """
     epsilons, deltas = zip(*map(budget_of, claims), strict=True)
     return budget(math.fsum(epsilons), math.fsum(deltas))
 
 
 def columns(outputs: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Outputs as one row of numbers for each run, shape (size, n_coords); else a `MechanismError`."""
+    """Return outputs as one row of numbers per run, shape (size, n_coords); raise a `MechanismError` if not numeric."""
     numbers = np.asarray(outputs)
     if numbers.dtype.kind not in "biuf":
         raise MechanismError(
-            f"a part's outputs are of type {numbers.dtype}, which has no place beside numbers in a row; code them as "
+            f"a part's outputs are of type {numbers.dtype}, which cannot stand next to numbers in a row; code them as "
             "numbers.",
             dtype=str(numbers.dtype),
         )
@@ -68,12 +68,12 @@ def columns(outputs: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def side_by_side(laws: Iterable[Law]) -> ProductLaw:
-    """The law of independent outputs in one row, vectors coordinate by coordinate.
+    """Return the law of independent outputs in one row, with vectors split into coordinates.
 
     Raises
     ------
     OptionError
-        For the law of a vector whose coordinates depend on each other.
+        If the coordinates of a vector are dependent.
     """
     marginals: list[ScalarLaw] = []
     for law in laws:
@@ -81,46 +81,41 @@ def side_by_side(laws: Iterable[Law]) -> ProductLaw:
     for marginal in marginals:
         if not isinstance(marginal, ScalarLaw):
             raise OptionError(
-                f"{marginal!r:.80} is a law of dependent coordinates, which has no place in a product; compose "
-                "mechanisms whose coordinates are independent, or look at the parts' laws.",
+                f"{marginal!r:.80} is a law of dependent coordinates, which a product cannot contain; compose mechanisms "
+                "whose coordinates are independent, or use the laws of the parts.",
                 law=marginal,
             )
     return ProductLaw(tuple(marginals))
 
 
 def check_parts(mechanisms: Iterable[ReferenceMechanism]) -> tuple[ReferenceMechanism, ...]:
-    """The mechanisms as a tuple of one or more; else a `ClaimError`."""
+    """Return the mechanisms as a tuple of one or more; raise a `ClaimError` if they are not mechanisms."""
     if not isinstance(mechanisms, Iterable):
         raise ClaimError(
-            f"mechanisms={mechanisms!r:.60} is one mechanism and not several; put them into a list.",
+            f"mechanisms={mechanisms!r:.60} is not a sequence of mechanisms; put the mechanism into a list.",
             mechanisms=mechanisms,
         )
     parts = tuple(mechanisms)
     for part in parts:
         if not (hasattr(part, "claim") and hasattr(part, "sample")):
             raise ClaimError(
-                f"{part!r:.60} is no mechanism with a claim and a sample method; use LaplaceMechanism(0.5), say, or an "
-                "object of yours with .claim and .sample(dataset, size, rng).",
+                f"{part!r:.60} is not a mechanism with a claim and a sample method; use, for example, "
+                "LaplaceMechanism(0.5), or your own object with .claim and .sample(dataset, size, rng).",
                 mechanism=part,
             )
     if not parts:
-        raise ClaimError("mechanisms=() composes nothing; give one mechanism or more.", mechanisms=parts)
+        raise ClaimError("mechanisms=() composes nothing; give one or more mechanisms.", mechanisms=parts)
     return parts
 
 
 @dataclass(frozen=True, slots=True)
 class SequentialComposition:
-    """The outputs of several mechanisms on one dataset, drawn independently: their epsilons and deltas add up.
+    """Independent outputs of several mechanisms on one dataset: the epsilons and the deltas add up.
 
     Parameters
     ----------
     mechanisms : sequence of mechanisms
-        One or more, each with a claim of epsilon and delta.
-
-    Raises
-    ------
-    ClaimError
-        For no mechanism, a part with a claim in other terms, or deltas that add up to 1 or more.
+        One or more, each with a claim of epsilon and delta. The deltas must add up to less than 1.
 
     References
     ----------
@@ -138,32 +133,32 @@ class SequentialComposition:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mechanisms", check_parts(self.mechanisms))
-        self.claim  # noqa: B018  # refuses parts without epsilon and delta
+        self.claim  # noqa: B018  # checks that every part claims epsilon and delta
 
     def __str__(self) -> str:
         return f"Sequential({len(self.mechanisms)} mechanisms, {describe(self.claim)})"
 
     @property
     def epsilon(self) -> float:
-        """That of the claim, in nats."""
+        """Epsilon of the claim, in nats."""
         return self.claim.epsilon
 
     @property
     def claim(self) -> Budget:
-        """The epsilons and the deltas of the parts, added up."""
+        """The sums of the parts' epsilons and deltas."""
         return total_budget(part.claim for part in self.mechanisms)
 
     def law(self, dataset: Any) -> ProductLaw:
-        """The law of a row of outputs, exact where the parts' laws are."""
+        """The law of a row of outputs, exact if the laws of the parts are."""
         return side_by_side(part.law(dataset) for part in self.mechanisms)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """`size` independent rows, shape (size, n_coords): the parts' outputs side by side."""
+        """`size` independent rows, shape (size, n_coords), with the parts' outputs side by side."""
         return np.concatenate([columns(part.sample(dataset, size, rng)) for part in self.mechanisms], axis=1)
 
 
 def composed(mechanism: ReferenceMechanism, k: int) -> SequentialComposition:
-    """k independent runs of one mechanism: k times its epsilon and delta.
+    """Return k independent runs of one mechanism: k times its epsilon and delta.
 
     Examples
     --------
@@ -177,33 +172,34 @@ def composed(mechanism: ReferenceMechanism, k: int) -> SequentialComposition:
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveComposition:
-    """A mechanism, and one more that is chosen after its output is seen: their epsilons and deltas add up.
+    """A mechanism, followed by one that is chosen from its output: the epsilons and the deltas add up.
 
-    Runs with the same first output are drawn together, so many different ones (real numbers) take a call each. For
-    three mechanisms or more, `first` may be an adaptive composition itself, and `then` sees the row of its outputs.
+    Runs with the same first output are drawn together, so each distinct first output takes one call: many calls if it
+    is a real number. For three or more mechanisms, `first` may be an adaptive composition itself; `then` then receives
+    the row of its outputs.
 
     Parameters
     ----------
     first : mechanism
     then : callable
-        From the first output, a number (or a list of them for a vector), to the mechanism that runs next.
+        Maps the first output, a number (or a list of numbers for a vector), to the next mechanism.
     then_claim : PureDP or ApproxDP
-        What every mechanism that `then` may return claims, or more.
+        Upper limit on the claim of every mechanism that `then` may return.
 
     Raises
     ------
     ClaimError
-        For claims in other terms than epsilon and delta, deltas that add up to 1 or more; and when `then` returns a
-        mechanism that claims more than `then_claim`.
+        If a claim is not pure or approximate DP, the deltas add up to 1 or more, or `then` returns a mechanism that
+        claims more than `then_claim`.
 
     References
     ----------
-    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Section 3.5; that Theorem
-    3.16 holds for adaptive choices too, see Dwork, Kenthapadi, McSherry, Mironov & Naor (2006), Our data, ourselves.
+    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Section 3.5; for Theorem 3.16 under
+    adaptive choices, see Dwork, Kenthapadi, McSherry, Mironov & Naor (2006), Our data, ourselves.
 
     Examples
     --------
-    A yes is followed by a second question, a no by the same one again.
+    A yes is followed by a second question, a no by the same question again.
 
     >>> from dpaudit import PureDP
     >>> from dpaudit.mechanisms import RandomisedResponse
@@ -218,34 +214,34 @@ class AdaptiveComposition:
     then_claim: Budget
 
     def __post_init__(self) -> None:
-        self.claim  # noqa: B018  # refuses claims without epsilon and delta
+        self.claim  # noqa: B018  # checks that both claims have epsilon and delta
 
     def __str__(self) -> str:
         return f"Adaptive({describe(total_budget([self.first.claim]))}, then {describe(self.then_claim)})"
 
     @property
     def epsilon(self) -> float:
-        """That of the claim, in nats."""
+        """Epsilon of the claim, in nats."""
         return self.claim.epsilon
 
     @property
     def claim(self) -> Budget:
-        """The epsilons and the deltas of both steps, added up."""
+        """The sums of both steps' epsilons and deltas."""
         return total_budget([self.first.claim, self.then_claim])
 
     def law(self, dataset: Any) -> ChainLaw:
-        """The law of a row of outputs, where the first is one of finitely many; else an `OptionError`."""
+        """The law of a row of outputs; raises an `OptionError` unless the first output has finitely many values."""
         first = self.first.law(dataset)
         if not isinstance(first, FiniteLaw):
             raise OptionError(
-                f"the first law {first!r:.60} is not of finitely many outcomes, so the law of a row is not known; use "
+                f"the first law {first!r:.60} does not have finitely many outcomes, so the law of a row is unknown; use "
                 "a first mechanism such as RandomisedResponse.",
                 law=first,
             )
         return ChainLaw(first, tuple(self._second(o).law(dataset) for o in range(len(first.log_probabilities))))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """`size` independent rows, shape (size, n_coords): the first outputs, then the second ones."""
+        """`size` independent rows, shape (size, n_coords): the first outputs, then the second."""
         first = self.first.sample(dataset, size, rng)
         values, group, counts = np.unique(first, axis=0, return_inverse=True, return_counts=True)
         drawn = [
@@ -258,14 +254,14 @@ class AdaptiveComposition:
         return np.concatenate([columns(first), second], axis=1)
 
     def _second(self, output: Any) -> ReferenceMechanism:
-        """The mechanism after this first output, unless it claims too much."""
+        """Return the mechanism after this first output; raise a `ClaimError` if it claims too much."""
         mechanism = self.then(output)
         epsilon, delta = budget_of(mechanism.claim)
         most_epsilon, most_delta = budget_of(self.then_claim)
         if epsilon > most_epsilon or delta > most_delta:
             raise ClaimError(
                 f"then({output!r:.40}) returned {mechanism}, which claims {mechanism.claim}, more than "
-                f"then_claim={self.then_claim}; return mechanisms within it, or claim more.",
+                f"then_claim={self.then_claim}; return a mechanism within then_claim, or raise then_claim.",
                 claim=mechanism.claim,
                 then_claim=self.then_claim,
             )
@@ -273,30 +269,25 @@ class AdaptiveComposition:
 
 
 def describe(claim: Budget) -> str:
-    """Epsilon and delta in short, for a mechanism's name."""
+    """Return epsilon and delta as short text for a mechanism's name."""
     epsilon, delta = budget_of(claim)
     return f"epsilon={epsilon:g}" + (f", delta={delta:g}" if delta > 0 else "")
 
 
 def advanced_composition(epsilon: float, delta: float, k: int, slack: float) -> tuple[float, float]:
-    """(ε', kδ + slack) that k-fold adaptive composition of (epsilon, delta)-DP mechanisms satisfies.
+    """Return (ε', kδ + slack), which k-fold adaptive composition of (epsilon, delta)-DP mechanisms satisfies.
 
-    ε' = ε √(2k ln(1/slack)) + kε(e^ε − 1). For large k and small ε it is below the kε of `SequentialComposition`; for
+    ε' = ε √(2k ln(1/slack)) + kε(e^ε − 1). For large k and small ε this is below the kε of `SequentialComposition`; for
     few mechanisms it is above.
 
     Parameters
     ----------
     epsilon, delta : float
-        Of each mechanism; epsilon in nats.
+        Parameters of each mechanism; epsilon in nats.
     k : int
-        How many, at least 1.
+        Number of mechanisms, at least 1.
     slack : float
-        In (0, 1): what the smaller epsilon costs in delta.
-
-    Raises
-    ------
-    ClaimError
-        For numbers outside these ranges.
+        In (0, 1): the additional delta in exchange for the smaller epsilon.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Exact laws of outputs, and the privacy that follows from them."""
+"""Exact laws of outputs, and the exact privacy loss between two laws."""
 
 from .chain_law import ChainLaw
 from .discrete_law import DiscreteLaw

@@ -1,4 +1,4 @@
-"""The law of an output and of one more whose law depends on it."""
+"""Law of a row whose later entries depend on the first."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from .divergences import Floats, Law, ScalarLaw, check_rule
+from .divergences import Floats, Law, ScalarLaw, are_comparable, check_rule
 from .laws import FiniteLaw
 
-_FARTHEST = 1024.0  # an epsilon beyond which none is looked for
+_FARTHEST = 1024.0  # upper limit of the search for epsilon
 
 
 @dataclass(frozen=True, slots=True)
 class ChainLaw(Law):
-    """Rows whose first entry o follows `first`, and the rest, given o, follows ``rest[o]``.
+    """Rows whose first entry o follows `first` and whose remaining entries, given o, follow ``rest[o]``.
 
-    The divergence is a sum over o: where the first entry loses l(o), the rest has ε − l(o) left.
+    The divergence is a sum over o: if the first entry loses l(o), the remaining entries may lose ε − l(o).
     """
 
     first: FiniteLaw
@@ -27,10 +27,12 @@ class ChainLaw(Law):
 
     def __post_init__(self) -> None:
         n_outcomes = len(self.first.log_probabilities)
-        check_rule("number of laws", len(self.rest), len(self.rest) == n_outcomes, f"one for each of {n_outcomes}")
+        check_rule(
+            "number of laws", len(self.rest), len(self.rest) == n_outcomes, f"one law for each of {n_outcomes} outcomes"
+        )
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Of each row of `outputs`, shape (..., k)."""
+        """Return the log-density of each row of `outputs`, shape (..., k)."""
         rows = np.asarray(outputs, dtype=np.float64)
         density = np.array(self.first.log_density(rows[..., 0]))
         for o, law in enumerate(self.rest):
@@ -41,7 +43,7 @@ class ChainLaw(Law):
 
     def is_comparable(self, other: Self) -> bool:
         return self.first.is_comparable(other.first) and all(
-            type(one) is type(two) and one.is_comparable(two) for one, two in zip(self.rest, other.rest, strict=True)
+            are_comparable(one, two) for one, two in zip(self.rest, other.rest, strict=True)
         )
 
     def delta_from(self, other: Self, epsilon: float) -> float:
@@ -62,7 +64,7 @@ class ChainLaw(Law):
         return high
 
     def _chains(self, other: Self) -> list[tuple[float, float, Law, Law]]:
-        """Of each possible first entry: its log-probability here, its loss, and the laws of the rest here and there."""
+        """Return, for each possible first entry, its log-probability, its loss, and both laws of the rest."""
         logs = zip(self.first.log_probabilities, other.first.log_probabilities, strict=True)
         rests = zip(self.rest, other.rest, strict=True)
         return [
@@ -73,7 +75,7 @@ class ChainLaw(Law):
 
 
 def _stick(law: Law, other: Law, epsilon: float) -> float:
-    """sup_S P(S) − e^ε Q(S) for ε of either sign; for ε < 0 by the complements of the events."""
+    """Return sup_S P(S) − e^ε Q(S) for ε of either sign; for ε < 0, by the complements of the events."""
     if epsilon >= 0:
         return law.delta_from(other, epsilon)
     if epsilon == -math.inf:

@@ -1,4 +1,4 @@
-"""A law on finitely many real numbers."""
+"""Law on finitely many real numbers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .laws import FiniteLaw
 
 @dataclass(frozen=True, slots=True)
 class DiscreteLaw(ScalarLaw):
-    """These values, in ascending order, with these natural log-probabilities (−inf for an impossible one).
+    """Law on the given values, in ascending order, with natural log-probabilities (−inf for an impossible value).
 
-    As `FiniteLaw`, but of values instead of their indices: two laws compare whatever the values of each.
+    It is `FiniteLaw` on values instead of indices. Two laws are comparable even if their values differ.
 
     Examples
     --------
@@ -32,11 +32,11 @@ class DiscreteLaw(ScalarLaw):
         rule = "finite values in ascending order, one for each log-probability"
         is_ascending = bool(np.all(np.diff(self.values) > 0) and np.all(np.isfinite(self.values)))
         check_rule("values", self.values, is_ascending and len(self.values) == len(self.log_probabilities), rule)
-        self._ranks  # noqa: B018  # refuses probabilities that do not add to 1
+        self._ranks  # noqa: B018  # checks that the probabilities add to 1
 
     @property
     def _ranks(self) -> FiniteLaw:
-        """The law of the value's index."""
+        """Law of the value's index."""
         return FiniteLaw(self.log_probabilities)
 
     @property
@@ -56,7 +56,7 @@ class DiscreteLaw(ScalarLaw):
         return self._ranks.sf(self._rank(outputs))
 
     def _rank(self, outputs: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """The index of the largest value that is at most each output; −1 below them all."""
+        """Return the index of the largest value that is at most each output; −1 below all values."""
         return np.asarray(np.searchsorted(self.values, np.asarray(outputs, dtype=np.float64), side="right") - 1)
 
     def is_comparable(self, other: Self) -> bool:
@@ -69,5 +69,5 @@ class DiscreteLaw(ScalarLaw):
         return self._among(other).epsilon_from(other._among(self), delta)
 
     def _among(self, other: Self) -> FiniteLaw:
-        """This law on the values of both, by index."""
+        """Return this law by index on the union of both sets of values."""
         return FiniteLaw(tuple(self.log_density(sorted({*self.values, *other.values})).tolist()))

@@ -1,4 +1,4 @@
-"""The exact law of a mechanism's output on one dataset: the oracle for samplers, audits and tables."""
+"""Exact laws of mechanism outputs on one dataset: the reference for samplers, audits and tables."""
 
 from __future__ import annotations
 
@@ -10,49 +10,40 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import erfcx, logsumexp, ndtr, ndtri
 
-from .divergences import (
-    Floats,
-    Law,
-    ScalarLaw,
-    check_rule,
-    exact_delta,
-    exact_epsilon,
-    hockey_stick,
-    table_delta,
-    table_epsilon,
-)
-
-__all__ = [
-    "LaplaceLaw",
-    "GaussianLaw",
-    "GeometricLaw",
-    "FiniteLaw",
-    "Law",
-    "ScalarLaw",
-    "hockey_stick",
-    "exact_delta",
-    "exact_epsilon",
-    "log_gaussian_delta",
-]
+from .divergences import Floats, ScalarLaw, check_rule, table_delta, table_epsilon
 
 _LOG_ROOT_2_PI: Final = math.log(2 * math.pi) / 2
-# Gauss-Legendre on (0, 1). In `log_gaussian_delta` the integrand is smooth on the scale of max(1, t) and the range at
-# most half of that, so 12 nodes leave less than rounding does.
+# Gauss-Legendre on (0, 1). In `log_gaussian_delta` the integrand is smooth on the scale of max(1, t) and the range is
+# at most half of that, so the error with 12 nodes is below the rounding error.
 _NODES, _WEIGHTS = (values / 2 for values in np.polynomial.legendre.leggauss(12))
 _NODES = _NODES + 0.5
-# 1 − 3/t² + 15/t⁴ − …: from t = 30 on the first term left out is below 1e-15.
+# 1 − 3/t² + 15/t⁴ − …: for t ≥ 30, the first omitted term is below 1e-15.
 _SLOPE_SERIES: Final = np.cumprod([1.0, -3, -5, -7, -9, -11, -13, -15])
 
 
 @dataclass(frozen=True, slots=True)
-class LaplaceLaw(ScalarLaw):
-    """Density e^{−|z − location| / scale} / (2 scale)."""
+class _LocationScaleLaw(ScalarLaw):
+    """Continuous law with a location and a scale; the divergence depends on the shift in scales."""
 
     location: float
     scale: float
 
     def __post_init__(self) -> None:
         check_rule("scale", self.scale, 0 < self.scale < math.inf, "0 < scale < inf")
+
+    def is_comparable(self, other: Self) -> bool:
+        return self.scale == other.scale
+
+    def _standard(self, outputs: npt.ArrayLike) -> Floats:
+        return (np.asarray(outputs, dtype=np.float64) - self.location) / self.scale
+
+    def _shift(self, other: Self) -> float:
+        return abs(self.location - other.location) / self.scale
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceLaw(_LocationScaleLaw):
+    """Laplace law with density e^{−|z − location| / scale} / (2 scale)."""
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
         return -np.abs(self._standard(outputs)) - math.log(2 * self.scale)
@@ -65,32 +56,17 @@ class LaplaceLaw(ScalarLaw):
     def sf(self, outputs: npt.ArrayLike) -> Floats:
         return LaplaceLaw(-self.location, self.scale).cdf(-np.asarray(outputs, dtype=np.float64))
 
-    def _standard(self, outputs: npt.ArrayLike) -> Floats:
-        return (np.asarray(outputs, dtype=np.float64) - self.location) / self.scale
-
-    def is_comparable(self, other: Self) -> bool:
-        return self.scale == other.scale
-
     def delta_from(self, other: Self, epsilon: float) -> float:
-        """1 − e^{(ε − d)/2} for ε < d, d the shift in scales: the best event is a half-line."""
+        """Return 1 − e^{(ε − d)/2} for ε < d, d the shift in scales: the best event is a half-line."""
         return max(0.0, -math.expm1((epsilon - self._shift(other)) / 2))
 
     def epsilon_from(self, other: Self, delta: float) -> float:
         return max(0.0, self._shift(other) + 2 * math.log1p(-delta))
 
-    def _shift(self, other: Self) -> float:
-        return abs(self.location - other.location) / self.scale
-
 
 @dataclass(frozen=True, slots=True)
-class GaussianLaw(ScalarLaw):
-    """The normal law of mean `location` and standard deviation `scale`."""
-
-    location: float
-    scale: float
-
-    def __post_init__(self) -> None:
-        check_rule("scale", self.scale, 0 < self.scale < math.inf, "0 < scale < inf")
+class GaussianLaw(_LocationScaleLaw):
+    """Normal law with mean `location` and standard deviation `scale`."""
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
         return -(self._standard(outputs) ** 2) / 2 - math.log(self.scale * math.sqrt(2 * math.pi))
@@ -100,12 +76,6 @@ class GaussianLaw(ScalarLaw):
 
     def sf(self, outputs: npt.ArrayLike) -> Floats:
         return np.asarray(ndtr(-self._standard(outputs)))
-
-    def _standard(self, outputs: npt.ArrayLike) -> Floats:
-        return (np.asarray(outputs, dtype=np.float64) - self.location) / self.scale
-
-    def is_comparable(self, other: Self) -> bool:
-        return self.scale == other.scale
 
     def delta_from(self, other: Self, epsilon: float) -> float:
         return math.exp(log_gaussian_delta(self._shift(other), epsilon))
@@ -118,21 +88,18 @@ class GaussianLaw(ScalarLaw):
             return math.inf
         from scipy.optimize import brentq
 
-        upper = mu * (mu / 2 - float(ndtri(delta)))  # there the first term Φ(μ/2 − ε/μ) alone is delta
+        upper = mu * (mu / 2 - float(ndtri(delta)))  # here the first term Φ(μ/2 − ε/μ) alone equals delta
         target = math.log(delta)
         root = brentq(lambda e: log_gaussian_delta(mu, e) - target, 0.0, upper * (1 + 1e-12), xtol=1e-15 * upper)
         return float(root)
 
-    def _shift(self, other: Self) -> float:
-        return abs(self.location - other.location) / self.scale
-
 
 def log_gaussian_delta(mu: float, epsilon: float) -> float:
-    """ln[Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)]: the exact log-delta of normal laws `mu` standard deviations apart.
+    """Return ln[Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)]: the exact log-delta of normal laws `mu` standard deviations apart.
 
-    Nothing overflows or cancels, for any μ and ε ≥ 0. With u = ε/μ − μ/2 and v = u + μ, e^ε is φ(u)/φ(v), so the
-    difference is φ(u)(R(u) − R(v)) with the Mills ratio R(t) = Φ(−t)/φ(t), which needs no exponential of epsilon; where
-    u and v are close, it is φ(u) ∫ −R′ from u to v.
+    Nothing overflows or cancels for any μ and ε ≥ 0. With u = ε/μ − μ/2 and v = u + μ, e^ε equals φ(u)/φ(v). The
+    difference is therefore φ(u)(R(u) − R(v)) with the Mills ratio R(t) = Φ(−t)/φ(t), which needs no exponential of
+    epsilon. If u and v are close, the function computes it as φ(u) ∫ −R′ from u to v.
 
     References
     ----------
@@ -144,13 +111,13 @@ def log_gaussian_delta(mu: float, epsilon: float) -> float:
     v = u + mu
     if mu <= max(1.0, u) / 2:
         return -u * u / 2 - _LOG_ROOT_2_PI + math.log(mu * float(_WEIGHTS @ _mills_slope(u + mu * _NODES)))
-    if u < 0:  # delta is large: from its complement, Φ(u) + φ(u) R(v)
+    if u < 0:  # delta is large: compute it from its complement, Φ(u) + φ(u) R(v)
         return math.log1p(-float(ndtr(u)) - math.exp(-u * u / 2) * float(erfcx(v / math.sqrt(2))) / 2)
     return -u * u / 2 + math.log((float(erfcx(u / math.sqrt(2))) - float(erfcx(v / math.sqrt(2)))) / 2)
 
 
 def _mills_slope(t: Floats) -> Floats:
-    """−R′(t) = 1 − t R(t) of the Mills ratio R; for large t from its asymptotic series, as the difference cancels."""
+    """Return −R′(t) = 1 − t R(t) of the Mills ratio R; for large t by its asymptotic series, as 1 − t R(t) cancels."""
     far = np.maximum(t, 30.0) ** -2.0
     return np.where(
         t < 30.0,
@@ -161,7 +128,7 @@ def _mills_slope(t: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class GeometricLaw(ScalarLaw):
-    """Two-sided geometric law: Pr[k] = (1 − r)/(1 + r) r^|k − location| on the integers, r the `ratio`."""
+    """Two-sided geometric law: Pr[k] = (1 − r)/(1 + r) r^|k − location| on the integers, where r is `ratio`."""
 
     location: int
     ratio: float
@@ -187,7 +154,7 @@ class GeometricLaw(ScalarLaw):
         return self.ratio == other.ratio
 
     def delta_from(self, other: Self, epsilon: float) -> float:
-        """1 − r^{t+1}/(1+r) − e^ε r^{d−t}/(1+r), d the shift: P(K ≤ t) − e^ε Q(K ≤ t) at its largest."""
+        """Return 1 − r^{t+1}/(1+r) − e^ε r^{d−t}/(1+r), d the shift: the maximum over t of P(K ≤ t) − e^ε Q(K ≤ t)."""
         shift, log_ratio = abs(self.location - other.location), math.log(self.ratio)
         if epsilon >= -shift * log_ratio:
             return 0.0
@@ -196,7 +163,10 @@ class GeometricLaw(ScalarLaw):
         return max(0.0, 1 - (upper + lower) / (1 + self.ratio))
 
     def epsilon_from(self, other: Self, delta: float) -> float:
-        """Largest root in ε, over the events K ≤ t, of P − e^ε Q = delta: concave in t, so the optimum is rounded."""
+        """Return the largest root in ε, over the events K ≤ t, of P − e^ε Q = delta.
+
+        The root is concave in t, so the stationary point is rounded both ways.
+        """
         shift, log_ratio = abs(self.location - other.location), math.log(self.ratio)
         if shift == 0:
             return 0.0
@@ -212,7 +182,7 @@ class GeometricLaw(ScalarLaw):
 
 @dataclass(frozen=True, slots=True)
 class FiniteLaw(ScalarLaw):
-    """Outcomes 0 … K−1 with these natural log-probabilities (−inf for an impossible one)."""
+    """Law on the outcomes 0 … K−1 with natural log-probabilities (−inf for an impossible outcome)."""
 
     log_probabilities: tuple[float, ...]
 
@@ -222,7 +192,7 @@ class FiniteLaw(ScalarLaw):
 
     @classmethod
     def from_log_weights(cls, log_weights: npt.ArrayLike) -> FiniteLaw:
-        """The law proportional to the exponentials of these numbers."""
+        """Return the law whose probabilities are proportional to the exponentials of these numbers."""
         weights = np.asarray(log_weights, dtype=np.float64)
         return cls(tuple((weights - logsumexp(weights)).tolist()))
 
@@ -244,7 +214,7 @@ class FiniteLaw(ScalarLaw):
         return np.append(above, 0.0)[self._rank(outputs)]
 
     def _rank(self, outputs: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """How many outcomes are at most each output."""
+        """Return how many outcomes are at most each output."""
         k = np.floor(np.asarray(outputs, dtype=np.float64)) + 1
         rank: npt.NDArray[np.int64] = np.clip(k, 0, len(self.log_probabilities)).astype(np.int64)
         return rank

@@ -1,4 +1,4 @@
-"""The probability that a Laplace variable lies above other noisy numbers and below a limit, in closed form."""
+"""Closed-form probability that a Laplace variable lies above other noisy numbers and below a limit."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy as np
 from ...audit.errors import DatasetError
 from .divergences import Floats
 
-_MOST_ANSWERS: Final = 20  # the powers cancel to 3ⁿ roundings: 1e-6 of the result
+_MOST_ANSWERS: Final = 20  # the powers cancel, with an error of 3ⁿ roundings: 1e-6 of the result
 _MOST_EXPONENT: Final = 700.0
 
 
 @dataclass(frozen=True, slots=True)
 class MassBelow:
-    """Pr[every x_i + V_i < Z ≤ u] as a function of u: Z Laplace of scale a around 0, V_i of scale b, all independent.
+    """Pr[every x_i + V_i < Z ≤ u] as a function of u, for independent Laplace variables Z (scale a) and V_i (scale b).
 
-    The density of Z times the distribution functions of the x_i + V_i is, from one of the `edges` (0 and every x_i) to
-    the next, an exponential times a polynomial in e^{−z/b}: a sum of exponentials, whose integrals are known. Before
-    the first edge it is one exponential.
+    Take the density of Z times the distribution functions of the x_i + V_i. Between neighbouring `edges` (0 and every
+    x_i) it is an exponential times a polynomial in e^{−z/b}: a sum of exponentials with known integrals. Before the
+    first edge it is a single exponential.
 
     Attributes
     ----------
@@ -30,11 +30,12 @@ class MassBelow:
     log_mass : ndarray, shape (n_edges,)
         ln of the probability up to each edge.
     log_height : ndarray, shape (n_edges,)
-        ln of the exponential's height at each edge.
+        ln of the height of the exponential at each edge.
     coefficients, rates : ndarray, shape (n_edges, n_terms)
-        Of the exponentials from each edge on, in units of the height and of one over the numbers' unit.
+        Coefficients of the exponentials after each edge, relative to the height, and their rates, per unit of the
+        numbers.
     first_rate : float
-        Of the exponential before the first edge.
+        Rate of the exponential before the first edge.
     """
 
     edges: Floats
@@ -46,20 +47,20 @@ class MassBelow:
 
     @classmethod
     def of(cls, x: Floats, a: float, b: float) -> MassBelow:
-        """For these numbers x, shape (n,), and scales a and b.
+        """Return the function for numbers x, shape (n,), and scales a and b.
 
         Raises
         ------
         DatasetError
-            For more than 20 numbers, or numbers many hundred scales apart.
+            If there are more than 20 numbers, or they are many hundred scales apart.
         """
         edges = np.unique(np.append(x, 0.0))
         fastest = 1 / a + len(x) / b
         if len(x) > _MOST_ANSWERS or np.ptp(edges) * fastest > _MOST_EXPONENT:
             raise DatasetError(
-                f"{len(x)} answers reach over {np.ptp(edges) * fastest:.3g} of the fastest exponential's scales, "
-                f"and their law is known for up to {_MOST_ANSWERS} within {_MOST_EXPONENT:g}; use fewer answers, or "
-                "answers nearer to the threshold.",
+                f"{len(x)} answers span {np.ptp(edges) * fastest:.3g} scales of the fastest exponential, and their law "
+                f"is known for at most {_MOST_ANSWERS} answers within {_MOST_EXPONENT:g} scales; use fewer answers, "
+                "or answers nearer to the threshold.",
                 n_queries=len(x),
             )
         is_later = x > edges[:, None]
@@ -79,18 +80,18 @@ class MassBelow:
         return cls(edges, log_mass, log_height, coefficients, rates, fastest)
 
     def log_up_to(self, u: Floats) -> Floats:
-        """ln Pr[every x_i + V_i < Z ≤ u], elementwise, right to about 3ⁿ roundings for n numbers."""
+        """Return ln Pr[every x_i + V_i < Z ≤ u], elementwise, accurate to about 3ⁿ roundings for n numbers."""
         edge = np.searchsorted(self.edges, u, side="right") - 1
         at = np.maximum(edge, 0)
         integral = _integral(self.coefficients[at], self.rates[at], np.maximum(u - self.edges[at], 0.0))
-        with np.errstate(divide="ignore"):  # nothing after an edge at the edge itself
+        with np.errstate(divide="ignore"):  # log of 0 at the edge itself
             beyond = np.logaddexp(self.log_mass[at], self.log_height[at] + np.log(integral))
         before = self.log_mass[0] + self.first_rate * np.minimum(u - self.edges[0], 0.0)
         return np.where(edge >= 0, beyond, before)
 
 
 def _integral(coefficients: Floats, rates: Floats, length: Floats) -> Floats:
-    """∫ Σ c e^{rz} dz from 0 to the length, over the last axis."""
+    """Return ∫ Σ c e^{rz} dz from 0 to the length, over the last axis."""
     reach = length[..., None]
     is_flat = rates == 0.0
     with np.errstate(invalid="ignore"):  # 0 · ∞, replaced

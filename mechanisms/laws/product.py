@@ -1,4 +1,4 @@
-"""The law of independent outputs side by side."""
+"""Law of independent coordinates."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ...audit.errors import OptionError
-from .divergences import Floats, Law, ScalarLaw, check_rule
+from .divergences import Floats, Law, ScalarLaw, are_comparable, check_rule
 
 
 @dataclass(frozen=True, slots=True)
 class ProductLaw(Law):
-    """Vectors with independent coordinates, one law each.
+    """Law of vectors with independent coordinates, with one law per coordinate.
 
-    The divergence of two product laws is known where their coordinates differ in one place at most, and at delta 0
-    always: the largest losses of independent coordinates add up.
+    The divergence of two product laws is known if they differ in at most one coordinate. At delta 0 it is always known,
+    because the largest losses of independent coordinates add up.
     """
 
     marginals: tuple[ScalarLaw, ...]
@@ -27,13 +27,13 @@ class ProductLaw(Law):
         check_rule("number of marginals", len(self.marginals), len(self.marginals) > 0, "one law or more")
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Of each row of `outputs`, shape (..., k)."""
+        """Return the log-density of each row of `outputs`, shape (..., k)."""
         rows = np.asarray(outputs, dtype=np.float64)
         return np.asarray(sum(law.log_density(rows[..., j]) for j, law in enumerate(self.marginals)))
 
     def is_comparable(self, other: Self) -> bool:
         return len(self.marginals) == len(other.marginals) and all(
-            type(one) is type(two) and one.is_comparable(two) for one, two in self._pairs(other)
+            are_comparable(one, two) for one, two in self._pairs(other)
         )
 
     def delta_from(self, other: Self, epsilon: float) -> float:
@@ -55,7 +55,7 @@ class ProductLaw(Law):
     def _too_many_places(self, other: Self) -> OptionError:
         return OptionError(
             f"two product laws that differ in {len(self._differing(other))} coordinates have no closed form for their "
-            "divergence at delta > 0; ask for epsilon at delta 0, or for laws that differ in one coordinate.",
+            "divergence at delta > 0; ask for epsilon at delta 0, or use laws that differ in one coordinate.",
             law_x=self,
             law_y=other,
         )

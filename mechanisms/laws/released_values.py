@@ -1,4 +1,4 @@
-"""The laws of a sparse vector that releases numbers: NaN for each answer below, and what is said of those above."""
+"""Laws of a sparse vector that releases numbers: a value for each answer above, NaN for each answer below."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
-from .divergences import Floats, Law, check_rule, no_closed_form
+from .divergences import Floats, Law, check_comparable, check_rule
 from .mass_below import MassBelow
 from .transcripts import ABOVE, BELOW, MOST_TRANSCRIPTS, STOPPED, TranscriptLaw, count_transcripts
 
-_GRID = 65  # points to a piece, between which the largest loss is then refined
-_REACH = 45.0  # scales beyond the last answer: what changes there changes by less than e⁻⁴⁵
+_GRID = 65  # points per piece; the largest loss is then refined between them
+_REACH = 45.0  # scales beyond the last answer, where changes are below e⁻⁴⁵
 
 
 @dataclass(frozen=True, slots=True)
 class FreshValuesLaw(Law):
-    """Each answer above comes with new noise of its own, which says nothing of the others.
+    """Law of released values with fresh, independent noise for each answer above.
 
-    Given which answers are above, the values are independent Laplace variables of this `scale` around the answers.
+    Given which answers are above, the values are independent Laplace variables with this `scale` around the answers.
     """
 
     transcripts: TranscriptLaw
@@ -33,7 +33,7 @@ class FreshValuesLaw(Law):
     scale: float
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Of each row of `outputs`, shape (size, n_queries)."""
+        """Return the log-density of each row of `outputs`, shape (size, n_queries)."""
         rows = np.asarray(outputs, dtype=np.float64)
         is_released = ~np.isnan(rows)
         transcripts = np.where(is_released, ABOVE, BELOW)
@@ -46,10 +46,9 @@ class FreshValuesLaw(Law):
         return self.scale == other.scale and self.transcripts.is_comparable(other.transcripts)
 
     def epsilon_from(self, other: Self, delta: float) -> float:
-        """At delta 0 only: the loss of the transcript and the shifts of what is released add up."""
+        """Return the largest loss of the transcript plus the shifts of the released answers; at delta 0 only."""
         check_rule("delta", delta, delta == 0, "delta=0, where the largest loss is known")
-        if not self.is_comparable(other):
-            raise no_closed_form(self, other)
+        check_comparable(self, other)
         shifts = np.abs(np.subtract(self.answers, other.answers)) / self.scale
         losses = np.subtract(self.transcripts.log_probabilities, other.transcripts.log_probabilities)
         return float(np.max(losses + (np.array(self.transcripts.transcripts) == ABOVE) @ shifts))
@@ -57,20 +56,20 @@ class FreshValuesLaw(Law):
 
 @dataclass(frozen=True, slots=True)
 class ComparedValuesLaw(Law):
-    """Each answer above is released with the very noise that put it above the threshold, which it bounds thereby.
+    """Law of answers released with the same noise that put them above the threshold.
 
-    Given the threshold's noise Z, answers are independent; a released value only asks Z to be at most its excess over
-    the threshold. So the density is that of the values, times the probability that Z is at most the smallest of them
-    and above the noisy answers that were found below, which `MassBelow` has in closed form.
+    Given the threshold's noise Z, the answers are independent. A released value only requires Z to be at most its
+    excess over the threshold. The density is therefore that of the values, times the probability that Z is at most the
+    smallest excess and above the noisy answers found below. `MassBelow` has this probability in closed form.
 
     Parameters
     ----------
     answers : tuple of float
     threshold, threshold_scale, query_scale : float
     cutoff : int
-        Values after which nothing is looked at any more.
+        Number of released values after which the mechanism stops.
     refresh : bool
-        Whether Z is drawn anew after each value.
+        Whether Z is drawn anew after each released value.
     """
 
     answers: tuple[float, ...]
@@ -83,10 +82,10 @@ class ComparedValuesLaw(Law):
     def __post_init__(self) -> None:
         count = count_transcripts(len(self.answers), self.cutoff)
         check_rule("transcripts", count, count <= MOST_TRANSCRIPTS, f"at most {MOST_TRANSCRIPTS}: fewer answers")
-        self._mass(np.arange(len(self.answers)))  # refuses answers too many, or too far from the threshold
+        self._mass(np.arange(len(self.answers)))  # refuses too many answers, or answers too far from the threshold
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Of each row of `outputs`, shape (size, n_queries)."""
+        """Return the log-density of each row of `outputs`, shape (size, n_queries)."""
         rows = np.asarray(outputs, dtype=np.float64)
         is_released = ~np.isnan(rows)
         _, group = np.unique(is_released @ (1 << np.arange(rows.shape[1])), return_inverse=True)
@@ -113,14 +112,14 @@ class ComparedValuesLaw(Law):
         return mine == others
 
     def epsilon_from(self, other: Self, delta: float) -> float:
-        """At delta 0 only: the largest loss of all transcripts and values, to about 1e-9.
+        """Return the largest loss over all transcripts and values, at delta 0 only, accurate to about 1e-9.
 
-        All values but the smallest that share a draw of Z count by their own noise alone, whose loss is monotone: so
-        they are at the smallest or at infinity, and the smallest is looked for on its own.
+        Among the values that share a draw of Z, all but the smallest contribute through their own noise alone. That
+        loss is monotone, so each of them is best at the smallest value or at infinity. The search is over the smallest
+        value.
         """
         check_rule("delta", delta, delta == 0, "delta=0, where the largest loss is known")
-        if not self.is_comparable(other):
-            raise no_closed_form(self, other)
+        check_comparable(self, other)
         n = len(self.answers)
         transcripts = (np.array(a) for count in range(min(self.cutoff, n) + 1) for a in combinations(range(n), count))
         largest = -math.inf
@@ -130,7 +129,7 @@ class ComparedValuesLaw(Law):
         return largest
 
     def _draws(self, above: npt.NDArray[np.int64]) -> Iterator[tuple[npt.NDArray[np.int64], slice]]:
-        """For each draw of Z: the answers that it was found above, and which of the values it is below."""
+        """Yield, for each draw of Z, the answers found below and the slice of the released values that share it."""
         last = len(self.answers) if len(above) < self.cutoff else int(above[-1])
         if not self.refresh:
             yield np.setdiff1d(np.arange(last), above), slice(None)
@@ -146,7 +145,7 @@ class ComparedValuesLaw(Law):
         return MassBelow.of(excesses, self.threshold_scale, self.query_scale)
 
     def _largest_loss(self, other: Self, below: npt.NDArray[np.int64], above: npt.NDArray[np.int64]) -> float:
-        """Over all values for the answers `above` which share one draw of Z."""
+        """Return the largest loss over all values of the answers `above`, which share one draw of Z."""
         mine, others = self._mass(below), other._mass(below)
         at_infinity = float(mine.log_up_to(np.array(np.inf)) - others.log_up_to(np.array(np.inf)))
         if len(above) == 0:
@@ -166,7 +165,7 @@ class ComparedValuesLaw(Law):
 
 
 def _largest(function: Callable[[Floats], Floats], stops: Floats) -> float:
-    """The largest value of a function that is smooth between these stops, and constant before the first."""
+    """Return the maximum of a function that is smooth between the stops and constant before the first."""
     points = np.unique(np.concatenate([np.linspace(a, b, _GRID) for a, b in pairwise(stops)]))
     values = function(points)
     best = int(np.argmax(values))

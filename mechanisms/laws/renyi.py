@@ -1,4 +1,4 @@
-"""The exact Rényi divergence of two output laws."""
+"""Exact Rényi divergence of two output laws."""
 
 from __future__ import annotations
 
@@ -13,24 +13,26 @@ from .product import ProductLaw
 
 
 def exact_renyi(law_x: Law, law_y: Law, order: float) -> float:
-    """D_a(P ‖ Q) = ln E_Q[(dP/dQ)^a] / (a − 1) of P = `law_x` from Q = `law_y`, in nats; infinite where P is not in Q.
+    """Return D_a(P ‖ Q) = ln E_Q[(dP/dQ)^a] / (a − 1) of P = `law_x` from Q = `law_y`, in nats.
+
+    The divergence is infinite if P allows an event that Q does not.
 
     Parameters
     ----------
     law_x, law_y : Law
-        Two Laplace, Gaussian or finite laws of one kind and scale (or number of outcomes), or products of such.
+        Two Laplace, Gaussian or finite laws of one kind and scale (or number of outcomes), or products of such laws.
     order : float
         Above 1 and finite.
 
     Raises
     ------
     OptionError
-        For an order outside its range, or other laws.
+        If the order is outside its range, or the laws have no closed form.
 
     References
     ----------
-    Mironov (2017), Rényi differential privacy, Propositions 5 to 7 and Table II; independent outputs add up by
-    Proposition 1.
+    Mironov (2017), Rényi differential privacy, Propositions 5 to 7 and Table II; divergences of independent outputs add
+    up by Proposition 1.
 
     Examples
     --------
@@ -54,8 +56,8 @@ def exact_renyi(law_x: Law, law_y: Law, order: float) -> float:
             return order * ((law_x.location - law_y.location) / law_x.scale) ** 2 / 2
         case LaplaceLaw(), LaplaceLaw():
             shift = abs(law_x.location - law_y.location) / law_x.scale
-            # Half the probability of P is beyond its own location, where the loss is +shift; symmetric under Q, where
-            # it is −shift; and between the two the density e^{(2a−1)z} is integrated.
+            # Half of P lies beyond its own location, where the loss is +shift; half of Q lies beyond its own, where the
+            # loss is −shift. Between the two locations, the density e^{(2a−1)z} is integrated.
             near, far = math.log(order / (2 * order - 1)), math.log((order - 1) / (2 * order - 1))
             return float(np.logaddexp(near + (order - 1) * shift, far - order * shift)) / (order - 1)
     raise no_closed_form(law_x, law_y)

@@ -1,4 +1,4 @@
-"""The law of a sparse vector's transcript: which answers were above the noisy threshold, up to the stop."""
+"""Law of a sparse vector's transcript: which answers were above the noisy threshold, up to the stop."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from .laws import FiniteLaw
 BELOW: Final = 0
 ABOVE: Final = 1
 STOPPED: Final = -1
-"""After the last answer that is looked at."""
+"""Code of the answers after the stop."""
 
 MOST_TRANSCRIPTS: Final = 2**14
-_MOST_WORK: Final = 4e8  # transcripts times nodes: seconds
-_MOST_QUERIES: Final = 62  # a transcript is found by its bits
-_REACH: Final = 45.0  # scales of the threshold's noise beyond the last answer, where e⁻⁴⁵ of the mass is left
+_MOST_WORK: Final = 4e8  # transcripts times nodes; takes seconds
+_MOST_QUERIES: Final = 62  # transcripts are looked up by their bits
+_REACH: Final = 45.0  # scales of the threshold's noise beyond the last answer: e⁻⁴⁵ of the mass is left
 
 
 @dataclass(frozen=True, slots=True)
 class TranscriptLaw(Law):
-    """Rows of `ABOVE`, `BELOW` and `STOPPED`, in lexicographic order of their bits, with natural log-probabilities."""
+    """Law of rows of `ABOVE`, `BELOW` and `STOPPED`, in lexicographic order of their bits, by log-probability."""
 
     transcripts: tuple[tuple[int, ...], ...]
     log_probabilities: tuple[float, ...]
@@ -37,15 +37,15 @@ class TranscriptLaw(Law):
         n_queries = len(self.transcripts[0]) if self.transcripts else 0
         rule = f"rows of one length, from 1 to {_MOST_QUERIES}"
         check_rule("transcripts", self.transcripts[:3], 1 <= n_queries <= _MOST_QUERIES, rule)
-        self._ranks  # noqa: B018  # refuses probabilities that do not add to 1
+        self._ranks  # noqa: B018  # checks that the probabilities add to 1
 
     @property
     def _ranks(self) -> FiniteLaw:
-        """The law of the transcript's place in the order."""
+        """Law of the transcript's place in the order."""
         return FiniteLaw(self.log_probabilities)
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Of each row of `outputs`, shape (..., n_queries)."""
+        """Return the log-probability of each row of `outputs`, shape (..., n_queries)."""
         rows, known = np.asarray(outputs, dtype=np.float64), np.array(self.transcripts)
         bits = 2.0 ** np.arange(known.shape[1])[::-1]
         place = np.searchsorted((known == ABOVE) @ bits, (rows == ABOVE) @ bits)
@@ -66,27 +66,27 @@ class TranscriptLaw(Law):
 def transcript_law(
     excesses: Floats, threshold_scale: float, query_scale: float, cutoff: int | None, *, refresh: bool
 ) -> TranscriptLaw:
-    """The transcript's law, with probabilities right to about 1e-12 in the relative sense.
+    """Return the law of the transcript, with probabilities accurate to a relative 1e-12.
 
-    Given the threshold's noise z, each answer is above on its own with a Laplace tail probability. The integral over z
-    is by Gauss-Legendre on pieces that break at 0 and at every answer, between which the integrand is a sum of
-    exponentials, and so short that 24 nodes leave 1e-14.
+    Given the threshold's noise z, the answers are independent, and each is above with a Laplace tail probability. The
+    integral over z is by Gauss-Legendre on pieces that break at 0 and at every answer. On each piece the integrand is a
+    sum of exponentials, and the pieces are so short that the error with 24 nodes is 1e-14.
 
     Parameters
     ----------
     excesses : ndarray, shape (n_queries,)
-        By how much each answer exceeds the threshold.
+        Excess of each answer over the threshold.
     threshold_scale, query_scale : float
-        Scales of the Laplace noise; the second may be 0 for no noise.
+        Scales of the Laplace noise; `query_scale` may be 0 for no noise.
     cutoff : int or None
-        Answers above after which nothing is looked at any more.
+        Number of answers above after which the mechanism stops.
     refresh : bool
         Whether the threshold's noise is drawn anew after each answer above.
 
     Raises
     ------
     DatasetError
-        For so many answers, or answers so many scales apart, that the integration would be too long.
+        If there are too many answers, or they are too many scales apart, for the integration.
     """
     limit = len(excesses) if cutoff is None else min(cutoff, len(excesses))
     count = count_transcripts(len(excesses), limit)
@@ -101,7 +101,7 @@ def transcript_law(
     log_above, log_below = _log_tails(excesses[:, None] - z, query_scale)
 
     def walk(place: int, left: int, weight: Floats) -> Iterator[tuple[tuple[int, ...], float]]:
-        """Every continuation from an answer on, with its log-probability; `left` more answers above end it."""
+        """Yield every continuation from an answer on with its log-probability; `left` more answers above end it."""
         rest = len(excesses) - place
         if left == 0 or rest == 0:
             yield (STOPPED,) * rest, _log_sum(weight)
@@ -120,18 +120,18 @@ def transcript_law(
 
 
 def _log_sum(log_weight: Floats) -> float:
-    """log Σ exp, in a tenth of the time that `scipy.special.logsumexp` takes for so few."""
+    """Return log Σ exp, ten times as fast as `scipy.special.logsumexp` on such short arrays."""
     top = float(log_weight.max())
     return top + math.log(float(np.exp(log_weight - top).sum())) if math.isfinite(top) else top
 
 
 def count_transcripts(n_queries: int, cutoff: int) -> int:
-    """How many transcripts so many answers can have."""
+    """Return the number of transcripts that `n_queries` answers can have."""
     return sum(math.comb(n_queries, above) for above in range(min(cutoff, n_queries) + 1))
 
 
 def _nodes(excesses: Floats, threshold_scale: float, query_scale: float) -> tuple[Floats, Floats]:
-    """Values of the threshold's noise and the logarithms of their weights, which add to 1."""
+    """Return values of the threshold's noise and the logarithms of their weights, which add to 1."""
     stops = np.unique(np.append(excesses, 0.0))
     stops = np.concatenate([[stops[0] - _REACH * threshold_scale], stops, [stops[-1] + _REACH * threshold_scale]])
     rate = 1 / threshold_scale + (len(excesses) / query_scale if query_scale > 0 else 0.0)  # of the fastest exponential
@@ -139,7 +139,7 @@ def _nodes(excesses: Floats, threshold_scale: float, query_scale: float) -> tupl
     n_pieces = (stops[-1] - stops[0]) / longest + len(stops)
     if n_pieces > 1e5:
         raise DatasetError(
-            f"the answers reach over {np.ptp(stops) / threshold_scale:.3g} scales of the threshold's noise, too far to "
+            f"the answers span {np.ptp(stops) / threshold_scale:.3g} scales of the threshold's noise, too far to "
             "integrate their law; use answers nearer to the threshold.",
             n_queries=len(excesses),
         )
@@ -154,7 +154,7 @@ def _nodes(excesses: Floats, threshold_scale: float, query_scale: float) -> tupl
 
 
 def _log_tails(excess: Floats, scale: float) -> tuple[Floats, Floats]:
-    """ln Pr[ν ≥ −excess] and the logarithm of the complement, ν Laplace of this scale or 0."""
+    """Return ln Pr[ν ≥ −excess] and the logarithm of its complement; ν is Laplace of this scale, or 0."""
     if scale == 0:
         is_above = excess >= 0
         return np.where(is_above, 0.0, -np.inf), np.where(is_above, -np.inf, 0.0)

@@ -1,4 +1,4 @@
-"""Mechanisms of the local model, in which every person randomises their own value."""
+"""Mechanisms of the local model, in which each person randomises their own value."""
 
 from .local_gaussian import Ball, Interval, LocalGaussianMechanism
 from .name_and_shame import NameAndShame

@@ -1,4 +1,4 @@
-"""The Gaussian mechanism in the local model: one person's value, clipped to a domain, sent with normal noise."""
+"""The Gaussian mechanism in the local model: one person's value, clipped to a domain, plus normal noise."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...audit.claims.claim import check_number
-from ...audit.claims.pure_approx_gaussian import ApproxDP
 from ...audit.errors import ClaimError, DatasetError
 from ..laws.laws import GaussianLaw
+from ..laws.reference_mechanism import ApproxMechanism
 from ..noise.gaussian import GaussianMechanism
 from ..noise.gaussian_vector import GaussianVectorLaw, Vector, VectorGaussianMechanism, vector_answer
 from ..noise_samplers import Floats
@@ -21,7 +21,7 @@ from ..queries import identity, real_answer
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The numbers from `low` to `high`; called, it clips a number to them.
+    """The numbers from `low` to `high`; calling it clips a number to the interval.
 
     Examples
     --------
@@ -48,15 +48,15 @@ class Interval:
 
     @property
     def diameter(self) -> float:
-        """The largest distance of two members, which is the sensitivity where any two values are neighbours."""
+        """Largest distance between two members: the sensitivity if any two values are neighbours."""
         return self.high - self.low
 
 
 @dataclass(frozen=True, slots=True)
 class Ball:
-    """The vectors of Euclidean norm `radius` at most; called, it clips a vector to them, along its own direction.
+    """The vectors of Euclidean norm at most `radius`; calling it scales a longer vector down to the ball.
 
-    Vectors of another length are refused: the length of the output would tell that of the input.
+    Vectors of another length are rejected, because the length of the output would reveal that of the input.
 
     Examples
     --------
@@ -79,18 +79,18 @@ class Ball:
         if len(vector) != self.n_coords:
             raise DatasetError(
                 f"the vector has {len(vector)} coordinates, the domain {self.n_coords}; give every person's vector "
-                "the same length, as it is not hidden.",
+                "the same length, because the noise does not hide it.",
                 n_coords=self.n_coords,
             )
         largest = max(map(abs, vector))
-        if largest > self.radius:  # first to a cube around the ball, so that no norm overflows
+        if largest > self.radius:  # clip to a cube around the ball first, so that the norm cannot overflow
             vector = tuple(coordinate / largest * self.radius for coordinate in vector)
         norm = math.hypot(*vector)
         return vector if norm <= self.radius else tuple(coordinate / norm * self.radius for coordinate in vector)
 
     @property
     def diameter(self) -> float:
-        """The largest distance of two members, which is the sensitivity where any two values are neighbours."""
+        """Largest distance between two members: the sensitivity if any two values are neighbours."""
         return 2 * self.radius
 
 
@@ -98,11 +98,11 @@ Domain: TypeAlias = Interval | Ball
 
 
 @dataclass(frozen=True, slots=True)
-class LocalGaussianMechanism:
+class LocalGaussianMechanism(ApproxMechanism):
     """One person's number or vector, clipped to the domain, plus normal noise: (epsilon, delta)-DP for any two values.
 
-    In the local model every two values are neighbours, so the sensitivity is the diameter of the domain, and only the
-    clipping makes it that.
+    In the local model any two values are neighbours. The sensitivity is the diameter of the domain, and the clipping
+    guarantees it.
 
     Parameters
     ----------
@@ -111,12 +111,7 @@ class LocalGaussianMechanism:
     delta : float
         In (0, 1).
     domain : Interval or Ball
-        Of numbers or of vectors; must not depend on the value.
-
-    Raises
-    ------
-    ClaimError
-        For parameters outside these ranges.
+        Domain of numbers or of vectors; must not depend on the value.
 
     References
     ----------
@@ -130,16 +125,14 @@ class LocalGaussianMechanism:
     LocalGaussian(epsilon=1, delta=1e-05, domain=[0, 10]) 10.0
     """
 
-    epsilon: float
-    delta: float
     domain: Domain
     runs_as: GaussianMechanism | VectorGaussianMechanism = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.domain, Interval | Ball):
             raise ClaimError(
-                f"domain={self.domain!r} is no domain; use Interval(low, high) for numbers or Ball(radius, n_coords) "
-                "for vectors.",
+                f"domain={self.domain!r} is not a domain; use Interval(low, high) for numbers, or Ball(radius, "
+                "n_coords) for vectors.",
                 domain=self.domain,
             )
         kind = GaussianMechanism if isinstance(self.domain, Interval) else VectorGaussianMechanism
@@ -150,17 +143,12 @@ class LocalGaussianMechanism:
         return f"LocalGaussian(epsilon={self.epsilon:g}, delta={self.delta:g}, domain={self.domain})"
 
     @property
-    def claim(self) -> ApproxDP:
-        """(epsilon, delta)-DP, for any two values of one person."""
-        return ApproxDP(self.epsilon, self.delta)
-
-    @property
     def scale(self) -> float:
-        """The standard deviation of the noise."""
+        """Standard deviation of the noise."""
         return self.runs_as.scale
 
     def law(self, dataset: Any) -> GaussianLaw | GaussianVectorLaw:
-        """The output's law before the rounding to the grid."""
+        """The law of the output before rounding to the grid."""
         return self.runs_as.law(dataset)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:

@@ -1,4 +1,4 @@
-"""Name and shame: publish each row as it is, with a small probability. What delta may allow at worst."""
+"""Name and shame: publish each row with a small probability, the worst that a delta may allow."""
 
 from __future__ import annotations
 
@@ -14,27 +14,23 @@ from ...audit.errors import DatasetError
 from ..laws.discrete_law import DiscreteLaw
 from ..laws.product import ProductLaw
 from ..noise_samplers import Integers, pieces
+from ..queries import as_numbers
 
 HIDDEN: Final = -1
-"""In the place of a row that was not exposed."""
+"""Output in place of a row that was not exposed."""
 
 
 @dataclass(frozen=True, slots=True)
 class NameAndShame:
-    """Each row with probability delta, or else `HIDDEN`: (0, delta)-DP for replaced rows, and no pure guarantee.
+    """Each row with probability delta, else `HIDDEN`: (0, delta)-DP for replaced rows, without any pure guarantee.
 
-    Rows are exposed independently: delta·n of n people on average, and with delta = 1/(100n) nobody in 99 runs of 100.
-    So what a delta allows is harmless only if it is far below 1/n.
+    Rows are exposed independently. Of n people, delta·n are exposed on average; with delta = 1/(100n), nobody is
+    exposed in 99 of 100 runs. A delta is therefore harmless only if it is far below 1/n.
 
     Parameters
     ----------
     delta : float
         In (0, 1).
-
-    Raises
-    ------
-    ClaimError
-        For a delta outside this range.
 
     References
     ----------
@@ -57,16 +53,16 @@ class NameAndShame:
 
     @property
     def epsilon(self) -> float:
-        """Zero: unless the row is exposed, the output does not depend on it."""
+        """Zero: the output does not depend on a row that is not exposed."""
         return 0.0
 
     @property
     def claim(self) -> ApproxDP:
-        """(0, delta)-DP, when one row is replaced."""
+        """(0, delta)-DP, for one replaced row."""
         return ApproxDP(0.0, self.delta)
 
     def law(self, dataset: Any) -> ProductLaw:
-        """The output's exact law."""
+        """The exact law of the output."""
         chances = (math.log1p(-self.delta), math.log(self.delta))
         return ProductLaw(tuple(DiscreteLaw((HIDDEN, row), chances) for row in _whole_rows(dataset).tolist()))
 
@@ -82,13 +78,10 @@ class NameAndShame:
 
 
 def _whole_rows(dataset: Any) -> Integers:
-    """The rows as whole numbers from 0, shape (n_rows,); else a `DatasetError`."""
-    try:
-        rows = np.asarray(dataset, dtype=np.float64)
-    except (TypeError, ValueError):
-        rows = np.full(1, np.nan)
+    """Return the rows as whole numbers from 0, shape (n_rows,); raise a `DatasetError` for other rows."""
+    rows = as_numbers(dataset)
     if rows.ndim != 1 or not len(rows) or not np.all((rows >= 0) & (rows < 2.0**53) & (rows == np.floor(rows))):
         raise DatasetError(
-            f"dataset={dataset!r:.60} is not a list of rows; give each person's as a whole number from 0, at least one."
+            f"dataset={dataset!r:.60} is not a list of rows; give one or more rows, each a whole number from 0."
         )
     return rows.astype(np.int64)

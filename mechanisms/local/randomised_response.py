@@ -10,19 +10,20 @@ from typing import Any
 import numpy as np
 
 from ...audit.claims.claim import check_number
-from ...audit.claims.pure_approx_gaussian import PureDP
-from ...audit.errors import ClaimError, DatasetError
+from ...audit.errors import DatasetError
 from ..laws.laws import FiniteLaw
+from ..laws.reference_mechanism import PureMechanism
 from ..noise_samplers import Integers, draw_indices
+from ..parameter_checks import check_count
 
 
 def response_law(value: int, k: int, log_odds: float) -> FiniteLaw:
-    """The law that gives `value` e^log_odds times the probability of each other value."""
+    """Return the law that makes `value` e^log_odds times as likely as each other value."""
     return FiniteLaw.from_log_weights([log_odds if other == value else 0.0 for other in range(k)])
 
 
 def one_value(dataset: Any, k: int) -> int:
-    """The dataset as a value in range(k); else a `DatasetError`."""
+    """Return the dataset as a value in range(k); raise a `DatasetError` if it is not one."""
     try:
         value = operator.index(dataset)
     except TypeError:
@@ -37,8 +38,8 @@ def one_value(dataset: Any, k: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class RandomisedResponse:
-    """One person's value, kept with probability e^ε/(e^ε + k − 1), else one of the others evenly: epsilon-DP.
+class RandomisedResponse(PureMechanism):
+    """One person's value, kept with probability e^ε/(e^ε + k − 1), else replaced uniformly by another: epsilon-DP.
 
     The dataset is a value in range(k), and any two values are neighbours (the local model).
 
@@ -48,11 +49,6 @@ class RandomisedResponse:
         In nats, positive.
     k : int
         Number of values, at least 2.
-
-    Raises
-    ------
-    ClaimError
-        For an epsilon that is not positive and finite, or a k below 2.
 
     References
     ----------
@@ -65,24 +61,17 @@ class RandomisedResponse:
     [0.25, 0.75]
     """
 
-    epsilon: float
     k: int = 2
 
     def __post_init__(self) -> None:
         check_number("epsilon", self.epsilon, 0, math.inf, "the truth is e^epsilon times as likely", closed=False)
-        if not isinstance(self.k, (int, np.integer)) or self.k < 2:
-            raise ClaimError(f"k={self.k!r} is not a number of values; use a whole number k >= 2.", k=self.k)
+        check_count("k", self.k, "values", least=2)
 
     def __str__(self) -> str:
         return f"RandomisedResponse(epsilon={self.epsilon:g}, k={self.k})"
 
-    @property
-    def claim(self) -> PureDP:
-        """`epsilon`-DP, for any two values of one person."""
-        return PureDP(self.epsilon)
-
     def law(self, dataset: Any) -> FiniteLaw:
-        """The output's exact law."""
+        """The exact law of the output."""
         return response_law(one_value(dataset, self.k), self.k, self.epsilon)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:

@@ -1,4 +1,4 @@
-"""Mechanisms that add noise to a query."""
+"""Mechanisms that add noise to a query's answer."""
 
 from .binomial import BinomialLaw, BinomialMechanism
 from .discrete_gaussian import DiscreteGaussianLaw, DiscreteGaussianMechanism

@@ -16,18 +16,19 @@ from ...audit.claims.pure_approx_gaussian import ApproxDP
 from ...audit.errors import ClaimError
 from ..laws.divergences import ScalarLaw, check_rule, exact_delta, table_delta, table_epsilon
 from ..noise_samplers import Floats, Integers, pieces
+from ..parameter_checks import check_whole_sensitivity
 from ..queries import Query, identity, whole_answer
 
 MOST_FLIPS: Final = 2**20
-"""The law's table has an entry for each number of heads. With more coins the noise is as good as normal."""
+"""Limit on the law's table, which has one entry per number of heads. With more coins, the noise is nearly normal."""
 
 
 @lru_cache(maxsize=16)
 def _log_table(n_flips: int) -> Floats:
-    """ln Pr[heads = n/2 + k] for k = −n/2 … n/2, shape (n + 1,).
+    """Return ln Pr[heads = n/2 + k] for k = −n/2 … n/2, shape (n + 1,).
 
-    From the ratios C(n, n/2 + j + 1)/C(n, n/2 + j) = (n/2 − j)/(n/2 + j + 1), so probabilities near the middle keep
-    their relative accuracy for any n.
+    The table uses the ratios C(n, n/2 + j + 1)/C(n, n/2 + j) = (n/2 − j)/(n/2 + j + 1), so probabilities near the
+    middle keep their relative accuracy for any n.
     """
     half = n_flips // 2
     j = np.arange(half, dtype=np.float64)
@@ -40,7 +41,7 @@ def _log_table(n_flips: int) -> Floats:
 
 @lru_cache(maxsize=16)
 def _upper_tails(n_flips: int) -> Floats:
-    """Pr[heads − n/2 ≥ k] for k = −n/2 … n/2 + 1, summed from the smallest, so accurate; shape (n + 2,)."""
+    """Return Pr[heads − n/2 ≥ k] for k = −n/2 … n/2 + 1, summed from the smallest term; shape (n + 2,)."""
     sums = np.cumsum(np.exp(_log_table(n_flips))[::-1])[::-1]
     tails = np.append(np.minimum(sums, 1.0), 0.0)
     tails[0] = 1.0
@@ -50,7 +51,7 @@ def _upper_tails(n_flips: int) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class BinomialLaw(ScalarLaw):
-    """`location` plus the heads among `n_flips` fair coins less half of them: Pr[k] = C(n, n/2 + k − location) / 2ⁿ."""
+    """`location` plus the heads among `n_flips` fair coins minus n/2: Pr[k] = C(n, n/2 + k − location) / 2ⁿ."""
 
     location: int
     n_flips: int
@@ -65,13 +66,13 @@ class BinomialLaw(ScalarLaw):
         return np.where(inside, _log_table(self.n_flips)[np.where(inside, k, 0).astype(np.int64)], -np.inf)
 
     def cdf(self, outputs: npt.ArrayLike) -> Floats:
-        return self._at_least(self.location - np.floor(np.asarray(outputs, dtype=np.float64)))  # the law is symmetric
+        return self._at_least(self.location - np.floor(np.asarray(outputs, dtype=np.float64)))  # by symmetry
 
     def sf(self, outputs: npt.ArrayLike) -> Floats:
         return self._at_least(np.floor(np.asarray(outputs, dtype=np.float64)) + 1 - self.location)
 
     def _at_least(self, k: Floats) -> Floats:
-        """Pr[output − location ≥ k] for whole k, infinite ones too."""
+        """Return Pr[output − location ≥ k] for whole or infinite k."""
         row = np.clip(k + self.n_flips // 2, 0, self.n_flips + 1).astype(np.int64)
         return np.asarray(_upper_tails(self.n_flips)[row])
 
@@ -79,14 +80,14 @@ class BinomialLaw(ScalarLaw):
         return self.n_flips == other.n_flips
 
     def delta_from(self, other: Self, epsilon: float) -> float:
-        """With the mass of the answers that only this law reaches, whose loss is infinite."""
+        """Return the divergence, including the outputs that only this law allows, whose loss is infinite."""
         return table_delta(*self._aligned(other), epsilon)
 
     def epsilon_from(self, other: Self, delta: float) -> float:
         return table_epsilon(*self._aligned(other), delta)
 
     def _aligned(self, other: Self) -> tuple[Floats, Floats]:
-        """Log-probabilities of this law and the other on this law's outcomes; shifted up, as the law is symmetric."""
+        """Return both laws' log-probabilities on this law's outcomes; by symmetry, the other is shifted up."""
         table = _log_table(self.n_flips)
         shift = min(abs(self.location - other.location), len(table))
         return table, np.concatenate([table[shift:], np.full(shift, -np.inf)])
@@ -94,32 +95,32 @@ class BinomialLaw(ScalarLaw):
 
 @dataclass(frozen=True, slots=True)
 class BinomialMechanism:
-    """A whole answer plus the heads among fair coins less half of them: (epsilon, delta)-DP with the exact delta.
+    """A whole answer plus the heads among fair coins minus half the coins: (epsilon, delta)-DP with the exact delta.
 
-    The noise ends at ±n_flips/2, so some outputs are possible on one of two neighbours only and no epsilon holds
-    without a delta. The law is log-concave, so among answers at most `sensitivity` apart those at the full distance are
-    the easiest to tell apart, at every epsilon: delta is the one there.
+    The noise ends at ±n_flips/2, so some outputs are possible on only one of two neighbours and every epsilon needs a
+    delta. The law is log-concave: among answers at most `sensitivity` apart, those at the full distance are the easiest
+    to distinguish at every epsilon, and they determine delta.
 
     Parameters
     ----------
     n_flips : int
-        How many coins: an even number from 2 to 2²⁰; the standard deviation is √n_flips/2.
+        Number of coins: an even number from 2 to 2²⁰. The standard deviation of the noise is √n_flips/2.
     epsilon : float
-        At which the claim is made, in nats, ≥ 0.
+        Epsilon of the claim, in nats, ≥ 0.
     sensitivity : int
         Largest change of the answer between neighbouring datasets, at least 1.
     query : callable
-        From the dataset to the answer; by default the dataset is the answer.
+        Maps the dataset to the answer; by default the dataset is the answer.
 
     Attributes
     ----------
     delta : float
-        The smallest at this epsilon; 2.2e-308 where no double holds it, as it is never 0.
+        The smallest delta at this epsilon. It is never 0: if no double can hold it, it is 2.2e-308.
 
     Raises
     ------
     ClaimError
-        For parameters outside these ranges, or so few coins that delta rounds to 1.
+        If a parameter is outside its range, or there are so few coins that delta rounds to 1.
 
     References
     ----------
@@ -144,16 +145,11 @@ class BinomialMechanism:
         if not (is_whole and 2 <= self.n_flips <= MOST_FLIPS and self.n_flips % 2 == 0):
             raise ClaimError(
                 f"n_flips={self.n_flips!r} is not allowed; use an even number from 2 to {MOST_FLIPS} (half of it is "
-                "taken off, and beyond that DiscreteGaussianMechanism serves as well).",
+                "subtracted from the heads), or DiscreteGaussianMechanism for more noise.",
                 n_flips=self.n_flips,
             )
-        check_number("epsilon", self.epsilon, 0, math.inf, "delta is found for it")
-        check_number("sensitivity", self.sensitivity, 0, math.inf, "the answer's largest change", closed=False)
-        if self.sensitivity != int(self.sensitivity):
-            raise ClaimError(
-                f"sensitivity={self.sensitivity!r} is not a whole number; use 1, 2, … or GaussianMechanism.",
-                sensitivity=self.sensitivity,
-            )
+        check_number("epsilon", self.epsilon, 0, math.inf, "delta is computed for it")
+        check_whole_sensitivity(self.sensitivity, "GaussianMechanism")
         at_zero, moved = (BinomialLaw(location, self.n_flips) for location in (0, int(self.sensitivity)))
         delta = exact_delta(at_zero, moved, self.epsilon)
         if delta >= 1.0 - 1e-12:
@@ -170,11 +166,11 @@ class BinomialMechanism:
 
     @property
     def claim(self) -> ApproxDP:
-        """(epsilon, delta)-DP; delta is what the number of coins leaves at this epsilon."""
+        """(epsilon, delta)-DP, with the smallest delta for this number of coins and this epsilon."""
         return ApproxDP(self.epsilon, self.delta)
 
     def law(self, dataset: Any) -> BinomialLaw:
-        """The output's exact law."""
+        """The exact law of the output."""
         return BinomialLaw(whole_answer(self.query, dataset), self.n_flips)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:

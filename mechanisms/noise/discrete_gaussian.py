@@ -17,17 +17,18 @@ from ...audit.claims.pure_approx_gaussian import ApproxDP
 from ...audit.errors import ClaimError
 from ..laws.divergences import ScalarLaw, check_rule, exact_delta
 from ..noise_samplers import Floats, Integers, pieces, two_sided_geometric
+from ..parameter_checks import check_whole_sensitivity
 from ..queries import Query, identity, whole_answer
 
 LARGEST_SIGMA: Final = 2.0**14
-"""The law's table has 78σ entries. With more noise than this the Gaussian mechanism on its grid serves as well."""
+"""Limit on the table of the law, which has 78σ entries. For more noise, `GaussianMechanism` is a substitute."""
 
-_REACH: Final = 39.0  # in σ: beyond it probabilities are below 1e-330, which no double holds
+_REACH: Final = 39.0  # in σ: beyond it, probabilities are below 1e-330, too small for a double
 
 
 @lru_cache(maxsize=16)
 def _weights(sigma: float) -> Floats:
-    """exp(−k²/(2σ²)) for k = 0, 1, … up to the table's end."""
+    """Return exp(−k²/(2σ²)) for k = 0, 1, … up to the end of the table."""
     k = np.arange(math.ceil(_REACH * sigma) + 2, dtype=np.float64)
     weights: Floats = np.exp(-0.5 * (k / sigma) ** 2)
     weights.setflags(write=False)
@@ -36,7 +37,7 @@ def _weights(sigma: float) -> Floats:
 
 @lru_cache(maxsize=16)
 def _upper_tails(sigma: float) -> Floats:
-    """Pr[K ≥ k] for k = 0, 1, … up to the table's end, location 0; summed from the smallest, so accurate."""
+    """Return Pr[K ≥ k] for k = 0, 1, … up to the end of the table, location 0, summed from the smallest term."""
     sums = np.cumsum(_weights(sigma)[::-1])[::-1]
     tails: Floats = sums / _total(sigma)
     tails.setflags(write=False)
@@ -44,13 +45,13 @@ def _upper_tails(sigma: float) -> Floats:
 
 
 def _total(sigma: float) -> float:
-    """Σ_k exp(−k²/(2σ²)) over all integers."""
+    """Return Σ_k exp(−k²/(2σ²)) over all integers."""
     return 1.0 + 2.0 * math.fsum(_weights(sigma)[1:])
 
 
 @dataclass(frozen=True, slots=True)
 class DiscreteGaussianLaw(ScalarLaw):
-    """Pr[k] ∝ exp(−(k − location)²/(2σ²)) on the integers; probabilities below 1e-300 are taken as 0 in sums.
+    """Law on the integers with Pr[k] ∝ exp(−(k − location)²/(2σ²)); sums treat probabilities below 1e-300 as 0.
 
     References
     ----------
@@ -75,7 +76,7 @@ class DiscreteGaussianLaw(ScalarLaw):
         return self._at_least(np.floor(np.asarray(outputs, dtype=np.float64)) + 1 - self.location)
 
     def _at_least(self, k: Floats) -> Floats:
-        """Pr[K − location ≥ k] for whole k, infinite ones too."""
+        """Return Pr[K − location ≥ k] for whole or infinite k."""
         tails = _upper_tails(self.sigma)
         last = len(tails) - 1
         upper = tails[np.clip(k, 0, last).astype(np.int64)]
@@ -86,9 +87,9 @@ class DiscreteGaussianLaw(ScalarLaw):
         return self.sigma == other.sigma
 
     def delta_from(self, other: Self, epsilon: float) -> float:
-        """Σ over k of (P(k) − e^ε Q(k))⁺: every term positive, so nothing cancels.
+        """Return Σ over k of (P(k) − e^ε Q(k))⁺; every term is positive, so nothing cancels.
 
-        With d the shift, the loss at distance j from P's location, on Q's far side, is d(2j + d)/(2σ²).
+        With shift d, the loss at distance j from P's location, away from Q, is d(2j + d)/(2σ²).
         """
         shift = abs(self.location - other.location)
         if shift == 0:
@@ -100,7 +101,7 @@ class DiscreteGaussianLaw(ScalarLaw):
         return float(np.sum(weights[np.abs(j[gains])] * -np.expm1(epsilon - loss[gains])) / _total(self.sigma))
 
     def epsilon_from(self, other: Self, delta: float) -> float:
-        """The root in ε of `delta_from`, which falls strictly until it is 0 at the table's largest loss."""
+        """Return the root in ε of `delta_from`, which decreases strictly to 0 at the largest loss in the table."""
         shift = abs(self.location - other.location)
         if shift == 0:
             return 0.0
@@ -116,29 +117,29 @@ class DiscreteGaussianLaw(ScalarLaw):
 class DiscreteGaussianMechanism:
     """A whole answer plus discrete Gaussian noise: (epsilon, delta)-DP with the exact delta, on the integers.
 
-    The law is log-concave, so among answers at most `sensitivity` apart those at the full distance are the easiest to
-    tell apart, at every epsilon: delta is the one there.
+    The law is log-concave: among answers at most `sensitivity` apart, those at the full distance are the easiest to
+    distinguish at every epsilon, and they determine delta.
 
     Parameters
     ----------
     sigma : float
-        The σ of exp(−k²/(2σ²)), nearly the standard deviation when above 1; positive, at most 2¹⁴.
+        The σ of exp(−k²/(2σ²)); nearly the standard deviation if above 1. Positive, at most 2¹⁴.
     epsilon : float
-        At which the claim is made, in nats, ≥ 0.
+        Epsilon of the claim, in nats, ≥ 0.
     sensitivity : int
         Largest change of the answer between neighbouring datasets, at least 1.
     query : callable
-        From the dataset to the answer; by default the dataset is the answer.
+        Maps the dataset to the answer; by default the dataset is the answer.
 
     Attributes
     ----------
     delta : float
-        The smallest at this epsilon; 2.2e-308 where no double holds it, as it is never 0.
+        The smallest delta at this epsilon. It is never 0: if no double can hold it, it is 2.2e-308.
 
     Raises
     ------
     ClaimError
-        For parameters outside these ranges, or so little noise that delta rounds to 1.
+        If a parameter is outside its range, or there is so little noise that delta rounds to 1.
 
     References
     ----------
@@ -158,14 +159,9 @@ class DiscreteGaussianMechanism:
     delta: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_number("sigma", self.sigma, 0, math.inf, "the noise is about this large", closed=False)
-        check_number("epsilon", self.epsilon, 0, math.inf, "delta is found for it")
-        check_number("sensitivity", self.sensitivity, 0, math.inf, "the answer's largest change", closed=False)
-        if self.sensitivity != int(self.sensitivity):
-            raise ClaimError(
-                f"sensitivity={self.sensitivity!r} is not a whole number; use 1, 2, … or GaussianMechanism.",
-                sensitivity=self.sensitivity,
-            )
+        check_number("sigma", self.sigma, 0, math.inf, "it is about the standard deviation of the noise", closed=False)
+        check_number("epsilon", self.epsilon, 0, math.inf, "delta is computed for it")
+        check_whole_sensitivity(self.sensitivity, "GaussianMechanism")
         if self.sigma > LARGEST_SIGMA:
             raise ClaimError(
                 f"sigma={self.sigma!r} is too large for a table of the law; use sigma <= {LARGEST_SIGMA:g}, or "
@@ -189,11 +185,11 @@ class DiscreteGaussianMechanism:
 
     @property
     def claim(self) -> ApproxDP:
-        """(epsilon, delta)-DP, with the least delta at this epsilon."""
+        """(epsilon, delta)-DP, with the smallest delta at this epsilon."""
         return ApproxDP(self.epsilon, self.delta)
 
     def law(self, dataset: Any) -> DiscreteGaussianLaw:
-        """The output's exact law."""
+        """The exact law of the output."""
         return DiscreteGaussianLaw(whole_answer(self.query, dataset), self.sigma)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
@@ -204,17 +200,17 @@ class DiscreteGaussianMechanism:
 
 
 def discrete_gaussian(sigma: float, size: int, rng: np.random.Generator) -> Integers:
-    """Draws K with Pr[K = k] ∝ exp(−k²/(2σ²)), shape (size,), int64.
+    """Return draws of K with Pr[K = k] ∝ exp(−k²/(2σ²)), shape (size,), int64.
 
-    By rejection: two-sided geometric draws of scale t = ⌊σ⌋ + 1, kept with probability exp(−(|k| − σ²/t)²/(2σ²)); on
-    average 1.3 to 2.3 of them for each output. A draw is kept when a standard exponential is at least the exponent, so
-    no probability is rounded to a multiple of 2⁻⁵³. Nothing is cut off but what doubles do: exponents above 44, and
-    with them |k| beyond some 9σ, do not come (less than 1e-19 of the probability); for the rest see
-    `two_sided_geometric`.
+    The sampler rejects from two-sided geometric draws of scale t = ⌊σ⌋ + 1 and keeps k with probability exp(−(|k| −
+    σ²/t)²/(2σ²)); on average an output takes 1.3 to 2.3 draws. It keeps a draw if a standard exponential is at least
+    the exponent, so no probability is rounded to a multiple of 2⁻⁵³. Only the limits of doubles truncate the law:
+    exponents above 44 do not occur, and with them |k| beyond about 9σ (less than 1e-19 of the probability). For the
+    remaining error see `two_sided_geometric`.
 
     References
     ----------
-    Canonne, Kamath & Steinke (2020), The discrete Gaussian for differential privacy, Algorithm 3; with doubles in place
+    Canonne, Kamath & Steinke (2020), The discrete Gaussian for differential privacy, Algorithm 3; with doubles instead
     of its integer arithmetic.
     """
     scale = math.floor(sigma) + 1

@@ -1,4 +1,4 @@
-"""The Gaussian mechanism, with the classical and the exact calibration of its noise."""
+"""The Gaussian mechanism, with classical and exact calibration of its noise."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 from scipy.special import ndtr
 
 from ...audit.claims.claim import check_number
-from ...audit.claims.pure_approx_gaussian import ApproxDP
 from ...audit.errors import ClaimError
 from ..laws.laws import GaussianLaw, log_gaussian_delta
+from ..laws.reference_mechanism import ApproxMechanism
 from ..noise_samplers import Floats, gaussian_on_grid
 from ..queries import Query, identity, real_answer
 
 
 def gaussian_delta(epsilon: float, scale: float, sensitivity: float = 1.0) -> float:
-    """The smallest delta at `epsilon` of normal noise with standard deviation `scale`; exact.
+    """Return the smallest delta at `epsilon` for normal noise with standard deviation `scale`; exact.
 
-    Tight: two answers `sensitivity` apart attain it.
+    Two answers `sensitivity` apart attain it.
 
     References
     ----------
@@ -37,10 +37,11 @@ def gaussian_delta(epsilon: float, scale: float, sensitivity: float = 1.0) -> fl
 
 
 def gaussian_loss_tail(epsilon: float, scale: float, sensitivity: float = 1.0) -> float:
-    """Pr[privacy loss > epsilon] for answers `sensitivity` apart under normal noise; exact.
+    """Return Pr[privacy loss > epsilon] for answers `sensitivity` apart under normal noise; exact.
 
-    The loss is normal with mean μ²/2 and variance μ², μ = sensitivity/scale. The probability is larger than the delta
-    at epsilon, which charges a loss only for its excess: (ε, δ)-DP does not keep the loss below ε but for δ.
+    The loss is normal with mean μ²/2 and variance μ², where μ = sensitivity/scale. The probability is larger than the
+    delta at epsilon, which counts only the part of a loss above epsilon: (ε, δ)-DP does not mean that the loss is at
+    most ε with probability 1 − δ.
 
     References
     ----------
@@ -59,12 +60,12 @@ def gaussian_loss_tail(epsilon: float, scale: float, sensitivity: float = 1.0) -
 
 
 def classical_gaussian_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
-    """A standard deviation S √(2 ln(1.25/δ))/ε that is enough for (epsilon, delta)-DP when epsilon ≤ 1.
+    """Return S √(2 ln(1.25/δ))/ε, a standard deviation that is enough for (epsilon, delta)-DP if epsilon ≤ 1.
 
     Raises
     ------
     ClaimError
-        For epsilon > 1, where the theorem does not hold and the noise can be too small.
+        If epsilon > 1, where the theorem does not hold and the noise can be too small.
 
     References
     ----------
@@ -81,9 +82,10 @@ def classical_gaussian_scale(epsilon: float, delta: float, sensitivity: float = 
 
 
 def analytic_gaussian_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
-    """The smallest standard deviation with which normal noise is (epsilon, delta)-DP, to a relative 1e-9.
+    """Return the smallest standard deviation for which normal noise is (epsilon, delta)-DP, to a relative 1e-9.
 
-    The root of ln δ(σ) = ln delta in ln σ: δ(σ) falls strictly, so the bracket is grown until it holds the one root.
+    It is the root of ln δ(σ) = ln delta in ln σ. δ(σ) decreases strictly, so the bracket is grown until it contains the
+    only root.
 
     Parameters
     ----------
@@ -97,7 +99,7 @@ def analytic_gaussian_scale(epsilon: float, delta: float, sensitivity: float = 1
     Raises
     ------
     ClaimError
-        For parameters outside these ranges, or a standard deviation above 1e308.
+        If a parameter is outside its range, or the standard deviation exceeds 1e308.
 
     References
     ----------
@@ -134,10 +136,11 @@ def analytic_gaussian_scale(epsilon: float, delta: float, sensitivity: float = 1
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianMechanism:
+class GaussianMechanism(ApproxMechanism):
     """A real answer plus normal noise: (epsilon, delta)-DP.
 
-    Outputs are rounded to a grid of at most 2⁻²⁰ standard deviations (`noise.grid_step`), the same for every dataset.
+    Outputs are rounded to a grid with a step of at most 2⁻²⁰ standard deviations (`noise.grid_step`), the same for
+    every dataset.
 
     Parameters
     ----------
@@ -148,15 +151,10 @@ class GaussianMechanism:
     sensitivity : float
         Largest change of the answer between neighbouring datasets, positive.
     calibration : {"analytic", "classical"}
-        How the standard deviation, kept as `scale`, is found. The analytic one is tight; the classical one is larger
-        and refused for epsilon > 1.
+        How to find the standard deviation, stored as `scale`. The analytic calibration is tight. The classical one
+        gives more noise and rejects epsilon > 1.
     query : callable
-        From the dataset to the answer; by default the dataset is the answer.
-
-    Raises
-    ------
-    ClaimError
-        For parameters outside these ranges.
+        Maps the dataset to the answer; by default the dataset is the answer.
 
     Examples
     --------
@@ -164,8 +162,6 @@ class GaussianMechanism:
     Gaussian(epsilon=1, delta=1e-05, sensitivity=1)
     """
 
-    epsilon: float
-    delta: float
     sensitivity: float = 1.0
     calibration: Literal["analytic", "classical"] = "analytic"
     query: Query = identity
@@ -184,13 +180,8 @@ class GaussianMechanism:
         name = "Gaussian" if self.calibration == "analytic" else "ClassicalGaussian"
         return f"{name}(epsilon={self.epsilon:g}, delta={self.delta:g}, sensitivity={self.sensitivity:g})"
 
-    @property
-    def claim(self) -> ApproxDP:
-        """(epsilon, delta)-DP, for answers of the stated sensitivity."""
-        return ApproxDP(self.epsilon, self.delta)
-
     def law(self, dataset: Any) -> GaussianLaw:
-        """The output's law before the rounding to the grid."""
+        """The law of the output before rounding to the grid."""
         return GaussianLaw(real_answer(self.query, dataset), self.scale)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:

@@ -1,4 +1,4 @@
-"""Normal noise on vectors."""
+"""Gaussian noise on vectors."""
 
 from __future__ import annotations
 
@@ -9,28 +9,25 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ...audit.claims.pure_approx_gaussian import ApproxDP
 from ...audit.errors import DatasetError
 from ..laws.divergences import Law, check_rule
 from ..laws.laws import GaussianLaw
+from ..laws.reference_mechanism import ApproxMechanism
 from ..noise_samplers import Floats, gaussian_on_grid
-from ..queries import Query, identity
+from ..queries import Query, as_numbers, identity
 from .gaussian import analytic_gaussian_scale
 
 Vector: TypeAlias = tuple[float, ...]
 
 
 def vector_answer(query: Query, dataset: Any) -> Vector:
-    """The query's answer as a vector of finite numbers, one or more; else a `DatasetError`."""
+    """Return the query's answer as a non-empty vector of finite numbers; raise a `DatasetError` if it is not one."""
     answer = query(dataset)
-    try:
-        vector = np.asarray(answer, dtype=np.float64)
-    except (TypeError, ValueError):
-        vector = np.full(1, np.nan)
+    vector = as_numbers(answer)
     if vector.ndim != 1 or vector.size == 0 or not np.isfinite(vector).all():
         raise DatasetError(
-            f"the query answered {answer!r:.60}, which is not a vector of finite numbers; use a query that turns the "
-            "dataset into one (GaussianMechanism takes single numbers).",
+            f"the query answered {answer!r:.60}, which is not a vector of finite numbers; use a query that returns "
+            "one for this dataset (GaussianMechanism takes single numbers).",
             answer=answer,
         )
     return tuple(vector.tolist())
@@ -38,10 +35,10 @@ def vector_answer(query: Query, dataset: Any) -> Vector:
 
 @dataclass(frozen=True, slots=True)
 class GaussianVectorLaw(Law):
-    """Independent normal coordinates with these means and one standard deviation `scale`.
+    """Independent normal coordinates with the given means and a common standard deviation `scale`.
 
-    All that tells two such laws apart is the projection on the line through their locations, so their divergence is
-    that of normal laws as far apart as the locations are in the Euclidean norm.
+    Only the projection onto the line through the two locations distinguishes two such laws. Their divergence is
+    therefore that of normal laws whose distance is the Euclidean distance of the locations.
     """
 
     location: Vector
@@ -57,7 +54,7 @@ class GaussianVectorLaw(Law):
         return tuple(GaussianLaw(mean, self.scale) for mean in self.location)
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Of each row of `outputs`, shape (..., d)."""
+        """Return the log-density of each row of `outputs`, shape (..., d)."""
         z = (np.asarray(outputs, dtype=np.float64) - self.location) / self.scale
         return np.asarray(-(z**2).sum(axis=-1) / 2 - len(self.location) * math.log(self.scale * math.sqrt(2 * math.pi)))
 
@@ -75,11 +72,11 @@ class GaussianVectorLaw(Law):
 
 
 @dataclass(frozen=True, slots=True)
-class VectorGaussianMechanism:
+class VectorGaussianMechanism(ApproxMechanism):
     """A vector of real answers, each plus independent normal noise: (epsilon, delta)-DP, with the least noise.
 
-    The standard deviation, kept as `scale`, depends on the Euclidean sensitivity and not on the number of coordinates.
-    Outputs are rounded to the grid of `GaussianMechanism`, the same for every dataset.
+    The standard deviation, stored as `scale`, depends on the Euclidean sensitivity but not on the number of
+    coordinates. Outputs are rounded to the grid of `GaussianMechanism`, the same for every dataset.
 
     Parameters
     ----------
@@ -88,14 +85,9 @@ class VectorGaussianMechanism:
     delta : float
         In (0, 1).
     sensitivity : float
-        Largest Euclidean distance of the answers on neighbouring datasets, positive.
+        Largest Euclidean distance between answers on neighbouring datasets, positive.
     query : callable
-        From the dataset to the vector of answers; by default the dataset is that vector.
-
-    Raises
-    ------
-    ClaimError
-        For parameters outside these ranges.
+        Maps the dataset to the vector of answers; by default the dataset is that vector.
 
     References
     ----------
@@ -108,8 +100,6 @@ class VectorGaussianMechanism:
     VectorGaussian(epsilon=1, delta=1e-05, sensitivity=1) (5, 3)
     """
 
-    epsilon: float
-    delta: float
     sensitivity: float = 1.0
     query: Query = identity
     scale: float = field(init=False, repr=False, compare=False)
@@ -120,20 +110,11 @@ class VectorGaussianMechanism:
     def __str__(self) -> str:
         return f"VectorGaussian(epsilon={self.epsilon:g}, delta={self.delta:g}, sensitivity={self.sensitivity:g})"
 
-    @property
-    def claim(self) -> ApproxDP:
-        """(epsilon, delta)-DP, for vectors of the stated l2 sensitivity."""
-        return ApproxDP(self.epsilon, self.delta)
-
     def law(self, dataset: Any) -> GaussianVectorLaw:
-        """The output's law before the rounding to the grid."""
+        """The law of the output before rounding to the grid."""
         return GaussianVectorLaw(vector_answer(self.query, dataset), self.scale)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """`size` independent outputs, shape (size, d) for d answers."""
-        return gaussian_vectors_on_grid(vector_answer(self.query, dataset), self.scale, size, rng)
-
-
-def gaussian_vectors_on_grid(answer: Vector, scale: float, size: int, rng: np.random.Generator) -> Floats:
-    """`size` draws of `answer` plus independent normal noise, each coordinate rounded as `round_to_grid` says."""
-    return np.stack([gaussian_on_grid(coordinate, scale, size, rng) for coordinate in answer], axis=1)
+        answer = vector_answer(self.query, dataset)
+        return np.stack([gaussian_on_grid(coordinate, self.scale, size, rng) for coordinate in answer], axis=1)

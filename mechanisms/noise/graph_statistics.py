@@ -1,4 +1,4 @@
-"""Statistics of graphs, private for edges or for nodes."""
+"""Private statistics of graphs, for edge or node neighbours."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from ...audit.claims.pure_approx_gaussian import PureDP
 from ...audit.datasets.graph_adjacency import EdgeNeighbours, NodeNeighbours
 from ...audit.datasets.rows import is_graph
 from ...audit.errors import ClaimError, DatasetError
 from ..laws.laws import GeometricLaw
 from ..laws.product import ProductLaw
+from ..laws.reference_mechanism import PureMechanism
 from ..noise_samplers import Integers
+from ..parameter_checks import check_count
 from .geometric import GeometricMechanism
 from .histogram import HistogramMechanism
 
 
 def degrees_of(dataset: Any, bound: int | None = None) -> Integers:
-    """The degrees of a graph's nodes, shape (n_nodes,); of a directed graph in and out together. Else a `DatasetError`.
+    """Return the degrees of a graph's nodes, shape (n_nodes,); for a directed graph, in-degree plus out-degree.
 
-    As in networkx, a loop adds two to its node's degree. With a `bound`, a graph with a larger degree is refused.
+    As in networkx, a loop adds two to the degree of its node. A dataset that is not a graph, or a degree above `bound`,
+    raises a `DatasetError`.
     """
     if not is_graph(dataset):
         raise DatasetError(
@@ -31,7 +33,7 @@ def degrees_of(dataset: Any, bound: int | None = None) -> Integers:
     degrees = np.fromiter((degree for _, degree in dataset.degree()), dtype=np.int64, count=dataset.number_of_nodes())
     if bound is not None and degrees.max(initial=0) > bound:
         raise DatasetError(
-            f"a node has {degrees.max()} edges, and the noise hides a node of max_degree={bound}; use a larger one.",
+            f"a node has {degrees.max()} edges, but the noise hides only max_degree={bound}; use a larger max_degree.",
             degree=int(degrees.max()),
             max_degree=bound,
         )
@@ -39,27 +41,22 @@ def degrees_of(dataset: Any, bound: int | None = None) -> Integers:
 
 
 @dataclass(frozen=True, slots=True)
-class EdgeCountMechanism:
+class EdgeCountMechanism(PureMechanism):
     """The number of edges plus geometric noise: epsilon-DP for edges, or for nodes of bounded degree.
 
-    An edge changes the count by 1, a node by its degree. So noise for edges hides k edges of a person with k·epsilon in
-    all, and a person of at most 1/epsilon edges with 1 (`PureDP.group`); noise for nodes hides all `max_degree`.
+    An edge changes the count by 1, a node by its degree. Noise for edges hides the k edges of one person with k·epsilon
+    in total, so it hides a person with at most 1/epsilon edges with 1 (`PureDP.group`). Noise for nodes hides all
+    `max_degree` edges.
 
     Parameters
     ----------
     epsilon : float
         In nats, positive.
     adjacency : EdgeNeighbours or NodeNeighbours
-        What the claim is about.
+        Neighbours of the claim.
     max_degree : int, optional
-        For nodes: the claim is about graphs without a node of more edges, and others are refused. With n nodes at
-        most, n − 1 is enough for simple graphs.
-
-    Raises
-    ------
-    ClaimError
-        For an epsilon that is not positive and finite, for nodes a `max_degree` below 1, for edges any, or another
-        adjacency.
+        Required for nodes, at least 1; not allowed for edges. The claim covers graphs whose degrees are at most
+        `max_degree`; other graphs are rejected. For simple graphs with at most n nodes, n − 1 is enough.
 
     References
     ----------
@@ -74,36 +71,30 @@ class EdgeCountMechanism:
     EdgeCount(epsilon=0.5, for nodes of degree 10) 10
     """
 
-    epsilon: float
     adjacency: EdgeNeighbours | NodeNeighbours = field(default_factory=EdgeNeighbours)
     max_degree: int | None = None
 
     def __post_init__(self) -> None:
         if _is_for_nodes(self.adjacency):
-            _check_degree(self.max_degree)
+            check_count("max_degree", self.max_degree, "edges")
         elif self.max_degree is not None:
             raise ClaimError(
-                f"max_degree={self.max_degree!r} has no part in a claim for edges; leave it out, or use "
-                "NodeNeighbours() to hide nodes of that degree.",
+                f"max_degree={self.max_degree!r} does not apply to a claim for edges; omit it, or use NodeNeighbours() "
+                "to hide nodes of that degree.",
                 max_degree=self.max_degree,
             )
-        self._on_count  # noqa: B018  # refuses the other parameters
+        self._on_count  # noqa: B018  # checks the other parameters
 
     def __str__(self) -> str:
         return f"EdgeCount(epsilon={self.epsilon:g}, {_for_what(self.adjacency, self.max_degree)})"
 
     @property
     def sensitivity(self) -> int:
-        """The largest change of the count between neighbours."""
+        """Largest change of the count between neighbours."""
         return self._bound or 1
 
-    @property
-    def claim(self) -> PureDP:
-        """`epsilon`-DP, for edges, or for nodes of bounded degree."""
-        return PureDP(self.epsilon)
-
     def law(self, dataset: Any) -> GeometricLaw:
-        """The output's exact law."""
+        """The exact law of the output."""
         return self._on_count.law(self._count(dataset))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
@@ -123,26 +114,21 @@ class EdgeCountMechanism:
 
 
 @dataclass(frozen=True, slots=True)
-class DegreeHistogramMechanism:
-    """How many nodes have each degree, 0 … max_degree, plus geometric noise: epsilon-DP for edges or nodes.
+class DegreeHistogramMechanism(PureMechanism):
+    """The number of nodes of each degree, 0 … max_degree, plus geometric noise: epsilon-DP for edges or nodes.
 
-    An edge moves its two nodes by one place each, so that four counts change by 1: sensitivity 4. A node of degree D
-    adds itself to one count and moves D others: 2D + 1.
+    An edge moves each of its two nodes by one place, so four counts change by 1: sensitivity 4. A node of degree D adds
+    itself to one count and moves D others: sensitivity 2D + 1.
 
     Parameters
     ----------
     epsilon : float
         In nats, positive.
     max_degree : int
-        At least 1. For edges, nodes of more are counted in the last place; for nodes, the claim is about graphs
-        without any, and others are refused.
+        At least 1. For edges, nodes of larger degree are counted in the last place. For nodes, the claim covers graphs
+        without such nodes, and other graphs are rejected.
     adjacency : EdgeNeighbours or NodeNeighbours
-        What the claim is about.
-
-    Raises
-    ------
-    ClaimError
-        For an epsilon that is not positive and finite, a `max_degree` below 1, or another adjacency.
+        Neighbours of the claim.
 
     References
     ----------
@@ -157,29 +143,23 @@ class DegreeHistogramMechanism:
     [[0, 3, 0, 1], [0, 3, 0, 1]]
     """
 
-    epsilon: float
     max_degree: int
     adjacency: EdgeNeighbours | NodeNeighbours = field(default_factory=EdgeNeighbours)
 
     def __post_init__(self) -> None:
-        _check_degree(self.max_degree)
-        self._on_degrees  # noqa: B018  # refuses the other parameters
+        check_count("max_degree", self.max_degree, "edges")
+        self._on_degrees  # noqa: B018  # checks the other parameters
 
     def __str__(self) -> str:
         return f"DegreeHistogram(epsilon={self.epsilon:g}, {_for_what(self.adjacency, self.max_degree)})"
 
     @property
     def sensitivity(self) -> int:
-        """The largest sum of absolute changes of the counts between neighbours."""
+        """Largest sum of absolute changes of the counts between neighbours."""
         return 2 * self.max_degree + 1 if _is_for_nodes(self.adjacency) else 4
 
-    @property
-    def claim(self) -> PureDP:
-        """`epsilon`-DP, for edges or nodes as stated."""
-        return PureDP(self.epsilon)
-
     def law(self, dataset: Any) -> ProductLaw:
-        """The output's exact law."""
+        """The exact law of the output."""
         return self._on_degrees.law(self._degrees(dataset))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
@@ -195,17 +175,10 @@ class DegreeHistogramMechanism:
         return HistogramMechanism(self.epsilon, self.max_degree + 1, self.sensitivity, noise="geometric")
 
 
-def _check_degree(max_degree: Any) -> None:
-    if not isinstance(max_degree, (int, np.integer)) or max_degree < 1:
-        raise ClaimError(
-            f"max_degree={max_degree!r} bounds no node's edges; use a whole number from 1.", max_degree=max_degree
-        )
-
-
 def _is_for_nodes(adjacency: Any) -> bool:
     if not isinstance(adjacency, (EdgeNeighbours, NodeNeighbours)):
         raise ClaimError(
-            f"adjacency={adjacency!r} is not about graphs; use EdgeNeighbours() or NodeNeighbours().",
+            f"adjacency={adjacency!r} is not a relation of graphs; use EdgeNeighbours() or NodeNeighbours().",
             adjacency=adjacency,
         )
     return isinstance(adjacency, NodeNeighbours)

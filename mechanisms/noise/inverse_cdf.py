@@ -1,4 +1,4 @@
-"""Laplace noise by the inverse CDF of a uniform number."""
+"""Laplace noise from a uniform number by the inverse CDF."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 import numpy.typing as npt
 
 from ...audit.errors import OptionError
-from ..noise_samplers import Floats, pieces, round_to_grid
+from ..noise_samplers import Floats, noise_on_grid
 from ..queries import real_answer
 from .laplace import LaplaceMechanism
 
 
 def inverse_laplace_cdf(xi: npt.ArrayLike, location: float = 0.0, scale: float = 1.0) -> Floats:
-    """x = location − scale·sgn(ξ)·ln(1 − 2|ξ|): Laplace(location, scale) when ξ is uniform on (−½, ½).
+    """Return location − scale·sgn(ξ)·ln(1 − 2|ξ|), which is Laplace(location, scale) if ξ is uniform on (−½, ½).
 
-    The interval is open, as either end gives an infinite number; `open_uniform` never draws one.
+    The interval is open because either end gives an infinite number; `open_uniform` never draws an end.
 
     Parameters
     ----------
     xi : array_like
-        Inside (−½, ½): the CDF at x, minus a half.
+        Inside (−½, ½): the CDF at the result, minus one half.
     location, scale : float
-        Of the Laplace law.
+        Parameters of the Laplace law.
 
     Returns
     -------
@@ -34,7 +34,7 @@ def inverse_laplace_cdf(xi: npt.ArrayLike, location: float = 0.0, scale: float =
     Raises
     ------
     OptionError
-        For a ξ outside the interval.
+        If a ξ is outside the interval.
 
     References
     ----------
@@ -56,21 +56,21 @@ def inverse_laplace_cdf(xi: npt.ArrayLike, location: float = 0.0, scale: float =
 
 
 def open_uniform(size: int, rng: np.random.Generator) -> Floats:
-    """Uniform numbers on the open interval (−½, ½), shape (size,): the 2⁵³ odd multiples of 2⁻⁵⁴ in it, evenly.
+    """Return uniform numbers on the open interval (−½, ½), shape (size,): the 2⁵³ odd multiples of 2⁻⁵⁴ in it.
 
-    `Generator.random` gives the multiples of 2⁻⁵³ in [0, 1), zero among them; the midpoints of their steps are as even
-    and symmetric, and leave out ±½ and zero. Each is a double, so nothing is rounded on the way. The largest Laplace
-    noise they give is 53 ln 2 = 36.7 scales; beyond it lies a probability of 2⁻⁵³.
+    `Generator.random` gives the multiples of 2⁻⁵³ in [0, 1), including zero. The midpoints of their steps are equally
+    spaced, symmetric, and exclude ±½ and zero. All of them are doubles, so nothing is rounded. The largest Laplace
+    noise they give is 53 ln 2 = 36.7 scales; the probability beyond it is 2⁻⁵³.
     """
     return (rng.random(size) - 0.5) + 2.0**-54
 
 
 @dataclass(frozen=True, slots=True)
 class LaplaceByInverseCDF(LaplaceMechanism):
-    """The Laplace mechanism with its noise from one uniform number by the inverse CDF: epsilon-DP.
+    """The Laplace mechanism with noise from one uniform number by the inverse CDF: epsilon-DP.
 
-    In claim, law and grid it is `LaplaceMechanism`. Its noise has some 2⁵³ values, of which the grid leaves what
-    `noise.round_to_grid` says.
+    Claim, law and grid are those of `LaplaceMechanism`. The noise takes about 2⁵³ values; the grid leaves the error
+    that `noise.round_to_grid` describes.
 
     Examples
     --------
@@ -84,9 +84,8 @@ class LaplaceByInverseCDF(LaplaceMechanism):
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """`size` independent outputs, shape (size,)."""
-        answer, outputs = real_answer(self.query, dataset), np.empty(size)
-        for piece in pieces(size):
-            part = outputs[piece]
-            part[:] = inverse_laplace_cdf(open_uniform(len(part), rng), scale=self.scale)
-            round_to_grid(part, self.scale, answer)
-        return outputs
+        return noise_on_grid(_fill, real_answer(self.query, dataset), self.scale, size, rng)
+
+
+def _fill(out: Floats, rng: np.random.Generator) -> None:
+    out[:] = inverse_laplace_cdf(open_uniform(len(out), rng))

@@ -9,33 +9,30 @@ from typing import Any
 import numpy as np
 
 from ...audit.claims.claim import check_number
-from ...audit.claims.pure_approx_gaussian import PureDP
 from ..laws.laws import LaplaceLaw
+from ..laws.reference_mechanism import PureMechanism
 from ..noise_samplers import Floats, laplace_on_grid
 from ..parameter_checks import check_scale
 from ..queries import Query, identity, real_answer
 
 
 @dataclass(frozen=True, slots=True)
-class LaplaceMechanism:
+class LaplaceMechanism(PureMechanism):
     """A real answer plus Laplace noise of scale sensitivity/epsilon: epsilon-DP.
 
-    Outputs are rounded to a grid of at most 2⁻²⁰ scales (`noise.grid_step`), the same for every dataset, so their low
-    bits say nothing of the answer. Rounding is post-processing: the claim is that of the unrounded mechanism.
+    Outputs are rounded to a grid with a step of at most 2⁻²⁰ scales (`noise.grid_step`), the same for every dataset, so
+    their low bits reveal nothing about the answer. Rounding is post-processing: the claim is that of the unrounded
+    mechanism.
 
     Parameters
     ----------
     epsilon : float
         In nats, positive.
     sensitivity : float
-        Largest change of the answer between neighbouring datasets, positive.
+        Largest change of the answer between neighbouring datasets, positive. The ratio of sensitivity and epsilon must
+        be within the range of doubles.
     query : callable
-        From the dataset to the answer; by default the dataset is the answer.
-
-    Raises
-    ------
-    ClaimError
-        For an epsilon or a sensitivity that is not positive and finite, or whose ratio leaves the range of doubles.
+        Maps the dataset to the answer; by default the dataset is the answer.
 
     References
     ----------
@@ -49,7 +46,6 @@ class LaplaceMechanism:
     Laplace(epsilon=0.5, sensitivity=1) 2.0 0.5-DP
     """
 
-    epsilon: float
     sensitivity: float = 1.0
     query: Query = identity
 
@@ -63,16 +59,11 @@ class LaplaceMechanism:
 
     @property
     def scale(self) -> float:
-        """Mean of the noise's size: sensitivity/epsilon."""
+        """Mean absolute noise: sensitivity/epsilon."""
         return self.sensitivity / self.epsilon
 
-    @property
-    def claim(self) -> PureDP:
-        """`epsilon`-DP, for answers of the stated sensitivity."""
-        return PureDP(self.epsilon)
-
     def law(self, dataset: Any) -> LaplaceLaw:
-        """The output's law before the rounding to the grid."""
+        """The law of the output before rounding to the grid."""
         return LaplaceLaw(real_answer(self.query, dataset), self.scale)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:

@@ -1,4 +1,4 @@
-"""A Laplace mechanism that now and then publishes the answer itself: what a pure claim must not overlook."""
+"""A Laplace mechanism that rarely publishes the answer itself, to test whether an audit of a pure claim finds it."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from ...audit.claims.claim import check_number
-from ...audit.claims.pure_approx_gaussian import ApproxDP
 from ..laws.divergences import Floats, ScalarLaw, check_rule
 from ..laws.laws import LaplaceLaw
+from ..laws.reference_mechanism import ApproxMechanism
 from ..noise_samplers import pieces
 from ..queries import Query, identity, real_answer
 from .laplace import LaplaceMechanism
 
 OFFSET: Final = 1000.0
-"""What is added to an answer that leaks: far outside the noise, where that has a scale below about fifty."""
+"""Added to an answer that leaks: far outside the noise for scales below about fifty."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeakyLaplaceLaw(ScalarLaw):
-    """The Laplace law `noise`, but with this `probability` the single point `leak`."""
+    """Mixture of the Laplace law `noise` and, with this `probability`, the single point `leak`."""
 
     noise: LaplaceLaw
     leak: float
@@ -33,7 +33,7 @@ class LeakyLaplaceLaw(ScalarLaw):
         check_rule("probability", self.probability, 0 < self.probability < 1, "0 < probability < 1")
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Of the point's probability where it is, else of the density beside it."""
+        """Return the log-probability at the point `leak`, the log-density elsewhere."""
         is_leak = np.asarray(outputs, dtype=np.float64) == self.leak
         return np.where(
             is_leak, math.log(self.probability), math.log1p(-self.probability) + self.noise.log_density(outputs)
@@ -51,7 +51,7 @@ class LeakyLaplaceLaw(ScalarLaw):
         return self.noise.is_comparable(other.noise) and self.probability == other.probability
 
     def delta_from(self, other: Self, epsilon: float) -> float:
-        """The noise's, and all of the leak unless both have the same."""
+        """Return the divergence of the noise, plus the probability of the leak unless both laws leak the same point."""
         leaked = 0.0 if self.leak == other.leak else self.probability
         return (1 - self.probability) * self.noise.delta_from(other.noise, epsilon) + leaked
 
@@ -65,10 +65,10 @@ class LeakyLaplaceLaw(ScalarLaw):
 
 
 @dataclass(frozen=True, slots=True)
-class RareLeakLaplace:
-    """A real answer plus Laplace noise, but with probability delta 1000 plus the answer: (epsilon, delta)-DP.
+class RareLeakLaplace(ApproxMechanism):
+    """A real answer plus Laplace noise, or with probability delta the answer plus 1000: (epsilon, delta)-DP.
 
-    A pure guarantee covers every event, however rare, so none holds here.
+    A pure guarantee covers every event, however rare, so this mechanism has none.
 
     Parameters
     ----------
@@ -79,12 +79,7 @@ class RareLeakLaplace:
     sensitivity : float
         Largest change of the answer between neighbouring datasets, positive.
     query : callable
-        From the dataset to the answer; by default the dataset is the answer.
-
-    Raises
-    ------
-    ClaimError
-        For parameters outside these ranges.
+        Maps the dataset to the answer; by default the dataset is the answer.
 
     Examples
     --------
@@ -94,25 +89,18 @@ class RareLeakLaplace:
     (0.5, inf)
     """
 
-    epsilon: float
-    delta: float
     sensitivity: float = 1.0
     query: Query = identity
 
     def __post_init__(self) -> None:
         check_number("delta", self.delta, 0, 1, "the answer leaks with this probability", closed=False)
-        self._noisy  # noqa: B018  # refuses the other parameters
+        self._noisy  # noqa: B018  # checks the other parameters
 
     def __str__(self) -> str:
         return f"RareLeakLaplace(epsilon={self.epsilon:g}, delta={self.delta:g}, sensitivity={self.sensitivity:g})"
 
-    @property
-    def claim(self) -> ApproxDP:
-        """(epsilon, delta)-DP: the leak is what delta forgives."""
-        return ApproxDP(self.epsilon, self.delta)
-
     def law(self, dataset: Any) -> LeakyLaplaceLaw:
-        """The output's law before the noise is rounded to the grid."""
+        """The law of the output before the noise is rounded to the grid."""
         return LeakyLaplaceLaw(self._noisy.law(dataset), OFFSET + real_answer(self.query, dataset), self.delta)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:

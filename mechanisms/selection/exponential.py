@@ -10,39 +10,34 @@ import numpy as np
 from scipy.special import logsumexp
 
 from ...audit.claims.claim import check_number
-from ...audit.claims.pure_approx_gaussian import PureDP
 from ...audit.errors import DatasetError
 from ..laws.laws import FiniteLaw
+from ..laws.reference_mechanism import PureMechanism
 from ..noise_samplers import Floats, Integers, draw_indices
 from ..queries import Query, candidate_scores, identity, places_below_leader
 
 
 @dataclass(frozen=True, slots=True)
-class ExponentialMechanism:
-    """A candidate's index, drawn with Pr[r] ∝ exp(ε u(x, r)/(2Δ)): epsilon-DP.
+class ExponentialMechanism(PureMechanism):
+    """The index of a candidate, drawn with Pr[r] ∝ exp(ε u(x, r)/(2Δ)): epsilon-DP.
 
     Parameters
     ----------
     epsilon : float
         In nats, positive.
     sensitivity : float
-        Δ, the largest change of any one utility between neighbouring datasets, positive.
+        Δ, the largest change of a single utility between neighbouring datasets, positive.
     monotone : bool
-        Use exp(ε u/Δ), without the 2. Then the claim holds under add/remove only, and only when adding a row lowers
-        no utility: the normaliser then moves the same way as every utility. Under replace it does not hold.
+        Use exp(ε u/Δ), without the 2. The claim then holds under add/remove only, and only if adding a row lowers no
+        utility, so that the normaliser moves in the same direction as every utility. It does not hold under replace.
     utilities : callable
-        From the dataset to the candidates' utilities, shape (n_candidates,); by default the dataset is that vector.
-        `EachCandidate(utility, candidates)` makes one of a function of the dataset and a candidate.
-
-    Raises
-    ------
-    ClaimError
-        For an epsilon or a sensitivity that is not positive and finite.
+        Maps the dataset to the candidates' utilities, shape (n_candidates,); by default the dataset is that vector.
+        `EachCandidate(utility, candidates)` builds it from a function of the dataset and a candidate.
 
     References
     ----------
-    McSherry & Talwar (2007), Mechanism design via differential privacy, Theorem 6; Dwork & Roth (2014), The
-    algorithmic foundations of differential privacy, Theorem 3.10.
+    McSherry & Talwar (2007), Mechanism design via differential privacy, Theorem 6; Dwork & Roth (2014), The algorithmic
+    foundations of differential privacy, Theorem 3.10.
 
     Examples
     --------
@@ -50,7 +45,6 @@ class ExponentialMechanism:
     [0.269, 0.731]
     """
 
-    epsilon: float
     sensitivity: float = 1.0
     monotone: bool = False
     utilities: Query = identity
@@ -65,24 +59,19 @@ class ExponentialMechanism:
         return f"Exponential(epsilon={self.epsilon:g}, sensitivity={self.sensitivity:g}{ending})"
 
     @property
-    def claim(self) -> PureDP:
-        """`epsilon`-DP, for utilities of the stated sensitivity."""
-        return PureDP(self.epsilon)
-
-    @property
     def scale(self) -> float:
         """The difference in utility that makes a candidate e times as likely."""
         return (1 if self.monotone else 2) * self.sensitivity / self.epsilon
 
     def law(self, dataset: Any) -> FiniteLaw:
-        """The output's law, with log-probabilities right to some 1e-15 in the relative sense, whatever their size."""
+        """The law of the output, with a relative error of about 1e-15 in every log-probability."""
         return FiniteLaw.from_log_weights(places_below_leader(self.utilities, dataset, self.scale))
 
     def loss_parts(self, x: Any, y: Any) -> tuple[Floats, float]:
-        """The privacy loss ln Pr_x[r] − ln Pr_y[r] as a sum: of each candidate's own part, and of the normaliser's.
+        """Return the two terms of the privacy loss ln Pr_x[r] − ln Pr_y[r]: the candidate's and the normaliser's.
 
-        Between neighbours each of the two is within ±ε/2 (monotone: own parts within ±ε, and the normaliser's has the
-        opposite sign).
+        Between neighbours, both terms are within ±ε/2. In the monotone case, candidates' terms are within ±ε, and the
+        normaliser's term has the opposite sign.
 
         Returns
         -------
@@ -100,7 +89,7 @@ class ExponentialMechanism:
         scores_x, scores_y = candidate_scores(self.utilities, x), candidate_scores(self.utilities, y)
         if len(scores_x) != len(scores_y):
             raise DatasetError(
-                f"x has {len(scores_x)} candidates and y {len(scores_y)}; a range must not depend on the dataset.",
+                f"x has {len(scores_x)} candidates and y {len(scores_y)}; use the same candidates for every dataset.",
                 x=len(scores_x),
                 y=len(scores_y),
             )

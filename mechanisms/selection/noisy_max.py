@@ -11,9 +11,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 from ...audit.claims.claim import check_number
-from ...audit.claims.pure_approx_gaussian import PureDP
 from ...audit.errors import ClaimError, DatasetError
 from ..laws.laws import FiniteLaw
+from ..laws.reference_mechanism import PureMechanism
 from ..noise_samplers import PIECE, Floats, Integers, fill_exponential, fill_laplace, pieces
 from ..queries import Query, identity, places_below_leader
 
@@ -21,33 +21,27 @@ _FILLS: Final = {"laplace": fill_laplace, "exponential": fill_exponential, "gumb
 
 
 @dataclass(frozen=True, slots=True)
-class ReportNoisyMax:
-    """The index of the largest of the counts plus independent noise of scale 2Δ/ε: epsilon-DP.
+class ReportNoisyMax(PureMechanism):
+    """The index of the largest count after independent noise of scale 2Δ/ε on each: epsilon-DP.
 
     Parameters
     ----------
     epsilon : float
         In nats, positive.
     sensitivity : float
-        Δ, the largest change of any one count between neighbouring datasets, positive.
+        Δ, the largest change of a single count between neighbouring datasets, positive.
     monotone : bool
-        Use the scale Δ/ε. Then the claim holds under add/remove only, and only when adding a row lowers no count.
+        Use the scale Δ/ε. The claim then holds under add/remove only, and only if adding a row lowers no count.
     noise : {"laplace", "exponential", "gumbel"}
         Exponential noise gives the law of permute-and-flip, Gumbel noise that of the exponential mechanism.
     counts : callable
-        From the dataset to the candidates' counts, shape (n_candidates,); by default the dataset is that vector.
-
-    Raises
-    ------
-    ClaimError
-        For an epsilon or a sensitivity that is not positive and finite, or an unknown noise.
+        Maps the dataset to the candidates' counts, shape (n_candidates,); by default the dataset is that vector.
 
     References
     ----------
     Dwork & Roth (2014), The algorithmic foundations of differential privacy, Claim 3.9 (Laplace, counts) and Section
-    3.4 (exponential); McKenna & Sheldon (2020), Permute-and-flip: a new mechanism for differentially private
-    selection; Ding et al. (2021), The permute-and-flip mechanism is identical to report-noisy-max with exponential
-    noise.
+    3.4 (exponential); McKenna & Sheldon (2020), Permute-and-flip: a new mechanism for differentially private selection;
+    Ding et al. (2021), The permute-and-flip mechanism is identical to report-noisy-max with exponential noise.
 
     Examples
     --------
@@ -55,7 +49,6 @@ class ReportNoisyMax:
     [0.269, 0.731]
     """
 
-    epsilon: float
     sensitivity: float = 1.0
     monotone: bool = False
     noise: Literal["laplace", "exponential", "gumbel"] = "laplace"
@@ -73,21 +66,16 @@ class ReportNoisyMax:
 
     @property
     def scale(self) -> float:
-        """Of the noise: 2Δ/ε, or Δ/ε for counts that move one way only."""
+        """Scale of the noise: 2Δ/ε, or Δ/ε for monotone counts."""
         return (1 if self.monotone else 2) * self.sensitivity / self.epsilon
 
-    @property
-    def claim(self) -> PureDP:
-        """`epsilon`-DP, for counts of the stated sensitivity."""
-        return PureDP(self.epsilon)
-
     def law(self, dataset: Any) -> FiniteLaw:
-        """The output's law, with probabilities right to about 1e-12 in the relative sense.
+        """The law of the output, with a relative error of about 1e-12 in every probability.
 
         Raises
         ------
         DatasetError
-            With Laplace noise, for counts so many and so many scales apart that the integration would be too long.
+            With Laplace noise, if there are too many counts, too many scales apart, for the integration.
         """
         places = places_below_leader(self.counts, dataset, self.scale)
         match self.noise:
@@ -101,10 +89,10 @@ class ReportNoisyMax:
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         """`size` independent indices in range(n_candidates), shape (size,), int64.
 
-        Memory does not grow with the number of candidates: the leader is kept and challenged by one at a time.
+        Memory does not grow with the number of candidates: each candidate in turn is compared with the leader so far.
         """
         places = places_below_leader(self.counts, dataset, self.scale)
-        # Gumbel noise is −ln E with E exponential, and −E e^{−place} orders the candidates as place − ln E does.
+        # Gumbel noise is −ln E with E exponential; −E e^{−place} orders the candidates as place − ln E does.
         factors = -np.exp(np.minimum(-places, 700.0))
         fill = _FILLS[self.noise]
         index = np.min_scalar_type(len(places) - 1)
@@ -123,7 +111,7 @@ class ReportNoisyMax:
                     trial *= factor
                 else:
                     trial += place
-                # Candidates come in order, so the largest mark is the last leader's: twice as fast as a masked copy.
+                # Candidates come in order, so the largest mark is the last leader's; twice as fast as a masked copy.
                 np.greater(trial, lead, out=is_ahead)
                 np.multiply(is_ahead.view(np.uint8), index.type(candidate), out=mark)
                 np.maximum(winner, mark, out=winner)
@@ -133,10 +121,11 @@ class ReportNoisyMax:
 
 
 def _race_winners(places: Floats, share: float = 1.0) -> Floats:
-    """ln of w_i ∫₀¹ ∏_{j≠i} (1 − t w_j) dt, w = share·e^place: who is largest above the leader's place.
+    """Return ln of w_i ∫₀¹ ∏_{j≠i} (1 − t w_j) dt, w = share·e^place: i is the largest, above the leader's place.
 
-    With share 1 this is the law of noisy max with exponential noise, as a candidate wins only above every place; t is
-    the leader's survival function at the winning value. Gauss-Legendre with K/2 nodes is exact for the polynomial.
+    With share 1 this is the law of noisy max with exponential noise, because the winning value lies above every place.
+    The variable t is the leader's survival function at the winning value. Gauss-Legendre with K/2 nodes is exact for
+    the polynomial.
     """
     nodes, weights = _gauss_legendre(max(2, len(places) // 2 + 1))
     t = (nodes + 1) / 2
@@ -147,10 +136,11 @@ def _race_winners(places: Floats, share: float = 1.0) -> Floats:
 
 
 def _laplace_winners(places: Floats) -> Floats:
-    """ln ∫ f_i ∏_{j≠i} F_j with Laplace densities at the places: log-probability that i is the largest.
+    """Return ln ∫ f_i ∏_{j≠i} F_j with Laplace densities at the places: the log-probability that i is the largest.
 
-    Below every place the integrand is e^{Kz} and above them all it is the polynomial of `_race_winners`, both exact;
-    between them Gauss-Legendre on pieces that break at each place and are so short that 24 nodes leave 1e-14.
+    Below all places the integrand is e^{Kz}, and above them it is the polynomial of `_race_winners`; both integrals are
+    exact. Between them, Gauss-Legendre runs on pieces that break at each place and are so short that the error with 24
+    nodes is 1e-14.
     """
     n = len(places)
     low = places.min()
@@ -159,8 +149,8 @@ def _laplace_winners(places: Floats) -> Floats:
     longest = min(1.0, 8 / n)
     if -low / longest * 24 * n > 2e7:
         raise DatasetError(
-            f"counts of {n} candidates reach over {-low:g} scales of the noise, too far to integrate their law; use "
-            "counts nearer to each other, or a larger noise scale.",
+            f"the counts of {n} candidates span {-low:g} scales of the noise, too far to integrate their law; use "
+            "counts closer together, or a larger noise scale.",
             n_candidates=n,
         )
     stops = np.unique(places)

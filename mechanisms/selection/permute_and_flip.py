@@ -1,4 +1,4 @@
-"""Permute-and-flip: the better half of the exponential mechanism."""
+"""The permute-and-flip mechanism."""
 
 from __future__ import annotations
 
@@ -9,35 +9,30 @@ from typing import Any
 import numpy as np
 
 from ...audit.claims.claim import check_number
-from ...audit.claims.pure_approx_gaussian import PureDP
 from ..laws.laws import FiniteLaw
+from ..laws.reference_mechanism import PureMechanism
 from ..noise_samplers import Floats, Integers, pieces
 from ..queries import Query, identity, places_below_leader
 
 
 @dataclass(frozen=True, slots=True)
-class PermuteAndFlip:
-    """A candidate's index: the first in a random order whose coin, of chance e^{(u − max u)/scale}, says yes.
+class PermuteAndFlip(PureMechanism):
+    """The index of the first candidate, in random order, whose coin with probability e^{(u − max u)/scale} says yes.
 
-    The scale is 2Δ/ε, and the mechanism epsilon-DP. Its law is that of `ReportNoisyMax` with exponential noise: in an
-    order by uniform keys V, a coin U < p and the key can be one number, as given U < p the ratio U/p is uniform too;
-    the smallest U/p is the largest −ln U + u/scale.
+    The scale is 2Δ/ε and the mechanism is epsilon-DP. Its law is that of `ReportNoisyMax` with exponential noise. To
+    see this, let uniform keys V define the order. A coin U < p and a key can be one number, because given U < p the
+    ratio U/p is uniform too; the smallest U/p is the largest −ln U + u/scale.
 
     Parameters
     ----------
     epsilon : float
         In nats, positive.
     sensitivity : float
-        Δ, the largest change of any one utility between neighbouring datasets, positive.
+        Δ, the largest change of a single utility between neighbouring datasets, positive.
     monotone : bool
-        Use the scale Δ/ε. Then the claim holds under add/remove only, and only when adding a row lowers no utility.
+        Use the scale Δ/ε. The claim then holds under add/remove only, and only if adding a row lowers no utility.
     utilities : callable
-        From the dataset to the candidates' utilities, shape (n_candidates,); by default the dataset is that vector.
-
-    Raises
-    ------
-    ClaimError
-        For an epsilon or a sensitivity that is not positive and finite.
+        Maps the dataset to the candidates' utilities, shape (n_candidates,); by default the dataset is that vector.
 
     References
     ----------
@@ -50,7 +45,6 @@ class PermuteAndFlip:
     [0.184, 0.816]
     """
 
-    epsilon: float
     sensitivity: float = 1.0
     monotone: bool = False
     utilities: Query = identity
@@ -68,15 +62,11 @@ class PermuteAndFlip:
         """The difference in utility that makes a candidate's coin e times as likely to say yes."""
         return (1 if self.monotone else 2) * self.sensitivity / self.epsilon
 
-    @property
-    def claim(self) -> PureDP:
-        """`epsilon`-DP, for utilities of the stated sensitivity."""
-        return PureDP(self.epsilon)
-
     def law(self, dataset: Any) -> FiniteLaw:
-        """The output's law, right to about 1e-12 in the relative sense; the time grows as n_candidates³.
+        """The law of the output, with a relative error of about 1e-12; the time grows as n_candidates³.
 
-        A candidate wins if its coin says yes and those of all before it say no; their number k is uniform.
+        A candidate wins if its coin says yes and all coins before it say no; the number k of coins before it is
+        uniform.
         """
         places = places_below_leader(self.utilities, dataset, self.scale)
         all_say_no = _means_of_products(-np.expm1(places))
@@ -85,7 +75,7 @@ class PermuteAndFlip:
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
         """`size` independent indices in range(n_candidates), shape (size,), int64.
 
-        The order is that of uniform keys, so that memory does not grow with the number of candidates: of those whose
+        Uniform keys define the order, so memory does not grow with the number of candidates: among the candidates whose
         coin says yes, the one with the smallest key wins.
         """
         chances = np.exp(places_below_leader(self.utilities, dataset, self.scale))
@@ -102,10 +92,10 @@ class PermuteAndFlip:
 
 
 def _means_of_products(q: Floats) -> Floats:
-    """For each i and k, the mean of the product of k of the numbers other than q[i]: shape (n, n), k = 0 … n − 1.
+    """Return, for each i and k, the mean product of k of the numbers other than q[i]: shape (n, n), k = 0 … n − 1.
 
-    A new number q turns the means E_k into ((m − k) E_k + k q E_{k−1})/m, m the numbers with it: it is in a share of
-    k/m of the subsets of k. Nothing is subtracted, so nothing cancels.
+    With m numbers, the new number q among them, the means E_k become ((m − k) E_k + k q E_{k−1})/m: q is in a fraction
+    k/m of the subsets of size k. Nothing is subtracted, so nothing cancels.
     """
     n = len(q)
     means = np.zeros((n, n))
@@ -113,7 +103,7 @@ def _means_of_products(q: Floats) -> Floats:
     k = np.arange(n)
     for j in range(n):
         others = k != j
-        m = ((k > j) + j)[others, None]  # how many numbers each row has with this one
+        m = ((k > j) + j)[others, None]  # how many numbers each row has, this one included
         rows = means[others]
         rows[:, 1:] = ((m - k[1:]) * rows[:, 1:] + k[1:] * q[j] * rows[:, :-1]) / m
         means[others] = rows

@@ -1,4 +1,4 @@
-"""A posted price for pumpkins: the exponential mechanism chooses it, with the revenue as the utility."""
+"""Posted-price auction: the exponential mechanism chooses a price with the revenue as utility."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...audit.claims.pure_approx_gaussian import PureDP
 from ...audit.errors import ClaimError, DatasetError
 from ..laws.discrete_law import DiscreteLaw
+from ..laws.reference_mechanism import PureMechanism
 from ..noise_samplers import Floats
+from ..queries import as_numbers
 from .exponential import ExponentialMechanism
 
 PUMPKIN_BIDS: Final = (1.00, 1.00, 1.00, 3.01)
@@ -21,14 +22,14 @@ PUMPKIN_BIDS: Final = (1.00, 1.00, 1.00, 3.01)
 
 @dataclass(frozen=True, slots=True)
 class Revenue:
-    """The query that gives each price's revenue from bids, price · #{bids ≥ price}; shape (n_prices,).
+    """Query that returns the revenue from the bids at each price, price · #{bids ≥ price}; shape (n_prices,).
 
-    Adding a bid raises no revenue by more than its price and lowers none, so the sensitivity is the highest price and
-    the revenue is monotone. A bid that is replaced moves all revenues one way too.
+    Adding a bid raises each revenue by at most its price and lowers none, so the query is monotone and its sensitivity
+    is the highest price. Replacing a bid also moves all revenues in one direction.
 
     Examples
     --------
-    At a price of 1.00 K buys as well, so the optimum is 4.00 there; at 3.02 nobody is left.
+    At a price of 1.00, K buys as well, so the revenue is at its maximum of 4.00; at 3.02 nobody buys.
 
     >>> Revenue((1.00, 1.01, 3.00, 3.01, 3.02))(PUMPKIN_BIDS).tolist()
     [4.0, 1.01, 3.0, 3.01, 0.0]
@@ -43,11 +44,8 @@ class Revenue:
 
 
 def bids_of(dataset: Any) -> Floats:
-    """The bids in ascending order, shape (n_bids,); else a `DatasetError`."""
-    try:
-        bids = np.asarray(dataset, dtype=np.float64)
-    except (TypeError, ValueError):
-        bids = np.empty(())
+    """Return the bids in ascending order, shape (n_bids,); raise a `DatasetError` if they are not finite numbers."""
+    bids = as_numbers(dataset)
     if bids.ndim != 1 or not np.isfinite(bids).all():
         raise DatasetError(
             f"the dataset {dataset!r:.60} is not a list of bids; use one finite number for each bidder.",
@@ -57,10 +55,10 @@ def bids_of(dataset: Any) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class PostedPriceAuction:
-    """One of some fixed prices, drawn by the exponential mechanism for the revenue from the bids: epsilon-DP.
+class PostedPriceAuction(PureMechanism):
+    """A price, drawn from a fixed list by the exponential mechanism with the revenue as utility: epsilon-DP.
 
-    The dataset is the list of bids, and neighbours differ by one bid, added, removed or replaced.
+    The dataset is the list of bids. Neighbours differ by one bid that is added, removed or replaced.
 
     Parameters
     ----------
@@ -69,12 +67,7 @@ class PostedPriceAuction:
     prices : sequence of float
         Positive, in ascending order, the same for all datasets.
     monotone : bool
-        Use the saving for monotone utilities, which revenue has: half the noise for the same epsilon.
-
-    Raises
-    ------
-    ClaimError
-        For an epsilon that is not positive and finite, or prices that are not positive, finite and ascending.
+        Use the saving for monotone utilities such as revenue: half the noise at the same epsilon.
 
     References
     ----------
@@ -89,7 +82,6 @@ class PostedPriceAuction:
     1.0
     """
 
-    epsilon: float
     prices: Sequence[float]
     monotone: bool = False
 
@@ -97,23 +89,18 @@ class PostedPriceAuction:
         prices = tuple(float(price) for price in self.prices)
         if not prices or not prices[0] > 0 or not prices[-1] < math.inf or not np.all(np.diff(prices) > 0):
             raise ClaimError(
-                f"prices={self.prices!r:.60} are no prices; use positive numbers in ascending order, at least one.",
+                f"prices={self.prices!r:.60} is not a list of prices; use positive numbers in ascending order.",
                 prices=self.prices,
             )
         object.__setattr__(self, "prices", prices)
-        self._choice  # noqa: B018  # refuses the epsilon
+        self._choice  # noqa: B018  # checks the epsilon
 
     def __str__(self) -> str:
         ending = ", monotone" if self.monotone else ""
         return f"PostedPrice(epsilon={self.epsilon:g}, {len(self.prices)} prices to {self.prices[-1]:g}{ending})"
 
-    @property
-    def claim(self) -> PureDP:
-        """`epsilon`-DP, for one bid added, removed or replaced."""
-        return PureDP(self.epsilon)
-
     def law(self, dataset: Any) -> DiscreteLaw:
-        """The price's exact law."""
+        """The exact law of the price."""
         return DiscreteLaw(tuple(self.prices), self._choice.law(dataset).log_probabilities)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
@@ -122,6 +109,6 @@ class PostedPriceAuction:
 
     @property
     def _choice(self) -> ExponentialMechanism:
-        """The choice of a price's index."""
+        """The mechanism that chooses the index of a price."""
         prices = tuple(self.prices)
         return ExponentialMechanism(self.epsilon, prices[-1], self.monotone, Revenue(prices))

@@ -1,4 +1,4 @@
-"""The sparse vector technique: which of many answers are above a threshold, paid for by those that are."""
+"""The sparse vector technique: which answers are above a threshold, at a privacy cost for those above only."""
 
 from __future__ import annotations
 
@@ -9,47 +9,43 @@ from typing import Any
 import numpy as np
 
 from ...audit.claims.claim import Claim, check_number
-from ...audit.claims.pure_approx_gaussian import PureDP
 from ...audit.errors import ClaimError
+from ..laws.reference_mechanism import PureMechanism
 from ..laws.released_values import ComparedValuesLaw, FreshValuesLaw
 from ..laws.transcripts import ABOVE, BELOW, STOPPED, TranscriptLaw, transcript_law
-from ..noise_samplers import Floats, Integers, fill_laplace, pieces, round_to_grid
+from ..noise_samplers import Floats, Integers, fill_laplace, pieces, round_to_grid, standard_laplace
+from ..parameter_checks import check_count
 from ..queries import Query, candidate_scores, identity
 
 
 @dataclass(frozen=True, slots=True)
-class SparseVector:
-    """For each answer whether it is above the threshold, after noise on both, up to `cutoff` that are: epsilon-DP.
+class SparseVector(PureMechanism):
+    """Whether each answer is above the threshold, after noise on both, until `cutoff` answers are: epsilon-DP.
 
-    Half of epsilon goes to the threshold, whose noise all answers share; the other half to the answers above. Those
-    below cost nothing, however many there are.
+    Half of epsilon pays for the threshold, whose noise all answers share, and half for the answers above. Answers below
+    cost nothing, however many there are.
 
     Parameters
     ----------
     epsilon : float
         In nats, positive.
     cutoff : int
-        After so many answers above the threshold nothing is looked at any more; at least 1.
+        Number of answers above the threshold after which the mechanism stops; at least 1.
     threshold : float
     sensitivity : float
-        Δ, the largest change of any one answer between neighbouring datasets, positive.
+        Δ, the largest change of a single answer between neighbouring datasets, positive.
     monotone : bool
-        Use half of the answers' noise. Then the claim holds only where neighbours' answers all move in one direction,
+        Use half the noise on the answers. The claim then holds only if all answers of neighbours move in one direction,
         as counts do when a row is added.
     refresh : bool
-        Draw the threshold's noise anew after each answer above; it then has scale 2cΔ/ε instead of 2Δ/ε.
+        Draw new noise for the threshold after each answer above; its scale is then 2cΔ/ε instead of 2Δ/ε.
     queries : callable
-        From the dataset to the answers, shape (n_queries,); by default the dataset is that vector.
-
-    Raises
-    ------
-    ClaimError
-        For parameters outside these ranges.
+        Maps the dataset to the answers, shape (n_queries,); by default the dataset is that vector.
 
     References
     ----------
-    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Section 3.6 (with `refresh`); Lyu, Su &
-    Li (2017), Understanding the sparse vector technique for differential privacy, Algorithm 1 (without).
+    Dwork & Roth (2014), The algorithmic foundations of differential privacy, Section 3.6 (with `refresh`); Lyu, Su & Li
+    (2017), Understanding the sparse vector technique for differential privacy, Algorithm 1 (without).
 
     Examples
     --------
@@ -58,7 +54,6 @@ class SparseVector:
     [[0, 1, 0, 1, -1]]
     """
 
-    epsilon: float
     cutoff: int = 1
     threshold: float = 0.0
     sensitivity: float = 1.0
@@ -69,8 +64,8 @@ class SparseVector:
     def __post_init__(self) -> None:
         check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
         check_number("sensitivity", self.sensitivity, 0, math.inf, "an answer's largest change", closed=False)
-        check_cutoff(self.cutoff)
-        self._runs_as  # noqa: B018  # refuses the other parameters
+        check_count("cutoff", self.cutoff, "answers")
+        self._runs_as  # noqa: B018  # checks the other parameters
 
     def __str__(self) -> str:
         endings = ", monotone" * self.monotone + ", refresh" * self.refresh
@@ -80,21 +75,16 @@ class SparseVector:
 
     @property
     def threshold_scale(self) -> float:
-        """Of the noise on the threshold."""
+        """Scale of the noise on the threshold."""
         return (self.cutoff if self.refresh else 1) * 2 * self.sensitivity / self.epsilon
 
     @property
     def query_scale(self) -> float:
-        """Of the noise on each answer."""
+        """Scale of the noise on each answer."""
         return (1 if self.monotone else 2) * self.cutoff * 2 * self.sensitivity / self.epsilon
 
-    @property
-    def claim(self) -> PureDP:
-        """`epsilon`-DP, for answers of the stated sensitivity."""
-        return PureDP(self.epsilon)
-
     def law(self, dataset: Any) -> TranscriptLaw:
-        """The output's law; a `DatasetError` where there are too many transcripts to integrate."""
+        """The law of the output; raises a `DatasetError` if there are too many transcripts to integrate."""
         return self._runs_as.law(dataset)  # type: ignore[return-value]  # releases no values
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
@@ -116,7 +106,7 @@ class SparseVector:
 
 @dataclass(frozen=True, slots=True)
 class NoisyThreshold:
-    """Answers plus noise against a threshold plus noise, whatever that was meant to satisfy.
+    """Noisy answers compared with a noisy threshold, with noise scales independent of the claim.
 
     Every published variant of the sparse vector technique, right or wrong, is one choice of these parameters.
 
@@ -124,16 +114,16 @@ class NoisyThreshold:
     ----------
     claim : Claim
     threshold_scale, query_scale : float
-        Of the Laplace noise: on the threshold, positive, and on each answer, where 0 means none.
+        Scales of the Laplace noise on the threshold (positive) and on each answer (0 for no noise).
     cutoff : int or None
-        Answers above the threshold after which nothing is looked at any more; None for no end.
+        Number of answers above the threshold after which the mechanism stops; None for no limit.
     threshold : float
     refresh : bool
         Whether the threshold's noise is drawn anew after each answer above.
     release_value : bool
-        Whether the noisy answer that was found above is itself the output, on a grid, and NaN stands for all others.
+        Whether to output the noisy value of each answer above, on a grid, and NaN for all other answers.
     value_scale : float
-        Of new Laplace noise on the answers that are released, instead of the noise that was compared; 0 for the latter.
+        Scale of new Laplace noise on the released answers; 0 to release the noisy value that was compared.
     queries : callable
     """
 
@@ -152,18 +142,18 @@ class NoisyThreshold:
         check_number("query_scale", self.query_scale, 0, math.inf, "0 for no noise")
         check_number("threshold", self.threshold, -math.inf, math.inf, "what answers are compared with", closed=False)
         if self.cutoff is not None:
-            check_cutoff(self.cutoff)
+            check_count("cutoff", self.cutoff, "answers")
         check_number("value_scale", self.value_scale, 0, math.inf, "0 to release the noisy answer that was compared")
         if self.release_value and self.query_scale == self.value_scale == 0:
             raise ClaimError("query_scale=0 would release exact answers; use a positive one.", query_scale=0)
         if self.value_scale > 0 and not self.release_value:
             raise ClaimError(
-                f"value_scale={self.value_scale:g} is for values, and none are released; use release_value=True.",
+                f"value_scale={self.value_scale:g} applies to released values only; use release_value=True.",
                 value_scale=self.value_scale,
             )
 
     def law(self, dataset: Any) -> TranscriptLaw | ComparedValuesLaw | FreshValuesLaw:
-        """The output's exact law."""
+        """The exact law of the output."""
         answers = candidate_scores(self.queries, dataset)
         cutoff = len(answers) if self.cutoff is None else self.cutoff
         scales, values = (self.threshold_scale, self.query_scale), tuple(answers.tolist())
@@ -173,7 +163,7 @@ class NoisyThreshold:
         return FreshValuesLaw(transcripts, cutoff, values, self.value_scale) if self.release_value else transcripts
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats | Integers:
-        """`size` transcripts, shape (size, answers): what was said of each answer, or the value that was released."""
+        """`size` transcripts, shape (size, n_queries): the code of each answer, or its released value."""
         answers = candidate_scores(self.queries, dataset)
         limit = len(answers) if self.cutoff is None else self.cutoff
         if self.release_value:
@@ -181,9 +171,8 @@ class NoisyThreshold:
         else:
             codes = np.full((size, len(answers)), STOPPED, dtype=np.int64)
         for piece in pieces(size):
-            thresholds, noise = np.empty(piece.stop - piece.start), np.zeros(piece.stop - piece.start)
-            fill_laplace(thresholds, rng)
-            thresholds *= self.threshold_scale
+            thresholds = self.threshold_scale * standard_laplace(piece.stop - piece.start, rng)
+            noise = np.zeros(len(thresholds))
             left = np.full(len(thresholds), limit)
             for j, answer in enumerate(answers.tolist()):
                 if self.query_scale > 0:
@@ -192,24 +181,13 @@ class NoisyThreshold:
                 is_open = left > 0
                 is_above = (noise + (answer - self.threshold) >= thresholds) & is_open
                 left -= is_above
+                n_above = np.count_nonzero(is_above)
                 if self.release_value:
-                    if self.value_scale > 0:
-                        released = np.empty(np.count_nonzero(is_above))
-                        fill_laplace(released, rng)
-                        released *= self.value_scale
-                    else:
-                        released = noise[is_above]
+                    is_fresh = self.value_scale > 0
+                    released = self.value_scale * standard_laplace(n_above, rng) if is_fresh else noise[is_above]
                     values[piece, j][is_above] = round_to_grid(released, self.value_scale or self.query_scale, answer)
                 else:
                     codes[piece, j][is_open] = np.where(is_above, ABOVE, BELOW)[is_open]
                 if self.refresh:
-                    fresh = np.empty(np.count_nonzero(is_above))
-                    fill_laplace(fresh, rng)
-                    thresholds[is_above] = self.threshold_scale * fresh
+                    thresholds[is_above] = self.threshold_scale * standard_laplace(n_above, rng)
         return values if self.release_value else codes
-
-
-def check_cutoff(cutoff: Any) -> None:
-    """A `ClaimError` unless it is a whole number from 1."""
-    if not isinstance(cutoff, (int, np.integer)) or cutoff < 1:
-        raise ClaimError(f"cutoff={cutoff!r} is no number of answers; use a whole number from 1.", cutoff=cutoff)
