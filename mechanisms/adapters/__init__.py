@@ -1,4 +1,4 @@
-"""Other people's mechanisms: of libraries, and of programs in any language. Names are imported when first used."""
+"""Adapters for mechanisms of other libraries and for programs in any language. Names are imported on first use."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

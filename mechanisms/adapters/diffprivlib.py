@@ -1,8 +1,8 @@
 """Mechanisms of diffprivlib, with the claim read from the object.
 
-A mechanism draws one run at a time, in five to ten microseconds of Python. Its block sampler loops over it: single
-runs, each with a copy of its own, take half as long again. Threads share the interpreter and gain nothing; with
-`joblib.parallel_config("loky")` blocks go to processes.
+A mechanism draws one run at a time and takes five to ten microseconds of Python per run. The block sampler loops over
+runs on one copy of the mechanism; single runs, each with its own copy, take half as long again. Threads share the
+interpreter and gain nothing. With `joblib.parallel_config("loky")`, blocks run in processes.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from .diffprivlib_parts import claim_of, library, named_version, needed_adjacenc
 from .single_runs import released
 
 _REFUSED = Raised("ValueError")
-_TRIES = 100  # further runs that have to raise before a dataset is taken to be outside the domain
+_TRIES = 100  # further runs that must all raise before the dataset counts as outside the domain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DiffprivlibMechanism:
-    """A diffprivlib mechanism as a block sampler; `from_diffprivlib` makes one.
+    """Block sampler for a diffprivlib mechanism; use `from_diffprivlib` to create one.
 
-    Each block has a copy of the mechanism to itself, whose random state draws from the block's generator.
+    Each block has its own copy of the mechanism, whose random state draws from the block's generator.
 
     Attributes
     ----------
     source : DPMachine or callable
-        The mechanism, or a function that makes the one of a dataset.
+        The mechanism, or a function that creates the mechanism for a dataset.
     query : callable, optional
-        From a dataset to the value that is randomised.
+        Maps a dataset to the value that is randomised.
     output : callable, optional
-        From what `randomise` returns to the output.
+        Maps the result of `randomise` to the output.
     claim : Claim
     claim_source : str
     adjacency : Adjacency
     seeded : bool
-        Whether noise comes from the audit's generator, or from where the library takes it.
+        Whether the noise comes from the audit's generator instead of the library's own source.
     """
 
     source: Any = field(repr=False)
@@ -61,14 +61,14 @@ class DiffprivlibMechanism:
         return f"diffprivlib {self.name}"
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> list[Any]:
-        """`size` outputs; a run that raises is an output as well, unless it is a TypeError, which is a mistake.
+        """`size` outputs. A run that raises is an output too, except for a TypeError, which indicates a usage error.
 
         Raises
         ------
         ClaimError
-            Where a function made a mechanism for this dataset whose epsilon or delta are not those claimed.
+            If a function creates a mechanism for this dataset whose epsilon or delta differs from the claim.
         DatasetError
-            Where every run raises ValueError: the library's word for what is outside the mechanism's domain.
+            If every run raises ValueError, which is how the library rejects values outside the mechanism's domain.
         """
         is_given = hasattr(self.source, "randomise")
         own = _with_state(self.source if is_given else self._made(dataset), random_state(rng) if self.seeded else None)
@@ -82,7 +82,7 @@ class DiffprivlibMechanism:
         return outputs
 
     def _check_domain(self, dataset: Any, own: Any, values: tuple[Any, ...]) -> None:
-        """Some run of the mechanism itself does not raise ValueError; a block may have been a single run."""
+        """Raise a `DatasetError` if further runs of the mechanism all raise ValueError; a block may be one run."""
         for _ in range(_TRIES):
             try:
                 own.randomise(*values)
@@ -92,7 +92,7 @@ class DiffprivlibMechanism:
                 return
         raise DatasetError(
             f"the dataset {shorten(dataset)} is outside the domain of {self} ({' '.join(str(reason).split())}), and "
-            "nothing is promised for it; pass one that the mechanism takes.",
+            "no claim covers it; pass a dataset that the mechanism accepts.",
             mechanism=str(self),
         ) from reason
 
@@ -106,7 +106,7 @@ class DiffprivlibMechanism:
         if claim != self.claim:
             raise ClaimError(
                 f"the mechanism made for a dataset claims {claim}, the example's {self.claim}; a claim must not depend "
-                "on the data: pass claim= to audit another one.",
+                "on the data: pass claim= to audit another claim.",
                 claim=claim,
             )
         return made
@@ -121,27 +121,28 @@ def from_diffprivlib(
     example: Any = None,
     seeded: bool = True,
 ) -> DiffprivlibMechanism:
-    """The mechanism with its claim (ε, or ε and δ), ready for `check` and `find_worst_pair`.
+    """Return the mechanism with its claim (ε, or ε and δ), ready for `check` and `find_worst_pair`.
 
     Parameters
     ----------
-    mechanism : diffprivlib.mechanisms.DPMachine or callable
-        The object; or a function from a dataset to one, such as ``lambda utilities: Exponential(epsilon=1,
-        sensitivity=1, utility=list(utilities))``, where what is released is fixed when the object is made.
+    mechanism : DPMachine or callable
+        The mechanism, or a function from a dataset to a mechanism, such as ``lambda utilities: Exponential(epsilon=1,
+        sensitivity=1, utility=list(utilities))``, if the released data are fixed when the object is created.
     adjacency : Adjacency
-        What neighbours are: the object does not say. For a mechanism with a sensitivity it is natural to take the
-        values as datasets, and ``Within("l1", sensitivity)``; for one of categories ``Local()``; with a `query`
-        ``Replace()`` or ``AddRemove()``, whichever the sensitivity was worked out for.
+        The neighbours, which the object does not state. For a mechanism with a sensitivity, natural datasets are the
+        values, with ``Within("l1", sensitivity)``; for a mechanism on categories, ``Local()``; with a `query`,
+        ``Replace()`` or ``AddRemove()``, whichever the sensitivity is for.
     query : callable, optional
-        From a dataset to the value that is randomised; by default a dataset is that value.
+        Maps a dataset to the value that is randomised; by default the dataset is that value.
     output : callable, optional
-        From what `randomise` returns to a number, an array or anything hashable.
+        Maps the result of `randomise` to a number, an array or a hashable object.
     example : Any
-        Of a function: any dataset, to read the claim from. The claim of every other dataset must be the same.
+        Required for a function: any dataset, from which the claim is read. The claim for every other dataset must be
+        the same.
     seeded : bool
-        Whether the noise is drawn from the audit's generator, by the path that `random_state` takes, so that the audit
-        can be repeated. With False the mechanism has a random state of its own, fresh in each block: for one that was
-        made without `random_state`, the operating system's entropy, as in production.
+        Whether to draw the noise from the audit's generator, through `random_state`, so that the audit is replayable.
+        If False, the mechanism has a fresh random state in each block; for a mechanism created without `random_state`
+        this is the operating system's entropy, as in production.
 
     Returns
     -------
@@ -150,11 +151,11 @@ def from_diffprivlib(
     Raises
     ------
     AdjacencyError
-        Without an adjacency, saying what to give.
+        Without an adjacency; the message proposes one.
     ClaimError
-        For an infinite epsilon, and for a function without an example.
+        If epsilon is infinite, or for a function without an example.
     MechanismError
-        For what is no mechanism of diffprivlib.
+        If the object is not a mechanism of diffprivlib.
     AuditError
         If diffprivlib cannot be imported.
     """
@@ -165,20 +166,20 @@ def from_diffprivlib(
         if not callable(mechanism) or inspect.isclass(mechanism) or homes & {"diffprivlib", "opendp", "pydp"}:
             tool = "; tools and models go to from_diffprivlib_tool" if "diffprivlib" in homes else ""
             raise MechanismError(
-                f"mechanism={mechanism!r:.60} is no mechanism of diffprivlib; use an object such as Laplace(epsilon=1, "
-                f"sensitivity=1), or a function that makes one from a dataset{tool}.",
+                f"mechanism={mechanism!r:.60} is not a mechanism of diffprivlib; use an object such as Laplace("
+                f"epsilon=1, sensitivity=1), or a function that makes one from a dataset{tool}.",
                 mechanism=mechanism,
             )
         if example is None:
             raise ClaimError(
-                "example=None: a function has no epsilon to read; pass example=, any dataset to make a mechanism for.",
+                "example=None: a function has no epsilon to read; pass example=, any dataset that it accepts.",
                 example=None,
             )
         made = mechanism(example)
         if not isinstance(made, machine):
             raise MechanismError(
-                f"the function returned {type(made).__name__} for the example, which is no mechanism of diffprivlib; "
-                "return one such as Exponential(…).",
+                f"the function returned {type(made).__name__} for the example, not a mechanism of diffprivlib; return "
+                "one such as Exponential(…).",
                 type=type(made).__name__,
             )
     kind = type(_innermost(made)).__name__
@@ -201,16 +202,16 @@ def _budget_of(machine: Any) -> tuple[float, float]:
 
 
 def _innermost(machine: Any) -> Any:
-    """The mechanism inside its transformers."""
+    """Return the mechanism inside its transformers."""
     while hasattr(machine, "parent"):
         machine = machine.parent
     return machine
 
 
 def _without_state(machine: Any) -> Any:
-    """A copy that can be pickled, and remembers what kind of generator it had.
+    """Return a copy that can be pickled and keeps the kind of its generator.
 
-    Entropy of the operating system has no state that could be copied, so the copy holds the class instead.
+    The operating system's entropy has no state to copy, so the copy holds the generator's class instead.
     """
     own = machine.copy()
     if hasattr(own, "parent"):
@@ -221,10 +222,10 @@ def _without_state(machine: Any) -> Any:
 
 
 def _with_state(machine: Any, state: np.random.RandomState | None) -> Any:
-    """A copy that draws from this state, or from fresh entropy of the kind that the mechanism had.
+    """Return a copy that draws from this state, or from fresh entropy of the mechanism's own kind if it is None.
 
-    The constructor's `random_state` is the public way, but an object made anew would lack whatever was done to this
-    one, and what is audited has to be the object at hand.
+    The public way is the constructor's `random_state`. A new object, however, would lack later changes to this one, and
+    the audit must run the object at hand.
     """
     own = machine.copy()
     if hasattr(own, "parent"):

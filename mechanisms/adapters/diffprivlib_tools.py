@@ -1,6 +1,6 @@
 """Tools and models of diffprivlib, with the claim that their budget accountant states.
 
-Each is a function of a single run, which goes to processes by itself.
+Each is a function of a single run, which the audit distributes to processes.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from .diffprivlib_parts import claim_of, library, named_version, needed_adjacenc
 
 _OWN_OPTIONS = {
     "random_state": "it seeds every run, or leaves it to the library with seeded=False; to audit a fixed one",
-    "accountant": "every run has one of its own, from which its claim is read; to charge another one as well",
+    "accountant": "every run has its own, from which the claim is read; to charge another one too",
 }
-"""Options of a tool that are the audit's, and why."""
+"""Options of a tool that only the audit may set, and why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DiffprivlibTool:
-    """A tool or model of diffprivlib as a function of a single run; `from_diffprivlib_tool` makes one.
+    """A tool or model of diffprivlib as a function of a single run; use `from_diffprivlib_tool` to create one.
 
     Attributes
     ----------
     function : callable
         The tool, or the class of the model.
     options : mapping
-        What it is given besides the data.
+        Its arguments other than the data.
     output : callable, optional
-        From what is returned, or the fitted model, to the output.
+        Maps the result, or the fitted model, to the output.
     claim : Claim
     claim_source : str
     adjacency : Adjacency
@@ -57,12 +57,12 @@ class DiffprivlibTool:
         return f"diffprivlib {self.name}"
 
     def __call__(self, dataset: Any, rng: np.random.Generator) -> Any:
-        """One output.
+        """Return one output.
 
         Raises
         ------
         ClaimError
-            Where a fresh accountant was charged with something else than what is claimed.
+            If the run charges a fresh accountant with a budget other than the claim.
         """
         accountant = library().BudgetAccountant()
         state = random_state(rng) if self.seeded else None
@@ -70,8 +70,8 @@ class DiffprivlibTool:
         spent = claim_of(*accountant.total())
         if spent != self.claim:
             raise ClaimError(
-                f"{self} spent {spent} on a dataset, and {self.claim} on the example; a claim must not depend on the "
-                "data.",
+                f"{self} spent {spent} on a dataset, and {self.claim} on the example; use a tool whose claim does not "
+                "depend on the data.",
                 claim=spent,
             )
         return found if self.output is None else self.output(found)
@@ -86,28 +86,28 @@ def from_diffprivlib_tool(
     seeded: bool = True,
     **options: Any,
 ) -> DiffprivlibTool:
-    """A function of `diffprivlib.tools`, or a class of `diffprivlib.models`, with what its accountant says as claim.
+    """Return a function of `diffprivlib.tools` or class of `diffprivlib.models` with its accountant's total as claim.
 
-    Every run has a `BudgetAccountant` of its own; what it is charged with on the example is the claim, and every run
-    of the audit must be charged with the same.
+    Every run has its own `BudgetAccountant`. The charge on the example is the claim, and every run of the audit must
+    charge the same.
 
     Parameters
     ----------
     function : callable or class
-        Called with the dataset and the options. Of a class of models one is made with the options and fitted: to
-        the dataset as an array, whose last column is the target where `fit` needs one.
+        A function is called with the dataset and the options. A class of models is instantiated with the options and
+        fitted to the dataset as an array; if `fit` needs a target, it is the last column.
     example : Any
-        Any dataset, on which the function is called once to read the claim.
+        Any dataset. The function is called on it once to read the claim.
     adjacency : Adjacency
-        What neighbours are. Tools for which the number of rows is public (mean, sum, var, std, count_nonzero) are
-        for ``Replace()``, histograms and quantiles hold for ``AddRemove()``; the documentation seldom says.
+        The neighbours. Tools that treat the number of rows as public (mean, sum, var, std, count_nonzero) are for
+        ``Replace()``; histograms and quantiles hold for ``AddRemove()``. The documentation rarely states this.
     output : callable, optional
-        From what is returned to a number, an array or anything hashable; for a model needed, such as
-        ``lambda model: model.coef_``.
+        Maps the result to a number, an array or a hashable object. Required for a model, such as ``lambda model:
+        model.coef_``.
     seeded : bool
-        As of `from_diffprivlib`.
+        As for `from_diffprivlib`.
     **options
-        Of the function or the class: epsilon, bounds and so on.
+        Arguments of the function or the class: epsilon, bounds and so on.
 
     Returns
     -------
@@ -116,10 +116,10 @@ def from_diffprivlib_tool(
     Raises
     ------
     AdjacencyError, ClaimError, MechanismError
-        Without an adjacency, an example, or the output of a model; for a tool that refuses the example, or charges
+        Without an adjacency, an example, or the output of a model; for a tool that rejects the example, or charges
         nothing for it.
     OptionError
-        For `random_state` and `accountant` among the options: the audit gives them to every run.
+        If the options contain `random_state` or `accountant`, which the audit sets in every run.
     AuditError
         If diffprivlib cannot be imported.
     """
@@ -128,13 +128,13 @@ def from_diffprivlib_tool(
     _check_tool(function, name, options)
     if output is None and inspect.isclass(function):
         raise MechanismError(
-            f"output=None says not what of a fitted {name} is released; pass output=, such as lambda model: "
-            "model.coef_.",
+            f"output=None does not say which part of a fitted {name} is released; pass output=, such as lambda "
+            "model: model.coef_.",
             mechanism=name,
         )
     if example is None:
         raise ClaimError(
-            f"example=None: {name} states what it spends when it runs; pass example=, any dataset to run it on.",
+            f"example=None: {name} states its budget only when it runs; pass example=, any dataset that it accepts.",
             example=None,
         )
     try:
@@ -145,13 +145,13 @@ def from_diffprivlib_tool(
         kind = ClaimError if isinstance(error, ValueError) else MechanismError
         raise kind(
             f"{name} raised {type(error).__name__} on the example ({' '.join(str(error).split())}), so there is no "
-            "claim to read; pass options and an example= that it takes.",
+            "claim to read; pass options and an example= that it accepts.",
             mechanism=name,
         ) from error
     if accountant.total() == (0, 0):
         raise ClaimError(
             f"nothing was charged when {name} ran on the example, so there is no claim to read; a function of your own "
-            "has to pass accountant= on to what it calls.",
+            "must pass accountant= on to the tools that it calls.",
             mechanism=name,
         )
     return DiffprivlibTool(
@@ -173,14 +173,14 @@ def _check_tool(function: Any, name: str, options: Mapping[str, Any]) -> None:
     if not callable(function) or (inspect.isclass(held) and held is not function):
         raise MechanismError(
             f"function={shorten(function)} is neither a function nor a class of models; pass the class itself, such as "
-            "LogisticRegression, and its options by name: a model is made and fitted anew in every run.",
+            "LogisticRegression, and its options by name: every run creates and fits a new model.",
             mechanism=name,
         )
     for option, why in _OWN_OPTIONS.items():
         if option in options:
             raise OptionError(
-                f"{option}={shorten(options[option])} is the audit's to give: {why}, pass a function of your own that "
-                f"takes {option}= and does not pass it on as it is.",
+                f"{option}={shorten(options[option])} is set by the audit: {why}, pass a function of your own that "
+                f"takes {option}= and does not pass it on unchanged.",
                 **{option: options[option]},
             )
 

@@ -1,4 +1,4 @@
-"""Measurements of OpenDP as mechanisms that can be audited, with their claims and neighbours read from them."""
+"""Measurements of OpenDP as mechanisms to audit, with claim and neighbours read from the measurement."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
 
 from ...audit.datasets.adjacency import Adjacency
-from ...audit.errors import AdjacencyError, AuditError, DatasetError, MechanismError, OptionError
+from ...audit.errors import AdjacencyError, DatasetError, MechanismError, OptionError
 from ...audit.events.outputs import Raised
 from ...audit.printing import shorten
+from .imports import imported
 from .opendp_claims import MapClaim
 from .opendp_neighbours import neighbours_under
 
 Draws = Literal["together", "singly", "vectors"]
 
-_AT_ONCE = 1000  # draws in one call of the library: the rate grows no further
+_AT_ONCE = 1000  # draws per call of the library; more do not raise the rate
 _VECTOR_METRICS = {"make_laplace": "l1_distance", "make_geometric": "l1_distance", "make_gaussian": "l2_distance"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OpenDPMechanism:
-    """A measurement that draws blocks of runs; made by `from_opendp`, whose parameters are explained there.
+    """Measurement that draws blocks of runs; created by `from_opendp`, which explains the parameters.
 
-    OpenDP has entropy of its own and cannot be seeded, so audits are marked "not replayable".
+    OpenDP uses its own entropy and cannot be seeded, so audits are marked "not replayable".
 
     Attributes
     ----------
@@ -36,9 +36,9 @@ class OpenDPMechanism:
     claim : callable
         The claim as a function of the distance of the pair.
     claim_source : str
-        What was read, and by which version of the library.
+        What was read, and the version of the library.
     adjacency : Adjacency or None
-        None where the metric has no relation here to check a pair by.
+        None if this library has no relation for the metric to check a pair by.
     draws : {"together", "singly", "vectors"}
     """
 
@@ -52,15 +52,15 @@ class OpenDPMechanism:
         return _name(self.measurement)
 
     def check_pair(self, x: Any, y: Any, distance: float) -> None:
-        """The pair is no farther apart in the measurement's own metric than its claim says: `distance` times `d_in`.
+        """Raise an error if the pair is farther apart in the measurement's metric than `distance` times `d_in`.
 
-        A relation that was declared may hold between datasets that are. Where the metric has no relation here, or
-        cannot measure the pair, nothing is known.
+        A declared relation may hold between datasets that are too far apart in the metric. Nothing is checked if this
+        library has no relation for the metric, or cannot measure the pair.
 
         Raises
         ------
         AdjacencyError
-            For a pair that is, with the `d_in` that it needs.
+            If the pair is too far apart; the message gives the `d_in` that it needs.
         """
         metric, d_in = str(self.measurement.input_metric), self.claim.d_in
         own = neighbours_under(metric, d_in)
@@ -86,21 +86,21 @@ class OpenDPMechanism:
         Raises
         ------
         DatasetError
-            For a dataset outside the measurement's domain, for which nothing is promised.
+            If the dataset is outside the measurement's domain, where the measurement promises nothing.
         MechanismError
-            For outputs that are queryables, and an invocation that raises, unless they are drawn singly.
+            If an output is a queryable, or an invocation raises and runs are not drawn singly.
         """
         outputs = _draw(self.measurement, self.draws, _member(self.measurement, dataset), size)
         if outputs and type(outputs[0]).__name__ in ("Queryable", "OdometerQueryable"):
             raise MechanismError(
-                f"{self} returned a queryable: what it reveals depends on the queries; audit a function that asks them "
-                "and returns all answers as a tuple.",
+                f"{self} returned a queryable, whose outputs depend on the queries; audit a function that asks the "
+                "queries and returns all answers as a tuple.",
                 mechanism=str(self),
             )
         return [_by_value(output) for output in outputs]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By the library's own serialisation, which refuses measurements that hold functions of Python."""
+        """Pickle by the library's own serialisation, which rejects measurements that contain Python functions."""
         library = _library("mod")
         content, features = library.serialize(self.measurement), sorted(library.GLOBAL_FEATURES)
         rest = self.claim.d_in, self.claim.order, self.claim_source, self.adjacency, self.draws
@@ -115,37 +115,37 @@ def from_opendp(
     order: float | None = None,
     draws: Draws = "together",
 ) -> OpenDPMechanism:
-    """An OpenDP measurement as a mechanism, with the claim that its map states and the neighbours of its metric.
+    """Return an OpenDP measurement as a mechanism, with the claim of its map and the neighbours of its metric.
 
     Parameters
     ----------
     measurement : opendp.mod.Measurement
-        Of any domain, metric and measure; chains, compositions and measurements written in Python included.
+        Any domain, metric and measure, including chains, compositions and measurements written in Python.
     d_in : Any
-        Distance of neighbours in the measurement's metric: 1 row, or by how far an answer may move. A pair at
+        Distance of neighbours in the measurement's metric: 1 row, or the largest change of an answer. A pair at
         ``distance=k`` is audited against ``measurement.map(k * d_in)``.
     adjacency : Adjacency, optional
-        Neighbours that are at most `d_in` apart in the metric, where another relation than its own is wanted: such as
-        ``Replace()`` with ``d_in=2`` for a measurement of ``symmetric_distance()``. A pair that is farther apart than
-        that is refused.
+        Replaces the metric's own relation; neighbours must be at most `d_in` apart in the metric. For example,
+        ``Replace()`` with ``d_in=2`` for a measurement of ``symmetric_distance()``. A pair that is farther apart is
+        rejected.
     order : float, optional
-        Of a Rényi curve, the order to audit.
+        For a Rényi curve, the order to audit.
     draws : {"together", "singly", "vectors"}
-        How runs are drawn. Together: by a composition of the measurement with itself, a thousand invocations in one
-        call, 2 to 4 times as fast as singly. Singly: one call each, and a run that raises is an output like any other;
-        this is also what happens where the measure cannot be composed. Vectors: the measurement is rebuilt by its own
-        constructor over vectors, whose coordinates are then the runs: the fastest for integers, and threads run side by
-        side. It audits the vector form of the noise, so it has to be asked for, and only `make_laplace`,
-        `make_geometric` and `make_gaussian` on numbers have it.
+        How to draw runs. "together" composes the measurement with itself and draws a thousand invocations per call, 2
+        to 4 times as fast as "singly". "singly" draws one invocation per call, and a run that raises is an output like
+        any other; measures that cannot be composed always use it. "vectors" rebuilds the measurement over vectors with
+        its own constructor, so the coordinates are the runs: the fastest for integers, and threads run in parallel. It
+        audits the vector form of the noise, so it is never the default, and only `make_laplace`, `make_geometric` and
+        `make_gaussian` on numbers support it.
 
     Raises
     ------
     MechanismError
-        For anything but a measurement, and for one that cannot be drawn as asked.
+        If the object is not a measurement, or cannot be drawn as requested.
     ClaimError
         If its map states no claim at `d_in`.
     AuditError
-        Where OpenDP is not installed.
+        If OpenDP is not installed.
 
     Examples
     --------
@@ -159,25 +159,25 @@ def from_opendp(
     library = _library("mod")
     if not isinstance(measurement, library.Measurement):
         raise MechanismError(
-            f"measurement={shorten(measurement)} is no Measurement of OpenDP; chain a partial constructor with its "
-            "(domain, metric), and ask an odometer its queries in a function of your own.",
+            f"measurement={shorten(measurement)} is not a Measurement of OpenDP; chain a partial constructor with its "
+            "(domain, metric), and query an odometer in a function of your own.",
             type=type(measurement).__name__,
         )
     if isinstance(d_in, np.generic):
         d_in = d_in.item()
     if isinstance(d_in, (int, float)) and not 0 < d_in < math.inf:
-        raise OptionError(f"d_in={d_in!r} is no distance of neighbours; use a positive number.", d_in=d_in)
+        raise OptionError(f"d_in={d_in!r} is not a distance of neighbours; use a positive number.", d_in=d_in)
     metric, measure = str(measurement.input_metric), str(measurement.output_measure)
     claim = MapClaim(measurement, d_in, order)
-    claim(1)  # which says now what is wrong with it
+    claim(1)  # raises now if the map states no claim
     found = neighbours_under(metric, d_in) if adjacency is None else adjacency
     at = "distance" if d_in == 1 else f"{d_in!r} * distance"
     source = f"measurement.map({at}) of opendp {library.__version__}, {measure} on {metric}"
     if adjacency is not None:
         source += f", neighbours as declared ({adjacency})"
     elif found is None:
-        source += ", a metric by which pairs are not checked"
-    _draw(measurement, draws, None, 0)  # which refuses what it cannot do
+        source += ", a metric for which pairs are not checked"
+    _draw(measurement, draws, None, 0)  # raises if this way of drawing is not possible
     return OpenDPMechanism(measurement=measurement, claim=claim, claim_source=source, adjacency=found, draws=draws)
 
 
@@ -203,18 +203,13 @@ def _reopened(
 
 
 def _library(module: str) -> Any:
-    """A module of OpenDP."""
-    try:
-        import_module("opendp")
-        return import_module(f"opendp.{module}")
-    except ImportError as error:
-        raise AuditError(
-            "auditing a measurement of OpenDP needs opendp, which is not installed; use pip install 'dpaudit[opendp]'."
-        ) from error
+    """Return a module of OpenDP."""
+    imported("opendp", "opendp")
+    return imported(f"opendp.{module}", "opendp")
 
 
 def _name(part: Any) -> str:
-    """The constructors that made a measurement, as the library recorded them, in the order in which data passes."""
+    """Return the recorded names of the constructors that made a measurement, in the order of the data flow."""
     record = getattr(part, "__opendp_dict__", {})
     held = record.get("__kwargs__", {})
     inner = [held[key] for key in ("transformation0", "transformation1", "measurement0", "measurement1") if key in held]
@@ -222,7 +217,7 @@ def _name(part: Any) -> str:
 
 
 def _member(measurement: Any, dataset: Any) -> Any:
-    """The dataset as the library takes it, once it is known to be in the domain: an invocation does not check that."""
+    """Return the dataset in the library's types after checking the domain, which an invocation does not do."""
     domain = measurement.input_domain
     if isinstance(dataset, (np.ndarray, np.generic)) and str(measurement.input_carrier_type) != "ExtrinsicObject":
         dataset = dataset.tolist()
@@ -233,14 +228,14 @@ def _member(measurement: Any, dataset: Any) -> Any:
     if not is_member:
         raise DatasetError(
             f"the dataset {shorten(dataset)} ({type(dataset).__name__}) is not in the measurement's domain {domain}, "
-            "for which alone something is promised; pass one of that type and within those bounds.",
+            "the only datasets that its claim covers; pass a dataset of that type and within those bounds.",
             type=type(dataset).__name__,
         )
     return dataset
 
 
 def _draw(measurement: Any, draws: Draws, dataset: Any, size: int) -> list[Any]:
-    """`size` outputs on a dataset of the domain."""
+    """Return `size` outputs on a dataset of the domain."""
     if draws == "vectors":
         vectors = _over_vectors(measurement)
         return _many(lambda number: vectors([dataset] * _AT_ONCE)[:number], size)
@@ -258,25 +253,25 @@ def _many(draw: Callable[[int], list[Any]], size: int) -> list[Any]:
 def _singly(measurement: Any, dataset: Any) -> Any:
     try:
         return measurement(dataset)
-    except Exception as error:  # an adversary sees it
+    except Exception as error:  # an adversary sees the exception
         return Raised(type(error).__qualname__)
 
 
 def _together(measurement: Any, dataset: Any, number: int) -> list[Any]:
-    """A composition of a measurement with itself invokes it as often on the same data."""
+    """Return outputs of a composition of the measurement with itself, which invokes it repeatedly on the same data."""
     try:
         outputs: list[Any] = _composition(_Known(measurement), number)(dataset)
     except Exception as error:
         raise MechanismError(
             f"an invocation of {_name(measurement)} raised {type(error).__name__}: {' '.join(str(error).split())}; "
-            'use draws="singly", which counts that as an output.',
+            'use draws="singly", which counts exceptions as outputs.',
             type=type(error).__name__,
         ) from error
     return outputs
 
 
 class _Known:
-    """A measurement as the key of a cache: it is equal to itself alone."""
+    """Cache key for a measurement, equal only to itself."""
 
     __slots__ = ("measurement",)
 
@@ -292,13 +287,13 @@ class _Known:
 
 @lru_cache(maxsize=64)
 def _composition(known: _Known, number: int) -> Any:
-    """So many of a measurement as one; kept, since it takes longer to make than to draw a block from."""
+    """Return `number` copies of a measurement as one; cached because creating it takes longer than drawing a block."""
     return _library("combinators").make_composition([_composable(known)] * number)
 
 
 @lru_cache(maxsize=64)
 def _composable(known: _Known) -> Any:
-    """A measurement with the same function that can be composed; None where there is none."""
+    """Return a measurement with the same function that can be composed, or None."""
     library, error = _library("combinators"), _library("mod").OpenDPException
     for is_fixed in (False, True):
         try:
@@ -311,8 +306,7 @@ def _composable(known: _Known) -> Any:
 
 
 def _over_vectors(measurement: Any) -> Any:
-    """The same noise with the same parameters for every coordinate of a vector, from the library's record of the call
-    that made the measurement."""
+    """Return the same noise on each coordinate of a vector, rebuilt from OpenDP's record of the constructor call."""
     record: dict[str, Any] = getattr(measurement, "__opendp_dict__", {})
     name, held = str(record.get("__function__")), record.get("__kwargs__", {})
     metric = _VECTOR_METRICS.get(name)
@@ -330,10 +324,10 @@ def _over_vectors(measurement: Any) -> Any:
 
 
 def _by_value(output: Any) -> Any:
-    """An output that compares by value: a dictionary as a tuple of the text of its keys, and its items in their order.
+    """Return an output that compares by value: a dictionary becomes its keys as one text, then its sorted items.
 
-    Which keys are there is what a threshold decides. As one text that is an outcome of its own, in events too; where
-    there are many keys, and so many texts, an event sees single ones in the items.
+    A threshold decides which keys are present. As one text, the set of keys is an outcome, also for events. If there
+    are many keys, and so many different texts, an event can use single keys among the items.
     """
     if isinstance(output, dict):
         keys = sorted(output, key=repr)

@@ -1,7 +1,7 @@
-"""What an OpenDP measurement claims: its privacy map, in the unit of its output measure.
+"""Claim of an OpenDP measurement: its privacy map, in the unit of its output measure.
 
-The same number is an epsilon under one measure and a rho under another, so a measure that is not known here is an error
-and never read as the one that it resembles.
+The same number is an epsilon under one measure and a rho under another. An unknown measure is therefore an error and is
+never read as a similar one.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,12 @@ from ...audit.errors import ClaimError
 
 _APPROXIMATE = "Approximate("
 _ORDERS = 1.0 + np.logspace(-2, 6, 321)
-_FIRST_TRIED = 40  # every so many orders, until one is found at which a curve holds
+_FIRST_TRIED = 40  # step between orders in the search for the first at which the curve holds
 
 
 @dataclass(frozen=True, slots=True)
 class MapClaim:
-    """The claim of a measurement as a function of the distance k of a pair: its map at k times `d_in`."""
+    """Claim of a measurement as a function of the distance k of a pair: its map at k times `d_in`."""
 
     measurement: Any
     d_in: Any
@@ -36,13 +37,13 @@ class MapClaim:
         d_in, measure = self._at(distance), str(self.measurement.output_measure)
         if self.order is not None and measure != "RenyiDivergence":
             raise ClaimError(
-                f"order={self.order!r} is of a Rényi divergence, and the measurement's measure is {measure}; leave "
-                "it out.",
+                f"order={self.order!r} applies to a Rényi divergence, and the measurement's measure is {measure}; omit "
+                "order.",
                 order=self.order,
             )
         try:
             d_out = self.measurement.map(d_in)
-        except Exception as error:  # TypeError, OpenDPException and what a map written in Python raises
+        except Exception as error:  # TypeError, OpenDPException, or any exception of a map written in Python
             raise ClaimError(
                 f"the measurement's map({d_in!r}) raised {type(error).__name__}: {' '.join(str(error).split())}; give "
                 f"d_in in the units of {self.measurement.input_metric}.",
@@ -51,16 +52,16 @@ class MapClaim:
         try:
             return claim_of(measure, d_out, self.order)
         except ClaimError as error:
-            raise ClaimError(f"map({d_in!r}) under {measure} is no claim: {error}", **error.facts) from error
+            raise ClaimError(f"map({d_in!r}) under {measure} is not a claim: {error}", **error.facts) from error
 
     def _at(self, distance: float) -> Any:
-        """`d_in` times the distance, of the metric's own type."""
+        """Return `d_in` times the distance, in the metric's own type."""
         if not isinstance(self.d_in, (int, float)):
             if distance == 1:
                 return self.d_in
             raise ClaimError(
                 f"d_in={self.d_in!r} cannot be multiplied by the distance {distance:g}; pass the d_in of that "
-                "distance, and leave the distance at 1.",
+                "distance, and distance=1.",
                 d_in=self.d_in,
                 distance=distance,
             )
@@ -69,28 +70,29 @@ class MapClaim:
             return float(found)
         if found != int(found):
             raise ClaimError(
-                f"a distance of {found:g} is not whole, and {self.measurement.input_metric} takes whole ones.",
+                f"the distance {found:g} is not whole; use a whole number for {self.measurement.input_metric}.",
                 distance=found,
             )
         return int(found)
 
 
 def claim_of(measure: str, d_out: Any, order: float | None = None) -> Claim:
-    """The claim that a distance under a measure states or, where no claim states all of it, the profile it implies.
+    """Return the claim for a distance under a measure; if no claim type states all of it, the implied privacy profile.
 
     Parameters
     ----------
     measure : str
-        As OpenDP prints it, such as ``MaxDivergence`` or ``Approximate(ZeroConcentratedDivergence)``.
+        The measure as OpenDP prints it, such as ``MaxDivergence`` or ``Approximate(ZeroConcentratedDivergence)``.
     d_out : Any
-        What the map returned.
+        The value of the map.
     order : float, optional
-        Of a Rényi curve, the order to audit; by default the privacy profile that all orders together imply.
+        For a Rényi curve, the order to audit; by default the claim is the privacy profile that all orders together
+        imply.
 
     Raises
     ------
     ClaimError
-        For a measure that is not known here, and for distances that claim nothing.
+        If the measure is unknown, or the distance claims nothing.
 
     Examples
     --------
@@ -105,8 +107,8 @@ def claim_of(measure: str, d_out: Any, order: float | None = None) -> Claim:
             return claim_of(inner, distance, order)
         if inner == "MaxDivergence":
             return ApproxDP(distance, delta)
-        # (ε, δ')-close given events of probability ≥ 1 − δ each, so (ε, δ' + δ)-close as they are.
-        return PrivacyProfile.from_pld(_Curve(_delta_of(inner, distance), delta))
+        # (ε, δ')-close given events of probability ≥ 1 − δ each, so (ε, δ' + δ)-close unconditionally.
+        return _profile(_delta_of(inner, distance), delta)
     if measure == "MaxDivergence":
         return PureDP(d_out)
     if measure == "ZeroConcentratedDivergence":
@@ -115,11 +117,11 @@ def claim_of(measure: str, d_out: Any, order: float | None = None) -> Claim:
         return ApproxDP(*d_out)
     if measure == "RenyiDivergence" and order is not None:
         return RenyiDP(order, _divergence(d_out, order))
-    return PrivacyProfile.from_pld(_Curve(_delta_of(measure, d_out)))
+    return _profile(_delta_of(measure, d_out))
 
 
 def _delta_of(measure: str, distance: Any) -> Callable[[float], float]:
-    """The delta that a distance under a measure allows at an epsilon."""
+    """Return the delta that a distance under a measure allows, as a function of epsilon."""
     if measure == "SmoothedMaxDivergence":
         delta: Callable[[float], float] = distance.delta
         return delta
@@ -136,20 +138,21 @@ def _delta_of(measure: str, distance: Any) -> Callable[[float], float]:
 
 
 def _divergence(curve: Callable[[float], float], order: float) -> float:
-    """A Rényi curve at an order."""
+    """Return the value of a Rényi curve at an order."""
     try:
         return curve(order)
-    except Exception as error:  # OpenDPException, and what a curve written in Python raises
+    except Exception as error:  # OpenDPException, or any exception of a curve written in Python
         raise ClaimError(
-            f"the Rényi curve raised {type(error).__name__} at order {order:g}; pass as order= one at which it holds.",
+            f"the Rényi curve raised {type(error).__name__} at order {order:g}; pass order=, an order at "
+            "which the curve holds.",
             order=order,
         ) from error
 
 
 def _divergences(curve: Callable[[float], float]) -> Array:
-    """A Rényi curve at all orders, infinite where it says nothing: beyond the first at which it raises, on either side.
+    """Return a Rényi curve at all orders; infinite beyond the first order, on either side, at which it raises.
 
-    An exception takes the library some 70 ms, so not every order is tried.
+    An exception takes the library about 70 ms, so not every order is tried.
     """
     found = np.full(len(_ORDERS), np.inf)
 
@@ -162,8 +165,8 @@ def _divergences(curve: Callable[[float], float]) -> Array:
     start = next(filter(holds, range(0, len(_ORDERS), _FIRST_TRIED)), None)
     if start is None or not np.isfinite(found[start]):
         raise ClaimError(
-            f"the Rényi curve has no finite value at orders from {_ORDERS[0]:g} to {_ORDERS[-1]:.3g}; pass as order= "
-            "one at which it holds."
+            f"the Rényi curve has no finite value at orders from {_ORDERS[0]:g} to {_ORDERS[-1]:.3g}; pass order=, an "
+            "order at which the curve holds."
         )
     for places in (range(start + 1, len(_ORDERS)), range(start - 1, -1, -1)):
         for place in places:
@@ -173,7 +176,7 @@ def _divergences(curve: Callable[[float], float]) -> Array:
 
 
 def _renyi_delta(divergences: Array, epsilon: float) -> float:
-    """The least delta that divergences of the orders allow at an epsilon.
+    """Return the smallest delta that divergences at the orders allow at an epsilon.
 
     Canonne, Kamath & Steinke (2020), The discrete Gaussian for differential privacy, Proposition 7.
     """
@@ -181,12 +184,6 @@ def _renyi_delta(divergences: Array, epsilon: float) -> float:
     return float(np.exp(min(exponent.min(), 0.0)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Curve:
-    """A privacy profile, raised by `delta`, in the form in which `PrivacyProfile.from_pld` reads one."""
-
-    function: Callable[[float], float]
-    delta: float = 0.0
-
-    def get_delta_for_epsilon(self, epsilon: float) -> float:
-        return self.function(epsilon) + self.delta
+def _profile(delta_at: Callable[[float], float], extra: float = 0.0) -> PrivacyProfile:
+    """Return the privacy profile of a function from epsilon to delta, raised by `extra`."""
+    return PrivacyProfile.from_pld(SimpleNamespace(get_delta_for_epsilon=lambda epsilon: delta_at(epsilon) + extra))

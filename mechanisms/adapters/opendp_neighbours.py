@@ -1,4 +1,4 @@
-"""Which datasets are neighbours under an OpenDP metric."""
+"""Neighbours under an OpenDP metric."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from ...audit.events.outputs import outcome_key
 
 
 def neighbours_under(metric: str, d_in: Any) -> Adjacency | None:
-    """The relation whose pairs at distance 1 are at most `d_in` apart under a metric, given by its name; None where
-    there is none.
+    """Return the relation whose pairs at distance 1 are at most `d_in` apart under the named metric, or None.
 
     Examples
     --------
@@ -46,7 +45,7 @@ def neighbours_under(metric: str, d_in: Any) -> Adjacency | None:
 
 
 def _in_order(dataset: Any) -> list[Any]:
-    """The rows as keys that are equal for equal rows, NaN included."""
+    """Return the rows as keys that are equal for equal rows, NaN included."""
     return [outcome_key(tuple(row) if isinstance(row, (list, np.ndarray)) else row) for row in dataset]
 
 
@@ -60,14 +59,14 @@ class Hamming(Replace):
         return "replace one row, in place"
 
     def distance(self, x: Any, y: Any) -> float:
-        if not math.isfinite(Replace.distance(self, x, y)):  # which also refuses what has no rows
+        if not math.isfinite(Replace.distance(self, x, y)):  # also raises for datasets without rows
             return math.inf
         return float(sum(a != b for a, b in zip(_in_order(x), _in_order(y), strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
 class InsertDelete(AddRemove):
-    """Datasets that differ by one row inserted or deleted; the distance is the fewest such steps, so order matters."""
+    """Datasets that differ by one inserted or deleted row; the distance is the fewest such steps, so order matters."""
 
     unit: ClassVar[str] = "one row"
 
@@ -75,16 +74,16 @@ class InsertDelete(AddRemove):
         return "insert/delete one row, in order"
 
     def distance(self, x: Any, y: Any) -> float:
-        AddRemove.distance(self, x, y)  # which refuses what has no rows
+        AddRemove.distance(self, x, y)  # raises for datasets without rows
         return float(_edits(_in_order(x), _in_order(y)))
 
 
 def _edits(a: Sequence[Any], b: Sequence[Any]) -> int:
-    """The fewest insertions and deletions that turn `a` into `b`.
+    """Return the fewest insertions and deletions that turn `a` into `b`.
 
-    Myers (1986), An O(ND) difference algorithm: quick where few are needed, however long the sequences.
+    Myers (1986), An O(ND) difference algorithm: fast for few edits, however long the sequences.
     """
-    reach = {1: 0}  # by diagonal i − j, how far along `a` some number of edits gets
+    reach = {1: 0}  # for each diagonal i − j, the farthest place in `a` after this many edits
     for edits in range(len(a) + len(b)):
         for diagonal in range(-edits, edits + 1, 2):
             after_insertion, after_deletion = reach.get(diagonal + 1, -1), reach.get(diagonal - 1, -1) + 1
@@ -99,7 +98,7 @@ def _edits(a: Sequence[Any], b: Sequence[Any]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Monotonic(Within):
-    """Answers that all move the same way; where some rise and some fall the distance is infinite."""
+    """Answers that all move in the same direction; the distance is infinite if some rise and some fall."""
 
     unit: ClassVar[str] = "one step of the answers"
 
@@ -116,7 +115,7 @@ class Monotonic(Within):
 
 @dataclass(frozen=True, slots=True)
 class Steps(Adjacency):
-    """Datasets that `steps` steps of another relation lead to, or fewer."""
+    """Datasets at most `steps` steps of another relation apart."""
 
     base: Adjacency
     steps: float

@@ -1,23 +1,23 @@
-"""Any program, in any language, as a mechanism: it is asked for blocks of runs through its standard input and output.
+"""Any program, in any language, as a mechanism that answers requests for blocks of runs through its pipes.
 
-For each block the program reads one line, such as
+For each block the program reads one line of ASCII, such as
 
     {"runs": 1000, "seed": 123, "dataset": [1, 0, 1]}
 
-in ASCII, with the keys in this order, and answers in one of two ways:
+with the keys in this order, and answers in one of two ways:
 
-- one line with a JSON array of as many outputs: numbers, strings, true, false, null, and arrays of these. NaN,
-  Infinity and -Infinity are understood too, though JSON lacks them; objects are not.
-- raw numbers: one line {"format": "float64", "shape": [1000]}, or "int64", or the shape [1000, n_coords], and right
-  after its line break exactly that many numbers of 8 bytes, little-endian, row by row.
+- one line with a JSON array of `runs` outputs: numbers, strings, true, false, null, and arrays of these. NaN, Infinity
+and -Infinity are accepted, although JSON lacks them; objects are not.
+- raw numbers: one line {"format": "float64", "shape": [1000]}, or "int64", or the shape [1000, n_coords], directly
+followed by exactly that many 8-byte numbers, little-endian, row by row.
 
-It flushes its output, waits for the next line, and ends when its input ends. Nothing else may go to standard output;
-what goes to standard error is kept for messages. The first request is for a single run, and takes the time that the
-program needs to start.
+The program flushes its output, waits for the next line, and ends when its input ends. It must write nothing else to
+standard output; messages quote what it writes to standard error. The first request is for a single run and includes the
+time that the program needs to start.
 
-A program that draws its noise from the seed makes the audit replayable. One with entropy of its own is fine as well.
-One that seeds itself in the same way whenever it is started gives every worker the same runs: use jobs=1, or else the
-health checks find them.
+If a program draws its noise from the seed, the audit is replayable. A program with its own entropy works too. A program
+that seeds itself identically at every start gives every worker the same runs: use jobs=1, or the health checks report
+it.
 """
 
 from __future__ import annotations
@@ -51,29 +51,28 @@ from .program_protocol import AnswerError, request_line, shown_words
 class Program:
     r"""A program as a mechanism.
 
-    It is started when it is first used and kept open from block to block, once for each thread that asks at the same
-    time; it is ended when this object goes, when Python ends, or by `close`. A copy in a worker process starts its own.
+    It starts on first use and stays open from block to block, one process for each thread that asks at the same time.
+    It ends when this object is deleted, when Python ends, or by `close`. A copy in a worker process starts its own.
 
     Parameters
     ----------
     command : sequence of str
         The program and its arguments, as words. There is no shell.
     claim, adjacency, claim_source : optional
-        What the program promises, for which neighbours, and where that is said.
+        The program's claim, its neighbours, and the source of the claim.
     seconds : float
-        How long a program may be silent while an answer is due: time without a byte of it, the program's start
-        included. An answer that is written as it is made may take longer in all; one that is held back to its end, as
-        JSON often is, has to fit into this.
+        Longest silence while an answer is due, including the program's start. An answer written piece by piece may take
+        longer in total; an answer held back until it is complete, as JSON often is, must fit into this time.
     name : str, optional
-        For messages and results; the command by default.
+        Name in messages and results; by default the command.
     environment : mapping of str to str, optional
-        Variables to set besides those of this process.
+        Variables to set in addition to those of this process.
     folder : path, optional
-        Where to start it; a relative path of the program counts from there.
+        Working directory of the program; a relative program path is resolved there.
     retries : int
-        How often a request whose answer failed is put again, with the same seed, to a program started anew. Safe only
-        where failing has nothing to do with the noise. A program that fails where its noise is large, and that does not
-        draw it from the seed, is otherwise audited without these runs: its noise looks smaller, or a leak is not seen.
+        How often to repeat a failed request, with the same seed, on a restarted program. Safe only if failures are
+        independent of the noise. Otherwise, a program that fails when its noise is large, and does not draw the noise
+        from the seed, is audited without these runs: its noise looks smaller, or a leak goes unseen.
 
     Examples
     --------
@@ -102,7 +101,7 @@ class Program:
 
     def __post_init__(self) -> None:
         if os.name != "posix":
-            raise MechanismError("programs are asked through POSIX pipes; use Linux, macOS or WSL.")
+            raise MechanismError("programs need POSIX pipes; use Linux, macOS or WSL.")
         object.__setattr__(self, "command", _words(self.command))
         check_claim_source(self.claim_source)
         if self.adjacency is not None:
@@ -110,11 +109,11 @@ class Program:
         seconds: object = self.seconds
         if not isinstance(seconds, (int, float)) or not 0 < seconds < math.inf:
             raise OptionError(
-                f"seconds={self.seconds!r} is no time limit; use a positive number.", seconds=self.seconds
+                f"seconds={self.seconds!r} is not a time limit; use a positive number.", seconds=self.seconds
             )
         if not isinstance(self.retries, int) or self.retries < 0:
             raise OptionError(
-                f"retries={self.retries!r} is no number of retries; use 0, or more.", retries=self.retries
+                f"retries={self.retries!r} is not a number of retries; use 0 or more.", retries=self.retries
             )
 
     @property
@@ -131,7 +130,7 @@ class Program:
         return _rebuild, (kept,)
 
     def __audit_identity__(self) -> tuple[Any, ...]:
-        """Command and surroundings, and the contents of every file that the command names: a store knows them again."""
+        """Command, surroundings, and contents of every file in the command, by which a store recognises the program."""
         folder = Path("." if self.folder is None else self.folder)
         words = [os.fspath(word) for word in self.command]
         first = words[:1] if os.sep in words[0] else [shutil.which(words[0]) or words[0]]
@@ -142,15 +141,15 @@ class Program:
         return words, dict(self.environment or {}), str(folder), contents
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
-        """The program's answer to one request for `size` runs, with a seed of 63 bits drawn from `rng`.
+        """Return the program's answer to one request for `size` runs, with a 63-bit seed drawn from `rng`.
 
         Raises
         ------
         DatasetError
-            For a dataset that JSON cannot hold.
+            If JSON cannot hold the dataset.
         MechanismError
-            For a program that cannot be started, ends, does not answer in time, or answers anything but `size` outputs;
-            with what it said on standard error. It is killed then, and so is whatever it has started.
+            If the program cannot be started, ends, does not answer in time, or does not answer with `size` outputs. The
+            message quotes its standard error. The program and every process that it started are killed.
         """
         seed = int(rng.integers(2**63))
         request = request_line(dataset, size, seed)
@@ -164,7 +163,7 @@ class Program:
                 status = running.end(is_dying=broken.has_ended)
                 if attempts > self.retries:
                     raise self._failure(broken, status, running.last_words, size, seed) from None
-            except BaseException:  # Ctrl-C: what it answers later would be taken for the answer to another request
+            except BaseException:  # Ctrl-C: a late answer would be taken for the answer to another request
                 running.end()
                 raise
             else:
@@ -172,13 +171,13 @@ class Program:
                 return outputs
 
     def close(self) -> None:
-        """Ends the programs that wait for a request; a later request starts another."""
-        with suppress(IndexError):  # when there is none left
+        """End the programs that wait for a request; a later request starts a new one."""
+        with suppress(IndexError):  # none left
             while True:
                 self._idle.pop().end()
 
     def _take(self) -> RunningProgram:
-        """A running program that no other thread uses."""
+        """Return a running program that no other thread uses."""
         while True:
             try:
                 running = self._idle.pop()
@@ -212,14 +211,14 @@ def _rebuild(kept: dict[str, Any]) -> Program:
 def _words(command: Any) -> tuple[str, ...]:
     if isinstance(command, (str, bytes, os.PathLike)):
         raise MechanismError(
-            f"command={shorten(command)} is no list of words; use [program, argument, …], such as shlex.split of a "
-            "command line. There is no shell.",
+            f"command={shorten(command)} is not a list of words; use [program, argument, …], for example "
+            "shlex.split(command_line): there is no shell.",
             command=command,
         )
     words = list(command) if isinstance(command, Sequence) else []
     if not words or not all(isinstance(word, (str, os.PathLike)) and "\0" not in str(word) for word in words):
         raise MechanismError(
-            f"command={shorten(command)} is no list of words; use the program and its arguments as strings.",
+            f"command={shorten(command)} is not a list of words; use the program and its arguments as strings.",
             command=command,
         )
     return tuple(os.fspath(word) for word in words)

@@ -1,4 +1,4 @@
-"""A running program that is asked for one block after the other through its pipes, and may not be silent for long."""
+"""A running program that answers requests for blocks through its pipes, with a limit on its silence."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from ...audit.errors import MechanismError
 from .program_protocol import AnswerError, read_array, read_header, shown, shown_words
 
 MOST_BYTES = 1 << 28
-"""Longest answer: 256 MiB, so that a line without an end does not fill the memory."""
+"""Longest answer: 256 MiB, so that an endless line does not fill the memory."""
 
 _CHUNK = 1 << 18
 _TAIL = 1 << 12  # bytes kept of standard error
-_PATIENCE = 0.2  # seconds for a program to end by itself once its input is closed
-_DEATH_THROES = 0.5  # to end once it has closed a pipe: its exit status is wanted
-_GLANCE = 0.1  # seconds of silence after which to look whether it has ended: a child of its own may hold its pipes open
+_PATIENCE = 0.2  # seconds for a program to end by itself after its input is closed
+_DEATH_THROES = 0.5  # seconds to end after it closed a pipe, to obtain its exit status
+_GLANCE = 0.1  # seconds of silence before checking whether it has ended: its child may hold the pipes open
 _UNTIL_THE_END = "a program answers requests until the end of its standard input"
 
 
 class RunningProgram:
-    """A started program with its three pipes; for one thread at a time.
+    """A started program with its three pipes, for one thread at a time.
 
-    All pipes are served by one loop that never blocks: a program that floods its standard error, or answers before it
-    has read all of the request, does not stop it. The program is ended with its process group when this object goes.
+    One non-blocking loop serves all pipes, so a program that floods its standard error, or answers before it has read
+    the whole request, does not block the audit. The program and its process group end when this object is deleted.
     """
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], folder: str | None) -> None:
@@ -46,12 +46,12 @@ class RunningProgram:
                 bufsize=0,
                 cwd=folder,
                 env={**os.environ, **environment},
-                start_new_session=True,  # so that all that it starts can be ended with it
+                start_new_session=True,  # so that its child processes can be ended with it
             )
         except (OSError, ValueError) as error:
             raise MechanismError(
-                f"command={shown_words(command)} cannot be started ({error}); give the path of a program that can be "
-                "run, and its folder where that is relative.",
+                f"command={shown_words(command)} cannot be started ({error}); give the path of an executable program, "
+                "and its folder if the path is relative.",
                 command=list(command),
             ) from error
         self._owner = os.getpid()
@@ -67,21 +67,21 @@ class RunningProgram:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it was started by this very process, and not by one that this was forked from."""
+        """Whether this process started the program, rather than a process that it was forked from."""
         return self._owner == os.getpid()
 
     @property
     def last_words(self) -> str:
-        """The end of its standard error."""
+        """The end of the program's standard error."""
         return bytes(self._said).decode("utf-8", "backslashreplace").strip()[-1000:]
 
     def ask(self, request: bytes, runs: int, seconds: float) -> Any:
-        """The outputs that it answers to a request, a list or an array; `seconds` may pass without a byte of it.
+        """Return the outputs for a request, a list or an array; `seconds` limits the time without a byte of answer.
 
         Raises
         ------
         AnswerError
-            Whatever else it does; it is of no use then.
+            For any other behaviour; the program cannot be used afterwards.
         """
         self._seconds, self._deadline = seconds, time.monotonic() + seconds
         self._check_silence("before it was asked")
@@ -99,13 +99,13 @@ class RunningProgram:
         return outputs
 
     def end(self, *, is_dying: bool = False) -> int | None:
-        """Its exit status where it has ended by itself, negative for a signal; None where it was killed."""
+        """End the program; return its exit status (negative for a signal), or None if it had to be killed."""
         self._end.detach()
         if is_dying:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_DEATH_THROES)
         status = _stop(self._process, self._owner, 0.0)
-        for _ in range(1 + 1_000_000 // _CHUNK):  # what is left in the pipe
+        for _ in range(1 + 1_000_000 // _CHUNK):  # the rest of the pipe
             if self._is_listening:
                 self._listen()
         _close(self._process)
@@ -135,14 +135,14 @@ class RunningProgram:
         return taken
 
     def _check_silence(self, when: str) -> None:
-        """An answer with too much in it is found here, or before the next request at the latest."""
+        """Raise an `AnswerError` for surplus output: here, or at the latest before the next request."""
         if not self._answer:
             self._answer += self._stdout.read(_CHUNK) or b""
         if self._answer:
             raise AnswerError(f"wrote {shown(self._answer)} {when}")
 
     def _serve(self, size: int | None = None) -> None:
-        """Waits a little for a pipe that has something, and reads or writes what is possible."""
+        """Wait briefly until a pipe is ready, then read or write what is possible."""
         left = self._deadline - time.monotonic()
         poll = select.poll()
         poll.register(self._stdout, select.POLLIN)
@@ -158,8 +158,8 @@ class RunningProgram:
             unread = f", and {len(self._unsent)} bytes of the request were not read" if self._unsent else ""
             raise AnswerError(
                 f"did not answer for {self._seconds:g} seconds ({came} came{unread})",
-                f"raise seconds={self._seconds:g}, the time without a byte of an answer, from the start of the program "
-                "on, or end what it writes with a line break and flush it, now and then while it is made",
+                f"raise seconds={self._seconds:g}, the longest time without a byte of an answer, including the start "
+                "of the program, or let the program end its answer with a line break and flush it, also in parts",
             )
         if self._stderr.fileno() in ready:
             self._listen()
@@ -203,8 +203,8 @@ def _end(process: subprocess.Popen[bytes], owner: int) -> None:
 
 
 def _stop(process: subprocess.Popen[bytes], owner: int, patience: float) -> int | None:
-    """Ends a process and its group; its exit status, None where it had to be killed."""
-    if os.getpid() != owner:  # of a forked process the parent's programs are none of its business
+    """End a process and its group; return its exit status, or None if it had to be killed."""
+    if os.getpid() != owner:  # a forked process must not end its parent's programs
         process.returncode = 0
         return None
     _pipes(process)[0].close()

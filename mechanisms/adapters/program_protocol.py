@@ -1,4 +1,4 @@
-"""What is written to a program, and what it may answer: JSON, or raw numbers behind a header of JSON."""
+"""Protocol between audit and program: request lines, and answers as JSON or as raw numbers after a JSON header."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ import numpy.typing as npt
 from ...audit.errors import DatasetError
 
 _FORMATS = {"float64": np.dtype("<f8"), "int64": np.dtype("<i8")}
-_SHOWN = 60  # characters of an answer, or of a word of a command, in a message
-_MOST_WORDS = 8  # of a command
-_RULE = "answer one JSON array, or a header and raw numbers; what else there is to say belongs on standard error"
+_SHOWN = 60  # characters of an answer or of a command's word in a message
+_MOST_WORDS = 8  # of a command in a message
+_RULE = "answer one JSON array, or a header and raw numbers; write everything else to standard error"
 
 
 class AnswerError(Exception):
-    """An answer that is none.
+    """Answer that breaks the protocol.
 
     Attributes
     ----------
     what, when, way_out : str
-        What the program did, before what (with a space in front, or empty), and what to do.
+        What the program did, before which event (with a leading space, or empty), and the remedy.
     has_ended : bool
-        Whether it closed a pipe, and so has probably ended.
+        Whether the program closed a pipe, and so has probably ended.
     """
 
     def __init__(self, what: str, way_out: str = _RULE, *, when: str = "", has_ended: bool = False) -> None:
@@ -39,14 +39,14 @@ class AnswerError(Exception):
 
 
 def request_line(dataset: Any, runs: int, seed: int) -> bytes:
-    """The request for a block of runs: one line of ASCII, its keys in the order runs, seed, dataset.
+    """Return the request for a block of runs: one line of ASCII, with the keys runs, seed and dataset in this order.
 
-    Arrays and tuples become arrays of JSON, numpy's numbers become numbers.
+    Arrays and tuples become JSON arrays, and numpy numbers become numbers.
 
     Raises
     ------
     DatasetError
-        For what JSON cannot hold, NaN and infinite numbers among it: it says where in the dataset.
+        If JSON cannot hold a value, such as NaN or an infinite number; the message says where in the dataset it is.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def request_line(dataset: Any, runs: int, seed: int) -> bytes:
 
 
 def _plain(value: Any, where: str) -> Any:
-    """The value in types that JSON has."""
+    """Return the value in types that JSON has."""
     if isinstance(value, np.ndarray):
         is_plain = value.dtype.kind in "biu" or (value.dtype.kind == "f" and bool(np.isfinite(value).all()))
         value = value.tolist()
@@ -77,7 +77,7 @@ def _plain(value: Any, where: str) -> Any:
         if math.isfinite(value):
             return float(value)
         raise DatasetError(
-            f"{where} is {value}, for which JSON has no word; write it as None or as a string.", where=where
+            f"{where} is {value}, which JSON cannot express; write it as None or as a string.", where=where
         )
     if isinstance(value, (list, tuple)):
         return [_plain(part, f"{where}[{i}]") for i, part in enumerate(value)]
@@ -85,17 +85,17 @@ def _plain(value: Any, where: str) -> Any:
         return {key: _plain(part, f"{where}[{key!r}]") for key, part in value.items()}
     kind = f"a {type(value).__name__}" + (" with keys other than strings" if isinstance(value, Mapping) else "")
     raise DatasetError(
-        f"{where} is {kind}, which JSON cannot hold; use numbers, strings, None, lists, and dicts with strings as keys "
-        '(of a data frame, frame.to_dict("records")).',
+        f"{where} is {kind}, which JSON cannot hold; use numbers, strings, None, lists, and dicts with string keys "
+        '(for a data frame, frame.to_dict("records")).',
         where=where,
         type=type(value).__name__,
     )
 
 
 def read_array(line: bytes, runs: int) -> list[Any] | npt.NDArray[Any]:
-    """The outputs in a line that is an array of JSON, one for each run.
+    """Return the outputs in a line that is a JSON array, one per run.
 
-    NaN, Infinity and -Infinity are read although JSON lacks them, as many writers of JSON write them.
+    NaN, Infinity and -Infinity are accepted although JSON lacks them, because many JSON writers produce them.
 
     Raises
     ------
@@ -103,14 +103,14 @@ def read_array(line: bytes, runs: int) -> list[Any] | npt.NDArray[Any]:
     """
     outputs = _parsed(line)
     if not isinstance(outputs, list):
-        raise AnswerError(f"answered {shown(line)}, which is no array")
+        raise AnswerError(f"answered {shown(line)}, which is not an array")
     if len(outputs) != runs:
-        raise AnswerError(f"answered {len(outputs)} outputs", "answer one output for each run asked for")
+        raise AnswerError(f"answered {len(outputs)} outputs", "answer one output per requested run")
     return np.array(outputs) if _is_plain(outputs) else outputs
 
 
 def _is_plain(outputs: list[Any]) -> bool:
-    """Whether they are numbers of one type, or vectors of these: an array, without a look at every single output."""
+    """Return whether the outputs are numbers of one type, or vectors of these, so that an array can hold them."""
     if set(map(type, outputs)) == {list} and len(set(map(len, outputs))) == 1:
         outputs = list(chain.from_iterable(outputs))
     kinds = set(map(type, outputs))
@@ -118,7 +118,7 @@ def _is_plain(outputs: list[Any]) -> bool:
 
 
 def read_header(line: bytes, runs: int) -> tuple[np.dtype[Any], tuple[int, ...]]:
-    """Type and shape of the raw numbers that follow a header.
+    """Return type and shape of the raw numbers that follow a header.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def read_header(line: bytes, runs: int) -> tuple[np.dtype[Any], tuple[int, ...]]
     if not isinstance(header, dict) or header.keys() != {"format", "shape"} or header["format"] not in list(_FORMATS):
         raise AnswerError(
             f"answered the header {shown(line)}",
-            f'the headers are {{"format": "float64", "shape": [{runs}]}}, or "int64", or of shape [{runs}, n_coords]',
+            f'use {{"format": "float64", "shape": [{runs}]}}, or "int64", or the shape [{runs}, n_coords]',
         )
     shape = header["shape"]
     is_shape = isinstance(shape, list) and len(shape) in (1, 2) and all(type(n) is int and n >= 0 for n in shape)
@@ -146,7 +146,7 @@ def _parsed(line: bytes, *, objects: bool = False) -> Any:
         return json.loads(text, object_pairs_hook=None if objects else _refuse)
     except RecursionError as error:
         raise AnswerError(f"answered {shown(line)}, which is nested too deeply") from error
-    except ValueError as error:  # no JSON, or a number of thousands of digits
+    except ValueError as error:  # not JSON, or a number with thousands of digits
         raise AnswerError(f"answered {shown(line)}, which is not JSON ({str(error)[:_SHOWN]})") from error
 
 
@@ -155,12 +155,12 @@ def _refuse(pairs: list[tuple[str, Any]]) -> Any:
 
 
 def shown_words(command: Sequence[str]) -> str:
-    """A command in a message: its words, of which one that holds a whole program is cut short."""
+    """Return a command for a message, with long words and long lists of words cut short."""
     words = [word if len(word) <= _SHOWN else f"{word[:_SHOWN]}…" for word in command]
     return repr(words if len(words) <= _MOST_WORDS else [*words[:_MOST_WORDS], "…"])
 
 
 def shown(content: bytes | bytearray) -> str:
-    """The beginning of what a program wrote, harmless and on one line."""
+    """Return the start of a program's output for a message, escaped and on one line."""
     text = content[: 4 * _SHOWN].decode("utf-8", "backslashreplace")
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")

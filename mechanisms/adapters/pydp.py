@@ -1,7 +1,8 @@
 """Mechanisms, aggregates and partition selection of PyDP, with the claim read from the object.
 
-PyDP cannot be seeded: its noise is of BoringSSL's generator, and an audit says that it is not replayable. Its objects
-cannot be copied to worker processes, so blocks are drawn in threads, one after the other: calls hold the interpreter.
+PyDP cannot be seeded: its noise comes from BoringSSL's generator, and the audit is marked not replayable. Its objects
+cannot be copied to worker processes, so blocks are drawn in threads, one after the other, because a call holds the
+interpreter.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
@@ -18,24 +18,25 @@ import numpy as np
 from ...audit.claims.claim import Claim
 from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
 from ...audit.datasets.adjacency import AddRemove, Adjacency, Within, check_adjacency
-from ...audit.errors import AdjacencyError, AuditError, ClaimError, MechanismError
+from ...audit.errors import AdjacencyError, ClaimError, MechanismError
 from ...audit.options import check_claim_source
+from .imports import imported
 from .single_runs import released
 
 _RELEASES = ("add_noise", "quick_result", "should_keep")
-"""How a mechanism, an aggregate and a partition strategy are asked for one output."""
+"""Methods that return one output: of a mechanism, an aggregate and a partition strategy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PyDPMechanism:
-    """A PyDP object as a block sampler; `from_pydp` makes one.
+    """Block sampler for a PyDP object; use `from_pydp` to create one.
 
     Attributes
     ----------
     make : callable
         Returns the object for a block.
     release : callable
-        From the object and a dataset to one output.
+        Maps the object and a dataset to one output.
     claim : Claim
     claim_source : str
     adjacency : Adjacency
@@ -52,7 +53,7 @@ class PyDPMechanism:
         return f"PyDP {self.name}"
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> list[Any]:
-        """`size` outputs, by PyDP's own entropy; a run that raises is an output too, unless it is a TypeError."""
+        """`size` outputs with PyDP's own entropy; a run that raises is an output too, except for a TypeError."""
         own = self.make()
         rows = dataset.tolist() if isinstance(dataset, np.ndarray) else dataset
         return [released(self.release, own, rows) for _ in range(size)]
@@ -66,24 +67,24 @@ def from_pydp(
     adjacency: Adjacency | None = None,
     release: Callable[[Any, Any], Any] | None = None,
 ) -> PyDPMechanism:
-    """A PyDP object with its claim (ε, or ε and δ), ready for `check` and `find_worst_pair`.
+    """Return a PyDP object with its claim (ε, or ε and δ), ready for `check` and `find_worst_pair`.
 
     Parameters
     ----------
     make : callable or object
-        The object, such as ``Count(epsilon=1.0)``; or a function without parameters that makes one, which is called for
-        every block and, unlike the object, can be sent to worker processes.
+        The object, such as ``Count(epsilon=1.0)``, or a function without parameters that creates it. A function is
+        called for every block and, unlike the object, can be sent to worker processes.
     claim : Claim, optional
-        By default what `epsilon` and `delta` of the object say.
+        By default the `epsilon` and `delta` of the object.
     claim_source : str
-        Of a claim that is given: where it is from.
+        Source of a claim that is passed.
     adjacency : Adjacency, optional
-        By default what the object says: ``Within("l1", sensitivity)`` for `LaplaceMechanism`, ``Within("l2",
+        By default the object's own: ``Within("l1", sensitivity)`` for `LaplaceMechanism`, ``Within("l2",
         l2_sensitivity)`` for `GaussianMechanism`, ``AddRemove()`` for an aggregate to which a user contributes one
         value (l0_sensitivity = linf_sensitivity = 1), ``Within("l1", 1)`` for the number of users of a partition.
     release : callable, optional
-        From the object and a dataset to one output; by default ``add_noise(value)``, ``quick_result(rows)`` or
-        ``should_keep(users)``, whichever it has. With rows (user, value): ``lambda total, rows:
+        Maps the object and a dataset to one output; by default ``add_noise(value)``, ``quick_result(rows)`` or
+        ``should_keep(users)``, whichever the object has. With rows (user, value): ``lambda total, rows:
         total.quick_result([value for _, value in rows])``.
 
     Returns
@@ -93,22 +94,22 @@ def from_pydp(
     Raises
     ------
     MechanismError
-        For what is no such object.
+        If the object is not of these kinds.
     ClaimError
-        Where the object states no epsilon, as a `GaussianMechanism` made from a standard deviation.
+        If the object states no epsilon, such as a `GaussianMechanism` created from a standard deviation.
     AdjacencyError
-        Where it does not say what neighbours are.
+        If the object does not determine the neighbours.
     AuditError
         If PyDP cannot be imported.
     """
-    _require_pydp()
+    imported("pydp", "pydp")
     made = _made(make)
     method = next((name for name in _RELEASES if hasattr(made, name)), None)
     name = type(made).__name__
     if method is None and release is None:
         raise MechanismError(
             f"make={make!r:.60} gives {name}, which has none of {', '.join(_RELEASES)}; use a mechanism, an aggregate "
-            "or a partition strategy of PyDP, or say how with release=.",
+            "or a partition strategy of PyDP, or pass release=.",
             type=name,
         )
     if claim is None:
@@ -124,10 +125,10 @@ def from_pydp(
 
 
 def _made(make: Any) -> Any:
-    """The object, or the one that a function makes."""
+    """Return the object, or the object that a function creates."""
     if inspect.isclass(make):
         raise MechanismError(
-            f"make={make.__name__} is a class, whose defaults nobody chose; use an object such as "
+            f"make={make.__name__} is a class, not an object with chosen parameters; use an object such as "
             f"{make.__name__}(epsilon=1.0, …), or a function that makes one.",
             make=make,
         )
@@ -146,7 +147,7 @@ def _made(make: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Given:
-    """Returns one object always: its calls take turns, as each holds the interpreter."""
+    """Function that always returns the same object; calls take turns because each holds the interpreter."""
 
     made: Any
 
@@ -162,18 +163,11 @@ class _Release:
         return getattr(made, self.method)(dataset)
 
 
-def _require_pydp() -> None:
-    try:
-        import_module("pydp")
-    except ImportError as error:
-        raise AuditError(f"PyDP cannot be imported ({error}); use pip install 'dpaudit[pydp]'.") from error
-
-
 def _claim_of(made: Any, name: str) -> tuple[Claim, str]:
     epsilon, delta = getattr(made, "epsilon", None), getattr(made, "delta", None) or 0.0
     if not epsilon:
         raise ClaimError(
-            f"epsilon={epsilon!r} of {name} is no claim; pass claim=, such as GaussianDP(sensitivity / std).",
+            f"epsilon={epsilon!r} of {name} is not a claim; pass claim=, such as GaussianDP(sensitivity / std).",
             epsilon=epsilon,
         )
     said = f"{'epsilon and delta' if delta else 'epsilon'} of {name}, python-dp {version('python-dp')}"
@@ -187,14 +181,14 @@ def _adjacency_of(made: Any, name: str) -> Adjacency:
         return Within("l1", made.sensitivity)
     if hasattr(made, "should_keep"):
         return Within("l1", 1.0)
-    # An aggregate without these bounds takes one value of each user.
+    # An aggregate without these bounds takes one value per user.
     bounds = [getattr(made, f"{norm}_sensitivity", 1) for norm in ("l0", "linf")]
     if all(bound in (1, "Not set") for bound in bounds):
         return AddRemove()
     raise AdjacencyError(
         f"a user contributes {bounds[1]} values to each of {bounds[0]} partitions of {name}, so neighbours differ in "
-        "all of a user's rows; pass adjacency=, such as UserLevel(0) for rows (user, value), with release= to take the "
-        "values out.",
+        "all rows of a user; pass adjacency=, such as UserLevel(0) for rows (user, value), and release= to extract the "
+        "values.",
         l0_sensitivity=bounds[0],
         linf_sensitivity=bounds[1],
     )

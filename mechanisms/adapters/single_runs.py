@@ -1,4 +1,4 @@
-"""One run of a library's function, called from a block sampler that loops over it."""
+"""One run of a library's function, for block samplers that loop over runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...audit.events.outputs import Raised
 
 
 def released(release: Callable[..., Any], *values: Any) -> Any:
-    """The output, or the exception that an adversary sees; a TypeError, of a dataset of a wrong kind, is raised."""
+    """Return the output, or the exception as an output; a TypeError, which means a wrong kind of dataset, is raised."""
     try:
         return release(*values)
     except TypeError:

@@ -51,8 +51,7 @@ def check_edges(edges: Sequence[float]) -> tuple[float, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ParallelComposition:
-    """Mechanism i on the rows of part i, for every i: under add/remove, the largest epsilon and delta of the
-    mechanisms.
+    """Mechanism i on the rows of part i: under add/remove, the largest epsilon and delta of the mechanisms.
 
     Each row is in one part, so adding or removing it changes the input of one mechanism and costs that mechanism's
     epsilon. The claim does not cover a replaced row, which may leave one part and enter another: the two epsilons add

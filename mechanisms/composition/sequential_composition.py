@@ -60,7 +60,7 @@ def columns(outputs: npt.ArrayLike) -> npt.NDArray[Any]:
     numbers = np.asarray(outputs)
     if numbers.dtype.kind not in "biuf":
         raise MechanismError(
-            f"a part's outputs are of type {numbers.dtype}, which cannot stand next to numbers in a row; code them as "
+            f"a part's outputs are of type {numbers.dtype}, which cannot share a row with numbers; code them as "
             "numbers.",
             dtype=str(numbers.dtype),
         )
@@ -81,8 +81,8 @@ def side_by_side(laws: Iterable[Law]) -> ProductLaw:
     for marginal in marginals:
         if not isinstance(marginal, ScalarLaw):
             raise OptionError(
-                f"{marginal!r:.80} is a law of dependent coordinates, which a product cannot contain; compose mechanisms "
-                "whose coordinates are independent, or use the laws of the parts.",
+                f"{marginal!r:.80} is a law of dependent coordinates, which a product cannot contain; compose "
+                "mechanisms whose coordinates are independent, or use the laws of the parts.",
                 law=marginal,
             )
     return ProductLaw(tuple(marginals))
@@ -199,7 +199,7 @@ class AdaptiveComposition:
 
     Examples
     --------
-    A yes is followed by a second question, a no by the same question again.
+    The first answer determines the epsilon of the second response.
 
     >>> from dpaudit import PureDP
     >>> from dpaudit.mechanisms import RandomisedResponse
@@ -230,12 +230,12 @@ class AdaptiveComposition:
         return total_budget([self.first.claim, self.then_claim])
 
     def law(self, dataset: Any) -> ChainLaw:
-        """The law of a row of outputs; raises an `OptionError` unless the first output has finitely many values."""
+        """The law of a row of outputs; raises an `OptionError` unless the first output's law is a `FiniteLaw`."""
         first = self.first.law(dataset)
         if not isinstance(first, FiniteLaw):
             raise OptionError(
-                f"the first law {first!r:.60} does not have finitely many outcomes, so the law of a row is unknown; use "
-                "a first mechanism such as RandomisedResponse.",
+                f"the first law {first!r:.60} does not have finitely many outcomes, so the law of a row is unknown; "
+                "use a first mechanism such as RandomisedResponse.",
                 law=first,
             )
         return ChainLaw(first, tuple(self._second(o).law(dataset) for o in range(len(first.log_probabilities))))
