@@ -1,6 +1,6 @@
-"""What every mechanism, right or wrong, must do.
+"""Requirements on every mechanism, right or wrong.
 
-The histograms are random tests: each raises a false alarm with probability 1e-8 at most.
+The histograms are random tests: each has a false-alarm probability of at most 1e-8.
 """
 
 import math
@@ -94,7 +94,7 @@ SCORES = np.array([0.0, 2.0, 1.0, -1.5])
 ANSWERS = (0.5, -1.0, 0.0)
 BIDS = [1.0, 1.0, 3.01, 1.0]
 STAR = nx.star_graph(2)
-STAR.degree()  # networkx keeps this view in the graph from its first use on, which is no change of the data
+STAR.degree()  # networkx stores this view in the graph on first use, which does not change the data
 THREE_PARTS = [GeometricMechanism(epsilon, query=len) for epsilon in (0.5, 1.0, 0.25)]
 CASES = [
     (LaplaceMechanism(0.5, sensitivity=2.0), 1.3),
@@ -173,10 +173,10 @@ CASES = [
 
 
 def cells_of(law, outputs):
-    """Counts and probabilities of cells: forty outcomes, or twenty equal parts of the law's CDF.
+    """Return counts and probabilities of cells: forty outcomes, or twenty equal parts of the law's CDF.
 
-    Of vectors, for every coordinate, and the quarters into which the medians of neighbouring coordinates cut the plane;
-    of transcripts, each.
+    For vectors, the cells are those of each coordinate, and the quarters into which the medians of neighbouring
+    coordinates cut the plane; for transcripts, each transcript is a cell.
     """
     if isinstance(law, TranscriptLaw):
         is_row = (outputs[:, None, :] == np.array(law.transcripts)).all(axis=2)
@@ -204,7 +204,7 @@ def cells_of_vectors(marginals, outputs):
 
 
 def is_far(law, outputs):
-    """Whether a cell's count is outside its exact binomial limits; true of the right law with probability ≤ ALARM."""
+    """Return whether a cell's count is outside its exact binomial limits; false-alarm probability ≤ ALARM."""
     counts, probabilities = cells_of(law, outputs)
     each = ALARM / (2 * len(counts))
     low = stats.binom.ppf(each, len(outputs), probabilities)
@@ -297,6 +297,6 @@ def test_the_histogram_tells_dependent_coordinates(sign):
 
 
 def test_false_alarms_of_the_suite_stay_within_what_is_declared():
-    """A histogram here for each case at 1e-8, ten in test_noise.py at 1e-7: together less than 2e-6."""
+    """One histogram per case at 1e-8, and ten tests of noise samplers at 1e-7: together less than 2e-6."""
     assert len(CASES) * ALARM + 10 * 1e-7 < 2e-6
     assert math.isclose(ALARM, 1e-8)

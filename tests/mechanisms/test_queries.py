@@ -1,4 +1,4 @@
-"""Queries that score candidates: of a function of each candidate, and counts of categories."""
+"""Queries that score candidates: a function of each candidate, and counts of categories."""
 
 import pickle
 
@@ -45,7 +45,7 @@ def test_counts_have_the_sensitivity_and_the_direction_that_they_say():
 
 
 def test_the_most_common_name_under_the_right_and_the_wrong_neighbours():
-    """Counts are monotone when a row is added, and not when one is replaced: then the saving is a false version."""
+    """Counts are monotone if a row is added, but not if a row is replaced; the saving is then a false version."""
     before, added, replaced = ["Ann"] * 40 + ["Bob"], ["Ann"] * 40 + ["Bob"] * 2, ["Ann"] * 39 + ["Bob"] * 2
     counts = CategoryCounts(["Ann", "Bob"])
     for wrong in (
@@ -79,10 +79,14 @@ def test_places_are_taken_from_the_largest_score():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: CategoryCounts([]), ClaimError, r"categories=\(\) is an empty range; name at least one"),
-        (lambda: CategoryCounts(["a", "b", "a"]), ClaimError, "names one twice, so a row would count twice; name each"),
-        (lambda: CategoryCounts([1, 1.0]), ClaimError, "names one twice"),
-        (lambda: EachCandidate(max, []), ClaimError, r"candidates=\(\) is an empty range; name at least one"),
+        (lambda: CategoryCounts([]), ClaimError, r"categories=\(\) is an empty range; give at least one"),
+        (
+            lambda: CategoryCounts(["a", "b", "a"]),
+            ClaimError,
+            "names a category twice, .* twice; name each",
+        ),
+        (lambda: CategoryCounts([1, 1.0]), ClaimError, "names a category twice"),
+        (lambda: EachCandidate(max, []), ClaimError, r"candidates=\(\) is an empty range; give at least one"),
         (lambda: CategoryCounts("ab")(3), DatasetError, "a dataset of type int has no rows to compare"),
     ],
     ids=["no category", "twice", "equal", "no candidate", "no rows"],

@@ -1,4 +1,4 @@
-"""Exact sensitivities: by hand, against all pairs of datasets, and what half of one does to a mechanism."""
+"""Exact sensitivities: by hand, against all pairs of datasets, and the effect of half a sensitivity."""
 
 import itertools
 import math
@@ -24,7 +24,7 @@ def revenue(bids, price):
 
 
 def nearness(rows, candidate):
-    """A utility that is not monotone: a row draws the best candidate towards itself."""
+    """A utility that is not monotone: a row attracts the best candidate."""
     return -abs(sum(rows) - candidate)
 
 
@@ -37,7 +37,7 @@ def mean(rows):
 
 
 def by_all_pairs(query, domain, max_rows, adjacency, order, min_rows=0):
-    """Slow and obvious: every dataset with every other, and the adjacency's own distance."""
+    """Slow and obvious: every pair of datasets, by the adjacency's own distance."""
     datasets = [
         list(rows)
         for size in range(min_rows, max_rows + 1)
@@ -91,7 +91,7 @@ def test_a_mean_moves_less_on_more_rows():
 
 
 def test_every_pair_of_neighbours_is_tried_and_no_other():
-    """The largest change is hidden in a single pair of datasets, wherever that is."""
+    """Only one pair of datasets has the largest change, and its place varies."""
     datasets = [rows for size in range(4) for rows in itertools.combinations_with_replacement("ab", size)]
     for hidden in datasets:
 
@@ -111,7 +111,7 @@ def test_revenue_changes_by_the_highest_price(prices, adjacency):
 
 @pytest.mark.parametrize("monotone", [False, True])
 def test_half_of_the_sensitivity_breaks_the_claim(monotone):
-    """A row moves the sum of all by 1, one candidate's utility up and fifty others' down (or not at all)."""
+    """A row changes the total by 1, raises one candidate's utility, and lowers fifty others (or none)."""
 
     def utility(rows, candidate):
         return sum(rows) * (1.0 if candidate == 0 else 0.0 if monotone else -1.0)
@@ -128,7 +128,7 @@ def test_half_of_the_sensitivity_breaks_the_claim(monotone):
 
 
 def test_the_two_in_the_exponent_makes_up_for_half_of_a_monotone_sensitivity():
-    """Where the bug does not show."""
+    """A pair on which the bug has no effect."""
     twin = HalfSensitivityExponential(1.0)
     assert exact_epsilon(twin.law([0.0] * 50), twin.law([1.0] + [0.0] * 49)) <= 1.0
 
@@ -141,11 +141,14 @@ def test_the_two_in_the_exponent_makes_up_for_half_of_a_monotone_sensitivity():
             "a domain of 100 and datasets of 0 to 10 rows make 426,342,151,127,100 pairs of neighbours; use sizes",
         ),
         (lambda: query_sensitivity(len, [], 3, AddRemove()), "a domain of 0 and datasets of 0 to 3 rows make 0 pairs"),
-        (lambda: query_sensitivity(len, [1], 3, Replace()), "a domain of one row has no other to replace it by"),
+        (lambda: query_sensitivity(len, [1], 3, Replace()), "a domain of one row leaves nothing to replace the row by"),
         (lambda: query_sensitivity(len, [1], 3, AddRemove(), min_rows=3), "and datasets of 3 to 3 rows make 0 pairs"),
-        (lambda: query_sensitivity(len, [1], 2.5, AddRemove()), "max_rows=2.5 are no range; use whole numbers 0 <="),
-        (lambda: query_sensitivity(len, [1], 2, AddRemove(), min_rows=-1), "min_rows=-1 and max_rows=2 are no range"),
-        (lambda: query_sensitivity(len, [1], 2, Local()), r"has no neighbours to go through; use AddRemove\(\) or"),
+        (lambda: query_sensitivity(len, [1], 2.5, AddRemove()), "max_rows=2.5 are not a range of sizes; use whole"),
+        (
+            lambda: query_sensitivity(len, [1], 2, AddRemove(), min_rows=-1),
+            "min_rows=-1 and max_rows=2 are not a range",
+        ),
+        (lambda: query_sensitivity(len, [1], 2, Local()), r"cannot be enumerated; use AddRemove\(\) or"),
         (lambda: query_sensitivity(len, [1], 2, AddRemove(), norm="l3"), 'norm=\'l3\' is unknown; use "l1", "l2" or'),
     ],
     ids=["too many", "no row", "one row", "one size", "no number", "negative", "adjacency", "norm"],
@@ -160,10 +163,13 @@ def test_options_out_of_range(call, message):
     [
         (
             lambda rows: math.inf if len(rows) == 2 else 0,
-            "the query answered inf on a dataset of 2, which is not a finite",
+            "the query answered inf on a dataset of 2 rows, which is not a finite",
         ),
-        (lambda rows: "many", "the query answered 'many' on a dataset of 1, which is not a finite number or vector"),
-        (lambda rows: [0.0] * len(rows), "answers 1 numbers on one dataset and 0 on a neighbour; use one that always"),
+        (
+            lambda rows: "many",
+            "the query answered 'many' on a dataset of 1 rows, which is not a finite number or vector",
+        ),
+        (lambda rows: [0.0] * len(rows), "answers 1 numbers on one dataset and 0 on a neighbour; use a query whose"),
     ],
     ids=["infinite", "word", "lengths"],
 )
@@ -173,7 +179,7 @@ def test_answers_that_cannot_be_compared_are_refused(query, message):
 
 
 def test_a_utility_that_answers_several_numbers_is_refused():
-    with pytest.raises(DatasetError, match=r"the utility of candidate 0 is \[1, 2\], which is no number"):
+    with pytest.raises(DatasetError, match=r"the utility of candidate 0 is \[1, 2\], which is not a number"):
         utility_sensitivity(lambda rows, candidate: [1, 2], "ab", range(3), 2, AddRemove())
 
 

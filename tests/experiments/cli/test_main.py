@@ -116,7 +116,7 @@ def test_audit_reads_files_and_writes_a_report(run, tmp_path):
     assert (tmp_path / "r" / "report.md").exists()
 
 
-@pytest.mark.skipif(os.name != "posix", reason="programs are asked through POSIX pipes")
+@pytest.mark.skipif(os.name != "posix", reason="programs need POSIX pipes")
 def test_a_program_is_audited_under_its_name(run, tmp_path):
     code = (
         "import json, random, sys\n"

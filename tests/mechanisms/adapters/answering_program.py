@@ -1,6 +1,6 @@
-"""A program that answers requests by the code in its first argument; that in its second one is run at its start.
+"""Program that answers requests by the code in its first argument; it runs the code in its second at start.
 
-The code sees the request r, its number of runs n, and a few ways to write. Run by tests, and imported by none.
+The code sees the request r, its number of runs n, and a few ways to write. Tests run this file but never import it.
 """
 
 import json
@@ -24,4 +24,4 @@ for line in sys.stdin:
     flush()
     sys.stdout.buffer.flush()
     sys.stderr.flush()
-os._exit(0)  # at once
+os._exit(0)  # immediately

@@ -62,15 +62,15 @@ def test_a_mechanism_keeps_the_claim_of_its_event_and_breaks_that_of_more_noise(
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: claim_from_event(2.0), "event=2.0 is no event of dp_accounting; use one"),
+        (lambda: claim_from_event(2.0), "event=2.0 is not an event of dp_accounting; use one"),
         (
             lambda: claim_from_event(GAUSSIAN, neighbours="rows"),
-            r"neighbours='rows' is no relation .* add_or_remove_one",
+            r"neighbours='rows' is not a relation .* add_or_remove_one",
         ),
         (lambda: claim_from_event(GAUSSIAN, discretization=0), "discretization=0 is not allowed"),
         (lambda: claim_from_event(dp_accounting.UnsupportedDpEvent()), "UnsupportedDpEvent has no privacy loss"),
         (lambda: claim_from_event(dp_accounting.ZCDpEvent(0.1)), "ZCDpEvent has no privacy loss"),
-        (lambda: claim_from_event(dp_accounting.NonPrivateDpEvent()), "NonPrivateDpEvent is not private at all"),
+        (lambda: claim_from_event(dp_accounting.NonPrivateDpEvent()), "NonPrivateDpEvent has delta 1 at every epsilon"),
     ],
 )
 def test_what_is_no_claim_is_refused(call, message):

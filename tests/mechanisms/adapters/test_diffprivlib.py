@@ -1,4 +1,4 @@
-"""Mechanisms, tools and models of diffprivlib: their claims are read, kept by the correct ones, and noise replays."""
+"""Mechanisms, tools and models of diffprivlib: claims are read, correct ones hold, and noise is replayable."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dpaudit.mechanisms.adapters import from_diffprivlib, from_diffprivlib_tool
 try:
     from diffprivlib import mechanisms, models, tools
     from diffprivlib.mechanisms import transforms
-except ImportError as error:  # absent, or with a scikit-learn that it does not know
+except ImportError as error:  # absent, or installed with an incompatible scikit-learn
     needs_diffprivlib = pytest.mark.skipif(True, reason=f"diffprivlib cannot be imported: {error}")
     mechanisms = models = tools = transforms = None
 else:
@@ -49,7 +49,7 @@ def audit(adapter, x, y, claim=None, **options):
 def test_without_the_library_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "diffprivlib", None)
     for adapt in (from_diffprivlib, from_diffprivlib_tool):
-        with pytest.raises(AuditError, match=r"pip install 'dpaudit\[diffprivlib\]', which brings the scikit-learn"):
+        with pytest.raises(AuditError, match=r"pip install 'dpaudit\[diffprivlib\]', which installs a version"):
             adapt(print)
 
 
@@ -97,14 +97,14 @@ def test_claims_are_read_from_the_object(make, claim, said):
             r"use adjacency=Local\(\)",
         ),
         (lambda: from_diffprivlib(laplace(), query=len), AdjacencyError, r"AddRemove\(\) or Replace\(\) for rows"),
-        (lambda: from_diffprivlib(mechanisms.Laplace, adjacency=STEP), MechanismError, "is no mechanism"),
-        (lambda: from_diffprivlib(3, adjacency=STEP), MechanismError, "mechanism=3 is no mechanism of diffprivlib"),
+        (lambda: from_diffprivlib(mechanisms.Laplace, adjacency=STEP), MechanismError, "is not a mechanism"),
+        (lambda: from_diffprivlib(3, adjacency=STEP), MechanismError, "mechanism=3 is not a mechanism of diffprivlib"),
         (lambda: from_diffprivlib(choose, adjacency=STEP), ClaimError, "example=None: a function has no epsilon"),
         (lambda: from_diffprivlib(len, adjacency=STEP, example=[1]), MechanismError, "returned int for the example"),
         (lambda: from_diffprivlib(laplace(epsilon=math.inf), adjacency=STEP), ClaimError, "epsilon=inf is not allowed"),
         (lambda: from_diffprivlib_tool(tools.mean, adjacency=Replace()), ClaimError, "example=None: mean states"),
         (lambda: from_diffprivlib_tool(tools.mean, example=[1], bounds=(0, 1)), AdjacencyError, r"Replace\(\), or"),
-        (lambda: from_diffprivlib_tool(models.PCA, example=[1]), MechanismError, "output=None says not what of a"),
+        (lambda: from_diffprivlib_tool(models.PCA, example=[1]), MechanismError, "output=None does not say which part"),
     ],
 )
 def test_what_is_missing_is_named(call, kind, message):
@@ -123,7 +123,7 @@ def test_noise_follows_the_audits_generator(random_state):
     own = from_diffprivlib(mechanism, adjacency=STEP, seeded=False)
     assert draw(own) != draw(own)
     assert mechanism.random_state is random_state
-    assert isinstance(mechanism.randomise(0.0), float)  # the user's object still draws by itself
+    assert isinstance(mechanism.randomise(0.0), float)  # the user's object keeps its own generator
 
 
 @needs_diffprivlib
@@ -132,7 +132,7 @@ def test_mechanisms_inside_transformers_are_seeded_too():
     adapter = from_diffprivlib(transforms.IntToString(inner), adjacency=Local())
     assert draw(adapter, 0) == draw(adapter, 0) != draw(adapter, 0, seed=2)
     assert set(draw(adapter, 0)) == {0, 1}
-    for kind in (mechanisms.Bingham, mechanisms.Staircase):  # which take another generator than the system's entropy
+    for kind in (mechanisms.Bingham, mechanisms.Staircase):  # their generator is not the system's entropy
         own = from_diffprivlib(kind(epsilon=1.0, sensitivity=1.0), adjacency=STEP, seeded=False)
         value = np.eye(2) if kind is mechanisms.Bingham else 0.0
         assert draw(own, value, 3) != draw(own, value, 3)
@@ -176,19 +176,19 @@ def test_the_object_at_hand_is_audited_and_not_one_made_anew():
     mechanism = mechanisms.GaussianAnalytic(epsilon=1.0, delta=0.01, sensitivity=1.0)
     adapter = from_diffprivlib(mechanism, adjacency=STEP)
     mechanism._scale *= 0.01
-    assert not audit(adapter, 0.0, 1.0).is_refuted  # it was copied
+    assert not audit(adapter, 0.0, 1.0).is_refuted  # the audit copied the mechanism
     assert audit(from_diffprivlib(mechanism, adjacency=STEP), 0.0, 1.0).is_refuted
 
 
 @needs_diffprivlib
 def test_exceptions_are_outputs_and_mistakes_are_errors():
-    """A dataset that a mechanism always refuses is none that its claim is about, so it refutes nothing; one that it
-    refuses now and then is, and so is every dataset of a tool, whose refusals an adversary sees."""
+    """A dataset that a mechanism always rejects is outside its claim and refutes nothing. A dataset that it rejects
+    sometimes is inside, and so is every dataset of a tool, because an adversary sees its rejections."""
     adapter = from_diffprivlib(mechanisms.Binary(epsilon=1.0, value0="a", value1="b"), adjacency=Local())
     for size in (1, 50):
-        with pytest.raises(DatasetError, match=r"'c' is outside the domain of diffprivlib Binary \(Value to be .*noth"):
+        with pytest.raises(DatasetError, match=r"'c' is outside the domain of diffprivlib Binary \(Value to be .*no "):
             draw(adapter, "c", size)
-    with pytest.raises(DatasetError, match="nothing is promised for it"):
+    with pytest.raises(DatasetError, match="no claim covers it"):
         audit(adapter, "a", "c")
     with pytest.raises(MechanismError, match=r"TypeError.* must be a string"):
         draw(adapter, 3)
@@ -211,8 +211,8 @@ def test_exceptions_are_outputs_and_mistakes_are_errors():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"random_state": 3}, OptionError, "random_state=3 is the audit's to give: it seeds every run"),
-        ({"accountant": None}, OptionError, "accountant=None is the audit's to give: every run has one of its own"),
+        ({"random_state": 3}, OptionError, "random_state=3 is set by the audit: it seeds every run"),
+        ({"accountant": None}, OptionError, "accountant=None is set by the audit: every run has its own"),
         ({"epsilon": -1.0}, ClaimError, "mean raised ValueError on the example .*Epsilon must be non-negative"),
         ({"epsilon": "1"}, MechanismError, "mean raised TypeError on the example .*numeric"),
     ],
@@ -305,11 +305,11 @@ def regression(**options):
 @needs_diffprivlib
 @pytest.mark.parametrize(("bounds", "is_refuted"), [((0, 1), True), ((-1, 1), False)])
 def test_the_search_finds_the_sensitivity_that_is_missing(bounds, is_refuted):
-    """Diffprivlib 0.6.6 takes the square of the lower bound for the sensitivity of x², which here is 0."""
+    """Diffprivlib 0.6.6 uses the square of the lower bound as the sensitivity of x², which is 0 here."""
     adapter = regression(bounds_X=bounds)
     found = find_worst_pair(
         adapter,
-        Rows(low=(0.1, 0.0), high=(1.0, 1.0), most=2),  # all x at 0 leave nothing to minimise
+        Rows(low=(0.1, 0.0), high=(1.0, 1.0), most=2),  # if all x are 0, there is nothing to minimise
         claim=adapter.claim,
         adjacency=adapter.adjacency,
         runs=400,
@@ -322,7 +322,7 @@ def test_the_search_finds_the_sensitivity_that_is_missing(bounds, is_refuted):
 
 
 def test_the_library_is_found_where_it_is_installed():
-    """The wrong twin of the skips above: they must not hide a library that is there and cannot be imported."""
+    """The wrong twin of the skips above: they must not hide a library that is installed but cannot be imported."""
     if mechanisms is None and importlib.util.find_spec("diffprivlib") is not None:
         with pytest.raises(AuditError, match=r"cannot be imported \(.+\)"):
             from_diffprivlib(print)

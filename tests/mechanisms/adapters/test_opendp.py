@@ -1,4 +1,4 @@
-"""OpenDP measurements as mechanisms: the claim in its unit, the neighbours of the metric, and independent draws."""
+"""OpenDP measurements as mechanisms: the claim in its unit, the neighbours of the metric, independent draws."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from dpaudit.mechanisms.adapters.opendp_claims import claim_of
 from dpaudit.mechanisms.adapters.opendp_neighbours import Hamming, InsertDelete, Monotonic, Steps, neighbours_under
 
 _ALPHA = 1e-6
-# OpenDP cannot be seeded: with so many runs the wrong claims here are missed less than once in 1e9 times.
+# OpenDP cannot be seeded. With this many runs, the audits here miss a wrong claim less than once in 1e9 times.
 _PLENTY = 10_000
 
 
@@ -88,7 +88,7 @@ def test_a_profile_by_divergences_allows_the_gaussian_and_not_much_more(rho: flo
     assert isinstance(curve, PrivacyProfile)
     approximate = claim_of("Approximate(ZeroConcentratedDivergence)", (rho, 0.01))
     assert isinstance(approximate, PrivacyProfile)
-    mu = (2 * rho) ** 0.5  # the Gaussian mechanism whose rho this is
+    mu = (2 * rho) ** 0.5  # the Gaussian mechanism with this rho
     exact = np.array([gaussian_delta(epsilon, 1.0 / mu) for epsilon in curve.epsilons])
     assert np.all(np.array(curve.deltas) >= exact)
     assert np.all(np.array(curve.deltas)[exact > 1e-9] <= 12 * exact[exact > 1e-9])
@@ -195,7 +195,7 @@ def test_vectors_keep_every_parameter(dp: Any) -> None:
     assert np.any(outputs != np.round(outputs))
     with pytest.raises(MechanismError, match="not for make_randomized_response_bool"):
         from_opendp(dp.m.make_randomized_response_bool(prob=0.75), draws="vectors")
-    with pytest.raises(MechanismError, match="not for make_laplace"):  # over vectors already
+    with pytest.raises(MechanismError, match="not for make_laplace"):  # already over vectors
         from_opendp(
             dp.m.make_laplace(dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int), scale=1.0),
             draws="vectors",
@@ -228,13 +228,13 @@ def test_other_neighbours_can_be_declared(dp: Any) -> None:
 
 
 def _bounded_sum(dp: Any) -> Any:
-    """A row added or removed moves it by 1 and one replaced by 2, for noise of scale 1."""
+    """With noise of scale 1, an added or removed row changes the answer by 1, a replaced row by 2."""
     space = dp.vector_domain(dp.atom_domain(bounds=(-1, 1))), dp.symmetric_distance()
     return space >> dp.t.then_sum() >> dp.m.then_laplace(scale=1.0)
 
 
 def test_a_pair_farther_apart_than_the_map_was_asked_is_refused(dp: Any) -> None:
-    """The wrong twin: without the check these are refuted, though nothing was promised for them."""
+    """The wrong twin: without the check these pairs refute the claim, although it does not cover them."""
     total, replaced = _bounded_sum(dp), ([0, 1], [0, -1])
     message = r"2 apart in SymmetricDistance\(\), and measurement.map is claimed at 1 .*; use d_in=2, or pass a closer"
     with pytest.raises(AdjacencyError, match=message):
@@ -306,11 +306,11 @@ def test_profiles_and_thresholds(dp: Any) -> None:
     assert not _audit(partitions, {"a": 12, "b": 12}, {"b": 12, "a": 11}, runs=2_000).is_refuted
     with pytest.raises(ClaimError, match="cannot be multiplied"):
         partitions.claim(2)
-    partitions.check_pair({"a": 12}, {}, 1)  # of which nothing is known
+    partitions.check_pair({"a": 12}, {}, 1)  # no relation is known for it
 
 
 def test_outputs_that_are_dictionaries_tell_which_keys_are_there(dp: Any) -> None:
-    """A threshold that lone rows pass nearly always, under the claim of one that they hardly ever pass."""
+    """A threshold that single rows nearly always pass, under the claim of one that they hardly ever pass."""
     words = dp.vector_domain(dp.atom_domain(T=str)), dp.symmetric_distance()
 
     def counts(threshold: int) -> Any:
@@ -344,16 +344,16 @@ def test_measures_of_the_users_own(dp: Any) -> None:
         return lambda order: d_in**2 * order / 2 if order < 64 else 1 / 0
 
     assert from_opendp(measurement(dp.renyi_divergence(), abs, up_to_64), order=4.0).claim(2) == RenyiDP(4.0, 8.0)
-    with pytest.raises(ClaimError, match="curve raised OpenDPException at order 100; pass as order="):
+    with pytest.raises(ClaimError, match="curve raised OpenDPException at order 100; pass order="):
         from_opendp(measurement(dp.renyi_divergence(), abs, up_to_64), order=100.0)
-    with pytest.raises(ClaimError, match=r"no finite value at orders from 1\.01 to .*; pass as order="):
+    with pytest.raises(ClaimError, match=r"no finite value at orders from 1\.01 to .*; pass order="):
         from_opendp(measurement(dp.renyi_divergence(), abs, lambda d_in: lambda order: 1 / 0))
     cut, whole = (from_opendp(measurement(dp.renyi_divergence(), abs, made)).claim(1) for made in (up_to_64, curve))
     assert np.all(np.array(cut.deltas) >= np.array(whole.deltas))
     assert np.any(np.array(cut.deltas) == np.array(whole.deltas))
     with pytest.raises(ClaimError, match="the measure tv is unknown"):
         from_opendp(measurement(dp.user_divergence("tv"), abs, abs))
-    with pytest.raises(ClaimError, match="leave it out"):
+    with pytest.raises(ClaimError, match="omit order"):
         from_opendp(measurement(dp.max_divergence(), abs, abs), order=2.0)
     with pytest.raises(ClaimError, match="epsilon=inf"):
         from_opendp(measurement(dp.max_divergence(), abs, lambda d_in: float("inf")))
@@ -386,14 +386,14 @@ def test_numbers_of_numpy_are_taken(dp: Any) -> None:
 def test_what_is_no_measurement_is_refused(dp: Any) -> None:
     with pytest.raises(MechanismError, match="chain a partial constructor"):
         from_opendp(dp.m.then_laplace(scale=1.0))
-    with pytest.raises(MechanismError, match="no Measurement"):
+    with pytest.raises(MechanismError, match="not a Measurement"):
         from_opendp(dp.t.make_count(dp.vector_domain(dp.atom_domain(T=int)), dp.symmetric_distance()))
     interactive = dp.c.make_adaptive_composition(*_numbers(dp, int), dp.max_divergence(), d_in=1, d_mids=[1.0])
     with pytest.raises(MechanismError, match="returned a queryable"):
         from_opendp(interactive).sample(1, 1, _rng())
     laplace = dp.m.make_laplace(*_numbers(dp, int), scale=1.0)
     for d_in in (0, -1, float("nan"), float("inf")):
-        with pytest.raises(OptionError, match="no distance of neighbours"):
+        with pytest.raises(OptionError, match="not a distance of neighbours"):
             from_opendp(laplace, d_in=d_in)
     with pytest.raises(ClaimError, match=r"map\('far'\) raised TypeError"):
         from_opendp(laplace, d_in="far")
@@ -408,6 +408,6 @@ def test_a_copy_for_another_process_is_the_same(dp: Any) -> None:
     for name in ("claim_source", "adjacency", "draws"):
         assert getattr(copy, name) == getattr(mechanism, name)
     own = dp.m.make_user_measurement(*_numbers(dp, float), dp.max_divergence(), abs, abs, TO="f64")
-    with pytest.raises(Exception, match="does not handle"):  # then threads serve, as they do for every block sampler
+    with pytest.raises(Exception, match="does not handle"):  # threads then draw, as for every block sampler
         cloudpickle.dumps(from_opendp(own))
     assert check(from_opendp(own), 0.0, 1.0, claim=PureDP(1.0), runs=500, jobs=2).is_refuted

@@ -1,4 +1,4 @@
-"""Programs as mechanisms: those of the examples are audited, and what they are asked and may answer."""
+"""Programs as mechanisms: audits of the example programs, requests, and permitted answers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ X, Y = [1.0, 2.0, 3.0], [1.0, 2.0]
 
 
 def script(code, *, before="", **options):
-    """A program that runs `code` for each request, after `before` at its start."""
+    """Return a program that runs `before` at its start and `code` for each request."""
     command = [sys.executable, "-I", "-S", Path(__file__).with_name("answering_program.py"), code, before]
     return Program(command, **{"name": "script", "seconds": 10.0, **options})
 
@@ -129,7 +129,10 @@ def test_what_json_holds_is_an_output(code, first, dtype):
 
 
 def test_vectors_come_as_arrays_and_raw():
-    for code in ("[i, i + 0.5]", "[float(i), i + 0.5]"):  # one that is looked at, and one that is taken as it is
+    for code in (
+        "[i, i + 0.5]",
+        "[float(i), i + 0.5]",
+    ):  # checked one by one, and converted directly
         vectors = draw(answers(f"[{code} for i in range(n)]"))
         assert vectors.shape == (1000, 2)
         assert vectors[7].tolist() == [7, 7.5]
@@ -149,7 +152,7 @@ def test_the_program_sees_the_request():
     (text,) = set(draw(program, dataset={"rows": np.array([[1, 2.5]]), "name": "é"}, size=3).tolist())
     seed = int(np.random.default_rng(1).integers(2**63))
     assert json.loads(text) == [{"runs": 3, "seed": seed, "dataset": {"rows": [[1, 2.5]], "name": "é"}}, "here", "/"]
-    assert seed >= 2**53  # one that is not cut short
+    assert seed >= 2**53  # beyond the whole numbers of a double
 
 
 def test_one_program_serves_block_after_block_and_no_two_threads():
@@ -223,7 +226,7 @@ def test_health_checks_see_a_seed_of_its_own_and_a_program_with_entropy_is_fine(
 @pytest.mark.parametrize(
     ("dataset", "message"),
     [
-        ([1, [2, math.nan]], r"dataset\[1\]\[1\] is nan, for which JSON has no word"),
+        ([1, [2, math.nan]], r"dataset\[1\]\[1\] is nan, which JSON cannot express"),
         (np.array([1, np.inf]), r"dataset\[1\] is inf"),
         ({"rows": {1, 2}}, r"dataset\['rows'\] is a set, which JSON cannot hold"),
         ({1: 2}, "dataset is a dict with keys other than strings"),
@@ -263,10 +266,10 @@ def test_datasets_as_json(dataset, text):
     [
         ({"command": "./mech --scale 2"}, MechanismError, "shlex.split"),
         ({"command": Path("mech")}, MechanismError, "shlex.split"),
-        ({"command": []}, MechanismError, "no list of words"),
-        ({"command": ["mech", 2]}, MechanismError, "no list of words"),
-        ({"command": ["mech", "a\0b"]}, MechanismError, "no list of words"),
-        ({"command": ["mech"], "seconds": 0}, OptionError, "seconds=0 is no time limit"),
+        ({"command": []}, MechanismError, "not a list of words"),
+        ({"command": ["mech", 2]}, MechanismError, "not a list of words"),
+        ({"command": ["mech", "a\0b"]}, MechanismError, "not a list of words"),
+        ({"command": ["mech"], "seconds": 0}, OptionError, "seconds=0 is not a time limit"),
         ({"command": ["mech"], "seconds": math.nan}, OptionError, "seconds=nan"),
         ({"command": ["mech"], "retries": -1}, OptionError, "retries=-1"),
         ({"command": ["mech"], "adjacency": "rows"}, OptionError, "adjacency='rows'"),

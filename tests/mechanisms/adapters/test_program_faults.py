@@ -1,4 +1,4 @@
-"""Each way in which a program can misbehave is an error in time, and nothing is left of the program."""
+"""Every misbehaviour of a program is an error within the time limit and leaves no process behind."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dpaudit.mechanisms.adapters import Program, program_process
 
 
 def script(code, *, before="", **options):
-    """A program that runs `code` for each request, after `before` at its start."""
+    """Return a program that runs `before` at its start and `code` for each request."""
     command = [sys.executable, "-I", "-S", Path(__file__).with_name("answering_program.py"), code, before]
     return Program(command, **{"name": "script", "seconds": 10.0, **options})
 
@@ -28,7 +28,7 @@ def draw(program, size=1000, dataset=(1, 2), seed=1):
 
 
 def draw_in_time(program, seconds=0.6, at_most=None, **options):
-    """As `draw`, with a time limit that the start of the program does not count to; it answers a single run."""
+    """Draw with a time limit that excludes the program's start, by asking for a single run first."""
     draw(program, 1)
     object.__setattr__(program, "seconds", seconds)
     started = time.monotonic()
@@ -66,7 +66,7 @@ MISBEHAVING = {
         "ended with status 5 before .*ends with 'late'",
     ),
     "garbage": ("write('hello\\n')", r"answered 'hello', which is not JSON .* standard error"),
-    "no array": ("write('7\\n')", "answered '7', which is no array"),
+    "no array": ("write('7\\n')", "answered '7', which is not an array"),
     "half a line": ("write('[1, 2'); flush(); time.sleep(9)", r"did not answer for 0.6 seconds \(5 bytes came"),
     "nothing": ("time.sleep(9)", r"did not answer for 0.6 seconds \(0 bytes came\).*raise seconds=0.6"),
     "too few": ("write(json.dumps([1] * (n - 1)) + '\\n')", "answered 999 outputs, asked for 1000 runs"),
@@ -76,7 +76,7 @@ MISBEHAVING = {
     "deep": ("write('[' * 10**6 + '\\n')", "nested too deeply"),
     "long number": ("write('[' + '9' * 10**4 + ']\\n')", "not JSON"),
     "another encoding": ("raw(b'[\"\\xff\"]\\n')", r"answered '\[\"\\+xff\"\]', which is not UTF-8"),
-    "another format": ("header([n], 'float32')", r"answered the header .*; the headers are .*\"int64\""),
+    "another format": ("header([n], 'float32')", r"answered the header .*; use .*\"int64\""),
     "no header": ("write('{}\\n')", "answered the header '{}'"),
     "wrong shape": ("header([n - 1])", r"answered the shape \[999\], .*; use \[1000\] or \[1000, n_coords\]"),
     "three dimensions": ("header([n, 1, 1])", r"answered the shape \[1000, 1, 1\]"),
@@ -109,7 +109,7 @@ def test_misbehaviour_is_an_error_in_time(code, message, monkeypatch):
     assert text.startswith("script ")
     assert f"asked for 1000 runs with seed {seed};" in text
     assert sys.executable in text
-    assert text.isprintable()  # on one line, and nothing that a terminal obeys
+    assert text.isprintable()  # one line without terminal control characters
     assert len(text) < 3000
     assert (facts["runs"], facts["seed"], facts["command"]) == (1000, seed, list(program.command))
     assert len(facts["standard_error"]) <= 1000
@@ -149,7 +149,7 @@ def test_a_failed_program_is_ended_with_all_that_it_started():
     object.__setattr__(program, "seconds", 0.1)
     with pytest.raises(MechanismError, match=r"for 0.1 seconds"):
         draw(program)
-    for _ in range(200):  # until whoever adopts orphans has seen its end
+    for _ in range(200):  # until the process that adopts orphans has reaped it
         if not is_running(child) or "\nState:\tZ" in Path(f"/proc/{child}/status").read_text():
             break
         time.sleep(0.01)
@@ -167,7 +167,7 @@ def test_a_program_that_dies_before_a_child_that_holds_its_output_has_its_exit_s
 
 def test_the_time_limit_is_for_silence():
     slow = "write('[0'); flush()\nfor _ in range(n - 1): time.sleep(0.2); write(', 0'); flush()\nwrite(']\\n')"
-    assert draw_in_time(script(slow), seconds=1.0, at_most=30.0, size=11).tolist() == [0] * 11  # two seconds in all
+    assert draw_in_time(script(slow), seconds=1.0, at_most=30.0, size=11).tolist() == [0] * 11  # two seconds in total
     held_back = "time.sleep(0.2 * (n - 1)); write(json.dumps([0] * n) + '\\n')"
     with pytest.raises(
         MechanismError, match=r"did not answer for 1 seconds \(0 bytes came\).* without a byte of an answer"
@@ -213,7 +213,7 @@ write(json.dumps([r["seed"] % 2**53] * n) + "\\n")"""
 
 
 class Interrupt(BaseException):
-    """Ctrl-C of a user."""
+    """Ctrl-C by a user."""
 
 
 def test_an_interrupted_answer_is_not_taken_for_the_next():

@@ -1,4 +1,4 @@
-"""PyDP's mechanisms, aggregates and partition strategies: what their claims are, and that they keep them."""
+"""PyDP's mechanisms, aggregates and partition strategies: their claims are read, and they hold."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_claim_and_neighbours_are_read_from_the_object(make, claim, adjacency, s
         (
             lambda: from_pydp(type(gaussian()).create_from_standard_deviation(1.0)),
             ClaimError,
-            r"epsilon=0.0 of GaussianMechanism is no claim; pass claim=",
+            r"epsilon=0.0 of GaussianMechanism is not a claim; pass claim=",
         ),
     ],
 )
@@ -154,7 +154,7 @@ def test_functions_can_be_sent_to_workers_and_objects_cannot():
 
 @needs_pydp
 def test_exceptions_are_outputs_and_mistakes_are_errors():
-    guessing = from_pydp(lambda: total(lower_bound=None, upper_bound=None))  # too few rows to find bounds
+    guessing = from_pydp(lambda: total(lower_bound=None, upper_bound=None))  # too few rows to infer bounds
     outputs = as_sampler(guessing).draw([1.0, 2.0], 5, np.random.default_rng(1))
     assert {str(output) for output in outputs} == {"raises RuntimeError"}
     with pytest.raises(MechanismError, match="TypeError"):

@@ -1,4 +1,4 @@
-"""Group privacy: both forms of delta against mpmath and plain sums, what is attained, and what breaks at two steps."""
+"""Group privacy: both forms of delta against mpmath and plain sums, attained bounds, and failures at two steps."""
 
 import itertools
 import math
@@ -19,7 +19,7 @@ class TestGroupDelta:
     @pytest.mark.parametrize("epsilon", EPSILONS)
     @pytest.mark.parametrize("k", [1, 2, 3, 8, 30])
     def test_both_forms_at_high_precision(self, epsilon, k):
-        """The sum term by term, and k times its last one: 60 digits of mpmath."""
+        """The sum term by term, and k times its last term, with 60 digits of mpmath."""
         with mpmath.workdps(60):
             terms = [mpmath.exp(j * mpmath.mpf(epsilon)) for j in range(k)]
             exact = {"sum": mpmath.fsum(terms) * mpmath.mpf(1e-6), "product": k * terms[-1] * mpmath.mpf(1e-6)}
@@ -46,15 +46,15 @@ class TestGroupDelta:
 
     def test_the_claim_at_a_distance(self):
         assert GroupPrivacy(0.5)(4) == PureDP(2.0)
-        assert GroupPrivacy(0.5)(3.2) == PureDP(2.0)  # four steps are needed to get there
+        assert GroupPrivacy(0.5)(3.2) == PureDP(2.0)  # the distance needs four steps
         for form in ("sum", "product"):
             claim = GroupPrivacy(0.5, 1e-3, form, bound_on="delta")(3)
             assert claim == ApproxDP(1.5, group_delta(0.5, 1e-3, 3, form), "delta")
-        with pytest.raises(ClaimError, match=r"at distance 2 delta is 2\.72, so nothing is claimed"):
-            GroupPrivacy(1.0, 0.5, "product")(2)  # 2 e · 0.5, a delta that claims nothing
+        with pytest.raises(ClaimError, match=r"at distance 2 delta is 2\.72, which claims nothing"):
+            GroupPrivacy(1.0, 0.5, "product")(2)  # delta 2 e · 0.5 claims nothing
 
     def test_boundaries_composed_k_times_are_the_sum_form(self):
-        """The strongest test at distance k, from q = 0: the claim's own boundary, applied again and again."""
+        """The strongest test at distance k, from q = 0, is the claim's boundary applied k times."""
         claim, k = ApproxDP(0.5, 1e-3), 4
         one, zero = np.zeros(1), np.ones(1)
         for _ in range(k):
@@ -122,13 +122,13 @@ class TestLocalSensitivity:
     [
         (lambda: group_delta(-1, 0.1, 2), ClaimError, "epsilon=-1 is not allowed"),
         (lambda: group_delta(1, 1.5, 2), ClaimError, "delta=1.5 is not"),
-        (lambda: group_delta(1, 0.1, 0), ClaimError, "k=0 is no number of steps; use a whole number from 1."),
-        (lambda: group_delta(1, 0.1, 1.5), ClaimError, "k=1.5 is no number of steps"),
+        (lambda: group_delta(1, 0.1, 0), ClaimError, "k=0 is not a number of steps; use a whole number k >= 1."),
+        (lambda: group_delta(1, 0.1, 1.5), ClaimError, "k=1.5 is not a number of steps"),
         (lambda: group_delta(1, 0.1, 2, "best"), ClaimError, 'form=\'best\' is unknown; use "sum" or "product".'),
         (lambda: GroupTightMechanism(1.0), ClaimError, "start=0 with delta=0 gives a bit that is never 1"),
         (lambda: GroupTightMechanism(-1.0, 0.1), ClaimError, "epsilon=-1.0 is not allowed"),
         (lambda: GroupTightMechanism(1.0, 0.1, start=1.0), ClaimError, "start=1.0 is not"),
-        (lambda: GroupTightMechanism(1.0, 0.1).law(-1), DatasetError, "answered -1, which is no number of steps"),
+        (lambda: GroupTightMechanism(1.0, 0.1).law(-1), DatasetError, "answered -1, which is not a number of steps"),
         (lambda: GroupTightMechanism(1.0, 0.1).law(10**6), DatasetError, "use 0 to 10000"),
         (lambda: GroupTightMechanism(1.0, 0.1).law(0.5), DatasetError, "not a whole number"),
         (lambda: LocalSensitivityLaplace(0.0), ClaimError, "epsilon=0.0 is not allowed"),

@@ -1,4 +1,4 @@
-"""Parallel composition: a row loses the epsilon of its part, exactly; overlapping parts and moving rows lose two."""
+"""Parallel composition: a row loses exactly the epsilon of its part; overlapping parts and moving rows lose two."""
 
 import itertools
 
@@ -62,7 +62,7 @@ def test_a_row_at_a_shared_edge_counts_twice():
     assert (twin.claim, twin.truth) == (PureDP(0.5), PureDP(1.0))
     assert [law.location for law in twin.law(AGES).marginals] == [2, 4, 2]
     assert loss(twin, AGES, [*AGES, 65.0]) == pytest.approx(1.0, rel=1e-12)
-    assert loss(twin, AGES, [*AGES, 40.0]) == pytest.approx(0.5, rel=1e-12)  # where it does not show
+    assert loss(twin, AGES, [*AGES, 40.0]) == pytest.approx(0.5, rel=1e-12)  # here the bug has no effect
     assert loss(twin, AGES, [*AGES, 0.0]) == pytest.approx(0.5, rel=1e-12)
     assert loss(twin, AGES, [*AGES, 121.0]) == 0.0
 
@@ -71,21 +71,21 @@ def test_counts_of_parts_lose_twice_where_a_row_moves():
     twin = PartCountsForReplace(0.5, (18, 65))
     assert (twin.claim, twin.truth) == (PureDP(0.5), PureDP(1.0))
     assert loss(twin, [*AGES, 5.0], [*AGES, 80.0]) == pytest.approx(1.0, rel=1e-12)
-    assert loss(twin, AGES, [*AGES, 80.0]) == pytest.approx(0.5, rel=1e-12)  # where it was right
+    assert loss(twin, AGES, [*AGES, 80.0]) == pytest.approx(0.5, rel=1e-12)  # the relation for which it was right
 
 
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
         (lambda: ParallelComposition((), len), ClaimError, "mechanisms=() composes nothing"),
-        (lambda: IntervalOf((3, 3)), ClaimError, "edges=(3, 3) cut no intervals; use numbers in ascending order"),
-        (lambda: IntervalOf((np.nan,)), ClaimError, "cut no intervals"),
+        (lambda: IntervalOf((3, 3)), ClaimError, "edges=(3, 3) do not define intervals; use numbers in ascending order"),
+        (lambda: IntervalOf((np.nan,)), ClaimError, "do not define intervals"),
         (lambda: ParallelComposition(BY_AGE.mechanisms[:2], IntervalOf((18, 65))).law(AGES), DatasetError,
-         "part(65.0)=2 is none of the 2 parts; give every row one in range(2)"),
+         "part(65.0)=2 is not one of the 2 parts; return a part in range(2)"),
         (lambda: OverlappingPartCounts(0.5, (0, 1)), ClaimError, "number of edges=2 is not allowed"),
         (lambda: OverlappingPartCounts(0, (0, 1, 2)), ClaimError, "epsilon=0 is not allowed"),
         (lambda: PartCountsForReplace(0.5, ()), ClaimError, "number of edges=0 is not allowed"),
-        (lambda: PartCountsForReplace(0.5, (2, 1)), ClaimError, "cut no intervals"),
+        (lambda: PartCountsForReplace(0.5, (2, 1)), ClaimError, "do not define intervals"),
     ],
 )  # fmt: skip
 def test_errors(call, kind, message):

@@ -1,6 +1,6 @@
-"""Sequential and adaptive composition: what adds up, exactly, and what does not where noise or budget is shared.
+"""Sequential and adaptive composition: exact sums of losses, and failures where noise or budget is shared.
 
-One random test, of 6 joint outcomes, with a false-alarm probability of 1e-8.
+The one random test, on 6 joint outcomes, has a false-alarm probability of 1e-8.
 """
 
 import itertools
@@ -39,7 +39,7 @@ ALARM = 1e-8
 
 @dataclass(frozen=True, slots=True)
 class Always:
-    """The query with one answer, whatever the dataset."""
+    """Query with the same answer for every dataset."""
 
     answer: float
 
@@ -49,7 +49,7 @@ class Always:
 
 @dataclass(frozen=True, slots=True)
 class Unusual:
-    """A mechanism that claims something else than epsilon and delta."""
+    """Mechanism whose claim is not epsilon and delta."""
 
     claim: object = GaussianDP(1.0)
 
@@ -58,7 +58,7 @@ class Unusual:
 
 
 def echo(output):
-    """A geometric mechanism around 100 times the number seen, with noise that is zero but for once in 10¹² draws."""
+    """Return a geometric mechanism around 100 times the output, with noise 0 except once in 10¹² draws."""
     return GeometricMechanism(30.0, query=Always(100 * output))
 
 
@@ -67,7 +67,7 @@ def echo_of_row(row):
 
 
 def follow_up(answer):
-    """A finer question after a yes."""
+    """Return a finer question after a yes."""
     return RandomisedResponse(0.3, k=3) if answer == 0 else RandomisedResponse(0.7, k=3)
 
 
@@ -100,12 +100,12 @@ def test_the_losses_of_independent_parts_add_up_exactly():
     assert exact_epsilon(both.law("ab"), both.law("abc")) == pytest.approx(0.75, rel=1e-12)
     folded, product = RandomisedResponseFold(0.3, 4), composed(RandomisedResponse(0.3), 4)
     joint = joint_table(product.law(1), product.law(0), [range(2)] * 4)
-    for epsilon in (0.0, 0.1, 0.5, 1.0):  # the number of ones loses nothing
+    for epsilon in (0.0, 0.1, 0.5, 1.0):  # the number of ones is sufficient
         assert exact_delta(*joint, epsilon) == pytest.approx(exact_delta(folded.law(1), folded.law(0), epsilon))
 
 
 def joint_table(law_x, law_y, ranges):
-    """Both laws as laws of a row's index among all rows."""
+    """Return both laws as laws of a row's index among all rows."""
     rows = list(itertools.product(*ranges))
     return [FiniteLaw(tuple(law.log_density(rows).tolist())) for law in (law_x, law_y)]
 
@@ -124,13 +124,13 @@ def test_rows_hold_the_parts_outputs():
 def test_a_chain_is_the_law_of_its_rows():
     x, y = TWO_STEPS.law(0), TWO_STEPS.law(1)
     ranges = [range(2), range(3)]
-    table_x, table_y = joint_table(x, y, ranges)  # FiniteLaw refuses probabilities that do not add to 1
+    table_x, table_y = joint_table(x, y, ranges)  # FiniteLaw checks that the probabilities add to 1
     for epsilon in (0.0, 0.2, 0.35, 0.8, 1.2, 1.69, 1.71, 3.0):
         assert hockey_stick(x, y, epsilon) == pytest.approx(hockey_stick(table_x, table_y, epsilon), abs=1e-15)
         assert hockey_stick(y, x, epsilon) == pytest.approx(hockey_stick(table_y, table_x, epsilon), abs=1e-15)
     for delta in (0.0, 1e-9, 0.01, 0.2, 0.4, 0.9):
         assert exact_epsilon(x, y, delta) == pytest.approx(exact_epsilon(table_x, table_y, delta), abs=1e-12)
-    assert exact_epsilon(x, y) == pytest.approx(1.7, rel=1e-12)  # all of the claim
+    assert exact_epsilon(x, y) == pytest.approx(1.7, rel=1e-12)  # attains the claim
     assert TWO_STEPS.claim == PureDP(1.7)
 
 
@@ -170,7 +170,7 @@ def test_the_second_mechanism_is_the_one_chosen_for_the_first_output():
     pair = SequentialComposition([first, first])
     rows = AdaptiveComposition(pair, echo_of_row, PureDP(30.0)).sample(2, 5_000, np.random.default_rng(1))
     assert np.array_equal(rows[:, 2], 100 * (rows[:, 0] + 10 * rows[:, 1]))
-    chosen = AdaptiveComposition(LaplaceMechanism(1.0), same_or_noisier, PureDP(1.0))  # as many mechanisms as runs
+    chosen = AdaptiveComposition(LaplaceMechanism(1.0), same_or_noisier, PureDP(1.0))  # one mechanism per run
     assert chosen.sample(0.0, 50, np.random.default_rng(1)).shape == (50, 2)
 
 
@@ -214,7 +214,7 @@ def test_shared_noise_gives_away_what_moves_one_answer_only():
     x, y = [1, 1, 1], [1, 1, 1, 0]
     assert exact_epsilon(twin.law(x), twin.law(y), 0.5) == math.inf
     assert exact_delta(twin.law(x), twin.law(y), 20.0) == 1.0
-    assert exact_epsilon(twin.law(x), twin.law([1, 1])) == pytest.approx(0.5, rel=1e-12)  # both move alike
+    assert exact_epsilon(twin.law(x), twin.law([1, 1])) == pytest.approx(0.5, rel=1e-12)  # same direction
     assert exact_delta(twin.law(x), twin.law([1, 1]), 0.25) == pytest.approx(-math.expm1(-0.125), rel=1e-12)
     rows = twin.sample(y, 1000, np.random.default_rng(1))
     assert (rows[:, 0] - rows[:, 1] == 1).all()
@@ -238,8 +238,8 @@ def test_an_undercounted_composition_loses_every_run(charged, claimed):
     ("call", "kind", "message"),
     [
         (lambda: SequentialComposition(()), ClaimError, "mechanisms=() composes nothing"),
-        (lambda: SequentialComposition(LaplaceMechanism(1.0)), ClaimError, "is one mechanism and not several"),
-        (lambda: SequentialComposition([len]), ClaimError, "is no mechanism with a claim and a sample method"),
+        (lambda: SequentialComposition(LaplaceMechanism(1.0)), ClaimError, "is not a sequence of mechanisms"),
+        (lambda: SequentialComposition([len]), ClaimError, "is not a mechanism with a claim and a sample method"),
         (
             lambda: exact_epsilon(*(composed(LaplaceMechanism(1.0), 3).law(place) for place in (0, 1)), 0.1),
             OptionError,
@@ -254,13 +254,13 @@ def test_an_undercounted_composition_loses_every_run(charged, claimed):
         (
             lambda: AdaptiveComposition(LaplaceMechanism(1.0), echo, PureDP(30.0)).law(0.0),
             OptionError,
-            "is not of finitely many outcomes",
+            "does not have finitely many outcomes",
         ),
         (lambda: composed(TWO_STEPS, 2).law(0), OptionError, "is a law of dependent coordinates"),
         (
             lambda: ChainLaw(FiniteLaw((0.0,)), ()),
             OptionError,
-            "number of laws=0 is not allowed; use one for each of 1",
+            "number of laws=0 is not allowed; use one law for each of 1",
         ),
         (lambda: advanced_composition(-1, 0, 1, 0.1), ClaimError, "epsilon=-1 is not allowed"),
         (lambda: advanced_composition(1, 1, 1, 0.1), ClaimError, "delta=1 is not allowed"),
@@ -268,7 +268,7 @@ def test_an_undercounted_composition_loses_every_run(charged, claimed):
         (lambda: advanced_composition(1, 0, 1, 0), ClaimError, "slack=0 is not allowed"),
         (lambda: LaplaceMechanism("1"), ClaimError, "epsilon='1' is not allowed"),
         (lambda: LaplaceMechanism(1e10, 1e-310), ClaimError, "leaves the range of doubles"),
-        (lambda: GeometricMechanism(800.0), ClaimError, "leaves no noise that a double can tell"),
+        (lambda: GeometricMechanism(800.0), ClaimError, "leaves so little noise that doubles cannot"),
         (lambda: SharedNoiseLaplace(0, (len,)), ClaimError, "epsilon_each=0 is not allowed"),
         (lambda: SharedNoiseLaplace(1, ()), ClaimError, "queries=() has no query"),
         (lambda: UndercountedComposition(LaplaceMechanism(1.0), 0), ClaimError, "k=0 is not a number of runs"),
@@ -294,7 +294,7 @@ def test_shared_noise_is_seen_by_lines_and_not_by_the_rounding_of_answers():
 
 
 class Words:
-    """A mechanism that answers with words."""
+    """Mechanism whose outputs are words."""
 
     claim = PureDP(0.3)
 

@@ -87,7 +87,7 @@ def test_largest_of_laplaces_is_the_product_of_their_cdfs():
 
 
 def positive_part(law_x, law_y, epsilon, stops):
-    """∫ (f_x − e^ε f_y)⁺ by quadrature on pieces: the slow, obvious hockey stick."""
+    """∫ (f_x − e^ε f_y)⁺ by quadrature on pieces: the slow and obvious hockey stick."""
 
     def integrand(z):
         return max(0.0, math.exp(law_x.log_density(z)) - math.exp(epsilon + law_y.log_density(z)))
@@ -140,8 +140,8 @@ def test_gaussian_delta_in_sixty_digits(mu, epsilon):
 @pytest.mark.parametrize("mu", [1e-12, 1e-7, 1e-3])
 @pytest.mark.parametrize("u", [-1.0, 0.0, 0.7, 5.0, 29.99, 30.0, 37.0, 200.0, 1e5])
 def test_gaussian_delta_of_near_laws_does_not_cancel(mu, u):
-    """δ is of the order of μ (φ(u) − u Φ(−u)), u = ε/μ: the two terms agree in as many digits as μ is small."""
-    epsilon = max(u, 0.0) * mu + (mu * mu / 4 if u < 0 else 0.0)  # u < 0 stands for an ε below μ²/2
+    """δ is of order μ (φ(u) − u Φ(−u)), u = ε/μ: the smaller μ, the more digits the two terms share."""
+    epsilon = max(u, 0.0) * mu + (mu * mu / 4 if u < 0 else 0.0)  # u < 0 represents ε below μ²/2
     with mpmath.workdps(80):
         m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
         first, second = (mpmath.erfc((e / m + sign * m / 2) / mpmath.sqrt(2)) / 2 for sign in (-1, 1))

@@ -1,4 +1,4 @@
-"""Sparse vectors that release values: the laws against those of their transcripts, other integrals and runs.
+"""Sparse vectors that release values: their laws against transcript laws, other integrals and runs.
 
 Random tests have a false-alarm probability of 1e-8 each.
 """
@@ -33,13 +33,13 @@ def fresh(cutoff=1, refresh=False):
 
 
 def named(mechanism):
-    """An id without the address of a query."""
+    """Return a test id without the address of the query."""
     kind = "fresh" if mechanism.value_scale > 0 else "compared"
     return f"{kind}-{mechanism.cutoff}{'-refresh' * mechanism.refresh}"
 
 
 def nodes(stops, reach):
-    """Gauss-Legendre on pieces of at most 2 that break at these places, and `reach` beyond them."""
+    """Integrate by Gauss-Legendre on pieces of at most 2 that break at these places, and `reach` beyond them."""
     stops = sorted({*stops, min(stops) - reach, max(stops) + reach})
     edges = np.unique(
         np.concatenate([np.linspace(a, b, math.ceil((b - a) / 2) + 1) for a, b in itertools.pairwise(stops)])
@@ -50,9 +50,9 @@ def nodes(stops, reach):
 
 
 def follow(outputs, law):
-    """Whether the events "one value alone, and at most t" are as frequent as the integrals of the density are large.
+    """Return whether the events "one value alone, and at most t" are as frequent as the density's integrals say.
 
-    Within exact binomial limits: true of runs of the law with probability 1 − ALARM at least.
+    The limits are exact binomial ones: true for runs of the law with probability at least 1 − ALARM.
     """
     z, weight = nodes([*ANSWERS, 0.25, -3.0, 4.0], 120.0)
     is_within = []
@@ -79,7 +79,7 @@ class TestMassBelow:
         points = [-7.0, -1.0, -0.2, 0.0, 0.75, 2.0, 11.0]
         found = mass.log_up_to(np.array([*points, math.inf]))
         for u, log_mass in zip([*points, 60.0 * a], found.tolist(), strict=True):
-            lowest, length = min(-2.0, u), 1 / (1 / a + len(x) / b)  # below this it is one exponential of this length
+            lowest, length = min(-2.0, u), 1 / (1 / a + len(x) / b)  # below `lowest`, one exponential of this length
             tail = [lowest - length * reach for reach in (60, 25, 10, 4, 1)]
             stops = [*tail, lowest, *(edge for edge in sorted({0.0, *x}) if lowest < edge < u), u]
             assert log_mass == pytest.approx(float(mpmath.log(mpmath.quad(integrand, stops))), abs=1e-9)
@@ -87,7 +87,7 @@ class TestMassBelow:
     def test_far_below_it_is_one_exponential(self):
         mass = MassBelow.of(np.array([0.0, 1.0]), 2.0, 4.0)
         low, lower = mass.log_up_to(np.array([-5000.0, -6000.0]))
-        assert low - lower == pytest.approx(1000.0)  # 1/2 + 2/4 a unit
+        assert low - lower == pytest.approx(1000.0)  # 1/2 + 2/4 per unit
         assert math.isfinite(lower)
 
     @pytest.mark.parametrize("x", [np.zeros(21), np.array([0.0, 900.0])], ids=["many", "far"])
@@ -99,7 +99,7 @@ class TestMassBelow:
 class TestLaws:
     @pytest.mark.parametrize("mechanism", [compared(1), compared(3), fresh(1), compared(2, refresh=True)], ids=named)
     def test_one_value_integrates_to_its_transcript(self, mechanism):
-        """Over all values, the densities are the probabilities that another piece of code finds for the transcript."""
+        """Integrated over all values, the densities give the transcript probabilities of independent code."""
         law = mechanism.law(ANSWERS)
         transcripts = transcript_law(
             np.array(ANSWERS) - mechanism.threshold, 2.0, 3.0, mechanism.cutoff, refresh=mechanism.refresh
@@ -121,7 +121,7 @@ class TestLaws:
         law = mechanism.law(ANSWERS)
         transcripts = transcript_law(np.array(ANSWERS) - 0.25, 2.0, 3.0, 2, refresh=mechanism.refresh)
         z, weight = nodes([*ANSWERS, 0.25], 70.0)
-        # Over a triangle on either side of the diagonal, where the smaller of two compared values changes.
+        # One triangle on each side of the diagonal, where the smaller of the two compared values changes.
         t, w = np.polynomial.legendre.leggauss(60)
         exact = math.exp(transcripts.log_density([[1, 0, 1]])[0])
         total = 0.0
@@ -136,7 +136,7 @@ class TestLaws:
 
     @pytest.mark.parametrize("below", [0, 1, 5])
     def test_a_small_value_after_some_below(self, below):
-        """Pr[all below, then a value ≤ 0] of answers 0 is a double integral of exponentials, also by simulation."""
+        """For answers 0, Pr[all below, then a value ≤ 0] is a double integral of exponentials; simulation agrees."""
         mechanism = NoisyThreshold(CLAIM, 2.0, 2.0, cutoff=1, release_value=True)
         z, weight = nodes([0.0], 80.0)
         rows = np.full((len(z), below + 1), np.nan)
@@ -150,7 +150,7 @@ class TestLaws:
         assert follow(mechanism.sample(ANSWERS, 100_000, np.random.default_rng(4)), mechanism.law(ANSWERS))
 
     def test_runs_of_another_mechanism_do_not(self):
-        """The wrong twins: the same transcripts with other values, and another threshold's noise for the second."""
+        """Wrong twins: the same transcripts with other values, and new threshold noise for the second value."""
         outputs = fresh(2).sample(ANSWERS, 100_000, np.random.default_rng(4))
         assert not follow(outputs, compared(2).law(ANSWERS))
         outputs = compared(2).sample(ANSWERS, 100_000, np.random.default_rng(4))
@@ -172,7 +172,7 @@ class TestLaws:
 
 class TestLargestLoss:
     def test_it_is_the_published_one_where_all_answers_move(self):
-        """m below, then a small value: (m + 1)/2 epsilon, and no more."""
+        """m answers below, then a small value, lose exactly (m + 1)/2 epsilon."""
         mechanism = NoisyThreshold(CLAIM, 2.0, 2.0, cutoff=1, threshold=0.5, release_value=True)
         for n in (1, 4, 10):
             x, y = mechanism.law([0.0] * n), mechanism.law([1.0] * n)
@@ -214,9 +214,13 @@ def test_fresh_values_lie_on_a_grid_around_the_answers():
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
-        (lambda: NoisyThreshold(CLAIM, 1.0, 1.0, value_scale=2.0), ClaimError, "value_scale=2 is for values"),
+        (
+            lambda: NoisyThreshold(CLAIM, 1.0, 1.0, value_scale=2.0),
+            ClaimError,
+            "value_scale=2 applies to released values",
+        ),
         (lambda: NoisyThreshold(CLAIM, 1.0, 1.0, value_scale=-2.0), ClaimError, "value_scale=-2.0 is not allowed"),
-        (lambda: compared().law([0.0] * 21), DatasetError, "21 answers reach over"),
+        (lambda: compared().law([0.0] * 21), DatasetError, "21 answers span"),
         (lambda: compared(9).law([0.0] * 20), OptionError, "use at most 16384: fewer answers"),
         (lambda: fresh().law([0.0] * 63), DatasetError, "63 answers have 64 transcripts"),
     ],

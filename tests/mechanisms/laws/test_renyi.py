@@ -1,4 +1,4 @@
-"""Exact Rényi divergences, against sums, integrals and the limits of small and large orders."""
+"""Exact Rényi divergences against sums, integrals and the limits of small and large orders."""
 
 import math
 
@@ -66,7 +66,7 @@ def test_epsilon_bounds_the_divergence_of_every_order(epsilon):
             assert 0 < found <= min(order * epsilon**2 / 2, epsilon)
     response = RandomisedResponse(0.001)
     tight = exact_renyi(response.law(0), response.law(1), 3)
-    assert tight == pytest.approx(3 * 0.001**2 / 2, rel=1e-5)  # no smaller constant would do
+    assert tight == pytest.approx(3 * 0.001**2 / 2, rel=1e-5)  # no smaller constant holds
 
 
 def test_an_impossible_outcome_has_an_infinite_divergence():
@@ -77,7 +77,7 @@ def test_an_impossible_outcome_has_an_infinite_divergence():
 
 @pytest.mark.parametrize("order", [1.3, 2, 5])
 def test_finite_laws_by_the_sum_over_outcomes(order):
-    """Of an adaptive search, whose two directions differ."""
+    """An adaptive search, whose two directions differ."""
     x, y = (UpAndDown(0.6, 5).law(value) for value in (0, 3))
     for one, two in ((x, y), (y, x)):
         p, q = one.probabilities, two.probabilities

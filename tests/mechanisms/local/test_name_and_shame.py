@@ -1,4 +1,4 @@
-"""Name and shame: (0, delta)-DP exactly and no pure guarantee; how many people are exposed.
+"""Name and shame: exactly (0, delta)-DP, no pure guarantee, and the number of people exposed.
 
 Random tests have a false-alarm probability of 1e-8 each.
 """
@@ -21,7 +21,7 @@ ROWS, NEIGHBOUR = [7, 0, 7], [7, 0, 8]
 
 
 def test_every_output_has_its_probability():
-    """Independent coins, one for each person: enumerated."""
+    """Enumerate independent coins, one per person."""
     law = NameAndShame(0.3).law(ROWS)
     total = 0.0
     for exposed in itertools.product((False, True), repeat=3):
@@ -41,13 +41,13 @@ def test_the_claim_is_exact_for_a_replaced_row(delta):
     for epsilon in (0.0, 1.0, 50.0):
         assert exact_delta(law, moved, epsilon) == pytest.approx(delta, rel=1e-12)
     assert exact_epsilon(law, moved) == math.inf
-    assert exact_epsilon(law, moved, delta) == pytest.approx(0.0, abs=1e-12)  # attained, and so covered
+    assert exact_epsilon(law, moved, delta) == pytest.approx(0.0, abs=1e-12)  # attained, hence covered
     assert exact_epsilon(law, moved, delta * (1 + 1e-9)) == pytest.approx(0.0, abs=1e-12)
     assert exact_epsilon(law, mechanism.law(ROWS)) == 0.0
 
 
 def test_two_replaced_rows_lose_both_deltas():
-    """By hand, over the sixteen pairs of coins: 1 − (1 − δ)², at any epsilon."""
+    """1 − (1 − δ)² at any epsilon, by hand over the sixteen pairs of coins."""
     mechanism = NameAndShame(0.3)
     law, other = mechanism.law([1, 2]), mechanism.law([3, 4])
     shown = [[row if coin else HIDDEN for row, coin in zip((1, 2), coins, strict=True)] for coins in np.ndindex(2, 2)]
@@ -58,7 +58,7 @@ def test_two_replaced_rows_lose_both_deltas():
 
 
 def test_people_are_exposed_independently():
-    """Counts of all eight outcomes, by exact binomial limits of each."""
+    """The counts of all eight outcomes are within exact binomial limits."""
     runs, law = 100_000, NameAndShame(0.2).law(ROWS)
     outputs = NameAndShame(0.2).sample(ROWS, runs, np.random.default_rng(2))
     seen = 0
@@ -98,7 +98,7 @@ def test_rows_may_be_numbers_of_any_kind():
         (lambda: TwiceExposed(0.5), ClaimError, "delta=0.5 is not allowed; use 0 < delta < 0.5"),
         (lambda: NameAndShame(0.1).law([]), DatasetError, "dataset=[] is not a list of rows"),
         (lambda: NameAndShame(0.1).law(3), DatasetError, "dataset=3 is not a list of rows"),
-        (lambda: NameAndShame(0.1).law([-1]), DatasetError, "give each person's as a whole number from 0"),
+        (lambda: NameAndShame(0.1).law([-1]), DatasetError, "each a whole number from 0"),
         (lambda: NameAndShame(0.1).law([0.5]), DatasetError, "is not a list of rows"),
         (lambda: NameAndShame(0.1).law([2.0**53]), DatasetError, "is not a list of rows"),
         (lambda: NameAndShame(0.1).sample(["Ann"], 1, np.random.default_rng()), DatasetError, "dataset=['Ann'] is not"),

@@ -1,4 +1,4 @@
-"""Many responses of one person, against enumeration of all their answers."""
+"""Repeated responses of one person, against enumeration of all answers."""
 
 import itertools
 import math
@@ -13,7 +13,7 @@ from dpaudit.mechanisms import RandomisedResponse, RandomisedResponseFold, UpAnd
 
 
 def up_and_down_by_paths(epsilon, n, value):
-    """The number of yeses by going through all answers."""
+    """Return the law of the number of yeses by enumerating all answers."""
     truth = math.exp(epsilon) / (1 + math.exp(epsilon))
     found = np.zeros(n + 1)
     for answers in itertools.product((False, True), repeat=n):
@@ -58,7 +58,7 @@ def test_up_and_down_keeps_its_claim_on_all_pairs_and_attains_it_on_one():
 
 
 def test_up_and_down_asks_about_the_last_threshold():
-    """With answers that are never lies (but for once in 10¹² runs) the thresholds are known."""
+    """If answers are never lies (except once in 10¹² runs), the thresholds are known."""
     mechanism = UpAndDown(30.0, 9)
     for value, last in ((-20, -9), (20, 9), (0, -1), (1, 1), (3, 3), (4, 3), (2, 1)):
         yeses = mechanism.sample(value, 50, np.random.default_rng(1))

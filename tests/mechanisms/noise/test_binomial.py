@@ -1,4 +1,4 @@
-"""Binomial noise: law and delta against whole numbers and fractions, sampler by the conformance test."""
+"""Binomial noise: law and delta against integers and fractions; the conformance test covers the sampler."""
 
 import itertools
 import math
@@ -69,7 +69,7 @@ def test_delta_is_the_sum_of_what_exceeds(n, shift, epsilon):
 
 
 def test_delta_covers_the_ends_where_the_loss_is_infinite():
-    """The lowest outcome has probability 2⁻ⁿ on one side and 0 on the other: no epsilon makes up for that."""
+    """The lowest outcome has probability 2⁻ⁿ on one side and 0 on the other: so no finite epsilon holds."""
     law_x, law_y = BinomialLaw(0, 8), BinomialLaw(1, 8)
     assert hockey_stick(law_x, law_y, 500.0) == pytest.approx(2.0**-8, rel=1e-14)
     assert exact_epsilon(law_x, law_y, 0.9 * 2.0**-8) == math.inf

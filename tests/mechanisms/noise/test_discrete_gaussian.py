@@ -1,6 +1,6 @@
-"""The discrete Gaussian: law and delta against sums in mpmath and another accountant, sampler against the law.
+"""The discrete Gaussian: law and delta against mpmath sums and another accountant, the sampler against the law.
 
-Random tests use fixed seeds; each of the eight here raises a false alarm with probability 1e-7 at most.
+Random tests use fixed seeds; each of the eight here has a false-alarm probability of at most 1e-7.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RUNS = 400_000
 
 
 def probabilities(sigma, reach):
-    """Pr[k] for k = −reach … reach, by summation in forty digits."""
+    """Return Pr[k] for k = −reach … reach, by summation with forty digits."""
     with mpmath.workdps(40):
         weights = [mpmath.exp(-(mpmath.mpf(k) ** 2) / (2 * mpmath.mpf(sigma) ** 2)) for k in range(-reach, reach + 1)]
         total = mpmath.fsum(weights)
@@ -46,7 +46,7 @@ def test_law_is_the_normalised_weights(sigma):
     with mpmath.workdps(40):
         above = [float(mpmath.fsum(expected[i + 1 :])) for i in range(len(expected) - 1)]
         up_to = [float(mpmath.fsum(expected[: i + 1])) for i in range(len(expected) - 1)]
-    # Where the tails are smaller, what lies beyond the reach shows.
+    # For smaller tails, the mass beyond the reach is visible.
     np.testing.assert_allclose(law.sf(k[:-1]), above, rtol=1e-11, atol=1e-45)
     np.testing.assert_allclose(law.cdf(k[:-1]), up_to, rtol=1e-11, atol=1e-45)
     np.testing.assert_allclose(law.cdf(k) + law.sf(k), 1.0, rtol=1e-15)
@@ -114,7 +114,7 @@ def test_claim_is_exact_at_the_sensitivity():
 
 
 def is_off(draws, law):
-    """Pearson's test on cells of 20 expected draws or more; true of the right law with probability about ALARM."""
+    """Return whether Pearson's test on cells of 20 or more expected draws rejects, at level about ALARM."""
     k = np.arange(law.location - 200, law.location + 201)
     expected = RUNS * np.exp(law.log_density(k))
     inside = expected >= 20
@@ -169,7 +169,7 @@ def test_errors(call, message):
 
 @pytest.mark.parametrize(("shift", "sigma", "delta"), [(370, 10.0, 0.01), (900, 10.0, 0.01), (380, 10.0, 1e-5)])
 def test_epsilon_of_laws_far_apart_is_nearly_that_of_normal_noise(shift, sigma, delta):
-    """Where the smaller probabilities are below any double."""
+    """The smaller probabilities underflow."""
     exact = exact_epsilon(DiscreteGaussianLaw(0, sigma), DiscreteGaussianLaw(shift, sigma), delta)
     normal = exact_epsilon(GaussianLaw(0, sigma), GaussianLaw(shift, sigma), delta)
     assert exact == pytest.approx(normal, rel=0.01)

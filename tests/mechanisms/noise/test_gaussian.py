@@ -1,4 +1,4 @@
-"""Calibration of Gaussian noise, against sixty digits and an independent accountant."""
+"""Calibration of Gaussian noise against sixty digits and an independent accountant."""
 
 import math
 
@@ -30,7 +30,7 @@ def normal_tail(z):
 
 
 def exact_gaussian_delta(epsilon, scale, digits):
-    """Balle & Wang's formula as it stands, at sensitivity 1."""
+    """Balle & Wang's formula as written, at sensitivity 1."""
     with mpmath.workdps(digits):
         s, e = mpmath.mpf(scale), mpmath.mpf(epsilon)
         return normal_tail(e * s - 1 / (2 * s)) - mpmath.exp(e) * normal_tail(e * s + 1 / (2 * s))
@@ -48,7 +48,7 @@ def test_analytic_scale_is_the_root_to_a_relative_1e_9(epsilon, delta):
 @pytest.mark.parametrize("delta", [1e-30, 1e-5, 0.1, 0.9])
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 4.0])
 def test_the_formulation_of_bao_et_al_has_the_same_solution(epsilon, delta):
-    """χ solves erfc(χ) − e^ε erfc(√(χ²+ε)) = 2δ, and σ = S/(√2 (√(χ²+ε) − χ)); here S = √2 as in their program."""
+    """χ solves erfc(χ) − e^ε erfc(√(χ²+ε)) = 2δ, and σ = S/(√2 (√(χ²+ε) − χ)); here S = √2, as in their program."""
     with mpmath.workdps(80):
         e = mpmath.mpf(epsilon)
 
@@ -83,7 +83,7 @@ def test_an_independent_accountant_finds_the_same_delta(epsilon, delta):
 def test_loss_tail_is_the_normal_one(epsilon, scale):
     """The loss at an output z = answer + noise is (z²)/(2σ²) − (z − S)²/(2σ²), a half-line in z."""
     sensitivity = 1.5
-    edge = sensitivity / 2 + epsilon * scale**2 / sensitivity  # the loss of N(S, σ²) against N(0, σ²) exceeds ε above
+    edge = sensitivity / 2 + epsilon * scale**2 / sensitivity  # above it, the loss of N(S, σ²) to N(0, σ²) exceeds ε
     x, y = GaussianLaw(sensitivity, scale), GaussianLaw(0.0, scale)
     assert x.log_density(edge) - y.log_density(edge) == pytest.approx(epsilon, abs=1e-10)
     assert gaussian_loss_tail(epsilon, scale, sensitivity) == pytest.approx(float(x.sf(edge)), rel=1e-10)

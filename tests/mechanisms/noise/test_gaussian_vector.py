@@ -1,4 +1,4 @@
-"""Normal noise on vectors, and in the local model: exact divergences, clipping, and what clipping is needed for."""
+"""Normal noise on vectors and in the local model: exact divergences, clipping, and the need for clipping."""
 
 import math
 
@@ -42,12 +42,12 @@ def test_noise_is_tight_at_the_sensitivity_whatever_the_direction_and_dimension(
     for x, y in (CORNERS, [(0.0,), (5.0,)], [(0.0,) * 25, (1.0,) * 25]):
         assert exact_delta(mechanism.law(x), mechanism.law(y), epsilon) == pytest.approx(1e-5, rel=1e-8)
         assert exact_epsilon(mechanism.law(x), mechanism.law(y), 1e-5) == pytest.approx(epsilon, rel=1e-8)
-    # A pair that moves every coordinate by the sensitivity is five times further apart.
+    # A pair that moves every coordinate by the sensitivity is five times as far apart.
     assert exact_delta(mechanism.law((0.0,) * 25), mechanism.law((5.0,) * 25), epsilon) > 100 * 1e-5
 
 
 def test_delta_is_the_integral_over_the_plane():
-    """The hockey stick of two laws in the plane, by adding up a fine grid."""
+    """Return the hockey stick of two laws in the plane, summed over a fine grid."""
     x, y = GaussianVectorLaw((0.0, 0.0), 1.0), GaussianVectorLaw((0.6, 0.8), 1.0)
     side = np.linspace(-8, 9, 1701)
     plane = np.stack(np.meshgrid(side, side), axis=-1)
@@ -134,8 +134,8 @@ def test_clipping_keeps_members_and_the_direction_of_others():
         (lambda: VectorGaussianMechanism(-1, 0.1), "epsilon=-1 is not allowed"),
         (lambda: VectorGaussianMechanism(1, 0.1, sensitivity=0), "sensitivity=0 is not allowed"),
         (lambda: LocalGaussianMechanism(1, 1.0, Ball(1.0, 1)), "delta=1.0 is not allowed"),
-        (lambda: LocalGaussianMechanism(1, 0.1, (0, 1)), "domain=(0, 1) is no domain; use Interval(low, high)"),
-        (lambda: UnclippedLocalGaussian(1, 0.1, 2.0), "domain=2.0 is no domain"),
+        (lambda: LocalGaussianMechanism(1, 0.1, (0, 1)), "domain=(0, 1) is not a domain; use Interval(low, high)"),
+        (lambda: UnclippedLocalGaussian(1, 0.1, 2.0), "domain=2.0 is not a domain"),
         (lambda: Interval(1, 1), "low=1 and high=1 bound no interval; use finite numbers with low < high"),
         (lambda: Interval(0, math.nan), "high=nan bound no interval"),
         (lambda: Interval(-math.inf, 0), "low=-inf and high=0 bound no interval"),

@@ -1,4 +1,4 @@
-"""Private statistics of graphs: sensitivities over all small graphs, claims on both relations, and the false ones."""
+"""Private graph statistics: sensitivities over all small graphs, and true and false claims on both relations."""
 
 import itertools
 import math
@@ -18,7 +18,7 @@ EDGES, NODES = EdgeNeighbours(), NodeNeighbours()
 
 
 def graphs_on(n_nodes):
-    """Every simple graph on the nodes 0 … n − 1."""
+    """Yield every simple graph on the nodes 0 … n − 1."""
     pairs = list(itertools.combinations(range(n_nodes), 2))
     for chosen in itertools.product([False, True], repeat=len(pairs)):
         graph = nx.empty_graph(n_nodes)
@@ -98,7 +98,7 @@ def test_a_loop_moves_one_node_by_two_places():
 
 
 def test_noise_for_edges_gives_a_person_what_group_privacy_says():
-    """k edges of a person cost k·epsilon, and at most 1/epsilon edges at most 1."""
+    """k edges of a person cost k·epsilon, so 1/epsilon edges cost at most 1."""
     mechanism = EdgeCountMechanism(0.25)
     for k in (1, 2, 4):
         hub = nx.star_graph(k)
@@ -108,7 +108,7 @@ def test_noise_for_edges_gives_a_person_what_group_privacy_says():
 
 
 def test_noise_for_edges_claimed_for_nodes_is_refuted():
-    """The true claims are refuted with probability alpha=5e-9 at most each."""
+    """Each true claim is refuted with probability at most alpha=5e-9."""
     twin = EdgeNoiseForNodes(0.5, max_degree=4)
     hub, leaves = nx.star_graph(4), nx.empty_graph(range(1, 5))
     assert NODES.distance(hub, leaves) == 1
@@ -170,24 +170,24 @@ def test_lines_and_pickles(mechanism, line):
         (
             lambda: EdgeCountMechanism(1, NODES),
             ClaimError,
-            "max_degree=None bounds no node's edges; use a whole number",
+            "max_degree=None is not a number of edges; use a whole number",
         ),
-        (lambda: EdgeCountMechanism(1, NODES, 0), ClaimError, "max_degree=0 bounds no node's edges"),
+        (lambda: EdgeCountMechanism(1, NODES, 0), ClaimError, "max_degree=0 is not a number of edges"),
         (
             lambda: EdgeCountMechanism(1, "node"),
             ClaimError,
-            r"adjacency='node' is not about graphs; use EdgeNeighbours\(\)",
+            r"adjacency='node' is not a relation of graphs; use EdgeNeighbours\(\)",
         ),
-        (lambda: DegreeHistogramMechanism(1, 2.5), ClaimError, r"max_degree=2\.5 bounds no node's edges"),
+        (lambda: DegreeHistogramMechanism(1, 2.5), ClaimError, r"max_degree=2\.5 is not a number of edges"),
         (lambda: DegreeHistogramMechanism(-1, 2), ClaimError, "epsilon=-1 is not allowed"),
-        (lambda: DegreeHistogramMechanism(1, 2, NodeNeighbours), ClaimError, "is not about graphs"),
-        (lambda: EdgeNoiseForNodes(1, 0), ClaimError, "max_degree=0 bounds no node's edges"),
-        (lambda: OneEndDegreeHistogram(1, 0), ClaimError, "max_degree=0 bounds no node's edges"),
+        (lambda: DegreeHistogramMechanism(1, 2, NodeNeighbours), ClaimError, "is not a relation of graphs"),
+        (lambda: EdgeNoiseForNodes(1, 0), ClaimError, "max_degree=0 is not a number of edges"),
+        (lambda: OneEndDegreeHistogram(1, 0), ClaimError, "max_degree=0 is not a number of edges"),
         (lambda: EdgeCountMechanism(1).law([1, 2]), DatasetError, r"type list is not a graph; use a networkx\.Graph"),
         (
             lambda: EdgeCountMechanism(1, NODES, 2).law(nx.star_graph(5)),
             DatasetError,
-            "a node has 5 edges, and the noise hides a node of max_degree=2; use a larger one",
+            "a node has 5 edges, but the noise hides only max_degree=2; use a larger max_degree",
         ),
         (
             lambda: DegreeHistogramMechanism(1, 2, NODES).sample(nx.star_graph(3), 1, np.random.default_rng(1)),
@@ -203,7 +203,7 @@ def test_errors(call, error, message):
 
 
 def test_a_largest_degree_has_no_part_in_a_claim_for_edges():
-    with pytest.raises(ClaimError, match="max_degree=3 has no part in a claim for edges"):
+    with pytest.raises(ClaimError, match="max_degree=3 does not apply to a claim for edges"):
         EdgeCountMechanism(0.5, max_degree=3)
 
 

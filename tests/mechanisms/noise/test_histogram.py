@@ -1,4 +1,4 @@
-"""Histograms and the law of independent coordinates: the loss of one row under both kinds of neighbours, exactly."""
+"""Histograms and product laws: the exact loss of one row under both kinds of neighbours."""
 
 import itertools
 import math
@@ -44,7 +44,7 @@ def test_the_twin_loses_twice_its_claim_where_a_row_is_replaced():
     found = exact_epsilon(twin.law([0, 1]), twin.law([0, 2]))
     assert found == pytest.approx(twin.truth.epsilon, rel=1e-12)
     assert (twin.claim, twin.truth) == (PureDP(0.5), PureDP(1.0))
-    assert exact_epsilon(twin.law([0, 1]), twin.law([0])) == pytest.approx(0.5, rel=1e-12)  # where it was right
+    assert exact_epsilon(twin.law([0, 1]), twin.law([0])) == pytest.approx(0.5, rel=1e-12)  # right for add/remove
 
 
 def test_bins_hold_the_counts():
@@ -95,7 +95,7 @@ def test_product_density_is_the_product():
 
 
 def test_product_divergence_against_enumeration():
-    """Four coordinates of two outcomes: sixteen joint outcomes, of which the best event is the sum of what exceeds."""
+    """Enumerate the sixteen joint outcomes of four coordinates; the best event is the set with positive excess."""
     law_x, law_y = coins(0.2, 0.5, 0.5, 0.9), coins(0.4, 0.5, 0.3, 0.8)
     outcomes = np.array(list(itertools.product([0, 1], repeat=4)))
     p, q = np.exp(law_x.log_density(outcomes)), np.exp(law_y.log_density(outcomes))

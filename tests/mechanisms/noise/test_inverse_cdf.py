@@ -1,4 +1,4 @@
-"""Laplace noise by the inverse CDF, its open ends, and the misprints. One random test for each sampler, at 1e-8."""
+"""Laplace noise by the inverse CDF: open ends and misprints. One random test per sampler, at 1e-8."""
 
 import itertools
 import math
@@ -30,7 +30,7 @@ MISPRINTS = [AnswerInTheBranchLaplace(0.5), MixedUniformsLaplace(0.5)]
 
 
 class ConstantGenerator:
-    """Stands in for a generator whose every uniform number on [0, 1) is this one."""
+    """Stand-in for a generator whose uniform numbers on [0, 1) all have this value."""
 
     def __init__(self, number):
         self.number = number
@@ -43,7 +43,7 @@ FIRST, LAST = 0.0, 1 - 2.0**-53  # the ends of what Generator.random gives
 
 
 def is_far(counts, probabilities, runs):
-    """Whether a count is outside its exact binomial limits; true of the right law with probability ≤ ALARM."""
+    """Return whether a count is outside its exact binomial limits; true for the right law with probability ≤ ALARM."""
     each = ALARM / (2 * len(counts))
     low, high = stats.binom.ppf(each, runs, probabilities), stats.binom.isf(each, runs, probabilities)
     return bool(np.any((counts < low) | (counts > high)))
@@ -77,7 +77,7 @@ def test_the_ends_of_the_interval_are_refused(xi):
 
 
 def test_the_uniform_numbers_are_odd_multiples_and_never_an_end():
-    """From every end of the generator's range, and without a rounding on the way."""
+    """At both ends of the generator's range, without rounding."""
     for number in (FIRST, 2.0**-53, 0.5 - 2.0**-53, 0.5, LAST, *np.random.default_rng(1).random(1000)):
         (xi,) = open_uniform(1, ConstantGenerator(number))
         assert -0.5 < xi < 0.5
@@ -96,7 +96,7 @@ def test_the_largest_noise_is_finite(number):
 
 
 def test_the_naive_sampler_gives_minus_infinity_at_the_end_that_it_includes():
-    """Once in 2⁵³ draws: so the end is put in, and not waited for."""
+    """The end occurs once in 2⁵³ draws, so the test sets it."""
     naive = ClosedEndLaplace(0.5)
     assert naive.sample(7, 2, ConstantGenerator(FIRST)).tolist() == [-math.inf, -math.inf]
     assert np.isfinite(naive.sample(7, 2, ConstantGenerator(LAST))).all()
@@ -123,7 +123,7 @@ def test_parameters_are_refused_as_by_the_laplace_mechanism(mechanism):
         mechanism(1).sample(math.nan, 1, np.random.default_rng(1))
 
 
-# twin, answer, what half of the outputs are, ends of the others
+# twin, answer, value of half of the outputs, range of the others
 SUPPORTS = [
     (MISPRINTS[0], -3.0, -3.0 - 2 * math.log(8.0), -math.inf, -3.0),
     (MISPRINTS[0], 0.0, -2 * math.log(2.0), -math.inf, 0.0),
@@ -144,7 +144,7 @@ def test_misprints_give_what_their_laws_say(twin, answer, atom, low, high):
     others = outputs[~at_atom]
     assert low - step <= others.min() <= others.max() <= high + step
     assert law.atom_probability == 0.5
-    # Quantiles of the others, by the law, and none of them the atom.
+    # Quantiles of the other outputs by the law; none of them is the atom.
     points = law.location + law.scale * np.log(np.linspace(0.1, 0.92, 9) + (0.0 if math.isinf(low) else 1.0))
     counts = [at_atom.sum(), *(outputs[:, None] <= points).sum(axis=0), *(outputs[:, None] > points).sum(axis=0)]
     assert not is_far(np.array(counts), np.array([0.5, *law.cdf(points), *law.sf(points)]), RUNS)
@@ -215,7 +215,7 @@ def test_laws_of_other_kinds_do_not_compare():
 
 @pytest.mark.parametrize(("x", "y"), [(0, 1), (5, 6)])
 def test_audits_find_atoms_infinities_and_nan(x, y):
-    """The right sampler is refuted with probability alpha=5e-9 at most."""
+    """The right sampler is refuted with probability at most alpha=5e-9."""
     settings = {"claim": PureDP(0.5), "runs": 10_000, "seed": 1, "alpha": 5e-9, "jobs": 1}
     assert not check(LaplaceByInverseCDF(0.5), x, y, **settings).is_refuted
     for twin in MISPRINTS:

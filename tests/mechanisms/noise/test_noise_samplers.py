@@ -1,4 +1,4 @@
-"""Noise samplers. Random tests use fixed seeds; each raises a false alarm with probability 1e-7 at most."""
+"""Noise samplers. Random tests use fixed seeds; each has a false-alarm probability of at most 1e-7."""
 
 import math
 
@@ -15,7 +15,7 @@ ALARM = 1e-7
 
 
 def counts_are_off(counts, probabilities, runs, alarm):
-    """Whether a cell's count is outside its exact binomial limits; true of the right law with probability ≤ `alarm`."""
+    """Return whether a cell's count is outside its exact binomial limits; false-alarm probability ≤ `alarm`."""
     each = alarm / (2 * len(counts))
     low, high = stats.binom.ppf(each, runs, probabilities), stats.binom.isf(each, runs, probabilities)
     return bool(np.any((counts < low) | (counts > high)))
@@ -49,7 +49,7 @@ def test_two_sided_geometric_is_exact_zero_included(scale):
 
 
 def test_two_sided_geometric_events_follow_from_the_exponential():
-    """The magnitude reaches k exactly when E ≥ k/scale − ln(2/(1+r)): that has probability 2rᵏ/(1+r)."""
+    """The magnitude is at least k if and only if E ≥ k/scale − ln(2/(1+r)), with probability 2rᵏ/(1+r)."""
     for scale in (0.05, 1.0, 2.0**30):
         r = math.exp(-1 / scale)
         for k in (1, 2, 50):
@@ -86,7 +86,7 @@ def test_rounding_is_to_the_nearest_grid_point_of_the_exact_sum(answer):
     outputs = noise.round_to_grid(values.copy(), 1.0, answer)
     multiples = outputs / step
     assert np.array_equal(multiples, np.rint(multiples))
-    # In units of the step: the answer splits exactly, and noise and rest add with 30 bits to spare.
+    # In units of the step: the answer splits exactly, and noise and remainder add with 30 spare bits.
     whole = round(answer / step)
     expected = whole + np.rint(values / step + (answer / step - whole))
     assert np.array_equal(multiples, expected)
@@ -98,7 +98,7 @@ def test_rounding_leaves_no_signed_zero():
 
 
 def test_low_bits_do_not_tell_the_answer():
-    """The lowest set bit, absolute, never goes below the grid: raw doubles give the answers 0 and 1 away there."""
+    """The lowest set bit is never below the grid, where raw doubles distinguish the answers 0 and 1."""
 
     def lowest_exponents(outputs):
         mantissa, exponent = np.frexp(outputs[outputs != 0])
@@ -114,7 +114,10 @@ def test_low_bits_do_not_tell_the_answer():
 
 @pytest.mark.parametrize("answer", [2.0**32, -1e300, math.nan, math.inf])
 def test_answers_beyond_the_grid_are_refused(answer):
-    with pytest.raises(DatasetError, match=r"cannot be told to .*, the grid of noise with scale 1; use answers within"):
+    with pytest.raises(
+        DatasetError,
+        match=r"too large for a double to resolve .*, the grid step of .* 1; use answers within",
+    ):
         noise.round_to_grid(np.zeros(3), 1.0, answer)
 
 

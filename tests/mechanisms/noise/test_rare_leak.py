@@ -1,4 +1,4 @@
-"""A rare leak: the law with its atom, (epsilon, delta)-DP exactly, and no pure guarantee.
+"""A rare leak: the law with its atom is exactly (epsilon, delta)-DP, without a pure guarantee.
 
 The random test has a false-alarm probability of 1e-8.
 """
@@ -37,7 +37,7 @@ def test_law_is_a_mixture():
 
 @pytest.mark.parametrize(("x", "y", "epsilon"), [(0.0, 2.0, 0.0), (0.0, 2.0, 0.3), (0.0, 2.0, 0.5), (0.0, 6.0, 0.5)])
 def test_delta_is_the_positive_part_of_the_difference(x, y, epsilon):
-    """By quadrature of the densities, and all of the atom that the other law does not have."""
+    """By quadrature of the densities, plus the whole atom unless the other law has it."""
     p, q = stats.laplace(x, 4.0).pdf, stats.laplace(y, 4.0).pdf
 
     def excess(z):
@@ -55,7 +55,7 @@ def test_claim_is_exact_and_no_smaller_delta_helps():
     assert exact_epsilon(law, moved, 0.01) == pytest.approx(0.5, rel=1e-12)
     assert exact_epsilon(law, moved) == exact_epsilon(law, moved, 0.0099) == math.inf
     assert exact_epsilon(law, moved, 0.999) == 0.0
-    assert exact_epsilon(law, MECHANISM.law(0.0)) == 0.0  # the same leak on both
+    assert exact_epsilon(law, MECHANISM.law(0.0)) == 0.0  # both leak the same point
     assert exact_delta(law, MECHANISM.law(0.0), 0.0) == 0.0
 
 

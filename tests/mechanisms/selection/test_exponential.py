@@ -25,7 +25,7 @@ def test_law_by_the_formula():
 @pytest.mark.parametrize("size", [1.0, 1e3, 1e6, 1e12, 1e100, 1e300])
 @pytest.mark.parametrize("monotone", [False, True])
 def test_log_probabilities_are_exact_for_utilities_of_any_size(size, monotone):
-    """Against 400 digits: in the relative sense, though each exponent is as large as the utilities."""
+    """Relative error against 400 digits, although each exponent is as large as the utilities."""
     mechanism = ExponentialMechanism(0.7, 3.0, monotone=monotone)
     utilities = size * np.array([1.0, 0.999999, -0.25, 1.0, 0.0])
     with mpmath.workdps(400):
@@ -95,7 +95,7 @@ def test_monotone_saving_is_false_under_replace():
             "sensitivity=0 is not allowed; use 0 < sensitivity and finite (a utility's ",
         ),
         (lambda: ExponentialMechanism(1, 0), "if none ever changes, publish the best candidate"),
-        (lambda: EachCandidate(max, ()), "candidates=() is an empty range; name at least one to choose from"),
+        (lambda: EachCandidate(max, ()), "candidates=() is an empty range; give at least one"),
     ],
 )
 def test_errors(call, message):
@@ -106,7 +106,7 @@ def test_errors(call, message):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_each_half_of_the_loss_is_within_half_of_epsilon(seed):
-    """The proof of Theorem 3.10, in numbers: own part and normaliser, and their sum is the loss."""
+    """The proof of Theorem 3.10 in numbers: the candidate's term and the normaliser's add up to the loss."""
     rng = np.random.default_rng(seed)
     x = rng.normal(0, 10, 5)
     for monotone, step in ((False, rng.uniform(-2, 2, 5)), (True, rng.uniform(0, 2, 5))):
@@ -127,7 +127,7 @@ def test_without_the_two_each_part_reaches_epsilon():
 
 
 def test_parts_of_the_loss_need_one_range():
-    with pytest.raises(DatasetError, match="x has 2 candidates and y 3; a range must not depend on the dataset"):
+    with pytest.raises(DatasetError, match="x has 2 candidates and y 3; use the same candidates for every dataset"):
         RIGHT.loss_parts([0.0, 1.0], [0.0, 1.0, 2.0])
 
 
@@ -150,7 +150,7 @@ def test_any_objects_are_candidates():
         ),
         ([1.0, 2.0, -math.inf], "the score of candidate 2 is -inf; use finite scores"),
         ([math.inf], "the score of candidate 0 is inf"),
-        ([[1.0]], "which is not a vector of scores; return one number for each candidate"),
+        ([[1.0]], "which is not a vector of scores; return one number per candidate"),
         (3.0, "which is not a vector of scores"),
         (["a"], "which is not a vector of scores"),
         (
@@ -166,5 +166,5 @@ def test_utilities_that_cannot_be_used_are_refused(utilities, message):
 
 
 def test_a_scale_that_no_double_holds_is_refused():
-    with pytest.raises(DatasetError, match="in scales of 0; bring the scores nearer to each other, or use a larger"):
+    with pytest.raises(DatasetError, match="in scales of 0; bring the scores closer together, or use a larger"):
         ExponentialMechanism(1e200, 1e-200).law([0.0, 1.0])

@@ -1,6 +1,6 @@
-"""Permute-and-flip: its law against the algorithm as written, against noisy max, and against the exponential mechanism.
+"""Permute-and-flip: its law against the algorithm as written, noisy max and the exponential mechanism.
 
-The histogram and the equivalence of samplers are in test_conformance.py and below; one random test, false alarm 1e-8.
+The histogram is in test_conformance.py. The equivalence of samplers is one random test here, false alarm 1e-8.
 """
 
 import itertools
@@ -19,7 +19,7 @@ UTILITIES = [[3.0], [0.0, 0.0], [0.0, 1.0, 2.5, 2.5, -1.0], [0.0, 40.0, 39.0], l
 
 @pytest.mark.parametrize("utilities", UTILITIES)
 def test_law_by_all_orders(utilities):
-    """In every order, the first whose coin of chance e^{(u − max u)/2} says yes."""
+    """In each order, the first candidate whose coin with probability e^{(u − max u)/2} says yes."""
     chances = np.exp((np.array(utilities) - max(utilities)) / 2)
     expected = np.zeros(len(utilities))
     for order in itertools.permutations(range(len(utilities))):
@@ -35,7 +35,7 @@ def test_law_by_all_orders(utilities):
     "utilities", [*UTILITIES, [0.0] * 60, np.linspace(0, 40, 120), [0.0, -1e6, -2.0, -1e300]], ids=range(8)
 )
 def test_law_is_that_of_exponential_noise(utilities, monotone):
-    """Ding et al. (2021). One is a mean over orders, the other an integral over the winning noise."""
+    """Ding et al. (2021): one law is a mean over orders, the other an integral over the winning noise."""
     flips = PermuteAndFlip(0.8, 0.5, monotone=monotone).law(utilities)
     noise = ReportNoisyMax(0.8, 0.5, monotone=monotone, noise="exponential").law(utilities)
     np.testing.assert_allclose(flips.log_probabilities, noise.log_probabilities, rtol=1e-12, atol=1e-12)
@@ -43,7 +43,7 @@ def test_law_is_that_of_exponential_noise(utilities, monotone):
 
 
 def test_two_candidates_in_closed_form_refute_theorem_3_13():
-    """The worse of two wins with ½ e^{−cε/2}, and not with the exponential mechanism's probability."""
+    """The worse of two candidates wins with probability ½ e^{−cε/2}, unlike in the exponential mechanism."""
     for c in (0.5, 3.0, 100.0):
         flips, exponential = (m(0.9).law([0.0, c]).log_probabilities[0] for m in (PermuteAndFlip, ExponentialMechanism))
         assert flips == pytest.approx(-math.log(2) - 0.45 * c, rel=1e-14)

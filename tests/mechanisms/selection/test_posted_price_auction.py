@@ -1,4 +1,4 @@
-"""The auction of the pumpkins: the optimum, the sensitivity, the claim on all small auctions, and the false range."""
+"""The pumpkin auction: optimum, sensitivity, the claim on all small auctions, and the false range."""
 
 import itertools
 import math
@@ -17,7 +17,7 @@ SMALL = (1.0, 2.0, 3.0)
 
 
 def test_the_best_price_is_the_lowest_bid():
-    """K, who bids 3.01, buys at 1.00 too: the revenue is 4.00 there and 3.01 at the best of the other prices."""
+    """K, who bids 3.01, also buys at 1.00: the revenue is 4.00 there and at most 3.01 at other prices."""
     revenue = dict(zip(CENTS, Revenue(CENTS)(PUMPKIN_BIDS).tolist(), strict=True))
     assert revenue[1.00] == 4.00 == max(revenue.values())
     assert (revenue[3.00], revenue[3.01], revenue[3.02]) == (3.00, 3.01, 0.0)
@@ -26,7 +26,7 @@ def test_the_best_price_is_the_lowest_bid():
 
 
 def test_in_the_first_three_bids_a_cent_more_than_the_best_price_loses_everything():
-    """What the example is about needs other bids than its own."""
+    """The example's point needs bids other than its own."""
     assert Revenue((1.00, 1.01))(PUMPKIN_BIDS[:3]).tolist() == [3.0, 0.0]
 
 
@@ -79,7 +79,7 @@ def test_prices_from_the_bids_are_possible_on_one_side_only():
 
 
 def test_an_audit_refutes_the_false_range_and_not_the_fixed_one():
-    """The right one is refuted with probability alpha=5e-9 at most."""
+    """The right mechanism is refuted with probability at most alpha=5e-9."""
     settings = {"claim": PureDP(1.0), "adjacency": AddRemove(), "runs": 20_000, "seed": 1, "alpha": 5e-9, "jobs": 1}
     assert not check(PostedPriceAuction(1.0, CENTS), PUMPKIN_BIDS, PUMPKIN_BIDS[:3], **settings).is_refuted
     false = check(PricesFromTheBids(1.0), PUMPKIN_BIDS, PUMPKIN_BIDS[:3], **settings)
@@ -101,13 +101,13 @@ def test_auctions_survive_pickling_and_are_one_short_line():
         (
             lambda: PostedPriceAuction(1, []),
             ClaimError,
-            r"prices=\[\] are no prices; use positive numbers in ascending",
+            r"prices=\[\] is not a list of prices; use positive numbers in ascending",
         ),
-        (lambda: PostedPriceAuction(1, [2.0, 1.0]), ClaimError, "are no prices"),
-        (lambda: PostedPriceAuction(1, [1.0, 1.0]), ClaimError, "are no prices"),
-        (lambda: PostedPriceAuction(1, [0.0, 1.0]), ClaimError, "are no prices"),
-        (lambda: PostedPriceAuction(1, [math.nan]), ClaimError, "are no prices"),
-        (lambda: PostedPriceAuction(1, [1.0, math.inf]), ClaimError, "are no prices"),
+        (lambda: PostedPriceAuction(1, [2.0, 1.0]), ClaimError, "is not a list of prices"),
+        (lambda: PostedPriceAuction(1, [1.0, 1.0]), ClaimError, "is not a list of prices"),
+        (lambda: PostedPriceAuction(1, [0.0, 1.0]), ClaimError, "is not a list of prices"),
+        (lambda: PostedPriceAuction(1, [math.nan]), ClaimError, "is not a list of prices"),
+        (lambda: PostedPriceAuction(1, [1.0, math.inf]), ClaimError, "is not a list of prices"),
         (lambda: PostedPriceAuction(1, SMALL).law(["a"]), DatasetError, "is not a list of bids; use one finite number"),
         (lambda: PostedPriceAuction(1, SMALL).law([math.nan]), DatasetError, "is not a list of bids"),
         (lambda: PostedPriceAuction(1, SMALL).law(3.0), DatasetError, "is not a list of bids"),

@@ -1,4 +1,4 @@
-"""The sparse vector technique: its law by other integrals, claims exactly on enumerated pairs, the wrong variants.
+"""The sparse vector technique: its law by other integrals, exact claims on enumerated pairs, the wrong variants.
 
 Random tests have a false-alarm probability of 1e-8 each.
 """
@@ -33,14 +33,14 @@ def loss(mechanism, x, y):
 
 
 def rise_and_fall(n_below, n_above):
-    """Answers of which the first rise and the last fall: the worst pair for transcripts "below …, above …"."""
+    """Return a pair whose first answers rise and last answers fall: the worst for transcripts "below …, above …"."""
     return [0.0] * (n_below + n_above), [1.0] * n_below + [-1.0] * n_above
 
 
 def probability(mechanism, answers, transcript):
-    """Of a transcript, by adaptive quadrature in mpmath over the noisy threshold itself, one draw of it after another.
+    """Return the probability of a transcript by adaptive mpmath quadrature over each noisy threshold in turn.
 
-    Independent of the law's code: integrals over the threshold and not its noise, no logarithms, other nodes.
+    It is independent of the law's code: integrals over the threshold instead of its noise, no logarithms, other nodes.
     """
     a, b = mpmath.mpf(mechanism.threshold_scale), mpmath.mpf(mechanism.query_scale)
 
@@ -151,13 +151,13 @@ class TestClaims:
 
     @pytest.mark.parametrize("cutoff", [1, 2])
     def test_the_claim_is_nearly_attained_by_many_answers(self, cutoff):
-        """So there is no noise to spare: the limit for many answers is 1/threshold_scale + 2 cutoff/query_scale."""
+        """No noise is wasted: the limit for many answers is 1/threshold_scale + 2 cutoff/query_scale."""
         mechanism = SparseVector(1.0, cutoff)
         assert 1 / mechanism.threshold_scale + 2 * cutoff / mechanism.query_scale == pytest.approx(1.0)
         assert 0.97 < loss(mechanism, *rise_and_fall(12, cutoff)) <= 1.0
 
     def test_monotone_noise_is_for_one_way_answers_alone(self):
-        """1.5 epsilon where answers move both ways; epsilon is nearly attained where they move one way."""
+        """1.5 epsilon if answers move in both directions; nearly epsilon if they move in one."""
         mechanism, below = SparseVector(1.0, monotone=True), 12
         assert 1.49 < loss(mechanism, *rise_and_fall(below, 1)) <= 1.5
         assert 0.99 < loss(mechanism, [0.0] * (below + 1), [1.0] * below + [0.0]) <= 1.0
@@ -172,7 +172,7 @@ class TestClaims:
         assert SparseVector(0.5).claim == PureDP(0.5)
 
     def test_only_ratios_count(self):
-        """Answers, threshold and sensitivity in another unit, or all moved alike, change nothing."""
+        """A change of unit, or a shift of answers and threshold, changes nothing."""
         law = SparseVector(0.8, 2, threshold=0.5).law([0.0, 1.0, 3.0])
         for other in (
             SparseVector(0.8, 2, threshold=5.0, sensitivity=10.0).law([0.0, 10.0, 30.0]),
@@ -184,7 +184,7 @@ class TestClaims:
 class TestVariants:
     @pytest.mark.parametrize("cutoff", [1, 2, 3])
     def test_unscaled_noise_loses_what_was_published(self, cutoff):
-        """(1 + 6c)/4 epsilon: never exceeded, and the limit of many answers below."""
+        """The loss never exceeds (1 + 6c)/4 epsilon, its limit for many answers below."""
         twin = SparseVectorUnscaledNoise(0.8, cutoff=cutoff)
         assert twin.truth.epsilon == pytest.approx((1 + 6 * cutoff) / 4 * 0.8)
         assert (twin.runs_as.threshold_scale, twin.runs_as.query_scale) == pytest.approx((4 / 0.8, 4 / 2.4))
@@ -196,7 +196,7 @@ class TestVariants:
     def test_without_query_noise_some_transcripts_tell_all(self):
         twin = SparseVectorWithoutQueryNoise(1.0)
         assert loss(twin, [0.0, 1.0], [1.0, 0.0]) == math.inf
-        assert loss(twin, [0.0], [1.0]) == pytest.approx(0.5)  # one answer, where it does not show
+        assert loss(twin, [0.0], [1.0]) == pytest.approx(0.5)  # with one answer, the bug has no effect
         assert twin.truth is None
         x, y = twin.law([0.0, 1.0]), twin.law([1.0, 0.0])
         assert math.exp(x.log_density([BELOW, ABOVE])) == pytest.approx(-math.expm1(-0.5) / 2)  # Pr[0 < Z ≤ 1]
@@ -204,7 +204,7 @@ class TestVariants:
 
     @pytest.mark.parametrize("half", [1, 2, 3, 4])
     def test_without_a_cutoff_the_loss_grows_with_the_answers(self, half):
-        """At least half·epsilon/2, by the transcript that Lyu, Su & Li give; so no epsilon is enough for all."""
+        """Lyu, Su & Li's transcript loses at least half·epsilon/2, so no epsilon holds for all lengths."""
         twin = SparseVectorWithoutCutoff(1.0)
         x, y = rise_and_fall(half, half)
         transcript = [BELOW] * half + [ABOVE] * half
@@ -215,9 +215,9 @@ class TestVariants:
 
     @pytest.mark.parametrize("below", [0, 1, 3])
     def test_a_released_value_follows_its_law(self, below):
-        """Pr[all below, then a value ≤ t] of answers a + 0, t ≤ 0, is a double integral of exponentials.
+        """For answers a + 0 and t ≤ 0, Pr[all below, then a value ≤ t] is a double integral of exponentials.
 
-        Where all answers are 1 it is e^{−(below + 1)/2·epsilon} times that.
+        If all answers are 1, the probability is e^{−(below + 1)/2·epsilon} times as large.
         """
         twin, runs = SparseVectorReleasingValue(1.0), 200_000
         for answer in (0.0, 1.0):
@@ -226,7 +226,7 @@ class TestVariants:
             exact = math.exp(-answer * (below + 1) / 2) / (4 * 2**below * (below + 1) * (below + 2))
             hits = stats.binom(runs, exact)
             assert hits.ppf(ALARM / 2) <= is_event.sum() <= hits.isf(ALARM / 2)
-            assert np.all((~np.isnan(outputs)).sum(axis=1) <= 1)  # stops after one
+            assert np.all((~np.isnan(outputs)).sum(axis=1) <= 1)  # stops after one value
 
     def test_released_values_lie_on_a_grid_around_the_answers(self):
         twin = SparseVectorReleasingValue(1.0, threshold=-1e6, cutoff=2)
@@ -255,7 +255,7 @@ def test_queries_are_asked_of_the_dataset():
 
 
 def test_a_block_is_its_pieces():
-    """More runs than fit into one piece: every row has the form of a transcript."""
+    """With more runs than one piece holds, every row has the form of a transcript."""
     outputs = SparseVector(1.0, 2).sample([0.0, 1.0, -1.0, 2.0], 50_000, np.random.default_rng(1))
     law = SparseVector(1.0, 2).law([0.0, 1.0, -1.0, 2.0])
     assert np.isfinite(law.log_density(outputs)).all()
@@ -266,11 +266,15 @@ def test_a_block_is_its_pieces():
     [
         (lambda: SparseVector(0.0), ClaimError, "epsilon=0.0 is not allowed"),
         (lambda: SparseVector(math.nan), ClaimError, "epsilon=nan"),
-        (lambda: SparseVector(1.0, 0), ClaimError, "cutoff=0 is no number of answers; use a whole number from 1."),
-        (lambda: SparseVector(1.0, 1.5), ClaimError, "cutoff=1.5 is no number of answers"),
+        (
+            lambda: SparseVector(1.0, 0),
+            ClaimError,
+            "cutoff=0 is not a number of answers; use a whole number",
+        ),
+        (lambda: SparseVector(1.0, 1.5), ClaimError, "cutoff=1.5 is not a number of answers"),
         (lambda: SparseVector(1.0, threshold=math.inf), ClaimError, "threshold=inf"),
         (lambda: SparseVector(1.0, sensitivity=-1), ClaimError, "sensitivity=-1 is not allowed"),
-        (lambda: SparseVectorUnscaledNoise(1.0, cutoff=0), ClaimError, "cutoff=0 is no number of answers"),
+        (lambda: SparseVectorUnscaledNoise(1.0, cutoff=0), ClaimError, "cutoff=0 is not a number of answers"),
         (lambda: SparseVectorWithoutCutoff(-1.0), ClaimError, "epsilon=-1.0 is not allowed"),
         (lambda: NoisyThreshold(PureDP(1), 0.0, 1.0), ClaimError, "threshold_scale=0.0 is not allowed"),
         (lambda: NoisyThreshold(PureDP(1), 1.0, -1.0), ClaimError, "query_scale=-1.0 is not allowed"),
