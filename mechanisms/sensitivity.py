@@ -157,7 +157,7 @@ def _vector(query: Query, dataset: list[Any]) -> Floats:
     vector = as_numbers(answer).ravel()
     if not np.isfinite(vector).all():
         raise DatasetError(
-            f"the query answered {answer!r:.60} on a dataset of {len(dataset)} rows, which is not a finite number "
+            f"the query answered {answer!r:.60} on a dataset of length {len(dataset)}, which is not a finite number "
             "or vector; use a query that answers every dataset, or a larger min_rows.",
             n_rows=len(dataset),
         )

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from ...audit.claims.claim import check_number
 from ...audit.claims.privacy_profile import PrivacyProfile
 from ...audit.errors import ClaimError
-from .imports import imported
+from .library_calls import imported
 
 
 def claim_from_event(

@@ -21,7 +21,7 @@ from ...audit.errors import ClaimError, DatasetError, MechanismError
 from ...audit.events.outputs import Raised
 from ...audit.printing import shorten
 from .diffprivlib_parts import claim_of, library, named_version, needed_adjacency, random_state
-from .single_runs import released
+from .library_calls import released
 
 _REFUSED = Raised("ValueError")
 _TRIES = 100  # further runs that must all raise before the dataset counts as outside the domain
@@ -41,9 +41,6 @@ class DiffprivlibMechanism:
         Maps a dataset to the value that is randomised.
     output : callable, optional
         Maps the result of `randomise` to the output.
-    claim : Claim
-    claim_source : str
-    adjacency : Adjacency
     seeded : bool
         Whether the noise comes from the audit's generator instead of the library's own source.
     """
@@ -143,10 +140,6 @@ def from_diffprivlib(
         Whether to draw the noise from the audit's generator, through `random_state`, so that the audit is replayable.
         If False, the mechanism has a fresh random state in each block; for a mechanism created without `random_state`
         this is the operating system's entropy, as in production.
-
-    Returns
-    -------
-    DiffprivlibMechanism
 
     Raises
     ------

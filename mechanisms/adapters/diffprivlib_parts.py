@@ -11,7 +11,7 @@ from ...audit.claims.claim import Claim
 from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
 from ...audit.datasets.adjacency import Adjacency, check_adjacency
 from ...audit.errors import AdjacencyError
-from .imports import imported
+from .library_calls import imported
 
 
 def library() -> Any:

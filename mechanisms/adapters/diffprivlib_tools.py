@@ -38,10 +38,6 @@ class DiffprivlibTool:
         Its arguments other than the data.
     output : callable, optional
         Maps the result, or the fitted model, to the output.
-    claim : Claim
-    claim_source : str
-    adjacency : Adjacency
-    seeded : bool
     """
 
     function: Callable[..., Any] = field(repr=False)
@@ -108,10 +104,6 @@ def from_diffprivlib_tool(
         As for `from_diffprivlib`.
     **options
         Arguments of the function or the class: epsilon, bounds and so on.
-
-    Returns
-    -------
-    DiffprivlibTool
 
     Raises
     ------

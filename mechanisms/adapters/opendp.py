@@ -14,7 +14,7 @@ from ...audit.datasets.adjacency import Adjacency
 from ...audit.errors import AdjacencyError, DatasetError, MechanismError, OptionError
 from ...audit.events.outputs import Raised
 from ...audit.printing import shorten
-from .imports import imported
+from .library_calls import imported
 from .opendp_claims import MapClaim
 from .opendp_neighbours import neighbours_under
 
@@ -103,8 +103,8 @@ class OpenDPMechanism:
         """Pickle by the library's own serialisation, which rejects measurements that contain Python functions."""
         library = _library("mod")
         content, features = library.serialize(self.measurement), sorted(library.GLOBAL_FEATURES)
-        rest = self.claim.d_in, self.claim.order, self.claim_source, self.adjacency, self.draws
-        return _reopened, (content, features, *rest)
+        rest = {"claim_source": self.claim_source, "adjacency": self.adjacency, "draws": self.draws}
+        return _reopened, (content, features, self.claim.d_in, self.claim.order, rest)
 
 
 def from_opendp(
@@ -182,24 +182,12 @@ def from_opendp(
 
 
 def _reopened(
-    content: str,
-    features: list[str],
-    d_in: Any,
-    order: float | None,
-    claim_source: str,
-    adjacency: Adjacency | None,
-    draws: Draws,
+    content: str, features: list[str], d_in: Any, order: float | None, rest: dict[str, Any]
 ) -> OpenDPMechanism:
     library = _library("mod")
     library.enable_features(*features)
     measurement = library.deserialize(content)
-    return OpenDPMechanism(
-        measurement=measurement,
-        claim=MapClaim(measurement, d_in, order),
-        claim_source=claim_source,
-        adjacency=adjacency,
-        draws=draws,
-    )
+    return OpenDPMechanism(measurement=measurement, claim=MapClaim(measurement, d_in, order), **rest)
 
 
 def _library(module: str) -> Any:

@@ -20,8 +20,7 @@ from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
 from ...audit.datasets.adjacency import AddRemove, Adjacency, Within, check_adjacency
 from ...audit.errors import AdjacencyError, ClaimError, MechanismError
 from ...audit.options import check_claim_source
-from .imports import imported
-from .single_runs import released
+from .library_calls import imported, released
 
 _RELEASES = ("add_noise", "quick_result", "should_keep")
 """Methods that return one output: of a mechanism, an aggregate and a partition strategy."""
@@ -37,9 +36,6 @@ class PyDPMechanism:
         Returns the object for a block.
     release : callable
         Maps the object and a dataset to one output.
-    claim : Claim
-    claim_source : str
-    adjacency : Adjacency
     """
 
     make: Callable[[], Any] = field(repr=False)
@@ -86,10 +82,6 @@ def from_pydp(
         Maps the object and a dataset to one output; by default ``add_noise(value)``, ``quick_result(rows)`` or
         ``should_keep(users)``, whichever the object has. With rows (user, value): ``lambda total, rows:
         total.quick_result([value for _, value in rows])``.
-
-    Returns
-    -------
-    PyDPMechanism
 
     Raises
     ------

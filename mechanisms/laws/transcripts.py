@@ -155,10 +155,9 @@ def _nodes(excesses: Floats, threshold_scale: float, query_scale: float) -> tupl
 
 def _log_tails(excess: Floats, scale: float) -> tuple[Floats, Floats]:
     """Return ln Pr[ν ≥ −excess] and the logarithm of its complement; ν is Laplace of this scale, or 0."""
+    is_above = excess >= 0
     if scale == 0:
-        is_above = excess >= 0
         return np.where(is_above, 0.0, -np.inf), np.where(is_above, -np.inf, 0.0)
     distance = np.abs(excess) / scale
     log_small, log_large = -distance - math.log(2), np.log1p(-np.exp(-distance) / 2)
-    is_above = excess >= 0
     return np.where(is_above, log_large, log_small), np.where(is_above, log_small, log_large)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
-from ...audit.claims.claim import check_number
 from ...audit.errors import DatasetError
 from ..laws.laws import FiniteLaw
-from ..laws.reference_mechanism import PureMechanism
 from ..noise_samplers import Floats, Integers, draw_indices
 from ..queries import Query, candidate_scores, identity, places_below_leader
+from .selection_mechanism import SelectionMechanism
 
 
 @dataclass(frozen=True, slots=True)
-class ExponentialMechanism(PureMechanism):
+class ExponentialMechanism(SelectionMechanism):
     """The index of a candidate, drawn with Pr[r] ∝ exp(ε u(x, r)/(2Δ)): epsilon-DP.
 
     Parameters
@@ -45,23 +43,11 @@ class ExponentialMechanism(PureMechanism):
     [0.269, 0.731]
     """
 
-    sensitivity: float = 1.0
-    monotone: bool = False
     utilities: Query = identity
-
-    def __post_init__(self) -> None:
-        check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
-        way_out = "a utility's largest change; if none ever changes, publish the best candidate"
-        check_number("sensitivity", self.sensitivity, 0, math.inf, way_out, closed=False)
 
     def __str__(self) -> str:
         ending = ", monotone" if self.monotone else ""
         return f"Exponential(epsilon={self.epsilon:g}, sensitivity={self.sensitivity:g}{ending})"
-
-    @property
-    def scale(self) -> float:
-        """The difference in utility that makes a candidate e times as likely."""
-        return (1 if self.monotone else 2) * self.sensitivity / self.epsilon
 
     def law(self, dataset: Any) -> FiniteLaw:
         """The law of the output, with a relative error of about 1e-15 in every log-probability."""

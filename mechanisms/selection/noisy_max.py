@@ -10,18 +10,17 @@ from typing import Any, Final, Literal
 import numpy as np
 from scipy.special import logsumexp
 
-from ...audit.claims.claim import check_number
 from ...audit.errors import ClaimError, DatasetError
 from ..laws.laws import FiniteLaw
-from ..laws.reference_mechanism import PureMechanism
 from ..noise_samplers import PIECE, Floats, Integers, fill_exponential, fill_laplace, pieces
 from ..queries import Query, identity, places_below_leader
+from .selection_mechanism import SelectionMechanism
 
 _FILLS: Final = {"laplace": fill_laplace, "exponential": fill_exponential, "gumbel": fill_exponential}
 
 
 @dataclass(frozen=True, slots=True)
-class ReportNoisyMax(PureMechanism):
+class ReportNoisyMax(SelectionMechanism):
     """The index of the largest count after independent noise of scale 2Δ/ε on each: epsilon-DP.
 
     Parameters
@@ -49,25 +48,17 @@ class ReportNoisyMax(PureMechanism):
     [0.269, 0.731]
     """
 
-    sensitivity: float = 1.0
-    monotone: bool = False
     noise: Literal["laplace", "exponential", "gumbel"] = "laplace"
     counts: Query = identity
 
     def __post_init__(self) -> None:
-        check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
-        check_number("sensitivity", self.sensitivity, 0, math.inf, "a count's largest change", closed=False)
+        SelectionMechanism.__post_init__(self)
         if self.noise not in _FILLS:
             raise ClaimError(f"noise={self.noise!r} is unknown; use one of {', '.join(_FILLS)}.", noise=self.noise)
 
     def __str__(self) -> str:
         ending = ", monotone" if self.monotone else ""
         return f"NoisyMax(epsilon={self.epsilon:g}, sensitivity={self.sensitivity:g}, {self.noise}{ending})"
-
-    @property
-    def scale(self) -> float:
-        """Scale of the noise: 2Δ/ε, or Δ/ε for monotone counts."""
-        return (1 if self.monotone else 2) * self.sensitivity / self.epsilon
 
     def law(self, dataset: Any) -> FiniteLaw:
         """The law of the output, with a relative error of about 1e-12 in every probability.

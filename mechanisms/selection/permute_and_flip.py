@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ...audit.claims.claim import check_number
 from ..laws.laws import FiniteLaw
-from ..laws.reference_mechanism import PureMechanism
 from ..noise_samplers import Floats, Integers, pieces
 from ..queries import Query, identity, places_below_leader
+from .selection_mechanism import SelectionMechanism
 
 
 @dataclass(frozen=True, slots=True)
-class PermuteAndFlip(PureMechanism):
+class PermuteAndFlip(SelectionMechanism):
     """The index of the first candidate, in random order, whose coin with probability e^{(u − max u)/scale} says yes.
 
     The scale is 2Δ/ε and the mechanism is epsilon-DP. Its law is that of `ReportNoisyMax` with exponential noise. To
@@ -45,22 +43,11 @@ class PermuteAndFlip(PureMechanism):
     [0.184, 0.816]
     """
 
-    sensitivity: float = 1.0
-    monotone: bool = False
     utilities: Query = identity
-
-    def __post_init__(self) -> None:
-        check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False)
-        check_number("sensitivity", self.sensitivity, 0, math.inf, "a utility's largest change", closed=False)
 
     def __str__(self) -> str:
         ending = ", monotone" if self.monotone else ""
         return f"PermuteAndFlip(epsilon={self.epsilon:g}, sensitivity={self.sensitivity:g}{ending})"
-
-    @property
-    def scale(self) -> float:
-        """The difference in utility that makes a candidate's coin e times as likely to say yes."""
-        return (1 if self.monotone else 2) * self.sensitivity / self.epsilon
 
     def law(self, dataset: Any) -> FiniteLaw:
         """The law of the output, with a relative error of about 1e-12; the time grows as n_candidates³.

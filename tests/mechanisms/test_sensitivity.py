@@ -85,7 +85,7 @@ def test_a_mean_moves_less_on_more_rows():
         assert query_sensitivity(mean, [0.0, 1.0], n, Replace(), min_rows=n) == pytest.approx(1 / n, rel=1e-12)
     assert query_sensitivity(mean, [0.0, 1.0], 5, Replace()) == 1.0
     with pytest.raises(
-        DatasetError, match=r"answered nan on a dataset of 0, .* a query that answers every dataset, or a"
+        DatasetError, match=r"answered nan on a dataset of length 0, .* a query that answers every dataset, or a"
     ):
         query_sensitivity(mean, [0.0, 1.0], 5, AddRemove())
 
@@ -143,7 +143,7 @@ def test_the_two_in_the_exponent_makes_up_for_half_of_a_monotone_sensitivity():
         (lambda: query_sensitivity(len, [], 3, AddRemove()), "a domain of 0 and datasets of 0 to 3 rows make 0 pairs"),
         (lambda: query_sensitivity(len, [1], 3, Replace()), "a domain of one row leaves nothing to replace the row by"),
         (lambda: query_sensitivity(len, [1], 3, AddRemove(), min_rows=3), "and datasets of 3 to 3 rows make 0 pairs"),
-        (lambda: query_sensitivity(len, [1], 2.5, AddRemove()), "max_rows=2.5 are not a range of sizes; use whole"),
+        (lambda: query_sensitivity(len, [1], 2.5, AddRemove()), "max_rows=2.5 are not a range of sizes"),
         (
             lambda: query_sensitivity(len, [1], 2, AddRemove(), min_rows=-1),
             "min_rows=-1 and max_rows=2 are not a range",
@@ -163,11 +163,11 @@ def test_options_out_of_range(call, message):
     [
         (
             lambda rows: math.inf if len(rows) == 2 else 0,
-            "the query answered inf on a dataset of 2 rows, which is not a finite",
+            "the query answered inf on a dataset of length 2, which is not a finite",
         ),
         (
             lambda rows: "many",
-            "the query answered 'many' on a dataset of 1 rows, which is not a finite number or vector",
+            "the query answered 'many' on a dataset of length 1, which is not a finite number",
         ),
         (lambda rows: [0.0] * len(rows), "answers 1 numbers on one dataset and 0 on a neighbour; use a query whose"),
     ],

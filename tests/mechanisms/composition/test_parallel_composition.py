@@ -78,7 +78,7 @@ def test_counts_of_parts_lose_twice_where_a_row_moves():
     ("call", "kind", "message"),
     [
         (lambda: ParallelComposition((), len), ClaimError, "mechanisms=() composes nothing"),
-        (lambda: IntervalOf((3, 3)), ClaimError, "edges=(3, 3) do not define intervals; use numbers in ascending order"),
+        (lambda: IntervalOf((3, 3)), ClaimError, "edges=(3, 3) do not define intervals; use numbers in"),
         (lambda: IntervalOf((np.nan,)), ClaimError, "do not define intervals"),
         (lambda: ParallelComposition(BY_AGE.mechanisms[:2], IntervalOf((18, 65))).law(AGES), DatasetError,
          "part(65.0)=2 is not one of the 2 parts; return a part in range(2)"),

@@ -217,7 +217,7 @@ def test_fresh_values_lie_on_a_grid_around_the_answers():
         (
             lambda: NoisyThreshold(CLAIM, 1.0, 1.0, value_scale=2.0),
             ClaimError,
-            "value_scale=2 applies to released values",
+            "value_scale=2 applies to",
         ),
         (lambda: NoisyThreshold(CLAIM, 1.0, 1.0, value_scale=-2.0), ClaimError, "value_scale=-2.0 is not allowed"),
         (lambda: compared().law([0.0] * 21), DatasetError, "21 answers span"),

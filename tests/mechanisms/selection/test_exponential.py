@@ -92,7 +92,7 @@ def test_monotone_saving_is_false_under_replace():
         (lambda: ExponentialMechanism(1, -2.0), "sensitivity=-2.0 is not allowed; use 0 < sensitivity and finite"),
         (
             lambda: ExponentialMechanism(1, 0),
-            "sensitivity=0 is not allowed; use 0 < sensitivity and finite (a utility's ",
+            "sensitivity=0 is not allowed; use 0 < sensitivity and finite (a score's ",
         ),
         (lambda: ExponentialMechanism(1, 0), "if none ever changes, publish the best candidate"),
         (lambda: EachCandidate(max, ()), "candidates=() is an empty range; give at least one"),

@@ -1,11 +1,13 @@
-"""Imports of the libraries that the adapters need."""
+"""Imports of other libraries, and single runs of their functions."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 from ...audit.errors import AuditError
+from ...audit.events.outputs import Raised
 
 
 def imported(module: str, extra: str) -> Any:
@@ -17,3 +19,13 @@ def imported(module: str, extra: str) -> Any:
             f"{module} cannot be imported ({error}); use pip install 'dpaudit[{extra}]', which installs a version "
             "that works."
         ) from error
+
+
+def released(release: Callable[..., Any], *values: Any) -> Any:
+    """Return the output, or the exception as an output; a TypeError, which means a wrong kind of dataset, is raised."""
+    try:
+        return release(*values)
+    except TypeError:
+        raise
+    except Exception as error:
+        return Raised(type(error).__qualname__)
