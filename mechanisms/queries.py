@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ..audit.datasets.rows import rows_of
 from ..audit.errors import ClaimError, DatasetError
+from .noise_samplers import Floats, Integers
 
 Query: TypeAlias = Callable[[Any], Any]
 
@@ -21,7 +21,7 @@ def identity(dataset: Any) -> Any:
     return dataset
 
 
-def as_numbers(value: Any) -> npt.NDArray[np.float64]:
+def as_numbers(value: Any) -> Floats:
     """Return the value as an array of doubles, or NaN, shape (), if it cannot be converted."""
     try:
         return np.asarray(value, dtype=np.float64)
@@ -57,7 +57,7 @@ def whole_answer(query: Query, dataset: Any) -> int:
     return int(number)
 
 
-def candidate_scores(query: Query, dataset: Any) -> npt.NDArray[np.float64]:
+def candidate_scores(query: Query, dataset: Any) -> Floats:
     """Return the query's answer as finite scores, shape (n_candidates,); raise a `DatasetError` if it is not that."""
     answer = query(dataset)
     scores = as_numbers(answer)
@@ -83,7 +83,7 @@ def candidate_scores(query: Query, dataset: Any) -> npt.NDArray[np.float64]:
     return scores
 
 
-def places_below_leader(query: Query, dataset: Any, scale: float) -> npt.NDArray[np.float64]:
+def places_below_leader(query: Query, dataset: Any, scale: float) -> Floats:
     """Return each score minus the largest, in scales: zero for the leader, else negative; shape (n_candidates,).
 
     The largest score is subtracted before the division, so nothing cancels however many scales the scores span.
@@ -95,7 +95,7 @@ def places_below_leader(query: Query, dataset: Any, scale: float) -> npt.NDArray
     """
     scores = candidate_scores(query, dataset)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        places: npt.NDArray[np.float64] = (scores - scores.max()) / scale
+        places: Floats = (scores - scores.max()) / scale
     if not np.isfinite(places).all():  # NaN if the scale underflows to zero
         raise DatasetError(
             f"the scores reach from {scores.min():g} to {scores.max():g}, which a double cannot hold in scales of "
@@ -179,7 +179,7 @@ class CategoryCounts:
             )
         object.__setattr__(self, "categories", tuple(counts))
 
-    def __call__(self, dataset: Any) -> npt.NDArray[np.int64]:
+    def __call__(self, dataset: Any) -> Integers:
         rows = rows_of(dataset)
         return np.array([rows[category] for category in self.categories], dtype=np.int64)
 

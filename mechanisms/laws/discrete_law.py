@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from ..noise_samplers import Integers
 from .divergences import Floats, ScalarLaw, check_rule
 from .laws import FiniteLaw
 
@@ -55,7 +56,7 @@ class DiscreteLaw(ScalarLaw):
     def sf(self, outputs: npt.ArrayLike) -> Floats:
         return self._ranks.sf(self._rank(outputs))
 
-    def _rank(self, outputs: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def _rank(self, outputs: npt.ArrayLike) -> Integers:
         """Return the index of the largest value that is at most each output; −1 below all values."""
         return np.asarray(np.searchsorted(self.values, np.asarray(outputs, dtype=np.float64), side="right") - 1)
 

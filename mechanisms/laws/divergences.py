@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Self, TypeAlias
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from ...audit.errors import OptionError
-
-Floats: TypeAlias = npt.NDArray[np.float64]
+from ..noise_samplers import Floats as Floats
 
 
 class Law(ABC):

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import erfcx, logsumexp, ndtr, ndtri
 
+from ..noise_samplers import Integers
 from .divergences import Floats, ScalarLaw, check_rule, table_delta, table_epsilon
 
 _LOG_ROOT_2_PI: Final = math.log(2 * math.pi) / 2
@@ -213,10 +214,10 @@ class FiniteLaw(ScalarLaw):
         above = np.minimum(np.cumsum(self.probabilities[::-1]), 1.0)[::-1]
         return np.append(above, 0.0)[self._rank(outputs)]
 
-    def _rank(self, outputs: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def _rank(self, outputs: npt.ArrayLike) -> Integers:
         """Return how many outcomes are at most each output."""
         k = np.floor(np.asarray(outputs, dtype=np.float64)) + 1
-        rank: npt.NDArray[np.int64] = np.clip(k, 0, len(self.log_probabilities)).astype(np.int64)
+        rank: Integers = np.clip(k, 0, len(self.log_probabilities)).astype(np.int64)
         return rank
 
     def is_comparable(self, other: Self) -> bool:

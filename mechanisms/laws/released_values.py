@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
 
+from ..noise_samplers import Integers
 from .divergences import Floats, Law, check_comparable, check_rule
 from .mass_below import MassBelow
 from .transcripts import ABOVE, BELOW, MOST_TRANSCRIPTS, STOPPED, TranscriptLaw, count_transcripts
@@ -82,7 +83,7 @@ class ComparedValuesLaw(Law):
     def __post_init__(self) -> None:
         count = count_transcripts(len(self.answers), self.cutoff)
         check_rule("transcripts", count, count <= MOST_TRANSCRIPTS, f"at most {MOST_TRANSCRIPTS}: fewer answers")
-        self._mass(np.arange(len(self.answers)))  # refuses too many answers, or answers too far from the threshold
+        self._mass(np.arange(len(self.answers)))  # checks the number of answers and their distance
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
         """Return the log-density of each row of `outputs`, shape (size, n_queries)."""
@@ -128,7 +129,7 @@ class ComparedValuesLaw(Law):
             largest = max(largest, loss)
         return largest
 
-    def _draws(self, above: npt.NDArray[np.int64]) -> Iterator[tuple[npt.NDArray[np.int64], slice]]:
+    def _draws(self, above: Integers) -> Iterator[tuple[Integers, slice]]:
         """Yield, for each draw of Z, the answers found below and the slice of the released values that share it."""
         last = len(self.answers) if len(above) < self.cutoff else int(above[-1])
         if not self.refresh:
@@ -140,11 +141,11 @@ class ComparedValuesLaw(Law):
         if len(above) < self.cutoff:
             yield np.arange(ends[-1] + 1, len(self.answers)), slice(0, 0)
 
-    def _mass(self, below: npt.NDArray[np.int64]) -> MassBelow:
+    def _mass(self, below: Integers) -> MassBelow:
         excesses = np.asarray(self.answers)[below] - self.threshold
         return MassBelow.of(excesses, self.threshold_scale, self.query_scale)
 
-    def _largest_loss(self, other: Self, below: npt.NDArray[np.int64], above: npt.NDArray[np.int64]) -> float:
+    def _largest_loss(self, other: Self, below: Integers, above: Integers) -> float:
         """Return the largest loss over all values of the answers `above`, which share one draw of Z."""
         mine, others = self._mass(below), other._mass(below)
         at_infinity = float(mine.log_up_to(np.array(np.inf)) - others.log_up_to(np.array(np.inf)))

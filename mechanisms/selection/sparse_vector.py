@@ -20,7 +20,7 @@ from ..queries import Query, candidate_scores, identity
 
 @dataclass(frozen=True, slots=True)
 class SparseVector(PureMechanism):
-    """Whether each answer is above the threshold, after noise on both, until `cutoff` answers are: epsilon-DP.
+    """Transcript of which answers are above a threshold, after noise on both, up to `cutoff` of them: epsilon-DP.
 
     Half of epsilon pays for the threshold, whose noise all answers share, and half for the answers above. Answers below
     cost nothing, however many there are.
@@ -93,14 +93,9 @@ class SparseVector(PureMechanism):
 
     @property
     def _runs_as(self) -> NoisyThreshold:
+        scales = self.threshold_scale, self.query_scale
         return NoisyThreshold(
-            self.claim,
-            self.threshold_scale,
-            self.query_scale,
-            cutoff=self.cutoff,
-            threshold=self.threshold,
-            refresh=self.refresh,
-            queries=self.queries,
+            self.claim, *scales, self.cutoff, self.threshold, refresh=self.refresh, queries=self.queries
         )
 
 
@@ -140,7 +135,7 @@ class NoisyThreshold:
     def __post_init__(self) -> None:
         check_number("threshold_scale", self.threshold_scale, 0, math.inf, "of Laplace noise", closed=False)
         check_number("query_scale", self.query_scale, 0, math.inf, "0 for no noise")
-        check_number("threshold", self.threshold, -math.inf, math.inf, "what answers are compared with", closed=False)
+        check_number("threshold", self.threshold, -math.inf, math.inf, "the answers are compared with it", closed=False)
         if self.cutoff is not None:
             check_count("cutoff", self.cutoff, "answers")
         check_number("value_scale", self.value_scale, 0, math.inf, "0 to release the noisy answer that was compared")

@@ -151,8 +151,8 @@ def test_errors(call, kind, message):
     [
         (lambda: GroupPrivacy(-1.0), "epsilon=-1.0 is not allowed"),
         (lambda: GroupPrivacy(1.0, form="neither"), "form='neither' is unknown"),
-        (lambda: GroupPrivacy(1.0)(0), "distance=0 is no size of a group"),
-        (lambda: GroupPrivacy(1.0)(math.inf), "distance=inf is no size of a group"),
+        (lambda: GroupPrivacy(1.0)(0), "distance=0 is not the size of a group"),
+        (lambda: GroupPrivacy(1.0)(math.inf), "distance=inf is not the size of a group"),
     ],
 )
 def test_group_claims_refuse(call, message):
