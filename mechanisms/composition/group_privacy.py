@@ -115,7 +115,7 @@ class GroupTightMechanism:
 
     On a dataset with the answer n, the bit is 1 with probability B(B(…B(start))), n times the boundary B of the claim.
     Neighbours are therefore (epsilon, delta)-close and no closer. With start 0, datasets with the answers 0 and n
-    differ by exactly `group_delta` at n·epsilon, until a probability exceeds (1 − delta)/(1 + e^epsilon), the corner of
+    differ by `group_delta` at n·epsilon, until a probability exceeds (1 − delta)/(1 + e^epsilon), the corner of
     the boundary.
 
     Parameters

@@ -176,7 +176,7 @@ class NoisyThreshold:
                 is_open = left > 0
                 is_above = (noise + (answer - self.threshold) >= thresholds) & is_open
                 left -= is_above
-                n_above = np.count_nonzero(is_above)
+                n_above = int(np.count_nonzero(is_above))
                 if self.release_value:
                     is_fresh = self.value_scale > 0
                     released = self.value_scale * standard_laplace(n_above, rng) if is_fresh else noise[is_above]
