@@ -11,17 +11,13 @@ if TYPE_CHECKING:
     from .program import Program
     from .pydp import PyDPMechanism, from_pydp
 
-_WHERE = {
-    "from_opendp": "opendp",
-    "OpenDPMechanism": "opendp",
-    "from_diffprivlib": "diffprivlib",
-    "from_diffprivlib_tool": "diffprivlib_tools",
-    "DiffprivlibMechanism": "diffprivlib",
-    "DiffprivlibTool": "diffprivlib_tools",
-    "from_pydp": "pydp",
-    "PyDPMechanism": "pydp",
-    "claim_from_event": "accounting",
-    "Program": "program",
+_MODULES = {
+    "opendp": ("from_opendp", "OpenDPMechanism"),
+    "diffprivlib": ("from_diffprivlib", "DiffprivlibMechanism"),
+    "diffprivlib_tools": ("from_diffprivlib_tool", "DiffprivlibTool"),
+    "pydp": ("from_pydp", "PyDPMechanism"),
+    "accounting": ("claim_from_event",),
+    "program": ("Program",),
 }
 
 __all__ = [
@@ -39,7 +35,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f".{_WHERE[name]}", __name__), name)
-    return value
+    for module, names in _MODULES.items():
+        if name in names:
+            value = globals()[name] = getattr(import_module(f".{module}", __name__), name)
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

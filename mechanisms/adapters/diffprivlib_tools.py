@@ -53,13 +53,7 @@ class DiffprivlibTool:
         return f"diffprivlib {self.name}"
 
     def __call__(self, dataset: Any, rng: np.random.Generator) -> Any:
-        """Return one output.
-
-        Raises
-        ------
-        ClaimError
-            If the run charges a fresh accountant with a budget other than the claim.
-        """
+        """Return one output; raise a `ClaimError` if the run charges a fresh accountant with other than the claim."""
         accountant = library().BudgetAccountant()
         state = random_state(rng) if self.seeded else None
         found = _call(self.function, dataset, {**self.options, "random_state": state, "accountant": accountant})

@@ -78,10 +78,7 @@ class RunningProgram:
     def ask(self, request: bytes, runs: int, seconds: float) -> Any:
         """Return the outputs for a request, a list or an array; `seconds` limits the time without a byte of answer.
 
-        Raises
-        ------
-        AnswerError
-            For any other behaviour; the program cannot be used afterwards.
+        Any other behaviour of the program raises an `AnswerError`; the program cannot be used afterwards.
         """
         self._seconds, self._deadline = seconds, time.monotonic() + seconds
         self._check_silence("before it was asked")

@@ -93,13 +93,9 @@ def _plain(value: Any, where: str) -> Any:
 
 
 def read_array(line: bytes, runs: int) -> list[Any] | npt.NDArray[Any]:
-    """Return the outputs in a line that is a JSON array, one per run.
+    """Return the outputs in a line that is a JSON array, one per run; raise an `AnswerError` for any other line.
 
     NaN, Infinity and -Infinity are accepted although JSON lacks them, because many JSON writers produce them.
-
-    Raises
-    ------
-    AnswerError
     """
     outputs = _parsed(line)
     if not isinstance(outputs, list):
@@ -118,12 +114,7 @@ def _is_plain(outputs: list[Any]) -> bool:
 
 
 def read_header(line: bytes, runs: int) -> tuple[np.dtype[Any], tuple[int, ...]]:
-    """Return type and shape of the raw numbers that follow a header.
-
-    Raises
-    ------
-    AnswerError
-    """
+    """Return type and shape of the raw numbers after a header; raise an `AnswerError` for any other header."""
     header = _parsed(line, objects=True)
     if not isinstance(header, dict) or header.keys() != {"format", "shape"} or header["format"] not in list(_FORMATS):
         raise AnswerError(

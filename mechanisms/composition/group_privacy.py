@@ -91,10 +91,7 @@ class GroupPrivacy:
     def __call__(self, distance: float) -> Claim:
         """Return the claim at this distance, rounded up to whole steps.
 
-        Raises
-        ------
-        ClaimError
-            If the distance is not positive and finite, or delta reaches 1 there.
+        A distance that is not positive and finite, or at which delta reaches 1, raises a `ClaimError`.
         """
         if not 0 < distance < math.inf:
             raise ClaimError(f"distance={distance!r} is not the size of a group; use 1, 2, ….", distance=distance)

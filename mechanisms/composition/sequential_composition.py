@@ -46,10 +46,7 @@ def budget(epsilon: float, delta: float) -> Budget:
 def total_budget(claims: Iterable[Claim]) -> Budget:
     """Return the joint claim of mechanisms with these claims: the sums of epsilon and of delta.
 
-    Raises
-    ------
-    ClaimError
-        If a claim is not pure or approximate DP, or the deltas add up to 1 or more.
+    A claim that is not pure or approximate DP, or deltas that add up to 1 or more, raise a `ClaimError`.
     """
     epsilons, deltas = zip(*map(budget_of, claims), strict=True)
     return budget(math.fsum(epsilons), math.fsum(deltas))
@@ -70,10 +67,7 @@ def columns(outputs: npt.ArrayLike) -> npt.NDArray[Any]:
 def side_by_side(laws: Iterable[Law]) -> ProductLaw:
     """Return the law of independent outputs in one row, with vectors split into coordinates.
 
-    Raises
-    ------
-    OptionError
-        If the coordinates of a vector are dependent.
+    A vector with dependent coordinates raises an `OptionError`.
     """
     marginals: list[ScalarLaw] = []
     for law in laws:

@@ -49,10 +49,7 @@ class MassBelow:
     def of(cls, x: Floats, a: float, b: float) -> MassBelow:
         """Return the function for numbers x, shape (n,), and scales a and b.
 
-        Raises
-        ------
-        DatasetError
-            If there are more than 20 numbers, or they are many hundred scales apart.
+        More than 20 numbers, or numbers many hundred scales apart, raise a `DatasetError`.
         """
         edges = np.unique(np.append(x, 0.0))
         fastest = 1 / a + len(x) / b

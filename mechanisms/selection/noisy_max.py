@@ -63,10 +63,7 @@ class ReportNoisyMax(SelectionMechanism):
     def law(self, dataset: Any) -> FiniteLaw:
         """The law of the output, with a relative error of about 1e-12 in every probability.
 
-        Raises
-        ------
-        DatasetError
-            With Laplace noise, if there are too many counts, too many scales apart, for the integration.
+        With Laplace noise, too many counts, too many scales apart for the integration, raise a `DatasetError`.
         """
         places = places_below_leader(self.counts, dataset, self.scale)
         match self.noise:
