@@ -7,9 +7,9 @@ For each block the program reads one line of ASCII, such as
 with the keys in this order, and answers in one of two ways:
 
 - one line with a JSON array of `runs` outputs: numbers, strings, true, false, null, and arrays of these. NaN, Infinity
-and -Infinity are accepted, although JSON lacks them; objects are not.
+  and -Infinity are accepted, although JSON lacks them; objects are not.
 - raw numbers: one line {"format": "float64", "shape": [1000]}, or "int64", or the shape [1000, n_coords], directly
-followed by exactly that many 8-byte numbers, little-endian, row by row.
+  followed by exactly that many 8-byte numbers, little-endian, row by row.
 
 The program flushes its output, waits for the next line, and ends when its input ends. It must write nothing else to
 standard output; messages quote what it writes to standard error. The first request is for a single run and includes the

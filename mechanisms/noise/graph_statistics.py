@@ -45,8 +45,7 @@ class EdgeCountMechanism(PureMechanism):
     """The number of edges plus geometric noise: epsilon-DP for edges, or for nodes of bounded degree.
 
     An edge changes the count by 1, a node by its degree. Noise for edges hides the k edges of one person with k·epsilon
-    in total, so it hides a person with at most 1/epsilon edges with 1 (`PureDP.group`). Noise for nodes hides all
-    `max_degree` edges.
+    in total, at most 1 if k ≤ 1/epsilon (`PureDP.group`). Noise for nodes hides all `max_degree` edges.
 
     Parameters
     ----------
