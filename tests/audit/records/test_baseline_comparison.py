@@ -364,7 +364,7 @@ def test_a_recount_is_of_runs_of_its_own():
     assert again == recount(laplace(1.0), X, Y, result.event, stream="one", runs=4_000, seed=3)
     assert again.counts != recount(laplace(1.0), X, Y, result.event, stream="two", runs=4_000, seed=3).counts
     assert (again.seed, again.stream) == (3, "one")
-    with pytest.raises(OptionError, match="is no event"):
+    with pytest.raises(OptionError, match="is not an event"):
         recount(laplace(1.0), X, Y, "output > 1", stream="one")
     with pytest.raises(OptionError, match="does not name a stream"):
         recount(laplace(1.0), X, Y, UPPER, stream="")
