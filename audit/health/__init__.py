@@ -1,4 +1,4 @@
-"""Checks that the runs are independent and that the datasets stay as they were.
+"""Health checks: the runs are independent, and the datasets differ and do not change.
 
 Public names: `Finding`, `HealthCheck`, `Snapshot`, `take_snapshot`.
 """

@@ -1,4 +1,4 @@
-"""Checks of the blocks of one side: that none repeats another, and that runs of one block do not share randomness.
+"""Check the blocks on one dataset: no block repeats another, and the runs of a block do not share randomness.
 
 Proof: docs/proofs/dependence.md
 """
@@ -21,29 +21,29 @@ from ..sampling.stretch_hashes import MARKS, n_stretches, stretch_length, stretc
 from .dependence_statistics import Spread, equal_pairs, spread_of_halves
 from .findings import Finding, HealthCheck
 
-_TALLIED = 20_000  # pilot runs looked at for the likeliest outcome
-_MARKED = 128  # kept blocks of which stretches are looked at
+_TALLIED = 20_000  # pilot runs that bound the probability of the likeliest outcome
+_MARKED = 128  # most pilot blocks whose stretches are compared
 _PARTS = 16
 _IN_PARTS = f"{_PARTS} parts of the main phase"
 _WHY_UNSTEADY = "the runs of a call share randomness, or the mechanism keeps state."
-_LENGTHS = 8  # different lengths of stretches, at most
+_LENGTHS = 8  # bound on the number of different stretch lengths
 
 
 def repeated_blocks(side: str, blocks: list[Outputs], counts: BlockCounts, alpha: float) -> list[Finding]:
-    """Two blocks that begin alike, or hold the same stretch of outputs."""
+    """Find blocks that begin with the same outputs, or contain the same stretch of outputs."""
     return _repeated_heads(side, blocks, counts, alpha) or _repeated_stretches(side, blocks, counts, alpha)
 
 
 def spreads(blocks: list[Outputs], counts: BlockCounts) -> list[Spread]:
-    """How the hits, and the kept outputs in a half, are spread over the blocks of one side.
+    """Return the spread of the hits, and of the pilot outputs in each half, over the blocks on one dataset.
 
-    Hits are also looked at in parts of neighbouring blocks, which show a slow change.
+    The spread of hits over parts of successive blocks reveals a slow change.
     """
     return [*_spread_of_hits(counts), *spread_of_halves(blocks)]
 
 
 def unsteady_blocks(side: str, seen: list[Spread], alpha: float) -> list[Finding]:
-    """Hits or halves spread over the blocks of one side more, or less, than independent runs can."""
+    """Find hits or halves that vary between the blocks on one dataset more, or less, than in independent runs."""
     found = next((spread for spread in seen if spread.p_value <= alpha), None)
     if found is None:
         return []
@@ -57,7 +57,7 @@ def unsteady_blocks(side: str, seen: list[Spread], alpha: float) -> list[Finding
 
 
 def unsteady_on_both(seen_x: list[Spread], seen_y: list[Spread], alpha: float) -> list[Finding]:
-    """The same of both sides together, where neither is enough: the product of two independent p-values."""
+    """Find unsteady hits by the product of the independent p-values on x and on y, if neither suffices alone."""
     on_y = {_kind(spread): spread for spread in seen_y}
     for x in seen_x:
         y = on_y.get(_kind(x))
@@ -88,7 +88,7 @@ def _spread_of_hits(counts: BlockCounts) -> list[Spread]:
 
 
 def noise_used_again(side: str, blocks: list[Outputs], alpha: float) -> list[Finding]:
-    """Equal outputs that lie in one block more often than in independent runs."""
+    """Find pairs of equal outputs that lie within one block more often than in independent runs."""
     within, pairs, sizes = equal_pairs(blocks)
     if pairs_within_p_value(within, pairs, sizes) > alpha:
         return []
@@ -97,36 +97,36 @@ def noise_used_again(side: str, blocks: list[Outputs], alpha: float) -> list[Fin
     return [
         Finding(
             HealthCheck.SERIAL_DEPENDENCE,
-            f"noise is used again within a block: of {pairs:,} pairs of equal outputs on {side}, one for each output "
-            f"that came more than once, {within:,} lie in one block, where independent runs give about "
-            f"{expected:,.0f}. The runs are not independent.",
+            f"noise is reused within a block: of {pairs:,} pairs of equal outputs on {side}, one for each repeated "
+            f"output, {within:,} lie in one block, where independent runs give about {expected:,.0f}. The runs are not "
+            "independent.",
         )
     ]
 
 
 def agreement(blocks: list[Outputs], alpha: float) -> float:
-    """Upper confidence limit for the probability of the likeliest output, which that two runs agree does not exceed."""
+    """Return an upper confidence limit for the probability that two runs agree, from that of the likeliest output."""
     values = chain.from_iterable(hashed_keys(block[:_TALLIED]) for block in blocks)
     counts = Counter(islice(values, _TALLIED))
     return min(1.0, clopper_pearson(max(counts.values()), counts.total(), alpha=alpha)[1][0])
 
 
 def head_length(blocks: list[Outputs], counts: BlockCounts) -> int:
-    """Outputs at the head of blocks that are compared: as many as those of the main phase have, or two blocks."""
+    """Return how many first outputs to compare: the size of a main block, or else of the second-largest pilot block."""
     kept = sorted(map(len, blocks))
     return min(int(counts.sizes[0]) if len(counts.sizes) else kept[max(len(kept) - 2, 0)], FINGERPRINTED)
 
 
 def _repeated_heads(side: str, blocks: list[Outputs], counts: BlockCounts, alpha: float) -> list[Finding]:
-    """Two blocks that begin alike: a seed fixed inside the mechanism, or one stream shared between workers."""
+    """Find blocks that begin with the same outputs: the mechanism fixes a seed, or workers share a random stream."""
     length = head_length(blocks, counts)
     kept = [fingerprint(block[:length]) for block in blocks if len(block) >= length]
     marks = [*map(int, counts.fingerprints[counts.sizes >= length]), *kept]
     repeats = len(marks) - len(set(marks))
     if repeats == 0:
         return []
-    # Independent blocks agree by chance with probability (Σ pᵢ²)^length; a constant output always agrees. Of kept
-    # blocks alone the law is known, given all that they hold. Limit, chance and law have a third of alpha each.
+    # Independent blocks agree by chance with probability (Σ pᵢ²)^length; a constant output always agrees. For pilot
+    # blocks the law given all their outputs is known. The limit, this chance and that law have a third of alpha each.
     limit = math.log(alpha / 3) - math.log(math.comb(len(marks), 2))
     is_found = length * math.log(agreement(blocks, alpha / 3)) <= limit
     if not is_found and len(set(kept)) < len(kept):
@@ -137,14 +137,14 @@ def _repeated_heads(side: str, blocks: list[Outputs], counts: BlockCounts, alpha
     return [
         Finding(
             HealthCheck.REPEATED_BLOCKS,
-            f"{repeats + 1:,} of {len(marks):,} blocks of runs on {side} begin with the same outputs: a seed is fixed "
-            "inside the mechanism, or workers share one random stream, so the runs are not independent.",
+            f"{repeats + 1:,} of {len(marks):,} blocks of runs on {side} begin with the same outputs: the mechanism "
+            "fixes a seed, or workers share one random stream, so the runs are not independent.",
         )
     ]
 
 
 def _log_chance(head: Outputs, blocks: list[Outputs]) -> float:
-    """Logarithm of the probability that a block repeats this head of another one."""
+    """Return the log-probability that a block begins with this head of another block."""
     pooled: Counter[object] = Counter()
     for block in blocks:
         pooled.update(hashed_keys(block))
@@ -154,7 +154,7 @@ def _log_chance(head: Outputs, blocks: list[Outputs]) -> float:
 
 
 def _repeated_stretches(side: str, blocks: list[Outputs], counts: BlockCounts, alpha: float) -> list[Finding]:
-    """Two blocks that hold the same stretch of outputs, in different places: workers share one random stream."""
+    """Find blocks that contain the same stretch of outputs, at any position: workers share one random stream."""
     step = -(-len(blocks) // _MARKED)
     kept = blocks[::step] if step > 1 else blocks
     sizes = np.concatenate([[len(block) for block in kept], counts.sizes]).astype(np.int64)
@@ -171,7 +171,8 @@ def _repeated_stretches(side: str, blocks: list[Outputs], counts: BlockCounts, a
             continue
         windows = sum(n_stretches(size) for size in sizes[here].tolist())
         agree = length * math.log(agreement(blocks, alpha / 2))
-        log_chance = 2 * math.log(windows) - math.log(2) + np.logaddexp(agree, -64 * math.log(2))  # or hashes coincide
+        # Two stretches agree, or their 64-bit hashes collide.
+        log_chance = 2 * math.log(windows) - math.log(2) + np.logaddexp(agree, -64 * math.log(2))
         if log_chance <= math.log(alpha / (2 * _LENGTHS)):
             found += int(np.isin(marks[here], repeated).any(axis=1).sum())
             n_marked += int(here.sum())
@@ -180,8 +181,8 @@ def _repeated_stretches(side: str, blocks: list[Outputs], counts: BlockCounts, a
     return [
         Finding(
             HealthCheck.REPEATED_BLOCKS,
-            f"{found:,} of {n_marked:,} blocks of runs on {side} hold a stretch of outputs that another block holds as "
-            "well: workers share one random stream, such as the generator of a module that the mechanism imports, so "
-            "the runs are not independent.",
+            f"{found:,} of {n_marked:,} blocks of runs on {side} contain a stretch of outputs of another block: workers "
+            "share one random stream, such as the generator of a module that the mechanism imports, so the runs are "
+            "not independent.",
         )
     ]

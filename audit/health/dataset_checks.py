@@ -1,4 +1,4 @@
-"""Checks of the two datasets: that they differ, and that the mechanism leaves them as they are."""
+"""Check the two datasets: they differ, and the mechanism does not change them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from .findings import Finding, HealthCheck
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What the two datasets held before anything was drawn.
+    """Contents of the two datasets before the first run.
 
     Attributes
     ----------
     x, y : Any
         The datasets themselves.
     are_equal : bool
-        Whether they certainly held the same.
+        Whether their contents were certainly equal.
     summaries, kept : tuple
-        Of x and of y.
+        Summaries and contents of x and y.
     """
 
     x: Any
@@ -32,13 +32,13 @@ class Snapshot:
     kept: tuple[Kept, Kept]
 
     def examine(self, ignore: frozenset[HealthCheck], changed: Collection[str] = ()) -> tuple[Finding, ...]:
-        """The checks of the datasets that fail, after the audit.
+        """Return the failed checks of the datasets after the audit.
 
         Parameters
         ----------
         changed : collection of {"x", "y"}
-            The datasets whose copies were changed in a worker process. Copies of large datasets are looked at after
-            one task in 256, the first among them.
+            Datasets whose copies changed in a worker process. Copies of large datasets are checked after the first task
+            and after one task in 256.
         """
         found = [*self._equal(), *self._mutated(changed)]
         return tuple(finding for finding in found if finding.check not in ignore)
@@ -46,12 +46,12 @@ class Snapshot:
     def _equal(self) -> list[Finding]:
         if not self.are_equal:
             return []
-        what = "are one and the same object" if self.x is self.y else "hold the same"
+        what = "are the same object" if self.x is self.y else "have equal contents"
         return [
             Finding(
                 HealthCheck.EQUAL_DATASETS,
-                f"x and y {what} ({self.summaries[0]}), so no output can be likelier on one than on the other and the "
-                "audit would find nothing in any mechanism; pass two datasets that differ.",
+                f"x and y {what} ({self.summaries[0]}), so no output is likelier on one than on the other and no audit "
+                "can refute a claim; pass two datasets that differ.",
             )
         ]
 
@@ -60,7 +60,7 @@ class Snapshot:
         for side, kept, summary in zip(("x", "y"), self.kept, self.summaries, strict=True):
             if kept.has_changed():
                 after = summarise(kept.dataset)
-                changed.append(f"{side} ({f'{summary}, now {after}' if after != summary else 'its size is as before'})")
+                changed.append(f"{side} ({f'{summary}, now {after}' if after != summary else 'same size as before'})")
             elif side in elsewhere:
                 changed.append(f"{side} (its copy in a worker process)")
         if not changed:
@@ -68,15 +68,14 @@ class Snapshot:
         return [
             Finding(
                 HealthCheck.DATASET_MUTATED,
-                f"the mechanism changed {len(changed)} of the 2 datasets it was given in place, {' and '.join(changed)}"
-                ": its runs were not all on the pair that was to be audited, and one run depends on those before it; "
-                "let the mechanism work on a copy.",
+                f"the mechanism changed {len(changed)} of the 2 datasets in place, {' and '.join(changed)}: later runs "
+                "were not on the audited pair, and they depend on earlier runs; let the mechanism work on a copy.",
             )
         ]
 
 
 def take_snapshot(x: Any, y: Any) -> Snapshot:
-    """What both datasets hold now."""
+    """Record the present contents of both datasets."""
     summaries = summarise(x), summarise(y)
     may_be_equal = type(x) is type(y) and summaries[0] == summaries[1]
     are_equal = x is y or (may_be_equal and hold_the_same(x, y))

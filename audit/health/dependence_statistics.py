@@ -1,7 +1,7 @@
-"""Runs that depend on each other, found in the order in which they came: successive ones, or those on x and on y.
+"""Statistics of dependence between runs, from their order: between successive runs, or between runs on x and on y.
 
-Outputs of any kind are cut in two halves, as evenly as they can be, and only the order of the halves is looked at: in
-independent runs all orders are equally likely, whatever the law of the outputs.
+Outputs of any kind are split into two halves as evenly as possible. Only the order of the halves matters: in
+independent runs all orders are equally likely, for any law of the outputs.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ from ..events.outputs import Outputs, as_numbers, merge, outcome_key, outcome_li
 from ..inference.dispersion import dispersion_p_value
 from ..inference.two_sample_test import hypergeometric_tail
 
-_SERIAL_LEAST = 500  # runs in a block from which the normal law holds for correlations as far out as is asked for
-_EVEN = 0.3  # of the runs that the smaller half has to hold for that
-_LOOKED_AT = 4_096  # runs on each side that are compared, each with each: .3 ms
-_WATCHED = 65_536  # runs on one side that are looked at for a change
-_PAIRED = 16_384  # runs on one side among which equal outputs are looked for
-_SPREAD = 1 << 21  # runs on one side whose halves are counted block by block
-_LEAST_PAIRS = 32  # fewer of them could not be told from chance
-_SUSPECT, _SUSPICIOUS = 6.0, 4.0  # standard errors from which exact probabilities are worked out, of pairs and of parts
-_OVER = 1.0 + 1e-6  # rounding errors of a tail
+_SERIAL_LEAST = 500  # block size from which the normal law holds for correlations this far in the tails
+_EVEN = 0.3  # smallest share of the smaller half for which it holds
+_LOOKED_AT = 4_096  # runs on each dataset compared at all lags: .3 ms
+_WATCHED = 65_536  # runs on one dataset that are checked for a change
+_PAIRED = 16_384  # runs on one dataset among which equal outputs are paired
+_SPREAD = 1 << 21  # runs on one dataset whose halves are counted block by block
+_LEAST_PAIRS = 32  # fewer pairs do not differ detectably from chance
+_SUSPECT, _SUSPICIOUS = 6.0, 4.0  # standard errors from which exact probabilities are computed: of pairs, of parts
+_OVER = 1.0 + 1e-6  # allowance for rounding errors of a tail
 _SHUFFLE = 20_11  # a seed
-_COLUMNS = 8  # of vectors, looked at for one that halves evenly
+_COLUMNS = 8  # most coordinates of vectors that are tried for an even split
 
 Halves = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Coupling:
-    """Pairs of runs, one on x and one on y, that fall in the same halves too often, or too rarely.
+    """Pairs of runs, one on x and one on y, that fall into the same halves too often or too rarely.
 
     Attributes
     ----------
     lag : int
-        The i-th run on x goes with the (i + lag)-th on y.
+        The i-th run on x is paired with the (i + lag)-th on y.
     pairs, both : int
-        How many there are, and how many lie in the upper half on both sides.
+        Number of pairs, and of pairs with both outputs in the upper half.
     expected, error : float
-        How many would in independent runs, and their standard deviation.
+        Mean and standard deviation of `both` in independent runs.
     chance : float
-        Upper bound on the probability of as much in independent runs, all lags together.
+        Upper bound on the probability of such an extreme count in independent runs, over all lags.
     """
 
     lag: int
@@ -61,16 +61,16 @@ class Coupling:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How much something varies from block to block.
+    """Variation of a count between blocks.
 
     Attributes
     ----------
     what, between : str
-        What varies, and between which parts of the runs.
+        Description of the count, and of the parts of the runs.
     p_value : float
-        Of as much, or as little, in independent runs.
+        Probability of as much, or as little, variation in independent runs.
     ratio : float
-        Of the spread to that of independent runs.
+        Ratio of the variation to that of independent runs.
     """
 
     what: str
@@ -81,15 +81,15 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A part of the runs, the first or the last ones, that is unlike the rest.
+    """First or last runs that differ from the other runs.
 
     Attributes
     ----------
     is_first : bool
     runs, upper : int
-        How many runs it has, and how many of them lie in the upper half.
+        Number of these runs, and of their outputs in the upper half.
     expected, error : float
-        How many would in independent runs, and their standard deviation.
+        Mean and standard deviation of `upper` in independent runs.
     """
 
     is_first: bool
@@ -100,20 +100,21 @@ class Change:
 
 
 def serial_correlation(blocks: list[Outputs]) -> float | None:
-    """Correlation of neighbouring runs within blocks in standard errors; None where there is too little to tell.
+    """Return the correlation of successive runs within blocks, in standard errors; None if there are too few runs.
 
-    Asymptotically standard normal in independent runs. Short blocks are put together.
+    It is asymptotically standard normal in independent runs. Short blocks are joined.
     """
     halved = [_standardised(halves(block)) for block in _long_blocks(blocks)]
-    # Centring by the block's own mean leaves successive products of independent runs a mean of −1/(n − 1).
+    # Centring by the mean of the block gives successive products of independent runs a mean of −1/(n − 1).
     products = [(np.mean(v[:-1] * v[1:]) + 1 / (len(v) - 1)) * math.sqrt(len(v) - 1) for v in halved if len(v)]
     return float(np.sum(products) / math.sqrt(len(products))) if products else None
 
 
 def change(blocks: list[Outputs], *, alpha: float) -> Change | None:
-    """The first or last runs, a power of two of the whole, that are unlike the rest; found by chance below `alpha`.
+    """Return first or last runs that differ from the rest, if any; false alarms have probability at most `alpha`.
 
-    Given how many runs lie in the upper half, their number in a part has a hypergeometric law in independent runs.
+    A part has the runs over a power of two. Given the number of runs in the upper half, their number in a part is
+    hypergeometric in independent runs.
     """
     outputs = _joined(_head(blocks, _WATCHED))[:_WATCHED]
     upper, n = halves(outputs), len(outputs)
@@ -133,10 +134,10 @@ def change(blocks: list[Outputs], *, alpha: float) -> Change | None:
 
 
 def coupling(blocks_x: list[Outputs], blocks_y: list[Outputs], *, alpha: float) -> Coupling | None:
-    """The lag at which runs on x and on y are coupled, where there is one; found by chance with probability `alpha`.
+    """Return the most suspicious lag between runs on x and y; false alarms have probability at most `alpha`.
 
-    Given how many runs of either half there are, and independent sides of which one at least is in random order, the
-    number that coincide has a hypergeometric law; the lags share alpha.
+    If the runs on x and y are independent and at least one side is in random order, then the number of coincidences,
+    given the number of runs in each half, is hypergeometric. The lags share alpha.
     """
     x, y = merge(_head(blocks_x, _LOOKED_AT), _head(blocks_y, _LOOKED_AT))
     n = min(len(x), len(y), _LOOKED_AT)
@@ -150,7 +151,7 @@ def coupling(blocks_x: list[Outputs], blocks_y: list[Outputs], *, alpha: float) 
     pairs = (n - np.abs(lags)).astype(np.float64)
     both = np.rint(products[lags])  # a negative lag counts from the end
     total_x, total_y = (np.concatenate([[0.0], np.cumsum(side, dtype=np.float64)]) for side in (in_x, in_y))
-    first = np.maximum(-lags, 0)  # on x; its last partner, and the same on y, lie within the n runs
+    first = np.maximum(-lags, 0)  # first paired run on x; all pairs lie within the n runs
     hits_x = total_x[first + pairs.astype(np.int64)] - total_x[first]
     first = np.maximum(lags, 0)
     hits_y = total_y[first + pairs.astype(np.int64)] - total_y[first]
@@ -176,11 +177,10 @@ def coupling(blocks_x: list[Outputs], blocks_y: list[Outputs], *, alpha: float) 
 
 
 def spread_of_halves(blocks: list[Outputs]) -> list[Spread]:
-    """How unequal, or equal, the shares are that blocks hold of a half of the outputs; of numbers also of another half.
+    """Return the variation between blocks of the outputs in the upper half, and for numbers in the outer half.
 
-    The halves are a symmetric function of all outputs, so in independent runs every order is equally likely. Of numbers
-    there is also the outer half, farther from the median than half of them, which shows a scale that blocks have of
-    their own.
+    The halves are a symmetric function of all outputs, so in independent runs every order is equally likely. The outer
+    half, the numbers far from the median, reveals a scale that differs between blocks.
     """
     blocks = _head(blocks, _SPREAD)
     if len(blocks) < 2:
@@ -202,14 +202,14 @@ def _outer_half(outputs: Outputs) -> Halves | None:
     if outputs.ndim != 1 or outputs.dtype == object:
         return None
     values = outputs.astype(np.float64)
-    with np.errstate(invalid="ignore", over="ignore"):  # an infinity less another
+    with np.errstate(invalid="ignore", over="ignore"):  # infinity minus infinity
         return _upper(np.abs(values - np.median(values)))
 
 
 def equal_pairs(blocks: list[Outputs]) -> tuple[int, int, list[int]]:
-    """Pairs of equal outputs, one for each output that came more than once; how many lie in one block; block sizes.
+    """Pair equal outputs, one pair per repeated output; return the pairs within one block, all pairs, and block sizes.
 
-    Where an output came more than twice, a seeded permutation picks its pair.
+    A seeded permutation picks the pair of an output that occurs more than twice.
     """
     blocks = _head(blocks, _PAIRED)
     outputs = _joined(blocks)
@@ -225,7 +225,7 @@ def equal_pairs(blocks: list[Outputs]) -> tuple[int, int, list[int]]:
 
 
 def _codes_of(outputs: Outputs) -> npt.NDArray[Any]:
-    """A number for each output, equal for equal ones alone."""
+    """Return a number for each output; two numbers are equal if and only if the outputs are."""
     if outputs.dtype == object:
         places: dict[Any, int] = {}
         keys = map(outcome_key, outputs.tolist())
@@ -234,12 +234,12 @@ def _codes_of(outputs: Outputs) -> npt.NDArray[Any]:
 
 
 def two_sided(z: float) -> float:
-    """Probability that a standard normal number is as far out."""
+    """Return the two-sided p-value of a standard normal statistic."""
     return 2.0 * float(ndtr(-abs(z)))
 
 
 def _head(blocks: list[Outputs], runs: int) -> list[Outputs]:
-    """The first blocks that hold so many runs."""
+    """Return the first blocks, as many as contain `runs` runs."""
     ends = np.cumsum([len(block) for block in blocks])
     return [block[:runs] for block in blocks[: int(np.searchsorted(ends, runs)) + 1]]
 
@@ -249,7 +249,7 @@ def _joined(blocks: list[Outputs]) -> Outputs:
 
 
 def _long_blocks(blocks: list[Outputs]) -> list[Outputs]:
-    """Blocks of enough runs each: those that are, and short ones together."""
+    """Return the blocks of enough runs, and short blocks joined until they have enough."""
     long, short = [], list[Outputs]()
     for block in blocks:
         if len(block) >= _SERIAL_LEAST:
@@ -263,7 +263,7 @@ def _long_blocks(blocks: list[Outputs]) -> list[Outputs]:
 
 
 def halves(outputs: Outputs) -> Halves:
-    """Which outputs lie in the upper half: numbers and vectors by a median, others by a set of about half of them."""
+    """Mark the upper half of outputs: of numbers and vectors by a median, of others by a set of about half of them."""
     return _halves_of_both(outputs, outputs[:0])[0]
 
 
@@ -282,7 +282,7 @@ def _halves_of_both(x: Outputs, y: Outputs) -> tuple[Halves, Halves]:
 
 
 def _upper(values: npt.NDArray[np.float64]) -> Halves:
-    """Which values are above the median, or not below it, whichever halves more evenly; NaN is below everything."""
+    """Mark the values above the median, or not below it, whichever is closer to half; NaN is below every value."""
     known = values[~np.isnan(values)] if values.dtype.kind == "f" else values
     if len(known) == 0:
         return np.zeros(len(values), np.bool_)
@@ -291,9 +291,9 @@ def _upper(values: npt.NDArray[np.float64]) -> Halves:
 
 
 def _halves_of_outcomes(x: Outputs, y: Outputs) -> tuple[Halves, Halves]:
-    """Outcomes without an order: the more frequent ones first, as long as they make the half no less even.
+    """Mark about half of unordered outcomes: add frequent outcomes first, as long as the split gets no less even.
 
-    By their texts, so that the half depends on which outputs there are and not on their order.
+    Outcomes are compared by their texts, so that the half does not depend on the order of the outputs.
     """
     keys = [[outcome_text(value) for value in outcome_list(side)] for side in (x, y)]
     counts = Counter(keys[0]) + Counter(keys[1])
@@ -312,7 +312,7 @@ def _evenness(upper: Halves) -> float:
 
 
 def _standardised(upper: Halves) -> npt.NDArray[Any]:
-    """The halves as numbers of mean 0 and variance 1; empty where either holds too few."""
+    """Return the halves as numbers of mean 0 and variance 1; an empty array if one half has too few."""
     share = float(upper.mean())
     if not _EVEN <= share <= 1 - _EVEN:
         return np.empty(0)

@@ -1,4 +1,4 @@
-"""Health checks by name, and what a failed one says."""
+"""The names of the health checks, and the finding of a failed check."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from ..errors import OptionError
 
 FALSE_ALARM = 1e-8
-"""Of each single check, on one side or on both."""
+"""Maximum false-alarm probability of a single check."""
 
 ANY_FALSE_ALARM = 1e-6
-"""Of all checks of an audit together, at most."""
+"""Maximum false-alarm probability of all checks of an audit together."""
 
 
 class HealthCheck(enum.Enum):
-    """What is looked for; the values are the names by which a check is silenced."""
+    """The health checks; `ignore` takes their values."""
 
     REPEATED_BLOCKS = "repeated-blocks"
     UNSTEADY_HITS = "unsteady-hits"
@@ -30,7 +30,7 @@ class HealthCheck(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A failed health check: the audit is inconclusive."""
+    """A failed health check, which makes the audit inconclusive."""
 
     check: HealthCheck
     message: str
@@ -40,10 +40,10 @@ class Finding:
 
 
 def checks_to_ignore(names: str | Iterable[str]) -> frozenset[HealthCheck]:
-    """The health checks with these names; an `OptionError` for a name that is none."""
+    """Return the health checks with these names; raise an `OptionError` for an unknown name."""
     wanted = [names] if isinstance(names, str) else list(names)
     known = {check.value: check for check in HealthCheck}
     for name in wanted:
         if name not in known:
-            raise OptionError(f"ignore={name!r} is no health check; use one of {', '.join(known)}.", name=name)
+            raise OptionError(f"ignore={name!r} is not a health check; use one of {', '.join(known)}.", name=name)
     return frozenset(known[name] for name in wanted)

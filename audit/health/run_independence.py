@@ -1,8 +1,8 @@
-"""Checks that protect an audit from runs that are not independent draws.
+"""Health checks for runs that are not independent draws.
 
-Each failed check says what was seen, why it weakens the audit, and how to silence exactly that check. Together, and
-with those of events (`event_health`), they raise a false alarm in fewer than one audit in a million: twenty-five
-of at most 1e-8 each. Those of datasets (`input_health`) leave nothing to chance.
+The message of a failed check states the observation, why it weakens the audit, and how to silence this check. With the
+checks of events, twenty-five checks raise a false alarm with probability at most 1e-8 each: in fewer than one audit in
+a million. The checks of datasets raise no false alarms.
 
 Proof: docs/proofs/dependence.md
 """
@@ -38,9 +38,9 @@ def examine(
     *,
     alpha: float = FALSE_ALARM,
 ) -> tuple[Finding, ...]:
-    """Every health check that fails on the pilot outputs (blocks of x and of y) or on the blocks of the main phase.
+    """Return the failed health checks of the pilot blocks and the main-phase blocks on x and y.
 
-    Each gives a false alarm with probability `alpha` at most.
+    Each check raises a false alarm with probability at most `alpha`.
     """
     found: list[Finding] = []
     repeats = [repeated_blocks(*side, alpha) for side in zip(("x", "y"), pilot, main, strict=True)]
@@ -52,18 +52,18 @@ def examine(
         used_again = serial or noise_used_again(side, blocks, alpha)
         is_said = bool(used_again) and HealthCheck.SERIAL_DEPENDENCE not in ignore
         unsteady = changed or ([] if is_said else unsteady_blocks(side, spread, alpha))
-        found += is_same or unsteady  # which repeated blocks bring about
+        found += is_same or unsteady  # repeated blocks also make hits unsteady
         found += used_again
         in_order.append(changed + serial)
     if not any(finding.check not in ignore for finding in found):
         found += unsteady_on_both(seen[0], seen[1], alpha)
-    if HealthCheck.REPEATED_BLOCKS in ignore or not any(repeats):  # and this as well
+    if HealthCheck.REPEATED_BLOCKS in ignore or not any(repeats):  # repeated blocks also look like shared randomness
         found += _same_order(pilot, main, alpha) or _shared_randomness(*pilot, in_order, alpha)
     return tuple(finding for finding in found if finding.check not in ignore)
 
 
 def examine_order(x: Outputs, y: Outputs, ignore: frozenset[HealthCheck]) -> tuple[Finding, ...]:
-    """Health checks that outputs made elsewhere allow, in the order in which they came, unless that was sorted."""
+    """Return the failed health checks of outputs made elsewhere, in their given order, unless they are sorted."""
     are_sorted = [_is_sorted(outputs) for outputs in (x, y)]
     serial = [
         [] if is_sorted else _serial_dependence(side, [outputs], FALSE_ALARM)
@@ -75,7 +75,7 @@ def examine_order(x: Outputs, y: Outputs, ignore: frozenset[HealthCheck]) -> tup
 
 
 def _is_sorted(outputs: Outputs) -> bool:
-    """Whether numbers are in order, or equal outcomes of another kind lie together."""
+    """Whether numbers are in order, or other equal outcomes are adjacent."""
     if outputs.dtype == object:
         keys = [outcome_key(value) for value in outputs.tolist()]
         return 1 + sum(bool(a != b) for a, b in pairwise(keys)) == len(set(keys))
@@ -85,7 +85,7 @@ def _is_sorted(outputs: Outputs) -> bool:
 
 
 def _change(side: str, blocks: list[Outputs], alpha: float) -> list[Finding]:
-    """Outputs that are others at the beginning of the pilot, or at its end."""
+    """Find outputs that differ at the beginning or the end of the pilot."""
     found = change(blocks, alpha=alpha)
     if found is None:
         return []
@@ -93,16 +93,16 @@ def _change(side: str, blocks: list[Outputs], alpha: float) -> list[Finding]:
         Finding(
             HealthCheck.UNSTEADY_HITS,
             f"the outputs on {side} change from run to run: of the {'first' if found.is_first else 'last'} "
-            f"{found.runs:,} looked at {found.upper:,} lie in the upper half, where independent runs give "
+            f"{found.runs:,} runs checked, {found.upper:,} lie in the upper half, where independent runs give "
             f"{found.expected:,.0f} ± {found.error:,.0f}. The mechanism keeps state, such as a budget or a counter.",
         )
     ]
 
 
 def _serial_dependence(side: str, blocks: list[Outputs], alpha: float) -> list[Finding]:
-    """Neighbouring runs of a block whose outputs are correlated."""
+    """Find correlated outputs of successive runs in a block."""
     z = serial_correlation(blocks)
-    if z is None or two_sided(z) > alpha / 2:  # the normal law is short of the true one by less than a factor of 2
+    if z is None or two_sided(z) > alpha / 2:  # the true tail is less than twice the normal tail
         return []
     return [
         Finding(
@@ -116,7 +116,7 @@ def _serial_dependence(side: str, blocks: list[Outputs], alpha: float) -> list[F
 def _shared_randomness(
     blocks_x: list[Outputs], blocks_y: list[Outputs], in_order: list[list[Finding]], alpha: float
 ) -> list[Finding]:
-    """Runs on x and on y that are correlated; where both sides are in an order of their own nothing follows from it."""
+    """Find coupled runs on x and y; if both sides show an order of their own, a coupling proves nothing."""
     found = None if all(in_order) else coupling(blocks_x, blocks_y, alpha=alpha)
     if found is None:
         return []
@@ -126,7 +126,7 @@ def _shared_randomness(
             HealthCheck.SHARED_RANDOMNESS,
             f"runs on x and y are coupled, the i-th on x with the {partner} on y: in {found.both:,} of {found.pairs:,} "
             f"such pairs both outputs lie in the upper half, where independent runs give {found.expected:,.0f} ± "
-            f"{found.error:,.0f}. The same noise serves both datasets, and the test needs independent runs.",
+            f"{found.error:,.0f}. Both datasets share noise, and the test needs independent runs.",
         )
     ]
 
@@ -134,7 +134,7 @@ def _shared_randomness(
 def _same_order(
     pilot: tuple[list[Outputs], list[Outputs]], main: tuple[BlockCounts, BlockCounts], alpha: float
 ) -> list[Finding]:
-    """Blocks of x whose first outputs are in the very order of those of a block of y: the same noise, moved."""
+    """Find blocks on x whose first outputs have the same order as those of a block on y: the same noise, shifted."""
     places: dict[int, set[tuple[str, str, int]]] = {}
     n_blocks = 0
     length = min(head_length(*side) for side in zip(pilot, main, strict=True))
@@ -145,7 +145,7 @@ def _same_order(
         n_blocks += len(marks)
         for phase, number, mark in marks:
             places.setdefault(mark, set()).add((side, phase, number))
-    places.pop(order_mark(np.zeros(length)), None)  # outputs that never vary, or increase
+    places.pop(order_mark(np.zeros(length)), None)  # constant or increasing outputs
     shared = [group for group in places.values() if len({side for side, *_ in group}) == 2]
     if not shared:
         return []
@@ -156,12 +156,12 @@ def _same_order(
         Finding(
             HealthCheck.SHARED_RANDOMNESS,
             f"{sum(map(len, shared)):,} of {n_blocks:,} blocks of runs on x and y begin with outputs in the same order "
-            "as a block on the other dataset: a random stream is shared between workers, or seeded alike for x and y, "
-            "and the test needs independent runs.",
+            "as a block on the other dataset: workers share a random stream, or x and y have the same seed, and the "
+            "test needs independent runs.",
         )
     ]
 
 
 def _ordered_part(block: Outputs) -> Outputs:
-    """What the order of a block is taken of."""
+    """Return the part of a block whose order is compared."""
     return block[:, 0] if block.ndim == 2 and block.shape[1] else block

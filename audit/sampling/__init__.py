@@ -1,4 +1,4 @@
-"""Running a mechanism in seeded blocks: in this process, in worker processes, or on a cluster.
+"""Draw runs of a mechanism in seeded blocks: in this process, in worker processes or on a cluster.
 
 Public names: `count_hits`, `count_pairs`, `draw_block`, `draw_pilot`, `Sampler`, `as_sampler`, `Memory`, `Plan`,
 `Provenance`.

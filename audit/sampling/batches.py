@@ -1,12 +1,11 @@
-"""Batches of a sequential audit: how many runs each has, by the runs before it, the clock and the store.
+"""Batch sizes of a sequential audit, from the runs so far, the clock and the store.
 
-They grow by fifths of the total, so that an audit can stop soon after the evidence is in. The last batch of an audit
-without a time limit is a quarter of its runs: all that was won is staked on it, and more can be won with more runs. An
-audit with a time limit is open: nobody knows beforehand which batch will be its last.
+Each batch adds a fifth to the total, so that an audit stops soon after the evidence is in. Without a time limit the
+last batch is a quarter of the runs: the audit stakes all its winnings on it, and a larger batch can win more. An audit
+with a time limit is open: its last batch is not known in advance.
 
-The size of a batch is kept before anything of the batch is drawn. A resumed audit completes a batch that was begun with
-the size that it was begun with, and sizes later batches by the total then reached. So no run whose look was seen is
-drawn again.
+The store keeps the size of a batch before the batch is drawn. A resumed audit completes an interrupted batch at its
+original size and sizes later batches from the total then reached. No run is redrawn after its interim analysis.
 
 Proof: docs/proofs/wealth.md
 """
@@ -25,20 +24,21 @@ from ..errors import StoreError
 from .block_plan import Memory
 
 FIRST = 32
-"""Runs on each dataset of the first batch, which is only learned from."""
+"""Runs on each dataset in the first batch, which only trains the event."""
 
 LEAST = FIRST // 2
-"""Runs of a later batch, unless fewer are left of those asked for."""
+"""Fewest runs of a later batch, unless fewer of the requested runs are left."""
 
-_GROWTH = 1.2  # of the total from look to look
-_LAST = 4  # one in so many runs is of the last batch
-_UNIT = 1e-15  # seconds: a store keeps whole numbers
+_GROWTH = 1.2  # growth of the total from one interim analysis to the next
+_LAST = 4  # the last batch is one in _LAST of the runs
+_UNIT = 1e-15  # seconds; a store keeps integers
 
 
 def next_size(total: int, runs: int, *, is_open: bool = False) -> int:
-    """Runs of the batch after `total` runs of at most `runs`: 32, then a fifth of all before, and at last a quarter.
+    """Return the size of the batch after `total` of `runs` runs: 32, then a fifth of the total, finally a quarter.
 
-    In an open audit the last batch is a fifth like the others, or what is left. Not positive where nothing is.
+    The last batch of an open audit is a fifth like the others, or the remainder. The size is not positive when no runs
+    are left.
     """
     before_last = runs if is_open or total == 0 else runs - runs // _LAST
     if total > before_last - LEAST and total > 0:
@@ -47,7 +47,7 @@ def next_size(total: int, runs: int, *, is_open: bool = False) -> int:
 
 
 def batch_sizes(runs: int) -> list[int]:
-    """Runs of each batch of an audit of `runs` that is not refuted; not of an open one.
+    """Return the size of each batch of an audit with `runs` runs that is not open and does not refute.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def batch_sizes(runs: int) -> list[int]:
 
 
 def are_of_one_session(totals: Sequence[int], *, is_closed: bool) -> bool:
-    """Whether an audit made in one session has its looks at these totals; one that was resumed may have others.
+    """Whether an uninterrupted audit has its interim analyses at these totals; a resumed audit may have others.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def are_of_one_session(totals: Sequence[int], *, is_closed: bool) -> bool:
 
 
 def late_batches(runs: int, learned: float = 0.0) -> list[int]:
-    """Batches that count for the power: all but those in the first twentieth, or before the event was `learned`."""
+    """Sizes of the batches that count for power: after the first twentieth of the runs and after `learned` runs."""
     totals = np.cumsum(batch_sizes(runs))
     sizes = zip(batch_sizes(runs), totals, strict=True)
     return [size for size, total in sizes if total > runs / 20 and total - size >= learned]
@@ -87,14 +87,14 @@ def late_batches(runs: int, learned: float = 0.0) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The time allowed, and how long runs take.
+    """Time limit of an audit, and its pace.
 
     Attributes
     ----------
     until : float, optional
-        End of the time allowed, by `time.perf_counter`.
+        Deadline, on the clock of `time.perf_counter`.
     paces : tuple of float
-        Seconds a run on both datasets of the last two batches, the latest one last.
+        Seconds per run (on both datasets) of the last two batches, the latest last.
     """
 
     until: float | None
@@ -102,15 +102,15 @@ class Clock:
 
     @property
     def pace(self) -> float:
-        """Seconds a run of the latest batch; 0 where none is known."""
+        """Seconds per run of the latest batch; 0 if unknown."""
         return self.paces[-1] if self.paces else 0.0
 
     def after(self, seconds: float, size: int) -> Clock:
-        """The clock after a batch."""
+        """Return the clock after a batch of `size` runs that took `seconds`."""
         return replace(self, paces=(*self.paces[-1:], seconds / size))
 
     def runs_left(self) -> int:
-        """Runs that the time allows at the best of the known paces: a slower one may have started workers."""
+        """Runs that fit in the time left at the faster known pace; the slower batch may have started workers."""
         if self.until is None:
             return sys.maxsize
         left = self.until - time.perf_counter()
@@ -119,7 +119,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A batch that was begun, whether it was to be the last one, and the paces that were known then."""
+    """A batch that was begun: its size, whether it was to be the last, and the paces known then."""
 
     size: int
     is_last: bool
@@ -127,24 +127,24 @@ class Begun:
 
 
 def keep_begun(memory: Memory | None, number: int, size: int, clock: Clock, *, is_last: bool) -> None:
-    """Keeps the size of a batch; to be called before anything of the batch is drawn."""
+    """Keep the size of a batch; call it before the batch is drawn."""
     if memory is not None:
         memory.keep(_key(number), [size, int(is_last), *(round(pace / _UNIT) for pace in clock.paces)])
 
 
 def recall_begun(memory: Memory | None, number: int, total: int) -> Begun | None:
-    """The batch of this number, counted from 0 and coming after `total` runs, if it was begun before.
+    """Return batch `number` (from 0), which follows `total` runs, if it was begun before.
 
     Raises
     ------
     StoreError
-        If what is kept cannot be a size with paces.
+        If the kept value is not a possible size with paces.
     """
     kept = None if memory is None else memory.recall(_key(number))
     if kept is None:
         return None
     if not _is_begun(kept, max(next_size(total, sys.maxsize, is_open=True), total // (_LAST - 1) + 2 * LEAST)):
-        raise StoreError(f"the store is damaged: what it has as the {_key(number)} cannot be; delete it.")
+        raise StoreError(f"the store is damaged: its value for the {_key(number)} is impossible; delete the store.")
     return Begun(kept[0], bool(kept[1]), tuple(pace * _UNIT for pace in kept[2:]))
 
 

@@ -1,4 +1,4 @@
-"""What is kept of the blocks of one side once their outputs are gone."""
+"""Counts and marks of the blocks on one dataset, kept after their outputs are discarded."""
 
 from __future__ import annotations
 
@@ -15,20 +15,19 @@ Marks = np.ndarray[tuple[int, int], np.dtype[np.uint64]]
 
 @dataclass(frozen=True, slots=True)
 class BlockCounts:
-    """What is kept of the blocks of one side: hits and fingerprints of each.
+    """Hits, sizes and marks of the blocks on one dataset.
 
     Attributes
     ----------
-    hits : ndarray of int, shape (blocks,)
-    sizes : ndarray of int, shape (blocks,)
+    hits, sizes : ndarray of int, shape (blocks,)
     fingerprints : ndarray of uint64, shape (blocks,)
         Hash of the first outputs of each block.
     cells : ndarray of int, shape (cells,)
-        Outputs in each cell of a partition, all blocks together; empty where there is none.
+        Outputs in each cell of a partition, over all blocks; empty without a partition.
     orders : ndarray of uint64, shape (blocks,)
-        Hash of the order of these first outputs; empty where none was taken.
+        Hash of the order of these first outputs; empty if not recorded.
     stretches : ndarray of uint64, shape (blocks, 4)
-        Least hashes of stretches of each block, 0 for none; empty where none was taken.
+        Smallest hashes of stretches of each block, 0 for none; empty if not recorded.
     raised : Counter
         Exceptions by type.
     """
@@ -43,11 +42,11 @@ class BlockCounts:
 
     @classmethod
     def of(cls, hits: Labels, sizes: Labels, marks: Marks, cells: Labels, raised: Counter[str]) -> BlockCounts:
-        """Counts with the marks of each block, shape (blocks, 6)."""
+        """Return the counts for `marks` of shape (blocks, 6)."""
         return cls(hits, sizes, marks[:, 0], cells, marks[:, 1], marks[:, 2:], raised)
 
     def followed_by(self, other: BlockCounts) -> BlockCounts:
-        """The blocks of both."""
+        """Return these blocks followed by the blocks of `other`."""
         return BlockCounts(
             np.concatenate([self.hits, other.hits]),
             np.concatenate([self.sizes, other.sizes]),
@@ -60,5 +59,5 @@ class BlockCounts:
 
 
 def no_blocks() -> BlockCounts:
-    """What there is before the first block."""
+    """Return the counts of zero blocks."""
     return BlockCounts(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint64))

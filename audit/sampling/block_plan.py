@@ -1,4 +1,4 @@
-"""How the runs of an audit are cut into blocks, each with its own seed."""
+"""The plan of an audit: its runs are cut into blocks, each with its own seed."""
 
 from __future__ import annotations
 
@@ -20,25 +20,23 @@ from .sampler import Sampler
 Phase = Literal["pilot", "main"]
 Side = Literal["x", "y"]
 SIDES: tuple[Side, ...] = ("x", "y")
-
-
 _PHASES: tuple[Phase, ...] = ("pilot", "main")
-# Blocks that the runs of an audit are cut into, but for blocks of fewer than 32 runs: 32 of them at least in the main
-# phase, which may have half of the runs. What a run takes here and now may not matter: seeds belong to blocks.
+
+# An audit has 256 (looped: 128) blocks, or fewer where blocks would hold fewer than 32 runs. The main phase, which may
+# have only half of the runs, then still has 32 blocks. Sizes never depend on run times, because seeds belong to blocks.
 _BLOCKS, _LOOPED_BLOCKS, _SMALL, _FEWEST = 256, 128, 32, 64
 _PILOT_BLOCKS, _LEAST_PILOT_BLOCK = 32, 256
 _BY_CHANCE = 1e-9
 _AGAIN = "whether the first block comes again"
 _HEADS = "the first runs"
-# Runs that are drawn again, to see whether a mechanism has randomness of its own: a few, or many if they take less than
-# so many seconds.
+# Runs drawn twice, to see whether a mechanism has its own randomness: 32, or 256 if these take less than a second.
 _REPEATED, _MANY, _REPEATING = 32, 256, 1.0
 
 
 class Memory(Protocol):
-    """Keeps what tasks gave, under their keys, for an audit that is resumed; `store.Section` is one.
+    """Keeps the results of tasks under their keys, to resume an audit; `store.Section` is one.
 
-    What was kept first is never lost before what was kept later; after `save` all of it is safe.
+    An earlier value is never lost before a later one; after `save` all are safe.
     """
 
     def recall(self, key: str) -> Any: ...
@@ -50,7 +48,7 @@ class Memory(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MemoryPart:
-    """A memory whose keys are no others': of runs that are not those of the audit."""
+    """A memory with its own prefix for keys, for runs that are not runs of the audit."""
 
     memory: Memory
     name: str
@@ -67,7 +65,7 @@ class MemoryPart:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How the runs of one audit are cut into blocks and spread; equal plans give equal counts.
+    """How the runs of an audit are cut into blocks and distributed over workers; equal plans give equal counts.
 
     Attributes
     ----------
@@ -75,30 +73,30 @@ class Plan:
     x, y : Any
         The two datasets.
     seed : int
-        Root of all seeds.
+        Random seed from which the seeds of all blocks derive.
     block : int
         Runs in a block.
     jobs : int or None
         Workers for joblib; None takes the active `joblib.parallel_config`, or else all cores.
     block_seconds : float, optional
-        Time that one block may take.
+        Time limit of one block.
     memory : Memory, optional
-        Of what was drawn before.
+        Results of earlier tasks.
     is_stateful : bool
-        Whether the mechanism carries state from run to run, of which another process would have a copy of its own: the
-        same noise again. One process then draws all runs.
+        Whether the mechanism carries state from run to run. Copies of the state in other processes would repeat its
+        noise, so one process draws all runs.
     most : int
-        Runs that a block may have at most, by the shape of the outputs; a task of a block sampler has about as many.
+        Maximum number of runs in a block, given the shape of the outputs; a task of a block sampler has about as many.
     most_kept : int
-        Outputs on each side that may be kept, by the bytes of one.
+        Maximum number of outputs to keep on each dataset, given the size of one.
     output_bytes : int
-        Of the first output.
+        Size of the first output.
     parcels : dict
-        What worker processes were sent, by the seed: the same one for every batch.
+        Parcels sent to worker processes, by seed; all batches share one.
     changed : set of {"x", "y"}
-        Datasets that the mechanism has changed in a worker process, which has copies of them.
+        Datasets whose copies the mechanism changed in a worker process.
     watched : dict
-        What the datasets of a worker process held at first.
+        Initial contents of the datasets in a worker process.
     """
 
     sampler: Sampler
@@ -118,59 +116,59 @@ class Plan:
     watched: dict[Side, Kept] = field(default_factory=dict, compare=False, repr=False)
 
     def watch_datasets(self) -> None:
-        """Remembers what the datasets hold in this process."""
+        """Record the contents of the datasets in this process."""
         if not self.watched:
             self.watched.update({"x": Kept(self.x), "y": Kept(self.y)})
 
     def changed_here(self) -> tuple[Side, ...]:
-        """The datasets that have changed in this process since it watches them."""
+        """Return the datasets that have changed in this process since `watch_datasets`."""
         return tuple(side for side, kept in self.watched.items() if kept.has_changed())
 
     def only_to_draw(self) -> Plan:
-        """What a worker has to know: the same for all blocks."""
+        """Return the part of the plan that a worker needs: the same for all blocks."""
         return Plan(self.sampler, self.x, self.y, self.seed, 1, 1)
 
     def for_runs(self, runs: int) -> Plan:
-        """The same plan in blocks for an audit of so many runs."""
+        """Return the plan with the block size of an audit of `runs` runs."""
         blocks = _BLOCKS if self.sampler.is_block else _LOOPED_BLOCKS
         least = max(1, min(_SMALL, runs // _FEWEST))
         return self.in_blocks(max(-(-runs // blocks), least))
 
     def for_pilot(self, runs: int) -> Plan:
-        """The same plan in blocks for a pilot of so many runs."""
+        """Return the plan with the block size of a pilot of `runs` runs."""
         return self.in_blocks(min(max(-(-runs // _PILOT_BLOCKS), _LEAST_PILOT_BLOCK), self.block))
 
     def in_blocks(self, size: int) -> Plan:
-        """The same plan in blocks of this size, or as large as they may be."""
+        """Return the plan with blocks of `size` runs, or of the maximum if that is less."""
         return replace(self, block=min(size, self.most))
 
     def may_keep(self, runs: int) -> int:
-        """How many of so many outputs on each side are kept."""
+        """How many of `runs` outputs on each dataset the audit keeps."""
         return min(runs, self.most_kept)
 
     @property
     def blocks_of_task(self) -> int:
-        """Blocks that a task has at least."""
+        """Fewest blocks of a task."""
         return max(1, self.most // self.block) if self.sampler.is_block else 1
 
     @property
     def prefers(self) -> Literal["threads", "processes"]:
-        """A block sampler is busy outside of Python's lock; a loop over single runs is not."""
+        """Threads for a block sampler, which works outside Python's lock; processes for a loop over single runs."""
         return "threads" if self.sampler.is_block else "processes"
 
     def generator(self, phase: Phase, side: Side, number: int) -> np.random.Generator:
-        """The generator of one block; SFC64 because it is the fastest that numpy has."""
+        """Return the generator of one block; SFC64 is numpy's fastest."""
         key = (_PHASES.index(phase), SIDES.index(side), number)
         return np.random.Generator(np.random.SFC64(np.random.SeedSequence(self.seed, spawn_key=key)))
 
     def repeats(self, side: Side, drawn: Outputs | None = None) -> bool:
-        """Whether a side's first pilot block comes again: its noise then follows from the seed alone.
+        """Whether the seed repeats the first pilot block on one dataset, so that it alone determines the noise.
 
         Parameters
         ----------
         drawn : ndarray, optional
-            What has been drawn of that block; without it, a few runs are drawn twice. Of a slow function only the first
-            runs are drawn again.
+            Outputs of that block; without them, a few runs are drawn twice. Only the first runs of a slow function are
+            drawn again.
         """
         if drawn is None:
             drawn = self.draw("pilot", side, 0, _REPEATED)
@@ -183,12 +181,12 @@ class Plan:
         return is_slow or head == len(drawn) or are_equal(self.draw("pilot", side, 0, len(drawn)), drawn)
 
     def comes_again(self, blocks_x: Sequence[Outputs], blocks_y: Sequence[Outputs]) -> bool:
-        """As `repeats`, of the first pilot block on x; with a memory, from which it may be, of those on both sides.
+        """Whether the seed repeats the first pilot block on x, and with a memory also the first block on y.
 
         Raises
         ------
         StoreError
-            Where they once came again and do not now: something that a store cannot see has changed.
+            If the blocks were once repeatable and are not now: something outside the store's view has changed.
         """
         first: dict[Side, Outputs] = {"x": blocks_x[0], "y": blocks_y[0]}
         again = all(self.repeats(side, first[side]) for side in (SIDES if self.memory is not None else SIDES[:1]))
@@ -199,37 +197,40 @@ class Plan:
         return again
 
     def check_heads(self) -> None:
-        """Compares the first runs on either side with those that the memory keeps, before anything else is drawn.
+        """Compare the first runs on each dataset with those in the memory, before any other run is drawn.
 
         Raises
         ------
         StoreError
-            As of `comes_again`.
+            As in `comes_again`.
         """
         if self.memory is None:
             return
         kept = self.memory.recall(_HEADS)
         if kept is None:
             heads = [self._head(side) for side in SIDES]
-            again = all(are_equal(self._head(side, len(head)), head) for side, head in zip(SIDES, heads, strict=True))
-            self.memory.keep(_HEADS, heads if again and all(map(_tells_noise, heads)) else [])
-        elif not all(are_equal(self._head(side, len(head)), head) for side, head in zip(SIDES, kept, strict=False)):
+            is_kept = self._begins_with(heads) and all(map(_tells_noise, heads))
+            self.memory.keep(_HEADS, heads if is_kept else [])
+        elif not self._begins_with(kept):
             raise self._has_changed()
 
-    def _head(self, side: Side, size: int | None = None) -> Outputs:
-        """The first runs on a side; without a size, more of a fast mechanism than of a slow one."""
-        if size is not None:
-            return self.draw("pilot", side, 0, size)
+    def _begins_with(self, heads: Sequence[Outputs]) -> bool:
+        """Whether the first runs on x and on y are these; True for an empty sequence."""
+        return all(
+            are_equal(self.draw("pilot", side, 0, len(head)), head) for side, head in zip(SIDES, heads, strict=False)
+        )
+
+    def _head(self, side: Side) -> Outputs:
+        """Return the first runs on one dataset, more of a fast mechanism than of a slow one."""
         started = time.perf_counter()
         few = self.draw("pilot", side, 0, _REPEATED)
-        if (time.perf_counter() - started) * _MANY > _REPEATING * _REPEATED:
-            return few
-        return self.draw("pilot", side, 0, _MANY)
+        is_slow = (time.perf_counter() - started) * _MANY > _REPEATING * _REPEATED
+        return few if is_slow else self.draw("pilot", side, 0, _MANY)
 
     def _has_changed(self) -> StoreError:
         return StoreError(
-            f"{self.sampler.name} draws other outputs than those in the store, from the same seed: a file, a variable "
-            "of the environment or something else that it reads has changed since. Restore that, or delete the store."
+            f"{self.sampler.name} draws other outputs than those in the store, from the same seed: a file, an "
+            "environment variable or another input that it reads has changed. Restore that input, or delete the store."
         )
 
     def _outputs(self, dataset: Any, size: int, phase: Phase, side: Side, number: int) -> Outputs:
@@ -245,12 +246,12 @@ class Plan:
             raise refusal from error
 
     def draw(self, phase: Phase, side: Side, number: int, size: int, shape: tuple[int, ...] | None = None) -> Outputs:
-        """The outputs of one block; with `shape`, that of a single output, another one is an error.
+        """Return the outputs of one block; with `shape`, each output must have this shape.
 
         Raises
         ------
         MechanismError
-            From the mechanism or its outputs, naming the block.
+            From the mechanism or its outputs; the message names the block.
         """
         dataset = self.x if side == "x" else self.y
         try:
@@ -267,13 +268,13 @@ class Plan:
 
 
 def _tells_noise(outputs: Outputs) -> bool:
-    """Whether other noise would give other outputs: a few coins come again by chance."""
+    """Whether different noise would show in the outputs; a few coin flips may repeat by chance."""
     times = np.array(list(tally(outputs)[0].values()), dtype=np.float64)
     return bool(len(outputs) * math.log(((times / len(outputs)) ** 2).sum()) < math.log(_BY_CHANCE))
 
 
 def check_shape(outputs: Outputs, shape: tuple[int, ...], name: str) -> None:
-    """A `MechanismError` if numeric outputs have another shape than the first block's."""
+    """Raise a `MechanismError` if numeric outputs differ in shape from the first block."""
     if outputs.dtype != object and outputs.shape[1:] != shape:
         raise MechanismError(
             f"{name} returned outputs of shape {outputs.shape[1:]} after outputs of shape {shape}; return the same "

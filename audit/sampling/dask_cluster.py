@@ -1,11 +1,12 @@
-"""Tasks on a dask cluster: the one that joblib is told of, `joblib.parallel_config("dask")`.
+"""Tasks on the dask cluster that joblib is configured to use, as by `joblib.parallel_config("dask")`.
 
-They are sent as futures of `distributed`, as joblib waits for ever for a task whose workers were killed. What a worker
-draws follows from a block's seed alone, so a task that is run again after its worker was lost gives the same.
+Tasks are sent as futures of `distributed`, because joblib waits for ever for a task whose workers were killed. The seed
+of a block determines its outputs, so a task that runs again after its worker was lost gives the same result.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -17,8 +18,14 @@ from uuid import uuid4
 from ..errors import MechanismError
 from .pickling import Parcel
 
-_LONELY = 60.0  # seconds that a cluster may be without a worker, if its `wait_for_workers_timeout` is not longer
-_LOOKED_AFTER = 5.0  # seconds without a result after which its workers are counted
+_LONELY = 60.0  # seconds that a cluster may have no worker, unless its `wait_for_workers_timeout` is longer
+_LOOKED_AFTER = 5.0  # seconds without a result after which the workers are counted
+
+
+def is_dask(backend: Any) -> bool:
+    """Whether a joblib backend has a client of a dask cluster."""
+    distributed = sys.modules.get("distributed")  # imported by everyone who has a client
+    return distributed is not None and isinstance(getattr(backend, "client", None), distributed.Client)
 
 
 def results_of_cluster(
@@ -31,31 +38,30 @@ def results_of_cluster(
     *,
     is_replayable: bool,
 ) -> Iterator[Parcel]:
-    """What ``work(parcel, number, queue)`` gives for the number of every task, as they come.
+    """Yield ``work(parcel, number, queue)`` for the number of every task, in order of completion.
 
-    The parcel goes to the cluster once, and from worker to worker; a task is a number, and a result is what `work`
-    returns.
+    The parcel goes to the cluster once, and then from worker to worker.
 
     Parameters
     ----------
     backend : joblib.ParallelBackendBase
         With the cluster's `client`.
     tasks : sequence of str
-        What each draws, in words.
+        Descriptions of the tasks.
     name : str
-        Of the mechanism.
+        Name of the mechanism.
     limit : float or None
         Seconds from one result to the next.
     is_replayable : bool
-        Whether a task that is run again gives the same. Otherwise `work` puts its number into a queue of the
-        scheduler's before it draws, and a number that comes twice ends the audit: what the first run drew is lost, and
-        perhaps because of what it was.
+        Whether a task gives the same result when it runs again. If not, `work` puts its number into a queue of the
+        scheduler before it draws, and a number that appears twice ends the audit: the outputs of the first run are
+        lost, perhaps because of their values.
 
     Raises
     ------
     MechanismError
-        From `work`; if workers die again and again over a task, or once over one that cannot be replayed; if the
-        scheduler is lost; and after a minute without any worker.
+        From `work`; if workers die repeatedly over a task, or once over a task that is not replayable; if the scheduler
+        is lost; and after a minute without workers.
     TimeoutError
         After `limit`.
     """
@@ -66,9 +72,9 @@ def results_of_cluster(
     begun = None if is_replayable else Queue(f"dpaudit-{uuid4().hex}", client=client)
     wait = _Wait(client, name, limit, max(_LONELY, backend.wait_for_workers_timeout or 0.0))
     with warnings.catch_warnings():
-        # A large dataset is no mistake: workers that come later need it too.
+        # A large dataset is sent on purpose: workers that join later need it too.
         warnings.filterwarnings("ignore", message="Sending large graph")
-        # A task, not scattered data: those are lost with the workers that hold them.
+        # A task, because scattered data are lost with the workers that hold them.
         shared = client.submit(_same, parcel, pure=False)
     queue = None if begun is None else begun.name
     futures = {client.submit(work, shared, number, queue, pure=False): words for number, words in enumerate(tasks)}
@@ -77,12 +83,12 @@ def results_of_cluster(
         for future in futures:
             future.add_done_callback(wait.done.put)
         while futures:
-            with backend.retrieval_context():  # in a task of the cluster: its place is free while this one waits
+            with backend.retrieval_context():  # if the audit is itself a task of the cluster, it frees its slot
                 future = wait.next()
                 result = _result(wait, future, futures[future], name)
             if begun is not None:
                 _refuse_second_starts(begun, started, tasks, name)
-            # Let go of, or it would be run again if its worker died later.
+            # Otherwise the task would run again if its worker died later.
             del futures[future]
             future.release()
             yield result
@@ -90,7 +96,7 @@ def results_of_cluster(
         raise _scheduler_lost(next(iter(futures.values()), "nothing"), name) from error
     finally:
         if client.status == "running":
-            with suppress(CommClosedError):  # then there is nothing left to cancel
+            with suppress(CommClosedError):  # nothing is left to cancel
                 client.cancel([shared, *futures])
                 if begun is not None:
                     begun.close()
@@ -104,7 +110,7 @@ def _result(wait: _Wait, future: Any, words: str, name: str) -> Parcel:
     except KilledWorker as error:
         raise MechanismError(
             f"every worker of the cluster that ran {words} of {name} died: it ran out of memory, or the mechanism "
-            "ended it. Use jobs=1 to see more.",
+            "ended it. Use jobs=1 to see the cause.",
             mechanism=name,
         ) from error
     except CancelledError as error:
@@ -114,7 +120,7 @@ def _result(wait: _Wait, future: Any, words: str, name: str) -> Parcel:
 def _scheduler_lost(words: str, name: str) -> MechanismError:
     return MechanismError(
         f"the cluster's scheduler was lost while it ran {words} of {name}; start it again, and with store= the audit "
-        "goes on where it was.",
+        "resumes where it stopped.",
         mechanism=name,
     )
 
@@ -124,7 +130,7 @@ def _same(parcel: Parcel) -> Parcel:
 
 
 def say_begun(queue: str | None, number: int) -> None:
-    """In a worker: the scheduler knows that a task is begun, before it draws anything."""
+    """Tell the scheduler, from a worker, that a task begins; call it before the task draws."""
     if queue is not None:
         from distributed import Queue
 
@@ -135,16 +141,16 @@ def _refuse_second_starts(begun: Any, started: set[int], tasks: Sequence[str], n
     for number in begun.get(batch=True):
         if number in started:
             raise MechanismError(
-                f"a worker of the cluster was lost that had drawn {tasks[number]} of {name}, whose noise does not come "
-                "from `rng`: drawn again it is other noise, and what is lost may have been lost because of what it "
-                "was. Begin anew.",
+                f"a worker of the cluster was lost after it began {tasks[number]} of {name}, whose noise does not come "
+                "from `rng`: a second draw has different noise, and the first may have been lost because of its "
+                "outputs. Start the audit again.",
                 mechanism=name,
             )
         started.add(number)
 
 
 class _Wait:
-    """For results, as long as they may take and somebody works on them."""
+    """Waits for results until the time limit, as long as the cluster has workers."""
 
     def __init__(self, client: Any, name: str, limit: float | None, lonely: float) -> None:
         self.done = SimpleQueue[Any]()
@@ -153,7 +159,7 @@ class _Wait:
         self._alone_since: float | None = None
 
     def next(self) -> Any:
-        """The next future that is done."""
+        """Return the next finished future."""
         while True:
             try:
                 return self.done.get(timeout=self._patience())
@@ -161,7 +167,7 @@ class _Wait:
                 self._look()
 
     def result(self, future: Any) -> Parcel:
-        """A future's result; its worker may die before it is fetched, and then it is made again."""
+        """Return a future's result; if its worker dies before the result is fetched, the task runs again."""
         while True:
             try:
                 result: Parcel = future.result(timeout=self._patience())
@@ -177,7 +183,7 @@ class _Wait:
         return max(min(self._last + self._limit - time.monotonic(), _LOOKED_AFTER), 0.01)
 
     def _look(self) -> None:
-        """Raises `TimeoutError` after the limit, and a `MechanismError` where nobody works any more."""
+        """Raise `TimeoutError` after the limit, and a `MechanismError` if no worker is left."""
         now = time.monotonic()
         if self._limit is not None and now - self._last >= self._limit:
             raise TimeoutError
@@ -186,6 +192,6 @@ class _Wait:
         if self._alone_since is not None and now - self._alone_since >= self._lonely:
             raise MechanismError(
                 f"the cluster that should run {self._name} has had no worker for {self._lonely:.0f} seconds; start "
-                "some, and with store= the audit goes on where it was.",
+                "workers, and with store= the audit resumes where it stopped.",
                 mechanism=self._name,
             )

@@ -1,8 +1,8 @@
-"""Drawing runs in parallel: seeded blocks that leave their worker as counts.
+"""Draw runs in parallel, in seeded blocks that leave their worker as counts.
 
-Every block has a seed sequence of its own, named by phase, side and number, and a size that depends on nothing but the
-shape of the outputs and the number of runs. So a seed fixes every number, whatever the number of workers and the
-backend. Many blocks show randomness that runs of one call share, and keep its effect on the whole small.
+Each block has its own seed sequence, identified by phase, dataset and number. Its size depends only on the shape of the
+outputs and the number of runs. A random seed therefore fixes every number, for any number of workers and any backend.
+Many blocks reveal randomness that the runs of one call share, and limit its effect on the whole audit.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from .workers import spread
 
 _FATES = tuple(each.name for each in fields(JointCounts))
 
-_BLOCK_NUMBERS = 1 << 17  # numbers in a block of a block sampler at most: a megabyte, measured best of 2¹⁵ … 2¹⁷
-_MOST_LOOPED = 1 << 10  # runs in a block of a looped function at most
-# Tasks that a phase is cut into at most: enough for progress and balance, and few, as one costs a cluster milliseconds.
-# Beyond 256 tasks one has at least 64 blocks, up to a number that keeps a thousand workers busy.
+_BLOCK_NUMBERS = 1 << 17  # most numbers in a block of a block sampler: a megabyte, the fastest of 2¹⁵ … 2¹⁷
+_MOST_LOOPED = 1 << 10  # most runs in a block of a looped function
+# Most tasks of a phase: enough for progress and balance, yet few, because each costs a cluster milliseconds. Beyond 256
+# tasks each has at least 64 blocks, up to a number of tasks that keeps a thousand workers busy.
 _TASKS, _BLOCKS_OF_MANY, _MOST_TASKS = 256, 64, 4096
 
 
@@ -49,14 +49,14 @@ def plan_blocks(
     runs: int | None = None,
     is_stateful: bool | None = None,
 ) -> Plan:
-    """The plan for a sampler; the size of its blocks follows from the shape of one output, drawn here, and from `runs`.
+    """Return the plan for a sampler, with a block size from `runs` and from the shape of one output, drawn here.
 
     Parameters
     ----------
     runs : int, optional
-        Of the audit, on each dataset; where they are not known, blocks are as large as they may be.
+        Runs of the audit on each dataset; by default blocks have the maximum size.
     is_stateful : bool, optional
-        Whether the mechanism carries state, where that is known; otherwise its first run shows it.
+        Whether the mechanism carries state; by default its first run shows it.
     """
     for side, dataset in zip(SIDES, (x, y), strict=True):
         refuse_iterator(dataset, side)
@@ -77,20 +77,20 @@ def plan_blocks(
 
 
 def draw_block(mechanism: Any, dataset: Any, phase: Phase, side: Side, number: int, size: int, *, seed: int) -> Outputs:
-    """The outputs of one block of an audit, drawn again: such as the one that an error names.
+    """Draw one block of an audit again, such as the block that an error message names.
 
     Parameters
     ----------
     mechanism : callable or object
-        As of `check`.
+        As in `check`.
     dataset : Any
-        The one on that side.
+        The dataset x or y, as `side` says.
     phase : {"pilot", "main"}
     side : {"x", "y"}
     number, size : int
-        Of the block, and of the runs in it.
+        Number of the block, and of its runs.
     seed : int
-        Of the audit.
+        Random seed of the audit.
 
     Examples
     --------
@@ -109,15 +109,15 @@ def count_hits(
     partition: Partition | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[BlockCounts, BlockCounts]:
-    """Draws `runs` main-phase outputs on each dataset and counts those in the event, and in the cells of a partition.
+    """Draw `runs` main-phase outputs on each dataset, and count them in the event and in the cells of a partition.
 
     Parameters
     ----------
     shapes : dict, optional
-        Shape of a single output on x and on y in the pilot, () or (n_coords,); another one in any block is an error.
-        None where outputs may vary in length.
+        Shape of a single pilot output on x and on y, () or (n_coords,); a block with another shape is an error. None if
+        outputs may vary in length.
     progress : callable, optional
-        Called with the number of runs (both sides together) that have just been finished.
+        Called with the number of runs just finished, on both datasets together.
     """
     sizes = _sizes(runs, plan.block)
     tasks = [
@@ -151,19 +151,19 @@ def count_hits(
 def count_pairs(
     plan: Plan, events: Events, shapes: Shapes, runs: int, *, first_block: int
 ) -> tuple[tuple[JointCounts, JointCounts], BlockCounts, BlockCounts]:
-    """Draws `runs` pairs of main-phase outputs, one on each dataset, and counts what became of each pair.
+    """Draw `runs` pairs of main-phase outputs, one on each dataset, and count the pairs by which outputs are hits.
 
     Parameters
     ----------
     events : tuple of Event or None
-        The event for p on x, and the one for p on y; None is never hit.
+        The event for p on x, and the event for p on y; None is never hit.
 
     Returns
     -------
     pairs : tuple of JointCounts
-        For each event.
+        Counts for each event.
     blocks_x, blocks_y : BlockCounts
-        With the hits of the first event, or of the second where there is no first.
+        With the hits of the first event, or of the second if the first is None.
     """
     sizes = _sizes(runs, plan.block)
     found: list[Any] = [None] * len(sizes)
@@ -191,7 +191,7 @@ def count_pairs(
 
 
 def draw_pilot(plan: Plan, runs: int, *, first_block: int = 0) -> tuple[list[Outputs], list[Outputs]]:
-    """The pilot outputs on x and on y, a list of blocks each, in order; numbered from `first_block`."""
+    """Draw `runs` pilot outputs on x and on y; return their blocks in order, numbered from `first_block`."""
     sizes = _sizes(runs, plan.block)
     cut = list(parts(sizes, 2 * len(sizes), plan.blocks_of_task))
     tasks = [DrawBlocks(side, first_block + first, part) for side in SIDES for first, part in cut]
@@ -206,7 +206,7 @@ def draw_pilot(plan: Plan, runs: int, *, first_block: int = 0) -> tuple[list[Out
 
 
 def shapes_of(plan: Plan, blocks_x: list[Outputs], blocks_y: list[Outputs]) -> Shapes:
-    """Shape of a single output on either side, by the first blocks; None where outputs may vary in length."""
+    """Return the shape of one output on each dataset, from the first blocks; None if outputs may vary in length."""
     if not plan.sampler.is_block:
         return None
     return {"x": blocks_x[0].shape[1:], "y": blocks_y[0].shape[1:]}
@@ -217,9 +217,10 @@ def _sizes(runs: int, block: int) -> list[int]:
 
 
 def parts(sizes: list[int], blocks: int, least: int = 1) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """The blocks of each task, `least` of them or more, and the number of the first of them.
+    """Yield the first block number and the block sizes of each task.
 
-    By their number and size alone, for a store to know them.
+    All tasks but the last have at least `least` blocks. The cut depends only on the arguments, so that a store
+    recognises the tasks.
     """
     per_task = max(least, -(-blocks // min(max(blocks // _BLOCKS_OF_MANY, _TASKS), _MOST_TASKS)))
     for first in range(0, len(sizes), per_task):
@@ -227,7 +228,7 @@ def parts(sizes: list[int], blocks: int, least: int = 1) -> Iterator[tuple[int, 
 
 
 def _run(plan: Plan, tasks: Sequence[AnyTask]) -> Iterator[tuple[AnyTask, Any]]:
-    """Every task with its result, in any order; what the plan's memory has of one is recalled."""
+    """Yield every task with its result, in any order; recall the results that the plan's memory has."""
     memory, todo = plan.memory, []
     for task in tasks:
         kept = None if memory is None else memory.recall(task.key)
@@ -236,6 +237,6 @@ def _run(plan: Plan, tasks: Sequence[AnyTask]) -> Iterator[tuple[AnyTask, Any]]:
         elif task.fits(kept):
             yield task, kept
         else:
-            raise StoreError(f"the store is damaged: what it has of {task.words} cannot be; delete it.")
+            raise StoreError(f"the store is damaged: its result for {task.words} is impossible; delete the store.")
     for task, result in spread(replace(plan, memory=None), todo):
         yield task, result if memory is None else memory.keep(task.key, result)

@@ -1,7 +1,7 @@
-"""What an object is, as a hash that is the same in every process: by its content and its code, never by its place.
+"""Hash an object by its content and code, never by its address, alike in every process.
 
-A store goes on with blocks that were drawn before. So it has to know a mechanism again, with the parameters,
-attributes, closures, variables and helpers that decide what it draws, and a dataset to its last digit.
+A store continues with blocks that were drawn before. It must therefore recognise a mechanism, with the parameters,
+attributes, closures, variables and helpers that determine its outputs, and a dataset to the last digit.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ from .provenance import package_of, provenance_of, words_of
 _OWN_NAME = __name__.partition(".")[0]
 _PLACES = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 _PLAIN = (bool, int, float, complex, str, bytes)
-_DEPTH = 3  # of lists in lists whose repr is looked at whole, which is quicker
+_DEPTH = 3  # nesting of lists up to which one repr is hashed, which is faster
 _SLOTS = (GetSetDescriptorType, MemberDescriptorType)
 _BEHAVIOUR = (FunctionType, staticmethod, classmethod, property)
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What an object is, but for what could not be seen of it.
+    """Hash of an object, with the types of the parts that it could not cover.
 
     Attributes
     ----------
     hash : str
     opaque : tuple of str
-        Types that cannot be looked into, such as of a C library's objects; the type is part of the hash.
+        Types without visible contents, such as objects of a C library; only their type is part of the hash.
     failed : tuple of str
-        Types of objects that raised an exception of their own.
+        Types of objects that raised an exception.
     """
 
     hash: str
@@ -61,10 +61,10 @@ class Identity:
 
 
 def identity(value: Any, package: str = "") -> Identity:
-    """A hash of an object by its contents.
+    """Hash an object by its contents.
 
-    Functions and classes of the user's own are hashed by their code and by all that it names; those of installed
-    libraries, but for `package`, by name and version. An object may say what it is by a method `__audit_identity__`.
+    The user's functions and classes are hashed by their code and everything it names; installed libraries, except
+    `package`, by name and version. An object may define its own identity in a method `__audit_identity__`.
 
     Examples
     --------
@@ -80,12 +80,12 @@ def identity(value: Any, package: str = "") -> Identity:
 
 
 def identity_of_mechanism(function: Any) -> Identity:
-    """As `identity`, with the code of the package that a mechanism is from, installed or not."""
+    """Hash a mechanism like `identity`, including the code of its package, installed or not."""
     return identity(function, provenance_of(function).where.partition(":")[0].partition(".")[0])
 
 
 def is_library(module: ModuleType) -> bool:
-    """Whether a module is of Python, of this library or installed, and not the user's own."""
+    """Whether a module belongs to Python, this library or an installed package, rather than to the user."""
     name = module.__name__.partition(".")[0]
     if name in (_OWN_NAME, "builtins") or name in sys.stdlib_module_names:
         return True
@@ -96,15 +96,15 @@ def is_library(module: ModuleType) -> bool:
 
 
 class _Walk:
-    """Goes through an object; each part has a hash of its own, so that equal parts are equal, be they one or two."""
+    """Walks an object; each part is hashed separately, so that one part used twice equals two equal parts."""
 
     def __init__(self, own: str) -> None:
-        self.own = own  # name of a package whose code is looked at although it is installed
+        self.own = own  # name of a package whose code is hashed although it is installed
         self.hash = _hasher()
         self.opaque: set[str] = set()
         self.failed: set[str] = set()
-        self._known: dict[int, tuple[bytes, Any]] = {}  # with the objects, so that no other one gets their place
-        self._above: dict[int, int] = {}  # objects that are being gone through, and their depth
+        self._known: dict[int, tuple[bytes, Any]] = {}  # holds the objects, so that no other object reuses their id
+        self._above: dict[int, int] = {}  # enclosing objects, with their depth
 
     def put(self, *words: str | bytes | memoryview) -> None:
         for word in words:
@@ -137,7 +137,7 @@ class _Walk:
                 self.each("said", [type(value), said(value)])
             else:
                 self.content(value)
-        except Exception:  # whatever an object says to being looked into, and what is nested too deeply
+        except Exception:  # objects may raise anything when inspected; nesting may be too deep
             self.put("failed", _name_of(type(value)))
             self.failed.add(_name_of(type(value)))
         finally:
@@ -188,15 +188,15 @@ class _Walk:
             case CellType():
                 try:
                     self.each("cell", [value.cell_contents])
-                except ValueError:  # nothing in it yet
+                except ValueError:
                     self.put("empty cell")
             case property():
                 self.each("property", [value.fget, value.fset, value.fdel])
             case staticmethod() | classmethod():
                 self.each(type(value).__name__, [value.__func__])
-            case functools.cached_property():  # whose lock is no part of it
+            case functools.cached_property():  # without its lock
                 self.each("cached property", [value.func])
-            case _ if is_of_pandas(value):  # which keeps in itself what it has computed
+            case _ if is_of_pandas(value):  # without its caches
                 self.each(f"pandas {type(value).__name__}", parts_of_pandas(value))
             case _ if is_graph(value):
                 parts = [value.graph, list(value.nodes(data=True)), list(value.edges(data=True))]
@@ -205,11 +205,11 @@ class _Walk:
                 self.object(value)
 
     def object(self, value: Any) -> None:
-        """Any other object: what it would be made from again."""
+        """Add any other object, by the parts from which pickle would rebuild it."""
         self.each("wrapped", [type(value), getattr(value, "__wrapped__", None)])
         try:
             made = value.__reduce_ex__(4)
-        except Exception:  # whatever an object says to being copied
+        except Exception:  # objects may raise anything when copied
             self.opaque.add(_name_of(type(value)))
             return
         if isinstance(made, str):
@@ -217,7 +217,7 @@ class _Walk:
             return
         function, arguments, *rest = made
         state, items, pairs = (*rest, None, None, None)[:3]
-        if isinstance(state, dict):  # without what was only computed from the rest
+        if isinstance(state, dict):  # without cached properties
             cached = functools.cached_property
             state = {k: v for k, v in state.items() if not isinstance(getattr(type(value), str(k), None), cached)}
         self.each("made", [function, arguments, state])
@@ -225,7 +225,7 @@ class _Walk:
         self.each("pairs", [] if pairs is None else [part for pair in pairs for part in pair])
 
     def apart(self, values: Iterable[Any]) -> Iterator[str]:
-        """Each by itself, as of what has no order."""
+        """Yield a separate hash of each value, for collections without an order."""
         for value in values:
             walk = _Walk(self.own)
             walk.add(value)
@@ -234,7 +234,7 @@ class _Walk:
             yield walk.hash.hexdigest()
 
     def is_foreign(self, name: str | None) -> bool:
-        """Whether what belongs to a module of this name is known by name and version."""
+        """Whether the contents of the module are identified by name and version alone."""
         module = sys.modules.get(name or "")
         if module is None or not is_library(module):
             return False
@@ -242,7 +242,7 @@ class _Walk:
         return top != self.own or top in (_OWN_NAME, *sys.stdlib_module_names)
 
     def module(self, module: ModuleType) -> None:
-        """The user's own by its source: what code takes from it is not known."""
+        """Add a module; the user's modules by their source, because the names that code takes from it are unknown."""
         self.put("module", module.__name__)
         file = getattr(module, "__file__", None)
         if self.is_foreign(module.__name__):
@@ -269,7 +269,7 @@ class _Walk:
             return
         self.each("bases", kind.__bases__)
         for name, part in sorted(vars(kind).items()):
-            # What Python and its libraries keep in a class has names like __slotnames__, and comes and goes.
+            # Python and its libraries cache under names like __slotnames__, which come and go.
             is_kept = name.startswith("__") or name == "_abc_impl"
             if isinstance(part, _BEHAVIOUR) or not (is_kept or isinstance(part, _SLOTS)):
                 self.put("part", name)
@@ -277,7 +277,7 @@ class _Walk:
 
 
 def _is_plain(value: Any, depth: int) -> bool:
-    """Whether `repr` says all of it: numbers, texts, and lists and tuples of these."""
+    """Whether `repr` covers the value completely: numbers, texts, and lists and tuples of these."""
     kind = type(value)
     if kind is list or kind is tuple:
         return depth > 0 and all(_is_plain(each, depth - 1) for each in value)
@@ -293,7 +293,7 @@ def _hasher() -> hashlib.blake2b:
 
 
 def _names_in(code: CodeType) -> set[str]:
-    """Names of variables that code and the functions defined in it may take from their module."""
+    """Return the names that code, and functions defined in it, may take from their module."""
     names = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

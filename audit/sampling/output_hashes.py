@@ -1,4 +1,4 @@
-"""Short hashes by which blocks, events and datasets are known again, the same in every process."""
+"""Short hashes that identify blocks, events and datasets, the same in every process."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from ..events.outputs import Outputs, outcome_key, outcome_list
 from .stretch_hashes import MARKS, stretch_marks
 
 BLOCK_MARKS = 2 + MARKS
-"""Marks of a block."""
+"""Number of marks of a block."""
 
-FINGERPRINTED = 256  # outputs at the head of a block that are hashed, to recognise a block or its noise
+FINGERPRINTED = 256
+"""Outputs at the head of a block that are hashed, to recognise the block or its noise."""
 
 
 def hashed_keys(outputs: Outputs) -> list[Any]:
-    """Keys of the outputs that are equal wherever fingerprints cannot tell outputs apart, in blocks of any kind.
+    """Return keys of the outputs that are equal whenever fingerprints cannot distinguish the outputs.
 
-    Objects of equal texts have equal keys; numbers have the same key in a block of numbers and among objects.
+    Objects with equal texts have equal keys; a number has the same key in a block of numbers and among objects.
     """
     values = outcome_list(outputs)
     if outputs.dtype != object:
@@ -30,7 +31,7 @@ def hashed_keys(outputs: Outputs) -> list[Any]:
 
 
 def fingerprint(outputs: Outputs) -> int:
-    """A 64-bit hash of the first outputs of a block, the same in every process."""
+    """Return a 64-bit hash of the first outputs of a block, the same in every process."""
     head = outputs[:FINGERPRINTED]
     if head.dtype == object:
         return _hash("\n".join(map(outcome_text, head.tolist())).encode("utf-8", "surrogatepass"))
@@ -38,9 +39,9 @@ def fingerprint(outputs: Outputs) -> int:
 
 
 def order_mark(outputs: Outputs) -> int:
-    """A 64-bit hash of the order of the first outputs of a block: of numbers, it stays where all are moved or scaled.
+    """Return a 64-bit hash of the order of a block's first outputs; shifting or scaling all numbers preserves it.
 
-    Vectors are ordered by their first coordinate; objects have no order, and are hashed themselves.
+    Vectors are ordered by their first coordinate. Objects have no order and are hashed themselves.
     """
     head = outputs[:FINGERPRINTED]
     if head.dtype == object or (head.ndim == 2 and head.shape[1] == 0):
@@ -50,13 +51,13 @@ def order_mark(outputs: Outputs) -> int:
 
 
 def block_marks(outputs: Outputs, *, with_stretches: bool) -> tuple[int, ...]:
-    """The fingerprint of a block, the mark of its order, and those of its stretches, or zeros."""
+    """Return the fingerprint of a block, the mark of its order, and the marks of its stretches, or zeros."""
     stretches = stretch_marks(outputs) if with_stretches else (0,) * MARKS
     return fingerprint(outputs), order_mark(outputs), *stretches
 
 
 def digest(value: Any) -> str:
-    """A short hash of a dataset or an event, the same in every process; "?" where its text names a place in memory."""
+    """Return a short hash of a dataset or an event, the same in every process; "?" if its text contains an address."""
     if isinstance(value, np.ndarray) and value.dtype != object:
         return f"{_hash(f'{value.dtype.str} {value.shape} '.encode() + np.ascontiguousarray(value).tobytes()):016x}"
     with np.printoptions(threshold=2**62, floatmode="unique"):

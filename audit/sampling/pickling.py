@@ -1,4 +1,4 @@
-"""Sending a mechanism and its datasets to worker processes, by value where a worker could not import them."""
+"""Send a mechanism and its datasets to worker processes, by value if a worker could not import them."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ import numpy.typing as npt
 from ..errors import MechanismError
 from .object_identity import is_library
 
-_MOST_OPENED, _LARGE = 2, 1 << 24  # objects that a worker keeps at a time, of two audits; bytes of one kept alone
+_MOST_OPENED, _LARGE = 2, 1 << 24  # a worker keeps two objects, of two audits; beyond 2²⁴ bytes only one
 _OPENED: dict[str, Any] = {}
 _LOCK = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parcel:
-    """An object as bytes: in an array, as joblib puts large ones where all worker processes read them.
+    """A pickled object, in an array because joblib puts large arrays into shared memory.
 
     Attributes
     ----------
     content : ndarray of uint8
     label : str
-        Of this parcel alone.
+        Unique to this parcel.
     maker : int
         Number of the process that made it.
     """
@@ -43,11 +43,11 @@ class Parcel:
     maker: int = field(default_factory=os.getpid)
 
     def open(self) -> Any:
-        """The object, made anew."""
+        """Return a new copy of the object."""
         return cloudpickle.loads(self.content.data)
 
     def open_once(self) -> Any:
-        """The object, the same one in one process. The bytes are let go of, so that joblib can put them away."""
+        """Return the object, the same one for each call in a process; it does not refer to the shared bytes."""
         with _LOCK:
             if self.label not in _OPENED:
                 while len(_OPENED) >= (1 if self.content.nbytes > _LARGE else _MOST_OPENED):
@@ -57,23 +57,23 @@ class Parcel:
 
 
 def pack(value: Any, parts: list[Any], name: str, *, is_far: bool = False) -> Parcel:
-    """`value` as a parcel. Functions and types of the modules of `parts` go by value if a worker cannot import them.
+    """Return `value` as a parcel; the modules of `parts` are pickled by value if a worker cannot import them.
 
     Parameters
     ----------
     is_far : bool
-        Whether workers may be on other machines, which have what is installed and not the user's own modules.
+        Whether workers may be on other machines, which have installed packages but not the user's modules.
 
     Raises
     ------
     MechanismError
-        If something in it cannot be pickled.
+        If `value` cannot be pickled.
     """
     return next(pack_each([value], parts, name, is_far=is_far))
 
 
 def pack_each(values: Iterable[Any], parts: list[Any], name: str, *, is_far: bool = False) -> Iterator[Parcel]:
-    """As `pack`, one after the other, asking the file system once what a worker can import."""
+    """Yield the parcel of each value as in `pack`, after one check of what a worker can import."""
     modules = {module.__name__: module for part in parts for module in _modules(part)}.values()
     unknown = [module for module in modules if not (is_library(module) if is_far else _is_importable(module))]
     for value in values:
@@ -88,7 +88,7 @@ def _pickled(value: Any, by_value: list[ModuleType], name: str) -> bytes:
                 stack.callback(cloudpickle.unregister_pickle_by_value, module)
         try:
             return bytes(cloudpickle.dumps(value))
-        except Exception as error:  # whatever a user's __reduce__ raises
+        except Exception as error:  # a user's __reduce__ may raise anything
             raise MechanismError(
                 f"{name} or its datasets cannot be sent to a worker process ({type(error).__name__}: {error}); use "
                 "jobs=1, or a block sampler (a parameter named size), which runs in threads.",
@@ -97,7 +97,7 @@ def _pickled(value: Any, by_value: list[ModuleType], name: str) -> bytes:
 
 
 def _modules(part: Any) -> Iterator[ModuleType]:
-    """The modules in which an object, what it wraps, and its type are defined."""
+    """Yield the modules that define an object, the object it wraps, and their types."""
     owners = [part, getattr(part, "func", None), getattr(part, "__self__", None), type(part)]
     owners.append(type(getattr(part, "__self__", None)))
     for owner in owners:
@@ -107,7 +107,7 @@ def _modules(part: Any) -> Iterator[ModuleType]:
 
 
 def _is_importable(module: ModuleType) -> bool:
-    """Whether a fresh interpreter with the same path finds this very module under its name."""
+    """Whether a fresh interpreter with the same path finds this same module under its name."""
     path, spec, name = None, None, ""
     for part in module.__name__.split("."):
         name = f"{name}.{part}" if name else part

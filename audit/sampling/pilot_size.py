@@ -1,13 +1,16 @@
-"""How many of the runs are a pilot."""
+"""Split the runs of an audit into pilot and main runs."""
 
 from __future__ import annotations
 
+# If the event has few hits on one dataset, it is as rare as the pilot can detect. A third of the runs then look for a
+# rarer event, or for a difference if the pilot saw none.
+FEW_HITS, DEEP_SHARE, DEEP_MOST = 50, 3, 2_000_000
 _SHARE = 20  # one run in twenty chooses the event, which costs 2.6% of the gap
 _LEAST, _MOST = 2_000, 250_000
 
 
 def with_pilot(main: int, q: float = 0.5) -> int:
-    """The fewest runs of an audit that leaves `main` of them to count, where the event has probability `q` or more.
+    """Return the fewest runs of an audit with `main` main runs, if the event has probability `q` or more.
 
     Examples
     --------
@@ -20,18 +23,13 @@ def with_pilot(main: int, q: float = 0.5) -> int:
 
 
 def pilot_runs(runs: int) -> int:
-    """How many of an audit's runs choose the event, unless it is rare."""
+    """Return the number of an audit's runs that choose the event, unless the event is rare."""
     return min(max(runs // _SHARE, _LEAST), _MOST, runs // 2)
 
 
 def main_runs(runs: int, q: float) -> int:
-    """How many of an audit's runs are counted where the best event has probability `q` on the rarer side."""
+    """Return the number of an audit's main runs if the best event has probability `q` where it is rarer."""
     size = pilot_runs(runs)
     if q * (size // 2) < FEW_HITS:
         size = max(size, min(runs // DEEP_SHARE, DEEP_MOST))
     return runs - size
-
-
-# An event with few hits on one side is as rare as the pilot can see; a third of the runs then look for a rarer one, or
-# for a difference where none was seen.
-FEW_HITS, DEEP_SHARE, DEEP_MOST = 50, 3, 2_000_000

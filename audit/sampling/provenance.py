@@ -1,4 +1,4 @@
-"""Which code was run: where it is defined, the version of its package, and a fingerprint of it."""
+"""The provenance of the audited code: its location, the version of its package, and a fingerprint."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ import scipy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """The code of a mechanism, as far as it can be told from outside.
+    """The code of a mechanism, as visible from outside.
 
     Attributes
     ----------
     where : str
         Module and name, such as "mylib.counts:noisy_count".
     package : str
-        Name and version of the distribution that has the module's first name, such as "mylib 1.2.0"; empty where there
-        is none.
+        Name and version of the distribution with the module's top-level name, such as "mylib 1.2.0"; empty if there is
+        none.
     fingerprint : str
-        First 16 hexadecimal digits of a SHA-256 of the code as it was loaded: of the function, or of all functions in
-        the class of an object. Comments are no part of it, nor are parameters and whatever else is called; another
-        minor version of Python gives another. Empty where there is none to see, as of a builtin.
+        First 16 hexadecimal digits of a SHA-256 of the loaded code of the function, or of all functions in the class of
+        an object. It excludes comments, parameters and called functions, and depends on the minor version of Python.
+        Empty if no code is visible, as for a builtin.
     """
 
     where: str
@@ -44,11 +44,11 @@ class Provenance:
 
 
 ELSEWHERE = Provenance(where="outputs made elsewhere")
-"""Where no mechanism was run."""
+"""The provenance if no mechanism was run."""
 
 
 def provenance_of(mechanism: Any) -> Provenance:
-    """The code of a function, a method, a `functools.partial` or an object; a decorated function is its decorator's.
+    """Return the provenance of a function, method, `functools.partial` or object; a wrapper counts as its own code.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def provenance_of(mechanism: Any) -> Provenance:
         mechanism = mechanism.func
     if inspect.ismethod(mechanism):
         mechanism = mechanism.__self__
-    if isinstance(mechanism, FunctionType):  # what runs, not what `functools.wraps` names it after
+    if isinstance(mechanism, FunctionType):  # the code that runs, not the function named by `functools.wraps`
         module = str(mechanism.__globals__.get("__name__", ""))
         name, codes = mechanism.__code__.co_qualname, [mechanism.__code__]
     else:
@@ -74,19 +74,19 @@ def provenance_of(mechanism: Any) -> Provenance:
 
 @functools.cache
 def package_of(module: str) -> str:
-    """The distribution of a module where it has the module's first name, or else the module's own version."""
+    """Return the distribution with the module's top-level name and its version, or else the module's own version."""
     top = module.partition(".")[0]
     if top in sys.stdlib_module_names:
         return ""
     try:
         return f"{top} {version(top)}"
-    except (PackageNotFoundError, ValueError):  # not installed, or no name of a distribution
+    except (PackageNotFoundError, ValueError):  # not installed, or not the name of a distribution
         stated = getattr(sys.modules.get(top), "__version__", None)
         return f"{top} {stated}" if isinstance(stated, str) else ""
 
 
 def _codes_of(kind: type) -> Iterator[CodeType]:
-    """Of the functions that a class defines itself, by name."""
+    """Yield the code of the functions that a class itself defines, in order of their names."""
     for _, value in sorted(vars(kind).items()):
         for part in (value, *(getattr(value, name, None) for name in ("fget", "fset", "__func__"))):
             if isinstance(part, FunctionType):
@@ -100,13 +100,13 @@ def _fingerprint(codes: list[CodeType]) -> str:
 
 
 def words_of(code: CodeType) -> str:
-    """All that a piece of code does, as text that is the same in every process."""
+    """Return a text that determines what code does, the same in every process."""
     constants = [words_of(each) if isinstance(each, CodeType) else _constant(each) for each in code.co_consts]
     return repr((code.co_qualname, code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants))
 
 
 def _constant(value: Any) -> str:
-    if isinstance(value, frozenset):  # in no particular order
+    if isinstance(value, frozenset):  # its order varies between processes
         return f"frozenset({sorted(map(_constant, value))})"
     if isinstance(value, tuple):
         return f"({', '.join(map(_constant, value))})"
@@ -115,7 +115,7 @@ def _constant(value: Any) -> str:
 
 @functools.cache
 def versions() -> tuple[tuple[str, str], ...]:
-    """Of this library, Python, numpy and scipy, as results keep them."""
+    """Return the versions of this library, Python, numpy and scipy, as results record them."""
     try:
         own = version("dpaudit")
     except PackageNotFoundError:  # run from a source tree that is not installed
@@ -126,7 +126,7 @@ def versions() -> tuple[tuple[str, str], ...]:
 
 @functools.cache
 def own_sources() -> str:
-    """A hash of the files of this library that draw and count, as they are on disk: altered ones have one version."""
+    """Return a hash of this library's source files that draw and count; a version number does not show local edits."""
     package = Path(__file__).resolve().parents[2]
     hashed = hashlib.blake2b(digest_size=8)
     for path in sorted(path for room in ("audit", "mechanisms") for path in (package / room).rglob("*.py")):
@@ -135,5 +135,5 @@ def own_sources() -> str:
 
 
 def drawn_by() -> tuple[tuple[str, str], ...]:
-    """All that decides which numbers come from a seed, besides the mechanism: versions, and this library's sources."""
+    """Return the versions and the sources' hash that, with the mechanism, determine the numbers drawn from a seed."""
     return (*versions(), ("dpaudit's sources", own_sources()))

@@ -1,8 +1,8 @@
-"""What may be audited: any callable or object that turns a dataset and a random generator into outputs.
+"""Call any mechanism: a callable or object that maps a dataset and a random generator to outputs.
 
 A *block sampler* draws many runs in one call: a callable with a parameter named ``size``, or an object with a method
-``sample(dataset, size, rng)``. A plain function ``f(dataset, rng)`` or ``f(dataset)`` is a single run and is looped;
-an exception it raises is an output like any other, because an adversary sees it.
+``sample(dataset, size, rng)``. A plain function ``f(dataset, rng)`` or ``f(dataset)`` performs a single run and is
+looped. If it raises an exception, that is an output like any other, because an adversary sees it.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ class Mechanism(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """A mechanism with the way to call it settled.
+    """A mechanism with a uniform way to call it.
 
     Attributes
     ----------
     call : callable
         Takes (dataset, size, rng) for a block sampler, (dataset, rng) for a single run.
     is_block : bool
-        Whether one call draws a block of runs (then threads serve) or a single one (then processes do).
+        Whether one call draws a block of runs, in threads, or a single run, in processes.
     name : str
-        For messages and results.
+        Name in messages and results.
     check_pair : callable, optional
-        The mechanism's own ``check_pair(x, y, distance)``, which raises where its claim is not about such a pair.
+        The mechanism's own ``check_pair(x, y, distance)``, which raises if its claim does not cover the pair.
     answers : tuple
-        How numpy handles floating-point errors while the mechanism runs: as set where the audit was called.
+        The caller's numpy settings for floating-point errors, which apply while the mechanism runs.
     """
 
     call: _Call
@@ -60,16 +60,16 @@ class Sampler:
 
     @property
     def function(self) -> Callable[..., Any]:
-        """What the user passed, or its `sample` method."""
+        """The mechanism, or its `sample` method."""
         return self.call.function
 
     def draw(self, dataset: Any, size: int, rng: np.random.Generator) -> Outputs:
-        """`size` outputs on `dataset`, as an array.
+        """Return `size` outputs on `dataset`, as an array.
 
         Raises
         ------
         MechanismError
-            For a block sampler that raises, or outputs of the wrong number or an unsupported type.
+            If a block sampler raises, or outputs have the wrong number or an unsupported type.
         """
         if not self.is_block:
             with under(self.answers):
@@ -78,19 +78,18 @@ class Sampler:
         try:
             with under(self.answers):
                 raw = self.call(dataset, size, rng)
-        except AuditError:  # a mechanism of this library's that refuses the dataset says so itself
+        except AuditError:  # one of this library's mechanisms refuses the dataset
             raise
         except _ENDING as error:
             raise self._refusal_of(error) from error
         except Exception as error:
             raise MechanismError(
-                f"{self.name} raised {described(error)} while drawing a block of {size} runs; is the "
-                "dataset of the kind that it takes? A block sampler must not raise (as a function of one run its "
-                "exceptions are counted as outputs).",
+                f"{self.name} raised {described(error)} while drawing a block of {size} runs. A block sampler must not "
+                "raise; pass a dataset of the right kind, or a function of one run, whose exceptions count as outputs.",
                 mechanism=self.name,
                 size=size,
             ) from error
-        except KeyboardInterrupt:  # whose it is is seen later
+        except KeyboardInterrupt:  # `refusal_of_interrupt` decides later
             raise
         except BaseException as error:
             raise self._ended_by(error) from error
@@ -99,25 +98,25 @@ class Sampler:
     def _run(self, dataset: Any, rng: np.random.Generator) -> Any:
         try:
             return self.call(dataset, rng)
-        except AuditError:  # an adapter's, of a dataset or a library that will not do: no output of the mechanism
+        except AuditError:  # an adapter refuses the dataset or the library: not an output of the mechanism
             raise
         except _ENDING as error:
             raise self._refusal_of(error) from error
         except Exception as error:
             return Raised(type(error).__qualname__)
-        except KeyboardInterrupt:  # whose it is is seen later
+        except KeyboardInterrupt:  # `refusal_of_interrupt` decides later
             raise
         except BaseException as error:
             raise self._ended_by(error) from error
 
     def _ended_by(self, error: BaseException) -> BaseException:
-        """What to raise for an exception that is no `Exception`: the exception itself where a signal brought it."""
+        """Return what to raise for an exception that is not an `Exception`: itself if a signal caused it."""
         return self._refusal_of(error) if _is_raised_by_code(error) else error
 
     def _refusal_of(self, error: BaseException) -> MechanismError:
-        """For an exception of the mechanism's that would end the audit."""
+        """Return the error for an exception of the mechanism that would end the audit."""
         if isinstance(error, MemoryError):
-            reason = "ran out of memory, which is a fault of the machine and no output; audit it on less data"
+            reason = "ran out of memory, which is a fault of the machine and not an output; audit it on less data"
         elif isinstance(error, SystemExit):
             reason = f"called exit({error.code!r}) and would end the audit; raise another exception"
         else:
@@ -125,20 +124,20 @@ class Sampler:
         return MechanismError(f"{self.name} {reason}.", mechanism=self.name)
 
     def refusal_of_interrupt(self, error: KeyboardInterrupt, again: Callable[[], Any]) -> MechanismError | None:
-        """What to raise for an interrupt if it is the mechanism's own: a statement raised it, and does `again`."""
+        """Return what to raise for the mechanism's own interrupt: a statement raised it, and `again` raises it too."""
         if not _is_raised_by_code(error):
             return None
         try:
             again()
         except KeyboardInterrupt:
             return self._refusal_of(error)
-        except Exception:  # whatever it is, it is not the same
+        except Exception:  # a different exception
             return None
         return None
 
 
 def _is_raised_by_code(error: BaseException) -> bool:
-    """Whether a statement raised it, and neither a key nor a signal that came while another one ran."""
+    """Whether a raise statement raised the exception, rather than a key press or a signal during another statement."""
     handlers = [getattr(signal.getsignal(each), "__code__", None) for each in signal.valid_signals()]
     places = [(frame.f_code, last) for frame, last in _places(error.__traceback__)]
     if not places or isinstance(error.__context__, KeyboardInterrupt) or any(code in handlers for code, _ in places):
@@ -148,19 +147,19 @@ def _is_raised_by_code(error: BaseException) -> bool:
 
 
 def _places(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
-    """Frames with their last instructions, the innermost one last."""
+    """Yield the frames with their last instructions, the innermost last."""
     while traceback is not None:
         yield traceback.tb_frame, traceback.tb_lasti
         traceback = traceback.tb_next
 
 
 def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
-    """The `Sampler` of whatever the user passed.
+    """Return the `Sampler` of a mechanism.
 
     Raises
     ------
     MechanismError
-        When `mechanism` is neither callable nor has a `sample` method, or its parameters are not understood.
+        If `mechanism` is neither callable nor has a `sample` method, or its parameters are unknown.
     """
     method = getattr(mechanism, "sample", None)
     function = method if callable(method) and not inspect.isclass(mechanism) else mechanism
@@ -175,7 +174,7 @@ def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
         )
     try:
         parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # a builtin without a signature: one argument is all that is safe to pass
+    except (TypeError, ValueError):  # a builtin without a signature: only one argument is safe to pass
         return Sampler(_Call(function, None, None), False, label, own_check)
     first, others = parameters[:1], parameters[1:]
     takes_dataset = any(p.kind is not p.KEYWORD_ONLY and p.name not in (_SIZE, *_GENERATORS) for p in first)
@@ -199,7 +198,7 @@ def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """Passes the dataset first, and the number of runs and the generator under the names the function has for them."""
+    """Passes the dataset first, then the number of runs and the generator under the function's parameter names."""
 
     function: Callable[..., Any]
     size_name: str | None
@@ -215,7 +214,7 @@ class _Call:
 
 
 def mechanism_name(mechanism: Any) -> str:
-    """A function's name, or an object's repr where that is short and says more than its type."""
+    """Return a function's name, or the text of an object if it is short and more informative than its type."""
     name = getattr(mechanism, "__name__", None)
     if isinstance(name, str):
         return name

@@ -1,7 +1,7 @@
-"""Marks of stretches of successive outputs, by which two blocks that share a part of a random stream are known.
+"""Marks of stretches of successive outputs, which reveal two blocks that share part of a random stream.
 
-A block keeps the least of the hashes of all its stretches: two blocks that have many stretches in common nearly always
-have one of the least in common, wherever in the blocks it lies.
+A block keeps the smallest hashes of all its stretches. Two blocks with many common stretches nearly always have one of
+the smallest hashes in common, wherever the stretch lies in each block.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..events.outcome_text import outcome_text
 from ..events.outputs import Outputs, row_keys
 
 MARKS = 4
-"""Marks that a block keeps; 0 stands for none."""
+"""Number of marks that a block keeps; a mark of 0 means none."""
 
 _LONGEST, _SHORTEST, _LOOKED_AT = 128, 16, 1024
 _ODD, _OTHER_ODD, _BASE = (np.uint64(number) for number in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0xD6E8FEB86659FD93))
@@ -23,7 +23,7 @@ _HALF = np.uint64(32)
 
 
 def _powers(base: int) -> npt.NDArray[np.uint64]:
-    """Powers of a number from the 0th, modulo 2⁶⁴."""
+    """Return the powers of a number from the 0th on, modulo 2⁶⁴."""
     return np.array([pow(base, power, 1 << 64) for power in range(_LOOKED_AT)], np.uint64)
 
 
@@ -31,19 +31,19 @@ _POWERS, _INVERSE = _powers(int(_BASE)), _powers(pow(int(_BASE), -1, 1 << 64))
 
 
 def stretch_length(size: int) -> int:
-    """Outputs in a stretch of a block of so many runs: a power of two, half of the block at most; 0 for none."""
+    """Return the length of stretches in a block of `size` runs: a power of two, at most half the block; 0 for none."""
     length = min(1 << (size // 2).bit_length() >> 1, _LONGEST)
     return length if length >= _SHORTEST else 0
 
 
 def n_stretches(size: int) -> int:
-    """How many stretches of a block of so many runs are looked at."""
+    """Return the number of stretches that are hashed in a block of `size` runs."""
     length = stretch_length(size)
     return min(size, _LOOKED_AT) - length + 1 if length else 0
 
 
 def stretch_marks(outputs: Outputs) -> tuple[int, ...]:
-    """The least hashes of different stretches of a block, the same in every process; zeros where there are fewer."""
+    """Return the smallest distinct hashes of stretches of a block, the same in every process, padded with zeros."""
     length = stretch_length(len(outputs))
     if length == 0:
         return (0,) * MARKS
@@ -56,14 +56,14 @@ def stretch_marks(outputs: Outputs) -> tuple[int, ...]:
     found *= _OTHER_ODD
     least = np.sort(found[:MARKS] if len(found) <= MARKS else np.partition(found, MARKS)[:MARKS])
     marks = dict.fromkeys(least.tolist())
-    if len(marks) < MARKS:  # outputs that repeat
+    if len(marks) < MARKS:  # repeated stretches
         marks = dict.fromkeys(np.unique(found)[:MARKS].tolist())
     marks.pop(0, None)
     return (*marks, *[0] * (MARKS - len(marks)))
 
 
 def _codes(outputs: Outputs) -> npt.NDArray[np.uint64]:
-    """A number for each output, equal for equal ones."""
+    """Return a number for each output, equal for equal outputs."""
     if outputs.dtype == object:
         texts = (outcome_text(output).encode("utf-8", "surrogatepass") for output in outputs.tolist())
         codes = np.fromiter(map(zlib.crc32, texts), np.uint64, len(outputs))

@@ -1,4 +1,4 @@
-"""What a worker does at a time: it draws blocks, and what leaves it are outputs of the pilot, or counts."""
+"""Tasks of workers: each draws some blocks and returns pilot outputs or counts."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ Shapes = dict[str, tuple[int, ...]] | None
 Events = tuple[Event | None, Event | None]
 RaisedTimes = tuple[str, int]
 
-_MARK = 1 << 64  # below which marks lie
-_MARKED_OF_MANY = 8  # blocks of a block sampler of which one has its stretches looked at, which takes 30 µs
+_MARK = 1 << 64  # above all marks
+_MARKED_OF_MANY = 8  # one in eight blocks of a block sampler has its stretches hashed, which takes 30 µs
 
 
 class Task(Protocol):
-    """A piece of work whose result is data: numbers, text, arrays, and lists or tuples of them."""
+    """A task whose result is data: numbers, text, arrays, and lists or tuples of them."""
 
     @property
     def words(self) -> str:
-        """Which blocks it draws, for a message."""
+        """Description of the blocks that it draws, for messages."""
         ...
 
     @property
     def key(self) -> str:
-        """What it draws and counts, for a memory; the same in every process."""
+        """Key of its result in a memory, the same in every process."""
         ...
 
     @property
@@ -44,13 +44,13 @@ class Task(Protocol):
 
     @property
     def owners(self) -> Sequence[Any]:
-        """Objects in it whose types are the user's own."""
+        """Objects in the task that may be of the user's types."""
         ...
 
     def __call__(self, plan: Plan) -> Any: ...
 
     def fits(self, result: Any) -> bool:
-        """Whether a recalled result can be one of this task."""
+        """Whether a recalled result is possible for this task."""
         ...
 
 
@@ -59,7 +59,7 @@ AnyTask = TypeVar("AnyTask", bound=Task)
 
 @dataclass(frozen=True, slots=True)
 class DrawBlocks:
-    """The outputs of blocks of the pilot."""
+    """Draws blocks of the pilot."""
 
     side: Side
     first: int
@@ -94,7 +94,7 @@ class DrawBlocks:
 
 @dataclass(frozen=True, slots=True)
 class CountBlocks:
-    """Counts of blocks of one side: for each (hits, marks), and cells and exceptions of all together."""
+    """Counts main runs on one dataset: (hits, marks) of each block, and cells and exceptions of all blocks."""
 
     event: Event | None
     partition: Partition | None
@@ -125,7 +125,7 @@ class CountBlocks:
         return list(marks), np.sum(cells, axis=0), _added(raised)
 
     def _count(self, plan: Plan, number: int, size: int) -> tuple[tuple[int, ...], Labels, Counter[str]]:
-        """What is kept of one block, whose outputs are gone when the next is drawn: the cache stays warm."""
+        """Count one block; its outputs are discarded before the next block, so that the cache stays warm."""
         outputs = plan.draw("main", self.side, number, size, None if self.shapes is None else self.shapes[self.side])
         cells = np.zeros(0, np.int64) if self.partition is None else self.partition.count(outputs)
         hits = 0 if self.event is None else self.event.count(outputs)
@@ -149,17 +149,14 @@ class CountBlocks:
         return False
 
 
-# Pairs by which of their two outputs the event holds: both, only the one of p, only that of q, neither.
+# Numbers of pairs with both outputs in the event, only that of p, only that of q, and neither.
 Fates = tuple[int, int, int, int]
 Pairs = tuple[Fates, Fates, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class CountPairs:
-    """Counts of blocks of both sides, run by run: for each (fates by the event of each direction, marks).
-
-    And the exceptions of all together, on x and on y.
-    """
+    """Counts pairs of main runs: (fates for the event of each direction, marks) of each block, and all exceptions."""
 
     events: Events
     shapes: Shapes
@@ -206,7 +203,7 @@ class CountPairs:
 
 
 def raised_in(outputs: Outputs) -> Counter[str]:
-    """How often each type of exception was raised."""
+    """Count the exceptions among outputs by type."""
     found: Counter[str] = Counter()
     if outputs.dtype == object:
         found.update(output.exception for output in outputs if isinstance(output, Raised))
@@ -218,7 +215,7 @@ def _added(raised: Sequence[Counter[str]]) -> list[RaisedTimes]:
 
 
 def _are_raised(raised: list[Any], runs: int) -> bool:
-    """Whether these can be exceptions, each with the times that it was raised in so many runs."""
+    """Whether these are possible counts of exceptions in `runs` runs."""
     if not all(isinstance(each, (list, tuple)) and len(each) == 2 for each in raised):
         return False
     names, times = [each[0] for each in raised], [each[1] for each in raised]
@@ -231,7 +228,7 @@ def _are_raised(raised: list[Any], runs: int) -> bool:
 
 
 def _are_pairs(counted: Any, size: int) -> bool:
-    """Whether these can be the counts and marks of a block of pairs."""
+    """Whether these are possible counts and marks of a block of `size` pairs."""
     match counted:
         case [*fates, marks] if len(fates) == 2:
             can_be = all(_are_within(each, (size + 1,) * 4) and sum(each) == size for each in fates)
@@ -248,7 +245,7 @@ def _blocks_in_words(first: int, count: int) -> str:
 
 
 def joint_counts(event: Event | None, p_outputs: Outputs, q_outputs: Outputs) -> JointCounts:
-    """What became of each pair of outputs; an event that is None is never hit."""
+    """Count the pairs by which of their outputs are in the event; None is never hit."""
     if event is None:
         return JointCounts(both=0, only_p=0, only_q=0, neither=len(p_outputs))
     on_p, on_q = event.contains(p_outputs), event.contains(q_outputs)
@@ -259,7 +256,7 @@ def joint_counts(event: Event | None, p_outputs: Outputs, q_outputs: Outputs) ->
 
 
 def _are_within(numbers: Any, ends: Sequence[int]) -> bool:
-    """Whether these are whole numbers from 0 up to their ends, which do not belong to them."""
+    """Whether each number is an integer from 0 up to, but not including, its end."""
     return (
         isinstance(numbers, (list, tuple))
         and len(numbers) == len(ends)

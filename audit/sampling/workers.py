@@ -1,4 +1,4 @@
-"""Spreading tasks over workers: threads, processes or a cluster, whichever joblib is told to use."""
+"""Distribute tasks over the workers that joblib is configured to use: threads, processes or a cluster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from ..errors import MechanismError
 from ..floating_point_errors import with_own_arithmetic
-from .dask_cluster import results_of_cluster, say_begun
+from .dask_cluster import is_dask, results_of_cluster, say_begun
 from .pickling import Parcel, pack, pack_each
 from .provenance import drawn_by
 from .tasks import AnyTask, Task
@@ -27,28 +27,28 @@ from .tasks import AnyTask, Task
 if TYPE_CHECKING:
     from .block_plan import Plan
 
-_SHARED = 1 << 15  # bytes of a parcel from which workers read it where it lies, instead of with every task
-_WATCH = 1.0  # seconds from look to look at the parent process
-# Bytes of a plan after each of whose tasks the datasets are looked at, and of how many tasks it is one otherwise.
+_SHARED = 1 << 15  # bytes from which a parcel lies in shared memory, instead of being sent with every task
+_WATCH = 1.0  # seconds between checks of the parent process
+# The datasets are checked after each task if the plan has at most 2¹⁸ bytes, otherwise after one task in 256.
 _OFTEN, _SELDOM = 1 << 18, 256
 _SHOWN = 4  # tasks that a message names
-# From so many tasks and seconds of work processes are worth their start; bytes of a plan of which each has a copy.
+# Processes are worth their start from 64 tasks and 3 seconds of work, if each copies a plan of at most 2²⁵ bytes.
 _MANY, _LONG, _LARGE = 64, 3.0, 1 << 25
 
 
 def shares_memory(prefers: Literal["threads", "processes"]) -> bool:
-    """Whether workers of the backend that joblib would take have the objects themselves, and no copies."""
+    """Whether workers of joblib's active backend share the objects with this process."""
     backend, _ = joblib.parallel.get_active_backend(prefer=prefers)
     return bool(getattr(backend, "supports_sharedmem", False))
 
 
 def spread(plan: Plan, tasks: Sequence[AnyTask]) -> Iterator[tuple[AnyTask, Any]]:
-    """Every task with its result, as they come, in any order.
+    """Yield every task with its result, in order of completion.
 
     Raises
     ------
     MechanismError
-        From a task; and if a worker dies or a block takes too long, with the blocks in hand.
+        From a task; and if a worker dies or a block takes too long, naming the unfinished blocks.
     """
     longest = max((task.blocks for task in tasks), default=1)
     limit = None if plan.block_seconds is None else plan.block_seconds * longest
@@ -60,34 +60,33 @@ def spread(plan: Plan, tasks: Sequence[AnyTask]) -> Iterator[tuple[AnyTask, Any]
     except BrokenExecutor as error:
         raise MechanismError(
             f"a worker process that ran {name} died ({error}); it may have run out of memory, or the mechanism "
-            f"ended it. In hand was {_first(pending)}, seed {plan.seed}. Use jobs=1 to see more.",
+            f"ended it. Unfinished: {_first(pending)}, seed {plan.seed}. Use jobs=1 to see the cause.",
             mechanism=name,
         ) from error
     except (TimeoutError, multiprocessing.TimeoutError) as error:
-        if limit is None:  # nobody here has set one: what a worker was sent from or to is out of reach
+        if limit is None:  # the audit set no limit, so the connection to the workers timed out
             raise MechanismError(
-                f"the workers that ran {name} cannot be reached ({error}). In hand was {_first(pending)}, seed "
+                f"the workers that ran {name} cannot be reached ({error}). Unfinished: {_first(pending)}, seed "
                 f"{plan.seed}.",
                 mechanism=name,
             ) from error
         raise MechanismError(
-            f"{name} took longer than {plan.block_seconds:g} seconds for a block. In hand was {_first(pending)}, "
-            f"seed {plan.seed}; allow more with block_seconds=, or run it with jobs=1 to see where it hangs.",
+            f"{name} took longer than {plan.block_seconds:g} seconds for a block. Unfinished: {_first(pending)}, "
+            f"seed {plan.seed}; allow more with block_seconds=, or use jobs=1 to see where it hangs.",
             mechanism=name,
             seconds=plan.block_seconds,
         ) from error
 
 
 def _results(plan: Plan, tasks: Sequence[Task], limit: float | None) -> Iterator[tuple[int, Any]]:
-    """Numbers of the tasks with their results."""
+    """Yield the number of each task with its result."""
     backend, configured = joblib.parallel.get_active_backend(prefer=plan.prefers)
     is_here = shares_memory(plan.prefers)
-    # Where joblib.parallel_config says nothing, on every core; and what carries state from run to run in one place.
     jobs = next(each for each in (plan.jobs, configured, -1) if each is not None)
     numbered = list(enumerate(tasks))
     if jobs == 1 or (plan.is_stateful and not is_here):
         yield from _one_by_one(plan, numbered, limit)
-    elif type(backend).__name__ == "DaskDistributedBackend":  # a private class of joblib's, there only with dask
+    elif is_dask(backend):
         yield from _on_cluster(plan, tasks, backend, limit)
     elif not is_here:
         yield from _in_processes(plan, numbered, jobs, limit, _packed(plan))
@@ -108,7 +107,7 @@ def _results(plan: Plan, tasks: Sequence[Task], limit: float | None) -> Iterator
 
 
 def _one_by_one(plan: Plan, numbered: Sequence[tuple[int, Task]], limit: float | None) -> Iterator[tuple[int, Any]]:
-    """In this process; with a limit, in a thread that can be left behind."""
+    """Run tasks in this process; with a limit, in a thread that can be abandoned."""
     if limit is None:
         yield from (_done(plan, *each) for each in numbered)
         return
@@ -140,8 +139,8 @@ def _on_cluster(plan: Plan, tasks: Sequence[Task], backend: Any, limit: float | 
 def _parallel(prefer: str, jobs: int, limit: float | None) -> Any:
     backend, _ = joblib.parallel.get_active_backend(prefer=prefer)
     options: dict[str, Any] = {"n_jobs": jobs, "timeout": limit, "max_nbytes": _SHARED}
-    if type(backend).__name__ == "MultiprocessingBackend":  # it waits for ever for a worker that has died
-        options["backend"] = "loky"
+    if isinstance(backend, joblib.parallel.BACKENDS.get("multiprocessing", ())):
+        options["backend"] = "loky"  # multiprocessing waits for ever for a worker that has died
     can_stream = "backend" in options or getattr(backend, "supports_return_generator", False)
     return joblib.Parallel(prefer=prefer, return_as="generator_unordered" if can_stream else "list", **options)
 
@@ -151,18 +150,18 @@ def _owners(plan: Plan) -> list[Any]:
 
 
 def _packed(plan: Plan) -> Parcel:
-    """What a worker draws with, the same for all batches of an audit: a worker opens it once."""
+    """Return the plan for workers as a parcel, the same for all batches: a worker opens it once."""
     if plan.seed not in plan.parcels:
         plan.parcels[plan.seed] = pack(plan.only_to_draw(), _owners(plan), plan.sampler.name)
     return plan.parcels[plan.seed]
 
 
 def _for_processes(plan: Plan) -> Parcel | None:
-    """The plan of a long audit for worker processes, where threads would do but nobody has asked for them.
+    """Return the plan of a long audit as a parcel for processes, if they may replace threads that nobody requested.
 
-    Threads take turns at every call of numpy's, and on two cores draw hardly faster than one. None where copies of a
-    mechanism may differ from it, as it carries state or draws from elsewhere than `rng`, where it cannot be sent, or is
-    so large that copies of it may be too much.
+    Threads contend for Python's lock at every call of numpy, and on two cores they are hardly faster than one. None if
+    threads were requested, if copies of the mechanism may differ from it (it carries state or does not draw from
+    `rng`), or if the plan cannot be sent or is too large to copy.
     """
     if shares_memory("processes") or plan.is_stateful:
         return None
@@ -181,18 +180,18 @@ def _done(plan: Plan, number: int, task: Task) -> tuple[int, Any]:
 
 
 def _in_cluster(parcel: Parcel, number: int, queue: str | None) -> Parcel:
-    """The work of one task in a worker that has the parcel of all."""
+    """Run one task in a worker that has the parcel of all tasks."""
     try:
         plan, tasks, wanted = parcel.open_once()
-    except Exception as error:  # a module that is not there, or another version of one
+    except Exception as error:  # a missing module, or another version of one
         raise MechanismError(
-            f"a worker of the cluster cannot open what it was sent ({type(error).__name__}: {error}); install the same "
+            f"a worker of the cluster cannot open the audit ({type(error).__name__}: {error}); install the same "
             "packages there."
         ) from error
     if drawn_by() != wanted:
         raise MechanismError(
-            f"a worker of the cluster has other versions, and so perhaps other noise from the same seed: {drawn_by()} "
-            f"there, {wanted} here."
+            f"a worker of the cluster has other versions, which may draw other noise from the same seed: {drawn_by()} "
+            f"there, {wanted} here; install the same versions there."
         )
     say_begun(queue, number)
     return _in_worker(parcel, plan, number, tasks[number])
@@ -202,13 +201,13 @@ def _in_process(parcel: Parcel, part: Parcel) -> Parcel:
     if multiprocessing.parent_process() is not None and parcel.maker != os.getpid():
         _end_with(parcel.maker)
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits for this one
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the waiting process handles Ctrl-C
     return _in_worker(parcel, parcel.open_once(), *part.open())
 
 
 @cache
 def _end_with(maker: int) -> None:
-    """From now on this process ends within a second of the one that started it, however that one ends.
+    """End this process within a second of its parent's end.
 
     `maker` is the number of the process that it works for, which may have ended already.
     """
@@ -225,28 +224,28 @@ def _end_with(maker: int) -> None:
 
 
 def _is_alive(number: int) -> bool:
-    if os.name == "nt":  # where signal 0 is Ctrl-C
+    if os.name == "nt":  # signal 0 is Ctrl-C there
         return True
     try:
         os.kill(number, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # another user's
-        return True
+    except PermissionError:  # another user's process
+        pass
     return True
 
 
 def _told(plan: Plan, result: Parcel) -> tuple[int, Any]:
-    """A task's number and result; what it says of the datasets is noted."""
+    """Return a task's number and result, and note in the plan which datasets it changed."""
     number, value, changed = result.open()
     plan.changed.update(changed)
     return number, value
 
 
 def _in_worker(parcel: Parcel, plan: Plan, number: int, task: Task) -> Parcel:
-    # A module of the mechanism's may have seeded these when it was imported, in every worker alike.
+    # A module of the mechanism may seed these on import, alike in every worker.
     random.seed()
-    np.random.seed()  # noqa: NPY002  # the old generator is what such a mechanism uses
+    np.random.seed()  # noqa: NPY002  # such a mechanism uses the old generator
     is_looked_at = parcel.content.nbytes <= _OFTEN or number % _SELDOM == 0
     if is_looked_at:
         plan.watch_datasets()
@@ -255,5 +254,5 @@ def _in_worker(parcel: Parcel, plan: Plan, number: int, task: Task) -> Parcel:
 
 
 def _first(pending: dict[int, AnyTask]) -> str:
-    """The tasks that were begun first, and are not finished."""
+    """Describe the first unfinished tasks."""
     return " or ".join(task.words for task in list(pending.values())[:_SHOWN]) or "nothing"

@@ -1,4 +1,4 @@
-"""The file from which a stopped audit is resumed.
+"""The file from which an interrupted audit resumes.
 
 Public names: `Store`.
 """

@@ -1,4 +1,4 @@
-"""Values as bytes and back: a checksum, a line of JSON that says what they are, and the numbers of arrays behind it."""
+"""Encode values as bytes and back: a checksum, a line of JSON that describes the values, and the data of arrays."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ..errors import StoreError
 from ..events.outputs import outcome_key
 from ..records.json_codec import plain_data, read_data
 
-_KIND = re.compile(r"[<|][biuf][0-9]{1,2}")  # of arrays: booleans, whole numbers, floats
+_KIND = re.compile(r"[<|][biuf][0-9]{1,2}")  # dtypes: booleans, integers, floats
 _CHECKED = 8  # bytes of a checksum
 
 
 def packed(value: Any, place: str = "") -> bytes:
-    """Numbers, text, outcomes of outputs, arrays, and lists and tuples of them, for a place that the checksum covers.
+    """Encode numbers, text, outputs, arrays, and lists and tuples of these; the checksum also covers `place`.
 
     Raises
     ------
     StoreError
-        For an output that would not come back as it is.
+        If an output cannot be restored exactly.
     """
     arrays: list[bytes] = []
     body = json.dumps(_encode(value, arrays), allow_nan=False).encode()
@@ -33,16 +33,16 @@ def packed(value: Any, place: str = "") -> bytes:
 
 
 def unpacked(content: bytes, where: str, place: str = "") -> Any:
-    """The value that was packed for this place; a list where a tuple was.
+    """Decode the value that was packed for this place; tuples become lists.
 
     Raises
     ------
     StoreError
-        For anything that `packed` did not make.
+        If `packed` did not make the content.
     """
     try:
         if checksum(content[_CHECKED:], place) != content[:_CHECKED]:
-            raise ValueError("its checksum is another")
+            raise ValueError("its checksum differs")
         head, _, rest = content[_CHECKED:].partition(b"\n")
         value, end = _decode(json.loads(head), memoryview(rest), 0)
         if end != len(rest):
@@ -55,7 +55,7 @@ def unpacked(content: bytes, where: str, place: str = "") -> Any:
 
 
 def checksum(content: bytes, place: str) -> bytes:
-    """Against what disks do, also to the name of a place; whoever writes the file on purpose can write this too."""
+    """Return a checksum of content and place against disk errors; it does not protect against deliberate changes."""
     key = hashlib.blake2b(place.encode("utf-8", "surrogatepass"), digest_size=32).digest()
     return hashlib.blake2b(content, digest_size=_CHECKED, key=key).digest()
 
@@ -75,7 +75,7 @@ def _encode(value: Any, arrays: list[bytes]) -> Any:
 
 
 def _outcome(output: Any) -> Any:
-    """An output as data, if it comes back as one that counts as the same."""
+    """Return an output as data; raise a `StoreError` if the restored output would count as another."""
     data = plain_data(output)
     if outcome_key(read_data(data)) != outcome_key(output):
         raise StoreError(
@@ -87,7 +87,7 @@ def _outcome(output: Any) -> Any:
 
 
 def _decode(value: Any, rest: memoryview, start: int) -> tuple[Any, int]:
-    """The value, and where the next array begins."""
+    """Return the value, and the offset of the next array."""
     if isinstance(value, list):
         found = []
         for each in value:
@@ -103,7 +103,7 @@ def _decode(value: Any, rest: memoryview, start: int) -> tuple[Any, int]:
         for place, each in enumerate(value["objects"]):
             outputs[place] = read_data(each)
         return outputs, start
-    if not _KIND.fullmatch(value["array"]):  # numpy parses other names, some of them as Python
+    if not _KIND.fullmatch(value["array"]):  # numpy would parse other names, some as Python
         raise ValueError(f"an array of {value['array'][:20]!r}")
     kind, shape = np.dtype(value["array"]), [int(side) for side in value["shape"]]
     if len(shape) > 2 or min(shape, default=0) < 0:

@@ -1,10 +1,9 @@
-"""What an audit has drawn, kept in an SQLite file, so that it goes on where it was stopped.
+"""An SQLite file that keeps the blocks of an audit, so that an interrupted audit resumes.
 
-An audit with a store runs from its beginning each time; blocks that the store has are recalled instead of drawn.
-Without a time limit the result is that of an audit that was never stopped. With one, the batches of a sequential audit
-keep the sizes that they were begun with (`batches`), so nothing kept is lost. The store keeps the outputs that
-events are learned from and the counts of all other blocks, as numbers and text: a file is data, and nothing in one is
-ever executed or imported.
+An audit with a store always runs from its beginning, and recalls stored blocks instead of drawing them. Without a time
+limit the result equals that of an uninterrupted audit. With a time limit, the batches of a sequential audit keep their
+original sizes (`batches`), so every stored block is used. The store keeps the outputs that events are learned from and
+the counts of all other blocks, as numbers and text. The file is data: its contents are never executed or imported.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from .block_codec import checksum, packed, unpacked
 
 FILE = "audit.sqlite"
 SCHEMA = 4
-"""Version of the file; another one is refused. 2 added the place of a value to its checksum, 3 the sizes of batches."""
+"""Schema version of the file; others are refused. 2 added the place of a value to its checksum, 3 batch sizes."""
 
 _TABLES = (
     "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
@@ -35,8 +34,8 @@ _TABLES = (
 )
 _CODE = "the code of {name}, or a value that it uses, has changed"
 _WORDS = {"code": _CODE, "code or parameters": _CODE, "x": "x is another dataset", "y": "y is another dataset"}
-_PATIENCE, _SHARE = 0.5, 0.02  # seconds of work that a crash may cost, unless writing takes less of the time than this
-_LARGEST = 1 << 31  # bytes of a value: more is no block
+_PATIENCE, _SHARE = 0.5, 0.02  # seconds of work that a crash may cost, unless writing takes less than 2% of the time
+_LARGEST = 1 << 31  # bytes; a longer value is not a block
 
 
 class Store:
@@ -45,12 +44,12 @@ class Store:
     Parameters
     ----------
     folder : path
-        Made where there is none.
+        Created if missing.
 
     Raises
     ------
     StoreError
-        If the file cannot be written, is no such store, is of another schema, or is in use by another process.
+        If the file cannot be written, is not a store, has another schema, or is in use by another process.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -59,7 +58,7 @@ class Store:
         self._pending: list[tuple[int, str, bytes]] = []
         self._opened = self._saved = time.monotonic()
         self._spent = 0.0  # seconds of writing
-        with self._in_words():
+        with self._explained():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = sqlite3.connect(self.path, timeout=0, isolation_level=None)
             try:
@@ -70,7 +69,7 @@ class Store:
 
     def _open(self) -> None:
         self._file.execute("PRAGMA trusted_schema = OFF")
-        self._file.execute("PRAGMA locking_mode = EXCLUSIVE")  # until it is closed, or the process has died
+        self._file.execute("PRAGMA locking_mode = EXCLUSIVE")  # until the file is closed or the process ends
         self._file.execute("BEGIN EXCLUSIVE")
         found = [
             sql for (sql,) in self._file.execute("SELECT sql FROM sqlite_master WHERE sql NOT NULL ORDER BY rowid")
@@ -79,29 +78,29 @@ class Store:
             for table in _TABLES:
                 self._file.execute(table)
         elif not any(str(sql).split()[:3] == ["CREATE", "TABLE", "about"] for sql in found):
-            raise StoreError(f"{self.path} is no store of an audit; use another folder.", path=str(self.path))
+            raise StoreError(f"{self.path} is not a store of an audit; use another folder.", path=str(self.path))
         else:
             schema = self._file.execute("SELECT value FROM about WHERE name = 'schema'").fetchone()
             if schema != (str(SCHEMA),):
                 raise StoreError(
-                    f"{self.path} has schema {None if schema is None else schema[0]}, and this version keeps schema "
-                    f"{SCHEMA}; continue it with the version that began it, or delete it.",
+                    f"{self.path} has schema {None if schema is None else schema[0]}, and this version of dpaudit uses "
+                    f"schema {SCHEMA}; resume with the version that began the store, or delete it.",
                     path=str(self.path),
                 )
             if tuple(found) != _TABLES:
                 others = [shorten(sql) for sql in found if sql not in _TABLES] or ["a table is missing"]
                 raise StoreError(
-                    f"{self.path} has other tables or triggers than a store of schema {SCHEMA} ({'; '.join(others)}); "
-                    "something else has changed it, so delete it.",
+                    f"{self.path} has other tables or triggers than a store of schema {SCHEMA} ({'; '.join(others)}), "
+                    "so another program has changed it; delete the file.",
                     path=str(self.path),
                 )
-        # Written also where nothing is new: a folder that can only be read is seen before anything is drawn.
+        # Always written, so that a read-only folder is detected before the first run.
         self._file.execute("INSERT OR REPLACE INTO about VALUES ('schema', ?)", (str(SCHEMA),))
         self._file.execute("COMMIT")
 
     @contextmanager
-    def _in_words(self) -> Iterator[None]:
-        """Errors of the database, in words."""
+    def _explained(self) -> Iterator[None]:
+        """Turn errors of the database into a `StoreError`."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:
@@ -109,39 +108,42 @@ class Store:
                 text = f"{self.path} is in use by another process; wait for it, or use another folder."
             elif "is full" in str(error):
                 text = (
-                    f"{self.path} cannot grow, as the disk is full; what was saved before is whole, so make room and "
+                    f"{self.path} cannot grow, because the disk is full, but earlier blocks are saved; make room and "
                     "resume, or use another folder."
                 )
             else:
                 text = (
-                    f"{self.path} cannot be used ({error}); what was saved before is still there, so make room or "
-                    "permit writing and resume, or use another folder."
+                    f"{self.path} cannot be used ({error}), but earlier blocks are saved; make room or permit writing "
+                    "and resume, or use another folder."
                 )
             raise StoreError(text, path=str(self.path)) from error
-        except UnicodeDecodeError as error:  # text of the file in a message, or in place of a table's name
-            raise StoreError(f"{self.path} is damaged ({error}); delete it.", path=str(self.path)) from error
+        except UnicodeDecodeError as error:  # undecodable text of the file in a message or in a table's name
+            raise self._damaged(f" ({error})") from error
+
+    def _damaged(self, how: str) -> StoreError:
+        return StoreError(f"{self.path} is damaged{how}; delete it.", path=str(self.path))
 
     def section(self, name: str, settings: Mapping[str, Any]) -> Section:
-        """The part of one audit.
+        """Return the section of one audit, begun if it is new.
 
         Raises
         ------
         StoreError
-            If it was begun with other settings, with the difference.
+            If it was begun with other settings; the message names them.
         """
         wanted = {key: str(value) for key, value in settings.items()}
-        self.save()  # what a section is about may follow from what was drawn before
-        with self._in_words():
-            row = self._file.execute("SELECT number, settings FROM sections WHERE name = ?", (name,)).fetchone()
+        known = json.dumps(wanted, sort_keys=True)
+        self.save()  # the settings of a section may follow from earlier draws
+        with self._explained():
+            row = self._row("SELECT number, settings FROM sections WHERE name = ?", name)
             if row is None:
-                text = json.dumps(wanted, sort_keys=True)
-                self._file.execute("INSERT INTO sections (name, settings) VALUES (?, ?)", (name, text))
-                row = self._file.execute("SELECT number, settings FROM sections WHERE name = ?", (name,)).fetchone()
+                insert = "INSERT INTO sections (name, settings) VALUES (?, ?)"
+                row = self._file.execute(insert, (name, known)).lastrowid, known
         number, text = row
         try:
             was = {str(key): str(value) for key, value in json.loads(text).items()}
         except (ValueError, AttributeError, TypeError, RecursionError) as error:
-            raise StoreError(f"{self.path} is damaged: {error}; delete it.", path=str(self.path)) from error
+            raise self._damaged(f": {error}") from error
         changed = [
             _WORDS.get(key, "").format(name=name)
             or f"{key}: {was.get(key, 'nothing')} there, {wanted.get(key, 'nothing')} here"
@@ -155,46 +157,47 @@ class Store:
                 path=str(self.path),
                 changed=changed,
             )
-        return Section(self, int(number), f"{name}\n{json.dumps(wanted, sort_keys=True)}")
+        return Section(self, int(number), f"{name}\n{known}")
 
     def part(self, name: str) -> StorePart:
-        """For audits whose names may be those of others."""
+        """Return a part of the store, whose sections may have the names of other sections."""
         return StorePart(self, name)
 
     def told(self, name: str) -> str | None:
-        """What was noted under a name."""
-        with self._in_words():
-            row = self._file.execute("SELECT value FROM about WHERE name = ?", (f"note {name}",)).fetchone()
+        """Return the note with this name, if there is one."""
+        with self._explained():
+            row = self._row("SELECT value FROM about WHERE name = ?", f"note {name}")
         if row is None:
             return None
         known, _, value = str(row[0]).partition(" ")
         if known != checksum(value.encode("utf-8", "surrogatepass"), name).hex():
-            raise StoreError(f"{self.path} is damaged: the note {name!r} is another; delete it.", path=str(self.path))
+            raise self._damaged(f": the checksum of the note {name!r} differs")
         return value
 
     def tell(self, name: str, value: str) -> None:
-        """Notes a text, such as the command that began it all."""
+        """Save a note, such as the command that began the audit."""
         known = checksum(value.encode("utf-8", "surrogatepass"), name).hex()
-        with self._in_words():
+        with self._explained():
             self._file.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (f"note {name}", f"{known} {value}"))
 
     def recall(self, section: int, key: str, place: str) -> Any:
-        """What was kept under a key, for a place; None where there is nothing."""
-        with self._in_words():
-            row = self._file.execute(
-                "SELECT value, length(value) FROM blocks WHERE section = ? AND key = ?", (section, key)
-            ).fetchone()
+        """Return the value kept under a key for a place, or None."""
+        with self._explained():
+            row = self._row("SELECT value, length(value) FROM blocks WHERE section = ? AND key = ?", section, key)
         if row is None:
             return None
         if not isinstance(row[0], bytes) or row[1] > _LARGEST:
-            raise StoreError(f"{self.path} is damaged: {key} is no value; delete it.", path=str(self.path))
+            raise self._damaged(f": {key} is not a value")
         return unpacked(row[0], f"{self.path}, {key}", place)
 
-    def keep(self, section: int, key: str, value: Any, place: str) -> Any:
-        """Keeps a value and gives it as it will be recalled.
+    def _row(self, query: str, *values: Any) -> Any:
+        return self._file.execute(query, values).fetchone()
 
-        It is on disk at once, if writing then takes little of the time that drawing takes; of blocks of minutes none is
-        lost. Otherwise it is there with the next value after half a second.
+    def keep(self, section: int, key: str, value: Any, place: str) -> Any:
+        """Keep a value, and return it as `recall` will return it.
+
+        The value is written to disk immediately as long as writing takes a small share of the time, so that no block
+        of minutes is lost; otherwise with the next value after half a second.
         """
         content = packed(value, place)
         self._pending.append((section, key, content))
@@ -204,10 +207,10 @@ class Store:
         return unpacked(content, key, place)
 
     def save(self) -> None:
-        """Writes all that is kept, in one transaction."""
+        """Write all pending values, in one transaction."""
         started = time.monotonic()
         if self._pending:
-            with self._in_words():
+            with self._explained():
                 self._file.execute("BEGIN")
                 try:
                     self._file.executemany("INSERT OR REPLACE INTO blocks VALUES (?, ?, ?)", self._pending)
@@ -222,12 +225,12 @@ class Store:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was drawn yet."""
-        with self._in_words():
-            return not self._pending and self._file.execute("SELECT 1 FROM blocks LIMIT 1").fetchone() is None
+        """Whether the store has no blocks yet."""
+        with self._explained():
+            return not self._pending and self._row("SELECT 1 FROM blocks LIMIT 1") is None
 
     def close(self) -> None:
-        """Saves, and lets others have the file."""
+        """Save all values and release the file."""
         try:
             if self.is_open:
                 self.save()
@@ -236,7 +239,7 @@ class Store:
             self._file.close()
 
     def discard(self) -> None:
-        """Closes and deletes the file: the audit is finished."""
+        """Close and delete the file."""
         self.is_open = False
         self._pending.clear()
         self._file.close()
@@ -253,7 +256,7 @@ class Store:
 
 @contextmanager
 def opened(store: str | Path | Store | StorePart | None) -> Iterator[Store | StorePart | None]:
-    """The store of a folder, which is closed in the end, or one that the caller has open."""
+    """Open the store of a folder, and close it in the end; a store that is already open stays open."""
     if not isinstance(store, (str, Path)):
         yield store
         return
@@ -262,25 +265,25 @@ def opened(store: str | Path | Store | StorePart | None) -> Iterator[Store | Sto
         try:
             yield own
         except BaseException:
-            if is_new and own.is_empty:  # refused before anything was drawn
+            if is_new and own.is_empty:  # the audit was refused before its first run
                 own.discard()
             raise
 
 
 @dataclass(frozen=True, slots=True)
 class StorePart:
-    """A store whose sections have names of their own."""
+    """A store that prefixes the names of its sections."""
 
     store: Store
     name: str
 
     def section(self, name: str, settings: Mapping[str, Any]) -> Section:
-        """As of `Store`."""
+        """Return a section, as in `Store`."""
         return self.store.section(f"{self.name} ({name})", settings)
 
 
 class Section:
-    """What one audit keeps: a `sampling.Memory`."""
+    """The values of one audit: a `sampling.Memory`."""
 
     def __init__(self, store: Store, number: int, settings: str) -> None:
         self._store, self._number, self._settings = store, number, settings
@@ -295,5 +298,5 @@ class Section:
         self._store.save()
 
     def place(self, key: str) -> str:
-        """Which value of which audit: a damaged key or index may lead to one of another, such as of the other side."""
+        """Identify the value and its audit, because a damaged key or index may lead to another value."""
         return f"{self._settings}\n{key}"

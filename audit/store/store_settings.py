@@ -1,4 +1,4 @@
-"""What an audit or a search has to have in common with the one that began a store: all that decides what is drawn."""
+"""Settings that determine the draws: an audit or a search must share them with the one that began the store."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..sampling.sampler import Sampler
 
 
 def sources(code: str, x: Any, y: Any) -> dict[str, str]:
-    """The mechanism, by its `code_of`, and the datasets as they are before anything is run, by hashes of contents.
+    """Return hashes of the mechanism (`code_of`) and of the datasets before the first run.
 
     Raises
     ------
     StoreError
-        For a dataset that cannot be told from another.
+        If a dataset has parts that cannot be identified.
     """
     found = {}
     for side, dataset in zip(SIDES, (x, y), strict=True):
@@ -28,44 +28,43 @@ def sources(code: str, x: Any, y: Any) -> dict[str, str]:
         found[side] = seen.hash
         if hidden := (*seen.opaque, *seen.failed):
             raise StoreError(
-                f"{side} has parts that cannot be told from others ({', '.join(hidden)}), so a store might mix it with "
-                "another dataset; give it as arrays, or let the mechanism make it from something plain.",
+                f"{side} has parts that cannot be identified ({', '.join(hidden)}), so a store might confuse it with "
+                "another dataset; pass arrays, or let the mechanism build the dataset from plain values.",
                 side=side,
             )
     return {"code or parameters": code} | found
 
 
 def code_of(sampler: Sampler) -> str:
-    """The mechanism before anything is run, by a hash of its contents.
+    """Return a hash of the mechanism before the first run.
 
     Raises
     ------
     StoreError
-        For a mechanism that cannot be told from another.
+        If the mechanism has parts that cannot be identified.
     """
     seen = identity_of_mechanism(sampler.function)
     if seen.failed:
         raise StoreError(
-            f"{sampler.name} has parts that raise an exception when they are looked into ({', '.join(seen.failed)}), "
-            "so a store might mix it with another mechanism; mend their __audit_identity__, or audit it without a "
-            "store.",
+            f"{sampler.name} has parts that raise an exception when inspected ({', '.join(seen.failed)}), so a store "
+            "might confuse it with another mechanism; mend their __audit_identity__, or audit without a store.",
             mechanism=sampler.name,
         )
     return seen.hash
 
 
 def terms(plan: Plan) -> dict[str, Any]:
-    """What decides which numbers a plan draws, besides the mechanism and the datasets.
+    """Return the settings that, with the mechanism and the datasets, determine the numbers that a plan draws.
 
     Raises
     ------
     StoreError
-        For a mechanism with state, which would begin anew with noise that was used before.
+        If the mechanism keeps state: a resumed audit would start from the initial state and repeat noise.
     """
     if plan.is_stateful:
         raise StoreError(
-            f"{plan.sampler.name} keeps state from run to run (a generator, a counter or a cache of its own), which a "
-            "store cannot bring back; draw all noise from `rng`, or audit it without a store.",
+            f"{plan.sampler.name} keeps state from run to run (its own generator, counter or cache), which a store "
+            "cannot restore; draw all noise from `rng`, or audit without a store.",
             mechanism=plan.sampler.name,
         )
     return {
@@ -77,17 +76,17 @@ def terms(plan: Plan) -> dict[str, Any]:
 
 
 def claim_in_words(claim: Claim) -> str:
-    """A claim, so that another one is told from it and, where it is short, seen in a message."""
+    """Return a text that identifies the claim, and that includes a short claim for messages."""
     return digest(claim) if len(str(claim)) > 60 else f"{claim} {digest(claim)}"
 
 
 def arrangements(plan: Plan, settings: Settings, runs: int | None, cells: int, *, sequential: bool) -> dict[str, Any]:
-    """All that an audit has in common besides, in text.
+    """Return `terms` with the settings of the audit.
 
     Raises
     ------
     StoreError
-        As of `terms`.
+        As in `terms`.
     """
     return terms(plan) | {
         "code": "" if settings.provenance is None else str(settings.provenance),

@@ -168,7 +168,7 @@ def test_blocks_with_a_stretch_in_common_are_found_by_whatever_their_heads_are()
     shifted = [*independent, stream[5_000:6_024], stream[5_400:6_424]]
     (finding,) = examine((shifted, other), none, frozenset())
     assert finding.check is REPEATED
-    assert "2 of 14 blocks of runs on x hold a stretch of outputs that another block holds as well" in finding.message
+    assert "2 of 14 blocks of runs on x contain a stretch of outputs of another block" in finding.message
     assert examine((shifted, other), none, frozenset({REPEATED})) == ()
 
 

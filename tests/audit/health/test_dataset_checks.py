@@ -252,10 +252,10 @@ def test_mechanisms_that_change_their_dataset(mechanism, sequential):
     result = audit(mechanism, [2.0, 1.0], [2.0, 1.0, 0.5], sequential=sequential)
     assert result.verdict is Verdict.INCONCLUSIVE
     assert MUTATED in checks(result)
-    assert "changed 2 of the 2 datasets it was given in place" in str(result)
+    assert "changed 2 of the 2 datasets in place" in str(result)
     assert "Silence this check with ignore='dataset-mutated'." in str(result)
     if mechanism is sorts:
-        assert "x (its size is as before) and y (its size is as before)" in str(result)
+        assert "x (same size as before) and y (same size as before)" in str(result)
         assert checks(audit(sorts, [2.0, 1.0], [2.0, 1.0, 0.5], sequential=sequential, ignore=MUTATED.value)) == set()
     others = [other.value for other in HealthCheck if other is not MUTATED]
     assert checks(audit(mechanism, [2.0, 1.0], [2.0, 1.5, 0.5], sequential=sequential, ignore=others)) == {MUTATED}
@@ -283,8 +283,8 @@ def test_equal_datasets(sequential):
         assert str(result.findings[0]).endswith("Silence this check with ignore='equal-datasets'.")
         assert audit(noise, x, y, sequential=sequential, runs=20_000, ignore=EQUAL.value).findings == ()
     rows = [1, 2]
-    assert "x and y are one and the same object (list of 2)" in str(audit(noise, rows, rows))
-    assert "x and y hold the same (list of 2)" in str(audit(noise, rows, [1, 2]))
+    assert "x and y are the same object (list of 2)" in str(audit(noise, rows, rows))
+    assert "x and y have equal contents (list of 2)" in str(audit(noise, rows, [1, 2]))
 
 
 def test_relations_that_allow_equal_datasets_do_not_hide_them():

@@ -94,7 +94,7 @@ def test_names():
     assert checks_to_ignore("serial-dependence") == {HealthCheck.SERIAL_DEPENDENCE}
     assert checks_to_ignore([c.value for c in HealthCheck]) == set(HealthCheck)
     with pytest.raises(
-        OptionError, match="ignore='seed' is no health check; use one of repeated-blocks, unsteady-hits"
+        OptionError, match="ignore='seed' is not a health check; use one of repeated-blocks, unsteady-hits"
     ):
         checks_to_ignore(["repeated-blocks", "seed"])
     with pytest.raises(OptionError):

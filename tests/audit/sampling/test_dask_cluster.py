@@ -189,7 +189,7 @@ def test_lost_noise_that_cannot_be_drawn_again_ends_the_audit(tmp_path):
     with (
         cluster(tmp_path, 2),
         joblib.parallel_config("dask"),
-        pytest.raises(MechanismError, match=r"was lost that had drawn block.*whose noise does not come from `rng`"),
+        pytest.raises(MechanismError, match=r"was lost after it began block.*whose noise does not come from `rng`"),
     ):
         audited(picky)
 

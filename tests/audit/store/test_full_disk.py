@@ -17,7 +17,7 @@ from dpaudit.audit.errors import StoreError
 from dpaudit.audit.store.sqlite_store import FILE, Store
 
 OPTIONS = {"claim": PureDP(1.0), "runs": 150_000, "jobs": 1, "seed": 5, "bits": False}
-FULL = r"audit\.sqlite cannot grow, as the disk is full; what was saved before is whole, so make room and resume"
+FULL = r"audit\.sqlite cannot grow, because the disk is full, but earlier blocks are saved; make room and resume"
 
 
 def laplace(dataset, size, rng):

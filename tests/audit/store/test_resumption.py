@@ -239,7 +239,7 @@ def test_false_alarms_of_somebody_who_resumes_until_it_pays(monkeypatch):
 def test_what_cannot_be_a_size_is_refused(value):
     memory = Remembered([0.0])
     memory.keep("size of batch 1", value)
-    with pytest.raises(StoreError, match="what it has as the size of batch 1 cannot be"):
+    with pytest.raises(StoreError, match="its value for the size of batch 1 is impossible"):
         recall_begun(memory, 1, 32)
 
 

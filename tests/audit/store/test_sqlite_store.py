@@ -150,7 +150,7 @@ def test_a_pair_is_not_put_aside_for_what_its_store_says(tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dpaudit.audit.store.sqlite_store._LARGEST", 1)
         searched(store=tmp_path)
-        with pytest.raises(StoreError, match="is no value"):
+        with pytest.raises(StoreError, match="is not a value"):
             searched(store=tmp_path)
 
 
@@ -272,22 +272,22 @@ def changed(folder, *statements):
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("UPDATE about SET value = '1'", "has schema 1, and this version keeps schema 4"),
+        ("UPDATE about SET value = '1'", "has schema 1, and this version of dpaudit uses schema 4"),
         ("CREATE TABLE more (x)", r"has other tables or triggers .* schema 4 \(.*CREATE TABLE more \(x\)"),
         (
             "CREATE TRIGGER t AFTER INSERT ON blocks BEGIN DELETE FROM blocks; END",
             "other tables or triggers .*TRIGGER t",
         ),
-        ("DROP TABLE about", "no store of an audit"),
+        ("DROP TABLE about", "not a store of an audit"),
         ("DROP TABLE blocks", "a table is missing"),
         ("DELETE FROM about", "has schema None"),
         ("UPDATE sections SET settings = '3'", "damaged"),
         ("UPDATE sections SET settings = '{'", "damaged"),
         ("UPDATE about SET value = x'ff'", "has schema"),
         ("PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = 'CREATE TABLE '", "malformed database schema"),
-        ("UPDATE blocks SET value = 'text'", "is no value"),
+        ("UPDATE blocks SET value = 'text'", "is not a value"),
         ("UPDATE blocks SET value = x'00ff'", "damaged"),
-        ("UPDATE blocks SET value = substr(value, 1, length(value) - 8)", "its checksum is another"),
+        ("UPDATE blocks SET value = substr(value, 1, length(value) - 8)", "its checksum differs"),
     ],
 )
 def test_a_damaged_store_is_an_error_and_nothing_else(tmp_path, statement, said):
@@ -301,7 +301,7 @@ def test_a_damaged_store_is_an_error_and_nothing_else(tmp_path, statement, said)
 def test_a_file_that_is_no_store(tmp_path, content):
     (tmp_path / FILE).write_bytes(content)
     if content:
-        with pytest.raises(StoreError, match=r"cannot be used|no store|damaged"):
+        with pytest.raises(StoreError, match=r"cannot be used|not a store|damaged"):
             audited(store=tmp_path)
         assert (tmp_path / FILE).read_bytes() == content
     else:  # an empty file is an empty database
@@ -370,7 +370,7 @@ def test_what_cannot_be_is_refused_also_with_a_checksum(tmp_path, mode, phase):
         file.execute("UPDATE blocks SET value = ? WHERE key = ?", (value, key))
     file.commit()
     file.close()
-    with pytest.raises(StoreError, match=rf"what it has of block.* of the {phase} runs( on .)? cannot be"):
+    with pytest.raises(StoreError, match=rf"its result for block.* of the {phase} runs( on .)? is impossible"):
         audited(store=tmp_path, **options)
 
 
