@@ -1,4 +1,4 @@
-"""Checks of a whole distribution: the law of the noise, its growth with sensitivity, independence.
+"""Checks of whole distributions: the law of noise, the slope of log-probabilities in utility, independence.
 
 Public names: `ExponentialNoise`, `GaussianNoise`, `GeometricNoise`, `GumbelNoise`, `LaplaceNoise`, `NoiseLaw`,
 `check_noise`, `check_slope`, `check_independence`.

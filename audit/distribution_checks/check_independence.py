@@ -1,4 +1,4 @@
-"""Is the noise drawn anew: for every coordinate of an output, for every run, and for every call?
+"""Check that noise is independent between coordinates, runs and calls.
 
 Proof: docs/proofs/statements.md
 """
@@ -28,7 +28,7 @@ from .check_noise import as_matrix, draw_runs
 Array = npt.NDArray[np.float64]
 
 _FEATURES = ("values", "distances from the median")
-_LARGEST_TAIL = 0.008  # the normal tail from 2.4 standard deviations on, where the threshold errs on the safe side
+_LARGEST_TAIL = 0.008  # the normal tail beyond 2.4 standard deviations, where the threshold is conservative
 
 
 @with_own_arithmetic
@@ -42,38 +42,39 @@ def check_independence(
     jobs: int | None = None,
     name: str | None = None,
 ) -> StatementResult:
-    """Checks that a mechanism's noise is independent between coordinates, runs and calls.
+    """Check that a mechanism's noise is independent between coordinates, runs and calls.
 
-    Whatever the laws of the coordinates, a mechanism whose noise is independent is refuted with probability at most
-    `alpha`. Looked at are pairs of numbers that should have nothing to do with each other:
+    A mechanism with independent noise is refuted with probability at most `alpha`, for any laws of the coordinates. The
+    check compares numbers that should be independent:
 
     - two coordinates of a vector output;
-    - a coordinate of one run and a coordinate of the next;
-    - of a block sampler, a run of one call and the same run of the next call with the same generator, which noise that
-      is kept or reused makes alike;
-    - a run of one call and the same run of a call with another generator, which a seed fixed inside makes alike.
+    - a coordinate of one run and a coordinate of the next run;
+    - for a block sampler, a run of one call and the same run of the next call with the same generator, which are alike
+      if the mechanism keeps or reuses noise;
+    - a run of one call and the same run of a call with another generator, which are alike if the mechanism fixes a
+      seed.
 
-    For every such pair Spearman's correlation is computed of the values, of their distances from the median, and of one
-    with the other, so that noise whose sign alone is drawn anew is found. Ties are broken at random: under independence
-    the ranks of one number are then a random order given the other's, and the correlation r has the same law for all
-    mechanisms. Its threshold is the normal one for r√(n − 1): from 2.4 standard deviations on it errs on the safe side,
-    as the law of r has less in its tails (enumerated up to n = 9, simulated beyond). The kinds of pairs share alpha
-    equally, and so do the pairs of a kind; of each kind the largest correlation is reported. An interval is the
-    correlation −+ the threshold: it holds where there is independence, and serves to refute that.
+    For each pair the check computes Spearman's correlations of the values, of their distances from the median, and of
+    values with distances, so that it detects noise with only a fresh sign. Ties are broken at random. Under
+    independence the ranks of one number are then in random order given the ranks of the other, and the correlation r
+    has the same law for all mechanisms. The threshold is that of the normal law for r√(n − 1). It is conservative
+    beyond 2.4 standard deviations, where the law of r has lighter tails (enumerated up to n = 9, simulated beyond). The
+    kinds of pairs share alpha equally, and so do the pairs of a kind. The result reports the largest correlation of
+    each kind. Its interval is the correlation ∓ the threshold; it holds under independence and serves to refute it.
 
     Parameters
     ----------
     mechanism, dataset, seed, jobs, name
         As in `check_noise`.
     runs : int
-        At least 40. What can be found is a correlation of about 5/√runs or more.
+        At least 40. Correlations of about 5/√runs or more are detectable.
     alpha : float
         Allowed probability of refuting a mechanism whose noise is independent, below 1/2.
 
     Returns
     -------
     StatementResult
-        Inconclusive where the outputs never vary. What does not vary is left out otherwise, and noted.
+        Inconclusive if the outputs never vary. A constant coordinate is omitted and noted.
 
     Raises
     ------
@@ -111,8 +112,8 @@ def check_independence(
     notes = [kind.meaning for kind, point in zip(kinds, points, strict=True) if point.is_outside]
     if len(varying) < outputs.shape[1]:
         still = sorted({*range(outputs.shape[1])} - {*varying.tolist()})
-        what = "the output" if outputs.shape[1] == 1 else f"of the outputs, coordinate {', '.join(map(str, still))}"
-        notes.append(f"{what} never varies, so that nothing is seen of its noise: is any added?")
+        what = "the output" if outputs.shape[1] == 1 else f"output coordinate {', '.join(map(str, still))}"
+        notes.append(f"{what} never varies, so its noise cannot be checked; make sure that the mechanism adds noise")
     return StatementResult(
         statement=f"The noise of {sampler.name} is independent between coordinates, runs and calls.",
         quantity="correlation",
@@ -130,17 +131,17 @@ def check_independence(
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """Pairs of rows of one kind; `pairings` lists first and second rows, each of shape (pairs, n_coords)."""
+    """A kind of pairs of runs; `pairings` lists their first and second outputs, each of shape (pairs, n_coords)."""
 
     name: str
     meaning: str
     pairings: tuple[tuple[Array, Array], ...]
-    is_within: bool = False  # both rows are the same run, of which two coordinates are compared
+    is_within: bool = False  # the pair is one run, of which two coordinates are compared
 
 
 @dataclass(frozen=True, slots=True)
 class _TwoCalls:
-    """Draws a block in two successive calls with one generator; `_calls` takes it apart."""
+    """Draws a block in two successive calls with one generator; `_calls` splits it again."""
 
     sampler: Sampler
 
@@ -159,18 +160,18 @@ def _calls(block: Outputs, is_twice: bool) -> list[Outputs]:
 
 
 def _kinds(outputs: Array, calls: list[Array], n_first: int, is_twice: bool) -> list[_Kind]:
-    """What is compared with what; the first `n_first` calls had other generators than the rest."""
+    """Return the kinds of pairs; the first `n_first` calls had other generators than the rest."""
     kinds = [
         _Kind(
             "coordinates",
-            "coordinates of one output have noise in common: together they reveal more than is reckoned for each",
+            "coordinates of one output share noise: together they reveal more than is accounted for each",
             ((outputs, outputs),),
             is_within=True,
         ),
         _Kind(
             "successive runs",
-            "successive runs depend on each other: state is kept, or noise reused, from run to run",
-            # Each run is in one pair of a pairing, so that its pairs are independent of each other.
+            "successive runs depend on each other: the mechanism keeps state or reuses noise from run to run",
+            # Each run is in only one pair of a pairing, so that the pairs are independent.
             tuple(
                 (
                     np.concatenate([call[start:-1:2] for call in calls]),
@@ -185,14 +186,14 @@ def _kinds(outputs: Array, calls: list[Array], n_first: int, is_twice: bool) -> 
         kinds.append(
             _Kind(
                 "successive calls",
-                "a call's noise depends on that of the call before, with the same generator: it is kept or reused",
+                "successive calls with the same generator share noise: the mechanism keeps or reuses it",
                 ((np.concatenate([one for one, _ in pairs]), np.concatenate([two for _, two in pairs])),),
             )
         )
     kinds.append(
         _Kind(
             "calls with other generators",
-            "calls with different generators have noise in common: a seed is fixed inside the mechanism",
+            "calls with different generators share noise: the mechanism fixes a seed",
             ((np.concatenate(calls[:n_first]), np.concatenate(calls[n_first:])),),
         )
     )
@@ -200,7 +201,7 @@ def _kinds(outputs: Array, calls: list[Array], n_first: int, is_twice: bool) -> 
 
 
 def _largest(kind: _Kind, varying: npt.NDArray[np.int64], alpha: float, rng: np.random.Generator) -> Point:
-    """The correlation of a kind that is largest beside its threshold, by the columns that vary."""
+    """Return the correlation of a kind that is largest relative to its threshold, among the varying columns."""
     width, n_columns = len(varying), kind.pairings[0][0].shape[1]
     per_pairing = 2 * width * (width - 1) if kind.is_within else 4 * width**2
     z = -float(ndtri(min(alpha / (2 * per_pairing * len(kind.pairings)), _LARGEST_TAIL)))
@@ -208,10 +209,10 @@ def _largest(kind: _Kind, varying: npt.NDArray[np.int64], alpha: float, rng: np.
     for first, second in kind.pairings:
         one = _ranks(first[:, varying], rng)
         r = one @ (one if kind.is_within else _ranks(second[:, varying], rng)).T
-        if kind.is_within:  # a column says nothing of itself
+        if kind.is_within:  # not a column with itself
             column = np.arange(2 * width) % width
             r[column[:, None] == column] = 0.0
-        i, j = divmod(int(np.abs(r).round(9).argmax()), 2 * width)  # of equal ones the first, whatever the rounding
+        i, j = divmod(int(np.abs(r).round(9).argmax()), 2 * width)  # the first of equal maxima, despite rounding errors
         found.append((abs(r[i, j]) * math.sqrt(len(first) - 1), float(r[i, j]), z / math.sqrt(len(first) - 1), i, j))
     _, r_most, radius, i, j = max(found)
     names = [_FEATURES[k // width] + (f" of {varying[k % width]}" if n_columns > 1 else "") for k in (i, j)]
@@ -226,10 +227,10 @@ def _largest(kind: _Kind, varying: npt.NDArray[np.int64], alpha: float, rng: np.
 
 
 def _ranks(columns: Array, rng: np.random.Generator) -> Array:
-    """Ranks of the columns, then of their distances from their medians, centred and of length 1.
+    """Return ranks of the columns, then of their distances from their medians, centred and of length 1.
 
-    Shape (2 columns, rows). Ties are broken at random, in each column anew: with the same order in two of them, equal
-    values would make them alike.
+    The shape is (2 columns, rows). Ties are broken at random, separately in each column: a common order of ties would
+    correlate the columns.
     """
     n = len(columns)
     features = np.concatenate([columns.T, np.abs(columns - np.median(columns, axis=0)).T])

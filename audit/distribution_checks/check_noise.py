@@ -1,4 +1,4 @@
-"""Is a mechanism's noise what it is said to be? Its scale and shape, too little noise and too much.
+"""Check the scale and the shape of a mechanism's noise against a claimed law.
 
 Proof: docs/proofs/statements.md
 """
@@ -44,10 +44,10 @@ from .quantile_plot import quantile_series
 Array: TypeAlias = npt.NDArray[np.float64]
 Drawn: TypeAlias = tuple[list[Outputs], list[Outputs]]
 
-# The scale has most of alpha: privacy rests on it, and it is what code gets wrong. The two measures of shape see
-# different faults, Anderson-Darling those of the tails. One impossible value refutes however small its share is.
+# The scale has the largest share of alpha: privacy depends on it, and bugs affect it most often. The two distances
+# detect different faults, Anderson-Darling those of the tails. One impossible value refutes with any share.
 _SHARES = {"scale": 0.40, "bias": 0.20, "distance": 0.15, "tails": 0.24, "support": 0.01}
-_CHI_SQUARE = 0.25  # of the share of the tails, where the claim is one law of whole numbers
+_CHI_SQUARE = 0.25  # part of the share of the tails, if the claim is a single law of integers
 
 
 @with_own_arithmetic
@@ -64,20 +64,20 @@ def check_noise(
     jobs: int | None = None,
     name: str | None = None,
 ) -> StatementResult:
-    """Checks that a mechanism adds independent noise of a known law and scale to an exact answer.
+    """Check that a mechanism adds independent noise of a known law and scale to an exact answer.
 
-    A mechanism that does is refuted with probability at most `alpha`, for every number of runs. What is looked at:
+    A mechanism that does so is refuted with probability at most `alpha`, for any number of runs. The check measures
 
-    - the scale, with an interval that is exact for the law (for Gumbel noise at least as wide as it has to be);
-    - the bias: the mean of the noise less that of the law;
+    - the scale, with an exact interval for the law (for Gumbel noise a conservative interval);
+    - the bias: the mean of the noise minus the mean of the law;
     - the Kolmogorov-Smirnov distance from the claimed law, with its exact quantile;
-    - the Anderson-Darling distance √(A²/runs), which sees the tails, with the quantile of its limiting law (alpha is
-      kept from 40 runs on, as simulated); of whole numbers instead exact limits for the probability of cells of values,
-      and the chi-square distance √(χ²/runs) of all cells with a simulated quantile;
-    - values that the law cannot give.
+    - the Anderson-Darling distance √(A²/runs), which weights the tails, with the quantile of its limiting law (it keeps
+      alpha from 40 runs on, according to simulations); for integers instead exact limits for the probabilities of cells
+      of values, and the chi-square distance √(χ²/runs) over all cells with a simulated quantile;
+    - values that are impossible under the law.
 
-    The intervals of scale and bias say where these are if the noise has the claimed shape, that of the first distance
-    holds whatever its law is, and that of the second where the claim is true: it serves to refute it.
+    The intervals of scale and bias hold if the noise has the claimed shape. The interval of the first distance holds
+    for any law. The interval of the second distance holds if the claim is true, and serves to refute it.
 
     Parameters
     ----------
@@ -88,25 +88,25 @@ def check_noise(
     noise : NoiseLaw
         `LaplaceNoise`, `GaussianNoise`, `GeometricNoise`, `GumbelNoise` or `ExponentialNoise`.
     answer : float, array of shape (n_coords,), or callable
-        What the noise is added to, or a function that finds it from the dataset.
+        The exact answer, or a function that computes it from the dataset.
     runs : int
-        At least 40. A hundred thousand find a scale that is 2% off.
+        At least 40. A hundred thousand runs detect an error of 2% in the scale.
     alpha : float
         Allowed probability of refuting a mechanism whose noise is as claimed.
     tolerance : float
-        Relative error of the scale that is allowed, in [0, 1); the shape is then compared with the nearest law allowed.
+        Allowed relative error of the scale, in [0, 1). The shape is compared with the nearest allowed law.
     seed, jobs, name
         As in `check`.
 
     Returns
     -------
     StatementResult
-        Inconclusive where the runs are seen not to be independent.
+        Inconclusive if the runs are not independent.
 
     Raises
     ------
     OptionError, DatasetError
-        For arguments outside their range, or an answer of another shape than the outputs.
+        If an argument is outside its range, or the answer and the outputs differ in shape.
     MechanismError
         If the mechanism cannot be run, or returns anything but finite numbers.
 
@@ -119,15 +119,16 @@ def check_noise(
     >>> result = check_noise(noisy_count, np.ones(9), noise=GaussianNoise(sigma=2.0), answer=len, runs=10_000)
     >>> result.is_refuted, round(result.points[0].estimate)
     (True, 4)
-    >>> "about the square of it, as where the variance is passed" in result.notes[0]
+    >>> "about its square, as if the variance were passed" in result.notes[0]
     True
     """
     started = time.perf_counter()
     if not isinstance(noise, NoiseLaw):
-        raise OptionError(f"noise={noise!r} is no law of noise; use an instance such as LaplaceNoise(scale=2.0).")
+        raise OptionError(f"noise={noise!r} is not a law of noise; use an instance such as LaplaceNoise(scale=2.0).")
     if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or not 0.0 <= tolerance < 1.0:
         raise OptionError(
-            f"tolerance={tolerance!r} is no relative error; use 0 <= tolerance < 1, such as 0.01.", tolerance=tolerance
+            f"tolerance={tolerance!r} is not a relative error; use 0 <= tolerance < 1, such as 0.01.",
+            tolerance=tolerance,
         )
     sampler, alpha, runs, seed = as_sampler(mechanism, name), check_alpha(alpha), check_runs(runs), check_seed(seed)
     drawn = draw_runs(sampler, dataset, runs, seed, check_jobs(jobs))
@@ -146,8 +147,8 @@ def check_noise(
         series = None
         points = [replace(point, lower=-math.inf, upper=math.inf) for point in points]
         notes = [
-            "the runs are seen to depend on each other, so that no interval holds, however many they are: draw all "
-            "noise from the generator that is passed in; check_independence says where they do"
+            "the runs depend on each other, so no interval holds for any number of runs; draw all noise from the "
+            "generator `rng`, and locate the dependence with check_independence"
         ]
     return StatementResult(
         statement=f"{sampler.name} adds independent {noise} to the answer.",
@@ -174,7 +175,7 @@ def _shape_method(noise: NoiseLaw, shapes: list[Point]) -> str:
 
 
 def draw_runs(sampler: Sampler, dataset: Any, runs: int, seed: int, jobs: int | None) -> Drawn:
-    """Two lists of blocks with half of the runs each (rounded up), all on one dataset.
+    """Draw two lists of blocks on one dataset, with half of the runs each (rounded up).
 
     Raises
     ------
@@ -186,12 +187,12 @@ def draw_runs(sampler: Sampler, dataset: Any, runs: int, seed: int, jobs: int | 
 
 
 def as_matrix(outputs: Outputs, name: str) -> npt.NDArray[Any]:
-    """Outputs as finite numbers, shape (runs, n_coords), one coordinate where they are no vectors.
+    """Return outputs as finite numbers of shape (runs, n_coords), with one coordinate if they are not vectors.
 
     Raises
     ------
     MechanismError
-        Where an output is anything else.
+        If an output is anything else.
     """
     width = vector_width(outputs)
     numbers = as_numbers(outputs)[:, None] if width is None else as_vectors(outputs, width)
@@ -203,25 +204,30 @@ def as_matrix(outputs: Outputs, name: str) -> npt.NDArray[Any]:
         shown = outcome_words(tuple(first.tolist()) if isinstance(first, np.ndarray) else first)
         gave = shown if isinstance(first, Raised) else f"returned {shown}"
         raise MechanismError(
-            f"{name} {gave} where finite numbers are measured, and in {len(bad):,} of {len(outputs):,} runs something "
-            "else than those; return a number (or equally long vectors of numbers) in every run, or audit it with "
-            "check, which takes any output.",
+            f"{name} {gave}, and in {len(bad):,} of {len(outputs):,} runs the output is not a finite number; return a "
+            "number (or vectors of numbers of equal length) in every run, or use check, which accepts any output.",
             mechanism=name,
             runs=len(bad),
         )
     return numbers
 
 
+def called(name: str, value: Any, dataset: Any) -> Any:
+    """Return an argument, evaluated on the dataset if it is a function; its exceptions become a `DatasetError`."""
+    if not callable(value):
+        return value
+    try:
+        return value(dataset)
+    except Exception as error:
+        raise DatasetError(
+            f"{name} raised {type(error).__name__} on the dataset: {error}; pass numbers, or a function that computes "
+            "them from the dataset."
+        ) from error
+
+
 def _exact_answer(answer: Any, dataset: Any) -> npt.NDArray[Any]:
-    """The answer as an array of finite numbers, shape () or (n_coords,); whole numbers stay whole."""
-    if callable(answer):
-        try:
-            answer = answer(dataset)
-        except Exception as error:
-            raise DatasetError(
-                f"answer raised {type(error).__name__} on the dataset: {error}; pass the exact answer, or a function "
-                "that finds it from the dataset."
-            ) from error
+    """Return the answer as an array of finite numbers, shape () or (n_coords,); integers stay integers."""
+    answer = called("answer", answer, dataset)
     try:
         found = np.asarray(answer)
         is_number = found.dtype.kind == "f" or (_is_whole(found) and found.dtype.kind != "b")
@@ -229,21 +235,21 @@ def _exact_answer(answer: Any, dataset: Any) -> npt.NDArray[Any]:
         is_number = False
     if not is_number or found.ndim > 1 or not np.isfinite(found.astype(np.float64)).all():
         raise OptionError(
-            f"answer={answer!r} is no exact answer; pass a finite number, a vector of them, or a function of the "
-            "dataset that returns one.",
+            f"answer={answer!r} is not an exact answer; pass a finite number, a vector of finite numbers, or a "
+            "function that computes it from the dataset.",
             answer=answer,
         )
     return found
 
 
 def _noise(outputs: Outputs, answer: npt.NDArray[Any], name: str) -> Array:
-    """Outputs less the answer, shape (runs, n_coords); exact where both are whole numbers, however large."""
+    """Return outputs minus the answer, shape (runs, n_coords); the difference of integers of any size is exact."""
     numbers = as_matrix(outputs, name)
     is_vector = outputs.ndim == 2 or (outputs.dtype == object and type(outputs[0]) is tuple)
     if answer.shape != ((numbers.shape[1],) if is_vector else ()):
         wanted = f"a vector of {numbers.shape[1]} numbers" if is_vector else "a number"
         raise OptionError(
-            f"answer has shape {answer.shape} and the outputs of {name} are {'vectors' if is_vector else 'numbers'}; "
+            f"answer has shape {answer.shape}, and the outputs of {name} are {'vectors' if is_vector else 'numbers'}; "
             f"pass {wanted}.",
             shape=answer.shape,
         )
@@ -259,7 +265,7 @@ def _is_whole(values: npt.NDArray[Any]) -> bool:
 
 
 def _is_dependent(drawn: Drawn) -> bool:
-    """Whether runs are seen to repeat each other or to be correlated, where no independent ones would in a million."""
+    """Whether runs repeat each other or are correlated, with a false-alarm probability below one in a million."""
     return bool(examine(drawn, (no_blocks(), no_blocks()), frozenset()))
 
 
@@ -268,7 +274,7 @@ def _worst(points: list[Point]) -> Point:
 
 
 def _scale_points(noise: Array, law: NoiseLaw, allowed: tuple[float, float], alpha: float) -> list[Point]:
-    """The scale of all the noise; of vectors also that of the coordinate farthest out, each having half of alpha."""
+    """Return the scale of all noise, and for vectors also that of the worst coordinate; they share alpha equally."""
     width = noise.shape[1]
 
     def point(at: str, values: Array, share: float) -> Point:
@@ -277,7 +283,7 @@ def _scale_points(noise: Array, law: NoiseLaw, allowed: tuple[float, float], alp
 
     if width == 1:
         return [point(law.parameter, noise[:, 0], alpha)]
-    # With as many values in each, the ends grow with the estimate: the others' intervals lie between these two.
+    # All coordinates have equally many values, so the limits grow with the estimate: the extremes bound the others.
     estimates = law.estimate(noise)
     ends = {int(estimates.argmin()), int(estimates.argmax())}
     own = [
@@ -287,7 +293,7 @@ def _scale_points(noise: Array, law: NoiseLaw, allowed: tuple[float, float], alp
 
 
 def _bias_points(noise: Array, law: NoiseLaw, allowed: tuple[float, float], alpha: float) -> list[Point]:
-    """The mean of the noise less the law's: of all of it, and of vectors also that of the coordinate farthest out."""
+    """Return the mean of all noise minus that of the law, and for vectors also that of the worst coordinate."""
     width, means = noise.shape[1], sorted(law.with_value(value).mean - law.mean for value in allowed)
 
     def point(at: str, values: Array, share: float) -> Point:
@@ -301,7 +307,7 @@ def _bias_points(noise: Array, law: NoiseLaw, allowed: tuple[float, float], alph
 
 
 def _shape_points(values: Array, law: NoiseLaw, allowed: tuple[float, float], shares: dict[str, float]) -> list[Point]:
-    """Distances of the sorted noise from the nearest law allowed, cells of whole numbers, and impossible values."""
+    """Return distances of the sorted noise from the nearest allowed law, cells of integers, and impossible values."""
     n = len(values)
 
     def point(at: str, distance: Callable[[NoiseLaw], float], radius: float) -> Point:
@@ -312,7 +318,7 @@ def _shape_points(values: Array, law: NoiseLaw, allowed: tuple[float, float], sh
         point(
             "Kolmogorov-Smirnov distance",
             lambda one: ks_distance(_on_grid(values, one), one.cdf, one.cdf_below),
-            ks_radius(n, alpha=shares["distance"]) + GRID,  # rounding moves F by less: no density exceeds 1/scale
+            ks_radius(n, alpha=shares["distance"]) + GRID,  # rounding moves F by less, as no density exceeds 1/scale
         )
     ]
     if isinstance(law, GeometricNoise):
@@ -334,12 +340,12 @@ def _shape_points(values: Array, law: NoiseLaw, allowed: tuple[float, float], sh
 
 
 def _on_grid(values: Array, law: NoiseLaw) -> Array:
-    """Whole numbers that a floating-point difference has missed by a hair are put back."""
+    """Round the noise of an integer law to integers, correcting errors of floating-point differences."""
     return np.asarray(np.where(law.is_possible(values), np.rint(values), values)) if law.is_discrete else values
 
 
 def _cell_points(values: Array, law: GeometricNoise, allowed: tuple[float, float], alpha: float) -> list[Point]:
-    """Of cells of whole numbers, and the even ones, the farthest from what is allowed; and chi-square of all cells."""
+    """Return the worst probability among cells of integers and the even integers, and chi-square over all cells."""
     whole, cells = np.rint(values), law.cells(len(values))
     edges = np.searchsorted(whole, [first for first, _ in cells[1:]])
     inside = np.diff([0, *edges, len(whole)])
@@ -356,8 +362,8 @@ def _cell_points(values: Array, law: GeometricNoise, allowed: tuple[float, float
     lows, highs = cell_limits(hits, len(values), alpha=alpha)
     laws = [law.with_value(float(value)) for value in np.linspace(*allowed, 65 if allowed[0] < allowed[1] else 1)]
     chances = np.array([[*(one.cell_probability(*cell) for cell in cells), one.even_probability()] for one in laws])
-    # A cell's probability rises and falls once at most as the scale grows: between two values it is above both by no
-    # more than it changes from one to the next.
+    # As the scale grows, the probability of a cell rises and falls at most once. Between two grid values it exceeds
+    # both by at most its change between the neighbouring values.
     slack = np.abs(np.diff(chances, axis=0)).max(axis=0, initial=0.0) + 1e-12
     low, high = chances.min(axis=0) - slack, chances.max(axis=0) + slack
     names = [*map(cell_words, cells), "an even number"]
@@ -378,14 +384,14 @@ def _cell_points(values: Array, law: GeometricNoise, allowed: tuple[float, float
 
 
 def _notes(law: NoiseLaw, scales: list[Point], biases: list[Point], shapes: list[Point]) -> list[str]:
-    """What the numbers mean for whoever relies on the noise."""
+    """Explain the consequences of the deviations for privacy and utility."""
     notes = []
     scale, bias = _worst(scales), _worst(biases)
     is_biased = bias.is_outside and (law.is_symmetric or not scale.is_outside)
     if is_biased:
         notes.append(
-            f"the mean of the noise is off by {bias.estimate:.3g}: the outputs are biased, or `answer` is not what "
-            "noise is added to; scale and shape are measured around it, so this alone can make them differ"
+            f"the mean of the noise is off by {bias.estimate:.3g}: the outputs are biased, or `answer` is not the "
+            "exact answer; scale and shape are measured around `answer`, so a bias alone can change them"
         )
     if scale.is_outside:
         found = f"{scale.at} {scale.estimate:.4g}, claimed {law.value:.4g}{_guess(law, scale)}"
@@ -393,35 +399,31 @@ def _notes(law: NoiseLaw, scales: list[Point], biases: list[Point], shapes: list
             notes.append(f"less noise than claimed ({found}): privacy is lost")
         else:
             notes.append(
-                f"more noise than claimed ({found}): utility is lost, and privacy is not if the noise has the claimed "
+                f"more noise than claimed ({found}): utility is lost, but privacy is not if the noise has the claimed "
                 "shape"
             )
     if any(point.is_outside for point in shapes) and not is_biased:
-        if scale.is_outside:
-            notes.append(
-                "the shape is compared with the claimed law, its scale included: a wrong scale alone makes it differ"
-            )
-        else:
-            notes.append(
-                "the scale fits and the shape does not: a guarantee that rests on this law does not hold, whatever the "
-                "scale"
-            )
+        notes.append(
+            "the shape is compared with the claimed law including its scale, so a wrong scale alone changes it"
+            if scale.is_outside
+            else "the scale fits but the shape does not: a guarantee based on this law fails for any scale"
+        )
     return notes
 
 
 def _guess(law: NoiseLaw, point: Point) -> str:
-    """What the scale may have been taken for, where it is near such a number."""
+    """Name a likely confusion if the scale is near a number that it explains."""
     value, wrong = law.value, []
     if law.parameter == "sigma":
         wrong += [
-            (value**2, "the square of it, as where the variance is passed for the standard deviation"),
-            (math.sqrt(value), "its square root, as where the standard deviation is passed for the variance"),
+            (value**2, "its square, as if the variance were passed for the standard deviation"),
+            (math.sqrt(value), "its square root, as if the standard deviation were passed for the variance"),
         ]
     wrong += [
-        (1 / value, "its reciprocal, as where epsilon is passed for the scale"),
-        (2 * value, "twice that"),
-        (value / 2, "half of it, as where a factor 2 of the sensitivity is missing"),
-        (value * math.sqrt(2), "√2 times that"),
-        (value / math.sqrt(2), "1/√2 of it, as where the law's standard deviation was meant"),
+        (1 / value, "its reciprocal, as if epsilon were passed for the scale"),
+        (2 * value, "twice the claim"),
+        (value / 2, "half the claim, as if a factor 2 of the sensitivity were missing"),
+        (value * math.sqrt(2), "√2 times the claim"),
+        (value / math.sqrt(2), "1/√2 times the claim, as if the claim were the standard deviation"),
     ]
     return next((f"; about {words}" for number, words in wrong if point.lower <= number <= point.upper), "")

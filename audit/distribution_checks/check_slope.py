@@ -1,4 +1,4 @@
-"""The slope of log-probabilities in a utility: what the exponential mechanism states of its choices.
+"""Check the slope of log-probabilities in the utility, which the exponential mechanism states for its choices.
 
 Proof: docs/proofs/statements.md
 """
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import logit, logsumexp
 
-from ..errors import DatasetError, MechanismError, OptionError
+from ..errors import MechanismError, OptionError
 from ..events.outputs import merge, outcome_key, outcome_words, tally
 from ..floating_point_errors import with_own_arithmetic
 from ..inference.binomial_tails import probability_limits
@@ -26,7 +26,7 @@ from ..printing import confidence
 from ..results.statement_result import Point, Series, StatementResult
 from ..sampling.provenance import provenance_of, versions
 from ..sampling.sampler import as_sampler
-from .check_noise import draw_runs
+from .check_noise import called, draw_runs
 
 METHOD = (
     "Poisson regression with log link (statsmodels), interval by Chernoff's bound on the likelihood ratio; exact "
@@ -50,11 +50,11 @@ def check_slope(
     jobs: int | None = None,
     name: str | None = None,
 ) -> StatementResult:
-    """Checks that a mechanism chooses candidates with log-probabilities that grow with their utility as stated.
+    """Check that a mechanism chooses candidates with log-probabilities that grow with their utility as stated.
 
-    The exponential mechanism states the slope epsilon/(2 sensitivity), and epsilon/sensitivity where the utilities are
-    monotonic in the dataset. One that keeps it is refuted with probability at most `alpha`, for every number of runs:
-    see `slope_points` for what is looked at.
+    The exponential mechanism states the slope epsilon/(2 sensitivity), or epsilon/sensitivity if the utilities are
+    monotonic in the dataset. A mechanism with this slope is refuted with probability at most `alpha`, for any number of
+    runs. `slope_points` describes the tests.
 
     Parameters
     ----------
@@ -62,26 +62,26 @@ def check_slope(
         As in `check`; its outputs are the numbers 0 … K − 1 of the candidates, or the `candidates` themselves.
     dataset : Any
     utilities : array-like of shape (K,), or callable
-        Of the candidates on this dataset, or a function that finds them from it; not all the same.
+        Utilities of the candidates on this dataset, not all equal, or a function that computes them from the dataset.
     epsilon, sensitivity : float
         Positive.
     monotonic : bool
-        Whether a row more never lowers a utility, so that the 2 is left out.
+        Whether an additional row never lowers a utility, so that the factor 2 is omitted.
     candidates : sequence, optional
-        What the mechanism returns, in the order of the utilities; all different.
+        The possible outputs, in the order of the utilities; all different.
     runs : int
         At least 40.
     alpha : float
-        Allowed probability of refuting a mechanism that keeps the slope.
+        Allowed probability of refuting a mechanism with the stated slope.
     seed, jobs, name
         As in `check`.
 
     Raises
     ------
     OptionError, DatasetError
-        For arguments outside their range.
+        If an argument is outside its range.
     MechanismError
-        If the mechanism cannot be run, or returns what is no candidate.
+        If the mechanism cannot be run, or returns an output that is not a candidate.
 
     References
     ----------
@@ -108,27 +108,27 @@ def check_slope(
     if stray:
         times = sum(found[key] for key in stray)
         raise MechanismError(
-            f"{sampler.name} gave {times:,} outputs in {runs:,} runs that are none of the {len(u)} candidates, such as "
-            f"{outcome_words(outcomes[stray[0]])!r}; return the number of a candidate (from 0), or pass what is "
-            "returned as candidates.",
+            f"{sampler.name} returned {times:,} outputs in {runs:,} runs that are not among the {len(u)} candidates, "
+            f"such as {outcome_words(outcomes[stray[0]])!r}; return the number of a candidate (from 0), or pass the "
+            "possible outputs as candidates.",
             mechanism=sampler.name,
             runs=times,
         )
     counts = np.zeros(len(u), np.int64)
     for key, hits in found.items():
         counts[places[key]] += hits
-    if np.abs(u).max() > 1e3 * np.ptp(u):  # what they have in common would take the digits of what they differ by
+    if np.abs(u).max() > 1e3 * np.ptp(u):  # a large common offset would cost digits of the differences
         u = u - u.max()
     points = slope_points(u, counts, slope, alpha)
     kept = [points[0], *(pair for pair in points[1:] if pair.is_outside or pair.upper - pair.lower <= slope)]
     notes = _notes(points, slope, monotonic)
     if len(kept) < len(points):
         notes.append(
-            f"{len(points) - len(kept)} of {len(u)} candidates were chosen too seldom to say anything of their own; "
-            "they are part of the fit"
+            f"{len(points) - len(kept)} of {len(u)} candidates were chosen too seldom for a separate test; the fit "
+            "includes them"
         )
     return StatementResult(
-        statement=f"The log-probabilities of what {sampler.name} chooses grow with the utility at the rate {slope:g}.",
+        statement=f"The log-probabilities of the choices of {sampler.name} grow with the utility at rate {slope:g}.",
         quantity="slope",
         points=tuple(kept),
         alpha=alpha,
@@ -145,20 +145,21 @@ def check_slope(
 
 
 def slope_points(u: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], slope: float, alpha: float) -> list[Point]:
-    """The slope of the log-probabilities in the utility against the stated one: fitted to all, and of single pairs.
+    """Compare the slope of the log-probabilities with the stated slope: in a fit to all candidates, and for pairs.
 
-    The first point is the fit by maximum likelihood, with half of alpha. Counts of a multinomial law with
-    log-probabilities a + b u(r) are fitted as independent Poisson counts with that log mean: the likelihood in b is
-    the same. Its interval holds the slopes b with n·KL(b̂ ‖ b) ≤ ln(2/alpha), KL the divergence of one run's law: by
-    Chernoff's bound for an exponential family it misses with probability alpha at most, however few the runs.
+    The first point is the maximum-likelihood fit, with half of alpha. Counts of a multinomial law with
+    log-probabilities a + b u(r) are fitted as independent Poisson counts with that log mean, because the likelihood in
+    b is the same. The interval contains the slopes b with n·KL(b̂ ‖ b) ≤ ln(2/alpha), where KL is the divergence of the
+    law of one run. By Chernoff's bound for an exponential family it misses with probability at most alpha, for any
+    number of runs.
 
-    The other points, in the order of the candidates, are ln(p/p_best)/(u − u_best) of each candidate below the best:
-    of the runs that chose either of the two, those with the candidate are binomial, so these limits are exact.
+    The other points, in the order of the candidates, are ln(p/p_best)/(u − u_best) of each candidate below the best.
+    Among the runs that chose one of the two, the count of the candidate is binomial, so these limits are exact.
 
     Parameters
     ----------
     u, counts : ndarray, shape (K,)
-        The candidates' utilities, not all the same, and how often each was chosen.
+        The candidates' utilities, not all equal, and the number of runs that chose each.
 
     References
     ----------
@@ -178,12 +179,12 @@ def slope_points(u: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], slop
 
 
 def _series(points: list[Point], u: npt.NDArray[np.float64], alpha: float) -> Series:
-    """Log-probabilities of the candidates below the best, less that of the best, from the slopes to it."""
+    """Return the log-probabilities of the other candidates minus that of the best, from the slopes of the pairs."""
     below = (u[u < u.max()] - u.max()).tolist()
     pairs = sorted(zip(below, points[1:], strict=True), key=lambda pair: pair[0])
     return Series(
-        x_name="utility less the best one",
-        y_name="log of the probability over that of the best",
+        x_name="utility minus the best utility",
+        y_name="log of the probability relative to the best",
         x=tuple(step for step, _ in pairs),
         estimate=tuple(point.estimate * step for step, point in pairs),
         lower=tuple(point.upper * step for step, point in pairs),  # a step is negative
@@ -194,7 +195,7 @@ def _series(points: list[Point], u: npt.NDArray[np.float64], alpha: float) -> Se
 
 
 def fit_slope(u: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], alpha: float) -> dict[str, float]:
-    """The slope in u of the log of the counts' means, with its interval, as fields of a point."""
+    """Fit the slope in u of the log of the mean counts; return it with its interval, as fields of a point."""
     import statsmodels.api as sm
     from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
 
@@ -202,13 +203,13 @@ def fit_slope(u: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], alpha: 
     if seen.min() == seen.max() and seen[0] in (u.min(), u.max()):  # the likelihood grows without end
         return {"estimate": math.copysign(math.inf, seen[0] - u.mean()), "lower": -math.inf, "upper": math.inf}
     with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
-        # With two candidates the fitted means are the counts, and nothing is left for a dispersion, which is not used.
+        # With two candidates the fitted means equal the counts; the undefined dispersion is not used.
         warnings.simplefilter("ignore", PerfectSeparationWarning)
         fit = sm.GLM(counts, sm.add_constant(u - u.mean()), family=sm.families.Poisson()).fit(tol=1e-12)
     runs, mean, slope = float(counts.sum()), float(counts @ u / counts.sum()), float(fit.params[1])
 
     def beyond(other: float) -> float:
-        """n·KL(slope ‖ other) less what the interval allows."""
+        """n·KL(slope ‖ other) minus its limit."""
         gap = (slope - other) * mean - float(logsumexp(slope * u)) + float(logsumexp(other * u))
         return runs * gap - math.log(2 / alpha)
 
@@ -223,19 +224,12 @@ def fit_slope(u: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], alpha: 
 
 def _positive(name: str, value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0.0 < float(value) < math.inf:
-        raise OptionError(f"{name}={value!r} states no slope; use a positive number.", name=name, value=value)
+        raise OptionError(f"{name}={value!r} does not define a slope; use a positive number.", name=name, value=value)
     return float(value)
 
 
 def _utilities(utilities: Any, dataset: Any) -> npt.NDArray[np.float64]:
-    if callable(utilities):
-        try:
-            utilities = utilities(dataset)
-        except Exception as error:
-            raise DatasetError(
-                f"utilities raised {type(error).__name__} on the dataset: {error}; pass the utilities of the "
-                "candidates, or a function that finds them from it."
-            ) from error
+    utilities = called("utilities", utilities, dataset)
     try:
         found = np.asarray(utilities)
         is_vector = found.dtype.kind in "iuf" and found.ndim == 1 and len(found) >= 2
@@ -243,21 +237,21 @@ def _utilities(utilities: Any, dataset: Any) -> npt.NDArray[np.float64]:
         is_vector = False
     if not is_vector or not np.isfinite(found).all():
         raise OptionError(
-            "utilities are no finite numbers, one for each of two candidates or more; pass such a list, or a function "
-            "of the dataset that returns one.",
+            "utilities are not finite numbers, one for each of two or more candidates; pass such a list, or a function "
+            "that computes it from the dataset.",
             utilities=utilities,
         )
     u = found.astype(np.float64)
     if u.min() == u.max():
         raise OptionError(
-            f"all {len(u)} utilities are {u[0]:g}, so there is no slope in them; use a dataset on which they differ.",
+            f"all {len(u)} utilities are {u[0]:g}, so there is no slope; use a dataset on which they differ.",
             utilities=utilities,
         )
     return u
 
 
 def _places(candidates: Sequence[Any] | None, n: int) -> dict[Any, int]:
-    """The place of each candidate, by the key of its outcome."""
+    """Return the index of each candidate, by the key of its outcome."""
     listed = range(n) if candidates is None else list(candidates)
     try:
         places = {outcome_key(value): place for place, value in enumerate(listed)}
@@ -265,7 +259,7 @@ def _places(candidates: Sequence[Any] | None, n: int) -> dict[Any, int]:
         raise OptionError("a candidate is not hashable; use numbers, strings or tuples.", candidates=listed) from None
     if len(listed) != n or len(places) != n:
         raise OptionError(
-            f"{len(places)} different candidates were given for {n} utilities; give one for each.",
+            f"{len(places)} different candidates were passed for {n} utilities; pass one for each utility.",
             candidates=len(places),
             utilities=n,
         )
@@ -273,23 +267,23 @@ def _places(candidates: Sequence[Any] | None, n: int) -> dict[Any, int]:
 
 
 def _notes(points: list[Point], slope: float, monotonic: bool) -> list[str]:
-    """What a wrong slope means for whoever relies on it."""
+    """Explain the consequences of a wrong slope for privacy and utility."""
     fit, *pairs = points
     notes = []
     if fit.lower > slope:
         missing = not monotonic and fit.lower <= 2 * slope <= fit.upper
         notes.append(
             f"steeper than stated ({fit.estimate:.4g}, stated {slope:.4g}"
-            + ("; about twice that, as where the 2 in 2 sensitivity is left out" if missing else "")
-            + "): the best candidates are chosen too often, and more privacy is lost than epsilon"
+            + ("; about twice as steep, as if the factor 2 of the sensitivity were missing" if missing else "")
+            + "): the best candidates are chosen too often, and the privacy loss exceeds epsilon"
         )
     elif fit.upper < slope:
         notes.append(
-            f"flatter than stated ({fit.estimate:.4g}, stated {slope:.4g}): utility is lost, and privacy is not if the "
-            "log-probabilities are a line in the utility"
+            f"flatter than stated ({fit.estimate:.4g}, stated {slope:.4g}): utility is lost, but privacy is not if the "
+            "log-probabilities are linear in the utility"
         )
     elif any(pair.is_outside for pair in pairs) and math.isinf(fit.upper - fit.lower):
-        notes.append("one candidate is chosen always, or nearly so: no slope fits that")
+        notes.append("one candidate is chosen (almost) always: no slope fits")
     elif any(pair.is_outside for pair in pairs):
-        notes.append("the slope fits on the whole and not between single candidates: the log-probabilities are no line")
+        notes.append("the overall slope fits, but pairs do not: the log-probabilities are not linear in the utility")
     return notes

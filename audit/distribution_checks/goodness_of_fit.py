@@ -1,7 +1,6 @@
-"""How far numbers are from a fully specified law: Kolmogorov-Smirnov, Anderson-Darling, and counts in cells.
+"""Distances of samples from a fully specified law, with critical values: Kolmogorov-Smirnov, Anderson-Darling, cells.
 
-Each function says up to which value chance alone explains the distance, for every sample size from 40 and an error
-probability as small as 1e-12.
+The critical values hold for every sample size from 40 on and for error probabilities as small as 1e-12.
 
 Proof: docs/proofs/statements.md
 """
@@ -21,26 +20,26 @@ from ..inference.binomial_tails import limits
 
 Array = npt.NDArray[np.float64]
 
-_NODES = 128  # of the quadrature on each interval of Smirnov's formula: 1e-13 for statistics up to 1,000
-_INTERVALS = 40  # of that formula: at its smallest argument the last one adds e^(−.05 · 8 · 40²)
+_NODES = 128  # quadrature nodes on each interval of Smirnov's formula: error 1e-13 for statistics up to 1,000
+_INTERVALS = 40  # intervals of the formula: at its smallest argument the last one adds e^(−.05 · 8 · 40²)
 _SURELY_SMALL = 0.05  # an Anderson-Darling statistic that is exceeded with probability 1 − 1e-10
 LEAST_SIMULATED = 1e-4
-"""The least alpha for which a threshold is simulated."""
-_SIMULATED_BEYOND = 100  # samples beyond the exact quantile: the safe rank is 57, and a radius of 40 cells 2% too large
-_AT_A_TIME = 4096  # samples
-_UNLUCKY = 1e-6  # probability that a simulation gives too small a radius
-_LEAST_LOG = -745.0  # logarithm of the smallest double; a floor makes a distance smaller
+"""The smallest alpha for which a threshold is simulated."""
+_SIMULATED_BEYOND = 100  # samples beyond the exact quantile: the safe rank is 57, a radius for 40 cells 2% too large
+_AT_A_TIME = 4096  # samples drawn in one batch
+_UNLUCKY = 1e-6  # probability that the simulated radius is too small
+_LEAST_LOG = -745.0  # logarithm of the smallest double; this floor only makes a distance smaller
 
 
 def ks_distance(values: Array, cdf: Callable[[Array], Array], cdf_below: Callable[[Array], Array]) -> float:
-    """The largest distance of the values' distribution function from the law's.
+    """Return the largest distance between the empirical distribution function and that of the law.
 
     Parameters
     ----------
     values : ndarray, shape (n,)
         Sorted.
     cdf, cdf_below : callable
-        Pr[X ≤ v] and Pr[X < v] of an array; the same function where the law has no atoms.
+        Pr[X ≤ v] and Pr[X < v] of an array v; the same function if the law has no atoms.
     """
     last = np.flatnonzero(np.append(values[1:] != values[:-1], True))
     distinct, upto = values[last], (last + 1) / len(values)
@@ -50,9 +49,9 @@ def ks_distance(values: Array, cdf: Callable[[Array], Array], cdf_below: Callabl
 
 @lru_cache(maxsize=64)
 def ks_radius(n: int, *, alpha: float) -> float:
-    """A distance that independent draws exceed with probability at most `alpha`, whatever their law.
+    """Return a distance that independent draws from any law exceed with probability at most `alpha`.
 
-    It is exact for laws without atoms, and too large for others.
+    It is exact for laws without atoms, and conservative for others.
 
     References
     ----------
@@ -60,17 +59,17 @@ def ks_radius(n: int, *, alpha: float) -> float:
     Massart (1990), The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality.
     """
     always = math.sqrt(math.log(2 / alpha) / (2 * n))
-    exact = float(kstwo.isf(alpha, n)) * (1 + 1e-6)  # found back to 1e-3 of its tail, or 1e-5 of itself over its spread
-    return exact if exact < always else always  # NaN fails
+    exact = float(kstwo.isf(alpha, n)) * (1 + 1e-6)  # inverted to 1e-3 of its tail, or 1e-5 of itself over its spread
+    return exact if exact < always else always  # also if exact is NaN
 
 
 def ad_distance(log_cdf: Array, log_sf: Array) -> float:
-    """√(A²/n): the distance of the distribution functions, weighted by 1/(F(1 − F)), in the mean over the law F.
+    """Return √(A²/n): the mean squared distance of the distribution functions over F, weighted by 1/(F(1 − F)).
 
     Parameters
     ----------
     log_cdf, log_sf : ndarray, shape (n,)
-        Logarithms of F and 1 − F at the values in ascending order.
+        Logarithms of F and 1 − F at the sorted values.
 
     References
     ----------
@@ -79,28 +78,28 @@ def ad_distance(log_cdf: Array, log_sf: Array) -> float:
     n = len(log_cdf)
     log_cdf, log_sf = np.maximum(log_cdf, _LEAST_LOG), np.maximum(log_sf, _LEAST_LOG)
     odd = 2.0 * np.arange(1, n + 1) - 1.0
-    # Σ(2i − 1)(…)/n is −n but for what is left: subtracting i by i keeps the digits.
+    # Σ(2i − 1)(…)/n is close to −n: adding 1 to each term keeps the digits of the difference.
     statistic = -float(np.sum(odd / n * (log_cdf + log_sf[::-1]) + 1.0))
     return math.sqrt(max(statistic, 0.0) / n)
 
 
 def ad_radius(n: int, *, alpha: float) -> float:
-    """A distance √(A²/n) that draws from the law exceed with probability at most `alpha`, for n ≥ 40.
+    """Return a distance √(A²/n) that draws from the law exceed with probability at most `alpha`, for n ≥ 40.
 
-    It comes from the law that A² has as n grows. With 40 draws that law's tails are too small by 1 to 2% of themselves
-    (simulated, 4·10⁶ samples, alpha from .05 to 1e-3; smaller yet beyond), and the error falls as 1/n: taking that much
-    off alpha covers it.
+    It uses the limiting law of A². For 40 draws the tails of this law are too small by 1 to 2% of themselves (simulated
+    with 4·10⁶ samples for alpha from .05 to 1e-3; less for smaller alpha), and the error falls as 1/n. Reducing alpha
+    by this share covers the error.
     """
     return math.sqrt(ad_critical(alpha * (1 - 1 / n)) / n)
 
 
 def ad_tail(statistic: float) -> float:
-    """Probability that A² exceeds `statistic` for many draws from the law, to 1e-10 of itself.
+    """Return the limiting probability that A² exceeds `statistic`, with a relative error of 1e-10.
 
-    A² is then Σ Z²ⱼ/(j(j + 1)), Z standard normal, with E exp(sA²) = 1/√D(s), D(s) = cos(½π√(1 + 8s))/(−2πs). Smirnov's
-    formula for such sums integrates e^(−sz)/(s√|D(s)|) between the zeros j(j + 1)/2 of D, from an odd one to the next,
-    with alternating signs. With √(1 + 8s) = 4k + v the interval is −1 < v < 1, and Gauss-Chebyshev quadrature takes
-    care of both ends.
+    In the limit A² is Σ Z²ⱼ/(j(j + 1)), Z standard normal, with E exp(sA²) = 1/√D(s), D(s) = cos(½π√(1 + 8s))/(−2πs).
+    Smirnov's formula for such sums integrates e^(−sz)/(s√|D(s)|) between the zeros j(j + 1)/2 of D, from each odd zero
+    to the next, with alternating signs. With √(1 + 8s) = 4k + v the interval is −1 < v < 1, and Gauss-Chebyshev
+    quadrature handles both singular ends.
 
     References
     ----------
@@ -121,12 +120,12 @@ def ad_tail(statistic: float) -> float:
 
 @lru_cache(maxsize=64)
 def ad_critical(alpha: float) -> float:
-    """The A² that many draws from the law exceed with probability `alpha`."""
+    """Return the A² that is exceeded with limiting probability `alpha`."""
     return float(brentq(lambda z: ad_tail(z) - alpha, _SURELY_SMALL, 2.0 - 1.1 * math.log(alpha), xtol=1e-12))
 
 
 def chi_square_distance(hits: npt.NDArray[np.int64], chances: Array) -> float:
-    """√(χ²/n): the distance of the shares of cells from their probabilities, weighted by 1/probability.
+    """Return √(χ²/n): the distance of the shares of cells from their probabilities, weighted by 1/probability.
 
     References
     ----------
@@ -139,10 +138,10 @@ def chi_square_distance(hits: npt.NDArray[np.int64], chances: Array) -> float:
 
 @lru_cache(maxsize=64)
 def chi_square_radius(n: int, chances: tuple[float, ...], *, alpha: float) -> float:
-    """A distance that n draws from the cells exceed with probability at most `alpha`, for alpha >= `LEAST_SIMULATED`.
+    """Return a distance that n draws exceed with probability at most `alpha`, for alpha >= `LEAST_SIMULATED`.
 
-    Simulated: the r-th largest of M distances of samples from the law, r = `safe_rank`. The simulation gives too
-    small a radius with probability 1e-6 at most. Its seed is fixed, so the radius is the same every time.
+    It is the r-th largest of M simulated distances, r = `safe_rank`. The radius is too small with probability at most
+    1e-6. The seed is fixed, so the radius is reproducible.
 
     References
     ----------
@@ -156,29 +155,29 @@ def chi_square_radius(n: int, chances: tuple[float, ...], *, alpha: float) -> fl
         ]
     )
     rank = safe_rank(samples, alpha)
-    return float(np.partition(distances, -rank)[-rank]) * (1 + 1e-12)  # an equal distance may differ by its rounding
+    return float(np.partition(distances, -rank)[-rank]) * (1 + 1e-12)  # equal distances may differ by rounding errors
 
 
 def safe_rank(samples: int, alpha: float) -> int:
-    """The largest r for which Pr[Bin(samples, alpha) < r] is 1e-6 at most.
+    """Return the largest r for which Pr[Bin(samples, alpha) < r] is at most 1e-6.
 
-    The r-th largest of so many independent draws is then exceeded by another one with a probability above `alpha` only
-    where the draws were unlucky, which they are with probability 1e-6 at most.
+    With probability at least 1 − 1e-6 over the `samples` independent draws, another draw exceeds the r-th largest with
+    probability at most `alpha`.
     """
     return int(binom.ppf(_UNLUCKY, samples, alpha))
 
 
 def cell_limits(hits: npt.NDArray[np.int64], n: int, *, alpha: float) -> tuple[Array, Array]:
-    """Exact limits for the probability of each cell, shape (cells,); all hold together with probability 1 − alpha.
+    """Return exact limits for the probability of each cell, shape (cells,), with joint confidence 1 − alpha.
 
-    By Clopper and Pearson, alpha shared equally: right in the farthest tail and for the fewest hits, where the law of
-    chi-square is not and cannot be simulated.
+    The limits are Clopper and Pearson's, and the cells share alpha equally. They are valid far in the tails and for few
+    hits, where the chi-square law is not, and where simulation is not possible.
     """
     return limits(hits.astype(np.float64), n, alpha=alpha / (2 * len(hits)))
 
 
 def cell_words(cell: tuple[float, float]) -> str:
-    """A range of whole numbers, ends included."""
+    """Describe a range of integers, ends included."""
     first, last = cell
     if math.isinf(first):
         return f"{last:.0f} or less"
@@ -188,10 +187,10 @@ def cell_words(cell: tuple[float, float]) -> str:
 
 
 def least(distance: Callable[[float], float], allowed: tuple[float, float]) -> float:
-    """The distance from the nearest of the laws whose scale is allowed.
+    """Return the distance from the nearest law with an allowed scale.
 
-    Where the true law is one of them the least distance is at most that from the truth: the choice adds no error. As a
-    function of the scale a distance falls and then rises, so a search finds its least value.
+    If the true law is allowed, the least distance is at most the distance from the true law, so the minimisation adds
+    no error. As a function of the scale a distance falls and then rises, so a search finds its minimum.
     """
     if allowed[0] == allowed[1]:
         return distance(allowed[0])

@@ -1,7 +1,7 @@
-"""The laws that a mechanism's noise is claimed to have, each with an interval for its scale and one for its mean.
+"""Laws of noise that mechanisms claim, each with an interval for its scale and an interval for its mean.
 
-The intervals are exact or err on the safe side, for any number of draws. Outputs may be rounded to a grid of 2⁻³⁰ of
-the scale: that moves every number here by less than its last printed digit.
+The intervals are exact or conservative, for any number of draws. Outputs may be rounded to a grid of 2⁻³⁰ of the scale,
+which changes every number here by less than its last printed digit.
 
 Proof: docs/proofs/statements.md
 """
@@ -37,43 +37,43 @@ Interval: TypeAlias = tuple[float, float, float]
 """An estimate with its interval: estimate, lower end, upper end."""
 
 GRID = 2.0**-30
-"""Step of the grid, in scales, to which outputs may be rounded."""
+"""Step of the grid to which outputs may be rounded, as a fraction of the scale."""
 _RADEMACHER = 1 / (4 * float(norm.sf(math.sqrt(2))))  # 3.178
 _MEAN_GUMBEL_SIZE = float(np.euler_gamma + 2 * exp1(1.0))
-_WIDE = 1e-9  # by which the ends of a searched interval are moved outward
-_REACH = 9.0  # standard deviations of a binomial law that are summed, with 40 hits more: what is left out is < 1e-18
+_WIDE = 1e-9  # amount by which the ends of a searched interval are moved outward
+_REACH = 9.0  # standard deviations of a binomial law that are summed, plus 40 hits: the omitted probability is < 1e-18
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseLaw(ABC):
-    """A law of noise, known up to its scale; noise is what an output differs by from the exact answer.
+    """A law of noise (output minus exact answer) with a scale.
 
-    Subclasses hold the scale in a field whose name is `parameter`.
+    Subclasses keep the scale in the field that `parameter` names.
     """
 
     parameter: ClassVar[str] = "scale"
     is_discrete: ClassVar[bool] = False
     is_symmetric: ClassVar[bool] = True
     impossible: ClassVar[str] = ""
-    """Values that the law cannot give, in words; empty where it may give any."""
+    """Description of the impossible values; empty if all values are possible."""
 
     def __post_init__(self) -> None:
         value = getattr(self, self.parameter)
         is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
         if not (is_number and 0.0 < float(value) < math.inf):
             raise OptionError(
-                f"{self.parameter}={value!r} is no scale of noise; use a positive number, in the outputs' units.",
+                f"{self.parameter}={value!r} is not a scale of noise; use a positive number, in units of the outputs.",
                 value=value,
             )
         object.__setattr__(self, self.parameter, float(value))
 
     @property
     def value(self) -> float:
-        """The scale, whatever it is called."""
+        """The scale."""
         return float(getattr(self, self.parameter))
 
     def with_value(self, value: float) -> Self:
-        """The law of the same shape with another scale."""
+        """Return the law with another scale."""
         return replace(self, **{self.parameter: value})
 
     @property
@@ -91,31 +91,31 @@ class NoiseLaw(ABC):
 
     @abstractmethod
     def log_cdf(self, x: Array) -> Array:
-        """ln Pr[X ≤ x], precise in the lower tail."""
+        """ln Pr[noise ≤ x], precise in the lower tail."""
 
     def log_sf(self, x: Array) -> Array:
-        """Logarithm of Pr[noise > x]; of a symmetric law without atoms."""
+        """ln Pr[noise > x]; this default is for symmetric laws without atoms."""
         return self.log_cdf(-x)
 
     def is_possible(self, noise: Array) -> npt.NDArray[np.bool_]:
-        """Which values the law can give, up to the grid."""
+        """Mark the possible values, up to the grid."""
         return np.ones(noise.shape, np.bool_)
 
     @abstractmethod
     def estimate(self, noise: Array) -> Array:
-        """The scale of each column of `noise`, shape (n, columns); zero where a column's values allow no other."""
+        """Estimate the scale of each column of `noise`, shape (n, columns); zero if the values allow no other."""
 
     @abstractmethod
     def scale_interval(self, noise: Array, alpha: float) -> Interval:
-        """The scale of values of this law, shape (n,), whatever it is: wrong with probability at most `alpha`."""
+        """Estimate the scale from values of this law, shape (n,); the interval is wrong with probability ≤ `alpha`."""
 
     def mean_interval(self, noise: Array, alpha: float, most: float) -> Interval:
-        """The mean of values of this law, shape (n,): wrong with probability at most `alpha`.
+        """Estimate the mean from values of this law, shape (n,); the interval is wrong with probability ≤ `alpha`.
 
-        For symmetric laws with any scale and centre. (Σ(X − m))²/Σ(X − m)² of values symmetric about m is, given their
-        sizes, a sum of fixed numbers with random signs (Efron), and √ of it exceeds x with probability at most
-        3.178 (1 − Φ(x)) on either side (Bentkus & Dzindzalieta), so the interval holds for any number of values.
-        For the others the scale has to be `most` or smaller.
+        This default is for symmetric laws with any scale and centre. For values X symmetric about m, and given their
+        sizes, Σ(X − m)/√Σ(X − m)² is a sum of fixed numbers with random signs (Efron). It exceeds x on either side with
+        probability at most 3.178 (1 − Φ(x)) (Bentkus & Dzindzalieta), so the interval holds for any number of values.
+        Asymmetric laws require a scale of at most `most`.
 
         References
         ----------
@@ -180,7 +180,7 @@ class GaussianNoise(NoiseLaw):
         return middle, middle / high, middle / low
 
     def mean_interval(self, noise: Array, alpha: float, most: float) -> Interval:
-        """Student's interval: exact, whatever sigma is."""
+        """Return Student's interval, exact for any sigma."""
         n, middle = len(noise), float(noise.mean())
         radius = float(t.isf(alpha / 2, n - 1)) * float(noise.std(ddof=1)) / math.sqrt(n)
         return middle, middle - radius, middle + radius
@@ -202,7 +202,7 @@ class ExponentialNoise(NoiseLaw):
         return -np.expm1(-np.maximum(x, 0.0) / self.scale)
 
     def log_cdf(self, x: Array) -> Array:
-        # A value that was rounded to 0 is taken for half a step; values below are told apart by `is_possible`.
+        # A value rounded to 0 counts as half a grid step; `is_possible` marks negative values.
         return np.log(-np.expm1(-np.maximum(x / self.scale, GRID / 2)))
 
     def log_sf(self, x: Array) -> Array:
@@ -227,9 +227,9 @@ class ExponentialNoise(NoiseLaw):
 class GumbelNoise(NoiseLaw):
     """Distribution function exp(−exp(−x/scale)), of mode 0 and mean .5772 scale, as in report-noisy-max.
 
-    |X|/scale has a moment generating function in closed form, and so has X/scale; the intervals are Chernoff's and err
-    on the safe side for any number of draws. The scale's is 1.6 times as wide as the narrowest that only holds for
-    many draws: by 1.3 because Σ|X| is not sufficient, by 1.2 for the bound.
+    |X|/scale and X/scale have moment generating functions in closed form. The intervals use Chernoff's bound and are
+    conservative for any number of draws. The interval of the scale is 1.6 times as wide as the narrowest asymptotic
+    interval: 1.3 times because Σ|X| is not sufficient, and 1.2 times because of the bound.
 
     References
     ----------
@@ -271,12 +271,12 @@ class GumbelNoise(NoiseLaw):
 class GeometricNoise(NoiseLaw):
     """Two-sided geometric noise: Pr[k] = (1 − q)/(1 + q) q^|k| for whole k, q = exp(−1/scale).
 
-    Σ|K| grows with the scale in law. The values other than 0 are binomially many, and given their number the sum is
-    negative binomial, so the interval that inverts its two tails is exact (at least as wide as it must be).
+    The law of Σ|K| grows stochastically with the scale. The number of values other than 0 is binomial, and given this
+    number the sum is negative binomial, so the interval that inverts both tails is exact (it has at least its level).
     """
 
     is_discrete: ClassVar[bool] = True
-    impossible: ClassVar[str] = "values that are no whole numbers"
+    impossible: ClassVar[str] = "values that are not integers"
     scale: float
 
     def cdf(self, x: Array) -> Array:
@@ -310,14 +310,14 @@ class GeometricNoise(NoiseLaw):
             step = math.log(factor) / math.sqrt(n)
             while beyond(far) > 0:
                 near, far, step = far, far + step, 2 * step
-            while beyond(near) < 0:  # only where there is no total to begin from
+            while beyond(near) < 0:  # only if the total is 0
                 near -= math.log(2)
             return math.exp(float(brentq(beyond, near, far, xtol=_WIDE)) - side * 2 * _WIDE)
 
         return middle, end(1, 0.1) if total else 0.0, end(-1, 10.0)
 
     def cells(self, n: int) -> tuple[tuple[float, float], ...]:
-        """Ranges of whole numbers, ends included, with ten of n draws or more in each, as far as there are such."""
+        """Return ranges of integers, ends included, that each expect ten of n draws or more, as far as possible."""
         number = min(n // 10, 64)
         steps, tails = np.arange(1, number) / number, 2.0 ** -np.arange(7, 60)
         tails = tails[n * tails >= 10]
@@ -326,38 +326,39 @@ class GeometricNoise(NoiseLaw):
         return tuple(zip([-math.inf, *(ends + 1)], [*ends, math.inf], strict=True))
 
     def _quantile(self, level: float) -> float:
-        """A whole number with cdf near `level`."""
+        """Return an integer with cdf near `level`."""
         size = -self.scale * math.log(min(level, 1 - level) * (1 + math.exp(-1 / self.scale)))
         return float(-math.floor(size) if level < 0.5 else max(math.floor(size), 0))
 
     def cell_probability(self, first: float, last: float) -> float:
-        """Pr[first ≤ noise ≤ last], by the nearer tail."""
-        if first > 0:  # mirrored, where small probabilities keep their digits
+        """Return Pr[first ≤ noise ≤ last], from the nearer tail."""
+        if first > 0:  # by symmetry, so that small probabilities keep their digits
             first, last = -last, -first
         found = self.cdf(np.array([last, first - 1.0]))
         return float(found[0] - found[1])
 
     def even_probability(self) -> float:
-        """Probability of an even value."""
+        """Return the probability of an even value."""
         q = math.exp(-1 / self.scale)
         return (1 + q * q) / (1 + q) ** 2
 
 
 def _gamma_limits(shape: float, alpha: float) -> tuple[float, float]:
-    """Between these a Gamma variable lies with probability 1 − alpha."""
+    """Return limits that contain a Gamma variable with probability 1 − alpha."""
     return float(gammaincinv(shape, alpha / 2)), float(gammainccinv(shape, alpha / 2))
 
 
 def _gamma_interval(total: float, n: int, alpha: float) -> Interval:
-    """The scale of which `total` is a Gamma variable of shape n times."""
+    """Estimate the scale, if `total` is the scale times a Gamma variable of shape n."""
     low, high = _gamma_limits(n, alpha)
     return total / n, total / high, total / low
 
 
 def _chernoff_limits(log_mgf: Any, n: int, alpha: float) -> tuple[float, float]:
-    """Between these the mean of n draws lies with probability 1 − alpha at least; `log_mgf` is known on (−1, 1).
+    """Return limits that contain the mean of n draws with probability at least 1 − alpha; `log_mgf` is K on (−1, 1).
 
-    Pr[mean ≥ (K(θ) + ln(2/alpha)/n)/θ] ≤ alpha/2 for every θ > 0, and likewise below: the search for the best may err.
+    Pr[mean ≥ (K(θ) + ln(2/alpha)/n)/θ] ≤ alpha/2 for every θ > 0, and likewise below: any θ gives valid limits, so the
+    search for the best θ need not be exact.
     """
     spent = math.log(2 / alpha) / n
 
@@ -374,19 +375,19 @@ def _chernoff_limits(log_mgf: Any, n: int, alpha: float) -> tuple[float, float]:
 
 
 def _log_mgf_of_gumbel_size(theta: float) -> float:
-    """log E exp(θ|Y|), Y standard Gumbel, so that exp(−Y) is standard exponential: split where Y changes its sign."""
+    """Return log E exp(θ|Y|) of a standard Gumbel Y; exp(−Y) is standard exponential, split where Y changes sign."""
     near, far = 1 - theta, 1 + theta
     return math.log(math.gamma(near) * gammainc(near, 1.0) + math.gamma(far) * gammaincc(far, 1.0))
 
 
 def _size_tail(total: float, n: int, scale: float, side: int) -> float:
-    """Pr[Σ|K| ≥ total] of n two-sided geometric variables, side 1, or Pr[Σ|K| ≤ total], side −1."""
+    """Return Pr[Σ|K| ≥ total] (side 1) or Pr[Σ|K| ≤ total] (side −1) for n two-sided geometric variables."""
     q, rest = math.exp(-1 / scale), -math.expm1(-1 / scale)
-    share = 2 * q / (1 + q)  # of values other than 0
+    share = 2 * q / (1 + q)  # probability of a value other than 0
     away = _REACH * math.sqrt(n * share * (rest / (1 + q))) + 40
     number = np.arange(max(math.floor(n * share - away), 0), min(math.ceil(n * share + away), n) + 1.0)
     least = total if side == 1 else total + 1
-    # Of j values other than 0 each is 1 or more, and the rest of the sum is r or more with probability I_q(r, j).
+    # Each of j values other than 0 is at least 1, and the rest of their sum is at least r with probability I_q(r, j).
     j, r = np.maximum(number, 1.0), np.maximum(least - number, 1.0)
     if side == 1:
         tail = betaincc(j, r, rest) if q > 0.5 else betainc(r, j, q)

@@ -1,4 +1,4 @@
-"""Observed quantiles of noise beside those of the claimed law, to look at."""
+"""Series for a plot of the observed quantiles of noise against those of the claimed law."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _OUTERMOST = math.log(199)  # logit of the last level: quantiles from .5% to 99.
 
 
 def quantile_series(values: Array, law: NoiseLaw, *, alpha: float) -> Series:
-    """Quantiles of the sorted noise, of shape (n,), beside those of the law.
+    """Return the quantiles of sorted noise, shape (n,), with those of the law.
 
-    If no observed share is farther than r from its probability, the quantile of level u lies between the observed ones
-    of levels u − r and u + r. So all intervals hold together with probability 1 − alpha, whatever the law of the draws,
-    if these are independent.
+    If no observed share differs from its probability by more than r, the quantile of level u lies between the observed
+    quantiles of levels u − r and u + r. All intervals therefore hold together with probability 1 − alpha, for
+    independent draws from any law.
 
     References
     ----------
@@ -33,7 +33,7 @@ def quantile_series(values: Array, law: NoiseLaw, *, alpha: float) -> Series:
     levels = expit(np.linspace(-_OUTERMOST, _OUTERMOST, _PLACES))
     claimed = law_quantiles(law, levels)
     places, first, times = np.unique(claimed, return_index=True, return_counts=True)
-    levels = levels[first + times // 2]  # of a law of whole numbers several levels have the same quantile
+    levels = levels[first + times // 2]  # for an integer law several levels have the same quantile
     radius = ks_radius(len(values), alpha=alpha) + GRID
     return Series(
         x_name="quantile of the claimed law",
@@ -43,12 +43,12 @@ def quantile_series(values: Array, law: NoiseLaw, *, alpha: float) -> Series:
         lower=tuple(_observed(values, levels - radius).tolist()),
         upper=tuple(_observed(values, levels + radius).tolist()),
         stated=tuple(places.tolist()),
-        intervals=f"Kolmogorov-Smirnov band, all of it at {confidence(alpha)} whatever the law",
+        intervals=f"Kolmogorov-Smirnov band, simultaneous {confidence(alpha)} for any law",
     )
 
 
 def law_quantiles(law: NoiseLaw, levels: Array) -> Array:
-    """The least x with Pr[noise ≤ x] ≥ level, for each level in (0, 1); to 1e-12 of the scale.
+    """Return the least x with Pr[noise ≤ x] ≥ level, for each level in (0, 1), to 1e-12 of the scale.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def law_quantiles(law: NoiseLaw, levels: Array) -> Array:
 
 
 def _observed(values: Array, levels: Array) -> Array:
-    """The least of the sorted values that so large a share of them does not exceed; infinite outside (0, 1]."""
+    """Return the empirical quantiles of sorted values; infinite for levels outside (0, 1]."""
     ranks = np.ceil(levels * len(values) - 1e-9).astype(np.int64)
     found = values[np.clip(ranks, 1, len(values)) - 1]
     return np.where(ranks < 1, -np.inf, np.where(ranks > len(values), np.inf, found))

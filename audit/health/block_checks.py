@@ -181,8 +181,8 @@ def _repeated_stretches(side: str, blocks: list[Outputs], counts: BlockCounts, a
     return [
         Finding(
             HealthCheck.REPEATED_BLOCKS,
-            f"{found:,} of {n_marked:,} blocks of runs on {side} contain a stretch of outputs of another block: workers "
-            "share one random stream, such as the generator of a module that the mechanism imports, so the runs are "
-            "not independent.",
+            f"{found:,} of {n_marked:,} blocks of runs on {side} contain a stretch of outputs of another block: "
+            "workers share one random stream, such as the generator of a module that the mechanism imports, so the "
+            "runs are not independent.",
         )
     ]

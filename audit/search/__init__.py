@@ -1,4 +1,4 @@
-"""The search for the pair of datasets on which a mechanism leaks most.
+"""Search for the pair of datasets on which a mechanism leaks most.
 
 Public names: `WorstPair`, `find_worst_pair`.
 """

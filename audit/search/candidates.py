@@ -1,4 +1,4 @@
-"""Pairs of datasets as candidates for the worst one, and where they come from."""
+"""Candidates for the worst pair of datasets, and their sources."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from ..printing import shorten
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A pair that may be the worst.
+    """A candidate for the worst pair.
 
     Attributes
     ----------
     label : str
-        The pattern, in words.
+        Description of the pair.
     x, y : Any
         The datasets.
     parts : Any
-        What the pair was built from, for its source to vary.
+        Components of the pair, for its source to vary.
     key : Hashable
-        Equal for pairs that are the same, in either order; None where nobody knows.
+        Equal for equal pairs, in either order; None if unknown.
     is_promised : bool
-        Whether the caller says that it is a pair of neighbours.
+        Whether the caller states that it is a pair of neighbours.
     is_pattern : bool
-        Whether it is one to begin with, and no variation.
+        Whether it is an initial pattern, neither random nor a variation.
     """
 
     label: str
@@ -47,23 +47,23 @@ class Candidate:
 
     @property
     def summary(self) -> str:
-        """The pair itself, on one line."""
+        """The datasets, on one line."""
         return f"x = {show(self.x)}, y = {show(self.y)}"
 
 
 class PairSource(ABC):
-    """Where candidates come from. What it gives need not be a pair of neighbours: whoever takes one checks it."""
+    """A source of candidates, which need not be neighbours: the caller checks each."""
 
     @abstractmethod
     def patterns(self) -> Iterator[Candidate]:
-        """The pairs to begin with, those first that most often show a fault; perhaps without end."""
+        """Yield the initial pairs, those that most often reveal a bug first; perhaps without end."""
 
     def random(self, rng: np.random.Generator) -> Iterator[Candidate]:
-        """Pairs at random, without end or none."""
+        """Yield random pairs, without end or none."""
         return iter(())
 
     def moves(self, candidate: Candidate, rng: np.random.Generator) -> Iterator[Candidate]:
-        """Pairs that are like this one, in random order, without end or none."""
+        """Yield random variations of a pair, without end or none."""
         return iter(())
 
     def is_allowed(self, candidate: Candidate) -> bool:
@@ -72,7 +72,7 @@ class PairSource(ABC):
 
 
 def reason_against(candidate: Candidate, adjacency: Adjacency | None, distance: float) -> str | None:
-    """Why a candidate is no pair at this distance; None where it is one."""
+    """Return why a candidate is not a pair of neighbours at this distance, or None if it is."""
     if adjacency is None:
         return None
     try:
@@ -83,19 +83,19 @@ def reason_against(candidate: Candidate, adjacency: Adjacency | None, distance: 
 
 
 def varied(candidate: Candidate, how: str) -> str:
-    """The label of a pair made from another: where it came from, and the last change."""
-    return f"{candidate.label.split(' (varied: ')[0]} (varied: {how})"
+    """Return the label of a variation: the label of the first pair, and the last change."""
+    return f"{candidate.label.split(' (variation: ')[0]} (variation: {how})"
 
 
 def whole_distance(distance: float, what: str) -> int:
-    """The distance as a number of steps; an `OptionError` where it is none."""
+    """Return the distance as an integer number of steps; raise an `OptionError` if it is not one."""
     if distance != math.floor(distance):
-        raise OptionError(f"distance={distance!r} is no number of {what}; use a whole one.", distance=distance)
+        raise OptionError(f"distance={distance!r} is not a number of {what}; use an integer.", distance=distance)
     return int(distance)
 
 
 def show(dataset: Any) -> str:
-    """A dataset's contents on one short line: for datasets that a search made up, which are no secret."""
+    """Return a dataset's contents on one short line, for datasets that the search invented, which are not secret."""
     if is_graph(dataset):
         edges = sorted("-".join(map(str, sorted(ends, key=str))) for ends, _ in edges_of(dataset))
         text = f"{dataset.number_of_nodes()} nodes, {' '.join(edges) or 'no edge'}"

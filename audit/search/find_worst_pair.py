@@ -1,6 +1,6 @@
-"""The search for the worst pair of neighbouring datasets, and what it found.
+"""Search for the worst pair of neighbouring datasets, and audit it.
 
-All choices are made on runs of their own. The pair that is left is audited on fresh ones; alpha is spent only there.
+Separate runs serve all choices. Only the audit of the chosen pair, on fresh runs, spends alpha.
 
 Proof: docs/proofs/choices.md
 """
@@ -43,29 +43,28 @@ from .pairs_for_domain import pairs_of
 from .successive_halving import LEAST_FIRST, Judge, Pool, Trial, halve, new_pool
 
 LEAST_SEARCH = 4 * LEAST_FIRST
-"""Executions that a search needs at least."""
-_RUNS = 1_000_000  # of the audit where none are given
-_SHOWN, _WIDTH = 5, 160  # pairs and characters of a line, in words
+"""Fewest executions of a search."""
+_RUNS = 1_000_000  # default runs of the audit
+_SHOWN, _WIDTH = 5, 160  # pairs, and characters of a line, in the printed result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriedPair:
-    """A pair that the search looked at.
+    """A pair that the search tried.
 
     Attributes
     ----------
     label : str
-        Its pattern, in words.
+        Description of the pair.
     summary : str
         The datasets.
     runs : int
-        Executions spent on it, on x and y together.
+        Executions spent on the pair, on x and y together.
     bound : float
-        What the audit's bound can be expected to be, by this pair's pilots: on outputs that the event was not chosen
-        on, and shrunk towards 0 the more the less certain it is. In the units of the claim's strength; 0 where nothing
-        certain was seen.
+        Expected bound of an audit, from pilot outputs that did not serve to choose the event, shrunk towards 0
+        according to its uncertainty. In the units of the claim's strength; 0 without sufficient evidence.
     error : str, optional
-        Why it was put aside.
+        Why the search skipped the pair.
     """
 
     label: str
@@ -82,21 +81,21 @@ class TriedPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorstPair:
-    """The pair that a search found to be the worst, audited on fresh runs.
+    """The worst pair that a search found, audited on fresh runs.
 
     Attributes
     ----------
     x, y : Any
         The datasets.
     ranking : tuple of TriedPair
-        Every pair tried: the one that was chosen, then those with longer pilots before those with shorter ones, each by
-        merit, then those that were put aside.
+        Every pair tried: the chosen pair, then the others in order of decreasing pilot size and then expected bound,
+        and finally the skipped pairs.
     runs : int
-        Executions spent on the search, on all pairs together.
+        Executions of the search, over all pairs.
     untried : int
-        Pairs given (or patterns) for which there were no runs.
+        Pairs (given or patterns) that had no runs.
     audit : AuditResult
-        Of the chosen pair. What it says is valid however the pair was found: none of the search's runs are in it.
+        Audit of the chosen pair. It is valid however the pair was found, because it uses no runs of the search.
     """
 
     x: Any = field(repr=False, compare=False)
@@ -113,26 +112,26 @@ class WorstPair:
 
     @property
     def verdict(self) -> Verdict:
-        """That of the audit of fresh runs."""
+        """Verdict of the audit of fresh runs."""
         return self.audit.verdict
 
     def __str__(self) -> str:
         chosen = self.ranking[0]
         tried = [pair for pair in self.ranking if pair.error is None]
-        aside = [pair for pair in self.ranking if pair.error is not None]
+        skipped = [pair for pair in self.ranking if pair.error is not None]
         lines = [
             f"  pair    {chosen.label} ({self.audit.pair.adjacency})",
             f"          {chosen.summary}",
             f"  event   {self.audit.event_in_words}",
-            f"  search  {_count(len(tried))} in {self.runs:,} executions; the bound to be expected, with caution:",
+            f"  search  {_count(len(tried))} in {self.runs:,} executions; cautious estimates of their bounds:",
             *(f"          {pair}" for pair in tried[:_SHOWN]),
         ]
-        if aside:
-            lines.append(f"  aside   {_count(len(aside))}, such as {aside[0]}")
+        if skipped:
+            lines.append(f"  skipped {_count(len(skipped))}, such as {skipped[0]}")
         if self.untried:
-            lines.append(f"  left    {_count(self.untried)}; more search_runs would reach them")
+            lines.append(f"  untried {_count(self.untried)}; increase search_runs to reach them")
         if not self.is_refuted:
-            lines.append("  note    other pairs may be worse than the worst that was found")
+            lines.append("  note    other pairs may be worse than the worst pair found")
         short = (line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines)
         return "\n".join([str(self.audit), *short])
 
@@ -159,44 +158,45 @@ def find_worst_pair(
     progress: Callable[[int], None] | None = None,
     **options: Unpack[CheckOptions],
 ) -> WorstPair:
-    """Looks for the pair of neighbours on which a mechanism loses most, and audits its claim there.
+    """Search for the pair of neighbours on which a mechanism leaks most, and audit the claim on that pair.
 
-    A mechanism that keeps its claim is refuted with probability at most `alpha`, whatever was tried.
+    A mechanism that satisfies its claim is refuted with probability at most `alpha`, for any search.
 
     Parameters
     ----------
     mechanism : callable or object
-        As of `check`.
+        As in `check`.
     domain : Domain, callable, iterable or Hypothesis strategy
-        Where to look: `Answers`, `Values`, `Rows` or `Graphs`; or a function that makes a pair (x, y) from a
+        `Answers`, `Values`, `Rows` or `Graphs`; or a function that makes a pair (x, y) from a
         ``numpy.random.Generator``; or pairs; or a strategy of pairs (tuples of two) or of datasets.
     claim : Claim or callable, optional
-        As of `check`.
+        As in `check`.
     adjacency : Adjacency, optional
-        Every pair is checked against it; by default the mechanism's attribute `adjacency`. A domain needs one.
+        Neighbour relation that every pair must satisfy; by default the mechanism's attribute `adjacency`. A domain
+        needs one.
     distance : float
-        Of the pairs.
+        Distance of the pairs.
     runs : int, optional
-        On each dataset in the audit of the pair that is found; by default as of `check`.
+        Runs on each dataset in the audit of the chosen pair; by default as in `check`.
     search_runs : int, optional
-        Executions that the search may take, over all pairs and both datasets, at least 400. By default as many as
-        `runs` (or a million), which is half of what the audit takes.
+        Executions of the search, over all pairs and both datasets, at least 400. The default is `runs` (or a million),
+        half the executions of the audit.
     alpha : float
         Allowed probability of refuting a correct mechanism.
     seed : int or None
-        Fixes every number, whatever the workers. ``check(mechanism, found.x, found.y, …)`` with the same seed repeats
-        the audit.
+        Random seed, which fixes every number for any number of workers. ``check(mechanism, found.x, found.y, …)`` with
+        the same seed repeats the audit.
     jobs : int, optional
-        Workers, as of `check`.
+        Workers, as in `check`.
     name : str, optional
-        Of the mechanism, for the result.
+        Name of the mechanism in the result.
     claim_source : str
-        As of `check`.
+        As in `check`.
     progress : callable, optional
         Called with the number of runs just finished.
     **options
-        Of `check`, such as ``sequential=True`` or ``resolution=0.1``; with ``bits=True`` the search looks at bits too,
-        and a ``store`` keeps what the search draws as well.
+        Options of `check`, such as ``sequential=True`` or ``resolution=0.1``. With ``bits=True`` the search also tests
+        low bits, and a ``store`` also keeps the draws of the search.
 
     Returns
     -------
@@ -205,7 +205,7 @@ def find_worst_pair(
     Raises
     ------
     ClaimError, AdjacencyError, DatasetError, OptionError
-        For arguments outside their range, and a domain without such neighbours.
+        If an argument is outside its range, or the domain has no such neighbours.
     MechanismError
         If the mechanism fails on every pair.
 
@@ -213,7 +213,7 @@ def find_worst_pair(
     --------
     >>> import numpy as np
     >>> from dpaudit import AddRemove, PureDP, Rows, find_worst_pair
-    >>> def noisy_sum(rows, size, rng):  # with noise as if no row were above 1
+    >>> def noisy_sum(rows, size, rng):  # noise for rows of at most 1
     ...     return sum(rows) + rng.laplace(scale=1.0, size=size)
     >>> found = find_worst_pair(noisy_sum, Rows(high=3.0), claim=PureDP(1.0), adjacency=AddRemove(), runs=100_000)
     >>> found.is_refuted, abs(sum(found.x) - sum(found.y)) > 2.9
@@ -229,8 +229,8 @@ def find_worst_pair(
     seconds = options.get("seconds")
     if seconds is not None and search_runs is None:
         raise OptionError(
-            f"seconds={seconds:g} limits the audit of the pair that is found, not the search; say with "
-            "search_runs= (--search-runs) how many executions the search may take.",
+            f"seconds={seconds:g} limits the audit of the chosen pair, not the search; set the executions of the "
+            "search with search_runs= (--search-runs).",
             seconds=seconds,
         )
     source = pairs_of(domain, adjacency, distance, seed_of(seed, Stream.EXAMPLES))
@@ -249,9 +249,9 @@ def find_worst_pair(
             code="" if kept is None else code_of(sampler),
         )
         if kept is not None:
-            domain_in_words = digest(domain) if isinstance(domain, Domain) else "of the caller's own"
-            about = {"search_runs": budget, "distance": distance, "adjacency": adjacency, "domain": domain_in_words}
-            kept.section(f"{sampler.name}, the search", about | judge.in_words())
+            searched = digest(domain) if isinstance(domain, Domain) else "of the caller's own"
+            about = {"search_runs": budget, "distance": distance, "adjacency": adjacency, "domain": searched}
+            kept.section(f"{sampler.name}, the search", about | judge.settings())
         trials, untried = halve(pool, judge, budget)
         if not trials or trials[0].error is not None:
             raise _nothing_left(trials, pool, sampler.name)
@@ -296,24 +296,24 @@ def _tried(trial: Trial) -> TriedPair:
 
 
 def _nothing_left(trials: list[Trial], pool: Pool, name: str) -> AuditError:
-    """Why there is no pair to audit."""
+    """Return the error that explains why there is no pair to audit."""
     if trials:
         return MechanismError(
-            f"{name} failed on all of {_count(len(trials))}; on the first: {trials[0].error}", mechanism=name
+            f"{name} failed on all of {_count(len(trials))}; error on the first: {trials[0].error}", mechanism=name
         )
     if pool.strangers:
         return AdjacencyError(
             f"none of {_count(len(pool.strangers))} are neighbours; the first: {pool.strangers[0][1]}"
         )
-    return AdjacencyError("no pair of neighbours was found at this distance; widen the domain, or give (more) pairs.")
+    return AdjacencyError("no pair of neighbours was found at this distance; widen the domain, or pass more pairs.")
 
 
 def _check_options(options: CheckOptions) -> None:
-    """An error for what `check` would refuse: now, and not after the search is paid for."""
+    """Raise the errors that `check` would raise for its options, before the search spends runs."""
     taken = CheckOptions.__annotations__
     unknown = [name for name in options if name not in taken]
     if unknown:
-        raise OptionError(f"{unknown[0]} is no option of check; use one of {', '.join(taken)}.", options=unknown)
+        raise OptionError(f"{unknown[0]} is not an option of check; use one of {', '.join(taken)}.", options=unknown)
     sequential = options.get("sequential", False)
     check_bits(options.get("bits", "warn"))
     check_resolution(options.get("resolution"))
@@ -327,8 +327,7 @@ def _check_search_runs(search_runs: Any) -> int:
     is_number = isinstance(search_runs, numbers.Real) and not isinstance(search_runs, bool)
     if not is_number or search_runs != round(search_runs) or search_runs < LEAST_SEARCH:
         raise OptionError(
-            f"search_runs={search_runs!r} is no number of executions to search with; use a whole number >= "
-            f"{LEAST_SEARCH}.",
+            f"search_runs={search_runs!r} is not a possible number of executions; use an integer >= {LEAST_SEARCH}.",
             search_runs=search_runs,
         )
     return int(search_runs)

@@ -1,4 +1,4 @@
-"""Pairs that the caller provides: a generator of pairs, pairs one by one, or a Hypothesis strategy."""
+"""Pairs from the caller: a list of pairs, a function that generates pairs, listed values or a Hypothesis strategy."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ..datasets.rows import is_frame, is_graph
 from ..errors import AuditError, DatasetError
 from .candidates import Candidate, PairSource, show, whole_distance
 
-_EXAMPLES = 200  # of a strategy
-_LISTED = 200  # pairs of listed values to begin with
+_EXAMPLES = 200  # values drawn from a strategy
+_LISTED = 200  # most initial pairs of listed values
 
 
 @dataclass(frozen=True, slots=True)
 class GivenPairs(PairSource):
-    """Pairs one by one, from an iterable."""
+    """Pairs from an iterable."""
 
     pairs: Iterable[Any]
     name: str = "pair"
@@ -34,14 +34,14 @@ class GivenPairs(PairSource):
                 x, y = pair
             except (TypeError, ValueError):
                 raise DatasetError(
-                    f"{self.name} {number} is {show(pair)}, which is no pair; give (x, y).", number=number
+                    f"{self.name} {number} is {show(pair)}, which is not a pair; pass (x, y).", number=number
                 ) from None
             yield Candidate(f"{self.name} {number}", x, y, is_promised=True)
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedPairs(PairSource):
-    """Pairs that a function of a random generator makes."""
+    """Pairs from a function of a random generator."""
 
     generator: Callable[[np.random.Generator], Any]
 
@@ -56,8 +56,8 @@ class GeneratedPairs(PairSource):
             return self.generator(rng)
         except Exception as error:
             raise DatasetError(
-                f"the generator of pairs raised {type(error).__name__} on pair {number}: {error}; it takes a "
-                "numpy.random.Generator and returns (x, y).",
+                f"the generator of pairs raised {type(error).__name__} on pair {number}: {error}; pass a function that "
+                "takes a numpy.random.Generator and returns (x, y).",
                 number=number,
             ) from error
 
@@ -69,7 +69,7 @@ class ListedPairs(PairSource):
     domain: Values
 
     def patterns(self) -> Iterator[Candidate]:
-        """The first value and the last, then others: all pairs where they are few."""
+        """Yield the first value with the last, then up to 200 other pairs."""
         n = len(self.domain.values)
         yield self._candidate(0, n - 1)
         yield from (self._candidate(i, j) for i, j in islice(combinations(range(n), 2), _LISTED))
@@ -94,7 +94,7 @@ class ListedPairs(PairSource):
 
 @dataclass(frozen=True, slots=True)
 class StrategyPairs(PairSource):
-    """What a Hypothesis strategy draws: pairs, or datasets, of which neighbours are made."""
+    """Pairs drawn from a Hypothesis strategy, or neighbours made from drawn datasets."""
 
     strategy: Any
     adjacency: Adjacency | None
@@ -108,7 +108,7 @@ class StrategyPairs(PairSource):
             return
         if self.adjacency is None:
             raise DatasetError(
-                "a strategy of datasets needs an adjacency to make pairs; give one, or draw pairs (x, y)."
+                "a strategy of datasets needs an adjacency to make pairs; pass adjacency=, or draw pairs (x, y)."
             )
         rng = np.random.default_rng(self.seed)
         for number, (dataset, other) in enumerate(pairwise([*drawn, drawn[0]]), start=1):
@@ -117,18 +117,18 @@ class StrategyPairs(PairSource):
 
 
 def is_strategy(domain: Any) -> bool:
-    """Whether it is a strategy; whoever made one has imported Hypothesis."""
-    module = sys.modules.get("hypothesis.strategies")
+    """Whether an object is a Hypothesis strategy."""
+    module = sys.modules.get("hypothesis.strategies")  # imported by everyone who has a strategy
     return module is not None and isinstance(domain, module.SearchStrategy)
 
 
 def examples(strategy: Any, seed: int) -> list[Any]:
-    """What a strategy draws under a seed: at most 200 values.
+    """Draw at most 200 values from a strategy, with a fixed seed.
 
     Raises
     ------
     DatasetError
-        Where it draws none.
+        If it draws none.
     """
     import hypothesis
 
@@ -149,14 +149,14 @@ def examples(strategy: Any, seed: int) -> list[Any]:
     try:
         draw()
     except hypothesis.errors.Unsatisfiable as error:
-        raise DatasetError(f"{strategy!r:.80} draws nothing: {error}; use another strategy.") from error
+        raise DatasetError(f"{strategy!r:.80} draws no values: {error}; use another strategy.") from error
     return drawn
 
 
 def neighbours_of(
     dataset: Any, other: Any, adjacency: Adjacency, distance: float, rng: np.random.Generator
 ) -> Iterator[Any]:
-    """Datasets that should be at the stated distance from one that was drawn, made of it and of another."""
+    """Yield datasets at the stated distance, if possible, from a drawn dataset, made from it and another one."""
     match adjacency:
         case AddRemove():
             yield from _without_rows(dataset, whole_distance(distance, "rows"), rng)
@@ -170,12 +170,11 @@ def neighbours_of(
             yield from _smaller_graph(dataset, "edges", whole_distance(distance, "edges"), rng)
         case NodeNeighbours():
             yield from _smaller_graph(dataset, "nodes", whole_distance(distance, "nodes"), rng)
-    # Or the next one that was drawn, which any adjacency may allow.
-    yield other
+    yield other  # any adjacency may allow the next drawn dataset
 
 
 def _rows(dataset: Any) -> list[Any] | None:
-    """The rows in order, or None where there are none to handle one by one."""
+    """Return the rows in order, or None if the dataset does not consist of rows."""
     if is_frame(dataset):
         return list(dataset.to_dict("records"))
     if isinstance(dataset, (list, tuple)) or (isinstance(dataset, np.ndarray) and dataset.ndim > 0):
@@ -184,7 +183,7 @@ def _rows(dataset: Any) -> list[Any] | None:
 
 
 def _taking(dataset: Any, places: list[int]) -> Any:
-    """The dataset with the rows at these places."""
+    """Return the dataset with only the rows at these places."""
     if is_frame(dataset):
         return dataset.iloc[places]
     if isinstance(dataset, np.ndarray):
@@ -230,7 +229,7 @@ def _smaller_graph(dataset: Any, parts: str, count: int, rng: np.random.Generato
 
 
 def _towards(dataset: Any, other: Any, adjacency: Within, distance: float) -> Iterator[Any]:
-    """From the dataset towards the other one, as far as neighbours may be apart."""
+    """Move the dataset towards another one, as far as neighbours may be apart."""
     try:
         apart = adjacency.distance(dataset, other)
     except AuditError:

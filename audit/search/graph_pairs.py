@@ -1,9 +1,9 @@
-"""Pairs of graphs that differ by edges, or by nodes with all their edges."""
+"""Pairs of graphs that differ in edges, or in nodes with all their edges."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
@@ -19,7 +19,7 @@ Edge = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """A graph as sets."""
+    """A graph as a set of nodes and a set of edges."""
 
     nodes: frozenset[int]
     edges: frozenset[Edge]
@@ -38,7 +38,7 @@ class Plain:
 
 @dataclass(frozen=True, slots=True)
 class GraphPairs(PairSource):
-    """Graphs `steps` apart: x is a graph, and y the same with edges toggled or nodes left out."""
+    """Graphs `steps` apart: y is x with some edges toggled or some nodes removed."""
 
     domain: Graphs
     steps: int
@@ -56,34 +56,34 @@ class GraphPairs(PairSource):
         for name, graph in self._named():
             if self.kind == "edges":
                 for words, edges in self._sets_of_edges(graph):
-                    yield self._candidate(f"{name}: {words}", graph, graph.toggled(edges))
+                    yield self._candidate(f"x is {name}; {words}", graph, graph.toggled(edges))
             else:
                 for words, nodes in self._sets_of_nodes(graph):
-                    yield self._candidate(f"{name}: {words}", graph, graph.without(nodes))
+                    yield self._candidate(f"x is {name}; {words}", graph, graph.without(nodes))
 
     def _named(self) -> Iterator[tuple[str, Plain]]:
-        """Graphs that stand for all, none with a larger degree than allowed."""
+        """Yield representative graphs, none with a larger degree than allowed."""
         n, degree = self.domain.most, self.domain.degree
         every = range(n)
         rings = [_edge(i, (i + j) % n) for j in range(1, n) for i in every]
         hub = [(0, i) for i in range(1, degree + 1)]
         shapes = {
-            f"no edge among {n} nodes": [],
-            f"a star of {degree} rays": hub,
-            f"every edge that {degree} a node allow": rings,
+            f"{n} nodes without edges": [],
+            f"a star with {degree} rays": hub,
+            f"a graph with all edges that degree {degree} allows": rings,
             "a path": [(i, i + 1) for i in range(n - 1)],
-            "pairs": [(i, i + 1) for i in range(0, n - 1, 2)],
-            "two hubs": [(i % 2, i) for i in range(2, n)],
-            "two halves, every edge across": [(i, j) for i in range(n // 2) for j in range(n // 2, n)],
+            "a set of disjoint edges": [(i, i + 1) for i in range(0, n - 1, 2)],
+            "a pair of stars": [(i % 2, i) for i in range(2, n)],
+            "a bipartite graph": [(i, j) for i in range(n // 2) for j in range(n // 2, n)],
             "a single edge": [(0, 1)],
         }
         for name, edges in shapes.items():
             yield name, Plain(frozenset(every), self._allowed(edges))
         if n > 2:
-            yield "two nodes", Plain(frozenset(range(2)), frozenset())
+            yield "2 nodes without edges", Plain(frozenset(range(2)), frozenset())
 
     def _allowed(self, edges: Iterable[Edge]) -> frozenset[Edge]:
-        """The edges one by one, without those that give a node too many."""
+        """Add the edges in order, skipping each that would exceed the allowed degree."""
         kept: set[Edge] = set()
         degrees: Counter[int] = Counter()
         for edge in edges:
@@ -93,48 +93,45 @@ class GraphPairs(PairSource):
         return frozenset(kept)
 
     def _sets_of_edges(self, graph: Plain) -> Iterator[tuple[str, list[Edge]]]:
-        """Edges to toggle, one set for each kind of first edge: by the degrees of its ends, and whether it is there."""
+        """Yield sets of edges to toggle, one per kind of first edge: by presence and by the degrees of its ends."""
         degrees = graph.degrees
         kinds = {
             (edge in graph.edges, *sorted(degrees[end] for end in edge)): edge
             for edge in reversed(list(combinations(sorted(graph.nodes), 2)))
         }
         for (is_there, low, high), first in kinds.items():
-            words = f"{'without' if is_there else 'with one'} an edge between degrees {low} and {high}"
-            words = words.replace("with one an", "with one more")
-            yield words, self._more_edges(graph, [first], lambda edge, at=first: not set(edge) & set(at))
+            words = f"y {'lacks an' if is_there else 'has one more'} edge between nodes of degrees {low} and {high}"
             if self.steps > 1:
-                together = self._more_edges(graph, [first], lambda edge, at=first: at[0] in edge)
-                yield f"{words}, {self.steps} at one node", together
+                words = f"{words} and differs in {self.steps} edges"
+            yield words, self._more_edges(graph, first, lambda edge, at=first: not set(edge) & set(at))
+            if self.steps > 1:
+                together = self._more_edges(graph, first, lambda edge, at=first: at[0] in edge)
+                yield f"{words} at one node", together
 
-    def _more_edges(self, graph: Plain, edges: list[Edge], is_first: object) -> list[Edge]:
-        """The first edge and as many more as it takes, those first that are of its kind and preferred."""
+    def _more_edges(self, graph: Plain, first: Edge, is_preferred: Callable[[Edge], bool]) -> list[Edge]:
+        """Return `steps` edges: the first, then edges that are present (or absent) like it, preferred edges first."""
         if self.steps == 1:
-            return edges
-        assert callable(is_first)
-        is_there = edges[0] in graph.edges
-        others = [edge for edge in combinations(sorted(graph.nodes), 2) if edge not in edges]
-        others.sort(key=lambda edge: ((edge in graph.edges) != is_there, not is_first(edge)))
-        return edges + others[: self.steps - 1]
+            return [first]
+        is_there = first in graph.edges
+        others = [edge for edge in combinations(sorted(graph.nodes), 2) if edge != first]
+        others.sort(key=lambda edge: ((edge in graph.edges) != is_there, not is_preferred(edge)))
+        return [first, *others[: self.steps - 1]]
 
     def _sets_of_nodes(self, graph: Plain) -> Iterator[tuple[str, list[int]]]:
-        """Nodes to leave out, one set for each degree of the first."""
+        """Yield sets of nodes to remove, one for each degree of the first node."""
         degrees = graph.degrees
         for degree in sorted({degrees[node] for node in graph.nodes}, reverse=True):
             chosen = sorted(graph.nodes, key=lambda node: (abs(degrees[node] - degree), node))[: self.steps]
-            yield f"without {'a node' if self.steps == 1 else f'{self.steps} nodes'} of degree {degree}", chosen
+            yield f"y lacks {'a node' if self.steps == 1 else f'{self.steps} nodes'} of degree {degree}", chosen
 
     def random(self, rng: np.random.Generator) -> Iterator[Candidate]:
-        while True:
-            yield self._random(rng)
-
-    def _random(self, rng: np.random.Generator) -> Candidate:
         least = 2 if self.kind == "edges" else self.steps
-        nodes = range(int(rng.integers(min(least, self.domain.most), self.domain.most + 1)))
-        density = rng.choice([0.1, 0.3, 0.5, 0.8])
-        edges = [edge for edge in combinations(nodes, 2) if rng.random() < density]
-        graph = Plain(frozenset(nodes), self._allowed([edges[i] for i in rng.permutation(len(edges)).tolist()]))
-        return self._candidate("random", graph, self._changed(graph, rng))
+        while True:
+            nodes = range(int(rng.integers(min(least, self.domain.most), self.domain.most + 1)))
+            density = rng.choice([0.1, 0.3, 0.5, 0.8])
+            edges = [edge for edge in combinations(nodes, 2) if rng.random() < density]
+            graph = Plain(frozenset(nodes), self._allowed([edges[i] for i in rng.permutation(len(edges)).tolist()]))
+            yield self._candidate("random pair", graph, self._changed(graph, rng))
 
     def _changed(self, graph: Plain, rng: np.random.Generator) -> Plain:
         if self.kind == "nodes":
@@ -148,14 +145,14 @@ class GraphPairs(PairSource):
             i, j = sorted(rng.permutation(self.domain.most)[:2].tolist())
             match rng.choice(["edge", "edge", "change", "node"]):
                 case "edge" if {i, j} <= x.nodes:
-                    # In both graphs; an edge of a node that is left out is in x alone.
+                    # In both graphs, unless y lacks one of the nodes.
                     new = x.toggled([(i, j)]), y.toggled([(i, j)]) if {i, j} <= y.nodes else y
-                    how = f"edge {i}-{j} {'gone' if (i, j) in x.edges else 'added'}"
+                    how = f"edge {i}-{j} {'removed' if (i, j) in x.edges else 'added'}"
                     yield self._candidate(varied(candidate, how), *new)
                 case "change":
                     yield self._candidate(varied(candidate, f"other {self.kind} differ"), x, self._changed(x, rng))
                 case "node" if i in x.nodes and i in y.nodes:
-                    yield self._candidate(varied(candidate, f"node {i} gone"), x.without([i]), y.without([i]))
+                    yield self._candidate(varied(candidate, f"node {i} removed"), x.without([i]), y.without([i]))
                 case "node" if i not in x.nodes:
                     grown = (Plain(graph.nodes | {i}, graph.edges) for graph in (x, y))
                     yield self._candidate(varied(candidate, f"node {i} added"), *grown)

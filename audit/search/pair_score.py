@@ -1,4 +1,4 @@
-"""What a pair of datasets promises: the lower bound to be expected of its best event, from a pilot."""
+"""Score a pair of datasets: the expected lower bound of its best event, from a pilot."""
 
 from __future__ import annotations
 
@@ -11,37 +11,36 @@ from ..distinguishers.low_bits import bit_families
 from ..distinguishers.pilot_split import PilotSplit
 from ..events.outputs import Outputs
 
-# Standard errors taken off when events are chosen: each caution finds another kind, from common events to those with a
-# few hits on one side alone. What they are worth shows on runs that they were not chosen on.
+# Standard errors subtracted when events are chosen. Each value finds another kind of event, from common events to rare
+# events with a few hits on one dataset. Runs that did not serve for the choice judge them.
 _CAUTIONS = (4.0, 2.0, 1.0)
-# An excess of so many standard errors counts for nothing, a larger one the more the further it is beyond: five hits
-# against one, of which some pair always has some, must not come before twenty thousand against eighteen.
+# An excess of at most this many standard errors counts as 0, a larger excess is shrunk less the larger it is. Five hits
+# against one, which some pair always has by chance, must not rank before twenty thousand hits against eighteen.
 _CAUTIOUS, _BOLD = 3.0, 1.0
-_GRIDS = 2  # powers of two that outputs are looked at modulo
-_QUICK = 25_000  # runs to learn from, up to which a look at a pair is quick
+_GRIDS = 2  # powers of two for outputs modulo a grid
+_QUICK = 25_000  # training runs up to which the quick event families are used
 
 
 def merits(x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, *, bits: bool = False) -> tuple[float, float]:
-    """What the bound of `runs` runs can be expected to be on the best event: seen cautiously, and boldly.
+    """Return a cautious and a bold estimate of the bound that `runs` runs give on the best event.
 
-    Events are chosen on one half of the pilot and judged on the other, in turn; what they give is averaged. A bound v
-    with a standard error s counts as v (1 − (c s/v)²), the positive part of it: next to nothing is taken off what is
-    certain.
+    Events are chosen on one half of the pilot and judged on the other, both ways; the results are averaged. A bound v
+    with standard error s counts as the positive part of v (1 − (c s/v)²), so that certain bounds shrink least.
 
     Parameters
     ----------
     x, y : ndarray
-        Pilot outputs on either dataset, as many of both.
+        Pilot outputs on each dataset, equally many.
     claim : Claim
     runs, alpha : int, float
-        Size and error probability of the audit to come.
+        Size and error probability of the audit of the chosen pair.
     bits : bool
-        Whether that looks at low bits as well.
+        Whether that audit tests low bits.
 
     Returns
     -------
     cautious, bold : float
-        With c of 3 and of 1; in the units of the claim's strength, 0 where nothing was seen.
+        Estimates with c = 3 and c = 1, in the units of the claim's strength; 0 without evidence.
 
     References
     ----------
@@ -64,7 +63,7 @@ def _shrunk(value: float, error: float, errors: float) -> float:
 def _judged(
     chosen_x: Outputs, chosen_y: Outputs, x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, bits: bool
 ) -> list[tuple[float, float]]:
-    """The bounds to be expected of a few events chosen on the first outputs, with their standard errors."""
+    """Return the expected bounds, with standard errors, of a few events that are chosen on the first two samples."""
     split = PilotSplit.in_half(chosen_x, chosen_y)
     effort: Effort = "quick" if len(split.learn_x) < _QUICK else "sums"
     families = [*event_families(split, effort=effort), *(bit_families(split, grids=_GRIDS) if bits else ())]

@@ -1,4 +1,4 @@
-"""Which pairs there are to try, for a domain (or what stands for one), an adjacency and a distance."""
+"""Select the source of pairs for a domain, an adjacency and a distance."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ _NEIGHBOURS: dict[type[Domain], str] = {
 
 
 def pairs_of(domain: Any, adjacency: Adjacency | None, distance: float, seed: int) -> PairSource:
-    """The source of pairs for a search.
+    """Return the source of pairs for a search.
 
     Parameters
     ----------
     domain : Domain, Hypothesis strategy, callable or iterable
-        A callable makes a pair (x, y) from a random generator; an iterable holds pairs.
+        A callable makes a pair (x, y) from a random generator; an iterable contains pairs.
     adjacency : Adjacency, optional
-        Needed for a domain, and for a strategy of datasets.
+        Required for a domain and for a strategy of datasets.
     seed : int
-        Of what a strategy draws.
+        Random seed for a strategy.
 
     Raises
     ------
     AdjacencyError, DatasetError
-        For a domain that has no such neighbours, with the one that has.
+        If the domain has no such neighbours; the message names adjacencies that it has.
     OptionError
-        For what is no domain, or a distance that is no number of steps.
+        If `domain` is not a domain, or the distance is not a number of steps.
     """
     if isinstance(domain, Domain):
         return _of_domain(domain, adjacency, distance)
@@ -60,7 +60,7 @@ def pairs_of(domain: Any, adjacency: Adjacency | None, distance: float, seed: in
 def _of_domain(domain: Domain, adjacency: Adjacency | None, distance: float) -> PairSource:
     if adjacency is None:
         way_out = _NEIGHBOURS.get(type(domain), "Local")
-        raise AdjacencyError(f"adjacency=None says not what neighbours are; use {way_out}.", adjacency=None)
+        raise AdjacencyError(f"adjacency=None does not define neighbours; use {way_out}.", adjacency=None)
     match domain, adjacency:
         case Answers(), Within(norm=norm, radius=radius):
             return AnswerPairs(domain, norm, radius * distance)
@@ -81,12 +81,12 @@ def _of_domain(domain: Domain, adjacency: Adjacency | None, distance: float) -> 
     if type(domain) in _NEIGHBOURS:
         known = "; ".join(f"{kind.__name__}: {names}" for kind, names in _NEIGHBOURS.items())
         raise AdjacencyError(
-            f"{type(domain).__name__} have no neighbours by {adjacency}; use two that go together "
+            f"{type(domain).__name__} have no neighbours by {adjacency}; use a matching adjacency "
             f"({known}; Values: any), or a function that makes pairs.",
             adjacency=adjacency,
         )
     raise DatasetError(
-        f"domain={domain!r:.80} is of a kind that is not known; use Answers, Values, Rows or Graphs, or a function of "
-        "a random generator that makes a pair.",
+        f"domain={domain!r:.80} is of an unknown kind; use Answers, Values, Rows or Graphs, or a function of a random "
+        "generator that makes a pair.",
         domain=domain,
     )

@@ -1,25 +1,26 @@
-"""Pairs of collections of rows: what both have, and what one of them has alone."""
+"""Pairs of collections of rows: rows that both contain, and rows that only one contains."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
 
 from ..datasets.domains import Rows
-from ..datasets.rows import rows_of
 from ..errors import AdjacencyError, DatasetError
 from ..printing import shorten
-from .candidates import Candidate, PairSource, varied
+from .candidates import Candidate, PairSource
 
 Row = Any
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Two datasets: the rows of both, and those of one alone, which come last (or first)."""
+    """Two datasets: common rows, and rows that only one contains, which come last (or first)."""
 
     common: tuple[Row, ...] = ()
     only_x: tuple[Row, ...] = ()
@@ -33,17 +34,59 @@ class Split:
         return x, y
 
     def with_rows(self, side: str, rows: Iterable[Row]) -> Split:
-        """With other rows in `common`, `only_x` or `only_y`."""
+        """Return the split with other rows in `common`, `only_x` or `only_y`."""
         changed: dict[str, Any] = {side: tuple(rows)}
         return replace(self, **changed)
 
 
 @dataclass(frozen=True, slots=True)
-class RowPairs(PairSource):
-    """Datasets `steps` rows apart: added and removed, or replaced."""
+class SplitPairs(PairSource):
+    """Pairs of collections of rows, each made from a `Split`."""
 
     domain: Rows
     steps: int
+
+    @abstractmethod
+    def splits(self) -> Iterator[Split]:
+        """Yield the splits of the patterns."""
+
+    @abstractmethod
+    def drawn(self, rng: np.random.Generator) -> Split:
+        """Return a random split."""
+
+    @abstractmethod
+    def changed(self, split: Split, rng: np.random.Generator) -> Split:
+        """Return a random variation of a split."""
+
+    @abstractmethod
+    def words(self, split: Split) -> str:
+        """Describe a pair."""
+
+    def patterns(self) -> Iterator[Candidate]:
+        return (self._candidate(split, self.words(split)) for split in self.splits())
+
+    def random(self, rng: np.random.Generator) -> Iterator[Candidate]:
+        while True:
+            split = self.drawn(rng)
+            yield self._candidate(split, f"random pair: {self.words(split)}")
+
+    def moves(self, candidate: Candidate, rng: np.random.Generator) -> Iterator[Candidate]:
+        while True:
+            split = self.changed(candidate.parts, rng)
+            yield self._candidate(split, f"{self.words(split)} (variation of another pair)")
+
+    def is_allowed(self, candidate: Candidate) -> bool:
+        return max(map(len, candidate.parts.ends)) <= self.domain.most
+
+    def _candidate(self, split: Split, label: str) -> Candidate:
+        x, y = (self.domain.build(rows) for rows in split.ends)
+        return Candidate(label, x, y, split, frozenset(tuple(map(repr, rows)) for rows in split.ends))
+
+
+@dataclass(frozen=True, slots=True)
+class RowPairs(SplitPairs):
+    """Datasets `steps` rows apart, by adding and removing or by replacing rows."""
+
     kind: Literal["added", "replaced"]
 
     def __post_init__(self) -> None:
@@ -55,45 +98,39 @@ class RowPairs(PairSource):
         if self.kind == "replaced" and len(self.domain.corners()) < 2:
             raise AdjacencyError("rows of a single value cannot be replaced by others; give a second value.")
 
-    def patterns(self) -> Iterator[Candidate]:
+    def splits(self) -> Iterator[Split]:
         corners = self.domain.corners()
         room = self.domain.most - self.steps
-        changes = list(self._changes(corners))
-        bases: list[tuple[str, tuple[Row, ...]]] = [("nothing else", ())]
+        bases: list[tuple[Row, ...]] = [()]
         if room:
-            bases += [(f"{room} × {shorten(row)}", (row,) * room) for row in corners[:2]]
+            bases += [(row,) * room for row in corners[:2]]
         if room > 1:
-            bases += [(f"one {shorten(row)}", (row,)) for row in corners[:2]]
+            bases += [(row,) for row in corners[:2]]
             if len(corners) > 1:
-                half = (corners[0],) * (room // 2) + (corners[1],) * (room - room // 2)
-                bases.append(("half at one end and half at the other", half))
-            bases += [(f"{room} × {shorten(row)}", (row,) * room) for row in corners[2:]]
-        for base, common in bases:
-            for words, only_x, only_y in changes:
-                is_duplicate = common and set(rows_of(only_x)) <= set(rows_of(common))
-                label = f"{words}{', duplicates' if is_duplicate else ''}; in both {base}"
-                yield self._candidate(label, Split(common, only_x, only_y))
+                bases.append((corners[0],) * (room // 2) + (corners[1],) * (room - room // 2))
+            bases += [(row,) * room for row in corners[2:]]
+        changes = list(self._changes(corners))
+        return (Split(common, *change) for common in bases for change in changes)
 
-    def _changes(self, corners: tuple[Row, ...]) -> Iterator[tuple[str, tuple[Row, ...], tuple[Row, ...]]]:
-        """What x and y have alone, with words for it."""
+    def _changes(self, corners: tuple[Row, ...]) -> Iterator[tuple[tuple[Row, ...], tuple[Row, ...]]]:
+        """Yield the rows that only x contains, and those that only y contains."""
         k = self.steps
-        others = [(a, b) for i, a in enumerate(corners) for b in corners[i + 1 :]]
-        if self.kind == "added":
-            for row in corners:
-                yield f"{k} × {shorten(row)} more", (row,) * k, ()
-            if k > 1:
-                for a, b in others:
-                    half = k // 2
-                    yield f"{half} × {shorten(a)} for {k - half} × {shorten(b)}", (a,) * half, (b,) * (k - half)
+        if self.kind == "replaced":
+            yield from (((a,) * k, (b,) * k) for a, b in combinations(corners, 2))
+            return
+        yield from (((row,) * k, ()) for row in corners)
+        if k > 1:
+            yield from (((a,) * (k // 2), (b,) * (k - k // 2)) for a, b in combinations(corners, 2))
+
+    def words(self, split: Split) -> str:
+        if self.kind == "replaced":
+            difference = f"x has {_listed(split.only_x)} where y has {_listed(split.only_y)}"
         else:
-            for a, b in others:
-                yield f"{k} × {shorten(a)} for {shorten(b)}", (a,) * k, (b,) * k
+            sides = (("x", split.only_x), ("y", split.only_y))
+            difference = " and ".join(f"{name} has {_more(rows)}" for name, rows in sides if rows)
+        return f"{difference}; {f'both contain {_listed(split.common)}' if split.common else 'no other rows'}"
 
-    def random(self, rng: np.random.Generator) -> Iterator[Candidate]:
-        while True:
-            yield self._random(rng)
-
-    def _random(self, rng: np.random.Generator) -> Candidate:
+    def drawn(self, rng: np.random.Generator) -> Split:
         k = self.steps
         pool = [self.domain.draw(rng) for _ in range(int(rng.integers(1, 4)))]
 
@@ -106,42 +143,34 @@ class RowPairs(PairSource):
         common = rows(int(rng.integers(self.domain.most - k + 1)))
         in_x = k if self.kind == "replaced" else int(rng.choice([0, k // 2]))
         in_y = k if self.kind == "replaced" else k - in_x
-        return self._candidate("random", Split(common, rows(in_x), rows(in_y), bool(rng.random() < 0.5)))
+        return Split(common, rows(in_x), rows(in_y), bool(rng.random() < 0.5))
 
-    def moves(self, candidate: Candidate, rng: np.random.Generator) -> Iterator[Candidate]:
-        while True:
-            how, split = self._move(candidate.parts, rng)
-            yield self._candidate(varied(candidate, how), split)
-
-    def is_allowed(self, candidate: Candidate) -> bool:
-        return max(map(len, candidate.parts.ends)) <= self.domain.most
-
-    def _move(self, split: Split, rng: np.random.Generator) -> tuple[str, Split]:
+    def changed(self, split: Split, rng: np.random.Generator) -> Split:
         common, row = list(split.common), self.domain.draw(rng)
         place = int(rng.integers(len(common))) if common else 0
         match rng.choice(["add", "add alone", "drop", "change", "same", "turn"]):
             case "drop" if common:
-                del common[place]
-                return "a row of both dropped", split.with_rows("common", common)
+                return split.with_rows("common", common[:place] + common[place + 1 :])
             case "change" if common:
-                common[place] = row
-                return "a row of both changed", split.with_rows("common", common)
+                return split.with_rows("common", [*common[:place], row, *common[place + 1 :]])
             case "same" if common:
-                return "all rows of both alike", split.with_rows("common", [row] * len(common))
+                return split.with_rows("common", [row] * len(common))
             case "turn" if common:
-                return "in another order", replace(split, is_last=not split.is_last)
+                return replace(split, is_last=not split.is_last)
             case "add":
-                return "a row added to both", split.with_rows("common", [*common, row])
+                return split.with_rows("common", [*common, row])
         side = "only_x" if split.only_x and (not split.only_y or rng.random() < 0.5) else "only_y"
         alone = list(getattr(split, side))
         alone[int(rng.integers(len(alone)))] = row
-        return "another row changed between them", split.with_rows(side, alone)
-
-    def _candidate(self, label: str, split: Split) -> Candidate:
-        return build_rows(self.domain, label, split)
+        return split.with_rows(side, alone)
 
 
-def build_rows(domain: Rows, label: str, split: Split) -> Candidate:
-    """The candidate of a split."""
-    x, y = (domain.build(rows) for rows in split.ends)
-    return Candidate(label, x, y, split, frozenset(tuple(map(repr, rows)) for rows in split.ends))
+def _listed(rows: tuple[Row, ...]) -> str:
+    """Describe rows: `[1.0]`, `[0.0, 1.0]` or `4 rows, all 1.0`."""
+    is_repeated = len(rows) > 1 and len(set(map(shorten, rows))) == 1
+    return f"{len(rows)} rows, all {shorten(rows[0])}" if is_repeated else shorten(list(rows))
+
+
+def _more(rows: tuple[Row, ...]) -> str:
+    """Describe additional rows: `one more row, 1.0`, or `2 more rows, [0.0, 1.0]`."""
+    return f"one more row, {shorten(rows[0])}" if len(rows) == 1 else f"{len(rows)} more rows, {shorten(list(rows))}"

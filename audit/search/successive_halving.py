@@ -1,4 +1,4 @@
-"""Successive halving of candidate pairs: many in short pilots, the better half in pilots twice as long, and so on."""
+"""Successive halving of candidate pairs: each round keeps the better half and doubles its pilots."""
 
 from __future__ import annotations
 
@@ -26,39 +26,39 @@ from .pair_score import merits
 
 PairCheck = Callable[[Any, Any, float], Any]
 
-# First pilots of a thousand runs tell large faults apart, of a hundred the largest; a smaller budget goes to shorter
-# pilots and to fewer pairs alike. Where pairs are few two hundred thousand are enough to begin with, and twice what an
-# audit's own pilot has to end with.
+# First pilots of a thousand runs distinguish large bugs, pilots of a hundred runs only the largest; a smaller budget
+# shortens pilots and reduces the number of pairs. For few pairs the first pilots have at most 200,000 runs, and the
+# last pilots at most 500,000, twice the pilot of an audit.
 LEAST_FIRST, _ENOUGH_FIRST, _MOST_FIRST, _MOST_PILOT = 100, 1_000, 200_000, 500_000
-# First pilots hold so many over the square of the claim's strength, as far as pairs give way for it.
+# First pilots have 200 runs over the square of the claim's strength, if fewer pairs can pay for them.
 _UNITS, _MOST_FOR_STRENGTH = 200, 20_000
 _FEWEST, _MOST_PATTERNS = 8, 1_000
-_EQUAL = 0.95  # of the leader's merit
-_TRIES = 40  # for each move, to find a pair that is allowed and new
+_EQUAL = 0.95  # share of the leader's merit from which a pattern counts as equal
+_TRIES = 40  # attempts for each new pair
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """What candidates are judged by, the same for all.
+    """Settings by which all candidates are judged.
 
     Attributes
     ----------
     sampler : Sampler
     claim : Claim
-        At the pairs' distance.
+        Claim at the distance of the pairs.
     runs, alpha : int, float
-        Size and error probability of the audit to come.
+        Size and error probability of the audit of the chosen pair.
     seed : int
-        The caller's, which every candidate has its own derived from.
+        The caller's random seed, from which the seeds of candidates derive.
     jobs : int, optional
     progress : callable, optional
         Called with the number of runs just finished.
     bits : bool
-        Whether the audit to come looks at low bits as well.
+        Whether that audit tests low bits.
     store : Store or StorePart, optional
-        Keeps what is drawn.
+        Keeps the draws.
     code : str
-        Of the mechanism, for the store.
+        Hash of the mechanism, for the store.
     """
 
     sampler: Sampler
@@ -71,10 +71,10 @@ class Judge:
     bits: bool = False
     store: Store | StorePart | None = None
     code: str = ""
-    _seen: dict[str, bool] = field(default_factory=dict)  # whether the mechanism carries state, by its first run
+    _seen: dict[str, bool] = field(default_factory=dict)  # whether the first run changed the mechanism's state
 
-    def in_words(self) -> dict[str, Any]:
-        """What decides which pairs are kept, for the store."""
+    def settings(self) -> dict[str, Any]:
+        """Return the settings that determine the surviving pairs, for the store."""
         return {
             "claim": claim_in_words(self.claim),
             "runs": self.runs,
@@ -84,7 +84,7 @@ class Judge:
         }
 
     def plan(self, candidate: Candidate, number: int) -> Plan:
-        """How the pilots of a candidate are drawn, under a number that is no other's."""
+        """Return the plan of a candidate's pilots, with a seed from its number."""
         x, y, seed = candidate.x, candidate.y, seed_of(self.seed, Stream.TRIALS, number)
         drawn_from = {} if self.store is None else sources(self.code, x, y)
         plan = plan_blocks(self.sampler, x, y, seed, self.jobs, is_stateful=self._seen.get("state"))
@@ -97,19 +97,19 @@ class Judge:
 
 @dataclass(slots=True, eq=False)
 class Trial:
-    """A candidate with what has been drawn on it so far.
+    """A candidate with its pilot so far.
 
     Attributes
     ----------
     candidate : Candidate
     number : int
-        Names its seed.
+        Determines its seed.
     runs : int
         Pilot runs on each dataset.
     cautious, bold : float
         Its merits.
     error : str, optional
-        Why it was put aside.
+        Why it was skipped.
     """
 
     candidate: Candidate
@@ -123,7 +123,7 @@ class Trial:
     blocks_y: list[Outputs] = field(default_factory=list)
 
     def extend(self, pilot: int, judge: Judge) -> None:
-        """Draws until there are `pilot` runs on each dataset, and judges the pair by them all."""
+        """Extend the pilot to `pilot` runs on each dataset, and update the merits."""
         more = pilot - self.runs
         try:
             if self.plan is None:
@@ -146,24 +146,24 @@ class Trial:
             judge.progress(2 * more)
 
     def forget(self) -> None:
-        """Frees the outputs."""
+        """Discard the outputs."""
         self.blocks_x, self.blocks_y = [], []
 
 
 @dataclass(slots=True)
 class Pool:
-    """Where candidates are taken from: pairs of neighbours that are in the domain, each once.
+    """Candidates that are neighbours and in the domain, each once.
 
     Attributes
     ----------
     source : PairSource
     adjacency, distance : Adjacency or None, float
-        Every pair is checked against them.
+        Relation that every pair must satisfy.
     rng : numpy.random.Generator
     check_pair : callable, optional
-        Of the mechanism, which may refuse pairs that are neighbours.
+        Check of the mechanism, which may refuse neighbours.
     strangers : list of (Candidate, str)
-        Pairs that the caller gave and that are no neighbours, and the first that the mechanism refused; why.
+        The caller's pairs that are not neighbours, and the first pair that the mechanism refused, with reasons.
     """
 
     source: PairSource
@@ -175,7 +175,7 @@ class Pool:
     seen: set[Hashable] = field(default_factory=set)
 
     def first(self, budget: int, strength: float = 1.0) -> tuple[list[Candidate], int]:
-        """The pairs to begin with, patterns and at least a quarter at random, and how many patterns are left out."""
+        """Return the initial pairs, patterns and at least a quarter random, and the number of patterns left out."""
         patterns = [
             replace(pattern, is_pattern=True) for pattern in self._new(islice(self.source.patterns(), _MOST_PATTERNS))
         ]
@@ -186,13 +186,13 @@ class Pool:
         return kept + drawn, len(patterns) - len(kept)
 
     def moves(self, parents: list[Candidate], count: int) -> Iterator[Candidate]:
-        """New pairs like the parents, by turns."""
+        """Yield up to `count` new variations of the parents, in turn."""
         lines = [self.source.moves(parent, self.rng) for parent in parents]
         for turn in range(count):
             yield from self._some(lines[turn % len(lines)], 1)
 
     def _some(self, candidates: Iterator[Candidate], count: int) -> Iterator[Candidate]:
-        """So many of them, if they are found before long."""
+        """Yield up to `count` new candidates, within a limited number of attempts."""
         return islice(self._new(islice(candidates, _TRIES * count)), count)
 
     def _new(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
@@ -208,7 +208,7 @@ class Pool:
                 self.strangers.append((candidate, reason))
 
     def _reason_against(self, candidate: Candidate) -> str | None:
-        """Why the pair is none to try."""
+        """Return why the pair cannot be tried, or None."""
         reason = reason_against(candidate, self.adjacency, self.distance)
         if reason is None and self.check_pair is not None:
             try:
@@ -223,17 +223,17 @@ class Pool:
 def new_pool(
     source: PairSource, adjacency: Adjacency | None, distance: float, seed: int, check_pair: PairCheck | None = None
 ) -> Pool:
-    """A pool with a generator of its own."""
+    """Return a pool with its own random generator."""
     return Pool(source, adjacency, distance, np.random.default_rng(seed_of(seed, Stream.PAIRS)), check_pair)
 
 
 def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:
-    """Every pair tried, the best one first (unless all were put aside), and the patterns left out.
+    """Return all tried pairs, the best first (unless all were skipped), and the number of patterns left out.
 
     Parameters
     ----------
     budget : int
-        Executions in all, on both datasets.
+        Total executions, on both datasets.
 
     References
     ----------
@@ -258,7 +258,7 @@ def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:
         trials += new
         running += new
     order = sorted(trials, key=lambda t: (t not in running, t.error is not None, -t.runs, -t.cautious, -t.bold))
-    # Between equals, as far as their pilots tell, a pattern is the likelier one to be the worst.
+    # Among pairs of about equal merit a pattern is likelier to be the worst.
     leader = order[0] if order else None
     equals = [
         trial
@@ -273,7 +273,7 @@ def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:
 
 
 def _survivors(trials: list[Trial], count: int) -> list[Trial]:
-    """The best by caution, and after every two of them one by boldness: what is rare shows late."""
+    """Return the best trials: after every two by cautious merit one by bold merit, because rare events show late."""
     by_caution = sorted(trials, key=lambda trial: (-trial.cautious, -trial.bold))
     by_boldness = sorted(trials, key=lambda trial: -trial.bold)
     turns = [part for place, bold in enumerate(by_boldness) for part in (*by_caution[2 * place : 2 * place + 2], bold)]
@@ -284,10 +284,10 @@ def _survivors(trials: list[Trial], count: int) -> list[Trial]:
 
 
 def schedule(available: int, budget: int, strength: float = 1.0) -> tuple[int, int]:
-    """How many pairs to begin with, of those available, and the runs of their first pilots on each dataset.
+    """Return the number of initial pairs, out of those available, and the runs of their first pilots on each dataset.
 
-    Pilots double as pairs are halved, and earlier draws are kept; some moves join the last rounds but one. A claim of
-    little `strength` takes longer pilots, in which differences of its size are seen, and fewer pairs.
+    Pilots double as pairs are halved, and earlier draws are kept; variations join the later rounds, except the last. A
+    claim of small `strength` needs longer pilots, which detect differences of its size, and gets fewer pairs.
 
     Examples
     --------
@@ -305,7 +305,7 @@ def schedule(available: int, budget: int, strength: float = 1.0) -> tuple[int, i
 
 
 def _cost(count: int) -> float:
-    """Runs on each dataset of the whole search, in first pilots."""
+    """Return the runs of the whole search on each dataset, in units of a first pilot."""
     cost, kept, pilot = float(count), (count + 1) // 2, 2
     while kept > 1:
         cost += kept * pilot / 2 + _n_moves(kept) * pilot
@@ -314,5 +314,5 @@ def _cost(count: int) -> float:
 
 
 def _n_moves(kept: int) -> int:
-    """Moves that join those kept, when few are left: before, nobody knows which are worth varying."""
+    """Return the number of variations that join the kept pairs: none before few pairs are left, the best to vary."""
     return 0 if kept > 2 * _FEWEST else 4 if kept > 2 else 2

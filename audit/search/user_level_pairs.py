@@ -1,38 +1,35 @@
-"""Pairs of collections of rows that differ in all the rows of a user."""
+"""Pairs of collections of rows that differ in all the rows of some users."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ..datasets.domains import Rows
 from ..errors import AdjacencyError, DatasetError
 from ..events.outputs import outcome_key
 from ..printing import shorten
-from .candidates import Candidate, PairSource, varied
-from .row_pairs import Row, Split, build_rows
+from .candidates import Candidate
+from .row_pairs import Row, Split, SplitPairs
 
-_MOST_USERS = 1000  # of those that numbers can name
+_MOST_USERS = 1000  # most users named by numbers
 
 
 @dataclass(frozen=True, slots=True)
-class UserPairs(PairSource):
+class UserPairs(SplitPairs):
     """Datasets that differ in `steps` users, added or removed with all their rows."""
 
-    domain: Rows
-    steps: int
     user: str | int
 
     def __post_init__(self) -> None:
         users = self._users()
         if min(len(users), self.domain.most) < self.steps:
             raise DatasetError(
-                f"{_count(len(users), 'user')} and most={self.domain.most} rows make no pair that differs in "
+                f"datasets of {_count(len(users), 'user')} and most={self.domain.most} rows cannot differ in "
                 f"{_count(self.steps, 'user')}; name more users, or use a larger most.",
                 users=len(users),
                 most=self.domain.most,
@@ -40,7 +37,7 @@ class UserPairs(PairSource):
 
     @property
     def _place(self) -> Any:
-        """Where a row names its user: a key or a position."""
+        """Key or position of the user in a row."""
         row, columns = self.domain.corners()[0], self.domain.columns
         by_name = isinstance(self.user, str) and not isinstance(row, dict)
         place = self.user if not by_name else columns.index(str(self.user)) if self.user in columns else None
@@ -48,8 +45,8 @@ class UserPairs(PairSource):
             row[place]
         except (KeyError, IndexError, TypeError) as error:
             raise AdjacencyError(
-                f"user={self.user!r} is not in rows such as {shorten(row)}; name the column or position of the user, "
-                "and the columns by Rows(columns=…).",
+                f"user={self.user!r} is not in rows such as {shorten(row)}; pass the column or position of the user, "
+                "and name the columns by Rows(columns=…).",
                 user=self.user,
             ) from error
         return place
@@ -59,7 +56,7 @@ class UserPairs(PairSource):
         return owner
 
     def _users(self) -> list[Any]:
-        """Everyone there can be."""
+        """Return all possible users."""
         if self.domain.values:
             return list({self._owner(row): row[self._place] for row in self.domain.values}.values())
         low, high = math.ceil(self.domain.ranges[0][self._place]), math.floor(self.domain.ranges[1][self._place])
@@ -67,11 +64,11 @@ class UserPairs(PairSource):
 
     @property
     def _largest(self) -> int:
-        """Rows of a user at most."""
+        """Maximum number of rows of a user."""
         return min(self.domain.rows_per_user or self.domain.most, self.domain.most)
 
     def _rows_of(self, user: Any) -> list[Row]:
-        """Rows that this user can own, to stand for all."""
+        """Return representative rows that this user can own."""
         if self.domain.values:
             return [row for row in self.domain.values if self._owner(row) == outcome_key(user)]
         return [self._owned(row, user) for row in self.domain.corners()]
@@ -86,38 +83,38 @@ class UserPairs(PairSource):
         rows = self._rows_of(user)
         return rows[int(rng.integers(len(rows)))]
 
-    def patterns(self) -> Iterator[Candidate]:
+    def splits(self) -> Iterator[Split]:
         users, k, most = self._users(), self.steps, self.domain.most
         changed, others = users[:k], users[k:]
         for size in dict.fromkeys((min(self._largest, most // k), 1)):
             for end in (1, 0):
-                alone = _flat([self._end(user, end)] * size for user in changed)
-                words = f"{_count(k, 'user')} of {_count(size, 'row')}, such as {shorten(alone[0])}"
-                yield self._candidate(f"{words}; nobody else", Split((), alone))
+                alone = tuple(row for user in changed for row in [self._end(user, end)] * size)
+                yield Split((), alone)
                 if k > 1:
                     half = size * (k // 2)
-                    split = Split((), alone[:half], alone[half:])
-                    yield self._candidate(f"{words}, some on each side; nobody else", split)
+                    yield Split((), alone[:half], alone[half:])
                 room = most - len(alone)
-                for other_end in (1, 0):
-                    common = tuple(self._end(user, other_end) for user in others[:room])
-                    if common:
-                        each = f"others of one row each, such as {shorten(common[0])}"
-                        yield self._candidate(f"{words}; {each}", Split(common, alone))
                 if others and room:
-                    common = (self._end(others[0], 0),) * min(room, self._largest)
-                    yield self._candidate(f"{words}; another of {_count(len(common), 'row')}", Split(common, alone))
+                    for other_end in (1, 0):
+                        yield Split(tuple(self._end(user, other_end) for user in others[:room]), alone)
+                    yield Split((self._end(others[0], 0),) * min(room, self._largest), alone)
 
     def _end(self, user: Any, end: int) -> Row:
-        """A row of the user at the low end, or at the high one."""
+        """Return a row of the user at the low end (0) or at the high end (1)."""
         rows = self._rows_of(user)
         return rows[min(end, len(rows) - 1)]
 
-    def random(self, rng: np.random.Generator) -> Iterator[Candidate]:
-        while True:
-            yield self._random(rng)
+    def words(self, split: Split) -> str:
+        sides = (("x", split.only_x), ("y", split.only_y))
+        difference = " and ".join(f"{name} has {self._group(rows, 'more user')}" for name, rows in sides if rows)
+        common = f"both contain {self._group(split.common, 'user')}" if split.common else "no other users"
+        return f"{difference}; {common}"
 
-    def _random(self, rng: np.random.Generator) -> Candidate:
+    def _group(self, rows: tuple[Row, ...], noun: str) -> str:
+        users = len(set(map(self._owner, rows)))
+        return f"{_count(users, noun)} with {_count(len(rows), 'row')}, such as {shorten(rows[0])}"
+
+    def drawn(self, rng: np.random.Generator) -> Split:
         users, room = self._users(), self.domain.most
         sides: tuple[list[Row], ...] = ([], [], [])
         for i, index in enumerate(rng.permutation(len(users))[: self.domain.most].tolist()):
@@ -129,42 +126,28 @@ class UserPairs(PairSource):
             side = sides[0] if i >= self.steps else sides[1 + int(rng.integers(2))]
             side += [self._draw(users[index], rng) for _ in range(size)]
         common, only_x, only_y = map(tuple, sides)
-        return self._candidate("random", Split(common, only_x, only_y, bool(rng.random() < 0.5)))
-
-    def moves(self, candidate: Candidate, rng: np.random.Generator) -> Iterator[Candidate]:
-        while True:
-            how, split = self._move(candidate.parts, rng)
-            yield self._candidate(varied(candidate, how), split)
+        return Split(common, only_x, only_y, bool(rng.random() < 0.5))
 
     def is_allowed(self, candidate: Candidate) -> bool:
         ends = candidate.parts.ends
         largest = max(max(Counter(map(self._owner, rows)).values(), default=0) for rows in ends)
         return largest <= self._largest and max(map(len, ends)) <= self.domain.most
 
-    def _move(self, split: Split, rng: np.random.Generator) -> tuple[str, Split]:
+    def changed(self, split: Split, rng: np.random.Generator) -> Split:
         side = str(rng.choice(["common", "only_x", "only_y"]))
         rows: list[Row] = list(getattr(split, side))
-        words = "of both" if side == "common" else "of one alone"
         users = [row[self._place] for row in rows] if side != "common" else self._users()
         match rng.choice(["add", "drop", "change", "turn"]):
             case "add" if users:
                 rows.append(self._draw(users[int(rng.integers(len(users)))], rng))
-                return f"a row {words} added", split.with_rows(side, rows)
             case "drop" if rows:
                 del rows[int(rng.integers(len(rows)))]
-                return f"a row {words} dropped", split.with_rows(side, rows)
             case "change" if rows:
                 place = int(rng.integers(len(rows)))
                 rows[place] = self._draw(rows[place][self._place], rng)
-                return f"a row {words} changed", split.with_rows(side, rows)
-        return "in another order", replace(split, is_last=not split.is_last)
-
-    def _candidate(self, label: str, split: Split) -> Candidate:
-        return build_rows(self.domain, label, split)
-
-
-def _flat(groups: Iterable[Iterable[Row]]) -> tuple[Row, ...]:
-    return tuple(row for group in groups for row in group)
+            case _:
+                return replace(split, is_last=not split.is_last)
+        return split.with_rows(side, rows)
 
 
 def _count(number: int, noun: str) -> str:

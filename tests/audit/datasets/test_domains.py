@@ -71,7 +71,7 @@ def rows_in(dataset):
 def test_answers_within(n_answers, low, width, integer, norm, radius, distance, seed):
     domain = Answers(n_answers, float(low), float(low + width), integer)
     if integer and radius * distance < 1:
-        with pytest.raises(AdjacencyError, match="not two whole numbers"):
+        with pytest.raises(AdjacencyError, match="cannot be two different integers"):
             pairs_of(domain, Within(norm, radius), distance, seed)
         return
     reached = []
@@ -158,12 +158,13 @@ def test_rows(of, form, adjacency, distance, more, seed):
 
 
 def test_canonical_rows_are_there():
-    """Nothing at all, the extremes, duplicates, and a row among others."""
+    """No other rows, the extremes, duplicates, and a row among others."""
     known = {(tuple(p.x), tuple(p.y)) for p in tried(Rows(most=3), AddRemove(), 1)}
     assert {((0.0,), ()), ((1.0,), ()), ((0.0, 0.0, 0.0), (0.0, 0.0)), ((0.0, 0.0, 1.0), (0.0, 0.0))} <= known
     labels = [p.label for p in tried(Rows(most=3), AddRemove(), 1)]
-    assert any("duplicates" in label for label in labels)
-    assert any("nothing else" in label for label in labels)
+    assert "x has one more row, 0.0; no other rows" in labels
+    assert "x has one more row, 0.0; both contain 2 rows, all 0.0" in labels
+    assert "x has one more row, 0.0; both contain [1.0]" in labels
 
 
 def user_rows(dataset, place):
@@ -255,18 +256,24 @@ def test_listed_values_of_any_kind():
             AddRemove(),
             1,
             AdjacencyError,
-            "Answers have no neighbours by add/remove one row; use two that go",
+            "Answers have no neighbours by add/remove one row; use a matching",
         ),
         (Answers(3), EdgeNeighbours(), 1, AdjacencyError, "Graphs: EdgeNeighbours or NodeNeighbours"),
         (Answers(3), None, 1, AdjacencyError, "use Within (or Local, for any two)"),
         (Rows(), Within("l1"), 1, AdjacencyError, "Answers: Within"),
         (Rows(), Local(), 1, AdjacencyError, "Values: any"),
         (Rows(), None, 1, AdjacencyError, "use AddRemove, Replace or UserLevel"),
-        (Rows(), AddRemove(), 1.5, OptionError, "distance=1.5 is no number of rows; use a whole one"),
+        (Rows(), AddRemove(), 1.5, OptionError, "distance=1.5 is not a number of rows; use an integer"),
         (Rows(most=2), AddRemove(), 3, DatasetError, "most=2 rows cannot differ in 3; use most >= 3"),
         (Rows(values=("a",)), Replace(), 1, AdjacencyError, "give a second value"),
         (Rows(), UserLevel("user"), 1, AdjacencyError, "user='user' is not in rows such as 0.0"),
-        (Rows(low=(0, 0), high=(1, 1)), UserLevel(0), 3, DatasetError, "2 users and most=5 rows make no pair"),
+        (
+            Rows(low=(0, 0), high=(1, 1)),
+            UserLevel(0),
+            3,
+            DatasetError,
+            "2 users and most=5 rows cannot differ",
+        ),
         (Graphs(), AddRemove(), 1, AdjacencyError, "Graphs have no neighbours by"),
         (Graphs(3), NodeNeighbours(), 4, DatasetError, "cannot differ in 4 nodes; use a larger most"),
         (42, Local(), 1, OptionError, "domain=42 describes no datasets; use Answers, Values, Rows or Graphs"),

@@ -219,7 +219,7 @@ def test_a_shape_is_named_where_the_scale_fits():
         jobs=1,
     )
     assert not found.points[0].is_outside
-    assert "the scale fits and the shape does not" in found.notes[0]
+    assert "the scale fits but the shape does not" in found.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -348,12 +348,12 @@ RIGHT = {"noise": LaplaceNoise(1.0), "answer": 0, "runs": 100, "jobs": 1}
 @pytest.mark.parametrize(
     ("changes", "error", "words"),
     [
-        ({"noise": 1.0}, OptionError, "is no law of noise"),
-        ({"answer": math.nan}, OptionError, "is no exact answer"),
-        ({"answer": None}, OptionError, "is no exact answer"),
-        ({"answer": "3"}, OptionError, "is no exact answer"),
-        ({"answer": True}, OptionError, "is no exact answer"),
-        ({"answer": [1.0, [2.0]]}, OptionError, "is no exact answer"),
+        ({"noise": 1.0}, OptionError, "is not a law of noise"),
+        ({"answer": math.nan}, OptionError, "is not an exact answer"),
+        ({"answer": None}, OptionError, "is not an exact answer"),
+        ({"answer": "3"}, OptionError, "is not an exact answer"),
+        ({"answer": True}, OptionError, "is not an exact answer"),
+        ({"answer": [1.0, [2.0]]}, OptionError, "is not an exact answer"),
         ({"answer": [1.0, 2.0]}, OptionError, r"answer has shape \(2,\) .* pass a number"),
         ({"answer": lambda data: data.missing}, DatasetError, "answer raised AttributeError on the dataset"),
         ({"tolerance": 1.0}, OptionError, "tolerance=1.0"),
@@ -372,7 +372,7 @@ def test_arguments_outside_their_range_are_refused(changes, error, words):
 @pytest.mark.parametrize("kind", LAWS)
 @pytest.mark.parametrize("value", [0.0, -1.0, math.nan, math.inf, "2", None, True])
 def test_scales_that_are_none_are_refused(kind, value):
-    with pytest.raises(OptionError, match="is no scale of noise"):
+    with pytest.raises(OptionError, match="is not a scale of noise"):
         kind(value)
 
 

@@ -73,7 +73,7 @@ def test_the_stated_slope_passes_and_twice_and_half_of_it_are_found(monotonic, s
     steep = check_slope(choosing(2 * slope), U, U, **check)
     assert steep.points[0].is_outside
     assert "more privacy is lost than epsilon" in steep.notes[0]
-    assert ("as where the 2 in 2 sensitivity is left out" in steep.notes[0]) is not monotonic
+    assert ("as if the factor 2 of the sensitivity were missing" in steep.notes[0]) is not monotonic
     flat = check_slope(choosing(0.5 * slope), U, U, **check)
     assert flat.points[0].is_outside
     assert "utility is lost, and privacy is not" in flat.notes[0]
@@ -86,7 +86,7 @@ def test_a_curve_that_is_no_line_is_found_at_its_average_slope():
     assert not found.points[0].is_outside
     assert found.is_refuted
     assert found.notes == (
-        "the slope fits on the whole and not between single candidates: the log-probabilities are no line",
+        "the overall slope fits, but pairs do not: the log-probabilities are not linear in the utility",
     )
 
 
@@ -127,7 +127,7 @@ def test_few_runs_are_inconclusive():
 @pytest.mark.parametrize(
     ("mechanism", "words"),
     [
-        (lambda data: 4, "gave 60 outputs in 60 runs that are none of the 4 candidates, such as '4'"),
+        (lambda data: 4, "returned 60 outputs in 60 runs that are not among the 4 candidates, such as '4'"),
         (lambda data, rng: math.nan if rng.random() < 0.5 else 1, "such as 'nan'"),
         (lambda data: None, "such as 'None'"),
         (lambda data, rng: 1 if rng.random() < 0.5 else 1 / 0, "such as 'raises ZeroDivisionError'"),
@@ -143,14 +143,14 @@ def test_outputs_that_are_no_candidates_are_refused(mechanism, words):
     ("changes", "error", "words"),
     [
         ({"utilities": (1.0, 1.0)}, OptionError, "all 2 utilities are 1"),
-        ({"utilities": (1.0,)}, OptionError, "utilities are no finite numbers"),
-        ({"utilities": (1.0, math.nan)}, OptionError, "utilities are no finite numbers"),
-        ({"utilities": ((1.0, 2.0), (3.0,))}, OptionError, "utilities are no finite numbers"),
+        ({"utilities": (1.0,)}, OptionError, "utilities are not finite numbers"),
+        ({"utilities": (1.0, math.nan)}, OptionError, "utilities are not finite numbers"),
+        ({"utilities": ((1.0, 2.0), (3.0,))}, OptionError, "utilities are not finite numbers"),
         ({"utilities": lambda data: data.scores}, DatasetError, "utilities raised AttributeError"),
-        ({"epsilon": 0.0}, OptionError, "epsilon=0.0 states no slope"),
+        ({"epsilon": 0.0}, OptionError, "epsilon=0.0 does not define a slope"),
         ({"epsilon": math.nan}, OptionError, "epsilon=nan"),
         ({"sensitivity": math.inf}, OptionError, "sensitivity=inf"),
-        ({"candidates": (0, 1, 2)}, OptionError, "3 different candidates were given for 4 utilities"),
+        ({"candidates": (0, 1, 2)}, OptionError, "3 different candidates were passed for 4 utilities"),
         ({"candidates": (0, 1, 2, 2)}, OptionError, "3 different candidates"),
         ({"candidates": ([0], 1, 2, 3)}, OptionError, "not hashable"),
         ({"runs": 10}, OptionError, "runs=10"),

@@ -356,7 +356,7 @@ def test_a_key_is_not_an_output(single_run, act, handler):
     [
         (raised, "stopped raised KeyboardInterrupt and would end the audit; raise another exception"),
         (closed, "stopped raised GeneratorExit and would end the audit"),
-        (out_of_memory, "stopped ran out of memory, which is a fault of the machine and no output"),
+        (out_of_memory, "stopped ran out of memory, which is a fault of the machine and not an output"),
     ],
 )
 def test_what_a_mechanism_raises_itself_does_not_end_the_audit_without_a_word(single_run, act, words, handler):

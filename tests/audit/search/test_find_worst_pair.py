@@ -179,7 +179,7 @@ def test_a_block_sampler_that_raises_puts_pairs_aside():
     assert aside
     assert all("[]" in pair.summary and "ZeroDivisionError" in pair.error for pair in aside)
     assert found.ranking[-len(aside) :] == tuple(aside)
-    assert "aside" in str(found)
+    assert "skipped" in str(found)
     assert "ZeroDivisionError" in str(found)
     with pytest.raises(MechanismError, match=r"block_mean failed on all of .* ZeroDivisionError"):
         find_worst_pair(block_mean, Rows(most=1), **options)
@@ -338,12 +338,12 @@ def test_strategies_of_datasets(strategy, adjacency, mechanism):
     [
         ([([1], [2])], {}, AdjacencyError, "none of 1 pair are neighbours; the first: the pair is at distance 2"),
         ([], {}, AdjacencyError, "no pair of neighbours was found"),
-        ([1, 2], {}, DatasetError, "pair 1 is 1, which is no pair; give (x, y)"),
-        (st.nothing(), {}, DatasetError, "draws nothing"),
+        ([1, 2], {}, DatasetError, "pair 1 is 1, which is not a pair; pass (x, y)"),
+        (st.nothing(), {}, DatasetError, "draws no values"),
         (st.lists(st.integers()), {"adjacency": None}, DatasetError, "needs an adjacency to make pairs"),
         (Rows(), {"adjacency": AddRemove}, OptionError, "is not an adjacency relation; use an instance"),
-        (Rows(), {"search_runs": 100}, OptionError, "search_runs=100 is no number of executions"),
-        (Rows(), {"search_runs": 1000.5}, OptionError, "use a whole number >= 400"),
+        (Rows(), {"search_runs": 100}, OptionError, "search_runs=100 is not a possible number of executions"),
+        (Rows(), {"search_runs": 1000.5}, OptionError, "use an integer >= 400"),
         (Rows(), {"search_runs": True}, OptionError, "search_runs=True"),
         (Rows(), {"runs": 5}, OptionError, "runs=5 is too few"),
         (Rows(), {"alpha": 2.0}, OptionError, "alpha=2"),

@@ -71,7 +71,7 @@ def test_a_pattern_before_its_equal_variations():
         patterns = [
             pair
             for pair in longest
-            if pair.bound >= 0.95 * most and "varied" not in pair.label and not pair.label.startswith("random")
+            if pair.bound >= 0.95 * most and "variation" not in pair.label and not pair.label.startswith("random")
         ]
         assert not patterns or first in patterns
         met += len(patterns) > 0
