@@ -175,25 +175,12 @@ def _shape_method(noise: NoiseLaw, shapes: list[Point]) -> str:
 
 
 def draw_runs(sampler: Sampler, dataset: Any, runs: int, seed: int, jobs: int | None) -> Drawn:
-    """Draw two lists of blocks on one dataset, with half of the runs each (rounded up).
-
-    Raises
-    ------
-    MechanismError
-        If the mechanism cannot be run, or every run raises.
-    """
-    plan = plan_blocks(sampler, dataset, dataset, seed, jobs)
-    return draw_checked(plan, -(-runs // 2))
+    """Draw two lists of blocks on one dataset, with half of the runs each (rounded up)."""
+    return draw_checked(plan_blocks(sampler, dataset, dataset, seed, jobs), -(-runs // 2))
 
 
 def as_matrix(outputs: Outputs, name: str) -> npt.NDArray[Any]:
-    """Return outputs as finite numbers of shape (runs, n_coords), with one coordinate if they are not vectors.
-
-    Raises
-    ------
-    MechanismError
-        If an output is anything else.
-    """
+    """Return outputs as numbers of shape (runs, n_coords); raise a `MechanismError` if one is not finite numbers."""
     width = vector_width(outputs)
     numbers = as_numbers(outputs)[:, None] if width is None else as_vectors(outputs, width)
     if numbers.shape[1] == 0:
@@ -274,36 +261,34 @@ def _worst(points: list[Point]) -> Point:
 
 
 def _scale_points(noise: Array, law: NoiseLaw, allowed: tuple[float, float], alpha: float) -> list[Point]:
-    """Return the scale of all noise, and for vectors also that of the worst coordinate; they share alpha equally."""
-    width = noise.shape[1]
-
     def point(at: str, values: Array, share: float) -> Point:
         estimate, lower, upper = law.scale_interval(values, share)
         return Point(at=at, estimate=estimate, lower=lower, upper=upper, low=allowed[0], high=allowed[1])
 
-    if width == 1:
-        return [point(law.parameter, noise[:, 0], alpha)]
     # All coordinates have equally many values, so the limits grow with the estimate: the extremes bound the others.
     estimates = law.estimate(noise)
-    ends = {int(estimates.argmin()), int(estimates.argmax())}
-    own = [
-        point(f"{law.parameter} of coordinate {i} of {width}", noise[:, i], alpha / (2 * width)) for i in sorted(ends)
-    ]
-    return [point(law.parameter, noise.ravel(), alpha / 2), _worst(own)]
+    return _points_of(law.parameter, noise, {int(estimates.argmin()), int(estimates.argmax())}, alpha, point)
 
 
 def _bias_points(noise: Array, law: NoiseLaw, allowed: tuple[float, float], alpha: float) -> list[Point]:
-    """Return the mean of all noise minus that of the law, and for vectors also that of the worst coordinate."""
-    width, means = noise.shape[1], sorted(law.with_value(value).mean - law.mean for value in allowed)
+    means = sorted(law.with_value(value).mean - law.mean for value in allowed)
 
     def point(at: str, values: Array, share: float) -> Point:
         estimate, lower, upper = (end - law.mean for end in law.mean_interval(values, share, allowed[1]))
         return Point(at=at, estimate=estimate, lower=lower, upper=upper, low=means[0], high=means[1])
 
+    return _points_of("bias", noise, set(range(noise.shape[1])), alpha, point)
+
+
+def _points_of(
+    name: str, noise: Array, columns: set[int], alpha: float, point: Callable[[str, Array, float], Point]
+) -> list[Point]:
+    """Return the point of all noise, and for vectors also the worst point of a column; both share alpha equally."""
+    width = noise.shape[1]
     if width == 1:
-        return [point("bias", noise[:, 0], alpha)]
-    own = [point(f"bias of coordinate {i} of {width}", noise[:, i], alpha / (2 * width)) for i in range(width)]
-    return [point("bias", noise.ravel(), alpha / 2), _worst(own)]
+        return [point(name, noise[:, 0], alpha)]
+    own = [point(f"{name} of coordinate {i} of {width}", noise[:, i], alpha / (2 * width)) for i in sorted(columns)]
+    return [point(name, noise.ravel(), alpha / 2), _worst(own)]
 
 
 def _shape_points(values: Array, law: NoiseLaw, allowed: tuple[float, float], shares: dict[str, float]) -> list[Point]:

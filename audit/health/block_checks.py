@@ -47,13 +47,11 @@ def unsteady_blocks(side: str, seen: list[Spread], alpha: float) -> list[Finding
     found = next((spread for spread in seen if spread.p_value <= alpha), None)
     if found is None:
         return []
-    return [
-        Finding(
-            HealthCheck.UNSTEADY_HITS,
-            f"the {found.what} on {side} vary {found.ratio:.2f} times as much between the {found.between} as they "
-            f"would in independent runs (chance {found.p_value:.1g}): {_WHY_UNSTEADY}",
-        )
-    ]
+    message = (
+        f"the {found.what} on {side} vary {found.ratio:.2f} times as much between the {found.between} as they "
+        f"would in independent runs (chance {found.p_value:.1g}): {_WHY_UNSTEADY}"
+    )
+    return [Finding(HealthCheck.UNSTEADY_HITS, message)]
 
 
 def unsteady_on_both(seen_x: list[Spread], seen_y: list[Spread], alpha: float) -> list[Finding]:
@@ -62,13 +60,11 @@ def unsteady_on_both(seen_x: list[Spread], seen_y: list[Spread], alpha: float) -
     for x in seen_x:
         y = on_y.get(_kind(x))
         if y is not None and (p_value := product_p_value(x.p_value, y.p_value)) <= alpha:
-            return [
-                Finding(
-                    HealthCheck.UNSTEADY_HITS,
-                    f"the {x.what} vary {x.ratio:.2f} times as much on x, and {y.ratio:.2f} times on y, between the "
-                    f"{x.between} as they would in independent runs (chance {p_value:.1g}): {_WHY_UNSTEADY}",
-                )
-            ]
+            message = (
+                f"the {x.what} vary {x.ratio:.2f} times as much on x, and {y.ratio:.2f} times on y, between the "
+                f"{x.between} as they would in independent runs (chance {p_value:.1g}): {_WHY_UNSTEADY}"
+            )
+            return [Finding(HealthCheck.UNSTEADY_HITS, message)]
     return []
 
 
@@ -94,14 +90,12 @@ def noise_used_again(side: str, blocks: list[Outputs], alpha: float) -> list[Fin
         return []
     runs = sum(sizes)
     expected = pairs * sum(size * (size - 1.0) for size in sizes) / (runs * (runs - 1.0))
-    return [
-        Finding(
-            HealthCheck.SERIAL_DEPENDENCE,
-            f"noise is reused within a block: of {pairs:,} pairs of equal outputs on {side}, one for each repeated "
-            f"output, {within:,} lie in one block, where independent runs give about {expected:,.0f}. The runs are not "
-            "independent.",
-        )
-    ]
+    message = (
+        f"noise is reused within a block: of {pairs:,} pairs of equal outputs on {side}, one for each repeated "
+        f"output, {within:,} lie in one block, where independent runs give about {expected:,.0f}. The runs are not "
+        "independent."
+    )
+    return [Finding(HealthCheck.SERIAL_DEPENDENCE, message)]
 
 
 def agreement(blocks: list[Outputs], alpha: float) -> float:
@@ -134,13 +128,11 @@ def _repeated_heads(side: str, blocks: list[Outputs], counts: BlockCounts, alpha
         is_found = _log_chance(first[:length], blocks) <= limit
     if not is_found:
         return []
-    return [
-        Finding(
-            HealthCheck.REPEATED_BLOCKS,
-            f"{repeats + 1:,} of {len(marks):,} blocks of runs on {side} begin with the same outputs: the mechanism "
-            "fixes a seed, or workers share one random stream, so the runs are not independent.",
-        )
-    ]
+    message = (
+        f"{repeats + 1:,} of {len(marks):,} blocks of runs on {side} begin with the same outputs: the mechanism "
+        "fixes a seed, or workers share one random stream, so the runs are not independent."
+    )
+    return [Finding(HealthCheck.REPEATED_BLOCKS, message)]
 
 
 def _log_chance(head: Outputs, blocks: list[Outputs]) -> float:
@@ -178,11 +170,9 @@ def _repeated_stretches(side: str, blocks: list[Outputs], counts: BlockCounts, a
             n_marked += int(here.sum())
     if found == 0:
         return []
-    return [
-        Finding(
-            HealthCheck.REPEATED_BLOCKS,
-            f"{found:,} of {n_marked:,} blocks of runs on {side} contain a stretch of outputs of another block: "
-            "workers share one random stream, such as the generator of a module that the mechanism imports, so the "
-            "runs are not independent.",
-        )
-    ]
+    message = (
+        f"{found:,} of {n_marked:,} blocks of runs on {side} contain a stretch of outputs of another block: "
+        "workers share one random stream, such as the generator of a module that the mechanism imports, so the "
+        "runs are not independent."
+    )
+    return [Finding(HealthCheck.REPEATED_BLOCKS, message)]

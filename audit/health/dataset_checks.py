@@ -13,23 +13,13 @@ from .findings import Finding, HealthCheck
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Contents of the two datasets before the first run.
-
-    Attributes
-    ----------
-    x, y : Any
-        The datasets themselves.
-    are_equal : bool
-        Whether their contents were certainly equal.
-    summaries, kept : tuple
-        Summaries and contents of x and y.
-    """
+    """The two datasets, and their contents before the first run."""
 
     x: Any
     y: Any
-    are_equal: bool
-    summaries: tuple[str, str]
-    kept: tuple[Kept, Kept]
+    are_equal: bool  # whether their contents were certainly equal
+    summaries: tuple[str, str]  # of x and of y
+    kept: tuple[Kept, Kept]  # of x and of y
 
     def examine(self, ignore: frozenset[HealthCheck], changed: Collection[str] = ()) -> tuple[Finding, ...]:
         """Return the failed checks of the datasets after the audit.
@@ -47,13 +37,11 @@ class Snapshot:
         if not self.are_equal:
             return []
         what = "are the same object" if self.x is self.y else "have equal contents"
-        return [
-            Finding(
-                HealthCheck.EQUAL_DATASETS,
-                f"x and y {what} ({self.summaries[0]}), so no output is likelier on one than on the other and no audit "
-                "can refute a claim; pass two datasets that differ.",
-            )
-        ]
+        message = (
+            f"x and y {what} ({self.summaries[0]}), so no output is likelier on one than on the other and no audit "
+            "can refute a claim; pass two datasets that differ."
+        )
+        return [Finding(HealthCheck.EQUAL_DATASETS, message)]
 
     def _mutated(self, elsewhere: Collection[str]) -> list[Finding]:
         changed = []
@@ -65,13 +53,11 @@ class Snapshot:
                 changed.append(f"{side} (its copy in a worker process)")
         if not changed:
             return []
-        return [
-            Finding(
-                HealthCheck.DATASET_MUTATED,
-                f"the mechanism changed {len(changed)} of the 2 datasets in place, {' and '.join(changed)}: later runs "
-                "were not on the audited pair, and they depend on earlier runs; let the mechanism work on a copy.",
-            )
-        ]
+        message = (
+            f"the mechanism changed {len(changed)} of the 2 datasets in place, {' and '.join(changed)}: later runs "
+            "were not on the audited pair, and they depend on earlier runs; let the mechanism work on a copy."
+        )
+        return [Finding(HealthCheck.DATASET_MUTATED, message)]
 
 
 def take_snapshot(x: Any, y: Any) -> Snapshot:

@@ -37,66 +37,35 @@ Halves = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Coupling:
-    """Pairs of runs, one on x and one on y, that fall into the same halves too often or too rarely.
+    """Pairs of runs, one on x and one on y, that fall into the same halves too often or too rarely."""
 
-    Attributes
-    ----------
-    lag : int
-        The i-th run on x is paired with the (i + lag)-th on y.
-    pairs, both : int
-        Number of pairs, and of pairs with both outputs in the upper half.
-    expected, error : float
-        Mean and standard deviation of `both` in independent runs.
-    chance : float
-        Upper bound on the probability of such an extreme count in independent runs, over all lags.
-    """
-
-    lag: int
+    lag: int  # the i-th run on x is paired with the (i + lag)-th on y
     pairs: int
-    both: int
-    expected: float
-    error: float
-    chance: float
+    both: int  # pairs with both outputs in the upper half
+    expected: float  # mean of `both` in independent runs
+    error: float  # its standard deviation
+    chance: float  # bound on the probability of such an extreme count in independent runs, over all lags
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Variation of a count between blocks.
+    """Variation of a count between parts of the runs."""
 
-    Attributes
-    ----------
-    what, between : str
-        Description of the count, and of the parts of the runs.
-    p_value : float
-        Probability of as much, or as little, variation in independent runs.
-    ratio : float
-        Ratio of the variation to that of independent runs.
-    """
-
-    what: str
-    between: str
-    p_value: float
-    ratio: float
+    what: str  # description of the count
+    between: str  # description of the parts
+    p_value: float  # probability of as much, or as little, variation in independent runs
+    ratio: float  # to the variation of independent runs
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """First or last runs that differ from the other runs.
-
-    Attributes
-    ----------
-    is_first : bool
-    runs, upper : int
-        Number of these runs, and of their outputs in the upper half.
-    expected, error : float
-        Mean and standard deviation of `upper` in independent runs.
-    """
+    """First or last runs that differ from the other runs."""
 
     is_first: bool
     runs: int
-    upper: int
-    expected: float
-    error: float
+    upper: int  # outputs in the upper half
+    expected: float  # mean of `upper` in independent runs
+    error: float  # its standard deviation
 
 
 def serial_correlation(blocks: list[Outputs]) -> float | None:

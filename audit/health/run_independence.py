@@ -89,14 +89,12 @@ def _change(side: str, blocks: list[Outputs], alpha: float) -> list[Finding]:
     found = change(blocks, alpha=alpha)
     if found is None:
         return []
-    return [
-        Finding(
-            HealthCheck.UNSTEADY_HITS,
-            f"the outputs on {side} change from run to run: of the {'first' if found.is_first else 'last'} "
-            f"{found.runs:,} runs checked, {found.upper:,} lie in the upper half, where independent runs give "
-            f"{found.expected:,.0f} ± {found.error:,.0f}. The mechanism keeps state, such as a budget or a counter.",
-        )
-    ]
+    message = (
+        f"the outputs on {side} change from run to run: of the {'first' if found.is_first else 'last'} "
+        f"{found.runs:,} runs checked, {found.upper:,} lie in the upper half, where independent runs give "
+        f"{found.expected:,.0f} ± {found.error:,.0f}. The mechanism keeps state, such as a budget or a counter."
+    )
+    return [Finding(HealthCheck.UNSTEADY_HITS, message)]
 
 
 def _serial_dependence(side: str, blocks: list[Outputs], alpha: float) -> list[Finding]:
@@ -104,13 +102,11 @@ def _serial_dependence(side: str, blocks: list[Outputs], alpha: float) -> list[F
     z = serial_correlation(blocks)
     if z is None or two_sided(z) > alpha / 2:  # the true tail is less than twice the normal tail
         return []
-    return [
-        Finding(
-            HealthCheck.SERIAL_DEPENDENCE,
-            f"successive runs on {side} are correlated ({z:+.1f} standard errors): the mechanism keeps state or reuses "
-            "noise from run to run, so the runs are not independent.",
-        )
-    ]
+    message = (
+        f"successive runs on {side} are correlated ({z:+.1f} standard errors): the mechanism keeps state or reuses "
+        "noise from run to run, so the runs are not independent."
+    )
+    return [Finding(HealthCheck.SERIAL_DEPENDENCE, message)]
 
 
 def _shared_randomness(
@@ -121,14 +117,12 @@ def _shared_randomness(
     if found is None:
         return []
     partner = "i-th" if found.lag == 0 else f"(i{found.lag:+,})-th"
-    return [
-        Finding(
-            HealthCheck.SHARED_RANDOMNESS,
-            f"runs on x and y are coupled, the i-th on x with the {partner} on y: in {found.both:,} of {found.pairs:,} "
-            f"such pairs both outputs lie in the upper half, where independent runs give {found.expected:,.0f} ± "
-            f"{found.error:,.0f}. Both datasets share noise, and the test needs independent runs.",
-        )
-    ]
+    message = (
+        f"runs on x and y are coupled, the i-th on x with the {partner} on y: in {found.both:,} of {found.pairs:,} "
+        f"such pairs both outputs lie in the upper half, where independent runs give {found.expected:,.0f} ± "
+        f"{found.error:,.0f}. Both datasets share noise, and the test needs independent runs."
+    )
+    return [Finding(HealthCheck.SHARED_RANDOMNESS, message)]
 
 
 def _same_order(
@@ -152,14 +146,12 @@ def _same_order(
     most = max(agreement([_ordered_part(block) for block in blocks], alpha / 4) for blocks in pilot)
     if math.log(math.comb(n_blocks, 2)) + log_chance_of_order(length, most) > math.log(alpha / 2):
         return []
-    return [
-        Finding(
-            HealthCheck.SHARED_RANDOMNESS,
-            f"{sum(map(len, shared)):,} of {n_blocks:,} blocks of runs on x and y begin with outputs in the same order "
-            "as a block on the other dataset: workers share a random stream, or x and y have the same seed, and the "
-            "test needs independent runs.",
-        )
-    ]
+    message = (
+        f"{sum(map(len, shared)):,} of {n_blocks:,} blocks of runs on x and y begin with outputs in the same order "
+        "as a block on the other dataset: workers share a random stream, or x and y have the same seed, and the "
+        "test needs independent runs."
+    )
+    return [Finding(HealthCheck.SHARED_RANDOMNESS, message)]
 
 
 def _ordered_part(block: Outputs) -> Outputs:

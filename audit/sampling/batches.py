@@ -87,18 +87,10 @@ def late_batches(runs: int, learned: float = 0.0) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Time limit of an audit, and its pace.
+    """Time limit of an audit, and its pace."""
 
-    Attributes
-    ----------
-    until : float, optional
-        Deadline, on the clock of `time.perf_counter`.
-    paces : tuple of float
-        Seconds per run (on both datasets) of the last two batches, the latest last.
-    """
-
-    until: float | None
-    paces: tuple[float, ...] = ()
+    until: float | None  # deadline, on the clock of `time.perf_counter`
+    paces: tuple[float, ...] = ()  # seconds per run (on both datasets) of the last two batches, the latest last
 
     @property
     def pace(self) -> float:
@@ -135,10 +127,7 @@ def keep_begun(memory: Memory | None, number: int, size: int, clock: Clock, *, i
 def recall_begun(memory: Memory | None, number: int, total: int) -> Begun | None:
     """Return batch `number` (from 0), which follows `total` runs, if it was begun before.
 
-    Raises
-    ------
-    StoreError
-        If the kept value is not a possible size with paces.
+    Raise a `StoreError` if the kept value is not a possible size with paces.
     """
     kept = None if memory is None else memory.recall(_key(number))
     if kept is None:

@@ -17,19 +17,10 @@ Marks = np.ndarray[tuple[int, int], np.dtype[np.uint64]]
 class BlockCounts:
     """Hits, sizes and marks of the blocks on one dataset.
 
-    Attributes
-    ----------
-    hits, sizes : ndarray of int, shape (blocks,)
-    fingerprints : ndarray of uint64, shape (blocks,)
-        Hash of the first outputs of each block.
-    cells : ndarray of int, shape (cells,)
-        Outputs in each cell of a partition, over all blocks; empty without a partition.
-    orders : ndarray of uint64, shape (blocks,)
-        Hash of the order of these first outputs; empty if not recorded.
-    stretches : ndarray of uint64, shape (blocks, 4)
-        Smallest hashes of stretches of each block, 0 for none; empty if not recorded.
-    raised : Counter
-        Exceptions by type.
+    Arrays have shape (blocks,), but `stretches` (blocks, 4) and `cells` (cells,). `fingerprints` are hashes of the first
+    outputs of each block, `orders` are hashes of their order, and `stretches` are the smallest hashes of stretches, 0
+    for none; the last two are empty if not recorded. `cells` counts the outputs in each cell of a partition over all
+    blocks, and is empty without a partition; `raised` counts exceptions by type.
     """
 
     hits: np.ndarray[tuple[int], np.dtype[np.int64]]

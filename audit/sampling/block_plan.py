@@ -65,52 +65,26 @@ class MemoryPart:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How the runs of an audit are cut into blocks and distributed over workers; equal plans give equal counts.
+    """The plan of an audit: its runs in blocks, distributed over workers; equal plans give equal counts.
 
-    Attributes
-    ----------
-    sampler : Sampler
-    x, y : Any
-        The two datasets.
-    seed : int
-        Random seed from which the seeds of all blocks derive.
-    block : int
-        Runs in a block.
-    jobs : int or None
-        Workers for joblib; None takes the active `joblib.parallel_config`, or else all cores.
-    block_seconds : float, optional
-        Time limit of one block.
-    memory : Memory, optional
-        Results of earlier tasks.
-    is_stateful : bool
-        Whether the mechanism carries state from run to run. Copies of the state in other processes would repeat its
-        noise, so one process draws all runs.
-    most : int
-        Maximum number of runs in a block, given the shape of the outputs; a task of a block sampler has about as many.
-    most_kept : int
-        Maximum number of outputs to keep on each dataset, given the size of one.
-    output_bytes : int
-        Size of the first output.
-    parcels : dict
-        Parcels sent to worker processes, by seed; all batches share one.
-    changed : set of {"x", "y"}
-        Datasets whose copies the mechanism changed in a worker process.
-    watched : dict
-        Initial contents of the datasets in a worker process.
+    `is_stateful` says whether the mechanism carries state from run to run. Copies of the state in other processes would
+    repeat its noise, so one process then draws all runs. `parcels`, by seed, were sent to worker processes; all batches
+    share one. `changed` are the datasets whose copies changed in a worker process, and `watched` are, in such a process,
+    the initial contents of its copies.
     """
 
     sampler: Sampler
     x: Any
     y: Any
-    seed: int
-    block: int
-    jobs: int | None
-    block_seconds: float | None = None
-    memory: Memory | None = None
+    seed: int  # the seeds of all blocks derive from it
+    block: int  # runs in a block
+    jobs: int | None  # workers for joblib; None takes the active `joblib.parallel_config`, or else all cores
+    block_seconds: float | None = None  # time limit of a block
+    memory: Memory | None = None  # results of earlier tasks
     is_stateful: bool = False
-    most: int = 1
-    most_kept: int = sys.maxsize
-    output_bytes: int = 1
+    most: int = 1  # most runs in a block for the shape of the outputs, and about the runs in a task of a block sampler
+    most_kept: int = sys.maxsize  # most outputs to keep on each dataset, by their size
+    output_bytes: int = 1  # size of the first output
     parcels: dict[int, Parcel] = field(default_factory=dict, compare=False, repr=False)
     changed: set[Side] = field(default_factory=set, compare=False, repr=False)
     watched: dict[Side, Kept] = field(default_factory=dict, compare=False, repr=False)
@@ -183,10 +157,7 @@ class Plan:
     def comes_again(self, blocks_x: Sequence[Outputs], blocks_y: Sequence[Outputs]) -> bool:
         """Whether the seed repeats the first pilot block on x, and with a memory also the first block on y.
 
-        Raises
-        ------
-        StoreError
-            If the blocks were once repeatable and are not now: something outside the store's view has changed.
+        Raise a `StoreError` if a stored audit could repeat them before: an input that the store cannot see has changed.
         """
         first: dict[Side, Outputs] = {"x": blocks_x[0], "y": blocks_y[0]}
         again = all(self.repeats(side, first[side]) for side in (SIDES if self.memory is not None else SIDES[:1]))
@@ -197,13 +168,7 @@ class Plan:
         return again
 
     def check_heads(self) -> None:
-        """Compare the first runs on each dataset with those in the memory, before any other run is drawn.
-
-        Raises
-        ------
-        StoreError
-            As in `comes_again`.
-        """
+        """Compare the first runs on x and y with those in the memory; raise a `StoreError` if they differ."""
         if self.memory is None:
             return
         kept = self.memory.recall(_HEADS)
@@ -248,10 +213,7 @@ class Plan:
     def draw(self, phase: Phase, side: Side, number: int, size: int, shape: tuple[int, ...] | None = None) -> Outputs:
         """Return the outputs of one block; with `shape`, each output must have this shape.
 
-        Raises
-        ------
-        MechanismError
-            From the mechanism or its outputs; the message names the block.
+        A `MechanismError` from the mechanism or its outputs names the block.
         """
         dataset = self.x if side == "x" else self.y
         try:

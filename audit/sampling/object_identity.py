@@ -44,20 +44,11 @@ _BEHAVIOUR = (FunctionType, staticmethod, classmethod, property)
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Hash of an object, with the types of the parts that it could not cover.
-
-    Attributes
-    ----------
-    hash : str
-    opaque : tuple of str
-        Types without visible contents, such as objects of a C library; only their type is part of the hash.
-    failed : tuple of str
-        Types of objects that raised an exception.
-    """
+    """Hash of an object, with the types of the parts that it could not cover."""
 
     hash: str
-    opaque: tuple[str, ...]
-    failed: tuple[str, ...]
+    opaque: tuple[str, ...]  # types without visible contents, such as objects of a C library; only their type is hashed
+    failed: tuple[str, ...]  # types of objects that raised an exception
 
 
 def identity(value: Any, package: str = "") -> Identity:

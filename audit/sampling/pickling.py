@@ -27,20 +27,11 @@ _LOCK = threading.Lock()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parcel:
-    """A pickled object, in an array because joblib puts large arrays into shared memory.
-
-    Attributes
-    ----------
-    content : ndarray of uint8
-    label : str
-        Unique to this parcel.
-    maker : int
-        Number of the process that made it.
-    """
+    """A pickled object, in an array because joblib puts large arrays into shared memory."""
 
     content: npt.NDArray[np.uint8]
-    label: str = field(default_factory=lambda: uuid4().hex)
-    maker: int = field(default_factory=os.getpid)
+    label: str = field(default_factory=lambda: uuid4().hex)  # unique to this parcel
+    maker: int = field(default_factory=os.getpid)  # the process that made it
 
     def open(self) -> Any:
         """Return a new copy of the object."""
@@ -59,15 +50,8 @@ class Parcel:
 def pack(value: Any, parts: list[Any], name: str, *, is_far: bool = False) -> Parcel:
     """Return `value` as a parcel; the modules of `parts` are pickled by value if a worker cannot import them.
 
-    Parameters
-    ----------
-    is_far : bool
-        Whether workers may be on other machines, which have installed packages but not the user's modules.
-
-    Raises
-    ------
-    MechanismError
-        If `value` cannot be pickled.
+    With `is_far`, workers may be on other machines, which have installed packages but not the user's modules. Raise a
+    `MechanismError` if `value` cannot be pickled.
     """
     return next(pack_each([value], parts, name, is_far=is_far))
 

@@ -38,23 +38,13 @@ class Mechanism(Protocol):
 class Sampler:
     """A mechanism with a uniform way to call it.
 
-    Attributes
-    ----------
-    call : callable
-        Takes (dataset, size, rng) for a block sampler, (dataset, rng) for a single run.
-    is_block : bool
-        Whether one call draws a block of runs, in threads, or a single run, in processes.
-    name : str
-        Name in messages and results.
-    check_pair : callable, optional
-        The mechanism's own ``check_pair(x, y, distance)``, which raises if its claim does not cover the pair.
-    answers : tuple
-        The caller's numpy settings for floating-point errors, which apply while the mechanism runs.
+    `check_pair(x, y, distance)` is the mechanism's own, and raises if its claim does not cover the pair. `answers` are
+    the caller's numpy settings for floating-point errors, which apply while the mechanism runs.
     """
 
-    call: _Call
-    is_block: bool
-    name: str
+    call: _Call  # takes (dataset, size, rng) for a block sampler, (dataset, rng) for a single run
+    is_block: bool  # whether one call draws a block of runs, in threads, or a single run, in processes
+    name: str  # in messages and results
     check_pair: Callable[[Any, Any, float], Any] | None = None
     answers: Answers = field(default_factory=users_answers, compare=False)
 
@@ -66,10 +56,7 @@ class Sampler:
     def draw(self, dataset: Any, size: int, rng: np.random.Generator) -> Outputs:
         """Return `size` outputs on `dataset`, as an array.
 
-        Raises
-        ------
-        MechanismError
-            If a block sampler raises, or outputs have the wrong number or an unsupported type.
+        Raise a `MechanismError` if a block sampler raises, or outputs have the wrong number or an unsupported type.
         """
         if not self.is_block:
             with under(self.answers):
@@ -156,10 +143,7 @@ def _places(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
 def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
     """Return the `Sampler` of a mechanism.
 
-    Raises
-    ------
-    MechanismError
-        If `mechanism` is neither callable nor has a `sample` method, or its parameters are unknown.
+    Raise a `MechanismError` if it is neither callable nor has a `sample` method, or its parameters are unknown.
     """
     method = getattr(mechanism, "sample", None)
     function = method if callable(method) and not inspect.isclass(mechanism) else mechanism

@@ -1,11 +1,15 @@
-"""Tasks of workers: each draws some blocks and returns pilot outputs or counts."""
+"""Tasks of workers: each draws some blocks and returns pilot outputs or counts, as numbers, text and arrays.
+
+A task describes its blocks for messages in `words`, and names its result in a memory by `key`, the same in every
+process. `owners` are objects in it that may be of the user's types. `fits` tells whether a recalled result is possible.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -24,37 +28,6 @@ RaisedTimes = tuple[str, int]
 
 _MARK = 1 << 64  # above all marks
 _MARKED_OF_MANY = 8  # one in eight blocks of a block sampler has its stretches hashed, which takes 30 µs
-
-
-class Task(Protocol):
-    """A task whose result is data: numbers, text, arrays, and lists or tuples of them."""
-
-    @property
-    def words(self) -> str:
-        """Description of the blocks that it draws, for messages."""
-        ...
-
-    @property
-    def key(self) -> str:
-        """Key of its result in a memory, the same in every process."""
-        ...
-
-    @property
-    def blocks(self) -> int: ...
-
-    @property
-    def owners(self) -> Sequence[Any]:
-        """Objects in the task that may be of the user's types."""
-        ...
-
-    def __call__(self, plan: Plan) -> Any: ...
-
-    def fits(self, result: Any) -> bool:
-        """Whether a recalled result is possible for this task."""
-        ...
-
-
-AnyTask = TypeVar("AnyTask", bound=Task)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +173,10 @@ class CountPairs:
                     and all(_are_raised(raised, sum(self.sizes)) for raised in (on_x, on_y))
                 )
         return False
+
+
+Task = DrawBlocks | CountBlocks | CountPairs
+AnyTask = TypeVar("AnyTask", bound=Task)
 
 
 def raised_in(outputs: Outputs) -> Counter[str]:

@@ -45,10 +45,7 @@ def shares_memory(prefers: Literal["threads", "processes"]) -> bool:
 def spread(plan: Plan, tasks: Sequence[AnyTask]) -> Iterator[tuple[AnyTask, Any]]:
     """Yield every task with its result, in order of completion.
 
-    Raises
-    ------
-    MechanismError
-        From a task; and if a worker dies or a block takes too long, naming the unfinished blocks.
+    Raise a `MechanismError` from a task, or if a worker dies or a block takes too long, naming the unfinished blocks.
     """
     longest = max((task.blocks for task in tasks), default=1)
     limit = None if plan.block_seconds is None else plan.block_seconds * longest

@@ -19,31 +19,15 @@ from ..printing import shorten
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A candidate for the worst pair.
+    """A candidate for the worst pair."""
 
-    Attributes
-    ----------
-    label : str
-        Description of the pair.
-    x, y : Any
-        The datasets.
-    parts : Any
-        Components of the pair, for its source to vary.
-    key : Hashable
-        Equal for equal pairs, in either order; None if unknown.
-    is_promised : bool
-        Whether the caller states that it is a pair of neighbours.
-    is_pattern : bool
-        Whether it is an initial pattern, neither random nor a variation.
-    """
-
-    label: str
+    label: str  # description of the pair
     x: Any = field(repr=False, compare=False)
     y: Any = field(repr=False, compare=False)
-    parts: Any = field(default=None, repr=False, compare=False)
-    key: Hashable = None
-    is_promised: bool = False
-    is_pattern: bool = False
+    parts: Any = field(default=None, repr=False, compare=False)  # components, for the source to vary
+    key: Hashable = None  # equal for equal pairs, in either order; None if unknown
+    is_promised: bool = False  # whether the caller states that it is a pair of neighbours
+    is_pattern: bool = False  # whether it is an initial pattern, neither random nor a variation
 
     @property
     def summary(self) -> str:

@@ -123,13 +123,7 @@ def is_strategy(domain: Any) -> bool:
 
 
 def examples(strategy: Any, seed: int) -> list[Any]:
-    """Draw at most 200 values from a strategy, with a fixed seed.
-
-    Raises
-    ------
-    DatasetError
-        If it draws none.
-    """
+    """Draw at most 200 values from a strategy, with a fixed seed; raise a `DatasetError` if it draws none."""
     import hypothesis
 
     drawn: list[Any] = []

@@ -39,38 +39,18 @@ _TRIES = 40  # attempts for each new pair
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Settings by which all candidates are judged.
-
-    Attributes
-    ----------
-    sampler : Sampler
-    claim : Claim
-        Claim at the distance of the pairs.
-    runs, alpha : int, float
-        Size and error probability of the audit of the chosen pair.
-    seed : int
-        The caller's random seed, from which the seeds of candidates derive.
-    jobs : int, optional
-    progress : callable, optional
-        Called with the number of runs just finished.
-    bits : bool
-        Whether that audit tests low bits.
-    store : Store or StorePart, optional
-        Keeps the draws.
-    code : str
-        Hash of the mechanism, for the store.
-    """
+    """Settings by which all candidates are judged."""
 
     sampler: Sampler
-    claim: Claim
-    runs: int
+    claim: Claim  # at the distance of the pairs
+    runs: int  # of the audit of the chosen pair, like alpha and bits
     alpha: float
-    seed: int
+    seed: int  # the caller's, from which the seeds of candidates derive
     jobs: int | None
-    progress: Callable[[int], None] | None = None
-    bits: bool = False
-    store: Store | StorePart | None = None
-    code: str = ""
+    progress: Callable[[int], None] | None = None  # called with the number of runs just finished
+    bits: bool = False  # whether the audit tests low bits
+    store: Store | StorePart | None = None  # keeps the draws
+    code: str = ""  # hash of the mechanism, for the store
     _seen: dict[str, bool] = field(default_factory=dict)  # whether the first run changed the mechanism's state
 
     def settings(self) -> dict[str, Any]:
@@ -97,27 +77,14 @@ class Judge:
 
 @dataclass(slots=True, eq=False)
 class Trial:
-    """A candidate with its pilot so far.
-
-    Attributes
-    ----------
-    candidate : Candidate
-    number : int
-        Determines its seed.
-    runs : int
-        Pilot runs on each dataset.
-    cautious, bold : float
-        Its merits.
-    error : str, optional
-        Why it was skipped.
-    """
+    """A candidate with its pilot so far."""
 
     candidate: Candidate
-    number: int
-    runs: int = 0
-    cautious: float = -math.inf
+    number: int  # determines the seed
+    runs: int = 0  # pilot runs on each dataset
+    cautious: float = -math.inf  # merit, like bold
     bold: float = -math.inf
-    error: str | None = None
+    error: str | None = None  # why it was skipped
     plan: Plan | None = None
     blocks_x: list[Outputs] = field(default_factory=list)
     blocks_y: list[Outputs] = field(default_factory=list)
@@ -154,23 +121,15 @@ class Trial:
 class Pool:
     """Candidates that are neighbours and in the domain, each once.
 
-    Attributes
-    ----------
-    source : PairSource
-    adjacency, distance : Adjacency or None, float
-        Relation that every pair must satisfy.
-    rng : numpy.random.Generator
-    check_pair : callable, optional
-        Check of the mechanism, which may refuse neighbours.
-    strangers : list of (Candidate, str)
-        The caller's pairs that are not neighbours, and the first pair that the mechanism refused, with reasons.
+    `strangers` are the caller's pairs that are not neighbours, and the first pair that the mechanism refused, with
+    reasons.
     """
 
     source: PairSource
     adjacency: Adjacency | None
     distance: float
     rng: np.random.Generator
-    check_pair: PairCheck | None = None
+    check_pair: PairCheck | None = None  # of the mechanism, which may refuse neighbours
     strangers: list[tuple[Candidate, str]] = field(default_factory=list)
     seen: set[Hashable] = field(default_factory=set)
 

@@ -21,10 +21,7 @@ _CHECKED = 8  # bytes of a checksum
 def packed(value: Any, place: str = "") -> bytes:
     """Encode numbers, text, outputs, arrays, and lists and tuples of these; the checksum also covers `place`.
 
-    Raises
-    ------
-    StoreError
-        If an output cannot be restored exactly.
+    Raise a `StoreError` if an output cannot be restored exactly.
     """
     arrays: list[bytes] = []
     body = json.dumps(_encode(value, arrays), allow_nan=False).encode()
@@ -35,10 +32,7 @@ def packed(value: Any, place: str = "") -> bytes:
 def unpacked(content: bytes, where: str, place: str = "") -> Any:
     """Decode the value that was packed for this place; tuples become lists.
 
-    Raises
-    ------
-    StoreError
-        If `packed` did not make the content.
+    Raise a `StoreError` if `packed` did not make the content.
     """
     try:
         if checksum(content[_CHECKED:], place) != content[:_CHECKED]:

@@ -78,21 +78,19 @@ class Store:
             for table in _TABLES:
                 self._file.execute(table)
         elif not any(str(sql).split()[:3] == ["CREATE", "TABLE", "about"] for sql in found):
-            raise StoreError(f"{self.path} is not a store of an audit; use another folder.", path=str(self.path))
+            raise self._error("is not a store of an audit; use another folder.")
         else:
-            schema = self._file.execute("SELECT value FROM about WHERE name = 'schema'").fetchone()
+            schema = self._row("SELECT value FROM about WHERE name = 'schema'")
             if schema != (str(SCHEMA),):
-                raise StoreError(
-                    f"{self.path} has schema {None if schema is None else schema[0]}, and this version of dpaudit uses "
-                    f"schema {SCHEMA}; resume with the version that began the store, or delete it.",
-                    path=str(self.path),
+                raise self._error(
+                    f"has schema {None if schema is None else schema[0]}, and this version of dpaudit uses schema "
+                    f"{SCHEMA}; resume with the version that began the store, or delete it."
                 )
             if tuple(found) != _TABLES:
                 others = [shorten(sql) for sql in found if sql not in _TABLES] or ["a table is missing"]
-                raise StoreError(
-                    f"{self.path} has other tables or triggers than a store of schema {SCHEMA} ({'; '.join(others)}), "
-                    "so another program has changed it; delete the file.",
-                    path=str(self.path),
+                raise self._error(
+                    f"has other tables or triggers than a store of schema {SCHEMA} ({'; '.join(others)}), so another "
+                    "program has changed it; delete the file."
                 )
         # Always written, so that a read-only folder is detected before the first run.
         self._file.execute("INSERT OR REPLACE INTO about VALUES ('schema', ?)", (str(SCHEMA),))
@@ -105,32 +103,20 @@ class Store:
             yield
         except (sqlite3.Error, OSError) as error:
             if "locked" in str(error):
-                text = f"{self.path} is in use by another process; wait for it, or use another folder."
+                said = "is in use by another process; wait for it"
             elif "is full" in str(error):
-                text = (
-                    f"{self.path} cannot grow, because the disk is full, but earlier blocks are saved; make room and "
-                    "resume, or use another folder."
-                )
+                said = "cannot grow, because the disk is full, but earlier blocks are saved; make room and resume"
             else:
-                text = (
-                    f"{self.path} cannot be used ({error}), but earlier blocks are saved; make room or permit writing "
-                    "and resume, or use another folder."
-                )
-            raise StoreError(text, path=str(self.path)) from error
+                said = f"cannot be used ({error}), but earlier blocks are saved; make room or permit writing and resume"
+            raise self._error(f"{said}, or use another folder.") from error
         except UnicodeDecodeError as error:  # undecodable text of the file in a message or in a table's name
-            raise self._damaged(f" ({error})") from error
+            raise self._error(f"is damaged ({error}); delete it.") from error
 
-    def _damaged(self, how: str) -> StoreError:
-        return StoreError(f"{self.path} is damaged{how}; delete it.", path=str(self.path))
+    def _error(self, said: str, **facts: Any) -> StoreError:
+        return StoreError(f"{self.path} {said}", path=str(self.path), **facts)
 
     def section(self, name: str, settings: Mapping[str, Any]) -> Section:
-        """Return the section of one audit, begun if it is new.
-
-        Raises
-        ------
-        StoreError
-            If it was begun with other settings; the message names them.
-        """
+        """Return the section of one audit; raise a `StoreError` that names the differences if the settings differ."""
         wanted = {key: str(value) for key, value in settings.items()}
         known = json.dumps(wanted, sort_keys=True)
         self.save()  # the settings of a section may follow from earlier draws
@@ -143,7 +129,7 @@ class Store:
         try:
             was = {str(key): str(value) for key, value in json.loads(text).items()}
         except (ValueError, AttributeError, TypeError, RecursionError) as error:
-            raise self._damaged(f": {error}") from error
+            raise self._error(f"is damaged: {error}; delete it.") from error
         changed = [
             _WORDS.get(key, "").format(name=name)
             or f"{key}: {was.get(key, 'nothing')} there, {wanted.get(key, 'nothing')} here"
@@ -151,12 +137,9 @@ class Store:
             if was.get(key) != wanted.get(key)
         ]
         if changed:
-            raise StoreError(
-                f"{self.path} keeps {name}, which was begun otherwise ({'; '.join(dict.fromkeys(changed))}); "
-                f"restore that, or delete {FILE}.",
-                path=str(self.path),
-                changed=changed,
-            )
+            differences = "; ".join(dict.fromkeys(changed))
+            said = f"keeps {name}, which was begun otherwise ({differences}); restore that, or delete {FILE}."
+            raise self._error(said, changed=changed)
         return Section(self, int(number), f"{name}\n{known}")
 
     def part(self, name: str) -> StorePart:
@@ -171,7 +154,7 @@ class Store:
             return None
         known, _, value = str(row[0]).partition(" ")
         if known != checksum(value.encode("utf-8", "surrogatepass"), name).hex():
-            raise self._damaged(f": the checksum of the note {name!r} differs")
+            raise self._error(f"is damaged: the checksum of the note {name!r} differs; delete it.")
         return value
 
     def tell(self, name: str, value: str) -> None:
@@ -187,7 +170,7 @@ class Store:
         if row is None:
             return None
         if not isinstance(row[0], bytes) or row[1] > _LARGEST:
-            raise self._damaged(f": {key} is not a value")
+            raise self._error(f"is damaged: {key} is not a value; delete it.")
         return unpacked(row[0], f"{self.path}, {key}", place)
 
     def _row(self, query: str, *values: Any) -> Any:

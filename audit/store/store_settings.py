@@ -17,10 +17,7 @@ from ..sampling.sampler import Sampler
 def sources(code: str, x: Any, y: Any) -> dict[str, str]:
     """Return hashes of the mechanism (`code_of`) and of the datasets before the first run.
 
-    Raises
-    ------
-    StoreError
-        If a dataset has parts that cannot be identified.
+    Raise a `StoreError` if a dataset has parts that cannot be identified.
     """
     found = {}
     for side, dataset in zip(SIDES, (x, y), strict=True):
@@ -38,10 +35,7 @@ def sources(code: str, x: Any, y: Any) -> dict[str, str]:
 def code_of(sampler: Sampler) -> str:
     """Return a hash of the mechanism before the first run.
 
-    Raises
-    ------
-    StoreError
-        If the mechanism has parts that cannot be identified.
+    Raise a `StoreError` if the mechanism has parts that cannot be identified.
     """
     seen = identity_of_mechanism(sampler.function)
     if seen.failed:
@@ -56,10 +50,8 @@ def code_of(sampler: Sampler) -> str:
 def terms(plan: Plan) -> dict[str, Any]:
     """Return the settings that, with the mechanism and the datasets, determine the numbers that a plan draws.
 
-    Raises
-    ------
-    StoreError
-        If the mechanism keeps state: a resumed audit would start from the initial state and repeat noise.
+    Raise a `StoreError` if the mechanism keeps state: a resumed audit would start from the initial state and repeat
+    noise.
     """
     if plan.is_stateful:
         raise StoreError(
@@ -81,13 +73,7 @@ def claim_in_words(claim: Claim) -> str:
 
 
 def arrangements(plan: Plan, settings: Settings, runs: int | None, cells: int, *, sequential: bool) -> dict[str, Any]:
-    """Return `terms` with the settings of the audit.
-
-    Raises
-    ------
-    StoreError
-        As in `terms`.
-    """
+    """Return `terms` with the settings of the audit."""
     return terms(plan) | {
         "code": "" if settings.provenance is None else str(settings.provenance),
         "claim": claim_in_words(settings.claim),

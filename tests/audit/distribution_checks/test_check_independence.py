@@ -79,7 +79,7 @@ def test_coordinates_with_noise_in_common_are_found(couple, at):
     found = check_independence(mechanism, 0, **FEW)
     assert kinds(found) == {"coordinates"}
     assert at in found.points[0].at
-    assert "coordinates of one output have noise in common" in found.notes[0]
+    assert "coordinates of one output share noise" in found.notes[0]
 
 
 def test_runs_that_depend_on_the_run_before_are_found():
@@ -127,7 +127,7 @@ def test_noise_kept_from_call_to_call_is_found():
 
     found = check_independence(mechanism, 0, **FEW)
     assert kinds(found) == {"successive calls"}
-    assert found.notes[0].startswith("a call's noise depends on that of the call before")
+    assert found.notes[0].startswith("successive calls with the same generator share noise")
 
 
 def test_a_seed_fixed_inside_is_found():

@@ -225,11 +225,11 @@ def test_a_shape_is_named_where_the_scale_fits():
 @pytest.mark.parametrize(
     ("noise", "true", "words"),
     [
-        (GaussianNoise(3.0), GaussianNoise(9.0), "the variance is passed for the standard deviation"),
+        (GaussianNoise(3.0), GaussianNoise(9.0), "the variance were passed for the standard deviation"),
         (GaussianNoise(4.0), GaussianNoise(2.0), "its square root"),
         (LaplaceNoise(4.0), LaplaceNoise(0.25), "its reciprocal"),
-        (LaplaceNoise(4.0), LaplaceNoise(2.0), "half of it"),
-        (GeometricNoise(4.0), GeometricNoise(8.0), "twice that"),
+        (LaplaceNoise(4.0), LaplaceNoise(2.0), "half the claim"),
+        (GeometricNoise(4.0), GeometricNoise(8.0), "twice the claim"),
     ],
 )
 def test_scales_that_come_of_common_slips_are_named(noise, true, words):

@@ -72,11 +72,11 @@ def test_the_stated_slope_passes_and_twice_and_half_of_it_are_found(monotonic, s
     assert [point.at for point in right.points] == ["the fit", *(f"utilities {low:g} and 4" for low in U[:-1])]
     steep = check_slope(choosing(2 * slope), U, U, **check)
     assert steep.points[0].is_outside
-    assert "more privacy is lost than epsilon" in steep.notes[0]
+    assert "the privacy loss exceeds epsilon" in steep.notes[0]
     assert ("as if the factor 2 of the sensitivity were missing" in steep.notes[0]) is not monotonic
     flat = check_slope(choosing(0.5 * slope), U, U, **check)
     assert flat.points[0].is_outside
-    assert "utility is lost, and privacy is not" in flat.notes[0]
+    assert "utility is lost, but privacy is not" in flat.notes[0]
 
 
 def test_a_curve_that_is_no_line_is_found_at_its_average_slope():
