@@ -17,10 +17,10 @@ Marks = np.ndarray[tuple[int, int], np.dtype[np.uint64]]
 class BlockCounts:
     """Hits, sizes and marks of the blocks on one dataset.
 
-    Arrays have shape (blocks,), but `stretches` (blocks, 4) and `cells` (cells,). `fingerprints` are hashes of the first
-    outputs of each block, `orders` are hashes of their order, and `stretches` are the smallest hashes of stretches, 0
-    for none; the last two are empty if not recorded. `cells` counts the outputs in each cell of a partition over all
-    blocks, and is empty without a partition; `raised` counts exceptions by type.
+    The shapes are (blocks,), but (blocks, 4) for `stretches` and (cells,) for `cells`. `fingerprints` are hashes of the
+    first outputs of each block, `orders` are hashes of their order, and `stretches` are the smallest hashes of
+    stretches, 0 for none; the last two are empty if not recorded. `cells` counts the outputs of all blocks in each cell
+    of a partition, and is empty without one; `raised` counts exceptions by type.
     """
 
     hits: np.ndarray[tuple[int], np.dtype[np.int64]]

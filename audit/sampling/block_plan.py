@@ -68,8 +68,8 @@ class Plan:
     """The plan of an audit: its runs in blocks, distributed over workers; equal plans give equal counts.
 
     `is_stateful` says whether the mechanism carries state from run to run. Copies of the state in other processes would
-    repeat its noise, so one process then draws all runs. `parcels`, by seed, were sent to worker processes; all batches
-    share one. `changed` are the datasets whose copies changed in a worker process, and `watched` are, in such a process,
+    repeat its noise, so one process then draws all runs. All batches share the `parcels` for
+    worker processes, by seed. `changed` are the datasets whose copies changed in a worker process, and `watched` are
     the initial contents of its copies.
     """
 

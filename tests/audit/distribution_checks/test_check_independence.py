@@ -1,4 +1,4 @@
-"""Noise that is drawn anew, and noise that is not: enumeration, planted couplings and their independent twins."""
+"""Independent and dependent noise: enumeration, planted couplings and their independent twins."""
 
 import itertools
 import math
@@ -22,13 +22,13 @@ def fresh(width=None):
 
 
 def kinds(result):
-    """What was refuted."""
+    """Return the refuted kinds."""
     return {point.at.split(":")[0] for point in result.points if point.is_outside}
 
 
 @pytest.mark.parametrize("n", [6, 7, 8])
 def test_the_threshold_errs_on_the_safe_side_for_every_order(n):
-    """All n! orders of the ranks: from 2.4 standard deviations on their tail is below the normal one."""
+    """All n! orders of the ranks: beyond 2.4 standard deviations their tail is below the normal tail."""
     ranks = np.arange(n) - (n - 1) / 2
     r = np.array(list(itertools.permutations(ranks))) @ ranks / (ranks @ ranks) * math.sqrt(n - 1)
     for z in np.linspace(2.4, 4.0, 30):
@@ -45,7 +45,7 @@ def test_ranks_are_scipys_and_ties_are_broken_in_each_column_anew():
     features = np.concatenate([columns, np.abs(columns - np.median(columns, axis=0))], axis=1)
     assert own == pytest.approx(stats.spearmanr(features).statistic)
     tied = np.zeros((20_001, 2))
-    tied[0] = 1.0  # otherwise all ties
+    tied[0] = 1.0  # all others are ties
     assert abs(_ranks(tied, np.random.default_rng(2)) @ _ranks(tied, np.random.default_rng(3)).T).max() < 0.06
     both = _ranks(tied, np.random.default_rng(4))
     assert abs(both[0] @ both[1]) < 0.06
@@ -87,11 +87,11 @@ def test_runs_that_depend_on_the_run_before_are_found():
         noise = rng.normal(size=size + 1)
         return noise[1:] + 0.3 * noise[:-1]
 
-    def by_pairs(data, size, rng):  # as a sampler that keeps the second normal number and hands out its size
+    def by_pairs(data, size, rng):  # like a sampler that reuses the size of a number for the next
         noise = rng.normal(size=(size + 1) // 2)
         return np.stack([noise, noise * rng.choice([-1, 1], len(noise))], axis=1).ravel()[:size]
 
-    def crossing(data, size, rng):  # the noise of one coordinate comes again as the next run's other
+    def crossing(data, size, rng):  # the noise of one coordinate is reused in the other coordinate of the next run
         noise = rng.laplace(size=size + 1)
         return np.stack([noise[1:], noise[:-1]], axis=1)
 
@@ -142,7 +142,7 @@ def test_one_noise_for_a_whole_block_is_found():
 
 @pytest.mark.parametrize("share", [1e-4, 0.02, 0.5])
 def test_ties_raise_no_alarm_and_hide_no_copy(share):
-    """Ones so rare that a normal law of their own correlation would be far off."""
+    """Ones are so rare that the normal law is far off for their own correlation."""
     apart = check_independence(lambda d, size, rng: rng.random((size, 3)) < share, 0, **FEW)
     assert not apart.is_refuted
     if share > 1e-3:
@@ -198,7 +198,7 @@ def test_results_do_not_depend_on_workers():
 
 @pytest.mark.parametrize("mechanism", [fresh(), fresh(3), lambda d, size, rng: rng.random((size, 2)) < 0.05])
 def test_independent_noise_is_refuted_no_more_often_than_allowed(mechanism):
-    """Of 300 checks at alpha .1 at most as many as are exceeded with probability 1e-7."""
+    """Of 300 checks at alpha .1; the limit is exceeded with probability 1e-7."""
     check = {"runs": 300, "alpha": 0.1, "jobs": 1}
     refuted = sum(check_independence(mechanism, 0, seed=seed, **check).is_refuted for seed in range(300))
     assert refuted <= stats.binom.isf(1e-7, 300, 0.1)

@@ -1,6 +1,6 @@
-"""Checks of a noise's scale and shape: exact intervals, deterministic samples, planted faults and their right twins.
+"""Checks of the scale and shape of noise: exact intervals, deterministic samples, planted bugs and correct twins.
 
-The random tests say what they allow.
+Random tests state their failure probability.
 """
 
 import itertools
@@ -50,12 +50,12 @@ def draws(kind, scale, size, rng):
 
 
 def adding(kind, scale):
-    """The mechanism that adds such noise to its dataset."""
+    """Return a mechanism that adds this noise to its dataset."""
     return lambda data, size, rng: data + draws(kind, scale, size, rng)
 
 
 def even(kind, factor=1.0, shift=0.0):
-    """Noise without chance: quantiles on an even grid, in an order that the generator gives."""
+    """Deterministic noise: quantiles on an even grid, in random order."""
 
     def mechanism(data, size, rng):
         levels = (rng.permutation(size) + 0.5) / size
@@ -122,7 +122,7 @@ def test_ends_are_where_the_pivots_have_alpha():
 @pytest.mark.parametrize("scale", [0.4, 2.0, 9.0])
 @pytest.mark.parametrize("n", [1, 5])
 def test_geometric_scale_misses_no_more_often_than_it_says(scale, n):
-    """Enumerated over the totals of n sizes, whose law is the n-fold convolution."""
+    """Enumerate the totals of n sizes, whose law is the n-fold convolution."""
     sizes = np.arange(400)
     one = ORACLES[GeometricNoise].dist.pmf(sizes, 1 / scale) * np.where(sizes, 2, 1)
     law = one
@@ -141,7 +141,7 @@ def test_geometric_scale_misses_no_more_often_than_it_says(scale, n):
 
 
 def test_mean_of_symmetric_noise_misses_no_more_often_than_it_says():
-    """Enumerated over the signs of eleven sizes, equal ones and unequal ones, and moved."""
+    """Enumerate the signs of eleven sizes, equal and unequal, with a shift."""
     for sizes in (np.ones(11), np.arange(1.0, 12.0), np.array([50.0, *np.ones(10)])):
         for alpha in (0.5, 0.1, 0.02):
             missed = 0
@@ -159,7 +159,7 @@ def test_transform_of_gumbel_sizes_is_the_integral(theta):
 
 
 def test_chernoff_limits_are_those_of_a_normal_law_in_closed_form():
-    """For ½θ² the best θ gives ±√(2 ln(2/alpha)/n)."""
+    """For K(θ) = ½θ² the best θ gives ±√(2 ln(2/alpha)/n)."""
     low, high = _chernoff_limits(lambda theta: theta * theta / 2, 500, 0.01)
     assert (-low, high) == pytest.approx([math.sqrt(2 * math.log(200) / 500)] * 2, rel=1e-6)
 
@@ -178,7 +178,7 @@ def test_cells_cover_the_whole_numbers_once(scale, n):
 
 @pytest.mark.parametrize("kind", LAWS)
 def test_right_noise_passes_and_two_percent_are_found_in_both_directions(kind):
-    """On even grids, and drawn: each wrong scale is found in 200 of 200 draws or nearly (measured), here in one."""
+    """On even grids and in one sample; of 200 samples (almost) all detect each wrong scale."""
     common = {"noise": kind(SCALE), "answer": 5.0, "jobs": 1}
     right = check_noise(even(kind), 5.0, **common)
     assert right.verdict is Verdict.NOT_REFUTED
@@ -195,8 +195,8 @@ def test_right_noise_passes_and_two_percent_are_found_in_both_directions(kind):
 @pytest.mark.parametrize(
     ("noise", "sampler"),
     [
-        (LaplaceNoise(2.0), lambda rng, n: rng.normal(0, 2 * math.sqrt(math.pi / 2), n)),  # E|X| is right
-        (LaplaceNoise(2.0), lambda rng, n: rng.normal(0, 2 * math.sqrt(2), n)),  # the variance is
+        (LaplaceNoise(2.0), lambda rng, n: rng.normal(0, 2 * math.sqrt(math.pi / 2), n)),  # E|X| agrees
+        (LaplaceNoise(2.0), lambda rng, n: rng.normal(0, 2 * math.sqrt(2), n)),  # the variance agrees
         (GaussianNoise(2.0), lambda rng, n: rng.laplace(0, math.sqrt(2), n)),
         (GaussianNoise(2.0), lambda rng, n: 2 * rng.standard_t(20, n) * math.sqrt(0.9)),
         (ExponentialNoise(2.0), lambda rng, n: np.abs(rng.normal(0, 2 * math.sqrt(math.pi / 2), n))),
@@ -392,7 +392,7 @@ def test_results_do_not_depend_on_workers_and_are_kept_with_their_notes():
 
 @pytest.mark.parametrize("kind", LAWS)
 def test_right_noise_is_refuted_no_more_often_than_allowed(kind):
-    """Of 80 checks at alpha .1, with few runs and with more, at most as many as are exceeded with probability 1e-7."""
+    """Of 80 checks at alpha .1, with few and more runs; the limit is exceeded with probability 1e-7."""
     for runs in (40, 600):
         check = {"noise": kind(SCALE), "answer": 1, "runs": runs, "alpha": 0.1, "jobs": 1}
         refuted = sum(check_noise(adding(kind, SCALE), 1, seed=seed, **check).is_refuted for seed in range(80))

@@ -1,4 +1,4 @@
-"""The slope of log-probabilities: enumeration, the likelihood's own equation, planted faults and their right twins."""
+"""The slope of log-probabilities: enumeration, the likelihood equation, planted bugs and correct twins."""
 
 import math
 
@@ -28,7 +28,7 @@ def choosing(slope, utilities=U, names=None):
 
 
 def outcomes(n, k):
-    """Every way to spread n runs over k candidates."""
+    """Yield all counts of n runs over k candidates."""
     if k == 1:
         yield (n,)
         return
@@ -39,7 +39,7 @@ def outcomes(n, k):
 
 @pytest.mark.parametrize("slope", [0.0, 0.4, -1.5])
 def test_all_intervals_hold_together_as_often_as_they_say(slope):
-    """Every outcome of 8 runs, three candidates."""
+    """All outcomes of 8 runs with three candidates."""
     u, n, alpha, missed = np.array([0.0, 1.0, 2.5]), 8, 0.2, 0.0
     p = np.exp(slope * u) / np.exp(slope * u).sum()
     for counts in outcomes(n, 3):
@@ -49,7 +49,7 @@ def test_all_intervals_hold_together_as_often_as_they_say(slope):
 
 
 def test_the_fit_solves_the_likelihoods_equation():
-    """The mean utility under the fit is that of the runs, and the interval's ends have the divergence ln(2/alpha)/n."""
+    """The mean utility under the fit equals that of the runs; the interval's ends have divergence ln(2/alpha)/n."""
     u, counts, alpha = np.array(U), np.array([5, 20, 31, 400]), 0.01
 
     def log_p(slope):
@@ -115,7 +115,7 @@ def test_candidates_that_are_hardly_ever_chosen_do_not_hide_the_fit():
 
 @pytest.mark.parametrize("place", [0, 1, 3])
 def test_one_candidate_always_chosen_is_judged_without_an_error(place):
-    """The best: any slope from some on. The worst, or one between: refuted, or the interval says so."""
+    """The best candidate is consistent with all large slopes; any other is refuted by the fit or by a pair."""
     found = check_slope(lambda data: place, U, U, epsilon=1.0, runs=200, jobs=1)
     assert found.is_refuted == (place < 3 or found.points[1].is_outside)
 
@@ -172,7 +172,7 @@ def test_results_do_not_depend_on_workers_and_are_kept():
 
 
 def test_a_true_slope_is_refuted_no_more_often_than_allowed():
-    """Of 150 checks at alpha .1 at most so many as are exceeded with probability 1e-7."""
+    """Of 150 checks at alpha .1; the limit is exceeded with probability 1e-7."""
     check = {"epsilon": 1.0, "runs": 300, "alpha": 0.1, "jobs": 1}
     refuted = sum(check_slope(choosing(0.5), U, U, seed=seed, **check).is_refuted for seed in range(150))
     assert refuted <= stats.binom.isf(1e-7, 150, 0.1)

@@ -1,4 +1,4 @@
-"""Distances from a law and what chance explains of them: against integrals, transforms, enumeration and SciPy."""
+"""Distances from a law and their critical values: against integrals, transforms, enumeration and SciPy."""
 
 import itertools
 import math
@@ -33,14 +33,14 @@ def test_anderson_darling_values_of_the_literature(tail, value):
 
 
 def transform(s):
-    """E exp(−sA²), from the weights 1/(j(j + 1)) themselves; those beyond 400 by their sums."""
+    """Return E exp(−sA²) from the weights 1/(j(j + 1)); the weights beyond 400 enter by their sums."""
     inside = mpmath.fsum(mpmath.log1p(2 * s / (j * (j + 1))) for j in range(1, 401))
     return mpmath.exp(-inside / 2 - s / 401 + s * s / (3 * mpmath.mpf(401) ** 3))
 
 
 @pytest.mark.parametrize("z", [0.3, 2.5, 12.0, 30.0])
 def test_anderson_darling_tail_is_the_inverse_of_its_transform(z):
-    """Talbot's inversion with 40 digits, so that it is right far in the tail as well."""
+    """Talbot's inversion with 40 digits is also precise far in the tail."""
     with mpmath.workdps(40):
         expected = mpmath.invertlaplace(lambda s: (1 - transform(s)) / s, z, method="talbot", degree=30)
     assert ad_tail(z) == pytest.approx(float(expected), rel=1e-6, abs=1e-13)
@@ -53,7 +53,7 @@ def test_anderson_darling_tail_falls_from_one_and_inverts():
     assert all(a >= b for a, b in itertools.pairwise(tails))
     for alpha in (0.5, 1e-3, 1e-6, 1e-12):
         assert ad_tail(ad_critical(alpha)) == pytest.approx(alpha, rel=1e-9)
-    # Far out it is that of the largest weight alone, Z²/2, but for a factor that no longer changes.
+    # Far out the tail is that of the largest weight, Z²/2, times a constant factor.
     factors = [ad_tail(z) / (2 * stats.norm.sf(math.sqrt(2 * z))) for z in (200.0, 400.0)]
     assert factors[0] == pytest.approx(factors[1], rel=0.01)
 
@@ -77,7 +77,7 @@ def test_impossible_values_make_the_distance_large_and_no_nan():
 
 
 def test_least_distances_are_those_of_even_grids():
-    """Values at the quantiles (i − ½)/n: nothing is nearer, and chance does not explain so little either."""
+    """Values at the quantiles (i − ½)/n have the least possible distances."""
     n = 1000
     u = (np.arange(n) + 0.5) / n
     assert ks_distance(u, lambda v: v, lambda v: v) == pytest.approx(1 / (2 * n))
@@ -91,7 +91,7 @@ def test_smirnov_distance_is_scipys():
 
 
 def test_smirnov_distance_of_a_law_with_atoms_is_found_at_them():
-    """Against every whole number looked at, none of which need have been drawn."""
+    """Compare with a search over all integers, drawn or not."""
     law, values = stats.poisson(3.0), np.sort(np.random.default_rng(1).choice([0.0, 1, 5, 9], size=50))
     every = np.arange(-1, 60)
     expected = max(abs(np.mean(values <= k) - law.cdf(k)) for k in every)
@@ -115,7 +115,7 @@ def test_radii_grow_as_alpha_falls_and_shrink_with_draws():
 
 
 def level(radius, n, chances):
-    """Pr[distance > radius] for n draws in three cells, summed over every outcome."""
+    """Return Pr[distance > radius] for n draws in three cells, summed over all outcomes."""
     a, b = np.divmod(np.arange((n + 1) ** 2), n + 1)
     hits = np.stack([a, b, n - a - b])[:, a + b <= n]
     distances = np.array([chi_square_distance(each, np.array(chances)) for each in hits.T])
@@ -127,16 +127,16 @@ def level(radius, n, chances):
 )
 @pytest.mark.parametrize("alpha", [0.2, 0.05, 0.01, 1e-3])
 def test_chi_square_keeps_its_alpha(n, chances, alpha):
-    """Exact levels, of lattices where many outcomes have equal distances. A seed misses with probability 1e-6 each."""
+    """Exact levels on lattices where many outcomes have equal distances. Each seed fails with probability 1e-6."""
     radius = chi_square_radius(n, chances, alpha=alpha)
     assert level(radius, n, chances) <= alpha
-    assert level(radius * (1 - 1e-9), n, chances) > 0.25 * alpha  # with the outcomes at the radius itself
+    assert level(radius * (1 - 1e-9), n, chances) > 0.25 * alpha  # including outcomes at the radius
 
 
 @pytest.mark.parametrize("alpha", [0.05, 1e-3])
 @pytest.mark.parametrize(("scale", "n"), [(1.0, 100_000), (5.0, 1000)])
 def test_chi_square_keeps_its_alpha_in_many_cells(scale, n, alpha):
-    """Of 40,000 fresh samples a share from .3 to 1 of alpha lies beyond. False alarm: 1e-6 on either side."""
+    """Of 40,000 fresh samples a share from .3 to 1 of alpha exceeds the radius. False alarm: 1e-6 on either side."""
     law = GeometricNoise(scale)
     chances = np.array([law.cell_probability(*cell) for cell in law.cells(n)])
     radius = chi_square_radius(n, tuple(chances.tolist()), alpha=alpha)
@@ -147,7 +147,7 @@ def test_chi_square_keeps_its_alpha_in_many_cells(scale, n, alpha):
 
 @pytest.mark.parametrize(("samples", "alpha"), [(200, 0.5), (2000, 0.05), (166_667, 6e-4), (10**6, 1e-4)])
 def test_the_safe_rank_is_the_largest_that_seldom_misses(samples, alpha):
-    """By the law of an order statistic: the level beyond the r-th largest has shapes r and samples − r + 1."""
+    """The law of an order statistic: the level beyond the r-th largest is Beta with shapes r and samples − r + 1."""
     rank = safe_rank(samples, alpha)
     missed = [stats.beta.sf(alpha, r, samples - r + 1) for r in (rank, rank + 1)]
     assert missed[0] <= 1e-6 < missed[1]
@@ -159,7 +159,7 @@ def test_chi_square_of_exact_shares_is_zero():
 
 
 def test_limits_of_cells_hold_together():
-    """Every outcome of 9 draws in three cells."""
+    """All outcomes of 9 draws in three cells."""
     n, alpha, p = 9, 0.1, np.array([0.05, 0.25, 0.7])
     missed = 0.0
     for a in range(n + 1):
@@ -172,7 +172,7 @@ def test_limits_of_cells_hold_together():
 
 
 def test_draws_from_the_law_are_seldom_far_from_it():
-    """40 draws, the fewest: of 20,000 samples at alpha .01 as many as are exceeded with probability 1e-7 for both."""
+    """40 draws, the fewest: 20,000 samples at alpha .01; both limits are exceeded with probability 1e-7."""
     alpha, n, reps = 0.01, 40, 20_000
     u = np.sort(np.random.default_rng(5).random((reps, n)), axis=1)
     far = sum(ad_distance(np.log(row), np.log1p(-row)) > ad_radius(n, alpha=alpha) for row in u)

@@ -1,4 +1,4 @@
-"""Quantiles of noise beside the claimed law's: the law's are its own, and the band covers those of the draws' law."""
+"""Quantiles of noise and of the claimed law: the law's quantiles are exact, and the band covers the true ones."""
 
 import math
 
@@ -51,8 +51,8 @@ def test_the_band_leaves_out_the_law_as_often_as_alpha_says():
     for _ in range(repetitions):
         found = quantile_series(np.sort(rng.laplace(size=n)), LaplaceNoise(scale=1.0), alpha=alpha)
         missed += any(not low <= at <= high for low, at, high in zip(found.lower, found.x, found.upper, strict=True))
-    assert missed <= 124  # binom.isf(1e-7, 400, 0.2): more by chance once in 10 million
-    assert missed >= 20  # binom.ppf(1e-12, 400, 0.12); the 41 places see most of what the whole band sees
+    assert missed <= 124  # binom.isf(1e-7, 400, 0.2): false alarm 1e-7
+    assert missed >= 20  # binom.ppf(1e-12, 400, 0.12); the 41 places detect most misses of the whole band
 
 
 def test_few_draws_have_open_ends():

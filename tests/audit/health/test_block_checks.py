@@ -1,4 +1,4 @@
-"""Randomness that the runs of a call share, noise used again, and streams that workers share are found."""
+"""The checks detect randomness shared by the runs of a call, reused noise, and streams shared by workers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def checks(result):
 
 
 def one_rate_a_call(dataset, size, rng):
-    """Randomised response of epsilon 1, of which the runs of a call share the probability."""
+    """Randomised response of epsilon 1 whose probability is random and shared by the runs of a call."""
     rate = rng.beta(4_000 * P, 4_000 * (1 - P))
     return (rng.random(size) < rate) ^ bool(dataset)
 
@@ -46,7 +46,7 @@ def one_scale_a_call(dataset, size, rng):
 
 
 def balanced(dataset, size, rng):
-    """A stratified sampler: a quantile of each part of the unit interval, in random order."""
+    """A stratified sampler: one quantile for each part of the unit interval, in random order."""
     uniform = (rng.permutation(size) + rng.random(size)) / size
     return dataset + stats.laplace.ppf(uniform, scale=2.0)
 
@@ -60,7 +60,7 @@ def pool(dataset, size, rng):
 
 
 def rounded_pool(dataset, size, rng):
-    """Outputs that come again in any case, but more often in a block."""
+    """Outputs that often repeat, but more often within a block."""
     return np.round(pool(dataset, size, rng), 3)
 
 
@@ -84,14 +84,14 @@ def test_randomness_that_a_call_shares_is_found(mechanism, runs, expected, seque
 
 
 def test_a_rate_that_a_call_shares_does_no_harm_where_it_cannot_be_found():
-    """At 20,000 runs no test could: but many calls keep the share of refutations near alpha (.05; fails at 1e-6)."""
+    """No test detects it at 20,000 runs, but many calls keep refutations near alpha (.05; false alarm: 1e-6)."""
     results = [audit(one_rate_a_call, 20_000, seed=seed) for seed in range(40)]
     assert sum(result.is_refuted for result in results) <= stats.binom.isf(1e-6, 40, 0.07)
     assert not any(result.findings for result in results)
 
 
 def test_what_can_be_found_of_a_shared_rate_is_little_at_twenty_thousand_runs():
-    """The most powerful test of two normal laws, of variances 1 and 1 + (b − 1)/4001, over all sizes of blocks."""
+    """The most powerful test between normal laws of variances 1 and 1 + (b − 1)/4001, over all block sizes."""
     best = 0.0
     for blocks in (1, 2, 4, 8, 16, 32, 64, 128, 256):
         effect = 1.0 + (19_000 / blocks - 1.0) / 4_001.0
@@ -115,7 +115,7 @@ def drawn(name, rng, sizes):
 
 @pytest.mark.parametrize("name", MANY)
 def test_false_alarms_at_a_level_that_can_be_seen(name):
-    """Every check on one pilot at .002: at most nine on each side and two on both; the test fails at 1e-7."""
+    """All checks of one pilot at .002: at most nine per side and two of both; the test fails with probability 1e-7."""
     rng, alarms = np.random.default_rng(4), 0
     sizes = [64] * 31 + [16]
     for _ in range(60):
@@ -173,7 +173,7 @@ def test_blocks_with_a_stretch_in_common_are_found_by_whatever_their_heads_are()
 
 
 def test_a_stream_of_a_module_that_workers_share_is_found_in_later_audits_too(tmp_path, monkeypatch):
-    """The module is read from disk in each worker, so each has a copy of one generator."""
+    """Each worker imports the module from disk, so each has a copy of the same generator."""
     (tmp_path / "stream_of_a_module.py").write_text("import numpy as np\nrng = np.random.default_rng(42)\n")
     (tmp_path / "uses_that_stream.py").write_text(
         "import stream_of_a_module\n\n\ndef noisy(dataset):\n    return dataset + stream_of_a_module.rng.laplace()\n"

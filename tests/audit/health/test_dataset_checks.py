@@ -1,4 +1,4 @@
-"""Pairs that are equal, and mechanisms that change what they are given; nothing is said where that cannot be told."""
+"""Equal datasets and mechanisms that change a dataset are detected; undecidable cases raise no alarm."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def noise(dataset, size, rng):
 
 
 class Plain:
-    """Holds rows, and what it has computed of them."""
+    """Holds rows and cached results."""
 
     def __init__(self, rows):
         self.rows = rows
@@ -56,13 +56,13 @@ class Slotted:
 
 
 class Opaque:
-    """Shows nothing of what it holds."""
+    """Hides its contents."""
 
     __slots__ = ()
 
 
 class Hostile:
-    """Shows nothing, and raises when it is compared."""
+    """Hides its contents and raises on comparison."""
 
     __slots__ = ()
 
@@ -91,7 +91,7 @@ def of_itself():
     return rows
 
 
-# Made anew at each call; equal to each other, and changed by the second function.
+# The first function makes equal datasets at each call, the second function changes one.
 KINDS = {
     "array": (lambda: np.arange(5.0)[::-1].copy(), lambda d: d.sort()),
     "slice": (lambda: np.arange(10.0)[::-2], lambda d: d.sort()),
@@ -129,12 +129,12 @@ def test_changes_and_equality_of_any_kind_are_seen(name):
     assert snapshot.examine(frozenset({EQUAL})) == ()
     change(second)
     after = snapshot.examine(NONE)
-    assert [finding.check for finding in after] == [EQUAL, MUTATED]  # equal they were when the audit began
+    assert [finding.check for finding in after] == [EQUAL, MUTATED]  # they were equal when the audit began
     assert "changed 1 of the 2 datasets" in str(after[1])
     different = take_snapshot(first, second)
     assert different.examine(NONE) == ()
     change(first)
-    if name not in ("matrix", "one and true"):  # where the second change is none
+    if name not in ("matrix", "one and true"):  # the second change has no effect on these
         assert MUTATED in {finding.check for finding in different.examine(NONE)}
 
 
@@ -173,7 +173,7 @@ def test_frames_columns_and_graphs():
         (frame, lambda d: d.pop("b"), lambda d: d.values),
         (frame, lambda d: setattr(d, "index", [1, 0]), lambda d: d.sum()),
         (lambda: frame()["a"], lambda d: d.iloc.__setitem__(0, 9), lambda d: d.sum()),
-        (graph, lambda d: d.add_edge(0, 2), lambda d: (d.adj, d.edges, d.degree)),  # which the graph then keeps
+        (graph, lambda d: d.add_edge(0, 2), lambda d: (d.adj, d.edges, d.degree)),  # cached by the graph
         (graph, lambda d: d.nodes[0].update(colour=1), lambda d: d.number_of_edges()),
     ]
     for make, change, use in kinds:
@@ -216,7 +216,7 @@ def test_values_of_subclasses_tell_datasets_apart():
 
 
 def test_private_attributes_tell_datasets_apart_but_may_be_filled_in():
-    """An object keeps there what it has computed; but what makes two of them different may be there as well."""
+    """Private attributes may be caches, but may also distinguish two objects."""
     x, y = Plain([1, 2]), Plain([1, 2])
     y._sum = 3
     snapshot = take_snapshot(x, y)
@@ -267,7 +267,7 @@ def test_a_mechanism_that_works_on_a_copy_passes():
 
 
 def test_changes_in_worker_processes_are_seen():
-    """Workers have copies, but the first run on x is drawn in this process."""
+    """Workers have copies, but this process draws the first run on x."""
     x, y = [2.0, 1.0], [2.0, 1.5]
     assert checks(audit(sorts, x, y, jobs=2)) == {MUTATED}
     assert x == [1.0, 2.0]

@@ -1,4 +1,4 @@
-"""Noise shared by x and y, and state kept between runs, are found; the laws under independence are exact."""
+"""Noise shared by x and y and state kept between runs are detected; the laws under independence are exact."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def checks(result):
 
 
 def found_and_silenced(make, expected, **settings):
-    """The result, once the check alone was found and its switch was seen to work."""
+    """Assert that only the expected check fails and that it can be silenced; return the result."""
     result = audit(make(), **settings)
     assert result.verdict is Verdict.INCONCLUSIVE
     assert checks(result) == {expected}
@@ -45,7 +45,7 @@ def found_and_silenced(make, expected, **settings):
 
 
 def own_stream(draw):
-    """A generator for each dataset, all of one seed: the same noise on x and on y."""
+    """A generator for each dataset with the same seed: the same noise on x and y."""
 
     def make():
         streams = {}
@@ -67,10 +67,8 @@ STREAMS = {
 @pytest.mark.parametrize("sequential", [False, True])
 @pytest.mark.parametrize("name", STREAMS)
 def test_one_stream_for_both_datasets(name, sequential):
-    """The first run on x, which tells the shape, moves its stream on by one: pairs of runs then depend on the past."""
-    result = audit(
-        own_stream(STREAMS[name])(), sequential=sequential, alpha=1e-6
-    )  # so that chance does not stop it early
+    """The first run on x, for the shape, advances its stream by one: pairs of runs then depend on earlier runs."""
+    result = audit(own_stream(STREAMS[name])(), sequential=sequential, alpha=1e-6)  # no early stop by chance
     assert checks(result) == {SHARED}
     if name == "words" and not sequential:
         found_and_silenced(own_stream(STREAMS[name]), SHARED)
@@ -105,7 +103,7 @@ def test_the_same_noise_on_x_and_y_is_found(sequential):
 
 
 class Budget:
-    """Answers with noise until its budget of calls is spent, with a constant (or an exception) afterwards."""
+    """Returns noisy answers until its budget of calls is spent, then a constant or an exception."""
 
     def __init__(self, calls, raises=False):
         self.left, self.raises = calls, raises
@@ -135,14 +133,14 @@ def test_a_budget_of_runs(calls, raises):
 
 @pytest.mark.parametrize("calls", [3, 40, 60, 120])
 def test_a_budget_of_blocks(calls):
-    """The first run, 63 blocks of the pilot on each side: what follows is constant, within the pilot or after it."""
+    """After the first run and the pilot's 63 blocks per side, or within the pilot, the outputs are constant."""
     result = audit(BlockBudget(calls))
     assert result.verdict is Verdict.INCONCLUSIVE
     assert checks(result) & {UNSTEADY, REPEATED}
 
 
 class ReusedUniform:
-    """Every second run repeats the randomness of the one before; its outputs are words."""
+    """Every second run reuses the randomness of the previous run; the outputs are words."""
 
     def __init__(self):
         self.kept = None
@@ -159,7 +157,7 @@ def test_reused_randomness_of_words(sequential):
 
 
 class OwnGenerator:
-    """Copied to every worker process with the state it has."""
+    """Has state that is copied to every worker process."""
 
     def __init__(self):
         self.rng = np.random.default_rng(0)
@@ -169,7 +167,7 @@ class OwnGenerator:
 
 
 def test_copies_of_one_generator_in_worker_processes(monkeypatch):
-    """Of a state that is not seen, such as that of a library in another language."""
+    """The state is invisible, like that of a library in another language."""
     monkeypatch.setattr("dpaudit.audit.sampling.draw.identity_of_mechanism", lambda function: ())
     assert audit(OwnGenerator(), jobs=1).findings == ()
     shared = audit(OwnGenerator(), 40_000, jobs=2)
@@ -191,7 +189,7 @@ def test_outputs_made_elsewhere_with_common_random_numbers():
 
 
 def counts(blocks, number=4):
-    """A main phase with these blocks first, and others that have nothing to do with them."""
+    """Return the counts of a main phase that begins with these blocks, followed by unrelated blocks."""
     rng = np.random.default_rng(1)
     orders = [order_mark(block) for block in blocks] + rng.integers(0, 2**63, number).tolist()
     marks = rng.integers(0, 2**63, len(orders)).astype(np.uint64)
@@ -201,7 +199,7 @@ def counts(blocks, number=4):
 
 @pytest.mark.parametrize("kind", [float, int, bool, str])
 def test_blocks_in_the_same_order_on_x_and_y(kind):
-    """Laplace noise moved and scaled, integers with ties, coins, words."""
+    """Laplace noise shifted and scaled, integers with ties, coins, words."""
 
     def blocks(seed, shift):
         noise = np.random.default_rng(seed).laplace(size=1024)
@@ -244,7 +242,7 @@ def test_tails_are_those_of_the_hypergeometric_law(pairs, hits_x, hits_y):
 
 
 def slow_coupling(x, y):
-    """The most significant lag by scipy's law, one lag after the other."""
+    """Compute the most significant lag from scipy's law, lag by lag."""
     n, best = len(x), (math.inf, None)
     upper_x, upper_y = halves(x), halves(y)
     for lag in range(32 - n, n - 31):
@@ -267,7 +265,7 @@ def test_couplings_are_those_that_a_slow_search_finds(shift):
 
 
 def test_false_alarms_of_couplings(monkeypatch):
-    """With the exact law at every lag and alpha .2, over laws of all kinds; the test fails with probability 1e-7."""
+    """The exact law at every lag and alpha .2, over several laws; the test fails with probability 1e-7."""
     monkeypatch.setattr(dependence_statistics, "_SUSPECT", 0.0)
     rng, alarms = np.random.default_rng(8), 0
     draws = [rng.random, lambda n: rng.random(n) < 0.1, lambda n: rng.geometric(0.5, n), lambda n: rng.random((n, 2))]
@@ -299,7 +297,7 @@ def test_changes_are_described(where):
 @pytest.mark.parametrize("length", [500, 800])
 @pytest.mark.parametrize("upper", [0.3, 0.4, 0.5])
 def test_the_normal_law_is_short_of_the_exact_one_by_less_than_a_factor_of_two(length, upper):
-    """Every order of so many upper and lower outputs, by how many stretches of either there are."""
+    """All orders of the upper and lower outputs, by the numbers of their stretches."""
     ones, zeros, share = round(upper * length), length - round(upper * length), round(upper * length) / length
 
     def score(of_ones, of_zeros):
@@ -318,7 +316,7 @@ def test_the_normal_law_is_short_of_the_exact_one_by_less_than_a_factor_of_two(l
             logs.append(first + log_ways(ones, of_ones) + log_ways(zeros, of_zeros))
     law = np.exp(np.array(logs) + gammaln(ones + 1) + gammaln(zeros + 1) - gammaln(length + 1))
     assert law.sum() == pytest.approx(1.0)
-    for errors in np.linspace(2.0, 7.2, 27):  # two_sided(7.2) is 6e-13: half of the error of a check, at the 50th look
+    for errors in np.linspace(2.0, 7.2, 27):  # two_sided(7.2) is 6e-13: half the error of a check at look 50
         assert law[np.abs(scores) >= errors].sum() <= 2 * two_sided(errors)
     order = np.random.default_rng(0).permutation(np.repeat([1, 0], [ones, zeros]))
     stretches = [int((order[0] == kind) + ((order[1:] == kind) & (order[:-1] != kind)).sum()) for kind in (1, 0)]
@@ -326,7 +324,7 @@ def test_the_normal_law_is_short_of_the_exact_one_by_less_than_a_factor_of_two(l
 
 
 def test_serial_correlations_of_short_blocks_are_looked_at_together():
-    """Standard normal in independent runs: 400 of them, with a false-alarm rate of 1e-7."""
+    """The statistic is standard normal in independent runs: 400 samples, false-alarm rate 1e-7."""
     rng = np.random.default_rng(4)
     scores = [serial_correlation([rng.normal(size=100) for _ in range(12)]) for _ in range(400)]
     assert abs(np.mean(scores)) < 5.4 / 20

@@ -1,4 +1,4 @@
-"""Outputs that never vary, events that all runs share, and hits that are not those of the pilot."""
+"""Constant outputs, events that all runs share, and hit rates that differ from the pilot."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_other_counts_are_no_idle_event(given):
 
 
 def test_what_can_find_nothing_says_so_already():
-    """A claim that no event of these probabilities can break: the resolution is infinite."""
+    """No event of these probabilities can violate the claim, so the resolution is infinite."""
     result = audit(lambda d, size, rng: rng.random(size) < 0.5, claim=ApproxDP(0.0, 0.9999), runs=400)
     assert result.verdict is Verdict.INCONCLUSIVE
     assert "no excess, however large, is detected with 95% power" in str(result)
@@ -143,7 +143,7 @@ def choice(pilot_x, pilot_y, event=HALF_LINE, runs=2_000):
     ("hits", "pilot", "sides"),
     [
         ((5_000, 5_000), (1_000, 1_000), ""),
-        ((5_000, 5_500), (1_000, 1_000), ""),  # 5%, which a pilot may be off by the choice of an event
+        ((5_000, 5_500), (1_000, 1_000), ""),  # 5%, a possible error of the pilot from the choice of the event
         ((5_000, 0), (1_000, 1_000), "y"),
         ((10_000, 5_000), (1_000, 1_000), "x"),
         ((10_000, 0), (1_000, 1_000), "xy"),
@@ -167,7 +167,7 @@ def test_what_the_pilot_may_have_chosen_freely_is_given_more_room():
 
 
 def test_false_alarms_of_the_comparison_with_the_pilot(monkeypatch):
-    """The half-line of the pilot whose frequency is furthest off, at error probability .2 for each side and phase."""
+    """The pilot's half-line with the largest error in frequency, at error probability .2 per side and phase."""
     monkeypatch.setattr(event_checks, "FALSE_ALARM", 0.8)
     monkeypatch.setattr(event_checks, "_SCORES", 0.5)
     rng, alarms = np.random.default_rng(6), 0
@@ -187,7 +187,7 @@ def test_exceptions_alone_on_one_side_stay_refuted():
 
 
 def identifiers(count, *, leak=False):
-    """One of so many names in each run; of x and y the same ones, or different ones."""
+    """Return one of `count` names in each run; with `leak`, x and y have different names."""
 
     def mechanism(dataset, size, rng):
         return [f"id{number}" for number in rng.integers(count, size=size) + dataset * leak * count]
@@ -196,13 +196,13 @@ def identifiers(count, *, leak=False):
 
 
 def test_texts_that_never_come_again_accuse_nobody():
-    """Before, the event that no output lay in was compared with counts that nobody had seen."""
+    """An event without outputs must not be compared with counts that were not observed."""
     result = audit(lambda d, rng: f"{d + rng.laplace():.17g}", runs=20_000)
     assert checks(result) == {IDLE}
     assert "no event could be learned, because " in str(result)
     assert "keeps state" not in str(result)
     assert result.counts.hits_x + result.counts.hits_y == 0
-    for same in (True, False):  # numbers in another form, so that no half-line can be drawn
+    for same in (True, False):  # numbers in tuples, without half-lines
         numbers = audit(lambda d, rng, same=same: (str(rng.random() + (0 if same else d)),), runs=20_000)
         assert checks(numbers) == {IDLE}
 
@@ -218,15 +218,15 @@ def test_texts_that_never_come_again_accuse_nobody():
     ids=["the answer itself", "all digits", "six digits"],
 )
 def test_a_violation_in_texts_that_hardly_come_again_does_not_pass(mechanism, sequential):
-    """Events that are learned by heart came often in the runs that they were learned from, and in no others."""
+    """Overfitted events are frequent in the training runs and never occur in others."""
     result = audit(mechanism, runs=20_000, sequential=sequential)
     assert not result.is_refuted
-    assert checks(result) == {IDLE} or result.resolution > 3.0  # which is by how much the claim is broken
+    assert checks(result) == {IDLE} or result.resolution > 3.0  # the violation of the claim
 
 
 @pytest.mark.parametrize("count", [1_000, 10_000, 100_000, 1_000_000])
 def test_many_identifiers(count):
-    """Correct ones are accused of nothing, of which a pilot has hardly any twice; disjoint ones are refuted."""
+    """Correct identifiers that hardly repeat in a pilot raise no alarm; disjoint identifiers are refuted."""
     for sequential in (False, True):
         settings = {"runs": 100_000, "sequential": sequential, "bits": False}
         if not sequential or count == 100_000:

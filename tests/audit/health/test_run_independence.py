@@ -1,4 +1,4 @@
-"""Each health check finds a planted violation and keeps quiet otherwise; its rate of false alarms is computed."""
+"""Each health check detects a planted violation and is silent otherwise; its false-alarm rate is computed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dpaudit.audit.health.run_independence import examine, examine_order
 from dpaudit.audit.sampling.block_counts import BlockCounts
 from dpaudit.audit.sampling.output_hashes import FINGERPRINTED
 
-PROMISED = 1e-6  # of one audit, all checks on both sides together
+PROMISED = 1e-6  # all checks of one audit, on both sides
 NONE = frozenset()
 
 
@@ -84,7 +84,7 @@ def test_ignoring_silences_exactly_one_check(mechanism, runs, expected):
 
 
 def test_a_repeated_stream_does_not_refute_by_one_lucky_block():
-    """With a fixed seed a million runs are one block over and over; what they seem to show is worth nothing."""
+    """With a fixed seed a million runs repeat one block, so their counts prove nothing."""
     result = audit(fixed_seed, 500_000)
     assert "blocks of runs on x begin with the same outputs" in str(result)
 
@@ -119,7 +119,7 @@ HONEST = {
 }
 
 
-# Nothing is wrong with these, but nothing can be seen of them either: one output, and hits too rare to choose an event.
+# Correct mechanisms without evidence: a single output, or hits too rare to choose an event.
 SILENT = {"constant": HealthCheck.CONSTANT_OUTPUT, "rare": HealthCheck.IDLE_EVENT}
 
 
@@ -131,7 +131,7 @@ def test_honest_mechanisms_pass(name):
 
 
 def test_rare_exceptions_among_vectors_do_not_disturb_the_others():
-    """Equal laws on x and y, vectors but for one exception in 500 runs: nothing to refute and nothing unsteady."""
+    """Equal laws on x and y with vectors and one exception in 500 runs: no refutation and no unsteady hits."""
 
     def mechanism(dataset, rng):
         if rng.random() < 0.002:
@@ -142,7 +142,7 @@ def test_rare_exceptions_among_vectors_do_not_disturb_the_others():
         result = check(mechanism, 0.0, 0.0, claim=PureDP(0.0), runs=12_000, jobs=1, seed=seed, ignore="equal-datasets")
         assert result.findings == ()
     leaking = check(mechanism, 0.0, 3.0, claim=PureDP(1.0), runs=12_000, jobs=1)
-    assert leaking.is_refuted  # the vectors are still looked at
+    assert leaking.is_refuted  # the vectors are still checked
 
 
 def blocks(hits, size, fingerprints=None):
@@ -151,13 +151,13 @@ def blocks(hits, size, fingerprints=None):
 
 
 def alarms(pilot, main, kind):
-    """Whether a check fails on side x; side y is one short block that none looks at."""
+    """Whether a check fails on side x; side y is one short block that no check covers."""
     quiet = ([np.zeros(8)], blocks([0], 8))
     return kind in {f.check for f in examine((pilot, quiet[0]), (main, quiet[1]), NONE)}
 
 
 def test_false_alarms_of_repeated_blocks():
-    """Coins of probability p: the heads of two blocks agree by chance, and the limit for that chance may be too low.
+    """Coins of probability p: two blocks agree by chance, and the limit of this probability may be too low.
 
     Looped runs in blocks of 1,024, a pilot of two blocks. The alarm needs at least h₀ successes in each half of the
     pilot, independently of a repeat among the other blocks.
@@ -183,7 +183,7 @@ def test_false_alarms_of_repeated_blocks():
 
 
 def test_unsteady_hits_are_found_where_blocks_have_few():
-    """One hit a block on the average, but all of them in the first half of the blocks."""
+    """One hit per block on average, but all in the first half of the blocks."""
     hits = [2] * 80 + [0] * 80
     assert alarms([np.zeros(4096)], blocks(hits, 1024), HealthCheck.UNSTEADY_HITS)
     assert not alarms(
@@ -192,7 +192,7 @@ def test_unsteady_hits_are_found_where_blocks_have_few():
 
 
 def serial_tail(n, p):
-    """Exact probability of an alarm for n coins of probability p < ½: by successes and how many runs they form."""
+    """Return the exact probability of an alarm for n coins of probability p < ½, by successes and their runs."""
     successes = np.arange(1, n // 2)
     found = 0.0
     for k in successes:
@@ -211,7 +211,7 @@ def _log_choose(n, k):
 
 
 def _serial_alarm(n, k, runs):
-    """Builds one block with k successes in `runs` runs, away from the ends, and asks the check."""
+    """Apply the check to a block with k successes in `runs` runs, away from the ends."""
     block = np.zeros(n)
     lengths = [k - runs + 1] + [1] * (runs - 1)
     at = 1
@@ -232,7 +232,7 @@ def test_false_alarms_of_serial_dependence(n, p):
 
 @dataclass(frozen=True)
 class Hidden:
-    """Compares by a value that it does not print."""
+    """Compares by a value that its repr omits."""
 
     name: str
     value: int = field(repr=False)
@@ -257,7 +257,7 @@ def test_sorted_outputs_are_known_by_their_first_column_and_without_nan(shape):
 
 
 def test_blocks_with_and_without_an_exception_are_compared_alike():
-    """Blocks in which nothing raised hold numbers, the others objects: the likeliest output is one and the same."""
+    """Blocks without exceptions hold numbers, the others objects: the likeliest output is the same."""
 
     def raising(answer, rng):
         if rng.random() < (0.3 if answer else 0.02):

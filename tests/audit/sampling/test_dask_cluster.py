@@ -1,4 +1,4 @@
-"""A dask cluster of processes of its own gives the same counts as one process, and says what it cannot do."""
+"""A dask cluster of separate processes gives the same counts as one process, and its errors are explained."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HERE = os.getpid()
 def cluster(folder, workers, **options):
     logger = logging.getLogger("distributed")
     level = logger.level
-    logger.setLevel(logging.CRITICAL)  # what it says of workers that are killed here on purpose
+    logger.setLevel(logging.CRITICAL)  # the tests kill workers on purpose
     try:
         with local_cluster(folder, workers, **options) as started:
             yield started
@@ -46,7 +46,7 @@ def two_workers(tmp_path_factory):
 
 
 def made_here(home=HERE):
-    """Mechanisms that cross to other processes by value."""
+    """Return mechanisms that are sent to other processes by value."""
 
     def block(dataset, size, rng):
         return dataset + rng.laplace(size=size)
@@ -80,7 +80,7 @@ def audited(mechanism=LOOPED, runs=20_000, **options):
 
 
 def same(result, other):
-    """Whether all is equal but where the results came from."""
+    """Whether two results are equal except for their environment."""
     return replace(result, environment=other.environment) == other
 
 
@@ -125,7 +125,7 @@ def test_a_block_that_raises_is_named(two_workers):
 
 
 def test_a_block_that_hangs_is_named(tmp_path):
-    """On a cluster of its own: dask leaves a worker to what hangs in it."""
+    """It needs a separate cluster, because dask does not stop a hanging task."""
     with (
         cluster(tmp_path, 1),
         joblib.parallel_config("dask"),
@@ -135,7 +135,7 @@ def test_a_block_that_hangs_is_named(tmp_path):
 
 
 def test_a_worker_that_is_killed_changes_nothing(tmp_path):
-    """Its blocks are drawn again by the other; and what is on disk is the same too."""
+    """The other worker redraws its blocks, and the store is also unchanged."""
     alone = audited(runs=200_000, jobs=1)
     with cluster(tmp_path, 2) as (client, (_, first, _)), joblib.parallel_config("dask"):
         threading.Timer(0.7, first.kill).start()
@@ -165,7 +165,7 @@ def test_a_cluster_without_workers_is_left(tmp_path, monkeypatch):
 
 
 def test_results_that_are_lost_with_the_last_worker_are_not_waited_for(tmp_path, monkeypatch):
-    """Drawn, and still in the worker when it dies."""
+    """The results are still in the worker when it dies."""
     monkeypatch.setattr(dask_cluster, "_LONELY", 0.3)
     monkeypatch.setattr(dask_cluster, "_LOOKED_AFTER", 0.1)
     plan = plan_blocks(as_sampler(LOOPED), 0.0, 1.0, 0, None)
@@ -178,7 +178,7 @@ def test_results_that_are_lost_with_the_last_worker_are_not_waited_for(tmp_path,
 
 
 def test_lost_noise_that_cannot_be_drawn_again_ends_the_audit(tmp_path):
-    """A worker dies as if at an output that it does not like: what is left would be other noise."""
+    """A worker dies as if to avoid an output: a second draw would have different noise."""
 
     def picky(dataset, rng, died=str(tmp_path / "died"), home=HERE):
         if os.getpid() != home and not os.path.exists(died):
@@ -195,7 +195,7 @@ def test_lost_noise_that_cannot_be_drawn_again_ends_the_audit(tmp_path):
 
 
 def test_what_has_come_back_is_not_drawn_again(tmp_path):
-    """A worker dies when most is done; the other takes over what is left."""
+    """A worker dies when most tasks are done, and the other completes the rest."""
     drawn = tmp_path / "drawn"
     drawn.write_text("")
 
@@ -212,7 +212,7 @@ def test_what_has_come_back_is_not_drawn_again(tmp_path):
         for count, _ in enumerate(spread(plan, tasks)):
             if count == 40:
                 first.kill()
-    assert len(drawn.read_text()) - before <= 60 + 2 + 12  # and two to see whether it can be drawn again, and some lost
+    assert len(drawn.read_text()) - before <= 60 + 2 + 12  # two draws check replayability, some results are lost
 
 
 def test_other_versions_are_refused():

@@ -1,4 +1,4 @@
-"""A seed fixes every count, however the work is spread; no two streams are the same."""
+"""A seed fixes every count for any distribution of the work; no two streams are equal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHAPES = {"x": (), "y": ()}
 
 
 def made_here():
-    """Mechanisms defined in a function, so that they cross to other processes by value; this module is not there."""
+    """Return mechanisms that are sent to other processes by value, because workers cannot import this module."""
 
     def noisy(dataset, size, rng):
         return dataset + rng.normal(size=size)
@@ -50,7 +50,7 @@ def plan(mechanism=noisy, seed=5, jobs=1):
 
 
 def counted(mechanism=noisy, runs=150_000, seed=5, jobs=1, event=POSITIVE):
-    """Everything that is kept of a main phase, as plain lists."""
+    """Return the counts of a main phase as plain lists."""
     sampler = as_sampler(mechanism)
     shapes = SHAPES if sampler.is_block else None
     sides = count_hits(plan(mechanism, seed, jobs), event, shapes, runs)
@@ -107,7 +107,7 @@ def test_blocks_of_vectors_are_shorter_and_do_not_depend_on_the_workers():
 
 @pytest.mark.parametrize("mechanism", [noisy, one_noisy, vectors])
 def test_blocks_are_many_whatever_the_number_of_runs(mechanism):
-    """The main phase has half of the runs at least; the size depends on runs and shape alone."""
+    """The main phase has at least half of the runs; the block size depends only on runs and shape."""
     sampler = as_sampler(mechanism)
     sizes = []
     for runs in (100, 1_000, 5_000, 20_000, 100_000, 10**6, 10**8):
@@ -135,7 +135,7 @@ def test_a_task_of_small_blocks_has_as_many_runs_as_a_large_block():
 
 
 def test_all_streams_differ():
-    """Seeds, phases, sides and numbers each give another stream; x and y are drawn on the same dataset here."""
+    """Seeds, phases, sides and numbers all give different streams; x and y are the same dataset here."""
     first = [
         plan_blocks(as_sampler(noisy), 0.0, 0.0, seed, 1).draw(phase, side, number, 16).tobytes()
         for seed in (0, 1, 2**70)
@@ -194,7 +194,7 @@ def test_an_explicit_number_of_workers_wins():
 
 
 def grows(dataset, size, rng):
-    """Vectors in every block of y but the first, which is known by its stream."""
+    """Vectors in every block on y except the first, which its stream identifies."""
     values = rng.normal(size=size)
     return np.stack([values, values], axis=1) if values[0] > 0 else values
 
@@ -248,7 +248,7 @@ def test_fingerprints_tell_blocks_apart():
 
 @pytest.fixture
 def long_at_once(monkeypatch):
-    """As if every phase of a few tasks took long; gives what was sent to processes."""
+    """Treat every phase of a few tasks as long; return the parcels for processes."""
     sent = []
     monkeypatch.setattr("dpaudit.audit.sampling.workers._MANY", 2)
     monkeypatch.setattr("dpaudit.audit.sampling.workers._LONG", 0.0)
@@ -296,7 +296,7 @@ def ends_its_process(dataset, rng):
 
 
 def test_a_worker_that_dies_ends_the_audit_under_every_backend():
-    """The pool of `multiprocessing` would wait for ever."""
+    """The pool of `multiprocessing` itself would wait for ever."""
     with joblib.parallel_config("multiprocessing", n_jobs=2), pytest.raises(MechanismError, match="died"):
         check(ends_its_process, 0, 1, claim=PureDP(1.0), runs=4_000, seed=1)
 

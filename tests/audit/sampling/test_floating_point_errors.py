@@ -1,4 +1,4 @@
-"""Whatever `numpy.seterr` was told: the library computes as always, and the mechanism runs as the user has it."""
+"""For any `numpy.seterr` the library computes as usual, and the mechanism runs with the user's settings."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def underflows(dataset, rng):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_the_mechanism_runs_as_the_user_has_it(jobs):
-    """Also in worker processes, to which numpy does not carry it."""
+    """The settings also apply in worker processes, although numpy does not transfer them."""
     settings = {**SETTINGS, "claim": PureDP(1.0), "jobs": jobs}
     assert not any("FloatingPointError" in note for note in dpaudit.check(underflows, 0, 1, **settings).notes)
     with np.errstate(under="raise"), pytest.raises(dpaudit.AuditError, match="FloatingPointError: underflow"):
@@ -107,7 +107,7 @@ def by_zero(dataset, rng):
 
 @pytest.mark.parametrize("answer", ["call", "log", "print"])
 def test_what_only_reports_changes_no_output(answer):
-    """A function to call stays in its process and thread: without it numpy raises, on one dataset alone."""
+    """A callback is not sent to other processes and threads; numpy would then raise, on one dataset alone."""
     plain, *others = (in_workers(by_zero, *each) for each in ((1, "ignore"), (1, answer), (2, answer)))
     assert all(other == plain for other in others)
 

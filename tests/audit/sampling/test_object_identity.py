@@ -1,4 +1,4 @@
-"""What an object is: the same in every process, and another wherever what it draws from is another."""
+"""The identity of an object is the same in every process, and differs if any input of its draws differs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def drawn(dataset, size, rng, *, scale=1.0):
 
 
 def defined(source, **variables):
-    """A function from its text, with the module's variables that it names."""
+    """Define a function from its source, with the module variables that it names."""
     variables["__name__"] = "a_module_of_the_users_own"
     exec(source, variables)
     return variables["f"]
@@ -129,7 +129,7 @@ def test_what_was_computed_from_the_rest_changes_nothing():
 
 
 def test_what_python_keeps_in_a_class_changes_nothing():
-    """The first copy of an object leaves `__slotnames__` in its class."""
+    """The first copy of an object adds `__slotnames__` to its class."""
     made = defined("class f:\n    scale = 2.0\n    def __call__(self, d, rng): return d + self.scale")()
     before = identity(made)
     copy.copy(made)

@@ -1,4 +1,4 @@
-"""Outputs and exceptions of a user's own kinds: refused or audited, never a traceback."""
+"""Unusual outputs and exceptions are refused or audited without a traceback."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dpaudit.audit.errors import MechanismError, StoreError
 
 
 class Stop(BaseException):
-    """No `Exception`, as of a framework that ends a program."""
+    """Not an `Exception`, like exceptions by which frameworks end a program."""
 
 
 class UnprintableError(Exception):
@@ -84,7 +84,7 @@ def huge(dataset, rng):
 
 
 def test_a_rare_output_of_another_kind_repeats():
-    """Blocks with and without it are arrays of other types."""
+    """Blocks with and without the rare output are arrays of different types."""
 
     def rare(dataset, rng):
         return None if rng.random() < 0.01 else dataset + rng.laplace()
@@ -97,5 +97,5 @@ def test_wide_vectors_take_no_more_than_their_first_coordinates_for_low_bits():
     def wide(dataset, size, rng):
         return dataset + rng.laplace(size=(size, 50_000))
 
-    result = check(wide, 0.0, 1.0, claim=PureDP(1.0), runs=64, jobs=1)  # it took gigabytes for every coordinate
+    result = check(wide, 0.0, 1.0, claim=PureDP(1.0), runs=64, jobs=1)  # all coordinates would take gigabytes
     assert result.is_refuted

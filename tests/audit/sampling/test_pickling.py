@@ -27,7 +27,7 @@ class Colour(enum.Enum):
 
 
 class Holder:
-    """A mechanism with a state, of a class that only this file knows."""
+    """A mechanism with state, of a class that only this file defines."""
 
     def __init__(self, share):
         self.share = share
@@ -37,7 +37,7 @@ class Holder:
 
 
 def choose(dataset, rng):
-    """A function of a test file, which worker processes do not find under its name."""
+    """A function of a test file, which worker processes cannot import."""
     return Colour.RED if rng.random() < 0.5 + 0.25 * dataset else Colour.BLUE
 
 
@@ -85,7 +85,7 @@ def test_a_worker_opens_a_parcel_once_and_lets_go_of_its_bytes():
 
 
 def test_datasets_are_packed_once_for_all_batches(monkeypatch):
-    """Both phases, and the batches of a sequential audit."""
+    """Both phases and all batches of a sequential audit share the parcel."""
     packed = []
     monkeypatch.setattr(workers, "pack", lambda *args, **more: packed.append(1) or pack(*args, **more))
     data = list(range(1_000))
@@ -127,4 +127,4 @@ def is_running(pid):
     except ProcessLookupError:
         return False
     state = Path(f"/proc/{pid}/stat")
-    return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")  # ended, and nobody asked
+    return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")  # a zombie process

@@ -1,4 +1,4 @@
-"""Which code was run: its place, its package's version, and a fingerprint that changes with its code alone."""
+"""Provenance: location, package version, and a fingerprint that changes only with the code."""
 
 import functools
 import importlib.util
@@ -29,7 +29,7 @@ class Noisy:
 
 @pytest.fixture
 def module(tmp_path):
-    """Makes a module of some source text."""
+    """Create a module from source text."""
     made = []
 
     def make(text):
@@ -60,7 +60,7 @@ def test_the_fingerprint_is_that_of_the_code_that_was_loaded(module, tmp_path):
     assert all(len(one) == 16 for one in prints)
     assert provenance_of(noisy).fingerprint != provenance_of(Noisy()).fingerprint
     (tmp_path / "dpaudit_made_0" / "lib_of_noise.py").write_text(SOURCE.replace("size=size", "size=size, scale=0.1"))
-    assert provenance_of(first.noisy).fingerprint == prints[0]  # the file has changed since, the code has not
+    assert provenance_of(first.noisy).fingerprint == prints[0]  # the file has changed, the loaded code has not
     commented = module("# a comment\n" + SOURCE)
     assert provenance_of(commented.noisy).fingerprint == prints[0]
 

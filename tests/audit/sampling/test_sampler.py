@@ -1,4 +1,4 @@
-"""Which callables are understood, and what becomes of whatever they return."""
+"""Accepted callables, and the treatment of their outputs and exceptions."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def positional_only(d, size, rng, /):
 
 
 def test_positional_only_parameters_are_served_or_refused():
-    """They cannot be passed by name, but leaving them out makes every run raise a TypeError that is no output."""
+    """They cannot be passed by name; without them every run would raise a TypeError that is not an output."""
     try:
         sampler = as_sampler(positional_only)
     except MechanismError:
@@ -219,7 +219,7 @@ def test_outputs_are_numbers_vectors_or_objects(raw, dtype, shape):
     outputs = as_outputs(raw, 3, "m")
     assert (outputs.dtype.kind, outputs.shape) == (dtype, shape)
     values = [tuple(v) if isinstance(v, list) else v for v in outputs.tolist()]
-    assert len({hash(v) for v in values}) >= 1  # every output can be counted in a table
+    assert len({hash(v) for v in values}) >= 1  # every output is hashable
     for kept, given in zip(values, raw, strict=True):
         plain = given.tolist() if isinstance(given, np.ndarray) else given
         plain = tuple(plain) if isinstance(plain, list) else plain
@@ -289,7 +289,7 @@ def test_a_mechanism_of_this_library_refuses_a_dataset_in_its_own_words():
 
 
 def pressed():
-    """What Ctrl-C does."""
+    """Send the signal of Ctrl-C."""
     signal.raise_signal(signal.SIGINT)
 
 
@@ -301,7 +301,7 @@ def pressed_and_tidied():
 
 
 def pressed_in_a_loop():
-    """asyncio raises an interrupt of its own."""
+    """Interrupt asyncio, which raises a new KeyboardInterrupt."""
 
     async def wait():
         asyncio.get_running_loop().call_soon(pressed)
@@ -324,7 +324,7 @@ def out_of_memory():
 
 @pytest.fixture(params=[None, "own"])
 def handler(request):
-    """Python's, or one of the user's."""
+    """Install Python's handler or the user's."""
 
     def stop(number, frame):
         raise KeyboardInterrupt
@@ -338,7 +338,7 @@ def handler(request):
 @pytest.mark.parametrize("single_run", [True, False])
 @pytest.mark.parametrize("act", [pressed, pressed_and_tidied, pressed_in_a_loop])
 def test_a_key_is_not_an_output(single_run, act, handler):
-    """Not even where a statement raises it, as in what is drawn again no key is pressed."""
+    """Even if a statement raises the interrupt: the second draw has no key press."""
     left = [1]
 
     def once():

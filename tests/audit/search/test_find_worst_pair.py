@@ -1,6 +1,6 @@
-"""The search finds a pair that loses nearly as much as the worst, spends alpha on fresh runs only, and stays honest.
+"""The search finds a pair that leaks nearly as much as the worst, and spends alpha on fresh runs only.
 
-Exact losses come from the mechanisms' laws; the worst of a domain is found by trying every pair of a grid.
+Exact losses come from the mechanisms' laws, and the worst loss from all pairs of a grid.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ RARE = 1e-8  # alpha of audits that must not refute: the false-alarm probability
 
 
 def worst_on_grid(mechanism, levels, n):
-    """The largest exact loss over vectors of these levels whose answers all move by −1, 0 or 1."""
+    """Return the largest exact loss over vectors of these levels whose answers move by −1, 0 or 1."""
     laws = {x: mechanism.law(list(x)) for x in product(levels, repeat=n)}
     return max(
         exact_epsilon(law, laws[y])
@@ -130,7 +130,7 @@ def test_sparse_vectors_of_ten_answers():
 
 
 def mean_with_a_floor(rows, size, rng):
-    """A mean whose noise has the scale 2/n of the noisy count n, or next to none where that is negative."""
+    """A mean with noise of scale 2/n for the noisy count n, or almost no noise if n is negative."""
     noisy = len(rows) + rng.laplace(scale=2.0, size=size)
     return np.round(sum(rows) / noisy + np.maximum(2 / noisy, 1e-12) * rng.laplace(size=size), 6)
 
@@ -149,7 +149,7 @@ def leaks_at_the_top(answer, size, rng):
 
 
 def test_a_leak_of_four_in_a_thousand():
-    """Three hits against none in the first pilots, which only boldness sees."""
+    """The first pilots have three hits against none, which only the bold estimate ranks."""
     found = find_worst_pair(
         leaks_at_the_top, Answers(None, 0.0, 10.0), claim=PureDP(1.0), adjacency=Within("l1"), runs=300_000, jobs=1
     )
@@ -201,7 +201,7 @@ def test_frames_of_users():
 
 
 def test_at_a_distance():
-    """Three rows at the bound, and a claim for each."""
+    """Three rows at the bound, each with a claim."""
     mechanism = UnderstatedSensitivityLaplace(0.5, bound=2.0, query=sum)
     options = {"claim": mechanism.claim, "runs": 30_000, "jobs": 1, "distance": 3}
     found = find_worst_pair(mechanism, Rows(high=2.0), adjacency=AddRemove(), **options)
@@ -241,7 +241,7 @@ def test_the_audit_is_on_fresh_runs_and_can_be_repeated():
     alone = check(noisy_length, found.x, found.y, **options)
     assert found.audit == alone
 
-    # The noise that each call begins with: the audit's streams come as often as in the audit alone, never in a pilot.
+    # First noise of each call: the audit's streams occur as often as in the audit alone, and never in a pilot.
     def heads_of(run):
         heads = Counter()
 
@@ -404,7 +404,7 @@ def test_from_the_shell(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("budget", [400, 3_000, 100_000, 1_000_000, 8_000_000])
 @pytest.mark.parametrize("available", [1, 2, 7, 60, 1_000])
 def test_the_budget_is_kept(available, budget):
-    """The rounds are played through: pilots that double while pairs are halved, with earlier draws kept."""
+    """Simulate the rounds: pilots double while pairs are halved, and earlier draws are kept."""
     count, first = schedule(available, budget)
     assert 1 <= count <= available
     spent, kept, pilot = 2 * count * first, (count + 1) // 2, 2 * first

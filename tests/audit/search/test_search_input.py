@@ -1,4 +1,4 @@
-"""What the search refuses before it draws anything, and which of its equal finds it prefers."""
+"""Input that the search refuses before it draws, and its choice among equal pairs."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_pattern_before_its_equal_variations():
 
 
 class Refusing:
-    """A mechanism whose claim is about pairs that differ in their first row only."""
+    """A mechanism whose claim covers only pairs that differ in their first row."""
 
     claim = PureDP(1.0)
     adjacency = Replace()

@@ -1,4 +1,4 @@
-"""A store compares the first runs of an audit, and so notices what it cannot see."""
+"""A store compares the first runs of an audit, and so detects changes of inputs that it cannot see."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SCALE = {"both": 1.0, "y": 1.0, "coin": 0.5}
     ("mechanism", "name", "value"), [(waiting, "both", 0.5), (of_one_side, "y", 0.5), (coin, "coin", 0.6)]
 )
 def test_what_a_store_cannot_see_is_noticed_by_the_first_runs(tmp_path, monkeypatch, mode, mechanism, name, value):
-    """The code and what it names are the same; one side alone, bits alone, stopped before the pilot was whole."""
+    """Code and variables are unchanged; the change affects one side or one bit, and the pilot was incomplete."""
     monkeypatch.setattr("dpaudit.audit.store.store_settings.identity_of_mechanism", lambda function: identity(1))
     options = MODES[mode] | {"runs": 50_000}
     stopped(mechanism, 12, store=tmp_path, **options)

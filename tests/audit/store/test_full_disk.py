@@ -1,4 +1,4 @@
-"""A disk that is full, or can only be read: an error that says so, and a store that is whole and goes on."""
+"""A full or read-only disk gives a clear error, and the store stays intact and can be resumed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def laplace(dataset, size, rng):
 
 @pytest.fixture
 def pages(monkeypatch):
-    """Sets how many pages of 4096 bytes a store may have: SQLite then says what it says of a full disk."""
+    """Limit the store's pages of 4096 bytes, so that SQLite reports a full disk."""
     real, most = sqlite3.connect, []
 
     def connect(*arguments, **options):
@@ -71,7 +71,7 @@ from pathlib import Path
 from dpaudit import AuditError, PureDP, check
 
 def laplace(dataset, size, rng):
-    with open(sys.argv[1] + "/calls", "a") as file:  # in memory it would be state of the mechanism
+    with open(sys.argv[1] + "/calls", "a") as file:  # in memory the count would be state of the mechanism
         file.write("x")
     return dataset + rng.laplace(size=size)
 
@@ -109,7 +109,7 @@ print(json.dumps(said))
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory):
-    """What audits say on a small file system that is full, and on one that can only be read, in a namespace."""
+    """Messages of audits on a full and on a read-only file system, mounted in a namespace."""
     for unshare in (["unshare", "-m"], ["unshare", "-Urm"]):
         if (
             shutil.which("unshare") is not None
@@ -140,7 +140,7 @@ def test_a_file_system_that_can_only_be_read_is_seen_before_anything_is_drawn(sa
 
 
 def test_a_folder_that_can_only_be_read_is_seen_before_anything_is_drawn(tmp_path, monkeypatch):
-    """The file can be written, but not the journal beside it; made by a connection, since nothing binds root."""
+    """The connection is read-only, because file permissions do not restrict root."""
     check(laplace, 0, 1, store=tmp_path, **OPTIONS)
     before, real = (tmp_path / FILE).read_bytes(), sqlite3.connect
     monkeypatch.setattr(

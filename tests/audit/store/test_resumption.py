@@ -1,6 +1,6 @@
-"""Sequential audits under a time limit that are resumed: what was drawn once is drawn no more, and looks only go on.
+"""Resumed sequential audits with a time limit: no block is drawn twice, and interim analyses only continue.
 
-Time is a clock that draws move on, so the tests take none. The mechanisms have randomness that no seed fixes.
+Draws advance a simulated clock, so the tests are fast. The mechanisms' randomness is not fixed by a seed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.store.sqlite_store import FILE, Store
 
-CLAIM = PureDP(30.0)  # which noise of scale 1 never breaks on neighbours
+CLAIM = PureDP(30.0)  # noise of scale 1 never violates it on neighbours
 
 
 def fresh(dataset, size, rng):
@@ -35,7 +35,7 @@ def one_fresh(dataset, rng):
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """The draws so far as (phase, side, number, size); a run of the audit takes half a second of the clock."""
+    """Record the draws as (phase, side, number, size); each run takes half a second of the clock."""
     seen, clock, real = [], [0.0], Plan.draw
 
     def draw(plan, phase, side, number, size, shape=None):
@@ -45,7 +45,7 @@ def drawn(monkeypatch):
         return outputs
 
     monkeypatch.setattr(Plan, "draw", draw)
-    monkeypatch.setattr(Plan, "check_heads", lambda plan: None)  # tested elsewhere, and draws before the first batch
+    monkeypatch.setattr(Plan, "check_heads", lambda plan: None)  # tested elsewhere; it draws before the first batch
     monkeypatch.setattr(sequential.time, "perf_counter", lambda: clock[0])
     return seen
 
@@ -55,7 +55,7 @@ def audited(mechanism, folder, **options):
 
 
 def of_the_audit(drawn):
-    """Without what each session draws besides: one run for the shape, and the first blocks once more."""
+    """Omit the extra draws of each session: one run for the shape, and the repeated first blocks."""
     found = [each for each in drawn if each[2] > 0]
     first = {each for each in drawn if each[2] == 0 and each[3] > 1}
     return found + sorted(first)
@@ -82,14 +82,14 @@ def test_a_batch_that_was_cut_goes_on_where_it_was(tmp_path, drawn, monkeypatch,
         assert sum(size for *_, size in own) == 2 * result.runs
         assert len(drawn) < len(own) + 20
     runs = [look.runs for look in before]
-    assert not set(runs) <= set(np.cumsum(batch_sizes(10**6)).tolist())  # some batch was cut
+    assert not set(runs) <= set(np.cumsum(batch_sizes(10**6)).tolist())  # some batch was interrupted
     whole = audited(mechanism, tmp_path, seconds=1e6, resolution=None, on_look=lambda look: look.runs > 2_000)
     assert whole.looks[: len(before)] == before
     assert whole.stopped == "request"
 
 
 def test_the_same_draws_are_redone_where_sizes_are_forgotten(tmp_path, drawn, monkeypatch):
-    """The wrong twin of the test above: without the sizes a cut batch is thrown away."""
+    """Negative control of the test above: without the sizes an interrupted batch is discarded."""
     monkeypatch.setattr(sequential, "recall_begun", lambda *_: None)
     for seconds in (140.0, 300.0):
         audited(fresh, tmp_path, seconds=seconds)
@@ -98,7 +98,7 @@ def test_the_same_draws_are_redone_where_sizes_are_forgotten(tmp_path, drawn, mo
 
 
 def killed(call, mechanism, folder, monkeypatch, *, is_lost, **options):
-    """A session that is killed in a draw, where `is_lost` with what the store had not yet written."""
+    """Kill a session during a draw; with `is_lost`, unwritten values of the store are lost."""
     left, draw = [call], Plan.draw
 
     def until_killed(plan, *arguments):
@@ -129,14 +129,14 @@ def test_after_a_kill_in_a_batch_no_look_changes_and_nothing_saved_is_redrawn(
     assert before <= kept_blocks(tmp_path)
     keys = {key for key, _ in before}
     again = {f"block {number} of the pilot runs on {side}, {size} outputs" for _, side, number, size in drawn}
-    assert again & keys <= {f"block 0 of the pilot runs on {side}, 16 outputs" for side in "xy"}  # do they repeat?
+    assert again & keys <= {f"block 0 of the pilot runs on {side}, 16 outputs" for side in "xy"}  # checked to repeat
     blocks = [key for key, _ in kept_blocks(tmp_path) if "runs on x" in key]
-    assert sum(int(key.split()[-2]) for key in blocks) == result.runs  # no block is left over
+    assert sum(int(key.split()[-2]) for key in blocks) == result.runs  # no block is unused
 
 
 @pytest.mark.parametrize("calls_before_the_end", [1, 2, 3])
 def test_a_batch_that_was_cut_and_killed_keeps_its_size(tmp_path, drawn, monkeypatch, calls_before_the_end):
-    """Killed in the draws of the last batch, on x or on y, or after it."""
+    """The session is killed in the last batch, on x or on y, or after it."""
     whole = audited(fresh, tmp_path / "whole", seconds=135.0)
     calls = len(drawn)
     killed(calls - calls_before_the_end, fresh, tmp_path, monkeypatch, is_lost=False, seconds=135.0)
@@ -145,7 +145,7 @@ def test_a_batch_that_was_cut_and_killed_keeps_its_size(tmp_path, drawn, monkeyp
 
 
 def test_runs_drawn_before_all_count_where_fewer_are_asked_for(tmp_path, monkeypatch):
-    """A time limit allows more runs than the million of an audit that was given neither runs nor time."""
+    """A time limit allows more runs than the default of an audit without runs and time limit."""
     monkeypatch.setattr("dpaudit.audit.procedures.check._RUNS", 100)
     limited = audited(fresh, tmp_path, seconds=1e6, on_look=lambda look: look.runs > 400)
     free = audited(fresh, tmp_path)
@@ -170,16 +170,16 @@ def test_time_that_is_up_adds_nothing_to_a_store(tmp_path, drawn):
 
 
 def test_a_resumed_session_keeps_to_its_time(tmp_path, drawn):
-    """Recalling takes no time here, so its pace must not be taken for that of the mechanism."""
+    """Recalling takes no time here, so its pace must not count as the pace of the mechanism."""
     audited(fresh, tmp_path, seconds=2_000.0)
     n_drawn = len(drawn)
     audited(fresh, tmp_path, seconds=100.0)
     taken = sum(0.5 * size for *_, size in drawn[n_drawn:])
-    assert 80.0 < taken < 100.0 + 0.5 * 32 + 1  # the first block again comes on top
+    assert 80.0 < taken < 100.0 + 0.5 * 32 + 1  # plus the repeated first block
 
 
 class Remembered:
-    """A memory whose recall takes as long as drawing, so that time and runs are the same in every session."""
+    """A memory whose recall takes as long as drawing, so that all sessions have equal times and runs."""
 
     def __init__(self, clock):
         self.values, self.clock = {}, clock
@@ -199,9 +199,9 @@ class Remembered:
 
 
 def test_false_alarms_of_somebody_who_resumes_until_it_pays(monkeypatch):
-    """20 audits at alpha .3 of a mechanism on its boundary, in six sessions each; fails with probability 1e-6.
+    """20 audits at alpha .3 of a mechanism on its boundary, in six sessions each; the test fails with probability 1e-6.
 
-    Its noise comes from a generator that no session begins anew, and ends each session in another batch.
+    The noise comes from a generator that continues over sessions, which end in different batches.
     """
     clock, rng = [0.0], np.random.default_rng(8)
     monkeypatch.setattr(sequential.time, "perf_counter", lambda: clock[0])
@@ -254,7 +254,7 @@ def test_a_size_comes_back_with_its_paces():
 
 
 def test_the_blocks_of_a_batch_are_the_same_with_and_without_a_time_limit(tmp_path, drawn):
-    """The runs that a resolution needs are known in one session only, and change no block."""
+    """The runs for a resolution are known in one session only, and do not change blocks."""
     options = {"claim": PureDP(1.0), "resolution": 0.3, "seed": 7}
     cut = audited(fresh, tmp_path, seconds=600.0, **options)
     whole = audited(fresh, tmp_path, **options)

@@ -1,4 +1,4 @@
-"""A store keeps what was drawn: stopped anywhere, an audit ends with the result that it would have had."""
+"""A store keeps the draws: an audit that was stopped anywhere has the result of an uninterrupted audit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def laplace(dataset, size, rng):
 
 
 def words(dataset, rng):
-    """Outputs of every kind that a store takes."""
+    """Outputs of every kind that a store accepts."""
     value = rng.geometric(0.5) + dataset
     return [value, f"é{value}", ("a", int(value)), None, float(value), True, 10**20 + int(value)][rng.integers(7)]
 
@@ -54,7 +54,7 @@ def searched(mechanism=laplace, pairs=((0, 0.0), (0, 0.5), (0, 1.0), (0, 1.5)), 
 
 
 def stopped(mechanism, calls, kind=audited, **options):
-    """An audit whose mechanism is stopped at its n-th call, by something that no audit expects."""
+    """Run an audit that an unexpected exception stops at the n-th draw."""
     left, real = [calls], Plan.draw
 
     def draw(plan, *arguments):
@@ -96,7 +96,7 @@ def test_a_store_changes_no_result_and_draws_nothing_twice(tmp_path, mode, mecha
         patch.setattr(Plan, "draw", seen(Plan.draw))
         again = audited(mechanism, store=tmp_path, **options)
     assert again == plain
-    # One run for the shape of an output; the first runs, and the first blocks, to see whether they come again.
+    # One run shows the shape of an output; the first runs and the first blocks are repeated.
     assert {each[:3] for each in drawn} == {("pilot", side, 0) for side in "xy"}
     assert len(drawn) <= 7
 
@@ -115,7 +115,7 @@ def test_a_search_that_was_stopped_goes_on_too(tmp_path, calls):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Plan, "draw", draw)
         assert searched(store=tmp_path) == whole
-    # One run of each pair and of the audit for the shape of an output; the audit's first runs and blocks once more.
+    # One run of each pair and of the audit shows the shape; the audit's first runs and blocks are repeated.
     assert drawn.count(1) == len(whole.ranking) + 1 == len(drawn) - 4
 
 
@@ -129,7 +129,7 @@ def test_a_search_of_other_pairs_is_refused(tmp_path):
 
 
 def test_a_search_of_noise_of_its_own_goes_on_after_a_crash(tmp_path):
-    """What a pair follows from is on disk before the pair is, or another pair would stand in its place."""
+    """The draws that determine a pair are on disk before the pair, or another pair could take its place."""
 
     def saved(store):
         with sqlite3.connect(store.path) as file:
@@ -138,15 +138,15 @@ def test_a_search_of_noise_of_its_own_goes_on_after_a_crash(tmp_path):
     store = Store(tmp_path)
     first = store.section("first", {})
     first.keep("a", 1)
-    store._saved, store._spent = math.inf, math.inf  # as if it had just been written, and took long
+    store._saved, store._spent = math.inf, math.inf  # as if a slow write had just ended
     first.keep("b", 2)
     store.section("second", {})
-    store._file.close()  # as if it had been killed
+    store._file.close()  # as if the process had been killed
     assert saved(store) == (2, 2)
 
 
 def test_a_pair_is_not_put_aside_for_what_its_store_says(tmp_path):
-    """A full disk is no fault of the mechanism on the pair."""
+    """A full disk is not a fault of the mechanism."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dpaudit.audit.store.sqlite_store._LARGEST", 1)
         searched(store=tmp_path)
@@ -163,7 +163,7 @@ def test_randomness_of_its_own_is_kept_too(tmp_path):
 
 
 def test_runs_that_size_an_audit_do_not_serve_as_its_pilot(tmp_path):
-    """Both pilots have a block 0 of 2,000 runs here, with different seeds."""
+    """Both pilots have a block 0 of 2,000 runs, with different seeds."""
     options = {"runs": None, "resolution": 0.1}
     plain = audited(**options)
     assert plain.pilot_runs == 2_000
@@ -309,7 +309,7 @@ def test_a_file_that_is_no_store(tmp_path, content):
 
 
 def test_text_that_is_no_unicode_is_damage_wherever_it_is(tmp_path):
-    """A byte flipped in the text of a table, which comes back in a message, or in a key."""
+    """A byte is changed in the definition of a table, which appears in a message, or in a key."""
     audited(store=tmp_path, runs=20_000)
     whole = (tmp_path / FILE).read_bytes()
     for text in (b"CREATE TABLE blocks", b"section INTEGER", b"WITHOUT ROWID", b"runs on x"):
@@ -324,7 +324,7 @@ def test_text_that_is_no_unicode_is_damage_wherever_it_is(tmp_path):
     "kind", ["O", "f8,f8", "(2,3)f8", "i1,import os", "V8", "U9", "<M8[s]", ">f8", "trap", "", 3, None]
 )
 def test_a_kind_of_array_is_a_name_and_nothing_else(kind):
-    """Numpy parses such names, some as Python: what is no plain number is damage, whatever the checksum says."""
+    """Numpy parses such names, some as Python; all but plain numbers count as damage even if the checksum is right."""
     content = json.dumps({"array": kind, "shape": [1]}).encode() + b"\n" + bytes(8)
     with pytest.raises(StoreError, match="it is damaged"):
         unpacked(checksum(content, "") + content, "it")
@@ -375,7 +375,7 @@ def test_what_cannot_be_is_refused_also_with_a_checksum(tmp_path, mode, phase):
 
 
 def test_a_store_is_written_as_the_work_goes_on(tmp_path):
-    """Half a second of work at most is in memory alone."""
+    """At most half a second of work is in memory alone."""
     with Store(tmp_path) as store:
         section = store.section("it", {})
         section.keep("first", [1])
@@ -392,7 +392,7 @@ def test_a_store_is_written_as_the_work_goes_on(tmp_path):
 
 @pytest.mark.parametrize("options", [{}, {"sequential": True}], ids=["fixed", "sequential"])
 def test_what_a_mechanism_reads_elsewhere_may_not_change(tmp_path, monkeypatch, options):
-    """No hash of its code sees the environment; the first block, drawn again, does."""
+    """The hash of the code does not cover the environment, but the repeated first block reveals the change."""
 
     def noisy(answer, size, rng):
         return answer + rng.laplace(scale=float(os.environ["SCALE"]), size=size)

@@ -1,4 +1,4 @@
-"""Mechanisms with state: a copy in another process would repeat its noise, so there is none."""
+"""Mechanisms with state are not copied to other processes, where they would repeat their noise."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dpaudit.audit.sampling.sampler import as_sampler
 
 
 class Own:
-    """Noise from a generator that the object keeps."""
+    """Noise from the object's own generator."""
 
     def __init__(self):
         self.rng = np.random.default_rng(1)
@@ -35,7 +35,7 @@ def closure():
 
 
 def in_pairs():
-    """As a sampler that makes two numbers and keeps one."""
+    """Like a sampler that generates two numbers and keeps one for the next call."""
     kept = []
 
     def mechanism(dataset, rng):
@@ -72,13 +72,13 @@ def by_python(dataset):
 
 @pytest.fixture(scope="module")
 def noisy(tmp_path_factory):
-    """A module that workers import, with generators that it seeds when it is imported."""
+    """Import a module that seeds its generators on import, in workers too."""
     folder = tmp_path_factory.mktemp("state")
     (folder / "noisy_module_of_a_test.py").write_text(MODULE)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(folder))
         patch.setenv("PYTHONPATH", os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]))
-        get_reusable_executor().shutdown()  # workers that another test has started do not know the folder
+        get_reusable_executor().shutdown()  # workers of another test do not know the folder
         yield importlib.import_module("noisy_module_of_a_test")
         sys.modules.pop("noisy_module_of_a_test")
 
@@ -137,7 +137,7 @@ def test_state_of_the_mechanisms_own_module_counts(noisy, monkeypatch, tmp_path,
 
 
 def test_threads_share_an_object_and_its_state():
-    """So it may have any, and is drawn by all of them, and by no process."""
+    """So a mechanism with state may use threads, but not processes."""
     result = check(BlockOwn(), 0.0, 1.0, claim=PureDP(1.0), runs=600_000, jobs=2, alpha=1e-6)
     assert plan_blocks(as_sampler(BlockOwn()), 0.0, 1.0, 0, 2).is_stateful
     assert "one process" not in str(result)
