@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
@@ -68,7 +68,7 @@ class GraphPairs(PairSource):
         rings = [_edge(i, (i + j) % n) for j in range(1, n) for i in every]
         hub = [(0, i) for i in range(1, degree + 1)]
         shapes = {
-            f"{n} nodes without edges": [],
+            f"a graph of {n} nodes without edges": [],
             f"a star with {degree} rays": hub,
             f"a graph with all edges that degree {degree} allows": rings,
             "a path": [(i, i + 1) for i in range(n - 1)],
@@ -80,7 +80,7 @@ class GraphPairs(PairSource):
         for name, edges in shapes.items():
             yield name, Plain(frozenset(every), self._allowed(edges))
         if n > 2:
-            yield "2 nodes without edges", Plain(frozenset(range(2)), frozenset())
+            yield "a graph of 2 nodes without edges", Plain(frozenset(range(2)), frozenset())
 
     def _allowed(self, edges: Iterable[Edge]) -> frozenset[Edge]:
         """Add the edges in order, skipping each that would exceed the allowed degree."""
@@ -101,21 +101,23 @@ class GraphPairs(PairSource):
         }
         for (is_there, low, high), first in kinds.items():
             words = f"y {'lacks an' if is_there else 'has one more'} edge between nodes of degrees {low} and {high}"
-            if self.steps > 1:
+            if self.steps == 1:
+                yield words, [first]
+            else:
                 words = f"{words} and differs in {self.steps} edges"
-            yield words, self._more_edges(graph, first, lambda edge, at=first: not set(edge) & set(at))
-            if self.steps > 1:
-                together = self._more_edges(graph, first, lambda edge, at=first: at[0] in edge)
-                yield f"{words} at one node", together
+                yield words, self._more_edges(graph, first, at_one_node=False)
+                yield f"{words} at one node", self._more_edges(graph, first, at_one_node=True)
 
-    def _more_edges(self, graph: Plain, first: Edge, is_preferred: Callable[[Edge], bool]) -> list[Edge]:
-        """Return `steps` edges: the first, then edges that are present (or absent) like it, preferred edges first."""
-        if self.steps == 1:
-            return [first]
+    def _more_edges(self, graph: Plain, first: Edge, *, at_one_node: bool) -> list[Edge]:
+        """Return `steps` edges: the first, then preferably edges present or absent like it, at its node or disjoint."""
         is_there = first in graph.edges
+
+        def rank(edge: Edge) -> tuple[bool, bool]:
+            is_unlike = first[0] not in edge if at_one_node else not set(edge).isdisjoint(first)
+            return (edge in graph.edges) != is_there, is_unlike
+
         others = [edge for edge in combinations(sorted(graph.nodes), 2) if edge != first]
-        others.sort(key=lambda edge: ((edge in graph.edges) != is_there, not is_preferred(edge)))
-        return [first, *others[: self.steps - 1]]
+        return [first, *sorted(others, key=rank)[: self.steps - 1]]
 
     def _sets_of_nodes(self, graph: Plain) -> Iterator[tuple[str, list[int]]]:
         """Yield sets of nodes to remove, one for each degree of the first node."""

@@ -138,7 +138,7 @@ class Store:
         ]
         if changed:
             differences = "; ".join(dict.fromkeys(changed))
-            said = f"keeps {name}, which was begun otherwise ({differences}); restore that, or delete {FILE}."
+            said = f"keeps {name}, which was begun with other settings ({differences}); restore them, or delete {FILE}."
             raise self._error(said, changed=changed)
         return Section(self, int(number), f"{name}\n{known}")
 
