@@ -191,8 +191,8 @@ def as_matrix(outputs: Outputs, name: str) -> npt.NDArray[Any]:
         shown = outcome_words(tuple(first.tolist()) if isinstance(first, np.ndarray) else first)
         gave = shown if isinstance(first, Raised) else f"returned {shown}"
         raise MechanismError(
-            f"{name} {gave}, and in {len(bad):,} of {len(outputs):,} runs the output is not a finite number; return a "
-            "number (or vectors of numbers of equal length) in every run, or use check, which accepts any output.",
+            f"{name} {gave}: {len(bad):,} of {len(outputs):,} outputs are not finite numbers of one shape; return a number "
+            "(or vectors of numbers of equal length) in every run, or use check, which accepts any output.",
             mechanism=name,
             runs=len(bad),
         )
@@ -236,7 +236,7 @@ def _noise(outputs: Outputs, answer: npt.NDArray[Any], name: str) -> Array:
     if answer.shape != ((numbers.shape[1],) if is_vector else ()):
         wanted = f"a vector of {numbers.shape[1]} numbers" if is_vector else "a number"
         raise OptionError(
-            f"answer has shape {answer.shape}, and the outputs of {name} are {'vectors' if is_vector else 'numbers'}; "
+            f"answer has shape {answer.shape} and the outputs of {name} are {'vectors' if is_vector else 'numbers'}; "
             f"pass {wanted}.",
             shape=answer.shape,
         )
