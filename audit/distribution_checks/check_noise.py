@@ -191,8 +191,8 @@ def as_matrix(outputs: Outputs, name: str) -> npt.NDArray[Any]:
         shown = outcome_words(tuple(first.tolist()) if isinstance(first, np.ndarray) else first)
         gave = shown if isinstance(first, Raised) else f"returned {shown}"
         raise MechanismError(
-            f"{name} {gave}: {len(bad):,} of {len(outputs):,} outputs are not finite numbers of one shape; return a number "
-            "(or vectors of numbers of equal length) in every run, or use check, which accepts any output.",
+            f"{name} {gave}: {len(bad):,} of {len(outputs):,} outputs are not finite numbers of one shape; return a "
+            "number (or vectors of numbers of equal length) in every run, or use check, which accepts any output.",
             mechanism=name,
             runs=len(bad),
         )

@@ -124,9 +124,7 @@ def test_a_search_of_other_pairs_is_refused(tmp_path):
     for name, other in {"seed": 6, "search_runs": 4_001, "runs": 10_001, "claim": PureDP(2.0), "bits": True}.items():
         with pytest.raises(StoreError, match=rf"laplace, the search, which was begun with other settings \({name}: "):
             searched(store=tmp_path, **{name: other})
-    with pytest.raises(
-        StoreError, match=r"pair 2 of the search, which was begun with other settings \(y is another dataset\)"
-    ):
+    with pytest.raises(StoreError, match=r"pair 2 .* begun with other settings \(y is another dataset\)"):
         searched(pairs=[(0, 0.0), (0, 1), (0, 2)], store=tmp_path)
 
 
