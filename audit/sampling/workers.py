@@ -79,7 +79,7 @@ def _results(plan: Plan, tasks: Sequence[Task], limit: float | None) -> Iterator
     """Yield the number of each task with its result."""
     backend, configured = joblib.parallel.get_active_backend(prefer=plan.prefers)
     is_here = shares_memory(plan.prefers)
-    jobs = next(each for each in (plan.jobs, configured, -1) if each is not None)
+    jobs = next(each for each in (plan.jobs, configured, -1) if each is not None)  # by default all cores
     numbered = list(enumerate(tasks))
     if jobs == 1 or (plan.is_stateful and not is_here):
         yield from _one_by_one(plan, numbered, limit)
@@ -154,7 +154,7 @@ def _packed(plan: Plan) -> Parcel:
 
 
 def _for_processes(plan: Plan) -> Parcel | None:
-    """Return the plan of a long audit as a parcel for processes, if they may replace threads that nobody requested.
+    """Return the plan of a long audit as a parcel for processes, if processes may replace threads.
 
     Threads contend for Python's lock at every call of numpy, and on two cores they are hardly faster than one. None if
     threads were requested, if copies of the mechanism may differ from it (it carries state or does not draw from
