@@ -51,7 +51,7 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
         ]
         if case.search is not None:
             lines.append(
-                f"  found by   {visible(case.search.ranking[0].label, 100)}, of {len(case.search.ranking):,} pairs"
+                f"  search     of {len(case.search.ranking):,} pairs: {visible(case.search.ranking[0].label, 100)}"
             )
         lines.append(f"  meaning    {_REFUTED if result.is_refuted else _SICK if result.findings else _SHORT}")
     else:

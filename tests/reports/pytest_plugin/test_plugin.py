@@ -127,7 +127,7 @@ def test_a_search_finds_the_pair(project):
         """
     )
     text = text_of(run(project))
-    assert "found by   " in text
+    assert "search     of " in text
     assert re.search(r"pair       x = .*, y = .*: 1 row only in", text)
     assert "pass x and y, or neighbours=" in text
 
