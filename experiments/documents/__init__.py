@@ -1,1 +1,1 @@
-"""The statements of the source documents as cases."""
+"""Experiments on the statements of the source documents."""

@@ -1,8 +1,9 @@
-"""Supplements to the definition of differential privacy: rows D1 to D8."""
+"""Supplements to the definition of differential privacy: experiments D1 to D8."""
 
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Final
 
 from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
@@ -17,45 +18,40 @@ from ...mechanisms import (
     LaplaceMechanism,
     RandomisedResponse,
     RareLeakLaplace,
-    exact_delta,
-    exact_epsilon,
 )
 from ...mechanisms.faulty import EdgeNoiseForNodes, HalfNoiseHistogram, OneEndDegreeHistogram
-from ..cases.experiment import AuditCase, Experiment, false_version, true_version
-from ..cases.pure_cases import pure_version
+from ..cases.experiment import AuditCase, Experiment
 from . import definition_delta, definition_group, definition_posterior
+from .audits import fails, holds, stated
 
 DOCUMENT: Final = "definition"
-_RUNS: Final = 200_000
 
 
 def experiments() -> list[Experiment]:
-    """Rows D1 to D8."""
+    """Return experiments D1 to D8."""
+    about = partial(stated, DOCUMENT)
     return [
         definition_posterior.experiment(),
-        Experiment(
-            id="D2",
-            document=DOCUMENT,
-            statement="A mechanism is private for one kind of neighbours: noise for rows added or removed may be too "
-            "little for rows replaced, and the other way round.",
-            source="Dwork & Roth (2014), Section 2.3 (add/remove); Vadhan (2017), Section 1 (replace)",
-            cases=tuple(_neighbours()),
+        about(
+            "D2",
+            "A mechanism is private for one adjacency: noise calibrated for add/remove can be too small for replace, "
+            "and the reverse.",
+            "Dwork & Roth (2014), Section 2.3 (add/remove); Vadhan (2017), Section 1 (replace)",
+            _neighbours(),
         ),
-        Experiment(
-            id="D3",
-            document=DOCUMENT,
-            statement="Noise that hides an edge of a graph does not hide a node; with epsilon for each edge a person "
-            "of at most 1/epsilon edges is hidden with 1 in all.",
-            source="Dwork & Roth (2014), Section 2.3 (granularity of privacy)",
-            cases=tuple(_graphs()),
+        about(
+            "D3",
+            "Noise that hides an edge of a graph does not hide a node; at epsilon for each edge, a person with at "
+            "most 1/epsilon edges is hidden at a total of 1.",
+            "Dwork & Roth (2014), Section 2.3 (granularity of privacy)",
+            _graphs(),
         ),
-        Experiment(
-            id="D4",
-            document=DOCUMENT,
-            statement="1 + epsilon stands for e^epsilon only where epsilon is small; and without a delta the bound "
-            "holds for the rarest event.",
-            source="Vadhan (2017), Section 1; Dwork & Roth (2014), Definition 2.4",
-            cases=tuple(_pure()),
+        about(
+            "D4",
+            "1 + epsilon replaces e^epsilon only for small epsilon; without a delta the bound also holds for the "
+            "rarest event.",
+            "Vadhan (2017), Section 1; Dwork & Roth (2014), Definition 2.4",
+            _pure(),
         ),
         *definition_delta.experiments(),
         *definition_group.experiments(),
@@ -63,40 +59,27 @@ def experiments() -> list[Experiment]:
 
 
 def total(rows: list[float]) -> float:
-    """The sum of a list of numbers, as a query."""
+    """Return the sum of the rows."""
     return float(sum(rows))
 
 
 def _neighbours() -> list[AuditCase]:
     rows, removed, replaced = [0, 1, 1, 2], [0, 1, 1], [0, 1, 1, 0]
-    added_or_removed, replace = AddRemove(), Replace()
+    change, replace = AddRemove(), Replace()
     bits, no_bit, other_bit = [1, 1, 1], [1, 1], [1, 1, 0]
     count = GeometricMechanism(1.0, query=total)
     one_bin, two_bins = HistogramMechanism(1.0, k=3), HistogramMechanism(1.0, k=3, sensitivity=2)
+    half = HalfNoiseHistogram(1.0, k=3)
     values, no_value, other_value = [3.5, 4.0, 4.0], [3.5, 4.0], [3.5, 4.0, 3.0]
     ranged = LaplaceMechanism(1.0, query=total)
     return [
-        pure_version("D2-count-add-remove", True, count, (bits, no_bit), added_or_removed, "a count: sensitivity 1"),
-        pure_version("D2-count-replace", True, count, (bits, other_bit), replace, "a count: sensitivity 1 again"),
-        pure_version("D2-histogram-add-remove", True, one_bin, (rows, removed), added_or_removed, "one bin changes"),
-        pure_version("D2-histogram-replace", True, two_bins, (rows, replaced), replace, "two bins change"),
-        pure_version(
-            "D2-histogram-half-noise",
-            False,
-            HalfNoiseHistogram(1.0, k=3),
-            (rows, replaced),
-            replace,
-            "noise for one bin, where two change: 2 epsilon",
-        ),
-        pure_version("D2-sum-replace", True, ranged, (values, other_value), replace, "values from 3 to 4: moves by 1"),
-        pure_version(
-            "D2-sum-add-remove",
-            False,
-            ranged,
-            (values, no_value),
-            added_or_removed,
-            "the same noise where a value may vanish: 4 epsilon",
-        ),
+        holds("D2-count-add-remove", count, (bits, no_bit), change, "count under add/remove, sensitivity 1"),
+        holds("D2-count-replace", count, (bits, other_bit), replace, "count under replace, sensitivity 1"),
+        holds("D2-histogram-add-remove", one_bin, (rows, removed), change, "histogram with one changed bin"),
+        holds("D2-histogram-replace", two_bins, (rows, replaced), replace, "histogram with two changed bins"),
+        fails("D2-histogram-half-noise", half, (rows, replaced), replace, "two changed bins, noise for one: 2 epsilon"),
+        holds("D2-sum-replace", ranged, (values, other_value), replace, "sum of values in [3, 4], sensitivity 1"),
+        fails("D2-sum-add-remove", ranged, (values, no_value), change, "same noise under add/remove: 4 epsilon"),
     ]
 
 
@@ -104,132 +87,42 @@ def _graphs() -> list[AuditCase]:
     import networkx as nx
 
     edges, nodes = EdgeNeighbours(), NodeNeighbours()
-    ring, path = nx.cycle_graph(6), nx.path_graph(6)
-    person, nobody = nx.star_graph(4), nx.empty_graph(range(1, 5))  # node 0 knows the four others
-    crowd, empty = nx.star_graph(8), nx.empty_graph(range(1, 9))
-    knot, open_knot = nx.complete_graph(4), nx.complete_graph(4)
-    open_knot.remove_edge(0, 1)
-    quarter = EdgeCountMechanism(0.25)
-    cases = [
-        pure_version("D3-edges", True, EdgeCountMechanism(0.5), (ring, path), edges, "a count of edges, one fewer"),
-        pure_version(
-            "D3-nodes",
-            True,
-            EdgeCountMechanism(0.5, nodes, max_degree=4),
-            (person, nobody),
-            nodes,
-            "noise for a node of up to 4 edges",
-        ),
-        pure_version(
-            "D3-edge-noise-for-nodes",
-            False,
-            EdgeNoiseForNodes(0.5, max_degree=4),
-            (person, nobody),
-            nodes,
-            "a person of 4 edges leaves: 4 epsilon",
-        ),
-        pure_version(
-            "D3-degrees-edges", True, DegreeHistogramMechanism(1.0, 3), (knot, open_knot), edges, "two nodes move"
-        ),
-        pure_version(
-            "D3-degrees-nodes",
-            True,
-            DegreeHistogramMechanism(1.0, 4, nodes),
-            (person, nobody),
-            nodes,
-            "a node and its four friends move",
-        ),
-        pure_version(
-            "D3-degrees-one-end",
-            False,
-            OneEndDegreeHistogram(1.0, 3),
-            (knot, open_knot),
-            edges,
-            "sensitivity 2, as if an edge had one end: here 2 epsilon",
-        ),
-        pure_version(
-            "D3-person-of-4",
-            True,
-            quarter,
-            (person, nobody),
-            nodes,
-            "epsilon 1/4 for each edge, 4 edges: 1 in all",
-            claim=PureDP(1.0),
-        ),
-        pure_version(
-            "D3-person-of-8",
-            False,
-            quarter,
-            (crowd, empty),
-            nodes,
-            "8 edges are more than 1/epsilon: 2 in all",
-            claim=PureDP(1.0),
-        ),
+    cycle = nx.cycle_graph(6), nx.path_graph(6)
+    person = nx.star_graph(4), nx.empty_graph(range(1, 5))  # node 0 knows the four others
+    crowd = nx.star_graph(8), nx.empty_graph(range(1, 9))
+    isolated = person[0], nx.empty_graph(5)
+    knot = nx.complete_graph(4), nx.complete_graph(4)
+    knot[1].remove_edge(0, 1)
+    quarter, one = EdgeCountMechanism(0.25), PureDP(1.0)
+    by_node, unscaled = EdgeCountMechanism(0.5, nodes, max_degree=4), EdgeNoiseForNodes(0.5, max_degree=4)
+    degrees, one_end = DegreeHistogramMechanism(1.0, 4, nodes), OneEndDegreeHistogram(1.0, 3)
+    degrees_by_edge, group = DegreeHistogramMechanism(1.0, 3), GroupPrivacy(0.25)
+    return [
+        holds("D3-edges", EdgeCountMechanism(0.5), cycle, edges, "edge count with one edge less"),
+        holds("D3-nodes", by_node, person, nodes, "edge count with noise for a node of at most 4 edges"),
+        fails("D3-edge-noise-for-nodes", unscaled, person, nodes, "edge noise, a person with 4 edges: 4 epsilon"),
+        holds("D3-degrees-edges", degrees_by_edge, knot, edges, "degree histogram with two moved nodes"),
+        holds("D3-degrees-nodes", degrees, person, nodes, "degree histogram without a node and its four edges"),
+        fails("D3-degrees-one-end", one_end, knot, edges, "degree sensitivity for one end of an edge: 2 epsilon"),
+        holds("D3-person-of-4", quarter, person, nodes, "4 edges at epsilon 1/4 each: total 1", claim=one),
+        fails("D3-person-of-8", quarter, crowd, nodes, "8 edges at epsilon 1/4 each: total 2", claim=one),
+        holds("D3-four-edges", quarter, isolated, edges, "four steps of one edge each", claim=group, distance=4),
     ]
-    lonely = nx.empty_graph(5)
-    cases.append(
-        true_version(
-            "D3-four-edges",
-            quarter,
-            person,
-            lonely,
-            GroupPrivacy(0.25),
-            edges,
-            distance=4,
-            exact=exact_epsilon(quarter.law(person), quarter.law(lonely)),
-            runs=_RUNS,
-            note="the same as four steps of one edge",
-        )
-    )
-    return cases
 
 
 def _pure() -> list[AuditCase]:
     """`1 + epsilon` as PureDP(ln(1 + epsilon)): p ≤ (1 + ε) q for every event and its complement."""
     answers, leaky = Within("l1"), RareLeakLaplace(1.0, 1e-3)
     large, small = RandomisedResponse(1.0), RandomisedResponse(math.log1p(0.01))
-    pair = (0.0, 1.0)
-    laws = leaky.law(0.0), leaky.law(1.0)
+    bits, pair, many = (0, 1), (0.0, 1.0), 1_000_000
+    two, percent = PureDP(math.log(2.0)), PureDP(math.log1p(0.01))
+    fifth = ApproxDP(1.0, leaky.delta / 5, bound_on="delta")
+    slack = f"p <= 1.01 q, hence p <= e^0.01 q, with {0.01 - math.log1p(0.01):.1g} of slack in epsilon"
     return [
-        pure_version("D4-e-to-epsilon", True, large, (0, 1), Local(), "p <= e q"),
-        pure_version(
-            "D4-one-plus-large", False, large, (0, 1), Local(), "p <= 2 q, for e q", claim=PureDP(math.log(2.0))
-        ),
-        pure_version(
-            "D4-one-plus-small",
-            True,
-            small,
-            (0, 1),
-            Local(),
-            f"p <= 1.01 q, and so p <= e^0.01 q, which allows {0.01 - math.log1p(0.01):.1g} more in epsilon",
-            claim=PureDP(math.log1p(0.01)),
-        ),
-        pure_version(
-            "D4-rare-leak-pure",
-            False,
-            leaky,
-            pair,
-            answers,
-            "one run in a thousand leaks",
-            claim=PureDP(1.0),
-            runs=1_000_000,
-        ),
-        true_version(
-            "D4-rare-leak-delta",
-            leaky,
-            *pair,
-            leaky.claim,
-            answers,
-            exact=exact_epsilon(*laws, leaky.delta),
-            note="the delta covers it",
-        ),
-        false_version(
-            "D4-rare-leak-small-delta",
-            leaky,
-            *pair,
-            ApproxDP(1.0, leaky.delta / 5, bound_on="delta"),
-            answers,
-            exact=exact_delta(*laws, 1.0),
-            note="a fifth of that delta does not",
-        ),
+        holds("D4-e-to-epsilon", large, bits, Local(), "p <= e q at epsilon 1"),
+        fails("D4-one-plus-large", large, bits, Local(), "p <= 2 q claimed for p <= e q", claim=two),
+        holds("D4-one-plus-small", small, bits, Local(), slack, claim=percent),
+        fails("D4-rare-leak-pure", leaky, pair, answers, "leak in one run of 1000", claim=PureDP(1.0), runs=many),
+        holds("D4-rare-leak-delta", leaky, pair, answers, "leak covered by delta", runs=many),
+        fails("D4-rare-leak-small-delta", leaky, pair, answers, "a fifth of that delta", claim=fifth, runs=many),
     ]

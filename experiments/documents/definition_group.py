@@ -1,10 +1,10 @@
-"""Rows D7 and D8: what a claim for neighbours says of groups, and how that differs from composition."""
+"""Experiments D7 and D8: group privacy, and how it differs from composition."""
 
 from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
 from ...audit.datasets.adjacency import AddRemove, Local, Within
@@ -15,44 +15,42 @@ from ...mechanisms import (
     LaplaceMechanism,
     RandomisedResponseFold,
     advanced_composition,
-    exact_delta,
-    exact_epsilon,
 )
 from ...mechanisms.faulty import LocalSensitivityLaplace
-from ..cases.experiment import AuditCase, Experiment, false_version, true_version
-from .definition_figures import composition_figure, group_figure
+from ..cases.experiment import AuditCase, Experiment
+from .audits import RUNS, fails, holds, stated
+from .figures import composition_figure, group_figure
 
 EPSILON: Final = 0.5
 DELTA: Final = 1e-3
 _STEPS: Final = tuple(range(1, 9))
 EACH: Final = 0.1
-"""In row D8, epsilon of one mechanism or one step."""
+"""Epsilon of one mechanism or one step in D8."""
 SLACK: Final = 0.01
-"""The delta at which compositions are measured."""
+"""The delta of the composition claims."""
 _FOLDS: Final = (1, 2, 4, 8, 16, 32, 64)
-_RUNS: Final = 200_000
-_MORE_RUNS: Final = 1_000_000  # the best event at a large epsilon is rare
+_MANY: Final = 1_000_000  # the best event at a large epsilon is rare
 
 
 def experiments() -> list[Experiment]:
-    """The two rows."""
+    """Return experiments D7 and D8."""
     return [
-        Experiment(
-            id="D7",
-            document="definition",
-            statement="A mechanism that is (epsilon, delta)-DP is (k epsilon, delta (e^(k epsilon) - 1)/(e^epsilon - "
-            "1))-DP for datasets k steps apart, and so (k epsilon, k e^((k-1) epsilon) delta)-DP too.",
-            source="Dwork & Roth (2014), Theorem 2.2 and Section 2.3 (the product); compare Vadhan (2017), Lemma 2.2",
-            cases=(*_pure_groups(), *_groups_with_delta()),
+        stated(
+            "definition",
+            "D7",
+            "For datasets k steps apart, an (epsilon, delta)-DP mechanism is (k epsilon, delta (e^(k epsilon) - "
+            "1)/(e^epsilon - 1))-DP, and therefore also (k epsilon, k e^((k-1) epsilon) delta)-DP.",
+            "Dwork & Roth (2014), Theorem 2.2 and Section 2.3 (the product); compare Vadhan (2017), Lemma 2.2",
+            (*_pure_groups(), *_groups_with_delta()),
             draw=partial(group_figure, epsilon=EPSILON, delta=DELTA),
         ),
-        Experiment(
-            id="D8",
-            document="definition",
-            statement="k mechanisms together lose about sqrt(k) epsilon at a small delta; a group of k loses k "
-            "epsilon, with a delta or without.",
-            source="Dwork & Roth (2014), Theorem 3.20 and Theorem 2.2",
-            cases=(*_folds(), *_distances()),
+        stated(
+            "definition",
+            "D8",
+            "At a small delta, k composed mechanisms lose about sqrt(k) epsilon; a group of k loses k epsilon with or "
+            "without a delta.",
+            "Dwork & Roth (2014), Theorem 3.20 and Theorem 2.2",
+            (*_folds(), *_distances()),
             draw=partial(composition_figure, epsilon=EACH, slack=SLACK),
         ),
     ]
@@ -60,124 +58,60 @@ def experiments() -> list[Experiment]:
 
 def _pure_groups() -> list[AuditCase]:
     laplace, wrong, claim = LaplaceMechanism(EPSILON), LocalSensitivityLaplace(EPSILON), GroupPrivacy(EPSILON)
-    cases = [
-        true_version(
-            f"D7-laplace-{k}",
-            laplace,
-            0,
-            k,
-            claim,
-            Within("l1"),
-            distance=k,
-            exact=exact_epsilon(laplace.law(0), laplace.law(k)),
-            runs=_RUNS,
-            note="tight at every distance",
-        )
-        for k in _STEPS
+    one_step, two_steps = "one step from the empty dataset, answer moved by 1", "two steps, answer moved by 4"
+    return [
+        *(
+            holds(f"D7-laplace-{k}", laplace, (0, k), Within("l1"), f"tight at distance {k}", claim=claim, distance=k)
+            for k in _STEPS
+        ),
+        holds("D7-local-sensitivity-1", wrong, ([], [0]), AddRemove(), one_step, claim=claim, distance=1),
+        fails("D7-local-sensitivity-2", wrong, ([], [0, 0]), AddRemove(), two_steps, claim=claim, distance=2),
     ]
-    for k, version, note in (
-        (1, true_version, "one step from the empty dataset the answer moves by 1, as was assumed"),
-        (2, false_version, "two steps from there it moves by 4"),
-    ):
-        rows = [0] * k
-        exact = exact_epsilon(wrong.law([]), wrong.law(rows))
-        rest: dict[str, Any] = {"distance": k, "exact": exact, "runs": _RUNS, "note": note}
-        cases.append(version(f"D7-local-sensitivity-{k}", wrong, [], rows, claim, AddRemove(), **rest))
-    return cases
 
 
 def _groups_with_delta() -> list[AuditCase]:
-    tight, normal = GroupTightMechanism(EPSILON, DELTA), GaussianMechanism(EPSILON, DELTA)
-    cases = []
+    tight, gaussian = GroupTightMechanism(EPSILON, DELTA), GaussianMechanism(EPSILON, DELTA)
     sums = GroupPrivacy(EPSILON, DELTA, "sum", bound_on="delta")
     products = GroupPrivacy(EPSILON, DELTA, "product", bound_on="delta")
-    for name, mechanism, claim, steps, runs, note in (
-        ("tight", tight, sums, _STEPS, _RUNS, "a mechanism that attains the sum"),
-        ("tight-product", tight, products, (2, 8), _RUNS, "the sum is at most k times its largest term"),
-        ("gaussian", normal, products, (2, 4, 8), _MORE_RUNS, "normal noise stays below both forms"),
-    ):
-        for k in steps:
-            exact = exact_delta(mechanism.law(0), mechanism.law(k), k * EPSILON)
-            rest: dict[str, Any] = {"distance": k, "exact": exact, "runs": runs, "note": note}
-            cases.append(true_version(f"D7-{name}-{k}", mechanism, 0, k, claim, Within("l1"), **rest))
-    k = _STEPS[-1]
-    for name, mechanism in (("tight", tight), ("gaussian", normal)):
-        cases.append(
-            false_version(
-                f"D7-{name}-k-delta",
-                mechanism,
-                0,
-                k,
-                ApproxDP(k * EPSILON, k * DELTA, bound_on="delta"),
-                Within("l1", float(k)),
-                exact=exact_delta(mechanism.law(0), mechanism.law(k), k * EPSILON),
-                runs=_MORE_RUNS,
-                note="k delta alone is not enough: neighbours are all within 8",
-            )
-        )
+    last = _STEPS[-1]
+    linear = ApproxDP(last * EPSILON, last * DELTA, bound_on="delta")
+    kinds = (
+        ("tight", tight, sums, _STEPS, RUNS, "mechanism that attains the sum"),
+        ("tight-product", tight, products, (2, 8), RUNS, "k times the largest term of the sum"),
+        ("gaussian", gaussian, products, (2, 4, 8), _MANY, "Gaussian noise, below both forms"),
+    )
+    cases = [
+        holds(f"D7-{name}-{k}", mechanism, (0, k), Within("l1"), note, claim=claim, distance=k, runs=runs)
+        for name, mechanism, claim, steps, runs, note in kinds
+        for k in steps
+    ]
+    adjacency, note = Within("l1", float(last)), "k delta at distance 8, less than the sum"
+    for name, mechanism in (("tight", tight), ("gaussian", gaussian)):
+        cases.append(fails(f"D7-{name}-k-delta", mechanism, (0, last), adjacency, note, claim=linear, runs=_MANY))
     return cases
 
 
 def composed_epsilon(k: int) -> float:
-    """The smaller of what simple and advanced composition give k mechanisms of epsilon `EACH`, at delta `SLACK`."""
+    """Return the smaller epsilon of simple and advanced composition, for k mechanisms of `EACH` at delta `SLACK`."""
     return min(k * EACH, advanced_composition(EACH, 0.0, k, SLACK)[0])
 
 
 def _folds() -> list[AuditCase]:
-    folds = {k: RandomisedResponseFold(EACH, k) for k in _FOLDS}
-    exact = {k: exact_epsilon(fold.law(0), fold.law(1), SLACK) for k, fold in folds.items()}
-    cases = [
-        true_version(
-            f"D8-composed-{k}",
-            fold,
-            0,
-            1,
-            ApproxDP(composed_epsilon(k), SLACK),
-            Local(),
-            exact=exact[k],
-            runs=_RUNS,
-            note="simple or advanced composition, whichever gives less",
-        )
-        for k, fold in folds.items()
-    ]
-    k = _FOLDS[-1]
-    root = false_version(
-        "D8-composed-root",
-        folds[k],
-        0,
-        1,
-        ApproxDP(math.sqrt(k) * EACH, SLACK),
-        Local(),
-        exact=exact[k],
-        runs=_RUNS,
-        note="sqrt(k) epsilon without the factor sqrt(2 ln(1/delta)) is too little",
-    )
-    return [*cases, root]
+    k, pair, note = _FOLDS[-1], (0, 1), "smaller bound of simple and advanced composition"
+    cases = []
+    for n in _FOLDS:
+        claim = ApproxDP(composed_epsilon(n), SLACK)
+        cases.append(holds(f"D8-composed-{n}", RandomisedResponseFold(EACH, n), pair, Local(), note, claim=claim))
+    root, note = ApproxDP(math.sqrt(k) * EACH, SLACK), "sqrt(k) epsilon without the factor sqrt(2 ln(1/delta))"
+    return [*cases, fails("D8-composed-root", RandomisedResponseFold(EACH, k), pair, Local(), note, claim=root)]
 
 
 def _distances() -> list[AuditCase]:
-    laplace, k = LaplaceMechanism(EACH), _FOLDS[-1]
-    law = laplace.law(0)
-    cases = [
-        true_version(
-            f"D8-distance-{steps}",
-            laplace,
-            0,
-            steps,
-            GroupPrivacy(EACH),
-            Within("l1"),
-            distance=steps,
-            exact=exact_epsilon(law, laplace.law(steps)),
-            runs=_RUNS,
-            note="k epsilon, and attained",
-        )
-        for steps in _FOLDS
+    laplace, k, group = LaplaceMechanism(EACH), _FOLDS[-1], GroupPrivacy(EACH)
+    pair, adjacency, note = (0, k), Within("l1", float(k)), "tight claim of k epsilon"
+    root, composed = PureDP(math.sqrt(k) * EACH), ApproxDP(composed_epsilon(k), SLACK)
+    return [
+        *(holds(f"D8-distance-{n}", laplace, (0, n), Within("l1"), note, claim=group, distance=n) for n in _FOLDS),
+        fails("D8-distance-root", laplace, pair, adjacency, "sqrt(k) epsilon for a group of 64", claim=root),
+        fails("D8-distance-composed", laplace, pair, adjacency, "composition bound for a group of 64", claim=composed),
     ]
-    for name, claim, delta, note in (
-        ("root", PureDP(math.sqrt(k) * EACH), 0.0, "sqrt(k) epsilon for a group of 64"),
-        ("composed", ApproxDP(composed_epsilon(k), SLACK), SLACK, "nor does a delta help a group as it helps 64 runs"),
-    ):
-        exact = exact_epsilon(law, laplace.law(k), delta)
-        rest: dict[str, Any] = {"exact": exact, "runs": _RUNS, "note": note}
-        cases.append(false_version(f"D8-distance-{name}", laplace, 0, k, claim, Within("l1", float(k)), **rest))
-    return cases

@@ -1,4 +1,4 @@
-"""Row D1: what an output tells of one row, beyond what it would tell without the row."""
+"""Experiment D1: how much one row of the dataset changes the posterior of its value."""
 
 from __future__ import annotations
 
@@ -15,25 +15,27 @@ from ...audit.inference.ratio_intervals import ratio_intervals
 from ...audit.results.statement_result import Point, StatementResult
 from ...mechanisms import GeometricMechanism, GroupTightMechanism
 from ...mechanisms.noise_samplers import draw_indices
-from ..cases.experiment import Experiment, false_statement, true_statement
+from ..cases.experiment import Experiment, StatementCase, false_statement, true_statement
+from .audits import stated
 
 _BLOCK = 1 << 17
 _RARE = 0.02
-"""Prior probability of the secret: the rarer, the nearer the ratios come to their limits."""
+"""Prior probability of the secret; the ratios approach their limits as it goes to 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A prior on datasets and a mechanism that sees a statistic of them.
+    """A prior on datasets, and a mechanism applied to a statistic of the dataset.
 
     Attributes
     ----------
     states : tuple of (int, int, int, float)
-        The secret row's value, the statistic, the statistic with a dummy in the row's place, and the prior probability.
+        The value of the secret row, the statistic, the statistic with a dummy in place of the row, and the prior
+        probability.
     mechanism : object
-        Its dataset is the statistic.
+        The mechanism; its dataset is the statistic.
     events : tuple of (float, float)
-        The outputs looked at, as closed intervals.
+        The events, closed intervals of outputs.
     """
 
     states: tuple[tuple[int, int, int, float], ...]
@@ -42,11 +44,11 @@ class World:
 
     @property
     def secrets(self) -> list[int]:
-        """The values of the secret row."""
+        """Values of the secret row in ascending order."""
         return sorted({state[0] for state in self.states})
 
     def log_ratios(self) -> npt.NDArray[np.float64]:
-        """ln Pr[secret | event] − ln Pr[secret | event without the row], exact: shape (n_events, n_secrets)."""
+        """Return the exact log posterior ratios, with the row to without the row, shape (n_events, n_secrets)."""
         return np.array(
             [np.log(self._posterior(event, 1)) - np.log(self._posterior(event, 2)) for event in self.events]
         )
@@ -60,7 +62,7 @@ class World:
         return np.asarray(joint / joint.sum())
 
     def hits(self, column: int, runs: int, *, seed: int) -> npt.NDArray[np.int64]:
-        """How often each secret came with each event in `runs` draws of both, shape (n_events, n_secrets)."""
+        """Count each secret with each event in `runs` joint draws, shape (n_events, n_secrets)."""
         total = np.zeros((len(self.events), len(self.secrets)), dtype=np.int64)
         for secret, output in self._draws(column, runs, seed):
             for row, (low, high) in enumerate(self.events):
@@ -81,10 +83,10 @@ class World:
 
 
 def posterior_ratio(world: World, limit: float, *, runs: int, alpha: float, seed: int) -> StatementResult:
-    """Intervals for the log posterior ratios of every event and secret, against ±`limit`.
+    """Check that the log posterior ratios of every event and secret lie within ±`limit`.
 
-    Given how many runs are in an event, those with the secret among them are binomial, on either side; so the
-    intervals for ratios of two probabilities apply, with alpha shared by the events.
+    Given the number of runs in an event, the number of these with the secret is binomial, with and without the row.
+    The intervals for ratios of two probabilities therefore apply, with alpha shared equally by the events.
     """
     with_row, without = (world.hits(column, runs, seed=seed) for column in (1, 2))
     points = []
@@ -93,13 +95,11 @@ def posterior_ratio(world: World, limit: float, *, runs: int, alpha: float, seed
         if min(seen) > 0:
             found = ratio_intervals(x, seen[0], y, seen[1], alpha=alpha / len(world.events))
             rows = list(zip(found.observed, found.lower, found.upper, strict=True))
-        else:  # a posterior without a run to show it
+        else:  # no run in the event, so no estimate
             rows = [(math.nan, -math.inf, math.inf)] * len(world.secrets)
         for secret, (estimate, lower, upper) in zip(world.secrets, rows, strict=True):
-            at = f"row = {secret}, {_words(low, high)}"
-            points.append(
-                Point(at=at, estimate=float(estimate), lower=float(lower), upper=float(upper), low=-limit, high=limit)
-            )
+            at, ends = f"row = {secret}, {_words(low, high)}", {"lower": float(lower), "upper": float(upper)}
+            points.append(Point(at=at, estimate=float(estimate), **ends, low=-limit, high=limit))
     return StatementResult(
         statement=f"An output changes the posterior of a row by a factor within e^±{limit:g}.",
         quantity="ln posterior ratio",
@@ -119,7 +119,7 @@ def _words(low: float, high: float) -> str:
 
 
 def independent_rows(epsilon: float) -> World:
-    """Three independent bits, the first rarely 1; their number with geometric noise. The dummy is 0."""
+    """Return three independent bits, the first rarely 1, whose sum gets geometric noise; the dummy is 0."""
     states = tuple(
         (bit, bit + others, others, (_RARE if bit else 1 - _RARE) * math.comb(2, others) / 4)
         for bit in (0, 1)
@@ -129,9 +129,10 @@ def independent_rows(epsilon: float) -> World:
 
 
 def equal_rows(epsilon: float) -> World:
-    """Two rows (b, b), b rarely 1, and a bit whose probability grows by e^ε from (0, 0) to any mixed pair to (1, 1).
+    """Return two equal rows (b, b), b rarely 1, and a mechanism that outputs one bit.
 
-    A dummy in the place of the first row makes the pair a mixed one, and then the bit says nothing of b.
+    The probability of the bit grows by e^ε from (0, 0) to a mixed pair and again to (1, 1). With a dummy in place of
+    the first row the pair is mixed, and the bit is independent of b.
     """
     states = ((0, 0, 1, 1 - _RARE), (1, 2, 1, _RARE))
     corner = 1 / (1 + math.exp(epsilon))
@@ -139,39 +140,28 @@ def equal_rows(epsilon: float) -> World:
 
 
 def experiment() -> Experiment:
-    """The row, at ε = 1."""
-    independent, equal = independent_rows(1.0), equal_rows(1.0)
-    exact = {world: float(np.abs(world.log_ratios()).max()) for world in (independent, equal)}
-    bounded = "|ln posterior ratio| <= epsilon"
-    return Experiment(
-        id="D1",
-        document="definition",
-        statement="An output changes what is believed of a row by a factor within e^±ε of what it would without it.",
-        source="Vadhan (2017), The complexity of differential privacy, Section 1 (the Bayesian reading)",
-        cases=(
-            true_statement(
-                "D1-independent",
-                bounded,
-                partial(posterior_ratio, independent, 1.0),
-                exact=exact[independent],
-                runs=400_000,
-                note="independent rows, one of them replaced by a dummy",
-            ),
-            true_statement(
-                "D1-correlated-twice",
-                "|ln posterior ratio| <= 2 epsilon",
-                partial(posterior_ratio, equal, 2.0),
-                exact=exact[equal],
-                runs=400_000,
-                note="the corrected bound for rows that depend on each other",
-            ),
-            false_statement(
-                "D1-correlated",
-                bounded,
-                partial(posterior_ratio, equal, 1.0),
-                exact=exact[equal],
-                runs=400_000,
-                note="X = (b, b): without its row the other one still tells b, or stops doing so",
-            ),
+    """Return experiment D1, at ε = 1."""
+    worlds = {"independent": independent_rows(1.0), "equal": equal_rows(1.0)}
+
+    def case(state: Any, name: str, world: str, limit: float, note: str) -> StatementCase:
+        return state(  # type: ignore[no-any-return]
+            f"D1-{name}",
+            f"|ln posterior ratio| <= {'' if limit == 1 else f'{limit:g} '}epsilon",
+            partial(posterior_ratio, worlds[world], limit),
+            exact=float(np.abs(worlds[world].log_ratios()).max()),
+            runs=400_000,
+            note=note,
+        )
+
+    twice, once = "corrected bound for dependent rows", "X = (b, b): the second row still reveals b"
+    return stated(
+        "definition",
+        "D1",
+        "An output changes the posterior of a row by a factor within e^±ε, compared with the output without the row.",
+        "Vadhan (2017), The complexity of differential privacy, Section 1 (the Bayesian reading)",
+        (
+            case(true_statement, "independent", "independent", 1.0, "independent rows, one replaced by a dummy"),
+            case(true_statement, "correlated-twice", "equal", 2.0, twice),
+            case(false_statement, "correlated", "equal", 1.0, once),
         ),
     )

@@ -1,7 +1,7 @@
-"""The errors in the source documents, with what running the statement as printed and as corrected gives.
+"""The page on errors in the source documents.
 
-Every number in the page that `errata_page` makes comes from the runs: a text names cases in braces, and each is
-replaced by what its audit or check found.
+Every number in the page comes from a run: a text names cases in braces, and `errata_page` replaces each name by the
+result of its audit or check.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ...audit.results.statement_result import StatementResult
 from ...reports.plain_text import number
 from .errata_texts import ERRATA, Erratum
 
-_CASE = re.compile(r"\{([A-Z]\d+-[^{}]+)\}")  # and not the exponents
+_CASE = re.compile(r"\{([A-Z]\d+-[^{}]+)\}")  # does not match the exponents
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a case found, in a sentence's words."""
+    """The result of a case as a phrase."""
 
     result: AuditResult | StatementResult
     exact: float | None
@@ -41,27 +41,29 @@ class _Found:
 
 
 def cases_of(errata: Sequence[Erratum] = ERRATA) -> list[str]:
-    """Names of the cases that the texts mention, each once."""
+    """Return the names of the cases that the texts mention, each once."""
     return list(dict.fromkeys(name for erratum in errata for name in _CASE.findall(erratum.text)))
 
 
 def errata_page(suite: Suite) -> str:
-    """The page in Markdown, from a suite that holds every case of `cases_of`."""
+    """Return the page in Markdown, from a suite with every case of `cases_of`."""
     ids = {entry.name: entry.experiment for entry in suite.entries}
     found = {entry.name: _Found(entry.result, entry.exact) for entry in suite.entries}
     alphas = sorted({entry.result.alpha for entry in suite.entries})
     seed = suite.entries[0].result.seed
     parts = [
         "# Errors in the sources",
-        "The documents that this project started from contain the errors below. Where a statement can be run, it was "
-        "run as printed and as corrected: in parentheses stands the case (`dpaudit run CASE` repeats it) and what it "
-        f"found, at {' or '.join(percent(1 - alpha) for alpha in alphas)} confidence with seed {seed}. This page is "
-        "written by `dpaudit bench errata`.",
+        "The source documents of the experiments contain the errors below. Statements that can be run were run as "
+        "printed and as corrected. The parentheses give the case (`dpaudit run CASE` repeats it) and its result, at "
+        f"{' or '.join(percent(1 - alpha) for alpha in alphas)} confidence with seed {seed}. `dpaudit bench errata` "
+        "writes this page.",
     ]
     for place, erratum in enumerate(ERRATA, start=1):
         rows = list(dict.fromkeys(ids[name] for name in _CASE.findall(erratum.text)))
         heading = f"## {place}. {erratum.title}"
-        about = f"*{erratum.source}" + (f"; row{'s' if len(rows) > 1 else ''} {', '.join(rows)}*" if rows else "*")
+        about = f"*{erratum.source}" + (
+            f"; experiment{'s' if len(rows) > 1 else ''} {', '.join(rows)}*" if rows else "*"
+        )
         text = _CASE.sub(lambda match: f"(`{match[1]}` {found[match[1]]})", erratum.text)
         parts += [heading, about, text]
     return "\n\n".join(parts) + "\n"

@@ -1,4 +1,4 @@
-"""The exponential mechanism: its loss, its slope, its sensitivity, and a price for pumpkins; all rows E1 to E10."""
+"""The exponential mechanism: its loss, its slope, its sensitivity, and a price for pumpkins; experiments E1 to E10."""
 
 from __future__ import annotations
 
@@ -18,56 +18,55 @@ from ...mechanisms import (
     utility_sensitivity,
 )
 from ...mechanisms.faulty import ExponentialMissingFactorTwo, HalfSensitivityExponential, PricesFromTheBids
-from ..cases.experiment import AuditCase, Case, Experiment, StatementCase, false_statement, true_statement
-from ..cases.pure_cases import pure_version
+from ..cases.experiment import AuditCase, Experiment, StatementCase, false_statement, true_statement
 from . import exponential_noisy_max, exponential_utility
-from .exponential_figures import halves_figure, slopes_figure
+from .audits import RUNS, fails, holds, stated
 from .exponential_statements import fitted_slope, loss_halves, more_often
+from .figures import halves_figure, slopes_figure
 
 DOCUMENT: Final = exponential_utility.DOCUMENT
 EPSILON: Final = exponential_utility.EPSILON
-UTILITIES: Final = tuple(float(place) for place in range(8))  # of row E3
+UTILITIES: Final = tuple(float(place) for place in range(8))  # of experiment E3
 
-_RUNS: Final = 200_000
-_FLAT, _ONE_UP = (0.0,) * 50, (1.0, *(-1.0,) * 49)  # one candidate up and 49 down: both halves of ε are used up
-_APART, _CLOSER, _FARTHER = (0.0, -3.0), (-1.0, -2.0), (1.0, -4.0)
+_FLAT, _ONE_UP = (0.0,) * 50, (1.0, *(-1.0,) * 49)  # one candidate up and 49 down use up both halves of ε
 _CENTS: Final = tuple(cents / 100 for cents in range(1, 501))
 
 
 def experiments() -> list[Experiment]:
-    """Rows E1 to E10."""
+    """Return experiments E1 to E10."""
+    about = partial(stated, DOCUMENT)
     return [
-        _experiment(
+        about(
             "E1",
-            "The exponential mechanism is epsilon-DP; the numerator and the normaliser each lose epsilon/2 at most.",
+            "The exponential mechanism is epsilon-DP; the numerator and the normaliser each lose at most epsilon/2.",
             "Dwork & Roth (2014), Definition 3.4 and Theorem 3.10",
             (*_right(), *_halves()),
             draw=halves_figure,
         ),
-        _experiment(
+        about(
             "E2",
-            "The 2 in exp(epsilon u/(2 sensitivity)) is needed unless utilities are monotone, and it shows where one "
-            "utility rises while the others fall.",
+            "The factor 2 in exp(epsilon u/(2 sensitivity)) is needed unless utilities are monotone; without it, the "
+            "excess appears where one utility rises while the others fall.",
             "McSherry & Talwar (2007), Theorem 6; Dwork & Roth (2014), Theorem 3.10",
             _missing(),
         ),
-        _experiment(
+        about(
             "E3",
-            "Log-probabilities are linear in the utility, of slope epsilon/(2 sensitivity).",
+            "Log-probabilities are linear in the utility, with slope epsilon/(2 sensitivity).",
             "Dwork & Roth (2014), Definition 3.4",
             _slopes(),
             draw=partial(slopes_figure, epsilon=EPSILON, utilities=UTILITIES),
         ),
-        _experiment(
+        about(
             "E4",
-            "The sensitivity of a utility is its largest change between neighbours, over all candidates; half of it is "
-            "not enough.",
+            "The sensitivity of a utility is its largest change between neighbours over all candidates; half of this "
+            "is too small.",
             "Dwork & Roth (2014), Section 3.4",
             _sensitivities(),
         ),
-        _experiment(
+        about(
             "E5",
-            "A posted price for pumpkins is epsilon-DP where the range of prices does not depend on the bids.",
+            "A posted price for pumpkins is epsilon-DP if the range of prices does not depend on the bids.",
             "Dwork & Roth (2014), Example 3.5",
             (*_auctions(), *_best_prices()),
         ),
@@ -76,147 +75,85 @@ def experiments() -> list[Experiment]:
     ]
 
 
-def _experiment(name: str, statement: str, source: str, cases: tuple[Case, ...], **rest: Any) -> Experiment:
-    return Experiment(id=name, document=DOCUMENT, statement=statement, source=source, cases=cases, **rest)
-
-
 def centrality(rows: list[float], candidate: float) -> float:
-    """How near the candidate is to a median: less by as many rows as are on one side of it rather than the other."""
+    """Return minus the difference of the numbers of rows above and below the candidate; it is largest at a median."""
     return -abs(float(sum(np.sign(row - candidate) for row in rows)))
 
 
 def revenue(bids: list[float], price: float) -> float:
-    """Of a posted price."""
+    """Return the revenue of a posted price."""
     return price * sum(bid >= price for bid in bids)
 
 
 def _right() -> list[AuditCase]:
-    right, one = ExponentialMechanism(EPSILON), Within("linf")
+    right, one, three = ExponentialMechanism(EPSILON), Within("linf"), ExponentialMechanism(EPSILON, sensitivity=3.0)
     many = (0.0,) * 400, (1.0, *(-1.0,) * 399)
     threefold = _FLAT, tuple(3 * utility for utility in _ONE_UP)
     spread = tuple(float(place % 7) for place in range(20)), tuple(place % 7 + (-1.0) ** place for place in range(20))
     return [
-        pure_version(
-            "E1-one-up", True, right, (_FLAT, _ONE_UP), one, "one of 50 up and 49 down: nearly all of epsilon"
-        ),
-        pure_version(
-            "E1-epsilon-3", True, ExponentialMechanism(3.0), many, one, "one of 400 up and 399 down, at epsilon 3"
-        ),
-        pure_version(
-            "E1-sensitivity-3",
-            True,
-            ExponentialMechanism(EPSILON, sensitivity=3.0),
-            threefold,
-            Within("linf", 3.0),
-            "utilities that move by 3, and are divided by it",
-        ),
-        pure_version("E1-spread", True, right, spread, one, "20 candidates of seven utilities, up and down in turn"),
+        holds("E1-epsilon-3", ExponentialMechanism(3.0), many, one, "one of 400 candidates up, 399 down, epsilon 3"),
+        holds("E1-sensitivity-3", three, threefold, Within("linf", 3.0), "changes of 3 at sensitivity 3"),
+        holds("E1-spread", right, spread, one, "20 candidates with seven utilities, alternately up and down"),
     ]
 
 
 def _halves() -> list[StatementCase]:
     pair, half = ((*_FLAT, 0.0), (*_ONE_UP, 0.0)), EPSILON / 2
     claimed = "numerator and normaliser at most epsilon/2 each"
+    right, wrong = ExponentialMechanism(EPSILON), ExponentialMissingFactorTwo(EPSILON)
+    note = "one candidate of 51 up, 49 down, and one fixed, which isolates the normaliser"
+    measure = partial(loss_halves, right, *pair, half)
+    twice = partial(loss_halves, wrong, *pair, half)
+    both = "missing factor 2, both parts nearly epsilon"
     return [
-        true_statement(
-            "E1-halves",
-            claimed,
-            partial(loss_halves, ExponentialMechanism(EPSILON), *pair, half),
-            runs=_RUNS,
-            note="one of 51 up, 49 down, and one in place, which shows the normaliser's part",
-        ),
-        false_statement(
-            "E1-halves-missing-2",
-            claimed,
-            partial(loss_halves, ExponentialMissingFactorTwo(EPSILON), *pair, half),
-            runs=_RUNS,
-            note="both parts are nearly epsilon without the 2",
-        ),
+        true_statement("E1-halves", claimed, measure, runs=RUNS, note=note),
+        false_statement("E1-halves-missing-2", claimed, twice, runs=RUNS, note=both),
     ]
 
 
-def _missing() -> tuple[AuditCase, ...]:
+def _missing() -> list[AuditCase]:
     right, wrong, one = ExponentialMechanism(EPSILON), ExponentialMissingFactorTwo(EPSILON), Within("linf")
     monotone = ExponentialMechanism(EPSILON, monotone=True, utilities=CategoryCounts(("Ann", "Bob")))
-    names = ["Ann"] * 4 + ["Bob"]
-    return (
-        pure_version("E2-one-up", True, right, (_FLAT, _ONE_UP), one, "one of 50 up and 49 down, with the 2"),
-        pure_version(
-            "E2-one-up-missing-2", False, wrong, (_FLAT, _ONE_UP), one, "the same without it: nearly 2 epsilon"
-        ),
-        pure_version(
-            "E2-two", True, right, (_APART, _CLOSER), one, "two candidates move towards each other, with the 2"
-        ),
-        pure_version("E2-two-missing-2", False, wrong, (_APART, _CLOSER), one, "the same without it"),
-        pure_version("E2-two-opposite", True, right, (_APART, _FARTHER), one, "two candidates move apart, with the 2"),
-        pure_version("E2-two-opposite-missing-2", False, wrong, (_APART, _FARTHER), one, "the same without it"),
-        pure_version(
-            "E2-one-moves-missing-2",
-            True,
-            wrong,
-            (_FLAT, (1.0, *_FLAT[1:])),
-            one,
-            "where one of 50 moves alone, the bug does not show",
-        ),
-        pure_version(
-            "E2-tie-missing-2", True, wrong, ((0.0, 0.0), (1.0, 0.0)), one, "nor where one of two that were equal does"
-        ),
-        pure_version(
-            "E2-all-but-one-missing-2",
-            True,
-            wrong,
-            (_FLAT, (0.0, *(1.0,) * 49)),
-            one,
-            "nor where all that move rise: what monotone utilities do",
-        ),
-        pure_version(
-            "E2-monotone", True, monotone, (names, [*names, "Ann"]), AddRemove(), "no 2 is needed for counts of rows"
-        ),
-        pure_version(
-            "E2-monotone-replace",
-            False,
-            monotone,
-            (names, ["Ann"] * 5),
-            Replace(),
-            "unless a row is replaced: one count rises, another falls",
-        ),
-        pure_version(
-            "E2-half-loss",
-            False,
-            right,
-            (_FLAT, _ONE_UP),
-            one,
-            "with the 2, but a loss of epsilon/2 claimed: the normaliser's part forgotten",
-            claim=PureDP(EPSILON / 2),
-        ),
-    )
+    names, half = ["Ann"] * 4 + ["Bob"], PureDP(EPSILON / 2)
+    one_up, apart = (_FLAT, _ONE_UP), (0.0, -3.0)
+    closer, farther = (apart, (-1.0, -2.0)), (apart, (1.0, -4.0))
+    one_moves, tie, all_rise = (_FLAT, (1.0, *_FLAT[1:])), ((0.0, 0.0), (1.0, 0.0)), (_FLAT, (0.0, *(1.0,) * 49))
+    more, replaced = (names, [*names, "Ann"]), (names, ["Ann"] * 5)
+    return [
+        holds("E2-one-up", right, one_up, one, "one candidate of 50 up, 49 down: nearly all of epsilon"),
+        fails("E2-one-up-missing-2", wrong, one_up, one, "missing factor 2, one up and 49 down: nearly 2 epsilon"),
+        holds("E2-two", right, closer, one, "two candidates moving closer"),
+        fails("E2-two-missing-2", wrong, closer, one, "missing factor 2, two candidates moving closer"),
+        holds("E2-two-opposite", right, farther, one, "two candidates moving apart"),
+        fails("E2-two-opposite-missing-2", wrong, farther, one, "missing factor 2, two candidates moving apart"),
+        holds("E2-one-moves-missing-2", wrong, one_moves, one, "missing factor 2 hidden: one candidate of 50 moves"),
+        holds("E2-tie-missing-2", wrong, tie, one, "missing factor 2 hidden: one of two tied candidates moves"),
+        holds("E2-all-but-one-missing-2", wrong, all_rise, one, "missing factor 2 hidden: monotone change of 49"),
+        holds("E2-monotone", monotone, more, AddRemove(), "counts of rows, no factor 2 needed"),
+        fails("E2-monotone-replace", monotone, replaced, Replace(), "counts under replace: one up, another down"),
+        fails("E2-half-loss", right, one_up, one, "loss of epsilon/2 claimed, without the normaliser", claim=half),
+    ]
 
 
 def _slopes() -> tuple[StatementCase, ...]:
     def case(state: Any, name: str, mechanism: Any, sensitivity: float, note: str) -> StatementCase:
         slope = EPSILON / (2 * sensitivity)
-        found: StatementCase = state(
-            name,
-            f"slope {slope:g}",
-            partial(fitted_slope, mechanism, UTILITIES, slope),
-            exact=float(np.diff(mechanism.law(UTILITIES).log_probabilities).mean()),
-            runs=_RUNS,
-            note=note,
-        )
-        return found
+        measure = partial(fitted_slope, mechanism, UTILITIES, slope)
+        exact = float(np.diff(mechanism.law(UTILITIES).log_probabilities).mean())
+        return state(name, f"slope {slope:g}", measure, exact=exact, runs=RUNS, note=note)  # type: ignore[no-any-return]
 
     return (
         case(true_statement, "E3-slope", ExponentialMechanism(EPSILON), 1.0, "utilities 0 to 7"),
-        case(true_statement, "E3-slope-sensitivity-2", ExponentialMechanism(EPSILON, 2.0), 2.0, "half as steep"),
-        case(false_statement, "E3-slope-missing-2", ExponentialMissingFactorTwo(EPSILON), 1.0, "twice as steep"),
+        case(true_statement, "E3-slope-sensitivity-2", ExponentialMechanism(EPSILON, 2.0), 2.0, "half the slope"),
+        case(false_statement, "E3-slope-missing-2", ExponentialMissingFactorTwo(EPSILON), 1.0, "twice the slope"),
     )
 
 
-def _sensitivities() -> tuple[AuditCase, ...]:
-    """The sensitivity of nearness to a median, found by going through the neighbours on a small domain.
+def _sensitivities() -> list[AuditCase]:
+    """Audit utilities whose sensitivity is computed by enumerating the neighbours on a small domain.
 
-    It is the same on the larger domain of the audits: a row added moves the rows below a place, or above it, by 1, and
-    a row replaced moves both.
+    The larger domain of the audits has the same sensitivity: an added row moves the number of rows on one side of a
+    place by 1, and a replaced row moves the numbers on both sides.
     """
     domain, places = (0, 1, 2), tuple(range(11))
     added, replaced = (
@@ -224,116 +161,59 @@ def _sensitivities() -> tuple[AuditCase, ...]:
     )
     utilities = EachCandidate(centrality, places)
     rows = [0] * 5 + [1] * 3 + [10] * 5
-    swapped, longer = [*rows[1:], 10], [*rows, 10]
+    longer, swapped = (rows, [*rows, 10]), (rows, [*rows[1:], 10])
     prices = tuple(range(1, 11))
     bid: tuple[Any, Any] = [], list(prices[-1:])
     of_all, of_one = (utility_sensitivity(revenue, some, (0, *prices), 2, AddRemove()) for some in (prices, prices[:1]))
+    by_added, by_replaced = (ExponentialMechanism(EPSILON, size, utilities=utilities) for size in (added, replaced))
+    half = HalfSensitivityExponential(EPSILON, replaced, utilities=utilities)
     revenues = EachCandidate(revenue, prices)
-    return (
-        pure_version(
-            "E4-add-remove",
-            True,
-            ExponentialMechanism(EPSILON, added, utilities=utilities),
-            (rows, longer),
-            AddRemove(),
-            f"a median: sensitivity {added:g}, as going through a small domain finds",
-        ),
-        pure_version(
-            "E4-replace",
-            True,
-            ExponentialMechanism(EPSILON, replaced, utilities=utilities),
-            (rows, swapped),
-            Replace(),
-            f"a median where rows are replaced: sensitivity {replaced:g}, found likewise",
-        ),
-        pure_version(
-            "E4-half-sensitivity",
-            False,
-            HalfSensitivityExponential(EPSILON, replaced, utilities=utilities),
-            (rows, swapped),
-            Replace(),
-            "half of it, which is the sensitivity to a row added: a row leaves one side and enters the other",
-        ),
-        pure_version(
-            "E4-all-candidates",
-            True,
-            ExponentialMechanism(EPSILON, of_all, utilities=revenues),
-            bid,
-            AddRemove(),
-            f"revenues of ten prices: sensitivity {of_all:g}, that of the highest",
-        ),
-        pure_version(
-            "E4-one-candidate",
-            False,
-            ExponentialMechanism(EPSILON, of_one, utilities=revenues),
-            bid,
-            AddRemove(),
-            f"the change {of_one:g} of the lowest price's revenue taken for all",
-        ),
+    by_all, by_one = (ExponentialMechanism(EPSILON, size, utilities=revenues) for size in (of_all, of_one))
+    left = "median under replace, half the sensitivity: one side loses a row, the other gains a row"
+    highest, lowest = (
+        f"ten prices, sensitivity {of_all:g} of the highest",
+        f"sensitivity {of_one:g} of the lowest price",
     )
+    return [
+        holds("E4-add-remove", by_added, longer, AddRemove(), f"median under add/remove, sensitivity {added:g}"),
+        holds("E4-replace", by_replaced, swapped, Replace(), f"median under replace, sensitivity {replaced:g}"),
+        fails("E4-half-sensitivity", half, swapped, Replace(), left),
+        holds("E4-all-candidates", by_all, bid, AddRemove(), highest),
+        fails("E4-one-candidate", by_one, bid, AddRemove(), lowest),
+    ]
 
 
 def _auctions() -> list[AuditCase]:
     fixed, from_bids = PostedPriceAuction(EPSILON, _CENTS), PricesFromTheBids(EPSILON)
-    all_four, without_k, without_a = list(PUMPKIN_BIDS), list(PUMPKIN_BIDS[:-1]), list(PUMPKIN_BIDS[1:])
+    monotone, change = PostedPriceAuction(EPSILON, _CENTS, monotone=True), AddRemove()
+    all_four = list(PUMPKIN_BIDS)
+    without_k, without_a, high = (all_four, all_four[:-1]), (all_four, all_four[1:]), (all_four, [*all_four, 5.0])
+    shared, own = "prices among the bids, removed bid shared by others", "prices among the bids, 3.01 only with K"
     return [
-        pure_version(
-            "E5-fixed-prices", True, fixed, (all_four, without_k), AddRemove(), "500 prices; K, who bids 3.01, leaves"
-        ),
-        pure_version(
-            "E5-fixed-prices-high-bid",
-            True,
-            fixed,
-            (all_four, [*all_four, 5.0]),
-            AddRemove(),
-            "500 prices; one who bids 5.00 joins",
-        ),
-        pure_version(
-            "E5-fixed-prices-monotone",
-            True,
-            PostedPriceAuction(EPSILON, _CENTS, monotone=True),
-            (all_four, [*all_four, 5.0]),
-            AddRemove(),
-            "revenue is monotone, so half the noise is enough",
-        ),
-        pure_version(
-            "E5-prices-from-bids-common",
-            True,
-            from_bids,
-            (all_four, without_a),
-            AddRemove(),
-            "prices among the bids; A, whose bid two others made, leaves unnoticed",
-        ),
-        pure_version(
-            "E5-prices-from-bids",
-            False,
-            from_bids,
-            (all_four, without_k),
-            AddRemove(),
-            "prices among the bids: 3.01 is possible only while K is there",
-        ),
+        holds("E5-fixed-prices", fixed, without_k, change, "500 prices, removal of K, who bids 3.01"),
+        holds("E5-fixed-prices-high-bid", fixed, high, change, "500 prices, additional bid of 5.00"),
+        holds("E5-fixed-prices-monotone", monotone, high, change, "monotone revenue, half the noise"),
+        holds("E5-prices-from-bids-common", from_bids, without_a, change, shared),
+        fails("E5-prices-from-bids", from_bids, without_k, change, own),
     ]
 
 
 def _best_prices() -> list[StatementCase]:
     auction = PostedPriceAuction(40.0, _CENTS)
     law = auction.law(PUMPKIN_BIDS)
-    one, three = (float(law.probabilities[auction.prices.index(price)]) for price in (1.0, 3.01))
+    share = {price: float(law.probabilities[auction.prices.index(price)]) for price in (1.0, 3.01)}
+
+    def case(state: Any, best: float, other: float, note: str) -> StatementCase:
+        return state(  # type: ignore[no-any-return]
+            f"E5-best-is-{best:.2f}",
+            f"{best:.2f} at least as often as {other:.2f}",
+            partial(more_often, auction, PUMPKIN_BIDS, best, other),
+            exact=share[best] / (share[best] + share[other]),
+            runs=RUNS,
+            note=note,
+        )
+
     return [
-        true_statement(
-            "E5-best-is-1.00",
-            "1.00 at least as often as 3.01",
-            partial(more_often, auction, PUMPKIN_BIDS, 1.0, 3.01),
-            exact=one / (one + three),
-            runs=_RUNS,
-            note="K buys at 1.00 too: the revenue is 4.00, the best there is",
-        ),
-        false_statement(
-            "E5-best-is-3.01",
-            "3.01 at least as often as 1.00",
-            partial(more_often, auction, PUMPKIN_BIDS, 3.01, 1.0),
-            exact=three / (one + three),
-            runs=_RUNS,
-            note="the optimum as printed, with revenue 3.01",
-        ),
+        case(true_statement, 1.0, 3.01, "price 1.00 with K as a buyer: largest revenue, 4.00"),
+        case(false_statement, 3.01, 1.0, "printed optimum, revenue 3.01"),
     ]

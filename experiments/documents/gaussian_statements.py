@@ -1,4 +1,4 @@
-"""What is measured of normal noise: the delta that it spends, its standard deviation, and one bit of its outputs."""
+"""Statements about Gaussian noise: its delta, its standard deviation, and one bit of its outputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy.stats import chi2
 
 from ...audit.claims.pure_approx_gaussian import ApproxDP
 from ...audit.events.outputs import Outputs
-from ...audit.inference.binomial_tails import clopper_pearson
+from ...audit.inference.binomial_tails import probability_limits
 from ...audit.results.statement_result import Point, StatementResult
 from ...mechanisms import FiniteLaw
 from ..cases.simulate import blocks, event_hits
@@ -20,7 +20,7 @@ from ..cases.simulate import blocks, event_hits
 
 @dataclass(frozen=True, slots=True)
 class IsBelow:
-    """Whether an output of the mechanism is at most the threshold: post-processing, so it keeps every claim."""
+    """Report whether the output of a mechanism is at most the threshold: post-processing, which keeps every claim."""
 
     mechanism: Any
     threshold: float
@@ -29,7 +29,7 @@ class IsBelow:
         return f"{self.mechanism} <= {self.threshold:.4g}"
 
     def law(self, dataset: Any) -> FiniteLaw:
-        """The exact law of 0, above the threshold, and 1."""
+        """Return the exact law of the bit: 0 above the threshold, 1 up to it."""
         law = self.mechanism.law(dataset)
         with np.errstate(divide="ignore"):
             return FiniteLaw((float(np.log(law.sf(self.threshold))), float(np.log(law.cdf(self.threshold)))))
@@ -40,14 +40,14 @@ class IsBelow:
 
 
 def loss_threshold(low: float, high: float, scale: float, epsilon: float) -> float:
-    """Where the privacy loss of the answer `low` against `high` is epsilon under normal noise; it is more below."""
+    """Return the output at which the privacy loss of the answer `low` against `high` is epsilon; it is larger below."""
     return (low + high) / 2 - epsilon * scale**2 / (high - low)
 
 
 def attained_delta(mechanism: Any, x: Any, y: Any, *, runs: int, alpha: float, seed: int) -> StatementResult:
-    """Pr_x[S] − e^ε Pr_y[S] for the event S where the exact laws' privacy loss exceeds ε, against the claimed delta.
+    """Check that Pr_x[S] − e^ε Pr_y[S] equals the claimed delta, where S is the event of a privacy loss above ε.
 
-    No event has more (Neyman-Pearson), so a claim whose delta is attained is the best possible at its epsilon.
+    No event has a larger difference (Neyman-Pearson), so an attained delta is the smallest possible at its epsilon.
     """
     claim: ApproxDP = mechanism.claim
     law_x, law_y = mechanism.law(x), mechanism.law(y)
@@ -59,21 +59,13 @@ def attained_delta(mechanism: Any, x: Any, y: Any, *, runs: int, alpha: float, s
         int(event_hits(mechanism, dataset, best_event, runs, seed=seed, stream=stream)[0])
         for stream, dataset in enumerate((x, y))
     )
-    (p_low, _), (p_high, _) = clopper_pearson(p, runs, alpha=alpha / 2)
-    (q_low, _), (q_high, _) = clopper_pearson(q, runs, alpha=alpha / 2)
+    (p_low, p_high), (q_low, q_high) = (probability_limits(hits, runs, alpha=alpha / 2) for hits in (p, q))
     factor = math.exp(claim.epsilon)
+    lower, upper = p_low - factor * q_high, p_high - factor * q_low
     return StatementResult(
-        statement=f"the claimed delta is attained at epsilon {claim.epsilon:g}",
+        statement=f"The claimed delta is attained at epsilon {claim.epsilon:g}.",
         quantity="delta",
-        points=(
-            Point(
-                estimate=(p - factor * q) / runs,
-                lower=p_low - factor * q_high,
-                upper=p_high - factor * q_low,
-                low=claim.delta,
-                high=claim.delta,
-            ),
-        ),
+        points=(Point(estimate=(p - factor * q) / runs, lower=lower, upper=upper, low=claim.delta, high=claim.delta),),
         alpha=alpha,
         method="exact limits of both probabilities (Clopper-Pearson), half of alpha each",
         runs=runs,
@@ -83,10 +75,10 @@ def attained_delta(mechanism: Any, x: Any, y: Any, *, runs: int, alpha: float, s
 
 
 def noise_scale(mechanism: Any, dataset: Any, stated: float, *, runs: int, alpha: float, seed: int) -> StatementResult:
-    """The standard deviation of normal noise around the exact answer, against the stated one.
+    """Check that the standard deviation of Gaussian noise around the exact answer equals the stated one.
 
-    The sum of squares over σ² has the chi-square law, so the limits are exact; that outputs are rounded to a grid of
-    2⁻²⁰ σ changes the variance by less than 1e-13 of it.
+    The limits are exact, because the sum of squares over σ² is chi-square distributed. Rounding to a grid of 2⁻²⁰ σ
+    changes the variance by a relative error below 1e-13.
     """
     answer = np.asarray(mechanism.law(dataset).location)
     total = math.fsum(
@@ -94,20 +86,13 @@ def noise_scale(mechanism: Any, dataset: Any, stated: float, *, runs: int, alpha
         for outputs in blocks(mechanism, dataset, runs, seed=seed, stream=0)
     )
     freedom = runs * answer.size
+    lower, upper = (math.sqrt(total / float(tail(alpha / 2, freedom))) for tail in (chi2.isf, chi2.ppf))
     return StatementResult(
-        statement="the noise has the calibrated standard deviation",
+        statement="The noise has the calibrated standard deviation.",
         quantity="standard deviation",
-        points=(
-            Point(
-                estimate=math.sqrt(total / freedom),
-                lower=math.sqrt(total / float(chi2.isf(alpha / 2, freedom))),
-                upper=math.sqrt(total / float(chi2.ppf(alpha / 2, freedom))),
-                low=stated,
-                high=stated,
-            ),
-        ),
+        points=(Point(estimate=math.sqrt(total / freedom), lower=lower, upper=upper, low=stated, high=stated),),
         alpha=alpha,
-        method="exact limits of a normal law's variance (chi-square)",
+        method="exact limits of a Gaussian variance (chi-square)",
         runs=runs,
         seed=seed,
         largest_width=stated / 10,

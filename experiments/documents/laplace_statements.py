@@ -1,4 +1,4 @@
-"""What is measured of Laplace noise: how far the outputs' distribution function is from the right one."""
+"""Statements about Laplace noise: the distance of its distribution function from the correct one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..cases.simulate import blocks
 
 @dataclass(frozen=True, slots=True)
 class AtEveryDistance:
-    """The claim for neighbours, made for datasets at any distance."""
+    """Make the claim for neighbours at every distance."""
 
     claim: Claim
 
@@ -26,7 +26,7 @@ class AtEveryDistance:
 
 
 def exact_distance(law: ScalarLaw, other: ScalarLaw, low: float, high: float) -> float:
-    """The largest distance of two distribution functions, seen on both sides of 10,001 points and at infinity."""
+    """Return the largest distance of two distribution functions, on both sides of 10,001 points and at infinity."""
     points = np.linspace(low, high, 10_001)
     points = np.concatenate([points, np.nextafter(points, -np.inf), [np.finfo(float).max]])
     return float(np.abs(law.cdf(points) - other.cdf(points)).max())
@@ -35,11 +35,12 @@ def exact_distance(law: ScalarLaw, other: ScalarLaw, low: float, high: float) ->
 def cdf_distance(
     mechanism: Any, right: LaplaceMechanism, dataset: Any, *, runs: int, alpha: float, seed: int
 ) -> StatementResult:
-    """An interval for the largest distance of the outputs' distribution function from that of the right mechanism.
+    """Check that the outputs have the distribution function of the mechanism `right`.
 
-    The empirical function is within √(ln(2/alpha)/(2 runs)) of the outputs' own everywhere with probability 1 − alpha,
-    whatever that is (Dvoretzky-Kiefer-Wolfowitz with Massart's constant), jumps and NaN included: NaN is above every
-    number. The rounding to the grid, up to half a step, moves the function by at most its largest slope times that.
+    With probability 1 − alpha the empirical distribution function is everywhere within √(ln(2/alpha)/(2 runs)) of the
+    true one (Dvoretzky-Kiefer-Wolfowitz with Massart's constant). This holds for every law, including jumps and NaN,
+    which counts as above every number. Rounding to the grid, by at most half a step, changes the function by at most
+    its largest slope times half a step.
 
     References
     ----------
@@ -55,18 +56,11 @@ def cdf_distance(
     ranks = np.arange(runs) / runs
     observed = float(max((ranks + 1 / runs - expected).max(), (expected - ranks).max()))
     radius = math.sqrt(math.log(2 / alpha) / (2 * runs))
+    lower, rounding = max(0.0, observed - radius), grid_step(right.scale) / (4 * right.scale)
     return StatementResult(
-        statement="the outputs have the Laplace distribution function",
+        statement="The outputs have the Laplace distribution function.",
         quantity="largest distance of the distribution functions",
-        points=(
-            Point(
-                estimate=observed,
-                lower=max(0.0, observed - radius),
-                upper=observed + radius,
-                low=0.0,
-                high=grid_step(right.scale) / (4 * right.scale),
-            ),
-        ),
+        points=(Point(estimate=observed, lower=lower, upper=observed + radius, low=0.0, high=rounding),),
         alpha=alpha,
         method="Dvoretzky-Kiefer-Wolfowitz with Massart's constant",
         runs=runs,

@@ -1,10 +1,11 @@
-"""Mechanisms that the texts name in passing: sparse vector, histograms, whole-number noise, k values, k runs."""
+"""Mechanisms named in passing: sparse vector, histograms, integer noise, responses on k values, compositions."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
@@ -21,95 +22,83 @@ from ...mechanisms import (
     RandomisedResponseFold,
     SequentialComposition,
     UpAndDown,
-    exact_delta,
     exact_epsilon,
 )
 from ...mechanisms.faulty import (
     BinaryOddsForManyValues,
     HalfNoiseHistogram,
-    NoisyMaxMissingFactorTwo,
     PerRowGeometric,
     SquaredRatioGeometric,
     TruthAmongTheLies,
     UndercountedComposition,
 )
-from ..cases.experiment import AuditCase, Experiment, false_version, true_version
-from ..cases.pure_cases import pure_version
+from ..cases.experiment import AuditCase, Experiment
 from . import named_sparse_vector
+from .audits import fails, holds, stated
 from .named_sparse_vector import EPSILON
 
 DOCUMENT: Final = "named"
-_ANSWERS: Final = Within("linf")
 _ROWS: Final = AddRemove()
-_RUNS: Final = 200_000
 
 
 def experiments() -> list[Experiment]:
-    """Rows M1 to M9."""
+    """Return experiments M1 to M9."""
+    about = partial(stated, DOCUMENT)
     return [
         *named_sparse_vector.experiments(),
-        Experiment(
-            id="M3",
-            document=DOCUMENT,
-            statement="A histogram costs epsilon once however many bins it has, twice where a row is replaced; reports "
-            "on subsets that overlap cost epsilon each.",
-            source="Dwork & Roth (2014), Example 3.2",
-            cases=tuple(_histograms_and_subsets()),
+        about(
+            "M3",
+            "A histogram costs epsilon for any number of bins, and twice that under replace; reports on overlapping "
+            "subsets cost epsilon each.",
+            "Dwork & Roth (2014), Example 3.2",
+            _histograms_and_subsets(),
         ),
-        Experiment(
-            id="M4",
-            document=DOCUMENT,
-            statement="A whole answer of sensitivity D with two-sided geometric noise of ratio e^(-epsilon/D) is "
-            "epsilon-DP.",
-            source="Ghosh, Roughgarden & Sundararajan (2009)",
-            cases=tuple(_geometric()),
+        about(
+            "M4",
+            "An integer answer of sensitivity D with two-sided geometric noise of ratio e^(-epsilon/D) is epsilon-DP.",
+            "Ghosh, Roughgarden & Sundararajan (2009)",
+            _geometric(),
         ),
-        Experiment(
-            id="M5",
-            document=DOCUMENT,
-            statement="A whole answer plus the heads among fair coins is (epsilon, delta)-DP, with the delta of two "
-            "answers at the full sensitivity.",
-            source="Dwork, Kenthapadi, McSherry, Mironov & Naor (2006)",
-            cases=tuple(_binomial()),
+        about(
+            "M5",
+            "An integer answer plus the number of heads of fair coins is (epsilon, delta)-DP, with the delta of two "
+            "answers that differ by the sensitivity.",
+            "Dwork, Kenthapadi, McSherry, Mironov & Naor (2006)",
+            _binomial(),
         ),
-        Experiment(
-            id="M6",
-            document=DOCUMENT,
-            statement="A whole answer with discrete Gaussian noise is D^2/(2 sigma^2)-zCDP, so k^2 times that at "
+        about(
+            "M6",
+            "An integer answer with discrete Gaussian noise is D^2/(2 sigma^2)-zCDP, with k^2 times that rho at "
             "distance k, and (epsilon, delta)-DP with an exact delta.",
-            source="Canonne, Kamath & Steinke (2020), Theorems 4 and 7",
-            cases=tuple(_discrete_gaussian()),
+            "Canonne, Kamath & Steinke (2020), Theorems 4 and 7",
+            _discrete_gaussian(),
         ),
-        Experiment(
-            id="M7",
-            document=DOCUMENT,
-            statement="Randomised response on k values is epsilon-DP where the truth is e^epsilon times as likely as "
-            "each lie.",
-            source="Kairouz, Oh & Viswanath (2014), Extremal mechanisms for local differential privacy",
-            cases=tuple(_randomised_response()),
+        about(
+            "M7",
+            "Randomised response on k values is epsilon-DP if the truth is e^epsilon times as likely as each lie.",
+            "Kairouz, Oh & Viswanath (2014), Extremal mechanisms for local differential privacy",
+            _randomised_response(),
         ),
-        Experiment(
-            id="M8",
-            document=DOCUMENT,
-            statement="k runs of epsilon-DP mechanisms are k epsilon-DP, chosen ahead or by the outputs so far, and "
-            "without a delta no less; at a delta they lose at most what k randomised responses lose.",
-            source="Dwork & Roth (2014), Corollary 3.15; Kairouz, Oh & Viswanath (2015)",
-            cases=tuple(_compositions()),
+        about(
+            "M8",
+            "k runs of epsilon-DP mechanisms, adaptive or not, are k epsilon-DP, and no smaller epsilon holds at delta "
+            "0; at a delta they lose at most the epsilon of k randomised responses.",
+            "Dwork & Roth (2014), Corollary 3.15; Kairouz, Oh & Viswanath (2015)",
+            _compositions(),
         ),
-        Experiment(
-            id="M9",
-            document=DOCUMENT,
-            statement="Permute-and-flip is epsilon-DP with coins of chance e^(epsilon (u - max u)/(2 D)), and for "
-            "counts that rows only raise without the 2.",
-            source="McKenna & Sheldon (2020), Algorithm 1",
-            cases=tuple(_permute_and_flip()),
+        about(
+            "M9",
+            "Permute-and-flip is epsilon-DP with coins of probability e^(epsilon (u - max u)/(2 D)), and without the "
+            "factor 2 for monotone utilities.",
+            "McKenna & Sheldon (2020), Algorithm 1",
+            _permute_and_flip(),
         ),
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class SubsetCount:
-    """The query that counts the rows in a subset of all values: it moves by 1 at most, also where a row is replaced."""
+    """Count the rows in a subset of all values, a query of sensitivity 1 also under replace."""
 
     subset: frozenset[int]
 
@@ -118,157 +107,78 @@ class SubsetCount:
 
 
 def _histograms_and_subsets() -> list[AuditCase]:
-    rows, removed, replaced = [0, 2, 2], [0, 2], [0, 2, 1]
+    rows = [0, 2, 2]
+    fewer, replaced = (rows, [0, 2]), (rows, [0, 2, 1])
+    histogram, half = HistogramMechanism(EPSILON, 3, noise="geometric"), HalfNoiseHistogram(EPSILON, 3, "geometric")
+    doubled = HistogramMechanism(EPSILON, 3, sensitivity=2, noise="geometric")
     one, two = (SubsetCount(frozenset(subset)) for subset in ((0, 2), (1, 2)))
-    each = EPSILON / 2
+    each, subset = EPSILON / 2, GeometricMechanism(EPSILON, query=one)
     both = SequentialComposition((GeometricMechanism(each, query=one), GeometricMechanism(each, query=two)))
+    overlap = "overlapping subsets treated as parts, epsilon paid once"
     return [
-        pure_version(
-            "M3-histogram",
-            True,
-            HistogramMechanism(EPSILON, 3, noise="geometric"),
-            (rows, removed),
-            _ROWS,
-            "whole-number noise; one bin changes",
-        ),
-        pure_version(
-            "M3-histogram-replace",
-            True,
-            HistogramMechanism(EPSILON, 3, sensitivity=2, noise="geometric"),
-            (rows, replaced),
-            Replace(),
-            "twice the noise; two bins change",
-        ),
-        pure_version(
-            "M3-histogram-half-noise",
-            False,
-            HalfNoiseHistogram(EPSILON, 3, "geometric"),
-            (rows, replaced),
-            Replace(),
-            "noise for one bin where two change",
-        ),
-        pure_version(
-            "M3-subset-replace",
-            True,
-            GeometricMechanism(EPSILON, query=one),
-            (rows, replaced),
-            Replace(),
-            "the rows in a subset: one at most, in or out",
-        ),
-        pure_version(
-            "M3-subsets", True, both, (rows, removed), _ROWS, "two subsets, and a row that is in both: the sum"
-        ),
-        pure_version(
-            "M3-subsets-charged-once",
-            False,
-            both,
-            (rows, removed),
-            _ROWS,
-            "the same, as if subsets were parts",
-            claim=PureDP(each),
-        ),
+        holds("M3-histogram", histogram, fewer, _ROWS, "integer noise, one changed bin"),
+        holds("M3-histogram-replace", doubled, replaced, Replace(), "twice the noise, two changed bins"),
+        fails("M3-histogram-half-noise", half, replaced, Replace(), "noise for one bin, two changed bins"),
+        holds("M3-subset-replace", subset, replaced, Replace(), "count of a subset under replace, sensitivity 1"),
+        holds("M3-subsets", both, fewer, _ROWS, "two subsets that share a row, sum of epsilons"),
+        fails("M3-subsets-charged-once", both, fewer, _ROWS, overlap, claim=PureDP(each)),
     ]
 
 
 def _geometric() -> list[AuditCase]:
     count, wrong = (kind(EPSILON, query=len) for kind in (GeometricMechanism, SquaredRatioGeometric))
-    rows, fewer = [1] * 3, [1] * 2
+    rows, apart, three = ([1] * 3, [1] * 2), (4, 7), Within("l1", 3.0)
     return [
-        pure_version("M4-count", True, count, (rows, fewer), _ROWS, "tight"),
-        pure_version(
-            "M4-sensitivity-3", True, GeometricMechanism(EPSILON, 3), (4, 7), Within("l1", 3.0), "answers 3 apart"
-        ),
-        pure_version("M4-squared-ratio", False, wrong, (rows, fewer), _ROWS, "ratio e^(-2 epsilon)"),
-        pure_version(
-            "M4-per-row", False, PerRowGeometric(EPSILON, 3), (4, 7), Within("l1", 3.0), "a person has three rows"
-        ),
+        holds("M4-count", count, rows, _ROWS, "tight count"),
+        holds("M4-sensitivity-3", GeometricMechanism(EPSILON, 3), apart, three, "answers 3 apart"),
+        fails("M4-squared-ratio", wrong, rows, _ROWS, "squared ratio, e^(-2 epsilon)"),
+        fails("M4-per-row", PerRowGeometric(EPSILON, 3), apart, three, "person with three rows"),
     ]
 
 
 def _delta_version(
-    name: str, is_true: bool, mechanism: Any, y: int, adjacency: Adjacency, note: str, claim: ApproxDP | None = None
+    audit: Any, name: str, mechanism: Any, y: int, adjacency: Adjacency, note: str, claim: ApproxDP | None = None
 ) -> AuditCase:
-    """An audit of a mechanism's delta, or the claim's, on the answers 0 and y."""
-    version = true_version if is_true else false_version
+    """Audit the delta of the claim, by default the mechanism's own, on the answers 0 and y."""
     given = replace(claim or mechanism.claim, bound_on="delta")
-    exact = exact_delta(mechanism.law(0), mechanism.law(y), given.epsilon)
-    return version(name, mechanism, 0, y, given, adjacency, exact=exact, runs=_RUNS, note=note)
+    return audit(name, mechanism, (0, y), adjacency, note, claim=given)  # type: ignore[no-any-return]
 
 
 def _binomial() -> list[AuditCase]:
     one, two = (BinomialMechanism(64, EPSILON, sensitivity) for sensitivity in (1, 2))
-    near, far = Within("l1"), Within("l1", 2.0)
-    fewer = BinomialMechanism(16, EPSILON, 2)
+    near, far, fewer = Within("l1"), Within("l1", 2.0), BinomialMechanism(16, EPSILON, 2)
     return [
-        _delta_version("M5-sensitivity-1", True, BinomialMechanism(16, 0.5), 1, near, "tight"),
-        _delta_version("M5-sensitivity-2", True, two, 2, far, "64 coins for answers 2 apart: tight"),
-        _delta_version("M5-two-apart", False, one, 2, far, "the delta of answers 1 apart", one.claim),
-        _delta_version("M5-a-quarter-of-the-coins", False, fewer, 2, far, "16 coins for 64: half the noise", two.claim),
+        _delta_version(holds, "M5-sensitivity-1", BinomialMechanism(16, 0.5), 1, near, "tight delta, answers 1 apart"),
+        _delta_version(holds, "M5-sensitivity-2", two, 2, far, "tight delta, 64 coins, answers 2 apart"),
+        _delta_version(fails, "M5-two-apart", one, 2, far, "delta for answers 1 apart", one.claim),
+        _delta_version(fails, "M5-a-quarter-of-the-coins", fewer, 2, far, "16 coins for 64, half the noise", two.claim),
     ]
 
 
 def _discrete_gaussian() -> list[AuditCase]:
     mechanism, narrow = DiscreteGaussianMechanism(1.5, EPSILON), DiscreteGaussianMechanism(0.7**2, 0.5)
     rho = 1 / (2 * mechanism.sigma**2)
-    near, far = Within("l1"), Within("l1", 2.0)
+    near, far, calibrated = Within("l1"), Within("l1", 2.0), DiscreteGaussianMechanism(0.7, 0.5).claim
+    variance = "variance for the standard deviation 0.7, too little noise"
+    one, two, four = (ZeroConcentratedDP(factor * rho) for factor in (1, 2, 4))
+    pair, linear = (0, 2), "group of two, zCDP claim at half the true rho"
     return [
-        _delta_version("M6-delta", True, mechanism, 1, near, "the exact delta"),
-        _delta_version(
-            "M6-variance",
-            False,
-            narrow,
-            1,
-            near,
-            "sigma^2 for sigma, which is .7: too little noise",
-            DiscreteGaussianMechanism(0.7, 0.5).claim,
-        ),
-        true_version(
-            "M6-zcdp",
-            mechanism,
-            0,
-            1,
-            ZeroConcentratedDP(rho),
-            near,
-            exact=rho,
-            runs=_RUNS,
-            note="attained at every whole order",
-        ),
-        true_version(
-            "M6-zcdp-two",
-            mechanism,
-            0,
-            2,
-            ZeroConcentratedDP(4 * rho),
-            far,
-            exact=4 * rho,
-            runs=_RUNS,
-            note="a group of two loses four times rho",
-        ),
-        false_version(
-            "M6-zcdp-two-linear",
-            mechanism,
-            0,
-            2,
-            ZeroConcentratedDP(2 * rho),
-            far,
-            exact=4 * rho,
-            runs=_RUNS,
-            note="and not twice, as epsilon would",
-        ),
+        _delta_version(holds, "M6-delta", mechanism, 1, near, "exact delta"),
+        _delta_version(fails, "M6-variance", narrow, 1, near, variance, calibrated),
+        holds("M6-zcdp", mechanism, (0, 1), near, "zCDP claim attained at every integer order", claim=one, exact=rho),
+        holds("M6-zcdp-two", mechanism, pair, far, "group of two, four times rho", claim=four, exact=4 * rho),
+        fails("M6-zcdp-two-linear", mechanism, pair, far, linear, claim=two, exact=4 * rho),
     ]
 
 
 def _randomised_response() -> list[AuditCase]:
-    pair = (0, 5)
+    pair, local = (0, 5), Local()
+    lie, odds = TruthAmongTheLies(EPSILON, k=6), BinaryOddsForManyValues(EPSILON, k=6)
     return [
-        pure_version("M7-six-values", True, RandomisedResponse(EPSILON, k=6), pair, Local(), "tight"),
-        pure_version("M7-forty-values", True, RandomisedResponse(EPSILON, k=40), pair, Local(), "truths are rare"),
-        pure_version(
-            "M7-truth-among-the-lies", False, TruthAmongTheLies(EPSILON, k=6), pair, Local(), "a lie may be the truth"
-        ),
-        pure_version(
-            "M7-binary-odds", False, BinaryOddsForManyValues(EPSILON, k=6), pair, Local(), "odds for two values"
-        ),
+        holds("M7-six-values", RandomisedResponse(EPSILON, k=6), pair, local, "tight claim, six values"),
+        holds("M7-forty-values", RandomisedResponse(EPSILON, k=40), pair, local, "forty values, rare truths"),
+        fails("M7-truth-among-the-lies", lie, pair, local, "lies that may be the truth"),
+        fails("M7-binary-odds", odds, pair, local, "odds for two values, used for six"),
     ]
 
 
@@ -276,53 +186,26 @@ def _compositions() -> list[AuditCase]:
     each, k, slack = 0.25, 8, 0.01
     fold, search = RandomisedResponseFold(each, k), UpAndDown(each, k)
     root = UndercountedComposition(RandomisedResponse(each), k, charged=math.sqrt(k))
-    lost = exact_epsilon(fold.law(0), fold.law(1), slack)
-    with_delta: dict[str, Any] = {"exact": lost, "runs": _RUNS}
+    pair, local = (0, 1), Local()
+    exact = ApproxDP(exact_epsilon(fold.law(0), fold.law(1), slack), slack)
+    short = ApproxDP(math.sqrt(k) * each, slack)
     return [
-        pure_version("M8-fold", True, fold, (0, 1), Local(), "eight randomised responses: tight"),
-        pure_version("M8-adaptive", True, search, (-9, 9), Local(), "each question depends on the answers so far"),
-        pure_version("M8-root", False, root, (0, 1), Local(), "eight runs, sqrt(8) paid for, and no delta"),
-        true_version(
-            "M8-fold-delta", fold, 0, 1, ApproxDP(lost, slack), Local(), note="what eight lose at .01", **with_delta
-        ),
-        false_version(
-            "M8-fold-delta-root",
-            fold,
-            0,
-            1,
-            ApproxDP(math.sqrt(k) * each, slack),
-            Local(),
-            note="sqrt(8) epsilon is less than that",
-            **with_delta,
-        ),
+        holds("M8-fold", fold, pair, local, "eight randomised responses, tight claim"),
+        holds("M8-adaptive", search, (-9, 9), local, "questions dependent on the previous answers"),
+        fails("M8-root", root, pair, local, "eight runs, budget for sqrt(8), delta 0"),
+        holds("M8-fold-delta", fold, pair, local, "exact epsilon of eight responses at delta .01", claim=exact),
+        fails("M8-fold-delta-root", fold, pair, local, "sqrt(8) epsilon at delta .01", claim=short),
     ]
 
 
 def _permute_and_flip() -> list[AuditCase]:
-    apart, closer = (0.0, -3.0), (-1.0, -2.0)
-    flat, one_up = (0.0,) * 10, (1.0, *(-1.0,) * 9)
+    flip, answers = PermuteAndFlip(EPSILON), Within("linf")
+    two, ten = ((0.0, -3.0), (-1.0, -2.0)), ((0.0,) * 10, (1.0, *(-1.0,) * 9))
     monotone = PermuteAndFlip(EPSILON, monotone=True, utilities=CategoryCounts(("Ann", "Bob")))
-    names = ["Bob"] * 3
+    more, replaced = (["Bob"] * 3, [*["Bob"] * 3, "Ann"]), (["Bob"] * 3, [*["Bob"] * 2, "Ann"])
     return [
-        pure_version("M9-two", True, PermuteAndFlip(EPSILON), (apart, closer), _ANSWERS, "two candidates: tight"),
-        pure_version("M9-ten", True, PermuteAndFlip(EPSILON), (flat, one_up), _ANSWERS, "ten: one up and nine down"),
-        pure_version(
-            "M9-monotone", True, monotone, (names, [*names, "Ann"]), _ROWS, "no 2 is needed for counts of rows"
-        ),
-        pure_version(
-            "M9-monotone-replace",
-            False,
-            monotone,
-            (names, [*names[1:], "Ann"]),
-            Replace(),
-            "but it is where one count rises and one falls",
-        ),
-        pure_version(
-            "M9-missing-2",
-            False,
-            NoisyMaxMissingFactorTwo(EPSILON, noise="exponential"),
-            (apart, closer),
-            _ANSWERS,
-            "the same law by exponential noise, without the 2",
-        ),
+        holds("M9-two", flip, two, answers, "two candidates, tight claim"),
+        holds("M9-ten", flip, ten, answers, "ten candidates, one up and nine down"),
+        holds("M9-monotone", monotone, more, _ROWS, "counts of rows, no factor 2 needed"),
+        fails("M9-monotone-replace", monotone, replaced, Replace(), "counts under replace: one up, another down"),
     ]

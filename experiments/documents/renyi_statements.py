@@ -1,4 +1,4 @@
-"""What is measured of compositions: Rényi divergences, and the probabilities of events of all sizes."""
+"""Statements about compositions: Rényi divergences, and the probabilities of events of all sizes."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ _EVENTS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class LaplaceFold:
-    """What `n` Laplace mechanisms say of one number, all in one: (n·epsilon_each)-DP.
+    """The sum of `n` noisy answers about one number: (n·epsilon_each)-DP.
 
-    Each asks how far the number is above a threshold, between 0 and 1, and adds Laplace noise of scale 1/epsilon_each.
-    The threshold is 0 for all, or, if the composition is adaptive, higher by 1 after an answer above ½ and lower by 1
-    after any other. The output is the sum of the answers, each clipped to [0, 1]: where one number is below and the
-    other above all thresholds, the privacy loss is proportional to it, so nothing is lost.
+    Each question asks by how much the number exceeds a threshold, clipped to [0, 1], and its answer gets Laplace noise
+    of scale 1/epsilon_each. All thresholds are 0 or, if the composition is adaptive, the threshold rises by 1 after an
+    answer above ½ and falls by 1 after any other answer. The output is the sum of the answers, each clipped to [0, 1].
+    If one number is below and the other above all thresholds, the privacy loss is a linear function of the sum, so
+    that the sum preserves all of the loss.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ class LaplaceFold:
     n : int
         Number of mechanisms, at least 1.
     is_adaptive : bool
-        Whether each question depends on the answers so far.
+        Whether each question depends on the previous answers.
     """
 
     epsilon_each: float
@@ -66,7 +67,7 @@ class LaplaceFold:
         return PureDP(self.n * self.epsilon_each)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs in [0, n], shape (size,)."""
+        """Draw `size` independent outputs in [0, n], shape (size,)."""
         value, outputs = real_answer(identity, dataset), np.zeros(size)
         for piece in pieces(size):
             total = outputs[piece]
@@ -81,10 +82,10 @@ class LaplaceFold:
 
 
 def best_events(law_x: Law, law_y: Law) -> tuple[Floats, Floats, Floats, Floats]:
-    """(p, 1 − p, q, 1 − q) of the events that tell x from y best (Neyman-Pearson), all but the sure one.
+    """Return (p, 1 − p, q, 1 − q) of the most powerful events of x against y (Neyman-Pearson), without the sure event.
 
-    For finite laws the outcomes are taken in by decreasing ratio of x to y. For Laplace laws of one scale the events
-    are 4001 half-lines that end between the locations; beyond, p/q is constant, so that nothing is gained.
+    For finite laws the events collect the outcomes by decreasing ratio of x to y. For Laplace laws of one scale the
+    events are 4001 half-lines that end between the locations; outside, p/q is constant.
 
     Raises
     ------
@@ -110,7 +111,7 @@ def best_events(law_x: Law, law_y: Law) -> tuple[Floats, Floats, Floats, Floats]
 
 
 def exact_strength(claim: Claim, law_x: Law, law_y: Law) -> float:
-    """The smallest strength of the claim's family whose boundary no best event crosses, in either direction."""
+    """Return the smallest strength of the claim whose boundary no best event crosses, in both directions."""
     return max(
         float(claim.strength_of(p, q, p_rest, q_rest).max())
         for p, p_rest, q, q_rest in (best_events(law_x, law_y), best_events(law_y, law_x))
@@ -120,10 +121,10 @@ def exact_strength(claim: Claim, law_x: Law, law_y: Law) -> float:
 def divergence(
     mechanism: Any, x: Any, y: Any, order: float, stated: float, *, runs: int, alpha: float, seed: int
 ) -> StatementResult:
-    """A lower confidence bound on the Rényi divergence of the outputs on x from those on y, against the stated one.
+    """Check that the Rényi divergence of the outputs on x from the outputs on y is at most `stated`.
 
-    Outputs are numbers, mostly smaller on x. They are counted in 32 cells, evenly spaced as far as a pilot reaches.
-    There is no upper bound: what is rarer than the runs can show may have any divergence.
+    Outputs are numbers, mostly smaller on x. They are counted in 32 evenly spaced cells over the range of a pilot. The
+    interval is a lower confidence bound only: events too rare for the runs may contribute any divergence.
     """
     pilot = np.concatenate(
         [_drawn(mechanism, dataset, _PILOT, seed=seed, stream=2 + side) for side, dataset in enumerate((x, y))]
@@ -137,20 +138,14 @@ def divergence(
         return total
 
     hits_x, hits_y = cells(x, 0), cells(y, 1)
-    smoothed = [FiniteLaw.from_log_weights(np.log(hits + 0.5)) for hits in (hits_x, hits_y)]
+    estimate = exact_renyi(*(FiniteLaw.from_log_weights(np.log(hits + 0.5)) for hits in (hits_x, hits_y)), order)
+    lower = float(renyi_lower(hits_x, hits_y, order, alpha=alpha))
     return StatementResult(
-        statement=f"the Rényi divergence of order {order:g} is at most {stated:.4g}",
+        statement=f"The Rényi divergence of order {order:g} is at most {stated:.4g}.",
         quantity=f"Rényi divergence of order {order:g}",
-        points=(
-            Point(
-                estimate=exact_renyi(smoothed[0], smoothed[1], order),
-                lower=float(renyi_lower(hits_x, hits_y, order, alpha=alpha)),
-                upper=math.inf,
-                high=stated,
-            ),
-        ),
+        points=(Point(estimate=estimate, lower=lower, upper=math.inf, high=stated),),
         alpha=alpha,
-        method="lower bound from exact limits of nested events; estimate with half a hit more in each of 32 cells",
+        method="lower bound from exact limits of nested events; point estimate with half a hit added to each cell",
         runs=runs,
         seed=seed,
     )
@@ -159,17 +154,19 @@ def divergence(
 def events_of_all_sizes(
     mechanism: Any, x: Any, y: Any, claim: Claim, *, runs: int, alpha: float, seed: int
 ) -> StatementResult:
-    """p = Pr_x[S] against the boundary at q = Pr_y[S], for events S = {output ≤ t} from q near ½ to some 1e-4.
+    """Check p = Pr_x[S] against the boundary at q = Pr_y[S], for events S = {output ≤ t} with q from about ½ to 5e-4.
 
     Outputs are numbers, mostly smaller on x. The thresholds t are quantiles of a pilot on y. Every event has two
-    numbers: q, of which nothing is stated, and then p, of which the boundary at the upper limit of q is.
+    points: q, without a stated range, and then p, which is at most the boundary at the upper limit of q.
     """
     pilot = np.sort(_drawn(mechanism, y, _PILOT, seed=seed, stream=3))
     ranks = (np.geomspace(_RAREST, 0.5, _EVENTS) * _PILOT).astype(np.int64)
     thresholds = np.unique(pilot[ranks])
-    thresholds = thresholds[thresholds < pilot[-1]]  # not the sure event
+    thresholds = thresholds[thresholds < pilot[-1]]  # without the sure event
     if not len(thresholds):
-        raise OptionError(f"{mechanism} gave one output only on {y!r:.40}, so that no event can be looked at.")
+        raise OptionError(
+            f"{mechanism} gave only one output on {y!r:.40}, so no event can be chosen; use a noisier mechanism."
+        )
 
     def is_below(outputs: Outputs) -> npt.NDArray[np.bool_]:
         below: npt.NDArray[np.bool_] = np.asarray(outputs)[:, None] <= thresholds
@@ -187,10 +184,10 @@ def events_of_all_sizes(
     points: list[Point] = []
     for j in range(len(thresholds)):
         points.append(Point(at=f"event {j + 1} on y", estimate=q[j], lower=q_low[j], upper=q_high[j]))
-        high = allowed[j] if allowed[j] < 1 else math.inf  # a probability of at most 1 is no statement
+        high = allowed[j] if allowed[j] < 1 else math.inf  # every probability is at most 1
         points.append(Point(at=f"event {j + 1} on x", estimate=p[j], lower=p_low[j], upper=p_high[j], high=high))
     return StatementResult(
-        statement=f"no event crosses the boundary of {claim}",
+        statement=f"No event crosses the boundary of {claim}.",
         quantity="probability",
         points=tuple(points),
         alpha=alpha,
@@ -201,6 +198,6 @@ def events_of_all_sizes(
 
 
 def _drawn(mechanism: Any, dataset: Any, runs: int, *, seed: int, stream: int) -> Floats:
-    """All outputs, as numbers, shape (runs,)."""
+    """Return all outputs as numbers, shape (runs,)."""
     drawn = [np.asarray(part, dtype=np.float64) for part in blocks(mechanism, dataset, runs, seed=seed, stream=stream)]
     return np.concatenate(drawn)

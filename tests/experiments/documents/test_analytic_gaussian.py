@@ -11,7 +11,7 @@ from scipy import stats
 from dpaudit import Verdict
 from dpaudit.audit.inference.binomial_tails import clopper_pearson
 from dpaudit.experiments.documents.analytic_gaussian import DOCUMENT, experiments
-from dpaudit.experiments.documents.gaussian_figures import _SEEN, scales_figure
+from dpaudit.experiments.documents.figures import SCALES, scales_figure
 from dpaudit.experiments.documents.gaussian_statements import IsBelow, attained_delta, loss_threshold, noise_scale
 from dpaudit.experiments.suite.run_suite import run_experiments
 from dpaudit.mechanisms import (
@@ -125,15 +125,15 @@ def test_one_bit_of_the_outputs_is_as_far_apart_as_delta_says():
 def test_rows_and_document():
     assert [experiment.id for experiment in experiments()] == ["G1", "G2", "G3"]
     assert {experiment.document for experiment in experiments()} == {DOCUMENT}
-    assert set(_SEEN) <= set(BY_NAME)
+    assert set(SCALES) <= set(BY_NAME)
 
 
 def test_figure_shows_every_measured_scale():
-    measured = replace(experiments()[2], cases=tuple(case for case in CASES if case.name in _SEEN))
+    measured = replace(experiments()[2], cases=tuple(case for case in CASES if case.name in SCALES))
     suite = run_experiments([measured], alpha=ALPHA, seed=0, runs=2000)
     figure = scales_figure(suite.entries)
     (axes,) = figure.axes
-    assert len(axes.containers) == len(_SEEN)  # one error bar each
+    assert len(axes.containers) == len(SCALES)  # one error bar each
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert labels[-1] == "calibrated"
     assert len(labels) == 4

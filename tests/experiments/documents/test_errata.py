@@ -12,7 +12,7 @@ from dpaudit.experiments.suite.registry import all_experiments
 from dpaudit.experiments.suite.run_suite import run_experiments
 
 NAMES = cases_of()
-DEDUCED = {"The error function", "Misprints"}
+DEDUCED = {"Definition of the error function", "Misprints"}
 """Errors that a run cannot show."""
 
 
@@ -34,7 +34,7 @@ def test_named_cases_exist_and_statements_as_printed_are_false_ones():
     for erratum in ERRATA:
         verdicts = {cases[name].expected for name in cases_of([erratum])}
         # A definition by points says nothing, so there is nothing to refute.
-        if verdicts and erratum.title != "A definition by points":
+        if verdicts and erratum.title != "Pointwise definition of differential privacy":
             assert verdicts == {Verdict.REFUTED, Verdict.NOT_REFUTED}, erratum.title
 
 

@@ -14,7 +14,6 @@ from dpaudit import Local, Verdict
 from dpaudit.audit.distribution_checks.check_slope import fit_slope
 from dpaudit.audit.errors import DatasetError
 from dpaudit.audit.records.suite import Entry
-from dpaudit.experiments.documents.exponential_figures import halves_figure, slopes_figure
 from dpaudit.experiments.documents.exponential_mechanism import (
     DOCUMENT,
     EPSILON,
@@ -32,6 +31,7 @@ from dpaudit.experiments.documents.exponential_statements import (
     utility_tail,
 )
 from dpaudit.experiments.documents.exponential_utility import levels
+from dpaudit.experiments.documents.figures import halves_figure, slopes_figure
 from dpaudit.mechanisms import (
     PUMPKIN_BIDS,
     ExponentialMechanism,
@@ -276,7 +276,7 @@ def test_halves_figure_shows_each_part_with_its_interval():
         assert container[0].get_xdata().tolist() == [point.estimate for point in entry.result.points]
     assert [text.get_text() for text in axes.get_yticklabels()] == [point.at for point in entries[0].result.points]
     labels = sorted(text.get_text() for text in axes.get_legend().get_texts())
-    assert labels == ["with the 2", "without it", "± epsilon/2"]
+    assert labels == ["with the factor 2", "without the factor 2", "± epsilon/2"]
 
 
 def test_slopes_figure_shows_points_on_the_lines_of_the_fits():

@@ -67,7 +67,6 @@ def test_every_variant_of_the_sparse_vector_is_refuted():
         ("M9-two", 1.0),
         ("M9-monotone", 1.0),
         ("M9-monotone-replace", 2.0),
-        ("M9-missing-2", 2.0),
     ],
 )
 def test_exact_numbers(name, exact):

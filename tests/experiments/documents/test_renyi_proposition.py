@@ -15,7 +15,7 @@ from scipy import stats
 from dpaudit import NFoldComposition, ProbabilityPreservation, PureDP, Verdict
 from dpaudit.audit.errors import ClaimError, OptionError
 from dpaudit.experiments.cases.experiment import StatementCase
-from dpaudit.experiments.documents.renyi_figures import _SEEN
+from dpaudit.experiments.documents.figures import EVENTS
 from dpaudit.experiments.documents.renyi_proposition import DOCUMENT, FOLDS, experiments, laplace_divergence
 from dpaudit.experiments.documents.renyi_statements import (
     LaplaceFold,
@@ -46,7 +46,7 @@ def test_rows_and_document():
     assert [experiment.id for experiment in experiments()] == ["R1", "R2", "R3"]
     assert {experiment.document for experiment in experiments()} == {DOCUMENT}
     assert len(BY_NAME) == len(CASES)
-    assert set(_SEEN) <= set(BY_NAME)
+    assert set(EVENTS) <= set(BY_NAME)
 
 
 def test_statements_are_true_by_the_exact_numbers_in_true_versions_alone():
@@ -196,7 +196,7 @@ def test_events_of_too_many_mechanisms_cross_the_boundary():
         for k in (10, 90)
     )
     assert (few.verdict, many.verdict) == (Verdict.NOT_REFUTED, Verdict.REFUTED)
-    with pytest.raises(OptionError, match="gave one output only on 1, so that no event can be looked at"):
+    with pytest.raises(OptionError, match="gave only one output on 1, so no event can be chosen"):
         events_of_all_sizes(RandomisedResponse(40.0), 0, 1, NFoldComposition(40.0, 1), runs=10, alpha=0.1, seed=0)
 
 
@@ -249,12 +249,12 @@ def test_adaptive_questions_change_with_the_answers():
 
 
 def test_figure_shows_every_event():
-    row = replace(experiments()[2], cases=tuple(case for case in CASES if case.name in _SEEN))
+    row = replace(experiments()[2], cases=tuple(case for case in CASES if case.name in EVENTS))
     suite = run_experiments([row], alpha=ALPHA, seed=0, runs=2000)
     figure = experiments()[2].draw(suite.entries)
     assert [axes.get_title() for axes in figure.axes] == [f"n = {n}" for n in FOLDS]
     shown = [bars for axes in figure.axes for bars in axes.containers]
-    assert len(shown) == len(_SEEN)
+    assert len(shown) == len(EVENTS)
     assert sum(len(bars[0].get_xdata()) for bars in shown) == sum(len(e.result.points) // 2 for e in suite.entries)
     boundary = figure.axes[1].lines[0]
     q, p = (values[100] for values in boundary.get_data())

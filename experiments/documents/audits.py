@@ -1,0 +1,55 @@
+"""Experiments, and audits whose exact strength on the pair follows from the mechanism's laws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ...audit.claims.at_distance import claim_at
+from ...audit.claims.claim import Claim
+from ...audit.claims.pure_approx_gaussian import ApproxDP
+from ...audit.datasets.adjacency import Adjacency
+from ...mechanisms import Law, exact_delta, exact_epsilon
+from ..cases.experiment import AuditCase, Case, Experiment, false_version, true_version
+
+RUNS = 200_000
+
+
+def stated(document: str, id: str, statement: str, source: str, cases: Iterable[Case], **options: Any) -> Experiment:
+    """Return the experiment of one statement of a document."""
+    return Experiment(id=id, document=document, statement=statement, source=source, cases=tuple(cases), **options)
+
+
+def holds(
+    name: str, mechanism: Any, pair: tuple[Any, Any], adjacency: Adjacency, note: str, **options: Any
+) -> AuditCase:
+    """Return an audit that must not refute the claim.
+
+    Options are `claim` (by default the mechanism's own), `distance`, `runs` and `exact`, which is computed from the
+    laws unless given.
+    """
+    return true_version(name, mechanism, *pair, adjacency=adjacency, note=note, **_completed(mechanism, pair, options))
+
+
+def fails(
+    name: str, mechanism: Any, pair: tuple[Any, Any], adjacency: Adjacency, note: str, **options: Any
+) -> AuditCase:
+    """Return an audit that must refute the claim, with the options of `holds`."""
+    return false_version(name, mechanism, *pair, adjacency=adjacency, note=note, **_completed(mechanism, pair, options))
+
+
+def _completed(mechanism: Any, pair: tuple[Any, Any], options: dict[str, Any]) -> dict[str, Any]:
+    completed = {"runs": RUNS, "claim": options.get("claim") or mechanism.claim} | options
+    if "exact" not in options:
+        claim = claim_at(completed["claim"], options.get("distance", 1))
+        completed["exact"] = _exact_strength(claim, *(mechanism.law(dataset) for dataset in pair))
+    return completed
+
+
+def _exact_strength(claim: Claim, law_x: Law, law_y: Law) -> float:
+    """Exact delta where the claim bounds delta, else exact epsilon."""
+    if not isinstance(claim, ApproxDP):
+        return round(exact_epsilon(law_x, law_y), 12)  # 4e-16 is the rounding error of 0
+    if claim.bound_on == "delta":
+        return exact_delta(law_x, law_y, claim.epsilon)
+    return exact_epsilon(law_x, law_y, claim.delta)

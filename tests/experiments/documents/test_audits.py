@@ -1,0 +1,44 @@
+"""Audits with the exact strength of their claim, and single proportions with Clopper-Pearson limits."""
+
+import pytest
+from scipy import stats
+
+from dpaudit import ApproxDP, PureDP, Verdict, Within
+from dpaudit.experiments.documents.audits import RUNS, fails, holds
+from dpaudit.experiments.documents.proportions import proportion
+from dpaudit.mechanisms import GaussianMechanism, GroupPrivacy, LaplaceMechanism, exact_delta, exact_epsilon
+
+PAIR = (0.0, 1.0)
+GAUSSIAN, LAPLACE = GaussianMechanism(1.0, 0.01), LaplaceMechanism(0.5)
+LAWS = GAUSSIAN.law(0.0), GAUSSIAN.law(1.0)
+
+
+@pytest.mark.parametrize(
+    ("claim", "exact"),
+    [
+        (ApproxDP(0.7, 0.02), exact_epsilon(*LAWS, 0.02)),
+        (ApproxDP(0.7, 0.02, bound_on="delta"), exact_delta(*LAWS, 0.7)),
+        (PureDP(1.0), float("inf")),
+    ],
+    ids=str,
+)
+def test_exact_strength_is_that_of_the_bounded_parameter(claim, exact):
+    case = fails("T1", GAUSSIAN, PAIR, Within("l2"), "note", claim=claim)
+    assert case.exact == exact
+    assert (case.claim, case.runs, case.note, case.expected) == (claim, RUNS, "note", Verdict.REFUTED)
+
+
+def test_defaults_and_options():
+    case = holds("T2", LAPLACE, PAIR, Within("l1"), "note", runs=5)
+    assert (case.claim, case.exact, case.runs, case.expected) == (PureDP(0.5), 0.5, 5, Verdict.NOT_REFUTED)
+    group = holds("T3", LAPLACE, (0.0, 3.0), Within("l1"), "note", claim=GroupPrivacy(0.5), distance=3)
+    assert (group.exact, group.distance) == (1.5, 3)
+    assert holds("T4", LAPLACE, PAIR, Within("l1"), "note", exact=None).exact is None
+
+
+def test_a_proportion_has_the_limits_of_the_exact_test_in_its_unit():
+    point = proportion(30, 1000, 0.01, low=0.1, high=0.2, unit=5.0, at="t")
+    limits = stats.binomtest(30, 1000).proportion_ci(0.99)
+    assert (point.lower, point.upper) == pytest.approx((5 * limits.low, 5 * limits.high), rel=1e-6)
+    assert (point.estimate, point.low, point.high, point.at) == (0.15, 0.1, 0.2, "t")
+    assert (proportion(0, 0, 0.01).lower, proportion(0, 0, 0.01).upper) == (0.0, 1.0)
