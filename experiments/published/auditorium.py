@@ -1,4 +1,4 @@
-"""DP-Auditorium's mechanisms at epsilon 1: means, noisy max, and six sparse vectors with lists of words as outputs.
+"""Mechanisms of DP-Auditorium at epsilon 1: means, noisy max, and six sparse vectors whose outputs are lists.
 
 References
 ----------
@@ -16,7 +16,7 @@ from ...audit.datasets.adjacency import AddRemove
 from ...audit.datasets.domains import Rows
 from ...mechanisms import CategoryCounts, LaplaceLaw, NoisyThreshold, ReportNoisyMax
 from .answer_lists import AnswerLists
-from .entry import Entry
+from .entry import Entry, entry
 from .exposed_means import ExposedMean, MeanOverExactCount
 
 EPSILON: Final = 1.0
@@ -29,15 +29,15 @@ _PAIR: Final = [0, 1], [0, 1, 0]
 
 
 def entries() -> list[Entry]:
-    """The suite; `exact` is worked out from the laws."""
+    """Return the suite; `exact` is computed from the laws."""
     return [*_means(), *_noisy_maxima(), *_sparse_vectors()]
 
 
 def revealed_records(records: Sequence[float]) -> list[float]:
-    """Answers to eight queries that reveal records of 0 or 1: seven times the last but one, then the last.
+    """Return eight answers that reveal records of 0 or 1: seven times the last but one, then the last.
 
-    A record that is not there counts as 0. With one record more all eight may change, seven in one direction and one in
-    the other. The losses reported for the records (0, 1) and (0, 1, 0) single these answers out among all of 0 and 1.
+    A missing record counts as 0. An additional record may change all eight answers, seven in one direction and one in
+    the other. Among all answers of 0 and 1, only these give the losses reported for the records (0, 1) and (0, 1, 0).
     """
     last_but_one, last = [0.0, 0.0, *map(float, records)][-2:]
     return [last_but_one] * (N_QUERIES - 1) + [last]
@@ -46,7 +46,7 @@ def revealed_records(records: Sequence[float]) -> list[float]:
 def sparse_vector(
     threshold_scale: float, query_scale: float, *, cutoff: int = CUTOFF, refresh: bool = False, values: bool = False
 ) -> AnswerLists:
-    """A variant with noise of these scales, on the queries that reveal records; their sensitivity is 1."""
+    """Return a variant with noise of these scales on the queries that reveal records, of sensitivity 1."""
     return AnswerLists(
         NoisyThreshold(
             CLAIM,
@@ -62,7 +62,7 @@ def sparse_vector(
 
 
 def sparse_vectors(cutoff: int = CUTOFF) -> dict[str, AnswerLists]:
-    """SVT1 to SVT6, the last two with a stop as the others; the numbering is that of Lyu, Su & Li (2017)."""
+    """Return SVT1 to SVT6, numbered as by Lyu, Su & Li (2017); the last two have the same cutoff as the others."""
     return {
         "svt1": sparse_vector(2, 4 * cutoff, cutoff=cutoff),
         "svt2": sparse_vector(2 * cutoff, 4 * cutoff, cutoff=cutoff, refresh=True),
@@ -75,86 +75,57 @@ def sparse_vectors(cutoff: int = CUTOFF) -> dict[str, AnswerLists]:
 
 def _means() -> list[Entry]:
     private, second = ExposedMean(EPSILON), ExposedMean(EPSILON, noisy_divisor=False)
-    first, unit = MeanOverExactCount(EPSILON), Rows(low=0.0, high=1.0)
-    none, one_more = [0.0], [0.0, 1.0]
-    one, of_two = [1.0], [1.0, 0.0]
-    bare = "no noise where the noisy count is negative: 30% of the runs on x give the exact mean"
+    first, unit, rows = MeanOverExactCount(EPSILON), Rows(low=0.0, high=1.0), AddRemove()
+    added, one = ([0.0], [0.0, 1.0]), ([1.0], [1.0, 0.0])
+    scale = laplace_loss(first.law(one[0]), first.law(one[1]))
+    bare = "no noise at a negative noisy count, exact mean in 30% of the runs on x"
+    tails = "noise scale that reveals the number of rows, in the tails"
     return [
-        _entry("private_mean", private, none, one_more, _loss_at(0.0, private, none, one_more), unit, bare),
-        _entry(
-            "non_private_mean_v1",
-            first,
-            one,
-            of_two,
-            laplace_loss(first.law(one), first.law(of_two)),
-            unit,
-            "the noise's scale tells the number of rows, in the tails",
-        ),
-        _entry("non_private_mean_v2", second, one, of_two, _loss_at(1.0, second, one, of_two), unit, bare),
+        entry("private_mean", private, added, rows, unit, bare, exact=_mass_loss(0.0, private, added)),
+        entry("non_private_mean_v1", first, one, rows, unit, tails, exact=scale),
+        entry("non_private_mean_v2", second, one, rows, unit, bare, exact=_mass_loss(1.0, second, one)),
     ]
 
 
 def _noisy_maxima() -> list[Entry]:
-    """The first and the last of the library's four variants; the losses reported for equal counts tell their noise.
+    """Return the first and the last of the library's four variants.
 
-    On the pair here the loss is the largest, and its event rare; on equal counts noisy_max_v4 loses 1.43 in every
-    other run.
+    The losses reported for equal counts identify their noise. This pair has the largest loss, with a rare event; on
+    equal counts noisy_max_v4 loses 1.43 in every second run.
     """
-
-    def noisy_max(epsilon: float) -> ReportNoisyMax:
-        return ReportNoisyMax(epsilon, noise="gumbel", counts=CategoryCounts((0, 1)))
-
-    x, y, records = [1, 1, 1, 1], [1, 1, 1, 1, 1], Rows(values=(0, 1))
-    right, wrong = noisy_max(EPSILON), noisy_max(4 * EPSILON)
+    right, wrong = (ReportNoisyMax(e, noise="gumbel", counts=CategoryCounts((0, 1))) for e in (EPSILON, 4 * EPSILON))
+    pair, records, rows = ([1] * 4, [1] * 5), Rows(values=(0, 1)), AddRemove()
     return [
-        _entry("noisy_max_v1", right, x, y, _loss(right, x, y), records, "one count moves, so half of epsilon is lost"),
-        _entry("noisy_max_v4", wrong, x, y, _loss(wrong, x, y), records, "a quarter of the noise"),
+        entry("noisy_max_v1", right, pair, rows, records, "one changed count, half of epsilon lost"),
+        entry("noisy_max_v4", wrong, pair, rows, records, "a quarter of the noise", claim=CLAIM),
     ]
 
 
 def _sparse_vectors() -> list[Entry]:
     notes = {
-        "svt3": "releases the noisy answers, which bound the threshold's noise",
-        "svt4": "noise on answers that does not grow with the cutoff",
-        "svt5": "no noise on the answers: 22% of the runs on x are impossible on y",
-        "svt6": "noise on answers for a single one",
+        "svt3": "release of the noisy answers, a bound on the threshold noise",
+        "svt4": "noise on answers independent of the cutoff",
+        "svt5": "no noise on the answers, 22% of the runs on x impossible on y",
+        "svt6": "noise on answers for a single answer above",
     }
-    x, y = _PAIR
+    records = Rows(values=(0, 1))
     return [
-        _entry(name, mechanism, x, y, _loss(mechanism, x, y), Rows(values=(0, 1)), notes.get(name, ""))
+        entry(name, mechanism, _PAIR, AddRemove(), records, notes.get(name, ""))
         for name, mechanism in sparse_vectors().items()
     ]
 
 
-def _entry(name: str, mechanism: Any, x: Any, y: Any, exact: float, domain: Rows, note: str) -> Entry:
-    return Entry(
-        name=name,
-        mechanism=mechanism,
-        claim=CLAIM,
-        is_broken=exact > EPSILON,
-        adjacency=AddRemove(),
-        domain=domain,
-        x=x,
-        y=y,
-        exact=exact,
-        note=note,
-    )
-
-
-def _loss(mechanism: Any, x: Any, y: Any) -> float:
-    return float(mechanism.law(x).epsilon_from(mechanism.law(y), 0.0))
-
-
-def _loss_at(output: float, mechanism: ExposedMean, x: Any, y: Any) -> float:
-    """The log-likelihood ratio of an output that has a probability of its own on x."""
-    return float(mechanism.law(x).log_mass(output) - mechanism.law(y).log_mass(output))
+def _mass_loss(output: float, mechanism: ExposedMean, pair: tuple[Any, Any]) -> float:
+    """Return the log-likelihood ratio of an output with positive probability on x."""
+    x, y = (mechanism.law(dataset) for dataset in pair)
+    return float(x.log_mass(output) - y.log_mass(output))
 
 
 def laplace_loss(law_x: LaplaceLaw, law_y: LaplaceLaw) -> float:
-    """The largest log-likelihood ratio of two Laplace laws of any scales.
+    """Return the largest log-likelihood ratio of two Laplace laws of any scales.
 
-    Infinite in the tails where the first is the wider one; else it falls from the first law's location to the tails,
-    or is largest there.
+    The ratio is unbounded in the tails if the first law is wider; otherwise the location of the first law attains the
+    maximum.
     """
     if law_x.scale > law_y.scale:
         return math.inf

@@ -1,6 +1,6 @@
-"""The 20 mechanisms on which DP-Sniper was measured, and StatDP beside it.
+"""The 20 mechanisms of the evaluation of DP-Sniper, which also measured StatDP.
 
-The mechanisms take query answers as the dataset. Where a mechanism has an `epsilon`, the suite runs it at 0.1.
+The dataset of a mechanism is a list of query answers. Mechanisms with a parameter `epsilon` run at 0.1.
 
 References
 ----------
@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import Any, Final, TypeAlias
 
 from ...audit.claims.pure_approx_gaussian import PureDP
-from ...audit.datasets.adjacency import Local, Within
-from ...audit.datasets.domains import Answers, Values
+from ...audit.datasets.adjacency import Adjacency, Local, Within
+from ...audit.datasets.domains import Answers, Domain, Values
 from ...mechanisms import LaplaceMechanism, NoisyThreshold, ReportNoisyMax, SparseVector, composed
 from ...mechanisms.faulty import (
     SparseVectorReleasingValue,
@@ -26,7 +26,7 @@ from ...mechanisms.faulty import (
 )
 from ...mechanisms.faulty.selection.faulty_noisy_max import LargestNoisyCount, MaximumLaplaceLaw
 from ...mechanisms.queries import identity
-from .entry import Entry
+from .entry import Entry, entry
 from .largest_exponential import LargestExponential
 from .noisy_answers import NoisyAnswers
 from .rappor import Rappor
@@ -57,10 +57,10 @@ PUBLISHED: Final[dict[str, Bounds]] = {
     "PrefixSum": (0.5040, 0.5774, 0.3516, 0.3446),
     "NumericalSVT": (0.0343, 0.0345, None, None),
 }
-"""Confident lower bounds on epsilon, at confidence .9, from the logs in DP-Sniper's repository.
+"""Lower bounds on epsilon at confidence .9, from the logs in DP-Sniper's repository.
 
-Of DP-Sniper with logistic regression, DP-Sniper with a neural network, and two runs of StatDP by the same authors;
-None where StatDP gave no result.
+The columns are DP-Sniper with logistic regression, DP-Sniper with a neural network, and two runs of StatDP by the same
+authors; None if StatDP gave no result.
 """
 
 _CLAIM: Final = PureDP(0.1)
@@ -69,151 +69,100 @@ _ALL_MOVE: Final = Within("linf")
 
 
 def entries() -> list[Entry]:
-    """The suite, in its order, each mechanism on that of the suite's pairs where its largest loss is largest.
+    """Return the suite in its order, each mechanism on the pair of the suite with the largest loss.
 
-    Where several are, on the one that shows in the fewest runs.
+    If several pairs have this loss, the pair that shows it in the fewest runs is used.
     """
     groups = (_of_few_answers(), _noisy_maxima(), _sparse_vectors(), _rappor(), _of_many_parts())
-    by_name = {entry.name: entry for group in groups for entry in group}
+    by_name = {each.name: each for group in groups for each in group}
     return [by_name[name] for name in PUBLISHED]
 
 
 def published_bound(name: str, exact: float) -> float:
-    """The largest published bound that is not above the exact value: one above it did not hold."""
+    """Return the largest published bound that does not exceed the exact value."""
     return max(bound for bound in PUBLISHED[name] if bound is not None and bound <= exact)
 
 
-def _entry(name: str, mechanism: Any, **others: Any) -> Entry:
-    """With the claim of the mechanism and the numbers that follow, unless given."""
-    exact = _largest_loss(mechanism.law(others["x"]), mechanism.law(others["y"]))
-    defaults = {"claim": mechanism.claim, "is_broken": False, "exact": exact}
-    return Entry(name=name, mechanism=mechanism, published=published_bound(name, exact), **(defaults | others))
+def _entry(
+    name: str, mechanism: Any, pair: tuple[Any, Any], domain: Domain, note: str = "", adjacency: Adjacency = _ALL_MOVE
+) -> Entry:
+    exact = _largest_loss(*(mechanism.law(dataset) for dataset in pair))
+    published = published_bound(name, exact)
+    return entry(name, mechanism, pair, adjacency, domain, note, exact=exact, published=published)
 
 
 def _largest_loss(law_x: Any, law_y: Any) -> float:
-    """The supremum of the log-likelihood ratio of x to y."""
+    """Return the supremum of the log-likelihood ratio of x to y."""
     if isinstance(law_x, MaximumLaplaceLaw):
-        # A ratio of log-concave distribution functions falls where all answers of y are as large as those of x, and is
-        # constant below them all.
+        # A ratio of log-concave distribution functions decreases if no answer of y is smaller than that of x, and is
+        # constant below all answers.
         below_all = min(*law_x.locations, *law_y.locations) - law_x.scale
         return float(law_x.log_density(below_all) - law_y.log_density(below_all))
     return float(law_x.epsilon_from(law_y, 0.0))
 
 
 def _of_few_answers() -> list[Entry]:
-    one_number: dict[str, Any] = {"adjacency": _ALL_MOVE, "domain": Answers()}
-    one_of_five: dict[str, Any] = {"adjacency": _ONE_MOVES, "domain": Answers(5), "x": (1.0,) * 5}
-    one_of_five["y"] = (0.0, 1.0, 1.0, 1.0, 1.0)
+    five, one_fewer = Answers(5), ((1.0,) * 5, (0.0, 1.0, 1.0, 1.0, 1.0))
+    counts, histogram = Answers(None, 0, 5, integer=True), NoisyAnswers(_CLAIM, scale=10.0)
+    bits = "number of bits from the natural logarithm, true epsilon ln(9/8)"
+    inverted, scale = NoisyAnswers(_CLAIM, scale=0.1), "noise of scale epsilon instead of 1/epsilon"
     return [
-        _entry("LaplaceMechanism", LaplaceMechanism(0.1), **one_number, x=1.0, y=0.0),
-        _entry(
-            "TruncatedGeometricMechanism",
-            TruncatedGeometric(0.1),
-            is_broken=True,
-            adjacency=_ALL_MOVE,
-            domain=Answers(None, 0, 5, integer=True),
-            x=2,
-            y=1,
-            note="the number of bits is from the natural logarithm, and ln(9/8) is what holds",
-        ),
-        _entry("NoisyHist1", NoisyAnswers(_CLAIM, scale=10.0), **one_of_five),
-        _entry(
-            "NoisyHist2",
-            NoisyAnswers(_CLAIM, scale=0.1),
-            is_broken=True,
-            **one_of_five,
-            note="noise of scale epsilon instead of 1/epsilon",
-        ),
+        _entry("LaplaceMechanism", LaplaceMechanism(0.1), (1.0, 0.0), Answers()),
+        _entry("TruncatedGeometricMechanism", TruncatedGeometric(0.1), (2, 1), counts, bits),
+        _entry("NoisyHist1", histogram, one_fewer, five, adjacency=_ONE_MOVES),
+        _entry("NoisyHist2", inverted, one_fewer, five, scale, adjacency=_ONE_MOVES),
     ]
 
 
 def _noisy_maxima() -> list[Entry]:
-    of_five: dict[str, Any] = {"adjacency": _ALL_MOVE, "domain": Answers(5), "x": (1.0,) * 5}
-    one_falls, all_rise = (0.0, 2.0, 2.0, 2.0, 2.0), (2.0,) * 5
-    value = LargestNoisyCount(20.0, _CLAIM, identity, 5)
-    exponential_value = LargestExponential(_CLAIM, scale=20.0)
+    five, ones = Answers(5), (1.0,) * 5
+    one_falls, all_rise = (ones, (0.0, 2.0, 2.0, 2.0, 2.0)), (ones, (2.0,) * 5)
+    value, exponential = LargestNoisyCount(20.0, _CLAIM, identity, 5), LargestExponential(_CLAIM, scale=20.0)
+    bound = "release of the value, a bound on all answers; rare event, outputs below 2 with probability 3e-7"
     return [
-        _entry("ReportNoisyMax1", ReportNoisyMax(0.1), **of_five, y=one_falls),
-        _entry("ReportNoisyMax2", ReportNoisyMax(0.1, noise="exponential"), **of_five, y=one_falls),
-        _entry(
-            "ReportNoisyMax3", value, is_broken=True, **of_five, y=all_rise, note="the value is released: 5/2 epsilon"
-        ),
-        _entry(
-            "ReportNoisyMax4",
-            exponential_value,
-            is_broken=True,
-            **of_five,
-            y=all_rise,
-            note="the value is released, and bounds all answers; rare: outputs below 2 have probability 3e-7",
-        ),
+        _entry("ReportNoisyMax1", ReportNoisyMax(0.1), one_falls, five),
+        _entry("ReportNoisyMax2", ReportNoisyMax(0.1, noise="exponential"), one_falls, five),
+        _entry("ReportNoisyMax3", value, all_rise, five, "release of the value: 5/2 epsilon"),
+        _entry("ReportNoisyMax4", exponential, all_rise, five, bound),
     ]
 
 
 def _sparse_vectors() -> list[Entry]:
-    half_rise = (2.0,) * 5 + (0.0,) * 5
-    of_ten: dict[str, Any] = {"adjacency": _ALL_MOVE, "domain": Answers(10), "x": (1.0,) * 10, "y": half_rise}
-    broken: dict[str, Any] = of_ten | {"is_broken": True}
-    numbered = "SparseVectorTechnique{}".format
-    with_values = NoisyThreshold(_CLAIM, 30.0, 120.0, cutoff=2, threshold=1.0, release_value=True, value_scale=60.0)
+    ten, ones, half_rise = Answers(10), (1.0,) * 10, (2.0,) * 5 + (0.0,) * 5
+    mixed, all_rise, ordered = (ones, half_rise), (ones, (2.0,) * 10), (half_rise, ones)
+    plain = NoisyThreshold(_CLAIM, 30.0, 120.0, cutoff=2, threshold=1.0, release_value=True, value_scale=60.0)
+    released, unscaled = (
+        [kind(0.1, threshold=1.0, cutoff=cutoff) for cutoff in (1, 2)]
+        for kind in (SparseVectorReleasingValue, SparseVectorUnscaledNoise)
+    )
+    silent, endless = (kind(0.1, threshold=1.0) for kind in (SparseVectorWithoutQueryNoise, SparseVectorWithoutCutoff))
+    both, name = SideBySide((released[1], unscaled[1])), "SparseVectorTechnique"
+    far, limit = "release of the compared value, visible far below the answers", "(1 + 6)/4 epsilon for many answers"
     return [
-        _entry(numbered(1), SparseVector(0.1, cutoff=1, threshold=0.5), **of_ten),
-        _entry(numbered(2), SparseVector(0.1, cutoff=1, threshold=1.0, refresh=True), **of_ten),
-        _entry(
-            numbered(3),
-            SparseVectorReleasingValue(0.1, threshold=1.0),
-            **broken | {"y": (2.0,) * 10},
-            note="the value that was compared is released; shows in a last value far below the answers",
-        ),
-        _entry(
-            numbered(4),
-            SparseVectorUnscaledNoise(0.1, threshold=1.0),
-            **broken,
-            note="too little noise on the answers: (1 + 6)/4 epsilon in the limit of many",
-        ),
-        _entry(
-            numbered(5),
-            SparseVectorWithoutQueryNoise(0.1, threshold=1.0),
-            **broken | {"x": half_rise, "y": (1.0,) * 10},
-            note="no noise on the answers",
-        ),
-        _entry(numbered(6), SparseVectorWithoutCutoff(0.1, threshold=1.0), **broken, note="pays for one answer of ten"),
-        _entry("NumericalSVT", with_values, **of_ten),
-        _entry(
-            "SVT34Parallel",
-            SideBySide(
-                (
-                    SparseVectorReleasingValue(0.1, threshold=1.0, cutoff=2),
-                    SparseVectorUnscaledNoise(0.1, threshold=1.0, cutoff=2),
-                )
-            ),
-            **broken,
-            note="the third and the fourth side by side, each said to be 0.1-DP",
-        ),
+        _entry(f"{name}1", SparseVector(0.1, cutoff=1, threshold=0.5), mixed, ten),
+        _entry(f"{name}2", SparseVector(0.1, cutoff=1, threshold=1.0, refresh=True), mixed, ten),
+        _entry(f"{name}3", released[0], all_rise, ten, far),
+        _entry(f"{name}4", unscaled[0], mixed, ten, f"too little noise on the answers: {limit}"),
+        _entry(f"{name}5", silent, ordered, ten, "no noise on the answers"),
+        _entry(f"{name}6", endless, mixed, ten, "ten answers, budget for one"),
+        _entry("NumericalSVT", plain, mixed, ten),
+        _entry("SVT34Parallel", both, mixed, ten, "variants 3 and 4 side by side, each with a claim of 0.1-DP"),
     ]
 
 
 def _rappor() -> list[Entry]:
-    whole: dict[str, Any] = {"adjacency": Local(), "domain": Values((0, 1, 2)), "x": 1, "y": 0}
-    note = "0 and 1 differ in 6 bits, other values in up to 8"
+    values, pair, note = Values((0, 1, 2)), (1, 0), "6 different bits for 0 and 1, up to 8 for other values"
+    one_time = Rappor(f=0.95, report_zero=0.0, report_one=1.0)
     return [
-        _entry("Rappor", Rappor(f=0.75), **whole, note=note),
-        _entry("OneTimeRappor", Rappor(f=0.95, report_zero=0.0, report_one=1.0), **whole, note=note),
+        _entry("Rappor", Rappor(f=0.75), pair, values, note, adjacency=Local()),
+        _entry("OneTimeRappor", one_time, pair, values, note, adjacency=Local()),
     ]
 
 
 def _of_many_parts() -> list[Entry]:
-    twenty = composed(LaplaceMechanism(0.005), 20)
-    ten_sums = NoisyAnswers(_CLAIM, scale=10.0, running_sums=True)
+    twenty, sums = composed(LaplaceMechanism(0.005), 20), NoisyAnswers(_CLAIM, scale=10.0, running_sums=True)
+    all_fall, note = ((1.0,) * 10, (0.0,) * 10), "all ten answers changed; claim of 0.1 true for one changed answer"
     return [
-        _entry("LaplaceParallel", twenty, adjacency=_ALL_MOVE, domain=Answers(), x=1.0, y=0.0),
-        _entry(
-            "PrefixSum",
-            ten_sums,
-            is_broken=True,
-            adjacency=_ALL_MOVE,
-            domain=Answers(10),
-            x=(1.0,) * 10,
-            y=(0.0,) * 10,
-            note="all ten answers move; where one does, 0.1 holds",
-        ),
+        _entry("LaplaceParallel", twenty, (1.0, 0.0), Answers()),
+        _entry("PrefixSum", sums, all_fall, Answers(10), note),
     ]

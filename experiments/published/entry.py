@@ -1,4 +1,4 @@
-"""What a published suite says of a mechanism, and what is known of it."""
+"""One mechanism of a published suite: its claim, a pair, and the exact loss on this pair."""
 
 from __future__ import annotations
 
@@ -17,31 +17,27 @@ class Entry:
     Attributes
     ----------
     name : str
-        Its name in the suite.
+        Name in the suite.
     mechanism : Any
-        With ``sample(dataset, size, rng)``, and ``law(dataset)`` where the law of the output is known.
+        Has ``sample(dataset, size, rng)``, and ``law(dataset)`` where the law of the output is known.
     claim : Claim
-        What the suite says of it.
-    is_broken : bool
-        Whether the claim is false.
+        Claim of the suite.
     adjacency : Adjacency
     domain : Domain
-        Where a search may look for a pair.
+        Datasets of a search.
     x, y : Any
-        The pair of the largest loss that is known, x the likelier side.
+        Pair with the largest known loss; x is the likelier side.
     exact : float
-        The supremum of the log-likelihood ratio on that pair, in nats; infinite where some outputs occur on x only.
-    published : float or None
-        The largest confident lower bound that any tester has published, in nats, at confidence .9; bounds above `exact`
-        do not count. None where there is none.
+        Supremum of the log-likelihood ratio on the pair, in nats; infinite if some outputs occur on x only.
+    published : float, optional
+        Largest published lower bound at confidence .9 that does not exceed `exact`, in nats.
     note : str
-        One line: what is wrong, or what is hard.
+        The bug, or the difficulty of the case.
     """
 
     name: str
     mechanism: Any
     claim: Claim
-    is_broken: bool
     adjacency: Adjacency
     domain: Domain
     x: Any
@@ -49,3 +45,42 @@ class Entry:
     exact: float
     published: float | None = None
     note: str = ""
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the exact loss exceeds the claim."""
+        return self.exact > self.claim.strength * (1 + 1e-9)
+
+
+def entry(
+    name: str,
+    mechanism: Any,
+    pair: tuple[Any, Any],
+    adjacency: Adjacency,
+    domain: Domain,
+    note: str = "",
+    *,
+    exact: float | None = None,
+    claim: Claim | None = None,
+    published: float | None = None,
+) -> Entry:
+    """Return an entry, by default with the mechanism's own claim and the exact loss according to its laws."""
+    x, y = pair
+    return Entry(
+        name=name,
+        mechanism=mechanism,
+        claim=mechanism.claim if claim is None else claim,
+        adjacency=adjacency,
+        domain=domain,
+        x=x,
+        y=y,
+        exact=float(mechanism.law(x).epsilon_from(mechanism.law(y), 0.0)) if exact is None else exact,
+        published=published,
+        note=note,
+    )
+
+
+def loss_at(output: float, mechanism: Any, pair: tuple[Any, Any]) -> float:
+    """Return the log-likelihood ratio of an output."""
+    x, y = (mechanism.law(dataset) for dataset in pair)
+    return float(x.log_density(output) - y.log_density(output))

@@ -1,6 +1,6 @@
-"""A ladder of insufficient noise: counts, sums and means with a known share of the noise that their claims take.
+"""A ladder of insufficient noise: counts, sums and means with a known share of the noise that their claims need.
 
-Google's stochastic tester of differential privacy was shown to work on mechanisms with 50% to 99% of the noise.
+Google's stochastic tester of differential privacy was evaluated on mechanisms with 50% to 99% of the noise.
 
 References
 ----------
@@ -21,14 +21,14 @@ from ...audit.datasets.adjacency import AddRemove
 from ...audit.datasets.domains import Rows
 from ...mechanisms import GaussianMechanism, LaplaceMechanism, exact_epsilon
 from .bounded_mean import BoundedMean
-from .entry import Entry
+from .entry import Entry, entry, loss_at
 from .noisy_quotients import rows_as_numbers
 
 EPSILON: Final = 1.0
 DELTA: Final = 0.01
-"""Of the Gaussian claims."""
+"""Delta of the Gaussian claims."""
 RATIOS: Final = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
-"""Advertised over implemented epsilon: the share of the noise that is added."""
+"""Ratios of advertised to implemented epsilon, which are the shares of the noise."""
 LOWER: Final = -1.0
 UPPER: Final = 1.0
 
@@ -38,7 +38,7 @@ _SOUND_SIZE: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class BoundedSum:
-    """The query that adds up the rows, each clipped to [lower, upper]."""
+    """Sum the rows, each clipped to [lower, upper]."""
 
     lower: float = LOWER
     upper: float = UPPER
@@ -48,7 +48,7 @@ class BoundedSum:
 
 
 def entries() -> list[Entry]:
-    """The ladder, from half of the noise to all of it, for each of five mechanisms."""
+    """Return the ladder: each of five mechanisms with half of the noise up to all of the noise."""
     return [make(ratio) for make in (_count, _sum, _mean, _gaussian_count, _gaussian_sum) for ratio in RATIOS]
 
 
@@ -70,11 +70,11 @@ def _gaussian_sum(ratio: float) -> Entry:
 
 
 def _mean(ratio: float) -> Entry:
-    """A row at the lower bound is added, and the event is a mean at the upper one.
+    """Return a mean on a pair with an additional row at the lower bound; the event is a mean at the upper bound.
 
-    Its loss is below the implemented epsilon E, E − ln(1 + E/(3 + (n − 1)E)) with n rows whose sum is 1 at most: near E
-    for many rows, where the event is rare. So the number of rows is the one where the excess over the claim stands out
-    most from the noise of the hits.
+    With n rows whose sum is at most 1 and an implemented epsilon E, the loss is E − ln(1 + E/(3 + (n − 1)E)). The loss
+    approaches E for many rows, where the event is rare. The number of rows therefore maximises the excess over the
+    claim relative to the standard deviation of the hits.
     """
     mechanism = BoundedMean(EPSILON / ratio, LOWER, UPPER)
 
@@ -82,42 +82,33 @@ def _mean(ratio: float) -> Entry:
         x = ([UPPER, LOWER] * n_rows)[:n_rows]
         return x, [*x, LOWER]
 
-    def loss(n_rows: int) -> tuple[float, float]:
-        """With the log-probability of the event on y."""
-        log_x, log_y = (float(mechanism.law(rows).log_density(UPPER)) for rows in pair(n_rows))
-        return log_x - log_y, log_y
-
     def excess_in_deviations(n_rows: int) -> float:
-        exact, log_y = loss(n_rows)
-        return (exact - EPSILON) * math.exp(log_y / 2)
+        x, y = pair(n_rows)
+        deviations = math.exp(float(mechanism.law(y).log_density(UPPER)) / 2)
+        return (loss_at(UPPER, mechanism, (x, y)) - EPSILON) * deviations
 
-    n_rows = max(_SIZES, key=excess_in_deviations) if ratio < 1 else _SOUND_SIZE
-    x, y = pair(n_rows)
-    return _entry("mean", mechanism, ratio, x, y, loss(n_rows)[0])
+    chosen = pair(max(_SIZES, key=excess_in_deviations) if ratio < 1 else _SOUND_SIZE)
+    return _entry("mean", mechanism, ratio, chosen, loss_at(UPPER, mechanism, chosen))
 
 
 def _entry(
     name: str,
     mechanism: LaplaceMechanism | GaussianMechanism | BoundedMean,
     ratio: float,
-    x: Any = (UPPER, UPPER),
-    y: Any = (UPPER,),
+    pair: tuple[list[float], list[float]] = ([UPPER, UPPER], [UPPER]),
     exact: float | None = None,
 ) -> Entry:
     is_gaussian = isinstance(mechanism, GaussianMechanism)
     if exact is None:
-        exact = exact_epsilon(mechanism.law(x), mechanism.law(y), DELTA if is_gaussian else 0.0)
-    claim = ApproxDP(EPSILON, DELTA) if is_gaussian else PureDP(EPSILON)
+        exact = exact_epsilon(*(mechanism.law(rows) for rows in pair), DELTA if is_gaussian else 0.0)
     noise = "all of the noise" if ratio == 1 else f"{ratio:.0%} of the noise"
-    return Entry(
-        name=f"{name} {ratio:.2f}",
-        mechanism=mechanism,
-        claim=claim,
-        is_broken=exact > EPSILON * (1 + 1e-9),
-        adjacency=AddRemove(),
-        domain=Rows(low=LOWER, high=UPPER, most=max(5, len(x), len(y))),
-        x=list(x),
-        y=list(y),
+    return entry(
+        f"{name} {ratio:.2f}",
+        mechanism,
+        pair,
+        AddRemove(),
+        Rows(low=LOWER, high=UPPER, most=max(5, *map(len, pair))),
+        f"{noise}, exact epsilon at the claimed delta" if is_gaussian else noise,
         exact=exact,
-        note=f"{noise}; exact at the claimed delta" if is_gaussian else noise,
+        claim=ApproxDP(EPSILON, DELTA) if is_gaussian else PureDP(EPSILON),
     )

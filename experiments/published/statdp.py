@@ -1,4 +1,4 @@
-"""The eleven mechanisms of StatDP at epsilon 0.7, their outputs as they are: nothing is counted or cut out by hand.
+"""The eleven mechanisms of StatDP at epsilon 0.7, with their unprocessed outputs.
 
 References
 ----------
@@ -7,115 +7,75 @@ Ding, Wang, Wang, Zhang & Kifer (2018), Detecting violations of differential pri
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 from ...audit.claims.pure_approx_gaussian import PureDP
-from ...audit.datasets.adjacency import Adjacency, Within
+from ...audit.datasets.adjacency import Within
 from ...audit.datasets.domains import Answers
 from ...mechanisms import NoisyThreshold, ReportNoisyMax, SparseVector
 from ...mechanisms.faulty.selection.faulty_noisy_max import LargestNoisyCount
 from ...mechanisms.queries import identity
-from .entry import Entry
+from .entry import Entry, entry, loss_at
 from .largest_exponential import LargestExponential
 from .noisy_answers import NoisyAnswers
 
 EPSILON: Final = 0.7
 CLAIM: Final = PureDP(EPSILON)
 FEW: Final = 5
-"""Answers of noisy max and the histogram."""
+"""Number of answers of noisy max and the histogram."""
 MANY: Final = 10
-"""Answers of the sparse vector, whose variants look for one above their threshold (N = 1)."""
+"""Number of answers of the sparse vector, whose variants stop after one answer above the threshold (N = 1)."""
 
 _ALL_MOVE: Final = Within("linf")
 _ONE_MOVES: Final = Within("l1")
-_AHEAD: Final = [1.0] * FEW, [0.0] + [2.0] * (FEW - 1)
-_LAST_ABOVE: Final = [1.0] * MANY, [2.0] * (MANY - 1) + [0.0]
-_HALF_UP: Final = [1.0] * MANY, [0.0] * (MANY // 2) + [2.0] * (MANY // 2)
-_ALL_UP: Final = [0.0] * MANY, [1.0] * MANY
 
 
 def entries() -> list[Entry]:
-    """The suite; `exact` is worked out from the laws, which takes a second."""
+    """Return the suite; computing `exact` from the laws takes a second."""
     return [*_noisy_maxima(), *_histograms(), *_sparse_vectors()]
 
 
 def _noisy_maxima() -> list[Entry]:
-    zeros, ones = [0.0] * FEW, [1.0] * FEW
-    largest = LargestNoisyCount(2 / EPSILON, CLAIM, identity, FEW)
-    with_exponential = LargestExponential(CLAIM, 2 / EPSILON)
-    one, two = [1.0] + [0.0] * (FEW - 1), [2.0] + [0.0] * (FEW - 1)
+    ahead = [1.0] * FEW, [0.0] + [2.0] * (FEW - 1)
+    all_up, one_up = ([0.0] * FEW, [1.0] * FEW), ([1.0] + [0.0] * (FEW - 1), [2.0] + [0.0] * (FEW - 1))
+    answers, exponential_max = Answers(FEW), ReportNoisyMax(EPSILON, noise="exponential")
+    largest, exponential = LargestNoisyCount(2 / EPSILON, CLAIM, identity, FEW), LargestExponential(CLAIM, 2 / EPSILON)
+    tail, bound = loss_at(0.0, largest, all_up), loss_at(1.5, exponential, one_up)
+    by_answer = "release of the maximum, lower tail with a loss of epsilon/2 for each answer"
+    below = "release of the maximum, never below the largest answer; event with 1.9% of the runs on x"
     return [
-        _entry("noisy_max_v1a", ReportNoisyMax(EPSILON), _AHEAD),
-        _entry("noisy_max_v2a", ReportNoisyMax(EPSILON, noise="exponential"), _AHEAD, note="tight"),
-        _entry(
-            "noisy_max_v1b",
-            largest,
-            (zeros, ones),
-            exact=_loss_at(0.0, largest, zeros, ones),
-            note="releases the maximum itself: the lower tail loses epsilon/2 for each answer",
-        ),
-        _entry(
-            "noisy_max_v2b",
-            with_exponential,
-            (one, two),
-            exact=_loss_at(1.5, with_exponential, one, two),
-            note="releases the maximum itself, which is never below the largest answer: 1.9% of the runs on x are",
-        ),
+        entry("noisy_max_v1a", ReportNoisyMax(EPSILON), ahead, _ALL_MOVE, answers),
+        entry("noisy_max_v2a", exponential_max, ahead, _ALL_MOVE, answers, "tight claim"),
+        entry("noisy_max_v1b", largest, all_up, _ALL_MOVE, answers, by_answer, exact=tail),
+        entry("noisy_max_v2b", exponential, one_up, _ALL_MOVE, answers, below, exact=bound),
     ]
 
 
 def _histograms() -> list[Entry]:
-    pair = [1.0] * FEW, [2.0] + [1.0] * (FEW - 1)
+    pair, answers = ([1.0] * FEW, [2.0] + [1.0] * (FEW - 1)), Answers(FEW)
     right, inverted = NoisyAnswers(CLAIM, 1 / EPSILON), NoisyAnswers(CLAIM, EPSILON)
     return [
-        _entry("histogram", right, pair, adjacency=_ONE_MOVES, note="tight; the suite looks at the first count only"),
-        _entry("histogram_eps", inverted, pair, adjacency=_ONE_MOVES, note="noise of scale epsilon, not 1/epsilon"),
+        entry("histogram", right, pair, _ONE_MOVES, answers, "tight claim; first count only in the suite"),
+        entry("histogram_eps", inverted, pair, _ONE_MOVES, answers, "noise of scale epsilon instead of 1/epsilon"),
     ]
 
 
 def _sparse_vectors() -> list[Entry]:
     def compare(threshold: float, query: float, **options: Any) -> NoisyThreshold:
-        """With noise of these scales, in units of 1/epsilon."""
+        """Use noise of these scales in units of 1/epsilon."""
         return NoisyThreshold(CLAIM, threshold / EPSILON, query / EPSILON, threshold=1.0, **options)
 
-    values = compare(2, 2, cutoff=1, release_value=True)
-    noisier = [2.0] * (MANY // 2) + [0.0] * (MANY // 2), [1.0] * MANY
+    half, answers = MANY // 2, Answers(MANY)
+    last_above = [1.0] * MANY, [2.0] * (MANY - 1) + [0.0]
+    half_up, all_up = ([1.0] * MANY, [0.0] * half + [2.0] * half), ([0.0] * MANY, [1.0] * MANY)
+    ordered = [2.0] * half + [0.0] * half, [1.0] * MANY
+    values, little = compare(2, 2, cutoff=1, release_value=True), compare(4, 4 / 3, cutoff=1)
     return [
-        _entry("SVT", SparseVector(EPSILON, 1, threshold=0.5), _LAST_ABOVE),
-        _entry("iSVT1", compare(2, 0), noisier, note="no noise on the answers: their order shows"),
-        _entry("iSVT2", compare(2, 2), _HALF_UP, note="no end, so each of many answers costs epsilon"),
-        _entry("iSVT3", compare(4, 4 / 3, cutoff=1), _LAST_ABOVE, note="7/4 epsilon: too little noise on answers"),
-        _entry("iSVT4", values, _ALL_UP, note="releases the noisy answer, which bounds the threshold's noise"),
+        entry("SVT", SparseVector(EPSILON, 1, threshold=0.5), last_above, _ALL_MOVE, answers),
+        entry("iSVT1", compare(2, 0), ordered, _ALL_MOVE, answers, "no noise on the answers, visible order"),
+        entry("iSVT2", compare(2, 2), half_up, _ALL_MOVE, answers, "no cutoff, epsilon for each of many answers"),
+        entry("iSVT3", little, last_above, _ALL_MOVE, answers, "too little noise on the answers, 7/4 epsilon"),
+        entry(
+            "iSVT4", values, all_up, _ALL_MOVE, answers, "release of the noisy answer, a bound on the threshold noise"
+        ),
     ]
-
-
-def _entry(
-    name: str,
-    mechanism: Any,
-    pair: tuple[Sequence[float], Sequence[float]],
-    *,
-    adjacency: Adjacency = _ALL_MOVE,
-    exact: float | None = None,
-    note: str = "",
-) -> Entry:
-    x, y = pair
-    if exact is None:
-        exact = mechanism.law(x).epsilon_from(mechanism.law(y), 0.0)
-    return Entry(
-        name=name,
-        mechanism=mechanism,
-        claim=CLAIM,
-        is_broken=exact > EPSILON * (1 + 1e-9),
-        adjacency=adjacency,
-        domain=Answers(len(x)),
-        x=x,
-        y=y,
-        exact=exact,
-        note=note,
-    )
-
-
-def _loss_at(output: float, mechanism: Any, x: Any, y: Any) -> float:
-    """The log-likelihood ratio of an output, one at which it is largest."""
-    return float(mechanism.law(x).log_density(output) - mechanism.law(y).log_density(output))
