@@ -1,1 +1,1 @@
-"""What is audited out of the box, the command line, and the benchmarks."""
+"""Built-in experiments, the command line, and the benchmarks."""

@@ -1,1 +1,1 @@
-"""Audits of the releases that people install: OpenDP, diffprivlib and PyDP. Each library is imported when asked for."""
+"""Audits of released versions of OpenDP, diffprivlib and PyDP; each library is imported when it is used."""

@@ -1,4 +1,4 @@
-"""Defects of released code that the search finds, each with a twin that lacks it and is not refuted.
+"""Defects of released code that the search finds, each with a twin that keeps its claim.
 
 docs/findings.md explains them.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -21,24 +21,26 @@ from ...mechanisms.adapters import from_diffprivlib, from_diffprivlib_tool, from
 from ..published.bounded_mean import BoundedMean
 from ..published.exposed_means import ExposedMean
 
+Library: TypeAlias = Literal["opendp", "diffprivlib", "pydp", ""]
+
 _NAN = float("nan")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Searched:
-    """What is searched, and with how many executions.
+    """A mechanism, a domain to search, and the numbers of runs.
 
     Attributes
     ----------
     words : str
-        What it is, for a table.
+        Description for a table.
     make : callable
         Makes the mechanism.
     domain : Domain
     runs, search_runs : int
-        Of the audit, on each dataset; and of the search.
+        Runs of the audit on each dataset, and of the search.
     adjacency : Adjacency, optional
-        Where the mechanism does not say.
+        Adjacency for mechanisms that state none.
     """
 
     words: str
@@ -49,44 +51,56 @@ class Searched:
     adjacency: Adjacency | None = None
 
     def audit(self, *, seed: int, bits: bool, alpha: float) -> AuditResult:
-        found = find_worst_pair(
-            self.make(),
-            self.domain,
-            adjacency=self.adjacency,
-            runs=self.runs,
-            search_runs=self.search_runs,
-            alpha=alpha,
-            seed=seed,
-            bits=bits,
-            jobs=1,
-        )
-        return found.audit
+        sizes = {"runs": self.runs, "search_runs": self.search_runs, "alpha": alpha}
+        options: dict[str, Any] = {**sizes, "seed": seed, "bits": bits, "jobs": 1}
+        return find_worst_pair(self.make(), self.domain, adjacency=self.adjacency, **options).audit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defect:
-    """A released mechanism that breaks its claim, and the nearest one that does not.
+    """A released mechanism that breaks its claim, and the most similar mechanism that keeps its claim.
 
     Attributes
     ----------
     name : str
     library : {"opendp", "diffprivlib", "pydp", ""}
-        That has to be installed; empty where the mechanism is written here from its definition.
+        Required library; empty for a mechanism implemented here from its definition.
     by : {"values", "low bits"}
-        What shows it.
+        Part of the outputs that shows the defect.
     broken, twin : Searched
     """
 
     name: str
-    library: Literal["opendp", "diffprivlib", "pydp", ""]
+    library: Library
     by: Literal["values", "low bits"]
     broken: Searched
     twin: Searched
 
 
 def defects() -> list[Defect]:
-    """Every defect that is looked for, with its twin."""
+    """Return every defect with its twin."""
     return [*_models(), *_tools(), *_thresholds(), *_low_bits(), _exposed_mean()]
+
+
+def _defect(
+    library: Library,
+    name: str,
+    broken: tuple[str, Callable[[], Any], Domain],
+    twin: tuple[str, Callable[[], Any], Domain],
+    runs: int,
+    search_runs: int,
+    *,
+    by: Literal["values", "low bits"] = "values",
+    adjacency: Adjacency | None = None,
+    twin_adjacency: Adjacency | None = None,
+) -> Defect:
+    """Return a defect whose two versions, each (words, make, domain), have the same numbers of runs."""
+    sizes = {"runs": runs, "search_runs": search_runs}
+    first, second = (
+        Searched(words=words, make=make, domain=domain, adjacency=given, **sizes)
+        for (words, make, domain), given in ((broken, adjacency), (twin, twin_adjacency or adjacency))
+    )
+    return Defect(name=name, library=library, by=by, broken=first, twin=second)
 
 
 def _models() -> list[Defect]:
@@ -115,113 +129,57 @@ def _models() -> list[Defect]:
             fit, example=[(1.0, 1)], adjacency=Replace(), output=lambda model: model.coef_[0, 0], epsilon=1.0
         )
 
+    from_0, from_minus_1 = (
+        ("bounds_X from 0 to 1", regression(0), rows),
+        ("bounds_X from -1 to 1", regression(-1), rows),
+    )
+    of_30, of_1 = ("rows of norm 30", logistic(30.0), long), ("rows of norm 1", logistic(1.0), short)
     return [
-        Defect(
-            name="LinearRegression",
-            library="diffprivlib",
-            by="values",
-            broken=Searched(
-                words="bounds_X from 0 to 1", make=regression(0), domain=rows, runs=2_000, search_runs=2_000
-            ),
-            twin=Searched(
-                words="bounds_X from -1 to 1", make=regression(-1), domain=rows, runs=2_000, search_runs=2_000
-            ),
-        ),
-        Defect(
-            name="LogisticRegression",
-            library="diffprivlib",
-            by="values",
-            broken=Searched(words="rows of norm 30", make=logistic(30.0), domain=long, runs=20_000, search_runs=40_000),
-            twin=Searched(words="rows of norm 1", make=logistic(1.0), domain=short, runs=20_000, search_runs=40_000),
-        ),
+        _defect("diffprivlib", "LinearRegression", from_0, from_minus_1, 2_000, 2_000),
+        _defect("diffprivlib", "LogisticRegression", of_30, of_1, 20_000, 40_000),
     ]
 
 
 def _tools() -> list[Defect]:
-    def of_rows(name: str, known: Sequence[float]) -> Callable[[], Any]:
-        """A tool on rows of which some are known: a mean of nothing is NaN, without noise."""
+    def of_rows(name: str, known: float) -> Callable[[], Any]:
+        """Apply a tool to the rows and one known row, as the mean of no rows is NaN without noise."""
         return lambda: from_diffprivlib_tool(
-            lambda rows, **options: _of("tools", name)([*known, *rows], **options),
+            lambda rows, **options: _of("tools", name)([known, *rows], **options),
             example=[1.0],
             adjacency=Replace(),
             epsilon=1.0,
             bounds=(0.0, 1.0),
         )
 
-    def total(name: str, low: float, high: float) -> Callable[[], Any]:
-        return lambda: from_diffprivlib_tool(
-            _of("tools", name), example=[low], adjacency=Replace(), epsilon=1.0, bounds=(low, high)
-        )
+    def total(words: str, name: str, low: float, high: float, *other: float) -> tuple[str, Callable[[], Any], Domain]:
+        def make() -> Any:
+            options: dict[str, Any] = {"epsilon": 1.0, "bounds": (low, high)}
+            return from_diffprivlib_tool(_of("tools", name), example=[low], adjacency=Replace(), **options)
 
-    def missing(name: str, known: float, runs: int, search_runs: int, most: int) -> Defect:
-        return Defect(
-            name=name,
-            library="diffprivlib",
-            by="values",
-            broken=Searched(
-                words="rows of NaN, 0 and 1",
-                make=of_rows(name, [known]),
-                domain=Rows(values=(_NAN, 0.0, 1.0), most=most),
-                runs=runs,
-                search_runs=search_runs,
-            ),
-            twin=Searched(
-                words="rows of 0 and 1",
-                make=of_rows(name, [known]),
-                domain=Rows(values=(0.0, 1.0), most=most),
-                runs=runs,
-                search_runs=search_runs,
-            ),
-        )
+        return words, make, Rows(values=(low, high, *other))
 
-    large, small = 2.0**52, 0.0
+    def missing(name: str, known: float, search_runs: int, most: int) -> Defect:
+        make = of_rows(name, known)
+        broken = "rows of NaN, 0 and 1", make, Rows(values=(_NAN, 0.0, 1.0), most=most)
+        twin = "rows of 0 and 1", make, Rows(values=(0.0, 1.0), most=most)
+        return _defect("diffprivlib", name, broken, twin, 20_000, search_runs)
+
+    narrow, from_0 = ("bounds from 9 to 10", "nansum", 9.0, 10.0), ("bounds from 0 to 1", "nansum", 0.0, 1.0)
+    large, small = ("bounds 2⁵² and 2⁵² + 1", "sum", 2.0**52, 2.0**52 + 1), ("bounds 0 and 1", "sum", 0.0, 1.0)
     return [
-        missing("nanmean", 0.5, 20_000, 60_000, 5),
-        missing("nanvar", 0.0, 20_000, 40_000, 12),
-        missing("nanstd", 0.0, 20_000, 40_000, 12),
-        Defect(
-            name="nansum",
-            library="diffprivlib",
-            by="values",
-            broken=Searched(
-                words="bounds from 9 to 10",
-                make=total("nansum", 9.0, 10.0),
-                domain=Rows(values=(9.0, 10.0, _NAN)),
-                runs=10_000,
-                search_runs=10_000,
-            ),
-            twin=Searched(
-                words="bounds from 0 to 1",
-                make=total("nansum", 0.0, 1.0),
-                domain=Rows(values=(0.0, 1.0, _NAN)),
-                runs=10_000,
-                search_runs=10_000,
-            ),
-        ),
-        Defect(
-            name="sum",
-            library="diffprivlib",
-            by="values",
-            broken=Searched(
-                words="bounds 2⁵² and 2⁵² + 1",
-                make=total("sum", large, large + 1),
-                domain=Rows(values=(large, large + 1)),
-                runs=20_000,
-                search_runs=20_000,
-            ),
-            twin=Searched(
-                words="bounds 0 and 1",
-                make=total("sum", small, small + 1),
-                domain=Rows(values=(small, small + 1)),
-                runs=20_000,
-                search_runs=20_000,
-            ),
-        ),
+        missing("nanmean", 0.5, 60_000, 5),
+        missing("nanvar", 0.0, 40_000, 12),
+        missing("nanstd", 0.0, 40_000, 12),
+        _defect("diffprivlib", "nansum", total(*narrow, _NAN), total(*from_0, _NAN), 10_000, 10_000),
+        _defect("diffprivlib", "sum", total(*large), total(*small), 20_000, 20_000),
     ]
 
 
 def _thresholds() -> list[Defect]:
-    """Counts of words. A word that is there once is released where 1 + noise ≥ threshold; delta is for >."""
+    """Return the defect of noisy word counts, which release a word with one occurrence if 1 + noise ≥ threshold.
+
+    The library computes delta for 1 + noise > threshold.
+    """
     words = Rows(values=("a", "b", "c"))
 
     def counts(threshold: int, claimed: int) -> Callable[[], Any]:
@@ -233,21 +191,9 @@ def _thresholds() -> list[Defect]:
 
         return lambda: replace(from_opendp(measurement(threshold)), claim=from_opendp(measurement(claimed)).claim)
 
-    return [
-        Defect(
-            name="make_laplace_threshold",
-            library="opendp",
-            by="values",
-            broken=Searched(words="counts from 3 on", make=counts(3, 3), domain=words, runs=20_000, search_runs=80_000),
-            twin=Searched(
-                words="counts from 4 on, with the claim of 3",
-                make=counts(4, 3),
-                domain=words,
-                runs=20_000,
-                search_runs=80_000,
-            ),
-        )
-    ]
+    broken = "counts from 3 on", counts(3, 3), words
+    twin = "counts from 4 on, with the claim of 3", counts(4, 3), words
+    return [_defect("opendp", "make_laplace_threshold", broken, twin, 20_000, 80_000)]
 
 
 def _low_bits() -> list[Defect]:
@@ -261,57 +207,24 @@ def _low_bits() -> list[Defect]:
         found = "pydp.algorithms.numerical_mechanisms"
         return lambda: from_pydp(lambda: getattr(import_module(found), name)(*arguments))
 
+    on_grid = "the reference Laplace, on a grid", lambda: LaplaceMechanism(1.0), answers
+    gaussian = "(1, 1e-5)-DP", noise("GaussianMechanism", 1.0, 1e-5, 1.0), answers
+    laplace, released = noise("LaplaceMechanism", 1.0, 1.0), ("unmodified release", continuous, answers)
+    one = Within("l1", 1.0)
     return [
-        Defect(
-            name="Laplace",
-            library="diffprivlib",
-            by="low bits",
-            broken=Searched(words="as it is", make=continuous, domain=answers, runs=20_000, search_runs=20_000),
-            twin=Searched(
-                words="the reference Laplace, on a grid",
-                make=lambda: LaplaceMechanism(1.0),
-                domain=answers,
-                runs=20_000,
-                search_runs=20_000,
-                adjacency=Within("l1", 1.0),
-            ),
-        ),
-        Defect(
-            name="GaussianMechanism",
-            library="pydp",
-            by="low bits",
-            broken=Searched(
-                words="(1, 1e-5)-DP",
-                make=noise("GaussianMechanism", 1.0, 1e-5, 1.0),
-                domain=answers,
-                runs=50_000,
-                search_runs=50_000,
-            ),
-            twin=Searched(
-                words="LaplaceMechanism",
-                make=noise("LaplaceMechanism", 1.0, 1.0),
-                domain=answers,
-                runs=50_000,
-                search_runs=50_000,
-            ),
+        _defect("diffprivlib", "Laplace", released, on_grid, 20_000, 20_000, by="low bits", twin_adjacency=one),
+        _defect(
+            "pydp", "GaussianMechanism", gaussian, ("LaplaceMechanism", laplace, answers), 50_000, 50_000, by="low bits"
         ),
     ]
 
 
 def _exposed_mean() -> Defect:
-    """DP-Auditorium's `private_mean`, beside a mean whose noise does not depend on the noisy count."""
-    unit, runs = Rows(low=0.0, high=1.0), 20_000
-
-    def searched(words: str, make: Callable[[], Any]) -> Searched:
-        return Searched(words=words, make=make, domain=unit, runs=runs, search_runs=runs, adjacency=AddRemove())
-
-    return Defect(
-        name="private_mean of DP-Auditorium, by its definition",
-        library="",
-        by="values",
-        broken=searched("noise scaled by a noisy count", lambda: ExposedMean(1.0)),
-        twin=searched("a noisy sum over a noisy count", lambda: BoundedMean(1.0, 0.0, 1.0)),
-    )
+    """Return `private_mean` of DP-Auditorium, with a mean whose noise does not depend on the noisy count as twin."""
+    unit, name = Rows(low=0.0, high=1.0), "private_mean of DP-Auditorium, by its definition"
+    broken = "noise scaled by a noisy count", lambda: ExposedMean(1.0), unit
+    twin = "a noisy sum over a noisy count", lambda: BoundedMean(1.0, 0.0, 1.0), unit
+    return _defect("", name, broken, twin, 20_000, 20_000, adjacency=AddRemove())
 
 
 def _of(module: str, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The 21 mechanisms of diffprivlib at epsilon 1, on pairs as far apart as each allows."""
+"""The 21 mechanisms of diffprivlib at epsilon 1, on pairs at the largest distance that each allows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DELTA = 0.1
 
 
 def diffprivlib_subjects() -> list[Subject]:
-    """Numbers, words, choices, then what is drawn by rejection and is slow."""
+    """Return mechanisms on numbers, on words, on utilities, and slow ones that use rejection sampling."""
     return [*_on_numbers(), *_on_words(), *_choices(), *_slow()]
 
 
@@ -102,7 +102,7 @@ def _choice(name: str) -> Callable[[], Any]:
 
 
 def _bingham() -> Any:
-    """Rows of norm 1, of which one is replaced; released is a direction, whose square does not tell its sign."""
+    """Return a mechanism on rows of norm 1, under replace; the output is squared, as a direction has no sign."""
     return _adapted(
         _made("Bingham", epsilon=1.0, sensitivity=1.0),
         Within("l2", math.sqrt(2.0)),
@@ -111,13 +111,13 @@ def _bingham() -> Any:
 
 
 def _vector() -> Any:
-    """A logistic loss of one row with the regulariser that the library adds, whose private minimum is released."""
+    """Return a mechanism that releases the private minimum of a regularised logistic loss of one row."""
     mechanism = _made("Vector", epsilon=1.0, function_sensitivity=0.25, dimension=1)
     return _adapted(mechanism, Within("l1", 2.0), query=_Loss, output=_least)
 
 
 class _Loss:
-    """The loss of a label of 1 or -1 at a weight, and its slope."""
+    """Logistic loss of a label of 1 or -1 at a weight, and its derivative."""
 
     def __init__(self, label: float) -> None:
         self.label = label
@@ -128,5 +128,5 @@ class _Loss:
 
 
 def _least(loss: Callable[[Any], Any]) -> float:
-    """Where a strictly convex function of one weight is least."""
+    """Return the minimum of a strictly convex function of one weight."""
     return float(minimize_scalar(lambda weight: float(np.ravel(loss(np.array([weight]))[0])[0])).x)

@@ -1,4 +1,4 @@
-"""Measurements of OpenDP: noise on integers and floats, selections and responses, claims in epsilon and in rho."""
+"""Measurements of OpenDP: noise on integers and floats, selections and responses, with claims in epsilon and in rho."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RUNS = 20_000
 
 
 def opendp_subjects() -> list[Subject]:
-    """At scale 1 where nothing else is said: epsilon 1 of Laplace noise, rho 1/2 of Gaussian noise."""
+    """Return measurements of scale 1 by default, with epsilon 1 for Laplace noise and rho 1/2 for Gaussian noise."""
     return [*_noise(), *_selections(), *_responses(), *_chains()]
 
 
@@ -48,20 +48,24 @@ def _selections() -> list[Subject]:
 
 
 def _responses() -> list[Subject]:
+    def bit() -> Any:
+        return from_opendp(_dp().m.make_randomized_response_bool(prob=0.75))
+
+    def word() -> Any:
+        return from_opendp(_dp().m.make_randomized_response(["a", "b", "c"], prob=0.5))
+
     return [
-        _subject("randomised response, bool", lambda: from_opendp(_dp().m.make_randomized_response_bool(prob=0.75)),
-                 (True, False)),
-        _subject("randomised response, 3 words",
-                 lambda: from_opendp(_dp().m.make_randomized_response(["a", "b", "c"], prob=0.5)), ("a", "b")),
-    ]  # fmt: skip
+        _subject("randomised response, bool", bit, (True, False)),
+        _subject("randomised response, 3 words", word, ("a", "b")),
+    ]
 
 
 def _chains() -> list[Subject]:
     rows = Rows(low=0.0, high=1.0)
     appearing = {"a": 4.0, "b": 1.0}, {"a": 4.0}
     return [
-        Subject(name="count of rows, laplace", make=_count, domain=rows, runs=_RUNS),
-        Subject(name="sum of bounded rows, laplace, float", make=_sum, domain=rows, runs=_RUNS),
+        Subject(name="count of rows, laplace", make=_of_rows("then_count"), domain=rows, runs=_RUNS),
+        Subject(name="sum of bounded rows, laplace, float", make=_of_rows("then_sum"), domain=rows, runs=_RUNS),
         _subject("laplace threshold, float, a key appears", _threshold, appearing),
     ]
 
@@ -80,24 +84,22 @@ def _atom(kind: type) -> Any:
     return _dp().atom_domain(T=float, nan=False) if kind is float else _dp().atom_domain(T=kind)
 
 
+def _space(metric: str, kind: type) -> tuple[Any, Any]:
+    """Return the domain and the metric of numbers, or of vectors for a metric other than the absolute distance."""
+    atom = _atom(kind)
+    return atom if metric == "absolute_distance" else _dp().vector_domain(atom), getattr(_dp(), metric)(T=kind)
+
+
 def _number(constructor: str, kind: type, **options: Any) -> Callable[[], Any]:
-    def make() -> Any:
-        space = _atom(kind), _dp().absolute_distance(T=kind)
-        return from_opendp(getattr(_dp().m, constructor)(*space, scale=1.0), **options)
-
-    return make
+    return _vector(constructor, "absolute_distance", kind, **options)
 
 
-def _vector(constructor: str, metric: str, kind: type) -> Callable[[], Any]:
-    def make() -> Any:
-        space = _dp().vector_domain(_atom(kind)), getattr(_dp(), metric)(T=kind)
-        return from_opendp(getattr(_dp().m, constructor)(*space, scale=1.0))
-
-    return make
+def _vector(constructor: str, metric: str, kind: type, **options: Any) -> Callable[[], Any]:
+    return lambda: from_opendp(getattr(_dp().m, constructor)(*_space(metric, kind), scale=1.0), **options)
 
 
 def _gaussian() -> Any:
-    return _dp().m.make_gaussian(_atom(float), _dp().absolute_distance(T=float), scale=1.0)
+    return _dp().m.make_gaussian(*_space("absolute_distance", float), scale=1.0)
 
 
 def _profile() -> Any:
@@ -109,35 +111,32 @@ def _fixed_delta() -> Any:
 
 
 def _canonical() -> Any:
-    space = _atom(float), _dp().absolute_distance(T=float)
+    space = _space("absolute_distance", float)
     return from_opendp(_dp().m.make_canonical_noise(*space, d_in=1.0, d_out=(1.0, 0.01)))
 
 
 def _noisy_max(measure: str, kind: type) -> Callable[[], Any]:
     def make() -> Any:
-        space = _dp().vector_domain(_atom(kind)), _dp().linf_distance(T=kind)
-        return from_opendp(_dp().m.make_noisy_max(*space, getattr(_dp(), measure)(), scale=1.0))
+        return from_opendp(_dp().m.make_noisy_max(*_space("linf_distance", kind), getattr(_dp(), measure)(), scale=1.0))
 
     return make
 
 
 def _noisy_top() -> Any:
-    space = _dp().vector_domain(_atom(float)), _dp().linf_distance(T=float)
+    space = _space("linf_distance", float)
     return from_opendp(_dp().m.make_noisy_top_k(*space, _dp().max_divergence(), k=2, scale=1.0))
 
 
-def _count() -> Any:
-    space = _dp().vector_domain(_dp().atom_domain(bounds=(0.0, 1.0))), _dp().symmetric_distance()
-    return from_opendp(space >> _dp().t.then_count() >> _dp().m.then_laplace(scale=1.0))
+def _of_rows(query: str) -> Callable[[], Any]:
+    def make() -> Any:
+        space = _dp().vector_domain(_dp().atom_domain(bounds=(0.0, 1.0))), _dp().symmetric_distance()
+        return from_opendp(space >> getattr(_dp().t, query)() >> _dp().m.then_laplace(scale=1.0))
 
-
-def _sum() -> Any:
-    space = _dp().vector_domain(_dp().atom_domain(bounds=(0.0, 1.0))), _dp().symmetric_distance()
-    return from_opendp(space >> _dp().t.then_sum() >> _dp().m.then_laplace(scale=1.0))
+    return make
 
 
 def _threshold() -> Any:
-    """Of doubles: on whole numbers a key that appears is released more often than delta says (see `defects`)."""
+    """Return noisy counts of type float; with integers a new key is released with more than delta (see `defects`)."""
     space = (
         _dp().map_domain(_dp().atom_domain(T=str), _atom(float)),
         _dp().l01inf_distance(_dp().absolute_distance(T=float)),

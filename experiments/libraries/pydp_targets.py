@@ -14,7 +14,7 @@ _UNIT = {"lower_bound": 0.0, "upper_bound": 1.0, "dtype": "float"}
 
 
 def pydp_subjects() -> list[Subject]:
-    """All on pairs that the search finds."""
+    """Return subjects whose pairs the search finds."""
     return [*_mechanisms(), *_aggregates(), *_strategies()]
 
 

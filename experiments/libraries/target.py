@@ -1,4 +1,4 @@
-"""An object of a library, and where it is audited."""
+"""An object of a library, and the pair or domain of its audit."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ...audit.search.find_worst_pair import find_worst_pair
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """An object that keeps its claim, as far as anybody knows, on a pair or on the worst of a domain.
+    """An object without a known violation of its claim, audited on a pair or on the worst pair of a domain.
 
     Attributes
     ----------
     name : str
     make : callable
-        Makes the adapter; called where the library is there.
+        Makes the adapter; needs the library.
     pair : tuple of (x, y), optional
     domain : Domain, optional
-        Where a search looks for a pair, if none is given; it takes as many executions as `runs`.
+        Domain of the search if no pair is given; the search takes `runs` executions.
     runs : int
-        On each dataset.
+        Runs on each dataset.
     """
 
     name: str

@@ -1,1 +1,1 @@
-"""The suites on which the published testers of differential privacy were measured, written from their mathematics."""
+"""The suites of the published testers of differential privacy, implemented from their definitions."""

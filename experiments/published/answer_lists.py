@@ -1,4 +1,4 @@
-"""A sparse vector whose outputs are lists: for each answer until the stop a word, or a number."""
+"""A sparse vector whose outputs are lists with one word or number for each answer up to the cutoff."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ...mechanisms.queries import candidate_scores
 
 
 class Comparison(Enum):
-    """What is said of an answer."""
+    """Result of the comparison of an answer with the threshold."""
 
     ABOVE = "above"
     BELOW = "below"
@@ -30,14 +30,14 @@ AnswerList = tuple[Comparison | float, ...]
 
 @dataclass(frozen=True, slots=True)
 class AnswerListLaw(Law):
-    """The law of lists, from that of the same as rows of numbers."""
+    """The law of lists, computed from the law of the same outputs as rows of numbers."""
 
     rows: Law
     n_answers: int
     releases_values: bool
 
     def log_density(self, outputs: Iterable[Sequence[Comparison | float]]) -> Floats:  # type: ignore[override]
-        """Of each list."""
+        """Return the log-density of each list."""
         return self.rows.log_density([self._row(output) for output in outputs])
 
     def is_comparable(self, other: Self) -> bool:
@@ -58,14 +58,14 @@ class AnswerListLaw(Law):
 
 @dataclass(frozen=True, slots=True)
 class AnswerLists:
-    """A sparse vector with its outputs as tuples of `Comparison` and, where values are released, numbers.
+    """A sparse vector whose outputs are tuples of `Comparison` and, if it releases values, numbers.
 
-    They end with the last answer that is looked at, so their lengths vary.
+    A tuple ends with the last compared answer, so that lengths vary.
 
     Parameters
     ----------
     compares : NoisyThreshold
-        On at most 16 answers.
+        The sparse vector, for at most 16 answers.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class AnswerLists:
         return AnswerListLaw(self.compares.law(dataset), n_answers, self.compares.release_value)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> npt.NDArray[np.object_]:
-        """`size` independent lists, as tuples, shape (size,)."""
+        """Draw `size` independent lists as tuples, shape (size,)."""
         rows = self.compares.sample(dataset, size, rng)
         bits = 1 << np.arange(rows.shape[1])
         is_above = ~np.isnan(rows) if self.compares.release_value else rows == ABOVE
@@ -111,7 +111,7 @@ class AnswerLists:
         return lists
 
     def _template(self, is_above: npt.NDArray[np.bool_]) -> AnswerList:
-        """The list of words for one set of answers above."""
+        """Return the list of words for one set of answers above."""
         cutoff = self.compares.cutoff
         places = np.flatnonzero(is_above)
         end = len(is_above) if cutoff is None or len(places) < cutoff else int(places[cutoff - 1]) + 1

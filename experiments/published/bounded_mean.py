@@ -1,8 +1,9 @@
-"""The mean of bounded rows as a noisy sum over a noisy count."""
+"""The mean of bounded rows as the ratio of a noisy sum to a noisy count."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,10 @@ from .noisy_quotients import Quotient, each, on_the_grid, rows_as_numbers
 
 @dataclass(frozen=True, slots=True)
 class BoundedMeanLaw(ScalarLaw):
-    """centre + half·clip(total/max(1, U) to ±1), total and U with Laplace noise of one scale: mass at both ends."""
+    """The law of centre + half·clip(T/max(1, U), ±1), where T and U have Laplace noise of one scale.
+
+    `total` and `count` are the exact answers; the law has atoms at both ends.
+    """
 
     total: float
     count: float
@@ -27,7 +31,7 @@ class BoundedMeanLaw(ScalarLaw):
     upper: float
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Of each output: of its density between the ends, of its probability at them."""
+        """Return the log-density of each output, or its log-probability at the ends."""
 
         def density(z: float) -> float:
             if z in (self.lower, self.upper):
@@ -42,18 +46,19 @@ class BoundedMeanLaw(ScalarLaw):
             return np.log(each(density, outputs))
 
     def cdf(self, outputs: npt.ArrayLike) -> Floats:
-        return each(
-            lambda z: 0.0 if z < self.lower else 1.0 if z >= self.upper else self._below(self._in_halves(z)), outputs
-        )
+        return each(lambda z: self._between(z, 0.0, self._below, 1.0), outputs)
 
     def sf(self, outputs: npt.ArrayLike) -> Floats:
-        return each(
-            lambda z: 1.0 if z < self.lower else 0.0 if z >= self.upper else self._above(self._in_halves(z)), outputs
-        )
+        return each(lambda z: self._between(z, 1.0, self._above, 0.0), outputs)
+
+    def _between(self, z: float, before: float, inside: Callable[[float], float], after: float) -> float:
+        if z < self.lower:
+            return before
+        return after if z >= self.upper else inside(self._in_halves(z))
 
     @property
     def _few(self) -> float:
-        """Pr[U ≤ 1]: the divisor is 1."""
+        """Return Pr[U ≤ 1], the probability that the divisor is 1."""
         return float(LaplaceLaw(self.count, self.scale).cdf(1.0))
 
     @property
@@ -72,17 +77,17 @@ class BoundedMeanLaw(ScalarLaw):
 
 @dataclass(frozen=True, slots=True)
 class BoundedMean:
-    """The mean of rows clipped to [lower, upper], as a noisy sum over a noisy count: epsilon-DP under add/remove.
+    """The mean of rows clipped to [lower, upper], a noisy sum over a noisy count: epsilon-DP under add/remove.
 
-    The sum is that of the distances from the middle, so that a row moves it by half of the range at most; half of
-    epsilon goes to it, half to the count. The count is taken as 1 at least, and the result is clipped to the bounds.
+    The sum adds the distances from the centre, so that a row changes it by at most half of the range. Half of epsilon
+    is for the sum, half for the count. The noisy count is at least 1, and the result is clipped to the bounds.
 
     Parameters
     ----------
     epsilon : float
         In nats, positive.
     lower, upper : float
-        Bounds, lower < upper; multiples of 2⁻³⁰, the grid of the outputs.
+        Bounds, lower < upper, both multiples of 2⁻³⁰, the grid of the outputs.
 
     Examples
     --------
@@ -107,12 +112,12 @@ class BoundedMean:
         return PureDP(self.epsilon)
 
     def law(self, dataset: Any) -> BoundedMeanLaw:
-        """The output's law before the rounding to the grid."""
+        """Return the law of the output before rounding to the grid."""
         total, count = self._totals(dataset)
         return BoundedMeanLaw(total, count, 2 / self.epsilon, self.lower, self.upper)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size,)."""
+        """Draw `size` independent outputs, shape (size,)."""
         total, count = self._totals(dataset)
         outputs, half = np.empty(size), (self.upper - self.lower) / 2
         for piece in pieces(size):
@@ -131,6 +136,6 @@ class BoundedMean:
         return outputs
 
     def _totals(self, dataset: Any) -> tuple[float, int]:
-        """The sum of the rows' distances from the middle, in half ranges, and the number of rows."""
+        """Return the sum of the distances from the centre, in half ranges, and the number of rows."""
         rows = np.clip(rows_as_numbers(dataset), self.lower, self.upper)
         return float(np.sum((2 * rows - self.lower - self.upper) / (self.upper - self.lower))), len(rows)

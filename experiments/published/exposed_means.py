@@ -1,4 +1,4 @@
-"""Means that scale their noise by the number of rows, as published: with a noisy count that may be negative."""
+"""Published means whose noise scale depends on the number of rows, or on a noisy count that may be negative."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from ...mechanisms.noise_samplers import Floats, fill_laplace, pieces
 from .noisy_quotients import Quotient, each, on_the_grid, rows_as_numbers
 
 FLOOR: Final = 1e-12
-"""Of the noise's scale."""
+"""Smallest noise scale."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExposedMeanLaw(ScalarLaw):
-    """`centre` plus total/U plus, where U = count + W is positive, noise of scale `scale`/U; W Laplace of that scale.
+    """The law of centre + total/U + noise, where U = count + W and W is Laplace noise of scale `scale`.
 
-    Where U is negative nothing is added. With a total of 0 the centre itself is then the output.
+    The noise is Laplace of scale `scale`/U if U is positive, and absent if U is negative. With a total of 0, the output
+    for negative U is the centre.
     """
 
     total: float
@@ -37,12 +38,12 @@ class ExposedMeanLaw(ScalarLaw):
         check_rule("scale", self.scale, 0 < self.scale < math.inf, "0 < scale < inf")
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Of the outputs with a density."""
+        """Return the log-density of each output, without the atom at the centre."""
         with np.errstate(divide="ignore"):
             return np.log(each(lambda z: self._quotient.density(z) + self._exposed_density(z), self._moved(outputs)))
 
     def log_mass(self, outputs: npt.ArrayLike) -> Floats:
-        """ln of the probability that the output is exactly this."""
+        """Return the log-probability of exactly each output."""
         is_atom = (self._moved(outputs) == 0) & (self.total == 0)
         return np.where(is_atom, math.log(self._count_law.cdf(0.0)), -np.inf)
 
@@ -65,7 +66,7 @@ class ExposedMeanLaw(ScalarLaw):
         return np.asarray(outputs, dtype=np.float64) - self.centre
 
     def _exposed(self, z: float) -> float:
-        """Pr[U < 0, total/U ≤ z]."""
+        """Return Pr[U < 0, total/U ≤ z]."""
         if z >= 0:
             return float(self._count_law.cdf(0.0))
         return float(self._count_law.cdf(0.0) - self._count_law.cdf(self.total / z)) if self.total > 0 else 0.0
@@ -78,18 +79,18 @@ class ExposedMeanLaw(ScalarLaw):
 
 @dataclass(frozen=True, slots=True)
 class ExposedMean:
-    """A mean whose noise is scaled by a noisy count, and is gone where that is negative: no finite epsilon.
+    """A mean whose noise is scaled by a noisy count and vanishes if the count is negative: no finite epsilon.
 
-    Half of epsilon goes to the count. The other half is to protect the sum, by noise of scale 2/(epsilon·count) with
-    the noisy count; floored at 1e-12, the scale is 1e-12 where the noisy count is negative. That is far below the grid
-    of 2⁻³⁰ that outputs are rounded to, so what comes out then is the exact quotient.
+    Half of epsilon is for the count, the other half for the sum, with noise of scale 2/(epsilon·count) for the noisy
+    count. The scale has a floor of 1e-12, which applies if the noisy count is negative. The floor is far below the
+    output grid of 2⁻³⁰, so that the output is then the exact quotient.
 
     Parameters
     ----------
     epsilon : float
         In nats, positive.
     noisy_divisor : bool
-        Whether the sum is divided by the noisy count, or by the exact one (1 where there is no row).
+        Whether the sum is divided by the noisy count or by the exact count (1 for an empty dataset).
 
     Examples
     --------
@@ -109,7 +110,7 @@ class ExposedMean:
         return PureDP(self.epsilon)
 
     def law(self, dataset: Any) -> ExposedMeanLaw:
-        """The output's law before the rounding to the grid, with no noise in the place of the floor's 1e-12."""
+        """Return the law of the output before rounding to the grid, with a floor of 0 instead of 1e-12."""
         rows = rows_as_numbers(dataset)
         total, scale = float(rows.sum()), 2 / self.epsilon
         if self.noisy_divisor:
@@ -117,7 +118,7 @@ class ExposedMean:
         return ExposedMeanLaw(0.0, len(rows), scale, centre=total / max(len(rows), 1))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size,)."""
+        """Draw `size` independent outputs, shape (size,)."""
         rows = rows_as_numbers(dataset)
         total, outputs = float(rows.sum()), np.empty(size)
         for piece in pieces(size):
@@ -134,9 +135,9 @@ class ExposedMean:
 
 @dataclass(frozen=True, slots=True)
 class MeanOverExactCount:
-    """The mean plus Laplace noise of scale 1/(epsilon·n), n the exact number of rows (1 where there is none).
+    """The mean plus Laplace noise of scale 1/(epsilon·n), where n is the exact number of rows (at least 1).
 
-    The scale tells the number of rows: no finite epsilon.
+    The scale reveals the number of rows: no finite epsilon.
     """
 
     epsilon: float
@@ -149,13 +150,13 @@ class MeanOverExactCount:
         return PureDP(self.epsilon)
 
     def law(self, dataset: Any) -> LaplaceLaw:
-        """The output's law before the rounding to the grid."""
+        """Return the law of the output before rounding to the grid."""
         rows = rows_as_numbers(dataset)
         n = max(len(rows), 1)
         return LaplaceLaw(float(rows.sum()) / n, 1 / (self.epsilon * n))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size,)."""
+        """Draw `size` independent outputs, shape (size,)."""
         law, outputs = self.law(dataset), np.empty(size)
         for piece in pieces(size):
             part = outputs[piece]

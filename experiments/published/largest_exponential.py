@@ -1,4 +1,4 @@
-"""The largest noisy answer itself, with exponential noise."""
+"""Release of the largest noisy answer, with exponential noise."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from ...mechanisms.queries import candidate_scores, identity
 
 @dataclass(frozen=True, slots=True)
 class LargestExponentialLaw(Law):
-    """The largest of independent exponential variables of one scale, each from a location on."""
+    """The law of the maximum of independent exponential variables of one scale, each shifted by its location."""
 
     locations: tuple[float, ...]
     scale: float
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Of each output; one that lies below the largest location by rounding to the grid only, counts as there."""
+        """Return the log-density of each output, which may be half a grid step below the largest location."""
         z, largest = np.asarray(outputs, dtype=np.float64), max(self.locations)
         heights = (np.maximum(z, largest)[..., None] - self.locations) / self.scale
-        with np.errstate(divide="ignore"):  # where the largest location is that of several, its density is 0 there
+        with np.errstate(divide="ignore"):  # the density is 0 at a largest location that is tied
             log_cdfs = np.log(-np.expm1(-heights))
             others = [np.delete(log_cdfs, place, axis=-1).sum(axis=-1) for place in range(len(self.locations))]
             log_density = np.logaddexp.reduce(np.stack(others, axis=-1) - heights, axis=-1) - math.log(self.scale)
         return np.where(z >= largest - grid_step(self.scale) / 2, log_density, -np.inf)
 
     def epsilon_from(self, other: Self, delta: float) -> float:
-        """Infinite at delta 0 where this law begins below the other; no closed form is known else."""
+        """Return infinity at delta 0 if this law starts below the other; other cases have no known closed form."""
         if delta == 0 and max(self.locations) < max(other.locations):
             return math.inf
         raise no_closed_form(self, other)
@@ -43,15 +43,15 @@ class LargestExponentialLaw(Law):
 
 @dataclass(frozen=True, slots=True)
 class LargestExponential:
-    """The largest of the answers plus independent exponential noise, on a grid: no finite epsilon.
+    """The maximum of the answers plus independent exponential noise, on a grid: no finite epsilon.
 
-    No output lies below the largest answer, which it thereby bounds.
+    Every output is an upper bound on the largest answer.
 
     Parameters
     ----------
     claim : PureDP
     scale : float
-        The noise's mean, positive.
+        Mean of the noise, positive.
     """
 
     claim: PureDP
@@ -64,11 +64,11 @@ class LargestExponential:
         return f"LargestExponential({self.claim}, scale={self.scale:g})"
 
     def law(self, dataset: Any) -> LargestExponentialLaw:
-        """The output's law before the rounding to the grid."""
+        """Return the law of the output before rounding to the grid."""
         return LargestExponentialLaw(tuple(candidate_scores(identity, dataset).tolist()), self.scale)
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size,)."""
+        """Draw `size` independent outputs, shape (size,)."""
         answers = candidate_scores(identity, dataset)
         largest = float(answers.max())
         outputs = np.zeros(size)

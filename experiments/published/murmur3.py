@@ -1,4 +1,4 @@
-"""MurmurHash3, the 32-bit variant: the hash by which a suite places bits in Bloom filters."""
+"""MurmurHash3, 32-bit variant, the hash function of the Bloom filters of RAPPOR."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _WORD: Final = 0xFFFFFFFF
 
 
 def murmur3_32(data: bytes, seed: int = 0) -> int:
-    """The hash, in range(2**32).
+    """Return the hash in range(2**32).
 
     References
     ----------
@@ -24,7 +24,7 @@ def murmur3_32(data: bytes, seed: int = 0) -> int:
     for start in range(0, n_whole, 4):
         state ^= _scrambled(int.from_bytes(data[start : start + 4], "little"))
         state = (_rotated(state, 13) * 5 + 0xE6546B64) & _WORD
-    state ^= _scrambled(int.from_bytes(data[n_whole:], "little"))  # of no bytes it is 0
+    state ^= _scrambled(int.from_bytes(data[n_whole:], "little"))  # 0 for no bytes
     state ^= len(data)
     state = (state ^ state >> 16) * 0x85EBCA6B & _WORD
     state = (state ^ state >> 13) * 0xC2B2AE35 & _WORD

@@ -1,4 +1,4 @@
-"""Laplace noise on each of several answers, released one by one or summed up."""
+"""Laplace noise on each of several answers, released separately or as running sums."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ...mechanisms.queries import candidate_scores, identity
 
 @dataclass(frozen=True, slots=True)
 class RunningSumsLaw(Law):
-    """The running sums of independent steps: sums and steps tell the same."""
+    """The law of the running sums of independent steps, which determine each other."""
 
     steps: ProductLaw
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Of each row of `outputs`, shape (..., n_steps)."""
+        """Return the log-density of each row of `outputs`, shape (..., n_steps)."""
         return self.steps.log_density(np.diff(np.asarray(outputs, dtype=np.float64), axis=-1, prepend=0.0))
 
     def is_comparable(self, other: Self) -> bool:
@@ -38,15 +38,15 @@ class RunningSumsLaw(Law):
 
 @dataclass(frozen=True, slots=True)
 class NoisyAnswers:
-    """Every answer plus Laplace noise of one scale, on a grid, whatever it was meant to satisfy.
+    """Every answer plus Laplace noise of one scale, on a grid, with a claim that may be wrong.
 
     Parameters
     ----------
     claim : PureDP
     scale : float
-        Of the noise, positive.
+        Scale of the noise, positive.
     running_sums : bool
-        Release the sums of the noisy answers up to each of them instead.
+        Whether to release the running sums of the noisy answers.
 
     Examples
     --------
@@ -67,13 +67,13 @@ class NoisyAnswers:
         return f"NoisyAnswers({self.claim}, scale={self.scale:g}{', running sums' * self.running_sums})"
 
     def law(self, dataset: Any) -> ProductLaw | RunningSumsLaw:
-        """The output's law before the rounding to the grid."""
+        """Return the law of the output before rounding to the grid."""
         answers = candidate_scores(identity, dataset).tolist()
         steps = ProductLaw(tuple(LaplaceLaw(answer, self.scale) for answer in answers))
         return RunningSumsLaw(steps) if self.running_sums else steps
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent outputs, shape (size, n_answers)."""
+        """Draw `size` independent outputs, shape (size, n_answers)."""
         answers = candidate_scores(identity, dataset).tolist()
         rows = np.stack([laplace_on_grid(answer, self.scale, size, rng) for answer in answers], axis=1)
         if self.running_sums:

@@ -1,4 +1,4 @@
-"""A noisy sum over a noisy count: the law of the quotient, and the grid that means are rounded to."""
+"""The law of the ratio of a noisy sum to a noisy count, and the output grid of means."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...mechanisms import LaplaceLaw
 from ...mechanisms.noise_samplers import Floats
 
 STEP: Final = 2.0**-30
-"""Of the grid that means are rounded to: the same for every dataset, while the noise's scale is not."""
+"""Step of the output grid of means, the same for every dataset although the noise scale depends on the dataset."""
 
 _REACH: Final = 45.0
 _STANDARD: Final = LaplaceLaw(0.0, 1.0)
@@ -24,18 +24,18 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
 def rows_as_numbers(dataset: Any) -> Floats:
-    """The rows, shape (n_rows,); else a `DatasetError`."""
+    """Return the rows, shape (n_rows,), or raise a `DatasetError`."""
     try:
         rows = np.asarray(dataset, dtype=np.float64)
     except (TypeError, ValueError):
         rows = np.empty(())
     if rows.ndim != 1 or not np.isfinite(rows).all():
-        raise DatasetError(f"dataset={dataset!r:.60} is not a list of numbers; give a finite number for each row.")
+        raise DatasetError(f"dataset={dataset!r:.60} is not a list of numbers; use one finite number for each row.")
     return rows
 
 
 def on_the_grid(values: Floats) -> Floats:
-    """The values rounded to multiples of `STEP`, zero without a sign; in place."""
+    """Round the values to multiples of `STEP` in place, with an unsigned zero."""
     values /= STEP
     np.round(values, out=values)
     values *= STEP
@@ -45,7 +45,7 @@ def on_the_grid(values: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """(total + V)/U where U = count + W is beyond `least`, V and W Laplace variables of scale 1."""
+    """The law of (total + V)/U for U = count + W above `least`, where V and W are Laplace of scale 1."""
 
     total: float
     count: float
@@ -61,9 +61,9 @@ class Quotient:
         return self._expected(lambda u: u * np.exp(_STANDARD.log_density(t * u - self.total)), t)
 
     def _expected(self, function: Callable[[Floats], Floats], t: float) -> float:
-        """E[function(U); U > least] of a function of t U that breaks where t U is the total.
+        """Return E[function(U); U > least] for a function with a kink where t U is the total.
 
-        By Gauss-Legendre on pieces between the breaks, so short that 24 nodes leave 1e-14.
+        Gauss-Legendre quadrature with 24 nodes on pieces between the kinks, short enough for an error of 1e-14.
         """
         last = max(self.least, self.count) + _REACH
         breaks = (self.count, self.total / t if t != 0 else self.count)
@@ -79,6 +79,6 @@ class Quotient:
 
 
 def each(function: Callable[[float], float], outputs: npt.ArrayLike) -> Floats:
-    """A function of one number, elementwise."""
+    """Apply a function of one number elementwise."""
     values = np.asarray(outputs, dtype=np.float64)
     return np.reshape([function(value) for value in values.ravel().tolist()], values.shape)

@@ -1,4 +1,4 @@
-"""RAPPOR: a person's value as a Bloom filter, each bit of which is reported with noise."""
+"""RAPPOR: the noisy bits of the Bloom filter of one person's value."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from .murmur3 import murmur3_32
 
 @dataclass(frozen=True, slots=True)
 class Rappor:
-    """The bits of a value's Bloom filter, each told truly with a little more than chance: h ln(odds ratio)-DP.
+    """The bits of the Bloom filter of a value, each reported by randomised response: h ln(odds ratio)-DP.
 
-    The permanent step keeps a bit with probability 1 − f, and else makes it 0 or 1 by a fair coin; the report is 1 with
-    probability `report_one` after a 1 and `report_zero` after a 0. Every run is a person's first report, so the two
-    steps are one coin for each bit. A value sets h bits at most, so two values differ in 2h at most, and half of these
-    cost the logarithm of each side of the odds ratio of a reported 1.
+    The permanent step keeps a bit with probability 1 − f and otherwise replaces it by a fair coin. The report is 1 with
+    probability `report_one` after a 1 and `report_zero` after a 0. Every run is the first report of a person, so that
+    the two steps are equivalent to one coin for each bit. A value sets at most h bits, so two values differ in at most
+    2h bits, h in each direction; one bit of each direction together costs the log odds ratio of a reported 1.
 
-    The dataset is the value, a whole number. Its i-th hash is MurmurHash3 of its decimal digits with the seed i, as a
-    signed number of 32 bits, modulo the number of bits.
+    The dataset is the value, an integer. Its i-th hash is MurmurHash3 of its decimal digits with seed i, as a signed
+    32-bit integer, modulo the number of bits.
 
     Parameters
     ----------
     f : float
-        In [0, 1]: how often the permanent step forgets a bit.
+        Probability in [0, 1] that the permanent step replaces a bit.
     report_zero, report_one : float
-        In [0, 1]; 0 and 1 report the permanent bits themselves (one-time RAPPOR).
+        Probabilities in [0, 1]; 0 and 1 report the permanent bits unchanged (one-time RAPPOR).
     n_bits, n_hashes : int
 
     Raises
     ------
     ClaimError
-        For parameters outside these ranges, or that give no noise at all.
+        For parameters outside these ranges, or without noise.
 
     References
     ----------
@@ -70,8 +70,8 @@ class Rappor:
         check_count("n_hashes", self.n_hashes, "hashes")
         if not 0 < self.probability_of_one(False) <= self.probability_of_one(True) < 1:
             raise ClaimError(
-                f"f={self.f!r} with reports {self.report_zero!r} and {self.report_one!r} leaves bits without noise, or "
-                "turns them around; use f > 0, or 0 < report_zero <= report_one < 1.",
+                f"f={self.f!r} with reports {self.report_zero!r} and {self.report_one!r} leaves bits without noise or "
+                "inverts them; use f > 0, or 0 < report_zero <= report_one < 1.",
                 f=self.f,
             )
 
@@ -81,7 +81,7 @@ class Rappor:
 
     @property
     def epsilon(self) -> float:
-        """h ln of the odds of a 1 after a 1 over those after a 0: what one report loses between any two values."""
+        """h times the log odds ratio of a reported 1 after a 1 and after a 0: the epsilon of one report."""
         one, zero = self.probability_of_one(True), self.probability_of_one(False)
         return self.n_hashes * math.log(one * (1 - zero) / (zero * (1 - one)))
 
@@ -90,23 +90,23 @@ class Rappor:
         return PureDP(self.epsilon)
 
     def probability_of_one(self, bit: bool) -> float:
-        """Of reporting a 1 for this bit."""
+        """Return the probability of reporting a 1 for this bit."""
         permanent = self.f / 2 + (1 - self.f) * bit
         return permanent * self.report_one + (1 - permanent) * self.report_zero
 
     def set_bits(self, value: int) -> tuple[int, ...]:
-        """The bits of the value's Bloom filter that are 1, ascending."""
+        """Return the positions of the 1s in the Bloom filter of the value, ascending."""
         digits = str(value).encode()
         hashes = (murmur3_32(digits, seed) for seed in range(self.n_hashes))
         return tuple(sorted({((number ^ 2**31) - 2**31) % self.n_bits for number in hashes}))
 
     def law(self, dataset: Any) -> ProductLaw:
-        """The exact law of the reported bits."""
+        """Return the exact law of the reported bits."""
         marginals = (FiniteLaw((math.log1p(-one), math.log(one))) for one in self._probabilities(dataset))
         return ProductLaw(tuple(marginals))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> npt.NDArray[np.uint8]:
-        """`size` independent reports, shape (size, n_bits), uint8: 0 or 1."""
+        """Draw `size` independent reports of 0 and 1, shape (size, n_bits), uint8."""
         probabilities = np.array(self._probabilities(dataset))
         reports = np.empty((size, self.n_bits), dtype=np.uint8)
         for piece in pieces(size):
@@ -115,6 +115,6 @@ class Rappor:
         return reports
 
     def _probabilities(self, dataset: Any) -> list[float]:
-        """Of a 1 in each place."""
+        """Return the probability of a 1 at each position."""
         bits = self.set_bits(whole_answer(identity, dataset))
         return [self.probability_of_one(place in bits) for place in range(self.n_bits)]

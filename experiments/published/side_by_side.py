@@ -1,4 +1,4 @@
-"""Mechanisms with rows of outputs, run on one dataset independently of each other."""
+"""Independent mechanisms on one dataset, each with a row as its output."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ...mechanisms.laws.reference_mechanism import ReferenceMechanism
 
 @dataclass(frozen=True, slots=True)
 class SideBySideLaw(Law):
-    """Independent rows of one width, put together: the coordinates within each depend on each other."""
+    """The joint law of independent rows of the same width, whose coordinates may be dependent."""
 
     parts: tuple[Law, ...]
 
     def log_density(self, outputs: npt.ArrayLike) -> Floats:
-        """Of each row of `outputs`, shape (size, n_parts * width)."""
+        """Return the log-density of each row of `outputs`, shape (size, n_parts * width)."""
         blocks = np.split(np.asarray(outputs, dtype=np.float64), len(self.parts), axis=1)
         return np.asarray(sum(law.log_density(block) for law, block in zip(self.parts, blocks, strict=True)))
 
@@ -32,21 +32,21 @@ class SideBySideLaw(Law):
         )
 
     def epsilon_from(self, other: Self, delta: float) -> float:
-        """At delta 0 only: the largest losses add up."""
+        """Return the sum of the largest losses, at delta 0 only."""
         check_rule("delta", delta, delta == 0, "delta=0, where the largest losses add up")
         return sum(one.epsilon_from(two, 0.0) for one, two in zip(self.parts, other.parts, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """The outputs of several mechanisms in one row, each of them a row of the same width.
+    """The outputs of several mechanisms, rows of the same width, concatenated to one row.
 
-    As `SequentialComposition`, for parts whose coordinates depend on each other.
+    Like `SequentialComposition`, for parts with dependent coordinates.
 
     Parameters
     ----------
     parts : tuple of mechanisms
-        Each with a claim of epsilon and delta; they add up.
+        The epsilons and deltas of their claims add up.
     """
 
     parts: tuple[ReferenceMechanism, ...]
@@ -62,6 +62,6 @@ class SideBySide:
         return SideBySideLaw(tuple(part.law(dataset) for part in self.parts))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
-        """`size` independent rows, shape (size, n_parts * width), float64."""
+        """Draw `size` independent rows, shape (size, n_parts * width), float64."""
         rows: Floats = np.concatenate([part.sample(dataset, size, rng) for part in self.parts], axis=1, dtype=float)
         return rows

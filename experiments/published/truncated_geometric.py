@@ -1,4 +1,4 @@
-"""Geometric noise on a count from 0 to n, drawn from whole numbers alone."""
+"""Geometric noise on a count from 0 to n, drawn in integer arithmetic."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from ...mechanisms.queries import identity, whole_answer
 
 @dataclass(frozen=True, slots=True)
 class TruncatedGeometric:
-    """A count with two-sided geometric noise of ratio 2ᵏ/(2ᵏ + 1), cut off at 0 and n: ln(1 + 2⁻ᵏ)-DP.
+    """A count with two-sided geometric noise of ratio 2ᵏ/(2ᵏ + 1), clipped to [0, n]: ln(1 + 2⁻ᵏ)-DP.
 
-    k = ⌈ln(2/epsilon)⌉, where log₂(1/(e^epsilon − 1)) or more would keep `epsilon`: for one such as 0.1 the claim is
-    wrong. All probabilities are multiples of 1/d for a whole number d, and exact.
+    The suite sets k = ⌈ln(2/epsilon)⌉, although the claim of `epsilon` needs at least log₂(1/(e^epsilon − 1)); the
+    claim is therefore wrong at epsilon 0.1, for example. All probabilities are exact multiples of 1/d for an integer d.
 
     Parameters
     ----------
     epsilon : float
         In nats, positive.
     n : int
-        The largest count.
+        Largest count.
 
     References
     ----------
@@ -52,7 +52,7 @@ class TruncatedGeometric:
         check_count("n", self.n, "counts")
         if not self.denominator < 2**63:
             raise ClaimError(
-                f"epsilon={self.epsilon!r} and n={self.n} need random numbers up to {self.denominator:.3g}; use a "
+                f"epsilon={self.epsilon!r} and n={self.n} need random integers up to {self.denominator:.3g}; use a "
                 "larger epsilon or a smaller n.",
                 epsilon=self.epsilon,
                 n=self.n,
@@ -67,13 +67,13 @@ class TruncatedGeometric:
 
     @property
     def denominator(self) -> int:
-        """d, of all probabilities."""
+        """The common denominator d of all probabilities."""
         step: int = 2**self.k
         return (2 * step + 1) * int((step + 1) ** (self.n - 1))
 
     @property
     def loss(self) -> float:
-        """The epsilon that is true, in nats."""
+        """The true epsilon, in nats."""
         return math.log1p(2.0**-self.k)
 
     @property
@@ -81,26 +81,24 @@ class TruncatedGeometric:
         return PureDP(self.epsilon)
 
     def distribution(self, count: int) -> list[int]:
-        """d times Pr[output ≤ z], for z = 0 … n."""
+        """Return d times Pr[output ≤ z] for z = 0 … n."""
         d, step, base = self.denominator, 2**self.k, 2**self.k + 1
         below = [step ** (count - z) * base ** (self.n - (count - z)) for z in range(count)]
         above = [d - step ** (z - count + 1) * base ** (self.n - 1 - (z - count)) for z in range(count, self.n)]
         return [*below, *above, d]
 
     def law(self, dataset: Any) -> FiniteLaw:
-        """The output's exact law."""
+        """Return the exact law of the output."""
         weights = np.diff(self.distribution(self._count(dataset)), prepend=0)
         return FiniteLaw(tuple((np.log(weights) - math.log(self.denominator)).tolist()))
 
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Integers:
-        """`size` independent outputs in range(n + 1), shape (size,), int64."""
+        """Draw `size` independent outputs in range(n + 1), shape (size,), int64."""
         numbers = rng.integers(1, self.denominator, size, endpoint=True)
         return np.searchsorted(self.distribution(self._count(dataset)), numbers).astype(np.int64, copy=False)
 
     def _count(self, dataset: Any) -> int:
         count = whole_answer(identity, dataset)
         if not 0 <= count <= self.n:
-            raise DatasetError(
-                f"dataset={count} is no count up to n={self.n}; use a whole number from 0 to n.", n=self.n
-            )
+            raise DatasetError(f"dataset={count} is not a count; use an integer from 0 to n={self.n}.", n=self.n)
         return count

@@ -94,7 +94,7 @@ class TestRappor:
         [
             ({"f": 1.5}, "f=1.5 is not allowed"),
             ({"f": 0.0, "report_one": 1.0}, "leaves bits without noise"),
-            ({"f": 0.5, "report_one": 0.1}, "turns them around"),
+            ({"f": 0.5, "report_one": 0.1}, "inverts them"),
             ({"f": 0.5, "n_bits": 0}, "n_bits=0 is not a number of bits"),
             ({"f": 0.5, "n_hashes": 0}, "n_hashes=0 is not a number of hashes"),
         ],
@@ -135,9 +135,9 @@ class TestTruncatedGeometric:
         assert are_in_limits(np.bincount(outputs, minlength=6), mechanism.law(1).probabilities)
 
     def test_errors(self):
-        with pytest.raises(ClaimError, match="need random numbers up to"):
+        with pytest.raises(ClaimError, match="need random integers up to"):
             TruncatedGeometric(1e-6)
-        with pytest.raises(DatasetError, match="dataset=6 is no count up to n=5"):
+        with pytest.raises(DatasetError, match="dataset=6 is not a count; use an integer from 0 to n=5"):
             TruncatedGeometric(0.1).sample(6, 1, np.random.default_rng(1))
         assert str(TruncatedGeometric(0.1)) == "TruncatedGeometric(epsilon=0.1, n=5)"
 
