@@ -72,14 +72,34 @@ def _exact_versions() -> list[AuditCase]:
     in_ball, opposite = LocalGaussianMechanism(1.0, 0.01, Ball(2.0, 3)), ((8.0, -4.0, 1.0), (-8.0, 4.0, -1.0))
     vector = VectorGaussianMechanism(1.0, 0.01)
     return [
-        _exact("G1-number-epsilon-0", GaussianMechanism(0.0, 0.1), _UNIT, one, "total variation distance as delta"),
-        _exact("G1-number-epsilon-1", GaussianMechanism(1.0, 0.01), _UNIT, one, "exact claim"),
         _exact(
-            "G1-number-epsilon-4", GaussianMechanism(4.0, 0.05), _UNIT, one, "epsilon outside the classical theorem"
+            "G1-number-epsilon-0",
+            GaussianMechanism(0.0, 0.1),
+            _UNIT,
+            one,
+            "Gaussian noise at epsilon 0, total variation distance as delta",
         ),
-        _exact("G1-vector", vector, (_ORIGIN, _MOVED), one, "three coordinates with a joint change of 1"),
-        _exact("G1-local-number", clipped, (-50.0, 200.0), local, "values clipped to the ends of the interval"),
-        _exact("G1-local-vector", in_ball, opposite, local, "opposite vectors clipped to the diameter of the ball"),
+        _exact(
+            "G1-number-epsilon-1", GaussianMechanism(1.0, 0.01), _UNIT, one, "Gaussian noise at epsilon 1, exact claim"
+        ),
+        _exact(
+            "G1-number-epsilon-4",
+            GaussianMechanism(4.0, 0.05),
+            _UNIT,
+            one,
+            "Gaussian noise at epsilon 4, outside the classical theorem",
+        ),
+        _exact("G1-vector", vector, (_ORIGIN, _MOVED), one, "Gaussian noise on a vector, Euclidean distance 1"),
+        _exact(
+            "G1-local-number",
+            clipped,
+            (-50.0, 200.0),
+            local,
+            "local Gaussian noise, values clipped to the interval ends",
+        ),
+        _exact(
+            "G1-local-vector", in_ball, opposite, local, "local Gaussian noise, opposite vectors clipped to the ball"
+        ),
     ]
 
 
@@ -95,10 +115,25 @@ def _sensitivity_versions() -> list[AuditCase]:
     number = UnclippedLocalGaussian(1.0, 0.01, Interval(0, 10))
     vector = UnclippedLocalGaussian(1.0, 0.01, Ball(2.0, 3))
     opposite, diagonal = ((4.0, -2.0, 0.0), (-4.0, 2.0, 0.0)), (_ORIGIN, (1.0, 1.0, 1.0))
-    by_one, one_of_three = VectorGaussianMechanism(1.0, 0.01), "three changed coordinates, noise for one"
+    by_one, one_of_three = (
+        VectorGaussianMechanism(1.0, 0.01),
+        "Gaussian noise for one changed coordinate, three changed",
+    )
     return [
-        _too_little("G1-local-unclipped", number, (0.0, 20.0), Local(), "values at twice the assumed distance"),
-        _too_little("G1-local-unclipped-vector", vector, opposite, Local(), "opposite vectors outside the ball"),
+        _too_little(
+            "G1-local-unclipped",
+            number,
+            (0.0, 20.0),
+            Local(),
+            "local Gaussian noise without clipping, twice the assumed distance",
+        ),
+        _too_little(
+            "G1-local-unclipped-vector",
+            vector,
+            opposite,
+            Local(),
+            "local Gaussian noise without clipping, vectors outside the ball",
+        ),
         _too_little("G1-vector-one-coordinate", by_one, diagonal, Within("linf"), one_of_three),
     ]
 
@@ -119,19 +154,37 @@ def _statement_of(
         name,
         f"delta {mechanism.delta:g} is attained at epsilon {mechanism.epsilon:g}",
         partial(attained_delta, mechanism, *pair),
-        exact=exact_delta(*(mechanism.law(dataset) for dataset in pair), mechanism.epsilon),
+        exact=exact_delta(mechanism.law(pair[0]), mechanism.law(pair[1]), mechanism.epsilon),
         runs=_MANY,
         note=note,
     )
 
 
 def _attained() -> list[StatementCase]:
-    true, over, excess = true_statement, VarianceAsScaleGaussian(1.0, 0.01), "too much noise, hence a smaller delta"
+    true, over, excess = (
+        true_statement,
+        VarianceAsScaleGaussian(1.0, 0.01),
+        "variance for the standard deviation, too much noise, smaller delta",
+    )
     vector, local = VectorGaussianMechanism(1.0, 0.01), LocalGaussianMechanism(1.0, 0.01, Interval(0, 10))
     return [
-        _statement_of(true, "G1-attained", GaussianMechanism(1.0, 0.01), _UNIT, "a half-line as the best event"),
-        _statement_of(true, "G1-attained-vector", vector, (_ORIGIN, _MOVED), "a half-space as the best event"),
-        _statement_of(true, "G1-attained-local", local, (-50.0, 200.0), "values at the ends of the interval"),
+        _statement_of(
+            true,
+            "G1-attained",
+            GaussianMechanism(1.0, 0.01),
+            _UNIT,
+            "Gaussian noise on a number, half-line as the best event",
+        ),
+        _statement_of(
+            true,
+            "G1-attained-vector",
+            vector,
+            (_ORIGIN, _MOVED),
+            "Gaussian noise on a vector, half-space as the best event",
+        ),
+        _statement_of(
+            true, "G1-attained-local", local, (-50.0, 200.0), "local Gaussian noise, values at the interval ends"
+        ),
         _statement_of(false_statement, "G1-attained-over-noised", over, _UNIT, excess),
     ]
 
@@ -139,13 +192,18 @@ def _attained() -> list[StatementCase]:
 def _classical() -> tuple[AuditCase | StatementCase, ...]:
     one = Within("l2")
     at_one, at_half = (GaussianMechanism(epsilon, 0.01, calibration="classical") for epsilon in (1.0, 0.5))
-    beyond, note = ClassicalBeyondOneGaussian(10.0, 0.1), "epsilon 10, outputs with a privacy loss above 11"
+    beyond, note = (
+        ClassicalBeyondOneGaussian(10.0, 0.1),
+        "classical Gaussian noise at epsilon 10, outputs with a loss above 11",
+    )
     # At a loss of 10 only 20 hits on y are expected, each weighted with e^10.
     return (
-        _exact("G2-at-1", at_one, _UNIT, one, "largest epsilon of the theorem"),
-        _exact("G2-at-half", at_half, _UNIT, one, "epsilon well inside the theorem"),
+        _exact("G2-at-1", at_one, _UNIT, one, "classical Gaussian noise at epsilon 1, the largest of the theorem"),
+        _exact("G2-at-half", at_half, _UNIT, one, "classical Gaussian noise at epsilon 0.5"),
         _on_a_half_line("G2-at-10", beyond, note, runs=5_000_000, loss=11.0),
-        _statement_of(false_statement, "G2-attained-at-1", at_one, _UNIT, "classical noise, larger than needed"),
+        _statement_of(
+            false_statement, "G2-attained-at-1", at_one, _UNIT, "classical Gaussian noise, larger than needed"
+        ),
     )
 
 
@@ -153,12 +211,12 @@ def _miscalibrated_audits() -> list[AuditCase]:
     one, newton = Within("l2"), MisprintedNewtonGaussian(1.0, 1e-5)
     at_one, at_half = OneForEpsilonGaussian(1.0, 0.01), OneForEpsilonGaussian(0.5, 0.01)
     over, under = VarianceAsScaleGaussian(1.0, 1e-5), VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1)
-    hidden = "too much noise, visible only in its standard deviation"
+    hidden = "too much noise, visible only in the standard deviation"
     above, chi = OneForEpsilonGaussian(1.1, 1e-5), "chi^2 + 1 for chi^2 + epsilon, too little noise, best half-line"
     misprint = "misprinted derivative, iteration stuck at its start, too little noise, best half-line"
     variance = "variance for the standard deviation 0.37, too little noise"
     return [
-        _exact("G3-one-for-epsilon-at-1", at_one, _UNIT, one, "bug without effect at epsilon 1"),
+        _exact("G3-one-for-epsilon-at-1", at_one, _UNIT, one, "hard-coded 1 for epsilon, at epsilon 1, no effect"),
         _exact("G3-one-for-epsilon-at-0.5", at_half, _UNIT, one, hidden),
         _exact("G3-variance-over", over, _UNIT, one, hidden),
         _on_a_half_line("G3-one-for-epsilon-at-1.1", above, chi, runs=10_000_000),
@@ -178,17 +236,46 @@ def _scales() -> list[StatementCase]:
     vector, at_one = VectorGaussianMechanism(1.0, 1e-5), OneForEpsilonGaussian(1.0, 1e-5)
     small = VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1)
     wrong = [
-        ("one-for-epsilon-at-0.5", OneForEpsilonGaussian(0.5, 1e-5), "too much noise below epsilon 1"),
-        ("one-for-epsilon-at-1.1", OneForEpsilonGaussian(1.1, 1e-5), "too little noise just above epsilon 1"),
-        ("one-for-epsilon-at-2", OneForEpsilonGaussian(2.0, 1e-5), "unnoticed solver failure, twice the noise"),
-        ("one-for-epsilon-at-4", OneForEpsilonGaussian(4.0, 1e-5), "unnoticed solver failure, twice the noise"),
+        (
+            "one-for-epsilon-at-0.5",
+            OneForEpsilonGaussian(0.5, 1e-5),
+            "hard-coded 1 for epsilon, at epsilon 0.5, too much noise",
+        ),
+        (
+            "one-for-epsilon-at-1.1",
+            OneForEpsilonGaussian(1.1, 1e-5),
+            "hard-coded 1 for epsilon, at epsilon 1.1, too little noise",
+        ),
+        (
+            "one-for-epsilon-at-2",
+            OneForEpsilonGaussian(2.0, 1e-5),
+            "hard-coded 1 for epsilon, at epsilon 2, solver failure, twice the noise",
+        ),
+        (
+            "one-for-epsilon-at-4",
+            OneForEpsilonGaussian(4.0, 1e-5),
+            "hard-coded 1 for epsilon, at epsilon 4, solver failure, twice the noise",
+        ),
         ("newton", MisprintedNewtonGaussian(1.0, 1e-5), "misprinted derivative, too little noise"),
-        ("variance-under", small, "variance below 1, too little noise"),
-        ("variance-over", VarianceAsScaleGaussian(1.0, 1e-5), "variance above 1, too much noise"),
+        ("variance-under", small, "variance for the standard deviation, below 1, too little noise"),
+        (
+            "variance-over",
+            VarianceAsScaleGaussian(1.0, 1e-5),
+            "variance for the standard deviation, above 1, too much noise",
+        ),
     ]
     return [
-        *(case(true_statement, f"at-{m.epsilon:g}", m, m.scale, "exact calibration") for m in right),
+        *(
+            case(true_statement, f"at-{m.epsilon:g}", m, m.scale, f"exact calibration at epsilon {m.epsilon:g}")
+            for m in right
+        ),
         case(true_statement, "vector", vector, vector.scale, "exact calibration of three coordinates"),
-        case(true_statement, "one-for-epsilon-at-1", at_one, at_one.right_scale, "bug without effect at epsilon 1"),
+        case(
+            true_statement,
+            "one-for-epsilon-at-1",
+            at_one,
+            at_one.right_scale,
+            "hard-coded 1 for epsilon, at epsilon 1, no effect",
+        ),
         *(case(false_statement, name, twin, twin.right_scale, note) for name, twin, note in wrong),
     ]

@@ -75,11 +75,31 @@ def _neighbours() -> list[AuditCase]:
     return [
         holds("D2-count-add-remove", count, (bits, no_bit), change, "count under add/remove, sensitivity 1"),
         holds("D2-count-replace", count, (bits, other_bit), replace, "count under replace, sensitivity 1"),
-        holds("D2-histogram-add-remove", one_bin, (rows, removed), change, "histogram with one changed bin"),
-        holds("D2-histogram-replace", two_bins, (rows, replaced), replace, "histogram with two changed bins"),
-        fails("D2-histogram-half-noise", half, (rows, replaced), replace, "two changed bins, noise for one: 2 epsilon"),
-        holds("D2-sum-replace", ranged, (values, other_value), replace, "sum of values in [3, 4], sensitivity 1"),
-        fails("D2-sum-add-remove", ranged, (values, no_value), change, "same noise under add/remove: 4 epsilon"),
+        holds(
+            "D2-histogram-add-remove", one_bin, (rows, removed), change, "histogram under add/remove, one changed bin"
+        ),
+        holds("D2-histogram-replace", two_bins, (rows, replaced), replace, "histogram under replace, two changed bins"),
+        fails(
+            "D2-histogram-half-noise",
+            half,
+            (rows, replaced),
+            replace,
+            "histogram under replace, noise for one changed bin: 2 epsilon",
+        ),
+        holds(
+            "D2-sum-replace",
+            ranged,
+            (values, other_value),
+            replace,
+            "sum of values in [3, 4] under replace, sensitivity 1",
+        ),
+        fails(
+            "D2-sum-add-remove",
+            ranged,
+            (values, no_value),
+            change,
+            "sum of values in [3, 4] under add/remove, noise for replace: 4 epsilon",
+        ),
     ]
 
 
@@ -100,13 +120,47 @@ def _graphs() -> list[AuditCase]:
     return [
         holds("D3-edges", EdgeCountMechanism(0.5), cycle, edges, "edge count with one edge less"),
         holds("D3-nodes", by_node, person, nodes, "edge count with noise for a node of at most 4 edges"),
-        fails("D3-edge-noise-for-nodes", unscaled, person, nodes, "edge noise, a person with 4 edges: 4 epsilon"),
-        holds("D3-degrees-edges", degrees_by_edge, knot, edges, "degree histogram with two moved nodes"),
+        fails(
+            "D3-edge-noise-for-nodes",
+            unscaled,
+            person,
+            nodes,
+            "edge count with noise for one edge, person with 4 edges: 4 epsilon",
+        ),
+        holds("D3-degrees-edges", degrees_by_edge, knot, edges, "degree histogram with one edge less, two moved nodes"),
         holds("D3-degrees-nodes", degrees, person, nodes, "degree histogram without a node and its four edges"),
-        fails("D3-degrees-one-end", one_end, knot, edges, "degree sensitivity for one end of an edge: 2 epsilon"),
-        holds("D3-person-of-4", quarter, person, nodes, "4 edges at epsilon 1/4 each: total 1", claim=one),
-        fails("D3-person-of-8", quarter, crowd, nodes, "8 edges at epsilon 1/4 each: total 2", claim=one),
-        holds("D3-four-edges", quarter, isolated, edges, "four steps of one edge each", claim=group, distance=4),
+        fails(
+            "D3-degrees-one-end",
+            one_end,
+            knot,
+            edges,
+            "degree histogram with sensitivity for one end of an edge: 2 epsilon",
+        ),
+        holds(
+            "D3-person-of-4",
+            quarter,
+            person,
+            nodes,
+            "edge count, person with 4 edges at epsilon 1/4 each: total 1",
+            claim=one,
+        ),
+        fails(
+            "D3-person-of-8",
+            quarter,
+            crowd,
+            nodes,
+            "edge count, person with 8 edges at epsilon 1/4 each: total 2",
+            claim=one,
+        ),
+        holds(
+            "D3-four-edges",
+            quarter,
+            isolated,
+            edges,
+            "edge count, group claim for four steps of one edge",
+            claim=group,
+            distance=4,
+        ),
     ]
 
 
@@ -117,12 +171,30 @@ def _pure() -> list[AuditCase]:
     bits, pair, many = (0, 1), (0.0, 1.0), 1_000_000
     two, percent = PureDP(math.log(2.0)), PureDP(math.log1p(0.01))
     fifth = ApproxDP(1.0, leaky.delta / 5, bound_on="delta")
-    slack = f"p <= 1.01 q, hence p <= e^0.01 q, with {0.01 - math.log1p(0.01):.1g} of slack in epsilon"
+    slack = (
+        f"randomised response, p <= 1.01 q, hence p <= e^0.01 q with {0.01 - math.log1p(0.01):.1g} of slack in epsilon"
+    )
     return [
-        holds("D4-e-to-epsilon", large, bits, Local(), "p <= e q at epsilon 1"),
-        fails("D4-one-plus-large", large, bits, Local(), "p <= 2 q claimed for p <= e q", claim=two),
+        holds("D4-e-to-epsilon", large, bits, Local(), "randomised response, p <= e q"),
+        fails("D4-one-plus-large", large, bits, Local(), "randomised response, claim p <= 2 q for p <= e q", claim=two),
         holds("D4-one-plus-small", small, bits, Local(), slack, claim=percent),
-        fails("D4-rare-leak-pure", leaky, pair, answers, "leak in one run of 1000", claim=PureDP(1.0), runs=many),
-        holds("D4-rare-leak-delta", leaky, pair, answers, "leak covered by delta", runs=many),
-        fails("D4-rare-leak-small-delta", leaky, pair, answers, "a fifth of that delta", claim=fifth, runs=many),
+        fails(
+            "D4-rare-leak-pure",
+            leaky,
+            pair,
+            answers,
+            "Laplace noise with a leak in one run of 1000, claim without a delta",
+            claim=PureDP(1.0),
+            runs=many,
+        ),
+        holds("D4-rare-leak-delta", leaky, pair, answers, "Laplace noise with a leak covered by delta", runs=many),
+        fails(
+            "D4-rare-leak-small-delta",
+            leaky,
+            pair,
+            answers,
+            "Laplace noise with a leak, a fifth of the true delta",
+            claim=fifth,
+            runs=many,
+        ),
     ]

@@ -52,17 +52,20 @@ def experiments() -> list[Experiment]:
 def _noise() -> list[Case]:
     gaussian, coins = GaussianMechanism(1.0, 0.01), BinomialMechanism(n_flips=16, epsilon=1.0)
     pair, cases = (0, 1), list[Case]()
-    for name, mechanism, adjacency in (("gaussian", gaussian, Within("l2")), ("binomial", coins, Within("l1"))):
+    for name, words, mechanism, adjacency in (
+        ("gaussian", "Gaussian noise", gaussian, Within("l2")),
+        ("binomial", "binomial noise", coins, Within("l1")),
+    ):
         exact = exact_delta(mechanism.law(0), mechanism.law(1), 1.0)
         claim = replace(mechanism.claim, bound_on="delta")
         half, pure = replace(claim, delta=exact / 2), PureDP(1.0)
-        measure = partial(attained_delta, mechanism, *pair)
-        note = "smallest delta at this epsilon"
+        measure, smallest = partial(attained_delta, mechanism, *pair), f"{words}, smallest delta at epsilon 1"
+        halved, given = f"{words}, claim at half the true delta", (mechanism, pair, adjacency)
         cases += [
-            holds(f"D5-{name}", mechanism, pair, adjacency, "tight claim", claim=claim),
-            fails(f"D5-{name}-half-delta", mechanism, pair, adjacency, "half of its delta", claim=half, runs=_MANY),
-            fails(f"D5-{name}-pure", mechanism, pair, adjacency, "infinite epsilon at delta 0", claim=pure, runs=_MANY),
-            true_statement(f"D5-{name}-attained", "delta is attained", measure, note=note, exact=exact, runs=_MANY),
+            holds(f"D5-{name}", *given, f"{words}, tight delta", claim=claim),
+            fails(f"D5-{name}-half-delta", *given, halved, claim=half, runs=_MANY),
+            fails(f"D5-{name}-pure", *given, f"{words}, pure claim", claim=pure, runs=_MANY),
+            true_statement(f"D5-{name}-attained", "delta is attained", measure, note=smallest, exact=exact, runs=_MANY),
         ]
     return cases
 
@@ -91,14 +94,14 @@ def _loss() -> list[Case]:
             "D5-loss-tail",
             f"Pr[loss > epsilon] = {exact:.3g}",
             partial(loss_tail, mechanism, exact, exact),
-            note="Phi(mu/2 - epsilon/mu), sixteen times delta",
+            note="Gaussian noise, exact loss tail Phi(mu/2 - epsilon/mu), sixteen times delta",
             **rest,
         ),
         false_statement(
             "D5-loss-at-most-delta",
             "Pr[loss > epsilon] <= delta",
             partial(loss_tail, mechanism, 0.0, mechanism.delta),
-            note="(epsilon, delta)-DP misread as epsilon-DP with probability 1 - delta",
+            note="Gaussian noise, (epsilon, delta)-DP misread as epsilon-DP with probability 1 - delta",
             **rest,
         ),
     ]
@@ -158,18 +161,11 @@ def _exposed() -> list[Case]:
     delta = 1 / (100 * _PEOPLE)
     mean, none = _PEOPLE * delta, (1 - delta) ** _PEOPLE
     claim, pair, cases = ApproxDP(0.0, 0.01, bound_on="delta"), ([1, 2, 3], [1, 2, 4]), list[Case]()
-    for name, kind, factor, statement, audit, notes in (
-        (
-            "exposed",
-            NameAndShame,
-            1,
-            true_statement,
-            holds,
-            (f"mean of {mean:g} people", f"(1 - delta)^n = {none:.5f}"),
-        ),
-        ("twice", TwiceExposed, 2, false_statement, fails, ("twice the mean", "nobody in only 98 runs of 100")),
+    for name, words, kind, factor, statement, audit, notes in (
+        ("exposed", "name and shame", NameAndShame, 1, true_statement, holds, (f"mean {mean:g}", f"{none:.5f}")),
+        ("twice", "double exposure", TwiceExposed, 2, false_statement, fails, ("twice the mean", "only 98%")),
     ):
-        mechanism = kind(delta)
+        mechanism, replaced = kind(delta), f"{words}, one of three rows replaced"
         cases += [
             statement(
                 f"D6-{name}-number",
@@ -177,7 +173,7 @@ def _exposed() -> list[Case]:
                 partial(number_exposed, mechanism, _PEOPLE, delta),
                 exact=factor * mean,
                 runs=RUNS,
-                note=notes[0],
+                note=f"{words}, number of people exposed, {notes[0]}",
             ),
             statement(
                 f"D6-{name}-nobody",
@@ -185,8 +181,8 @@ def _exposed() -> list[Case]:
                 partial(nobody_exposed, mechanism, _PEOPLE, 0.99),
                 exact=(1 - factor * delta) ** _PEOPLE,
                 runs=RUNS,
-                note=notes[1],
+                note=f"{words}, probability of nobody exposed, {notes[1]}",
             ),
-            audit(f"D6-{name}-replaced", kind(0.01), pair, Replace(), "one replaced row of three", claim=claim),
+            audit(f"D6-{name}-replaced", kind(0.01), pair, Replace(), replaced, claim=claim),
         ]
     return cases

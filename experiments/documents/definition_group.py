@@ -58,10 +58,21 @@ def experiments() -> list[Experiment]:
 
 def _pure_groups() -> list[AuditCase]:
     laplace, wrong, claim = LaplaceMechanism(EPSILON), LocalSensitivityLaplace(EPSILON), GroupPrivacy(EPSILON)
-    one_step, two_steps = "one step from the empty dataset, answer moved by 1", "two steps, answer moved by 4"
+    one_step, two_steps = (
+        "noise for one step from the empty dataset, distance 1",
+        "noise for one step from the empty dataset, distance 2: 4 epsilon",
+    )
     return [
         *(
-            holds(f"D7-laplace-{k}", laplace, (0, k), Within("l1"), f"tight at distance {k}", claim=claim, distance=k)
+            holds(
+                f"D7-laplace-{k}",
+                laplace,
+                (0, k),
+                Within("l1"),
+                f"Laplace noise, tight at distance {k}",
+                claim=claim,
+                distance=k,
+            )
             for k in _STEPS
         ),
         holds("D7-local-sensitivity-1", wrong, ([], [0]), AddRemove(), one_step, claim=claim, distance=1),
@@ -76,16 +87,23 @@ def _groups_with_delta() -> list[AuditCase]:
     last = _STEPS[-1]
     linear = ApproxDP(last * EPSILON, last * DELTA, bound_on="delta")
     kinds = (
-        ("tight", tight, sums, _STEPS, RUNS, "mechanism that attains the sum"),
-        ("tight-product", tight, products, (2, 8), RUNS, "k times the largest term of the sum"),
-        ("gaussian", gaussian, products, (2, 4, 8), _MANY, "Gaussian noise, below both forms"),
+        ("tight", tight, sums, _STEPS, RUNS, "mechanism that attains the sum of deltas"),
+        (
+            "tight-product",
+            tight,
+            products,
+            (2, 8),
+            RUNS,
+            "mechanism that attains the sum of deltas, looser product form",
+        ),
+        ("gaussian", gaussian, products, (2, 4, 8), _MANY, "Gaussian noise, product form"),
     )
     cases = [
         holds(f"D7-{name}-{k}", mechanism, (0, k), Within("l1"), note, claim=claim, distance=k, runs=runs)
         for name, mechanism, claim, steps, runs, note in kinds
         for k in steps
     ]
-    adjacency, note = Within("l1", float(last)), "k delta at distance 8, less than the sum"
+    adjacency, note = Within("l1", float(last)), "claim of k delta at distance 8"
     for name, mechanism in (("tight", tight), ("gaussian", gaussian)):
         cases.append(fails(f"D7-{name}-k-delta", mechanism, (0, last), adjacency, note, claim=linear, runs=_MANY))
     return cases
@@ -97,21 +115,33 @@ def composed_epsilon(k: int) -> float:
 
 
 def _folds() -> list[AuditCase]:
-    k, pair, note = _FOLDS[-1], (0, 1), "smaller bound of simple and advanced composition"
+    k, pair, note = _FOLDS[-1], (0, 1), "k randomised responses, smaller bound of simple and advanced composition"
     cases = []
     for n in _FOLDS:
         claim = ApproxDP(composed_epsilon(n), SLACK)
         cases.append(holds(f"D8-composed-{n}", RandomisedResponseFold(EACH, n), pair, Local(), note, claim=claim))
-    root, note = ApproxDP(math.sqrt(k) * EACH, SLACK), "sqrt(k) epsilon without the factor sqrt(2 ln(1/delta))"
+    root, note = (
+        ApproxDP(math.sqrt(k) * EACH, SLACK),
+        "64 randomised responses, sqrt(k) epsilon without the factor sqrt(2 ln(1/delta))",
+    )
     return [*cases, fails("D8-composed-root", RandomisedResponseFold(EACH, k), pair, Local(), note, claim=root)]
 
 
 def _distances() -> list[AuditCase]:
     laplace, k, group = LaplaceMechanism(EACH), _FOLDS[-1], GroupPrivacy(EACH)
-    pair, adjacency, note = (0, k), Within("l1", float(k)), "tight claim of k epsilon"
+    pair, adjacency, note = (0, k), Within("l1", float(k)), "Laplace noise, group of k at k epsilon"
     root, composed = PureDP(math.sqrt(k) * EACH), ApproxDP(composed_epsilon(k), SLACK)
     return [
         *(holds(f"D8-distance-{n}", laplace, (0, n), Within("l1"), note, claim=group, distance=n) for n in _FOLDS),
-        fails("D8-distance-root", laplace, pair, adjacency, "sqrt(k) epsilon for a group of 64", claim=root),
-        fails("D8-distance-composed", laplace, pair, adjacency, "composition bound for a group of 64", claim=composed),
+        fails(
+            "D8-distance-root", laplace, pair, adjacency, "Laplace noise, group of 64 at sqrt(k) epsilon", claim=root
+        ),
+        fails(
+            "D8-distance-composed",
+            laplace,
+            pair,
+            adjacency,
+            "Laplace noise, group of 64 at the composition bound",
+            claim=composed,
+        ),
     ]

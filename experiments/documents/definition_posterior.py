@@ -153,14 +153,14 @@ def experiment() -> Experiment:
             note=note,
         )
 
-    twice, once = "corrected bound for dependent rows", "X = (b, b): the second row still reveals b"
+    twice, once = "two equal rows, corrected bound of 2 epsilon", "two equal rows, printed bound of epsilon"
     return stated(
         "definition",
         "D1",
         "An output changes the posterior of a row by a factor within e^±ε, compared with the output without the row.",
         "Vadhan (2017), The complexity of differential privacy, Section 1 (the Bayesian reading)",
         (
-            case(true_statement, "independent", "independent", 1.0, "independent rows, one replaced by a dummy"),
+            case(true_statement, "independent", "independent", 1.0, "independent rows, secret row replaced by a dummy"),
             case(true_statement, "correlated-twice", "equal", 2.0, twice),
             case(false_statement, "correlated", "equal", 1.0, once),
         ),

@@ -92,7 +92,7 @@ def _right() -> list[AuditCase]:
     spread = tuple(float(place % 7) for place in range(20)), tuple(place % 7 + (-1.0) ** place for place in range(20))
     return [
         holds("E1-epsilon-3", ExponentialMechanism(3.0), many, one, "one of 400 candidates up, 399 down, epsilon 3"),
-        holds("E1-sensitivity-3", three, threefold, Within("linf", 3.0), "changes of 3 at sensitivity 3"),
+        holds("E1-sensitivity-3", three, threefold, Within("linf", 3.0), "utilities of sensitivity 3, changes of 3"),
         holds("E1-spread", right, spread, one, "20 candidates with seven utilities, alternately up and down"),
     ]
 
@@ -122,16 +122,18 @@ def _missing() -> list[AuditCase]:
     return [
         holds("E2-one-up", right, one_up, one, "one candidate of 50 up, 49 down: nearly all of epsilon"),
         fails("E2-one-up-missing-2", wrong, one_up, one, "missing factor 2, one up and 49 down: nearly 2 epsilon"),
-        holds("E2-two", right, closer, one, "two candidates moving closer"),
+        holds("E2-two", right, closer, one, "factor 2 present, two candidates moving closer"),
         fails("E2-two-missing-2", wrong, closer, one, "missing factor 2, two candidates moving closer"),
-        holds("E2-two-opposite", right, farther, one, "two candidates moving apart"),
+        holds("E2-two-opposite", right, farther, one, "factor 2 present, two candidates moving apart"),
         fails("E2-two-opposite-missing-2", wrong, farther, one, "missing factor 2, two candidates moving apart"),
         holds("E2-one-moves-missing-2", wrong, one_moves, one, "missing factor 2 hidden: one candidate of 50 moves"),
         holds("E2-tie-missing-2", wrong, tie, one, "missing factor 2 hidden: one of two tied candidates moves"),
         holds("E2-all-but-one-missing-2", wrong, all_rise, one, "missing factor 2 hidden: monotone change of 49"),
-        holds("E2-monotone", monotone, more, AddRemove(), "counts of rows, no factor 2 needed"),
-        fails("E2-monotone-replace", monotone, replaced, Replace(), "counts under replace: one up, another down"),
-        fails("E2-half-loss", right, one_up, one, "loss of epsilon/2 claimed, without the normaliser", claim=half),
+        holds("E2-monotone", monotone, more, AddRemove(), "monotone counts without the factor 2, under add/remove"),
+        fails(
+            "E2-monotone-replace", monotone, replaced, Replace(), "monotone counts without the factor 2, under replace"
+        ),
+        fails("E2-half-loss", right, one_up, one, "claim of epsilon/2, normaliser ignored", claim=half),
     ]
 
 
@@ -143,9 +145,21 @@ def _slopes() -> tuple[StatementCase, ...]:
         return state(name, f"slope {slope:g}", measure, exact=exact, runs=RUNS, note=note)  # type: ignore[no-any-return]
 
     return (
-        case(true_statement, "E3-slope", ExponentialMechanism(EPSILON), 1.0, "utilities 0 to 7"),
-        case(true_statement, "E3-slope-sensitivity-2", ExponentialMechanism(EPSILON, 2.0), 2.0, "half the slope"),
-        case(false_statement, "E3-slope-missing-2", ExponentialMissingFactorTwo(EPSILON), 1.0, "twice the slope"),
+        case(true_statement, "E3-slope", ExponentialMechanism(EPSILON), 1.0, "exponential mechanism, utilities 0 to 7"),
+        case(
+            true_statement,
+            "E3-slope-sensitivity-2",
+            ExponentialMechanism(EPSILON, 2.0),
+            2.0,
+            "exponential mechanism, sensitivity 2, half the slope",
+        ),
+        case(
+            false_statement,
+            "E3-slope-missing-2",
+            ExponentialMissingFactorTwo(EPSILON),
+            1.0,
+            "missing factor 2, twice the slope",
+        ),
     )
 
 
@@ -171,8 +185,8 @@ def _sensitivities() -> list[AuditCase]:
     by_all, by_one = (ExponentialMechanism(EPSILON, size, utilities=revenues) for size in (of_all, of_one))
     left = "median under replace, half the sensitivity: one side loses a row, the other gains a row"
     highest, lowest = (
-        f"ten prices, sensitivity {of_all:g} of the highest",
-        f"sensitivity {of_one:g} of the lowest price",
+        f"revenue of ten prices, sensitivity {of_all:g} of the highest",
+        f"revenue of ten prices, sensitivity {of_one:g} of the lowest",
     )
     return [
         holds("E4-add-remove", by_added, longer, AddRemove(), f"median under add/remove, sensitivity {added:g}"),
@@ -192,7 +206,7 @@ def _auctions() -> list[AuditCase]:
     return [
         holds("E5-fixed-prices", fixed, without_k, change, "500 prices, removal of K, who bids 3.01"),
         holds("E5-fixed-prices-high-bid", fixed, high, change, "500 prices, additional bid of 5.00"),
-        holds("E5-fixed-prices-monotone", monotone, high, change, "monotone revenue, half the noise"),
+        holds("E5-fixed-prices-monotone", monotone, high, change, "500 prices, monotone revenue, half the noise"),
         holds("E5-prices-from-bids-common", from_bids, without_a, change, shared),
         fails("E5-prices-from-bids", from_bids, without_k, change, own),
     ]

@@ -81,17 +81,28 @@ def _noisy_max(row: str, noise: Literal["laplace", "exponential"]) -> list[Audit
     general, of_names = ReportNoisyMax(1.0, noise=noise), ReportNoisyMax(1.0, monotone=True, noise=noise, counts=_NAMES)
     of_diseases = ReportNoisyMax(1.0, monotone=True, noise=noise, counts=EachCandidate(patients, _DISEASES))
     twice, missing = ReportNoisyMax(1.0, noise=noise, counts=_NAMES), NoisyMaxMissingFactorTwo(1.0, noise=noise)
+    label = f"{noise.capitalize()} noise"
     closer, all_answers = ((0.0, -3.0), (-1.0, -2.0)), Within("linf")
     names, ill = ["Ann"] * 4 + ["Bob"], [_DISEASES[1:2]]
     more, replaced, patient = (names, [*names, "Ann"]), (names, ["Ann"] * 5), (ill, [*ill, _DISEASES[1:]])
     return [
-        holds(f"{row}-general", general, closer, all_answers, "twice the noise, one answer down and one up"),
-        holds(f"{row}-names", of_names, more, AddRemove(), "most common name, one more Ann"),
-        holds(f"{row}-diseases", of_diseases, patient, AddRemove(), "most common disease, a patient with four of five"),
-        holds(f"{row}-replace", twice, replaced, Replace(), "twice the noise, Bob replaced by Ann"),
-        fails(f"{row}-missing-2", missing, closer, all_answers, "noise for monotone counts, one answer down"),
+        holds(f"{row}-general", general, closer, all_answers, f"{label}, general scale, one answer down and one up"),
+        holds(f"{row}-names", of_names, more, AddRemove(), f"{label}, most common name, one more Ann"),
+        holds(
+            f"{row}-diseases",
+            of_diseases,
+            patient,
+            AddRemove(),
+            f"{label}, most common disease, a patient with four of five",
+        ),
+        holds(f"{row}-replace", twice, replaced, Replace(), f"{label}, general scale, Bob replaced by Ann"),
+        fails(f"{row}-missing-2", missing, closer, all_answers, f"{label}, monotone scale, one answer down"),
         fails(
-            f"{row}-monotone-replace", of_names, replaced, Replace(), "noise for monotone counts, Bob replaced by Ann"
+            f"{row}-monotone-replace",
+            of_names,
+            replaced,
+            Replace(),
+            f"{label}, monotone scale, Bob replaced by Ann",
         ),
     ]
 
@@ -101,7 +112,7 @@ def _value_released() -> AuditCase:
     twin = NoisyMaxReleasingValue(0.5, len(_DISEASES), counts=EachCandidate(patients, _DISEASES))
     pair = [_DISEASES], [_DISEASES, _DISEASES]
     log_x, log_y = (twin.law(rows).log_density(-1.0) for rows in pair)
-    note = "largest noisy count itself, a patient with all five diseases"
+    note = "release of the largest noisy count, a patient with all five diseases"
     return fails("E8-value-released", twin, pair, AddRemove(), note, exact=float(log_x - log_y), runs=400_000)
 
 
@@ -118,11 +129,25 @@ def _same_laws() -> list[AuditCase]:
         return audit(f"E10-{name}", either, pair, Local(), note)  # type: ignore[no-any-return]
 
     return [
-        case(holds, "gumbel", two, gumbel, right, "Gumbel noise of scale 2/epsilon"),
-        case(holds, "gumbel-five", five, gumbel, right, "Gumbel noise, five candidates"),
-        case(holds, "permute-and-flip", five, one_sided, coins, "exponential noise and permute-and-flip"),
+        case(holds, "gumbel", two, gumbel, right, "Gumbel noise and the exponential mechanism, two candidates"),
+        case(holds, "gumbel-five", five, gumbel, right, "Gumbel noise and the exponential mechanism, five candidates"),
         case(
-            fails, "exponential", two, one_sided, right, "printed theorem: half the probability of the worse candidate"
+            holds, "permute-and-flip", five, one_sided, coins, "exponential noise and permute-and-flip, five candidates"
         ),
-        case(fails, "exponential-five", five, one_sided, right, "printed theorem, five candidates"),
+        case(
+            fails,
+            "exponential",
+            two,
+            one_sided,
+            right,
+            "exponential noise and the exponential mechanism, two candidates",
+        ),
+        case(
+            fails,
+            "exponential-five",
+            five,
+            one_sided,
+            right,
+            "exponential noise and the exponential mechanism, five candidates",
+        ),
     ]

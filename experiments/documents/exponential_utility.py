@@ -67,14 +67,14 @@ def _tails() -> list[StatementCase]:
     even = tuple(-0.5 * place for place in range(60))
     five_half = "half of the stated epsilon, five best candidates"
     return [
-        case(true_statement, "", right, at_edges, 1, "all other candidates at the edges of the bound"),
+        case(true_statement, "", right, at_edges, 1, "one best candidate, all others at the edges of the bound"),
         case(true_statement, "-even", right, even, 1, "60 evenly spaced candidates"),
         case(true_statement, "-nearly-reached", right, one_edge, 1, "99 candidates at the edge for t = 4"),
         case(true_statement, "-five-best", right, several, 5, "five best candidates, all counted"),
         case(
             true_statement, "-corollary", right, levels(5, 1), 1, "five best candidates, one counted by the corollary"
         ),
-        case(false_statement, "-half-epsilon", half, at_edges, 1, "half of the stated epsilon"),
+        case(false_statement, "-half-epsilon", half, at_edges, 1, "one best candidate, half of the stated epsilon"),
         case(false_statement, "-five-best-half-epsilon", half, several, 5, five_half),
     ]
 
@@ -93,13 +93,33 @@ def _best_of_two() -> list[StatementCase]:
     at_most = (0.0, 2 * math.exp(-EPSILON * _AHEAD / 2))
     exactly = (1 / (1 + math.exp(EPSILON * _AHEAD / 2)),) * 2
     tail = math.exp(-EPSILON * _AHEAD_NOISY)
-    bound, equal, half_epsilon = "at most 2e^(-c epsilon/2)", "1/(1 + e^(c epsilon/2))", "half of the stated epsilon"
+    bound, equal, half_epsilon = (
+        "at most 2e^(-c epsilon/2)",
+        "1/(1 + e^(c epsilon/2))",
+        "exponential mechanism, half of the stated epsilon",
+    )
     halved, whole = (tail / 2, tail / 2), (tail, tail)
     race = "one-sided noise: e^(-c epsilon) to catch up, then an even chance"
     misread = "exponential tail misread as the probability of the worse candidate"
     return [
-        case(true_statement, "bound", bound, right, _AHEAD, at_most, f"c = {_AHEAD} at epsilon 1"),
-        case(true_statement, "exact", equal, right, _AHEAD, exactly, "logistic law of the difference"),
+        case(
+            true_statement,
+            "bound",
+            bound,
+            right,
+            _AHEAD,
+            at_most,
+            f"exponential mechanism, upper bound at c = {_AHEAD}",
+        ),
+        case(
+            true_statement,
+            "exact",
+            equal,
+            right,
+            _AHEAD,
+            exactly,
+            f"exponential mechanism, exact probability at c = {_AHEAD}",
+        ),
         case(false_statement, "bound-half-epsilon", bound, half, _AHEAD, at_most, half_epsilon),
         case(false_statement, "exact-half-epsilon", equal, half, _AHEAD, exactly, half_epsilon),
         case(true_statement, "noisy-half", "e^(-c epsilon)/2", noisy, _AHEAD_NOISY, halved, race),

@@ -110,28 +110,32 @@ def _distribution() -> list[StatementCase]:
     inverse, closed = LaplaceByInverseCDF(EPSILON), ClosedEndLaplace(EPSILON)
     second, mixed = AnswerInTheBranchLaplace(EPSILON), MixedUniformsLaplace(EPSILON)
     less, many = LaplaceMechanism(1.1 * EPSILON), 1_000_000
-    rare = "xi = -1/2, minus infinity once in 2^53 draws, undetectable by drawing"
+    rare = "xi = -1/2 included, minus infinity once in 2^53 draws"
     return [
-        case(true_statement, "inverse", inverse, 0.0, "correct formula"),
-        case(true_statement, "inverse-at-3", inverse, 3.0, "correct formula at another location"),
-        case(true_statement, "mechanism", right, 3.0, "reference mechanism"),
+        case(true_statement, "inverse", inverse, 0.0, "inverse CDF, correct formula"),
+        case(true_statement, "inverse-at-3", inverse, 3.0, "inverse CDF, correct formula at location 3"),
+        case(true_statement, "mechanism", right, 3.0, "reference Laplace mechanism"),
         case(true_statement, "closed-end", closed, 0.0, rare),
         case(false_statement, "second-branch", second, 0.0, "mu for xi in the second branch, half the draws equal"),
         case(
-            false_statement, "second-branch-at-3", second, 3.0, "logarithm of a negative number at a location above 1"
+            false_statement,
+            "second-branch-at-3",
+            second,
+            3.0,
+            "mu for xi in the second branch, logarithm of a negative number",
         ),
         case(false_statement, "mixed", mixed, 0.0, "xi for xi', half the draws NaN"),
-        case(false_statement, "tenth-less-noise", less, 0.0, "scale too small by a tenth", many),
+        case(false_statement, "tenth-less-noise", less, 0.0, "Laplace noise of epsilon 1.1 times the stated", many),
     ]
 
 
 def _samplers() -> list[AuditCase]:
-    pair, adjacency, note = (0.0, 1.0), Within("linf"), "draws that reveal the answer"
+    pair, adjacency, note = (0.0, 1.0), Within("linf"), "misprinted inverse CDF, draws that reveal the answer"
     inverse, second, mixed = (
         kind(EPSILON) for kind in (LaplaceByInverseCDF, AnswerInTheBranchLaplace, MixedUniformsLaplace)
     )
     return [
-        _true("L1-inverse-audit", inverse, pair, adjacency, "correct formula"),
+        _true("L1-inverse-audit", inverse, pair, adjacency, "inverse CDF, correct formula"),
         _false("L1-second-branch-audit", second, pair, adjacency, note),
         _false("L1-mixed-audit", mixed, pair, adjacency, note),
     ]
@@ -144,19 +148,26 @@ def _distances() -> list[AuditCase]:
     group: Any = {"claim": GroupPrivacy(EPSILON), "distance": 2}
     same: Any = {"claim": AtEveryDistance(PureDP(EPSILON)), "distance": 2}
     return [
-        _true("L2-one-removed", count, siblings, _ROWS, "neighbours, one row removed"),
-        _true("L2-two-removed", count, two_fewer, _ROWS, "two rows removed, claim of 2 epsilon", **group),
-        _true("L2-exchanged", histogram, exchanged, _ROWS, "one row exchanged, claim of 2 epsilon", **group),
-        _false("L2-two-removed-epsilon", count, two_fewer, _ROWS, "two rows removed, claim for neighbours", **same),
-        _false("L2-exchanged-epsilon", histogram, exchanged, _ROWS, "one row exchanged, claim for neighbours", **same),
+        _true("L2-one-removed", count, siblings, _ROWS, "count, one row removed, claim of epsilon"),
+        _true("L2-two-removed", count, two_fewer, _ROWS, "count, two rows removed, claim of 2 epsilon", **group),
+        _true("L2-exchanged", histogram, exchanged, _ROWS, "histogram, one row exchanged, claim of 2 epsilon", **group),
+        _false("L2-two-removed-epsilon", count, two_fewer, _ROWS, "count, two rows removed, claim of epsilon", **same),
+        _false(
+            "L2-exchanged-epsilon",
+            histogram,
+            exchanged,
+            _ROWS,
+            "histogram, one row exchanged, claim of epsilon",
+            **same,
+        ),
     ]
 
 
 def _groups() -> list[AuditCase]:
     count, group, same = GeometricMechanism(EPSILON, query=len), GroupPrivacy(EPSILON), AtEveryDistance(PureDP(EPSILON))
     kinds: Any = (
-        (_true, "group-", (1, 2, 3, 4), "tight at distance", group),
-        (_false, "epsilon-at-", (2, 4), "e^epsilon at distance", same),
+        (_true, "group-", (1, 2, 3, 4), "geometric count, tight at distance", group),
+        (_false, "epsilon-at-", (2, 4), "geometric count, claim for neighbours at distance", same),
     )
     return [
         audit(f"L3-{name}{k}", count, (_NAMES, _NAMES[k:]), _ROWS, f"{note} {k}", claim=claim, distance=k)
@@ -182,15 +193,28 @@ def _sums() -> list[AuditCase]:
     bits = GroupTightMechanism(EPSILON, 0.05, start=0.05), GroupTightMechanism(EPSILON / 2, 0.02, start=0.1)
     both = SequentialComposition(bits)
     # A product law has a closed form at delta 0 only; a chain law that starts with a finite law has one at every delta.
-    laws = (ChainLaw(bits[0].law(n), (bits[1].law(n),) * 2) for n in (1, 2))
-    deltas: Any = {"exact": exact_epsilon(*laws, sum(bit.delta for bit in bits))}
+    law_x, law_y = (ChainLaw(bits[0].law(n), (bits[1].law(n),) * 2) for n in (1, 2))
+    deltas: Any = {"exact": exact_epsilon(law_x, law_y, sum(bit.delta for bit in bits))}
     adaptive = AdaptiveComposition(RandomisedResponse(1.0), then_laplace, LaplaceMechanism(EPSILON).claim)
     gaussian = AdaptiveComposition(RandomisedResponse(1.0), then_gaussian, GaussianMechanism(EPSILON, 0.05).claim)
     shared = SharedNoiseLaplace(EPSILON, (len, sum))
-    hidden = "shared noise hidden by equal changes of both answers"
+    hidden = "two answers with shared noise, hidden by equal changes"
     return [
-        _true("L4-two-counts", different, (_NAMES[:3], _NAMES[:2]), _ROWS, "independent noise, sum of epsilons"),
-        _true("L4-two-deltas", both, (1, 2), Within("l1"), "sums of epsilons and of deltas", **deltas),
+        _true(
+            "L4-two-counts",
+            different,
+            (_NAMES[:3], _NAMES[:2]),
+            _ROWS,
+            "two counts with independent noise, sum of epsilons",
+        ),
+        _true(
+            "L4-two-deltas",
+            both,
+            (1, 2),
+            Within("l1"),
+            "two mechanisms with a delta, sums of epsilons and of deltas",
+            **deltas,
+        ),
         _true("L4-adaptive", adaptive, (0, 1), Local(), "second question dependent on the first answer"),
         _true("L4-adaptive-delta", gaussian, (0, 1), Local(), "adaptive second question, one answer with a delta"),
         _true("L4-reuse-unseen", shared, ([1, 1, 1], [1, 1]), _ROWS, hidden),
@@ -202,9 +226,15 @@ def _wrong_sums() -> list[AuditCase]:
     once = UndercountedComposition(GeometricMechanism(EPSILON), 4)
     root = UndercountedComposition(RandomisedResponse(EPSILON), 4, charged=2)
     return [
-        _false("L4-reuse", shared, ([1, 1, 1], [1, 1, 1, 0]), _ROWS, "shared noise, cancelled in the difference"),
-        _false("L4-charged-once", once, (0, 1), Within("l1"), "four runs, budget for one"),
-        _false("L4-charged-root", root, (0, 1), Local(), "four runs, budget for sqrt(4)"),
+        _false(
+            "L4-reuse",
+            shared,
+            ([1, 1, 1], [1, 1, 1, 0]),
+            _ROWS,
+            "two answers with shared noise, cancelled in the difference",
+        ),
+        _false("L4-charged-once", once, (0, 1), Within("l1"), "four geometric answers, budget for one"),
+        _false("L4-charged-root", root, (0, 1), Local(), "four randomised responses, budget for sqrt(4)"),
     ]
 
 
@@ -218,23 +248,35 @@ def _parallel() -> list[AuditCase]:
     return [
         _true("L5-disjoint", disjoint, added, _ROWS, "disjoint parts, row in one part"),
         _true("L5-overlapping-unseen", overlapping, added, _ROWS, "overlapping parts, row in one part"),
-        _true("L5-replace-twice", moved, replaced, Replace(), "row moved to another part: 2 epsilon", claim=twice),
+        _true(
+            "L5-replace-twice",
+            moved,
+            replaced,
+            Replace(),
+            "disjoint parts, row moved to another part, claim of 2 epsilon",
+            claim=twice,
+        ),
         _false("L5-overlapping", overlapping, shared, _ROWS, "overlapping parts, row 65 in two parts"),
-        _false("L5-replace", moved, replaced, Replace(), "row moved to another part, claim of epsilon"),
+        _false("L5-replace", moved, replaced, Replace(), "disjoint parts, row moved to another part, claim of epsilon"),
     ]
 
 
 def _unequal_parts() -> list[AuditCase]:
     parts = ParallelComposition([LaplaceMechanism(epsilon, query=len) for epsilon in _UNEQUAL], _BY_AGE)
     pairs = [(_AGES, [*_AGES, row]) for row in _ONE_OF_EACH]
-    smallest, note = PureDP(min(_UNEQUAL)), "smallest epsilon claimed, row of part"
+    smallest, note = PureDP(min(_UNEQUAL)), "unequal parts, claim of the smallest epsilon, row of part"
     return [
         *(
             _true(
-                f"L6-part-{i}", parts, pairs[i], _ROWS, f"row of part {i}, claim of epsilon_{i}", claim=PureDP(epsilon)
+                f"L6-part-{i}",
+                parts,
+                pairs[i],
+                _ROWS,
+                f"unequal parts, row of part {i}, claim of epsilon_{i}",
+                claim=PureDP(epsilon),
             )
             for i, epsilon in enumerate(_UNEQUAL)
         ),
-        _true("L6-largest", parts, pairs[2], _ROWS, "largest epsilon claimed, row of part 2"),
+        _true("L6-largest", parts, pairs[2], _ROWS, "unequal parts, row of part 2, claim of the largest epsilon"),
         *(_false(f"L6-smallest-{i}", parts, pairs[i], _ROWS, f"{note} {i}", claim=smallest) for i in (1, 2)),
     ]

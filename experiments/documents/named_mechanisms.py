@@ -114,13 +114,21 @@ def _histograms_and_subsets() -> list[AuditCase]:
     one, two = (SubsetCount(frozenset(subset)) for subset in ((0, 2), (1, 2)))
     each, subset = EPSILON / 2, GeometricMechanism(EPSILON, query=one)
     both = SequentialComposition((GeometricMechanism(each, query=one), GeometricMechanism(each, query=two)))
-    overlap = "overlapping subsets treated as parts, epsilon paid once"
+    overlap = "counts of overlapping subsets, epsilon paid once"
     return [
-        holds("M3-histogram", histogram, fewer, _ROWS, "integer noise, one changed bin"),
-        holds("M3-histogram-replace", doubled, replaced, Replace(), "twice the noise, two changed bins"),
-        fails("M3-histogram-half-noise", half, replaced, Replace(), "noise for one bin, two changed bins"),
+        holds("M3-histogram", histogram, fewer, _ROWS, "geometric histogram under add/remove, one changed bin"),
+        holds(
+            "M3-histogram-replace", doubled, replaced, Replace(), "geometric histogram under replace, twice the noise"
+        ),
+        fails(
+            "M3-histogram-half-noise",
+            half,
+            replaced,
+            Replace(),
+            "geometric histogram under replace, noise for one changed bin",
+        ),
         holds("M3-subset-replace", subset, replaced, Replace(), "count of a subset under replace, sensitivity 1"),
-        holds("M3-subsets", both, fewer, _ROWS, "two subsets that share a row, sum of epsilons"),
+        holds("M3-subsets", both, fewer, _ROWS, "counts of overlapping subsets, sum of epsilons"),
         fails("M3-subsets-charged-once", both, fewer, _ROWS, overlap, claim=PureDP(each)),
     ]
 
@@ -129,10 +137,22 @@ def _geometric() -> list[AuditCase]:
     count, wrong = (kind(EPSILON, query=len) for kind in (GeometricMechanism, SquaredRatioGeometric))
     rows, apart, three = ([1] * 3, [1] * 2), (4, 7), Within("l1", 3.0)
     return [
-        holds("M4-count", count, rows, _ROWS, "tight count"),
-        holds("M4-sensitivity-3", GeometricMechanism(EPSILON, 3), apart, three, "answers 3 apart"),
-        fails("M4-squared-ratio", wrong, rows, _ROWS, "squared ratio, e^(-2 epsilon)"),
-        fails("M4-per-row", PerRowGeometric(EPSILON, 3), apart, three, "person with three rows"),
+        holds("M4-count", count, rows, _ROWS, "geometric count, tight claim"),
+        holds(
+            "M4-sensitivity-3",
+            GeometricMechanism(EPSILON, 3),
+            apart,
+            three,
+            "geometric noise of sensitivity 3, answers 3 apart",
+        ),
+        fails("M4-squared-ratio", wrong, rows, _ROWS, "geometric count with squared ratio e^(-2 epsilon)"),
+        fails(
+            "M4-per-row",
+            PerRowGeometric(EPSILON, 3),
+            apart,
+            three,
+            "geometric noise for one row, person with three rows",
+        ),
     ]
 
 
@@ -148,10 +168,16 @@ def _binomial() -> list[AuditCase]:
     one, two = (BinomialMechanism(64, EPSILON, sensitivity) for sensitivity in (1, 2))
     near, far, fewer = Within("l1"), Within("l1", 2.0), BinomialMechanism(16, EPSILON, 2)
     return [
-        _delta_version(holds, "M5-sensitivity-1", BinomialMechanism(16, 0.5), 1, near, "tight delta, answers 1 apart"),
-        _delta_version(holds, "M5-sensitivity-2", two, 2, far, "tight delta, 64 coins, answers 2 apart"),
-        _delta_version(fails, "M5-two-apart", one, 2, far, "delta for answers 1 apart", one.claim),
-        _delta_version(fails, "M5-a-quarter-of-the-coins", fewer, 2, far, "16 coins for 64, half the noise", two.claim),
+        _delta_version(
+            holds, "M5-sensitivity-1", BinomialMechanism(16, 0.5), 1, near, "16 coins, tight delta at sensitivity 1"
+        ),
+        _delta_version(holds, "M5-sensitivity-2", two, 2, far, "64 coins, tight delta at sensitivity 2"),
+        _delta_version(
+            fails, "M5-two-apart", one, 2, far, "64 coins, delta for answers 1 apart at distance 2", one.claim
+        ),
+        _delta_version(
+            fails, "M5-a-quarter-of-the-coins", fewer, 2, far, "16 coins instead of 64, half the noise", two.claim
+        ),
     ]
 
 
@@ -159,14 +185,30 @@ def _discrete_gaussian() -> list[AuditCase]:
     mechanism, narrow = DiscreteGaussianMechanism(1.5, EPSILON), DiscreteGaussianMechanism(0.7**2, 0.5)
     rho = 1 / (2 * mechanism.sigma**2)
     near, far, calibrated = Within("l1"), Within("l1", 2.0), DiscreteGaussianMechanism(0.7, 0.5).claim
-    variance = "variance for the standard deviation 0.7, too little noise"
+    variance = "discrete Gaussian noise, variance for the standard deviation 0.7"
     one, two, four = (ZeroConcentratedDP(factor * rho) for factor in (1, 2, 4))
-    pair, linear = (0, 2), "group of two, zCDP claim at half the true rho"
+    pair, linear = (0, 2), "discrete Gaussian noise, group of two, zCDP claim at half the true rho"
     return [
-        _delta_version(holds, "M6-delta", mechanism, 1, near, "exact delta"),
+        _delta_version(holds, "M6-delta", mechanism, 1, near, "discrete Gaussian noise, exact delta"),
         _delta_version(fails, "M6-variance", narrow, 1, near, variance, calibrated),
-        holds("M6-zcdp", mechanism, (0, 1), near, "zCDP claim attained at every integer order", claim=one, exact=rho),
-        holds("M6-zcdp-two", mechanism, pair, far, "group of two, four times rho", claim=four, exact=4 * rho),
+        holds(
+            "M6-zcdp",
+            mechanism,
+            (0, 1),
+            near,
+            "discrete Gaussian noise, zCDP claim at the true rho",
+            claim=one,
+            exact=rho,
+        ),
+        holds(
+            "M6-zcdp-two",
+            mechanism,
+            pair,
+            far,
+            "discrete Gaussian noise, group of two at four times rho",
+            claim=four,
+            exact=4 * rho,
+        ),
         fails("M6-zcdp-two-linear", mechanism, pair, far, linear, claim=two, exact=4 * rho),
     ]
 
@@ -175,10 +217,22 @@ def _randomised_response() -> list[AuditCase]:
     pair, local = (0, 5), Local()
     lie, odds = TruthAmongTheLies(EPSILON, k=6), BinaryOddsForManyValues(EPSILON, k=6)
     return [
-        holds("M7-six-values", RandomisedResponse(EPSILON, k=6), pair, local, "tight claim, six values"),
-        holds("M7-forty-values", RandomisedResponse(EPSILON, k=40), pair, local, "forty values, rare truths"),
-        fails("M7-truth-among-the-lies", lie, pair, local, "lies that may be the truth"),
-        fails("M7-binary-odds", odds, pair, local, "odds for two values, used for six"),
+        holds(
+            "M7-six-values",
+            RandomisedResponse(EPSILON, k=6),
+            pair,
+            local,
+            "randomised response on six values, tight claim",
+        ),
+        holds(
+            "M7-forty-values",
+            RandomisedResponse(EPSILON, k=40),
+            pair,
+            local,
+            "randomised response on forty values, rare truths",
+        ),
+        fails("M7-truth-among-the-lies", lie, pair, local, "randomised response with lies that may be the truth"),
+        fails("M7-binary-odds", odds, pair, local, "randomised response on six values with the odds for two"),
     ]
 
 
@@ -191,10 +245,19 @@ def _compositions() -> list[AuditCase]:
     short = ApproxDP(math.sqrt(k) * each, slack)
     return [
         holds("M8-fold", fold, pair, local, "eight randomised responses, tight claim"),
-        holds("M8-adaptive", search, (-9, 9), local, "questions dependent on the previous answers"),
-        fails("M8-root", root, pair, local, "eight runs, budget for sqrt(8), delta 0"),
-        holds("M8-fold-delta", fold, pair, local, "exact epsilon of eight responses at delta .01", claim=exact),
-        fails("M8-fold-delta-root", fold, pair, local, "sqrt(8) epsilon at delta .01", claim=short),
+        holds("M8-adaptive", search, (-9, 9), local, "eight adaptive questions, tight claim"),
+        fails("M8-root", root, pair, local, "eight randomised responses, budget for sqrt(8)"),
+        holds(
+            "M8-fold-delta", fold, pair, local, "eight randomised responses, exact epsilon at delta .01", claim=exact
+        ),
+        fails(
+            "M8-fold-delta-root",
+            fold,
+            pair,
+            local,
+            "eight randomised responses, sqrt(8) epsilon at delta .01",
+            claim=short,
+        ),
     ]
 
 
@@ -204,8 +267,8 @@ def _permute_and_flip() -> list[AuditCase]:
     monotone = PermuteAndFlip(EPSILON, monotone=True, utilities=CategoryCounts(("Ann", "Bob")))
     more, replaced = (["Bob"] * 3, [*["Bob"] * 3, "Ann"]), (["Bob"] * 3, [*["Bob"] * 2, "Ann"])
     return [
-        holds("M9-two", flip, two, answers, "two candidates, tight claim"),
-        holds("M9-ten", flip, ten, answers, "ten candidates, one up and nine down"),
-        holds("M9-monotone", monotone, more, _ROWS, "counts of rows, no factor 2 needed"),
-        fails("M9-monotone-replace", monotone, replaced, Replace(), "counts under replace: one up, another down"),
+        holds("M9-two", flip, two, answers, "permute-and-flip, two candidates, tight claim"),
+        holds("M9-ten", flip, ten, answers, "permute-and-flip, ten candidates, one up and nine down"),
+        holds("M9-monotone", monotone, more, _ROWS, "monotone permute-and-flip, counts under add/remove"),
+        fails("M9-monotone-replace", monotone, replaced, Replace(), "monotone permute-and-flip, counts under replace"),
     ]

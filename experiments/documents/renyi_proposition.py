@@ -67,7 +67,7 @@ def _divergences() -> list[StatementCase]:
     ) -> StatementCase:
         bound = factor * order * mechanism.n * mechanism.epsilon_each**2
         runs = RUNS if mechanism.n < 100 else RUNS // 2
-        note = f"{'tight' if factor == 0.5 else 'stated'} constant {factor:g}"
+        note = f"Rényi bound with the {'tight' if factor == 0.5 else 'stated'} constant {factor:g}"
         return _divergence_case(true_statement, name, mechanism, pair, exact, order, bound, runs=runs, note=note)
 
     cases = []
@@ -102,7 +102,7 @@ def _one_more() -> list[StatementCase]:
         ("laplace-1", laplace, laplace_divergence(laplace, 2), RUNS),
     ):
         n = mechanism.n - 1
-        bound, note = n * mechanism.epsilon_each**2, f"{n + 1} mechanisms, tight constant for {n}"
+        bound, note = n * mechanism.epsilon_each**2, f"{n + 1} mechanisms, Rényi bound with the tight constant for {n}"
         of: Any = ("one-more-" + name, mechanism, (0, 1), exact, 2.0, bound)
         cases.append(_divergence_case(false_statement, *of, runs=runs, note=note))
     return cases
@@ -113,23 +113,26 @@ def _preservation() -> list[AuditCase]:
     laplace = LaplaceMechanism(0.3)
     cases = []
     for name, mechanism, pair, order, note in (
-        ("response-1-order-8", one, (0, 1), 8, "high order, nearly tight"),
-        ("response-10-order-2", ten, (0, 1), 2, "low order, loose"),
-        ("response-10-order-8", ten, (0, 1), 8, "high order, ten responses"),
-        ("up-and-down-10-order-8", search, (0, 3), 8, "adaptive, larger divergence of both directions"),
-        ("laplace-1-order-8", laplace, (0.0, 1.0), 8, "one Laplace mechanism"),
+        ("response-1-order-8", one, (0, 1), 8, "one randomised response, order 8, nearly tight"),
+        ("response-10-order-2", ten, (0, 1), 2, "ten randomised responses, order 2, loose"),
+        ("response-10-order-8", ten, (0, 1), 8, "ten randomised responses, order 8"),
+        ("up-and-down-10-order-8", search, (0, 3), 8, "ten adaptive responses, larger divergence of both directions"),
+        ("laplace-1-order-8", laplace, (0.0, 1.0), 8, "one Laplace mechanism, order 8"),
     ):
         claim = ProbabilityPreservation(order, max(_renyi(mechanism, way, order) for way in (pair, pair[::-1])))
         exact = exact_strength(claim, mechanism.law(pair[0]), mechanism.law(pair[1]))
         adjacency = Within("linf") if mechanism is laplace else _LOCAL
         cases.append(holds(f"R2-{name}", mechanism, pair, adjacency, note, claim=claim, exact=exact))
     fold = LaplaceFold(0.3, 10)
-    claim, note = ProbabilityPreservation(8, laplace_divergence(fold, 8)), "ten Laplace mechanisms"
+    claim, note = ProbabilityPreservation(8, laplace_divergence(fold, 8)), "ten Laplace mechanisms, order 8"
     cases.append(holds("R2-laplace-10-order-8", fold, (0.0, 1.0), _LOCAL, note, claim=claim, exact=None))
 
     for name, n, k, each, order in (("four-times", 10, 40, 0.1, 8), ("four-times-single", 1, 4, 0.3, 8)):
         few, many = RandomisedResponseFold(each, n), RandomisedResponseFold(each, k)
-        claim, note = ProbabilityPreservation(order, _renyi(few, (0, 1), order)), f"{k} responses, divergence of {n}"
+        claim, note = (
+            ProbabilityPreservation(order, _renyi(few, (0, 1), order)),
+            f"{k} randomised responses, divergence of {n}",
+        )
         exact = exact_strength(claim, many.law(0), many.law(1))
         cases.append(fails(f"R2-{name}", many, (0, 1), _LOCAL, note, claim=claim, exact=exact))
     return cases
@@ -160,17 +163,17 @@ def _folds() -> list[AuditCase]:
         case("response-beyond", search, (-n, n + 1), laws, "adaptive questions, values beyond all thresholds")
     vector = composed(LaplaceMechanism(EPSILON), 10)
     rest: Any = {"claim": NFoldComposition(EPSILON, 10), "exact": None, "runs": RUNS // 2}
-    note = "ten answers instead of their sum"
+    note = "ten Laplace answers instead of their sum"
     return [*cases, holds("R3-laplace-answers-10", vector, (0.0, 1.0), Within("linf"), note, **rest)]
 
 
 def _more_folds() -> list[AuditCase]:
     claim, cases = NFoldComposition(EPSILON, 10), []
     for audit, name, mechanism, pair, note in (
-        (holds, "twice", RandomisedResponseFold(EPSILON, 20), (0, 1), "twice the number of mechanisms, still within"),
-        (fails, "four-times", RandomisedResponseFold(EPSILON, 40), (0, 1), "four times the number of mechanisms"),
-        (fails, "four-times-adaptive", UpAndDown(EPSILON, 40), (-40, 41), "four times the number, adaptive"),
-        (fails, "nine-times", RandomisedResponseFold(EPSILON, 90), (0, 1), "nine times the number of mechanisms"),
+        (holds, "twice", RandomisedResponseFold(EPSILON, 20), (0, 1), "20 randomised responses, claim for 10"),
+        (fails, "four-times", RandomisedResponseFold(EPSILON, 40), (0, 1), "40 randomised responses, claim for 10"),
+        (fails, "four-times-adaptive", UpAndDown(EPSILON, 40), (-40, 41), "40 adaptive responses, claim for 10"),
+        (fails, "nine-times", RandomisedResponseFold(EPSILON, 90), (0, 1), "90 randomised responses, claim for 10"),
     ):
         exact = exact_strength(claim, mechanism.law(pair[0]), mechanism.law(pair[1]))
         runs = _MANY if name.startswith("four") else RUNS
@@ -186,12 +189,12 @@ def _events() -> list[StatementCase]:
 
     cases: list[StatementCase] = []
     for n in FOLDS:
-        rest: Any = (n, f"up to ten events, n = {n}", RUNS if n < 100 else RUNS // 2)
+        rest: Any = (n, f"up to ten events of different sizes, n = {n}", RUNS if n < 100 else RUNS // 2)
         laplace = LaplaceFold(EPSILON, n) if n > 1 else LaplaceMechanism(EPSILON)  # the fold clips the rare events
         case(true_statement, f"response-{n}", RandomisedResponseFold(EPSILON, n), (0, 1), *rest)
         case(true_statement, f"laplace-{n}", laplace, (0, 1), *rest)
         if n in _INSIDE:
             case(true_statement, f"adaptive-{n}", LaplaceFold(EPSILON, n, is_adaptive=True), _INSIDE[n], *rest)
-    forty, note = RandomisedResponseFold(EPSILON, 40), "40 mechanisms, claim for 10"
+    forty, note = RandomisedResponseFold(EPSILON, 40), "40 randomised responses, claim for 10"
     case(false_statement, "four-times", forty, (0, 1), 10, note, _MANY)
     return cases

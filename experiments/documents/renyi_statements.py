@@ -138,7 +138,8 @@ def divergence(
         return total
 
     hits_x, hits_y = cells(x, 0), cells(y, 1)
-    estimate = exact_renyi(*(FiniteLaw.from_log_weights(np.log(hits + 0.5)) for hits in (hits_x, hits_y)), order)
+    law_x, law_y = (FiniteLaw.from_log_weights(np.log(hits + 0.5)) for hits in (hits_x, hits_y))
+    estimate = exact_renyi(law_x, law_y, order)
     lower = float(renyi_lower(hits_x, hits_y, order, alpha=alpha))
     return StatementResult(
         statement=f"The Rényi divergence of order {order:g} is at most {stated:.4g}.",

@@ -100,7 +100,7 @@ def _entry(
 ) -> Entry:
     is_gaussian = isinstance(mechanism, GaussianMechanism)
     if exact is None:
-        exact = exact_epsilon(*(mechanism.law(rows) for rows in pair), DELTA if is_gaussian else 0.0)
+        exact = exact_epsilon(mechanism.law(pair[0]), mechanism.law(pair[1]), DELTA if is_gaussian else 0.0)
     noise = "all of the noise" if ratio == 1 else f"{ratio:.0%} of the noise"
     return entry(
         f"{name} {ratio:.2f}",
