@@ -98,11 +98,7 @@ def _noisy_max(row: str, noise: Literal["laplace", "exponential"]) -> list[Audit
         holds(f"{row}-replace", twice, replaced, Replace(), f"{label}, general scale, Bob replaced by Ann"),
         fails(f"{row}-missing-2", missing, closer, all_answers, f"{label}, monotone scale, one answer down"),
         fails(
-            f"{row}-monotone-replace",
-            of_names,
-            replaced,
-            Replace(),
-            f"{label}, monotone scale, Bob replaced by Ann",
+            f"{row}-monotone-replace", of_names, replaced, Replace(), f"{label}, monotone scale, Bob replaced by Ann"
         ),
     ]
 

@@ -1,4 +1,4 @@
-"""The experiments on the analytic Gaussian mechanism: exact values, measures and the figure."""
+"""Experiments on the analytic Gaussian mechanism: exact values, statements and the figure."""
 
 import math
 from dataclasses import replace
@@ -47,7 +47,7 @@ def test_exact_numbers(name, exact):
 
 
 def test_attained_delta_counts_the_best_half_line():
-    """The same outputs, counted beyond the point where the densities have ratio e^ε, found here by hand."""
+    """Compare with a count of the same outputs on the half-line where the density ratio exceeds e^ε."""
     mechanism, runs = GaussianMechanism(0.7, 0.02), 50_000
     found = attained_delta(mechanism, 0.0, 1.0, runs=runs, alpha=1e-3, seed=4)
     edge = 0.5 - 0.7 * mechanism.scale**2
@@ -57,7 +57,7 @@ def test_attained_delta_counts_the_best_half_line():
     assert float(best) == pytest.approx(0.02, rel=1e-8)
     assert point.lower < 0.02 < point.upper
     assert (point.low, point.high) == (0.02, 0.02)
-    # Widths: those of two Clopper-Pearson intervals at the expected counts.
+    # The width is that of two Clopper-Pearson intervals at the expected counts.
     shares = [float(GaussianLaw(mean, mechanism.scale).cdf(edge)) for mean in (0, 1)]
     (p_low, _), (p_high, _) = clopper_pearson(round(shares[0] * runs), runs, alpha=5e-4)
     (q_low, _), (q_high, _) = clopper_pearson(round(shares[1] * runs), runs, alpha=5e-4)
@@ -65,7 +65,7 @@ def test_attained_delta_counts_the_best_half_line():
     assert point.upper - point.lower == pytest.approx(expected, rel=0.05)
 
 
-def test_attained_delta_says_when_it_cannot_tell():
+def test_attained_delta_is_inconclusive_with_few_runs():
     mechanism = GaussianMechanism(1.0, 1e-5)
     result = attained_delta(mechanism, 0.0, 1.0, runs=10_000, alpha=1e-3, seed=1)
     assert result.verdict is Verdict.INCONCLUSIVE
@@ -81,7 +81,7 @@ def test_attained_delta_says_when_it_cannot_tell():
     ids=["number", "vector", "local"],
 )
 def test_noise_scale_is_the_chi_square_interval(mechanism, dataset, n_coordinates):
-    """With the width of 5000 normal numbers a coordinate; it covers, and a scale 15% off is refuted."""
+    """The interval has the chi-square width for 5000 runs, covers the scale, and excludes scales 15% off."""
     measure = partial(noise_scale, mechanism, dataset, runs=5000, alpha=1e-3, seed=3)
     result = measure(mechanism.scale)
     point = result.points[0]
@@ -94,8 +94,8 @@ def test_noise_scale_is_the_chi_square_interval(mechanism, dataset, n_coordinate
     assert measure(mechanism.scale / 1.15).verdict is Verdict.REFUTED
 
 
-def test_noise_scale_covers_as_often_as_it_says():
-    """Of 400 intervals at alpha .1 some 40 miss: within exact binomial limits (two-sided 1e-8)."""
+def test_noise_scale_has_its_stated_coverage():
+    """Of 400 intervals at alpha .1 about 40 miss, within exact binomial limits (two-sided 1e-8)."""
     mechanism = GaussianMechanism(1.0, 0.01)
     missed = sum(
         noise_scale(mechanism, 0.0, mechanism.scale, runs=50, alpha=0.1, seed=seed).is_refuted for seed in range(400)
@@ -103,8 +103,8 @@ def test_noise_scale_covers_as_often_as_it_says():
     assert stats.binom.ppf(5e-9, 400, 0.1) <= missed <= stats.binom.isf(5e-9, 400, 0.1)
 
 
-def test_one_bit_of_the_outputs_is_as_far_apart_as_delta_says():
-    """Post-processing: on the best half-line the bit has the whole delta, on others less."""
+def test_one_bit_of_the_outputs_has_the_whole_delta():
+    """On the best half-line the bit has the whole delta, on other half-lines less."""
     mechanism = GaussianMechanism(1.0, 0.01)
     best = loss_threshold(0.0, 1.0, mechanism.scale, 1.0)
 
@@ -137,6 +137,6 @@ def test_figure_shows_every_measured_scale():
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert labels[-1] == "calibrated"
     assert len(labels) == 4
-    ratio = dict(zip(*axes.lines[0].get_data(), strict=True))  # the first curve: above 1 for epsilon below 1
+    ratio = dict(zip(*axes.lines[0].get_data(), strict=True))  # the first curve is above 1 for epsilon below 1
     assert all(value > 1 for epsilon, value in ratio.items() if epsilon < 0.95)
     assert min(value for epsilon, value in ratio.items() if 1.05 < epsilon <= 1.1) < 0.8

@@ -1,4 +1,4 @@
-"""What the experiments on the definition measure: intervals, exact values, figures."""
+"""Experiments on the definition: intervals, exact values, figures."""
 
 import math
 from dataclasses import replace
@@ -48,14 +48,14 @@ def test_exact_numbers(name, exact):
 
 
 class TestPosterior:
-    """Row D1: three worlds of a few states, whose posteriors are sums over all of them."""
+    """Experiment D1: worlds of a few states, whose posteriors are sums over all states."""
 
     def test_independent_rows_keep_to_epsilon_at_every_event(self):
         world = independent_rows(0.7)
         assert np.abs(world.log_ratios()).max() <= 0.7
 
     def test_independent_rows_by_hand(self):
-        """Pr[1 | output <= 0], with p its geometric tail: the prior odds times a ratio of two averages."""
+        """Pr[1 | output <= 0] from the prior odds and the ratio of two averages of geometric tails."""
         world = independent_rows(1.0)
 
         def below(count):  # Pr[count + noise <= 0], two-sided geometric noise of ratio e^-1
@@ -75,7 +75,7 @@ class TestPosterior:
 
     @pytest.mark.parametrize("world", [independent_rows(1.0), equal_rows(1.0)], ids=["independent", "equal"])
     def test_intervals_hold_the_exact_ratios(self, world):
-        """Alpha 1e-9, so a miss is an error and not bad luck."""
+        """At alpha 1e-9 a miss indicates an error."""
         result = posterior_ratio(world, 2.0, runs=300_000, alpha=1e-9, seed=5)
         exact = world.log_ratios().ravel()
         assert len(result.points) == len(exact)
@@ -83,8 +83,8 @@ class TestPosterior:
             assert point.lower < value < point.upper
             assert point.upper - point.lower < 2.0
 
-    def test_intervals_miss_no_more_often_than_they_say(self):
-        """Of 300 at alpha .2 at most 60 miss some ratio, give or take (one-sided 1e-8); they are conservative."""
+    def test_intervals_have_at_least_their_stated_coverage(self):
+        """Of 300 results at alpha .2 at most about 60 miss a ratio (one-sided limit 1e-8)."""
         world, missed = equal_rows(1.0), 0
         for seed in range(300):
             points = posterior_ratio(world, 2.0, runs=5_000, alpha=0.2, seed=seed).points
@@ -94,7 +94,7 @@ class TestPosterior:
 
 
 class TestDelta:
-    def test_loss_tail_is_the_normal_tail_that_it_should_be(self):
+    def test_loss_tail_is_the_gaussian_tail(self):
         mechanism = GaussianMechanism(0.5, 0.05)
         shift = 1 / mechanism.scale
         exact = stats.norm.sf(0.5 / shift - shift / 2)
@@ -104,7 +104,7 @@ class TestDelta:
         assert loss_tail(mechanism, 1.3 * exact, 1.0, runs=100_000, alpha=1e-9, seed=2).is_refuted
 
     def test_exposed_people_are_binomial(self):
-        """Counts of 0 to 4 people exposed, against the law, by exact limits of each (1e-8 in all)."""
+        """Counts of 0 to 4 people exposed are within exact limits of the law (1e-8 together)."""
         counts = exposed_counts(NameAndShame(0.3), 4, 50_000, seed=3)
         assert counts.sum() == 50_000
         for exposed, seen in enumerate(counts):
@@ -112,7 +112,7 @@ class TestDelta:
             low, high = stats.binom.ppf(1e-9, 50_000, share), stats.binom.isf(1e-9, 50_000, share)
             assert low <= seen <= high
 
-    def test_number_exposed_tells_delta_from_twice_delta(self):
+    def test_number_exposed_distinguishes_delta_from_twice_delta(self):
         for mechanism, expected in ((NameAndShame(0.1), Verdict.NOT_REFUTED), (TwiceExposed(0.1), Verdict.REFUTED)):
             result = number_exposed(mechanism, 5, 0.1, runs=20_000, alpha=1e-9, seed=1)
             assert result.verdict is expected
@@ -125,7 +125,7 @@ class TestDelta:
         assert nobody_exposed(NameAndShame(0.1), 5, exact + 0.05, runs=20_000, alpha=1e-9, seed=1).is_refuted
 
     def test_too_few_runs_are_inconclusive(self):
-        """Nothing seen is no support."""
+        """A result without hits does not support a statement."""
         few = {"runs": 1, "alpha": 0.05, "seed": 1}
         assert loss_tail(GaussianMechanism(1.0, 1e-5), 0.0, 1e-5, **few).verdict is Verdict.INCONCLUSIVE
         assert number_exposed(TwiceExposed(5e-4), 20, 5e-4, **few).verdict is Verdict.INCONCLUSIVE
@@ -134,8 +134,8 @@ class TestDelta:
 
 
 class TestGroups:
-    def test_false_claims_lie_between_one_step_and_the_group(self):
-        """k·delta is more than delta and less than what the group theorem gives: wrong, but not by much."""
+    def test_false_claim_lies_between_one_step_and_the_group(self):
+        """k·delta lies between delta and the bound of the group theorem."""
         case = BY_NAME["D7-gaussian-k-delta"]
         assert case.claim.delta == pytest.approx(8e-3)
         assert (
@@ -146,7 +146,7 @@ class TestGroups:
         )
 
     def test_composition_grows_slower_than_the_group(self):
-        """By 64 runs the composition has less than a third of the group's epsilon, by theorem and in fact."""
+        """At 64 runs the composition has less than a third of the epsilon of the group."""
         exact = BY_NAME["D8-composed-64"].exact
         assert exact <= composed_epsilon(64) <= 64 * EACH
         assert 3 * exact < BY_NAME["D8-distance-64"].exact

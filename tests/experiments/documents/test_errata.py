@@ -1,4 +1,4 @@
-"""The page of the sources' errors: what it names exists, and what it says of a run is what the run found."""
+"""The page on errors in the sources: its cases exist, and it quotes their results."""
 
 import re
 
@@ -13,32 +13,32 @@ from dpaudit.experiments.suite.run_suite import run_experiments
 
 NAMES = cases_of()
 DEDUCED = {"Definition of the error function", "Misprints"}
-"""Errors that a run cannot show."""
+"""Titles of errors that no run can show."""
 
 
 @pytest.fixture(scope="module")
 def suite():
-    """Every case that the page names, at a few runs: the words are looked at and not the verdicts."""
+    """Run every case of the page with few runs, since the tests compare words, not verdicts."""
     return run_experiments(select(all_experiments(), NAMES, []), alpha=1e-3, seed=0, runs=4_000)
 
 
-def test_there_are_fourteen_and_each_names_a_run_that_can_show_it():
+def test_fourteen_errata_name_cases_unless_deduced():
     assert len(ERRATA) == 14
     for erratum in ERRATA:
         assert bool(cases_of([erratum])) == (erratum.title not in DEDUCED), erratum.title
 
 
-def test_named_cases_exist_and_statements_as_printed_are_false_ones():
+def test_named_cases_exist_and_include_both_verdicts():
     cases = {case.name: case for experiment in all_experiments() for case in experiment.cases}
     assert set(NAMES) <= set(cases)
     for erratum in ERRATA:
         verdicts = {cases[name].expected for name in cases_of([erratum])}
-        # A definition by points says nothing, so there is nothing to refute.
+        # The pointwise definition is an empty condition, so no case is refuted.
         if verdicts and erratum.title != "Pointwise definition of differential privacy":
             assert verdicts == {Verdict.REFUTED, Verdict.NOT_REFUTED}, erratum.title
 
 
-def test_page_has_a_section_for_each_and_no_name_left_open(suite):
+def test_page_has_a_section_for_each_erratum_and_no_unreplaced_name(suite):
     page = errata_page(suite)
     assert re.findall(r"^## (\d+)\. ", page, flags=re.M) == [str(place) for place in range(1, 15)]
     assert not re.search(r"\{[A-Z]\d+-", page)
@@ -48,7 +48,7 @@ def test_page_has_a_section_for_each_and_no_name_left_open(suite):
     assert "at 99.9% confidence" in page
 
 
-def test_page_says_what_was_found(suite):
+def test_page_quotes_the_verdicts(suite):
     page = errata_page(suite)
     for entry in suite.entries:
         words = page.split(f"(`{entry.name}` ", 1)[1].split(")", 1)[0]

@@ -1,6 +1,6 @@
-"""The experiments on the exponential mechanism and on noisy max: exact values, measures and figures.
+"""Experiments on the exponential mechanism and on noisy max: exact values, statements and figures.
 
-The random tests say what they allow.
+Random tests state their limits.
 """
 
 import math
@@ -83,7 +83,7 @@ def test_rows_and_document():
 
 
 def test_halves_cover_the_parts_of_the_exact_loss():
-    """With the 2 and without: own parts ±1/scale, and the normaliser's part from the sums of the weights."""
+    """Intervals cover ±1/scale for the numerators and the ratio of the weights' sums for the normaliser."""
     x, y = (0.0, 0.0, 1.0, 0.0), (1.0, -1.0, 0.0, 0.0)
     for mechanism in (ExponentialMechanism(1.5), ExponentialMechanism(1.5, monotone=True)):
         own, normaliser = mechanism.loss_parts(x, y)
@@ -96,19 +96,19 @@ def test_halves_cover_the_parts_of_the_exact_loss():
             assert (point.low, point.high) == (-0.75, 0.75)
 
 
-def test_halves_need_a_candidate_in_place():
+def test_halves_need_a_fixed_candidate():
     with pytest.raises(DatasetError, match="keep one candidate in place"):
         loss_halves(ExponentialMechanism(1.0), (0.0, 0.0), (1.0, -1.0), 0.5, **CHECK)
 
 
-def test_halves_of_mechanisms_that_keep_them_are_not_refuted_and_others_are():
+def test_halves_are_refuted_without_the_factor_2_only():
     pair = (0.0, 0.0, 0.0), (1.0, -1.0, 0.0)
     assert not loss_halves(ExponentialMechanism(1.0), *pair, 0.5, **CHECK).is_refuted
     assert loss_halves(ExponentialMissingFactorTwo(1.0), *pair, 0.5, **CHECK).is_refuted
 
 
 def test_slope_is_that_of_the_multinomial_likelihood():
-    """Its score Σ n_r (u_r − mean under the fit) is zero, and its curvature gives the interval, nearly."""
+    """The score Σ n_r (u_r − mean under the fit) is zero, and the curvature determines the width of the interval."""
     u = np.array([0.0, 0.5, 2.0, 3.5])
     result = fitted_slope(ExponentialMechanism(0.8), tuple(u), 0.4, **CHECK)
     fit, *pairs = result.points
@@ -127,8 +127,8 @@ def test_slope_is_that_of_the_multinomial_likelihood():
 
 @pytest.mark.parametrize("runs", [5, 40])
 @pytest.mark.parametrize("slope", [0.1, 1.0, 3.0])
-def test_slope_interval_misses_no_more_often_than_it_says(runs, slope):
-    """Enumerated over the counts of two candidates."""
+def test_slope_interval_has_at_least_its_stated_coverage(runs, slope):
+    """Enumerate all counts of two candidates."""
     u, alpha, missed = np.array([0.0, 1.0]), 0.05, 0.0
     chances = stats.binom(runs, 1 / (1 + math.exp(-slope))).pmf(np.arange(runs + 1))
     for hits, chance in enumerate(chances):
@@ -138,7 +138,7 @@ def test_slope_interval_misses_no_more_often_than_it_says(runs, slope):
 
 
 def _counts(result, u):
-    """The counts back from the pairs' slopes: odds against the best candidate."""
+    """Recover the counts from the slopes of the pairs, which are odds against the best candidate."""
     odds = np.array([math.exp(pair.estimate * (low - u[-1])) for pair, low in zip(result.points[1:], u, strict=False)])
     return CHECK["runs"] * np.array([*odds, 1.0]) / (odds.sum() + 1)
 
@@ -150,8 +150,8 @@ def test_another_slope_is_refuted_by_the_fit_and_by_a_pair(stated):
     assert any(point.is_outside for point in result.points[1:])
 
 
-def test_a_curve_that_is_no_line_is_refuted_at_its_average_slope():
-    """Exponential noise: the fit alone, at its own slope, would not show it."""
+def test_a_nonlinear_curve_is_refuted_at_its_average_slope():
+    """With exponential noise the fitted slope alone would not refute linearity."""
     u, noisy = (0.0, 1.0, 2.0, 3.0), ReportNoisyMax(2.0, noise="exponential")
     slope = fitted_slope(noisy, u, 1.0, **CHECK).points[0].estimate
     result = fitted_slope(noisy, u, slope, **CHECK)
@@ -159,8 +159,8 @@ def test_a_curve_that_is_no_line_is_refuted_at_its_average_slope():
     assert result.is_refuted
 
 
-def test_measures_do_without_hits():
-    """Ten runs say little, and no measure breaks: an interval reaches to infinity, or says nothing."""
+def test_statements_without_hits_are_inconclusive():
+    """With ten runs every statement returns a result, with infinite or wide intervals."""
     few = {"runs": 10, "alpha": 1e-6, "seed": 1}
     far = ExponentialMechanism(100.0)
     assert fitted_slope(ExponentialMechanism(4.0), (0.0, 5.0, 9.0), 2.0, **few).points[0].lower == -math.inf
@@ -173,7 +173,7 @@ def test_measures_do_without_hits():
 
 @pytest.mark.parametrize(("n_best", "n_counted"), [(1, 1), (5, 5), (5, 1)])
 def test_tail_counts_what_is_below_the_edge(n_best, n_counted):
-    """Each point covers the exact tail, by the law: above the edge for t there are t of the levels."""
+    """Each point covers the exact tail of the law; t levels lie above the edge for t."""
     mechanism, u, ts = ExponentialMechanism(1.0), levels(n_best, n_counted), (0.0, 2.0, 4.0)
     result = utility_tail(mechanism, u, 1.0, ts, n_counted, **CHECK)
     p = mechanism.law(u).probabilities
@@ -192,8 +192,8 @@ def test_nearly_reached_tail_is_within_three_percent_of_the_bound():
     assert 0.97 < mechanism.law(u).probabilities[1:].sum() * math.exp(4) <= 1
 
 
-def test_probability_and_share_are_clopper_pearsons():
-    """Recounted here: the same outputs, and the limits of SciPy's exact test."""
+def test_probability_and_share_have_clopper_pearson_limits():
+    """Compare with the limits of the exact test of SciPy on the same counts."""
     mechanism, u = ExponentialMechanism(1.0), (0.0, 1.0, 2.0)
     p = mechanism.law(u).probabilities
     found = candidate_probability(mechanism, u, 1, 0.0, 0.3, **CHECK).points[0]
@@ -218,12 +218,12 @@ def test_probability_and_share_are_clopper_pearsons():
     ids=["probability", "more-often", "slope", "halves"],
 )
 def test_true_statements_are_refuted_no_more_often_than_allowed(measure):
-    """Of 200 checks at alpha .1 at most so many as are exceeded with probability 1e-8."""
+    """Of 200 checks at alpha .1 the number of refuted ones is below a binomial limit of 1e-8."""
     refuted = sum(measure(runs=400, alpha=0.1, seed=seed).is_refuted for seed in range(200))
     assert refuted <= stats.binom.isf(1e-8, 200, 0.1)
 
 
-def test_named_mechanism_runs_what_is_named():
+def test_named_mechanism_runs_the_named_one():
     first, second = ExponentialMechanism(1.0), ReportNoisyMax(1.0, noise="exponential")
     either = NamedMechanism((0.0, 4.0), (("one", first), ("other", second)))
     assert str(either) == "one or other"
@@ -249,7 +249,7 @@ def test_the_best_price_is_that_of_four_pumpkins():
 
 
 def test_half_loss_is_refuted_because_of_the_normaliser():
-    """The pair's own part is ε/2 at most; it is with the normaliser's part that the loss is .966."""
+    """The numerators contribute at most ε/2; together with the normaliser the loss is .966."""
     case = BY_NAME["E2-half-loss"]
     own, normaliser = case.mechanism.loss_parts(case.x, case.y)
     assert np.abs(own).max() == case.claim.epsilon
@@ -294,7 +294,7 @@ def test_slopes_figure_shows_points_on_the_lines_of_the_fits():
 
 
 @pytest.mark.parametrize("figure", [halves_figure, SLOPES_FIGURE], ids=["halves", "slopes"])
-def test_figures_do_without_results(figure):
+def test_figures_are_drawn_without_results(figure):
     assert len(figure([]).axes[0].containers) == 0
     few = _entries("E1-halves", "E3-slope-missing-2", runs=20)
     assert len(figure(few).axes) == 1

@@ -1,4 +1,4 @@
-"""The experiments on Laplace noise by the inverse CDF, on distances and on composition.
+"""Experiments on Laplace noise by the inverse CDF, on distances and on composition.
 
 Random tests have a false-alarm probability of 1e-8 each.
 """
@@ -64,7 +64,7 @@ def test_exact_numbers(name, exact):
 
 
 def test_two_deltas_are_exact():
-    """The joint law of both bits, by hand."""
+    """Compare with the explicit joint law of both bits."""
     bits = GroupTightMechanism(EPSILON, 0.05, start=0.05), GroupTightMechanism(EPSILON / 2, 0.02, start=0.1)
     tables = [[bit.law(n).log_probabilities for bit in bits] for n in (1, 2)]
     laws = [FiniteLaw(tuple(map(sum, itertools.product(*table)))) for table in tables]
@@ -75,7 +75,7 @@ def test_two_deltas_are_exact():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_distance_is_the_size_of_the_symmetric_difference(seed):
-    """Rows on either side but not both; siblings, at distance 1, differ by one row."""
+    """The distance counts rows in only one of the datasets; neighbours, at distance 1, differ by one row."""
     rng = np.random.default_rng(seed)
     rows = AddRemove()
     r, s, t = (rng.integers(0, 4, size=rng.integers(0, 7)).tolist() for _ in range(3))
@@ -92,7 +92,7 @@ def test_the_distance_is_the_size_of_the_symmetric_difference(seed):
 def test_pairs_are_as_far_apart_as_their_cases_say():
     for case in CASES:
         if isinstance(case, AuditCase):
-            measured = case.adjacency.check(case.x, case.y, case.distance)  # refuses other distances
+            measured = case.adjacency.check(case.x, case.y, case.distance)  # raises an error for other distances
             if isinstance(case.adjacency, AddRemove):
                 counted = Counter(case.x), Counter(case.y)
                 assert measured == ((counted[0] - counted[1]) + (counted[1] - counted[0])).total(), case.name
@@ -105,7 +105,7 @@ def test_a_claim_at_every_distance():
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """Gives these outputs, again and again."""
+    """Return these outputs repeatedly."""
 
     outputs: tuple[float, ...]
 
@@ -114,7 +114,7 @@ class Fixed:
 
 
 def test_distance_of_given_outputs():
-    """Four outputs, by hand and by scipy; NaN counts as above every number."""
+    """Compare four outputs with SciPy; NaN counts as above every number."""
     right = LaplaceMechanism(1.0)
     measure = partial(cdf_distance, right=right, dataset=0.0, runs=4, alpha=0.5, seed=0)
     outputs = (-1.0, 0.5, 0.5, 2.0)
@@ -129,8 +129,8 @@ def test_distance_of_given_outputs():
     assert point.lower == 0.0
 
 
-def test_distance_covers_as_often_as_it_says():
-    """Of 400 intervals at alpha .1 at most so many miss 0 (exact binomial limit), but none holds a wrong law's."""
+def test_distance_has_its_stated_coverage():
+    """Of 400 intervals at alpha .1 the number without 0 is below a binomial limit; a wrong law is refuted."""
     mechanism = LaplaceMechanism(0.5)
     missed = sum(
         cdf_distance(mechanism, mechanism, 0.0, runs=500, alpha=0.1, seed=seed).is_refuted for seed in range(400)
@@ -142,13 +142,13 @@ def test_distance_covers_as_often_as_it_says():
     assert wrong.points[0].lower < exact < wrong.points[0].upper
 
 
-def test_distance_says_when_it_cannot_tell():
+def test_distance_is_inconclusive_with_few_runs():
     mechanism = LaplaceMechanism(0.5)
     assert cdf_distance(mechanism, mechanism, 0.0, runs=500, alpha=ALARM, seed=1).verdict is Verdict.INCONCLUSIVE
 
 
 def test_exact_distances_have_closed_forms():
-    """Shifted by d scales: 1 − e^{−d/2}; of scales 1 and 2, largest where e^{−z} = e^{−z/2}/2, z = 2 ln 2: 1/8."""
+    """1 − e^{−d/2} for a shift of d scales; 1/8 for scales 1 and 2, where e^{−z} = e^{−z/2}/2 at z = 2 ln 2."""
     shifted = exact_distance(LaplaceLaw(0.0, 1.0), LaplaceLaw(1.0, 1.0), -39.5, 40.5)
     assert shifted == pytest.approx(1 - math.exp(-0.5), rel=1e-6)
     assert exact_distance(LaplaceLaw(0.0, 1.0), LaplaceLaw(0.0, 2.0), -40, 40) == pytest.approx(1 / 8, rel=1e-4)

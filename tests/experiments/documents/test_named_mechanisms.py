@@ -1,4 +1,4 @@
-"""The experiments on mechanisms named in passing: rows, exact numbers by other sums, pairs and post-processing."""
+"""Experiments on mechanisms named in passing: exact values by other sums, pairs, post-processing."""
 
 import itertools
 import math
@@ -34,7 +34,7 @@ def test_every_row_has_both_versions():
 
 
 def test_every_variant_of_the_sparse_vector_is_refuted():
-    """Lyu, Su & Li's Algorithms 3 to 6, each once at least with the claim that it makes."""
+    """Algorithms 3 to 6 of Lyu, Su & Li are each refuted with their own claim."""
     variants = set()
     for case in CASES:
         if case.expected is Verdict.REFUTED and case.name.startswith("M2"):
@@ -74,7 +74,7 @@ def test_exact_numbers(name, exact):
 
 
 def binomial_delta(n_flips, shift, epsilon):
-    """By the probabilities themselves: heads 0 to n against heads moved by `shift`."""
+    """Sum over the probabilities of heads 0 to n and of the same shifted by `shift`."""
     heads = np.arange(-shift, n_flips + shift + 1)
     p, q = stats.binom.pmf(heads, n_flips, 0.5), stats.binom.pmf(heads - shift, n_flips, 0.5)
     return np.maximum(p - math.exp(epsilon) * q, 0).sum()
@@ -111,7 +111,7 @@ def test_delta_of_discrete_normal_noise():
 
 @pytest.mark.parametrize(("name", "shift"), [("M6-zcdp", 1), ("M6-zcdp-two", 2), ("M6-zcdp-two-linear", 2)])
 def test_rho_is_the_divergence_at_whole_orders(name, shift):
-    """D_a = a rho for a = 2, 3, 4 and less in between, by sums over the integers."""
+    """D_a = a rho for a = 2, 3, 4, and less between integers, by sums over the integers."""
     p, q = discrete_gaussian(1.5), discrete_gaussian(1.5, shift)
     np.testing.assert_allclose(p, np.exp(DiscreteGaussianLaw(0, 1.5).log_density(np.arange(-20, 21))), rtol=1e-9)
 
@@ -124,8 +124,8 @@ def test_rho_is_the_divergence_at_whole_orders(name, shift):
     assert (case.exact > case.claim.rho * (1 + 1e-9)) == (case.expected is Verdict.REFUTED)
 
 
-def test_what_eight_randomised_responses_lose_at_a_delta():
-    """The largest root over the sets {at least t truths}: (P − delta)/Q, by binomial tails."""
+def test_the_epsilon_of_eight_randomised_responses_at_a_delta():
+    """The largest ln((P − delta)/Q) over the sets {at least t truths}, by binomial tails."""
     truth = math.exp(0.25) / (1 + math.exp(0.25))
     t = np.arange(9)
     p, q = stats.binom.sf(t - 1, 8, truth), stats.binom.sf(t - 1, 8, 1 - truth)
@@ -136,8 +136,8 @@ def test_what_eight_randomised_responses_lose_at_a_delta():
     assert BY_NAME["M8-fold-delta-root"].claim.epsilon < exact < 2.0
 
 
-def test_the_value_released_has_the_loss_that_is_said():
-    """By a double integral of exponentials (test_sparse_vector.py): 1/640 where answers are 0, e⁻² of it where 1."""
+def test_the_released_value_has_the_stated_loss():
+    """A double integral of exponentials (test_sparse_vector.py) is 1/640 for answers 0, and e⁻²/640 for answers 1."""
     case, runs = BY_NAME["M2-value-released"], 200_000
     assert case.mechanism == IsBelow(LastOutput(SparseVectorReleasingValue(1.0)), 0.0)
     for dataset, chance in ((case.x, 1 / 640), (case.y, math.exp(-2) / 640)):
@@ -176,4 +176,4 @@ def test_rise_and_fall():
 
 def test_pairs_are_neighbours_of_their_relation():
     for case in CASES:
-        case.adjacency.check(case.x, case.y, case.distance)  # refuses pairs that are further apart
+        case.adjacency.check(case.x, case.y, case.distance)  # raises an error for a larger distance

@@ -1,6 +1,6 @@
-"""The experiments on Rényi divergences of compositions and on Proposition 4.
+"""Experiments on Rényi divergences of compositions and on Proposition 4.
 
-Random tests have a false-alarm probability of 1e-8 each, but for those that say what they allow.
+Random tests have a false-alarm probability of 1e-8 each unless they state another limit.
 """
 
 import itertools
@@ -101,7 +101,7 @@ def test_the_proof_needs_the_tight_constant():
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 2.0])
 @pytest.mark.parametrize("n", [1, 3, 10, 100])
 def test_proposition_four_holds_up_to_twice_the_number(n, epsilon):
-    """Of all events, exactly; and 4n mechanisms with a small epsilon break it."""
+    """The exact strength over all events; 4n mechanisms with a small epsilon break the proposition."""
     claim = NFoldComposition(epsilon, n)
     for k in (n, 2 * n):
         fold = RandomisedResponseFold(epsilon, k)
@@ -142,7 +142,7 @@ def test_best_events_of_laplace_laws_are_half_lines():
     ],
     ids=["scales", "gaussian", "kinds"],
 )
-def test_other_laws_have_no_listed_best_events(law_x, law_y):
+def test_other_laws_have_no_known_best_events(law_x, law_y):
     with pytest.raises(OptionError, match="no closed form"):
         best_events(law_x, law_y)
 
@@ -156,7 +156,7 @@ def test_other_laws_have_no_listed_best_events(law_x, law_y):
     ids=["response", "laplace"],
 )
 def test_divergence_is_a_lower_bound_near_the_truth(mechanism, exact):
-    """Of 100 bounds at alpha .1 few are above the truth (exact binomial limit), and of many runs it is close."""
+    """Of 100 bounds at alpha .1 few exceed the truth (exact binomial limit); with many runs the bound is close."""
     measure = partial(divergence, mechanism, 0, 1, 2.0)
     above = sum(measure(exact, runs=2000, alpha=0.1, seed=seed).is_refuted for seed in range(100))
     assert above <= stats.binom.isf(ALARM, 100, 0.1)
@@ -170,7 +170,7 @@ def test_divergence_is_a_lower_bound_near_the_truth(mechanism, exact):
 
 @pytest.mark.parametrize("mechanism", [RandomisedResponseFold(0.1, 10), LaplaceMechanism(0.1)], ids=str)
 def test_events_cover_their_probabilities(mechanism):
-    """Each pair of intervals holds the exact (q, p) of one half-line, the same for both."""
+    """Each pair of intervals holds the exact (q, p) of one half-line."""
     claim = NFoldComposition(0.1, 10)
     result = events_of_all_sizes(mechanism, 0, 1, claim, runs=50_000, alpha=ALARM, seed=2)
     ends = np.arange(11) if isinstance(mechanism, RandomisedResponseFold) else np.linspace(-90, 20, 50_001)
@@ -201,7 +201,7 @@ def test_events_of_too_many_mechanisms_cross_the_boundary():
 
 
 def test_the_sum_of_clipped_answers_is_the_privacy_loss():
-    """For every row of answers: ln of its density ratio is ε(n − 2·sum), so that nothing is lost in the sum."""
+    """The log density ratio of a row of answers is ε(n − 2·sum), a function of the sum."""
     answers = np.random.default_rng(1).normal(scale=3, size=(200, 7))
     loss = (LaplaceLaw(0.0, 1 / 0.3).log_density(answers) - LaplaceLaw(1.0, 1 / 0.3).log_density(answers)).sum(axis=1)
     assert loss == pytest.approx(0.3 * (7 - 2 * np.clip(answers, 0, 1).sum(axis=1)), abs=1e-12)
@@ -212,7 +212,7 @@ def test_the_sum_of_clipped_answers_is_the_privacy_loss():
     [(0, False, 0), (1, False, 10), (0.25, False, 2.5), (99, False, 10), (3, True, 6), (-99, True, 0), (99, True, 10)],
 )
 def test_a_laplace_fold_without_noise_is_the_sum_of_its_questions(value, is_adaptive, total):
-    """At 3 the search goes up to 3 and then to and fro: 1 + 1 + 1 + 0 + 1 + 0 + …; noise of 1e-6 is next to none."""
+    """At 3 the search rises to 3 and then alternates, 1 + 1 + 1 + 0 + 1 + 0 + …; noise of scale 1e-6 is negligible."""
     fold = LaplaceFold(1e6, 10, is_adaptive)
     assert fold.sample(value, 20, np.random.default_rng(1)) == pytest.approx([total] * 20, abs=1e-3)
 
@@ -232,7 +232,7 @@ def test_a_laplace_fold_of_one_is_a_clipped_laplace_answer():
     assert outputs.max() == 1
 
 
-def test_a_laplace_fold_says_what_it_is():
+def test_claim_and_text_of_a_laplace_fold():
     assert LaplaceFold(0.25, 8).claim == PureDP(2.0)
     assert str(LaplaceFold(0.25, 8)) == "LaplaceFold(epsilon_each=0.25, n=8)"
     assert str(LaplaceFold(0.25, 8, is_adaptive=True)) == "LaplaceFold(epsilon_each=0.25, n=8, adaptive)"
@@ -241,7 +241,7 @@ def test_a_laplace_fold_says_what_it_is():
 
 
 def test_adaptive_questions_change_with_the_answers():
-    """Values inside a search lose less than beyond it: the law is not that of the fold."""
+    """Values within the thresholds lose less than values beyond, so that the law differs from that of the fold."""
     search, fold = UpAndDown(0.1, 10), RandomisedResponseFold(0.1, 10)
     assert search.law(11).log_probabilities == pytest.approx(fold.law(1).log_probabilities)
     assert np.abs(search.law(4).probabilities - fold.law(1).probabilities).max() > 1e-3

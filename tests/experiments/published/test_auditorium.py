@@ -1,6 +1,6 @@
-"""DP-Auditorium's mechanisms: its published losses, the laws of means and lists, simulated events, audits.
+"""Mechanisms of DP-Auditorium: published losses, laws of means and lists, simulated events, audits.
 
-Random tests: each count is outside its limits with probability 1e-8 at most; the audits' alpha is 1e-6 each.
+Each count is outside its limits with probability at most 1e-8; the alpha of each audit is 1e-6.
 """
 
 import itertools
@@ -37,7 +37,7 @@ def sample(mechanism, dataset, runs=100_000):
 
 
 class TestEntries:
-    def test_they_are_the_librarys(self):
+    def test_names_are_those_of_the_library(self):
         assert list(ENTRIES) == [
             *("private_mean", "non_private_mean_v1", "non_private_mean_v2", "noisy_max_v1", "noisy_max_v4"),
             *("svt1", "svt2", "svt3", "svt4", "svt5", "svt6"),
@@ -56,7 +56,7 @@ class TestEntries:
 
 
 class TestPublishedLosses:
-    """On the records (0, 1) and (0, 1, 0), as measured for DP-Auditorium's own implementations."""
+    """Losses on the records (0, 1) and (0, 1, 0), as measured for the implementations of DP-Auditorium."""
 
     @pytest.mark.parametrize(
         ("name", "epsilon", "delta"),
@@ -70,7 +70,7 @@ class TestPublishedLosses:
         assert exact_delta(x, y, 1.0) == pytest.approx(delta, abs=5e-5)
 
     @pytest.mark.parametrize(("name", "delta"), [("svt4", 0.0481), ("svt5", 0.2212), ("svt6", 0.0363)])
-    def test_sparse_vectors_that_look_at_all_answers(self, name, delta):
+    def test_sparse_vectors_that_compare_all_answers(self, name, delta):
         mechanism = auditorium.sparse_vectors(cutoff=8)[name]
         assert exact_delta(mechanism.law(TWO), mechanism.law(THREE), 1.0) == pytest.approx(delta, abs=5e-5)
 
@@ -103,8 +103,8 @@ class TestPublishedLosses:
             largest = max(exact_epsilon(law(a), law(b)) for a, b in pairs)
             assert largest == pytest.approx(ENTRIES[name].exact, rel=1e-12)
 
-    def test_values_lose_all_that_their_noise_can(self):
-        """Each of eight answers moves by 1 under noise of scale 4."""
+    def test_released_values_lose_the_most_that_their_noise_allows(self):
+        """Each of eight answers changes by 1 with noise of scale 4."""
         assert ENTRIES["svt3"].exact == pytest.approx(8 / 4, rel=1e-9)
 
     def test_the_loss_of_laplace_laws_of_two_scales(self):
@@ -120,13 +120,13 @@ class TestQueries:
     @pytest.mark.parametrize(
         ("records", "odd", "last"), [([], 0, 0), ([1], 0, 1), ([0, 1], 0, 1), ([0, 1, 0], 1, 0), ([1, 1, 0, 1], 0, 1)]
     )
-    def test_seven_reveal_the_last_record_but_one_and_one_the_last(self, records, odd, last):
+    def test_seven_answers_reveal_the_last_record_but_one_and_one_the_last(self, records, odd, last):
         assert auditorium.revealed_records(records) == [odd] * 7 + [last]
 
 
 class TestMeans:
     def test_a_negative_count_gives_the_exact_mean(self):
-        """0 with probability ½e^{−½} = .303 on one row of 0, and never where the sum is positive."""
+        """The output is 0 with probability ½e^{−½} = .303 on one row of 0, and never if the sum is positive."""
         entry, runs = ENTRIES["private_mean"], 100_000
         negative = math.exp(-0.5) / 2
         assert negative == pytest.approx(0.3033, abs=5e-5)
@@ -135,7 +135,7 @@ class TestMeans:
         assert is_near(np.count_nonzero(sample(entry.mechanism, entry.x, runs) == 0), runs, negative)
         assert not np.any(sample(entry.mechanism, entry.y, runs) == 0)
 
-    def test_also_where_only_the_noise_has_the_noisy_count(self):
+    def test_a_negative_count_also_exposes_the_mean_over_the_exact_count(self):
         entry, runs = ENTRIES["non_private_mean_v2"], 100_000
         for rows, mean in ((entry.x, 1.0), (entry.y, 0.5)):
             exposed = math.exp(-len(rows) / 2) / 2
@@ -161,7 +161,7 @@ class TestMeans:
 
     def test_the_cdf_by_another_integral(self):
         def below(z):
-            """Pr[(1 + V)/U ≤ z or, for U < 0, 1/U ≤ z], both noises of scale 2, around a count of 2."""
+            """Pr[(1 + V)/U ≤ z or, for U < 0, 1/U ≤ z], with noise of scale 2 and a count of 2."""
 
             def integrand(u):
                 density = math.exp(-abs(u - 2) / 2) / 4
@@ -207,7 +207,7 @@ class TestLists:
             assert is_near(sum(o == output for o in outputs), runs, probability)
 
     def test_lists_with_values_follow_their_law(self):
-        """Two answers above at once: the threshold is below both values, so the law is a double integral."""
+        """With two answers above, the threshold is below both values, and the probability is a double integral."""
         mechanism, runs = ENTRIES["svt3"].mechanism, 100_000
         outputs, law = sample(mechanism, TWO, runs).tolist(), mechanism.law(TWO)
 
@@ -220,12 +220,12 @@ class TestLists:
         inside = [len(o) == 2 and max(map(abs, o)) <= 1 for o in outputs]
         assert is_near(sum(inside), runs, probability)
 
-    def test_lists_that_cannot_be_have_no_mass(self):
+    def test_impossible_lists_have_no_mass(self):
         law = ENTRIES["svt4"].mechanism.law(TWO)
         impossible = [(ABOVE,), (BELOW,) * 7, (ABOVE, ABOVE, ABOVE), (ABOVE, ABOVE, BELOW)]
         assert np.all(law.log_density(impossible) == -math.inf)
 
-    def test_an_endless_one_says_something_of_every_answer(self):
+    def test_a_sparse_vector_without_cutoff_compares_every_answer(self):
         mechanism = AnswerLists(NoisyThreshold(PureDP(1.0), 1.0, 1.0))
         assert {len(output) for output in sample(mechanism, [0.0, 1.0, 2.0], 100)} == {3}
 

@@ -1,4 +1,4 @@
-"""DP-Sniper's suite: twenty mechanisms, the worst of their pairs, and what was published of them.
+"""The suite of DP-Sniper: twenty mechanisms, their worst pairs and the published bounds.
 
 Random tests have a false-alarm probability of 1e-8 each.
 """
@@ -37,7 +37,7 @@ EXACT = {
 
 
 def pairs_of_the_suite(entry):
-    """Ordered pairs that were tried for a mechanism of this form."""
+    """Return the ordered pairs of the suite for a mechanism of this form."""
     if isinstance(entry.domain, Values):
         return list(itertools.permutations(entry.domain.values, 2))
     if np.ndim(entry.x) == 0:
@@ -56,7 +56,7 @@ def pairs_of_the_suite(entry):
 
 
 def largest_loss(law_x, law_y):
-    """By the law, or on a grid; NaN where it is finite and not known."""
+    """Return the loss by the law or on a grid; NaN if it is finite and unknown."""
     if isinstance(law_x, MaximumLaplaceLaw):
         z = np.linspace(-300.0, 300.0, 6001)
         return float((law_x.log_density(z) - law_y.log_density(z)).max())
@@ -65,7 +65,7 @@ def largest_loss(law_x, law_y):
     return law_x.epsilon_from(law_y, 0.0)
 
 
-def test_all_twenty_are_there():
+def test_all_twenty_mechanisms_are_present():
     assert list(ENTRIES) == list(PUBLISHED)
     assert len(ENTRIES) == 20
     assert sum(entry.is_broken for entry in ENTRIES.values()) == 10
@@ -73,7 +73,7 @@ def test_all_twenty_are_there():
 
 
 @pytest.mark.parametrize("name", ENTRIES)
-def test_an_entry_agrees_with_itself(name):
+def test_an_entry_is_consistent(name):
     entry = ENTRIES[name]
     entry.adjacency.check(entry.x, entry.y, 1.0)
     if isinstance(entry.domain, Values):
@@ -99,7 +99,7 @@ def test_no_pair_of_the_suite_loses_more(name):
     assert np.nanmax(losses) == pytest.approx(entry.exact, rel=1e-7)
 
 
-def test_published_bounds_are_those_that_can_hold():
+def test_published_bounds_do_not_exceed_the_exact_loss():
     assert [ENTRIES[name].published for name in PUBLISHED] == [published_bound(n, e.exact) for n, e in ENTRIES.items()]
     too_large = {
         name: [bound for bound in PUBLISHED[name] if bound is not None and bound > entry.exact]
@@ -116,10 +116,10 @@ def test_published_bounds_are_those_that_can_hold():
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_laws_of_a_pair_agree_on_what_they_share(name):
-    """∫ min(f, g) is E_x[min(1, g/f)] and E_y[min(1, f/g)]: two means of numbers in [0, 1], each by its own runs.
+    """∫ min(f, g) equals E_x[min(1, g/f)] and E_y[min(1, f/g)], two means of numbers in [0, 1] on independent runs.
 
-    So it is over the outputs that are likelier on x alone, where the first mean is a change of measure and the second
-    counts runs. Limits by Hoeffding's inequality.
+    The same holds over the outputs that are likelier on x, where the first mean is a change of measure and the second
+    counts runs. The limits follow from Hoeffding's inequality.
     """
     entry = ENTRIES[name]
     law_x, law_y = entry.mechanism.law(entry.x), entry.mechanism.law(entry.y)
@@ -138,7 +138,7 @@ def test_laws_of_a_pair_agree_on_what_they_share(name):
 
 @pytest.mark.parametrize("name", [name for name, entry in ENTRIES.items() if entry.exact <= 1])
 def test_likelihood_ratios_average_to_one(name):
-    """On y, within Hoeffding's limits for numbers from 0 to the exponential of the exact loss."""
+    """The mean on y is within the Hoeffding limits for numbers from 0 to the exponential of the exact loss."""
     entry = ENTRIES[name]
     law_x, law_y = entry.mechanism.law(entry.x), entry.mechanism.law(entry.y)
     outputs = entry.mechanism.sample(entry.y, RUNS, np.random.default_rng(3))
@@ -149,7 +149,7 @@ def test_likelihood_ratios_average_to_one(name):
 
 
 def test_without_query_noise_a_part_of_x_is_impossible_on_y():
-    """Answers 1 are all above the threshold or all below; on 2 and 0 they part where its noise is from −1 to 1."""
+    """Equal answers of 1 are on one side of the threshold; 2 and 0 are on different sides for noise from −1 to 1."""
     entry = ENTRIES["SparseVectorTechnique5"]
     law_x, law_y = entry.mechanism.law(entry.x), entry.mechanism.law(entry.y)
     outputs = law_x.transcripts

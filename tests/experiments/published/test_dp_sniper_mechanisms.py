@@ -1,4 +1,4 @@
-"""The mechanisms that only the published suite has: their laws against formulas, integrals and runs.
+"""Mechanisms of the published suite alone: their laws against formulas, integrals and runs.
 
 Random tests have a false-alarm probability of 1e-8 each.
 """
@@ -28,7 +28,7 @@ CLAIM = PureDP(0.1)
 
 
 def are_in_limits(hits, probabilities):
-    """Whether counts lie within exact binomial limits; true with probability 1 − ALARM at least."""
+    """Return whether counts lie within exact binomial limits, which holds with probability at least 1 − ALARM."""
     hits, probabilities = np.ravel(hits), np.ravel(probabilities)
     each = ALARM / (2 * len(hits))
     low, high = stats.binom.ppf(each, RUNS, probabilities), stats.binom.isf(each, RUNS, probabilities)
@@ -64,8 +64,8 @@ class TestRappor:
         assert [rappor.set_bits(value) for value in (0, 1)] == [(0, 11, 18), (3, 10, 13)]
         assert len(set(rappor.set_bits(2)) ^ set(rappor.set_bits(1))) == 5
 
-    def test_the_two_steps_are_one(self):
-        """Kept with probability 1/4 and else a fair coin; then .55 or .45."""
+    def test_the_two_steps_are_equivalent_to_one(self):
+        """A bit is kept with probability 1/4 and otherwise a fair coin; then .55 or .45."""
         rappor = Rappor(f=0.75)
         assert rappor.probability_of_one(True) == pytest.approx(0.5125)
         assert rappor.probability_of_one(False) == pytest.approx(0.4875)
@@ -107,8 +107,8 @@ class TestRappor:
 
 
 class TestTruncatedGeometric:
-    def test_it_is_geometric_noise_cut_off(self):
-        """In fractions: (1 − r)/(1 + r) r^|z − c|, and the tails at the ends."""
+    def test_it_is_clipped_geometric_noise(self):
+        """Compare with the fractions (1 − r)/(1 + r) r^|z − c|, and the tails at the ends."""
         mechanism = TruncatedGeometric(0.1)
         assert (mechanism.k, mechanism.denominator) == (3, 17 * 9**4)
         r, n = Fraction(8, 9), 5
@@ -143,7 +143,7 @@ class TestTruncatedGeometric:
 
 
 class TestNoisyAnswers:
-    def test_running_sums_tell_what_their_steps_tell(self):
+    def test_running_sums_have_the_losses_of_their_steps(self):
         steps, sums = NoisyAnswers(CLAIM, 2.0), NoisyAnswers(CLAIM, 2.0, running_sums=True)
         answers, other = (1.0, -2.5, 0.3), (1.0, -1.5, 0.3)
         outputs = steps.sample(answers, 1000, np.random.default_rng(1))
@@ -165,7 +165,7 @@ class TestNoisyAnswers:
         step = 2.0**-19
         assert np.all(outputs % step == 0)
 
-    def test_lines_and_errors(self):
+    def test_text_and_errors(self):
         assert str(NoisyAnswers(CLAIM, 2.0, running_sums=True)) == "NoisyAnswers(0.1-DP, scale=2, running sums)"
         with pytest.raises(ClaimError, match="scale=0 is not allowed"):
             NoisyAnswers(CLAIM, 0)
@@ -182,11 +182,13 @@ class TestLargestExponential:
         for z in (1.001, 1.7, 4.0, 12.0):
             slope = (self.cdf(z + 1e-5) - self.cdf(z - 1e-5)) / 2e-5
             assert math.exp(law.log_density(z)) == pytest.approx(slope, rel=1e-6)
-        at_the_edge = -math.expm1(-0.75 / 2) * -math.expm1(-4.0 / 2) / 2  # the others are below, and it starts
+        at_the_edge = (
+            -math.expm1(-0.75 / 2) * -math.expm1(-4.0 / 2) / 2
+        )  # the product of the other distribution functions and the density at 0
         assert math.exp(law.log_density(1.0)) == pytest.approx(at_the_edge)
         assert np.isneginf(law.log_density([0.9, 0.5, -10.0])).all()
 
-    def test_far_out_it_does_not_underflow(self):
+    def test_the_log_density_does_not_underflow_in_the_tail(self):
         law = LargestExponential(CLAIM, 2.0).law(self.ANSWERS)
         assert law.log_density(4000.0) - law.log_density(4002.0) == pytest.approx(1.0)
 
@@ -199,12 +201,12 @@ class TestLargestExponential:
         assert outputs.min() >= 1.0
 
     def test_an_output_rounded_down_at_the_edge_is_possible(self):
-        """The largest answer lies between two grid points, and the noise may be next to nothing."""
+        """The largest answer lies between two grid points, and the noise may be close to 0."""
         law = LargestExponential(CLAIM, 2.0).law((1.0 + 0.4 * 2.0**-19, 0.0))
         assert np.isfinite(law.log_density(1.0))
         assert np.isneginf(law.log_density(1.0 - 2.0**-19))
 
-    def test_the_loss_is_infinite_one_way(self):
+    def test_the_loss_is_infinite_in_one_direction(self):
         low, high = (LargestExponential(CLAIM, 2.0).law(answers) for answers in ((0.0, 1.0), (1.0, 2.0)))
         assert low.epsilon_from(high, 0.0) == math.inf
         with pytest.raises(OptionError, match="no closed form"):

@@ -1,6 +1,6 @@
-"""The ladder of insufficient noise: its losses by closed forms, its means by other integrals, audits.
+"""The ladder of insufficient noise: losses in closed form, means by other integrals, audits.
 
-Random tests: each count is outside its limits with probability 1e-8 at most; the audits' alpha is 1e-6 each.
+Each count is outside its limits with probability at most 1e-8; the alpha of each audit is 1e-6.
 """
 
 import itertools
@@ -38,11 +38,11 @@ def mean_above(mean, total, count, t):
 
 
 class TestEntries:
-    def test_they_are_each_mechanism_at_each_ratio(self):
+    def test_names_are_each_mechanism_at_each_ratio(self):
         assert list(ENTRIES) == [f"{kind} {ratio:.2f}" for kind in KINDS for ratio in RATIOS]
 
     @pytest.mark.parametrize("entry", ENTRIES.values(), ids=list(ENTRIES))
-    def test_the_claim_is_broken_on_the_pair_unless_all_the_noise_is_there(self, entry):
+    def test_the_claim_is_broken_on_the_pair_unless_all_the_noise_is_added(self, entry):
         ratio = float(entry.name.split()[-1])
         is_gaussian = entry.name.startswith("Gaussian")
         assert entry.claim == (ApproxDP(1.0, 0.01) if is_gaussian else PureDP(1.0))
@@ -56,7 +56,7 @@ class TestEntries:
         assert len(str(entry.mechanism)) <= 72
 
     @pytest.mark.parametrize("kind", ["count", "sum", "Gaussian count", "Gaussian sum"])
-    def test_counts_and_sums_lose_all_that_is_implemented(self, kind):
+    def test_counts_and_sums_lose_the_implemented_epsilon(self, kind):
         for ratio in RATIOS:
             assert ENTRIES[f"{kind} {ratio:.2f}"].exact == pytest.approx(1 / ratio, rel=1e-9)
 
@@ -69,7 +69,7 @@ class TestEntries:
 class TestBoundedMean:
     @pytest.mark.parametrize("ratio", RATIOS)
     def test_the_loss_on_the_pair_in_closed_form(self, ratio):
-        """The noise of the count makes up for the factor e^{−εc/2} of the tail up to the true count."""
+        """The noise of the count compensates the factor e^{−εc/2} of the tail up to the true count."""
         entry, epsilon = ENTRIES[f"mean {ratio:.2f}"], 1 / ratio
         n = len(entry.x)
         assert sum(entry.x) == n % 2
@@ -83,7 +83,7 @@ class TestBoundedMean:
         z = np.linspace(-1, 1, 101)
         assert (x.log_density(z) - y.log_density(z)).max() == pytest.approx(entry.exact, rel=1e-9)
 
-    def test_its_law_by_other_integrals(self):
+    def test_the_law_by_other_integrals(self):
         mean, rows = BoundedMean(0.8, -2.0, 4.0), [4.0, 4.0, 1.0, 7.0, -2.0]  # 2 half ranges, 5 rows
         law = mean.law(rows)
         for z in (-1.9, 0.5, 1.0, 2.5, 3.9):
@@ -100,7 +100,7 @@ class TestBoundedMean:
         assert law.cdf([-2.1, 4.0]).tolist() == [0.0, 1.0]
         assert law.sf([-2.1, 4.0]).tolist() == [1.0, 0.0]
 
-    def test_outputs_follow_it(self):
+    def test_outputs_follow_the_law(self):
         mean, rows, runs = BoundedMean(0.8, -2.0, 4.0), [4.0, 4.0, 1.0, 7.0, -2.0], 100_000
         outputs = mean.sample(rows, runs, np.random.default_rng(1))
         assert outputs.min() == -2.0
@@ -118,7 +118,7 @@ class TestBoundedMean:
             BoundedMean(1.0, *bounds)
 
     @pytest.mark.parametrize("dataset", [3.0, [[1.0]], ["one"], [math.nan]])
-    def test_rows_that_are_no_numbers(self, dataset):
+    def test_rows_that_are_not_numbers(self, dataset):
         with pytest.raises(DatasetError, match="is not a list of numbers"):
             BoundedMean(1.0).sample(dataset, 1, np.random.default_rng(1))
 

@@ -1,6 +1,6 @@
-"""StatDP's mechanisms: exact losses by closed forms and by trying the pairs around, simulated events, audits.
+"""Mechanisms of StatDP: exact losses in closed form and over other pairs, simulated events, audits.
 
-Random tests: each count is outside its limits with probability 1e-8 at most; the audits' alpha is 1e-6 each.
+Each count is outside its limits with probability at most 1e-8; the alpha of each audit is 1e-6.
 """
 
 import itertools
@@ -20,7 +20,7 @@ ENTRIES = {entry.name: entry for entry in statdp.entries()}
 SOUND = {"noisy_max_v1a", "noisy_max_v2a", "histogram", "SVT"}
 EPSILON = 0.7
 STEPS = [[a] * k + [b] * (10 - k) for k in (5, 9) for a in (0.0, 1.0, 2.0) for b in (0.0, 1.0, 2.0)]
-"""Answers of which the first five or nine are alike, and so are the others."""
+"""Ten answers with two blocks of equal values, the first of size five or nine."""
 
 
 def losses_around(entry, datasets):
@@ -41,7 +41,7 @@ def sample(name, dataset, runs=100_000):
 
 
 class TestEntries:
-    def test_they_are_the_suites_eleven(self):
+    def test_names_are_those_of_the_suite(self):
         assert list(ENTRIES) == [
             *("noisy_max_v1a", "noisy_max_v2a", "noisy_max_v1b", "noisy_max_v2b", "histogram", "histogram_eps"),
             *("SVT", "iSVT1", "iSVT2", "iSVT3", "iSVT4"),
@@ -67,7 +67,7 @@ class TestEntries:
             ("histogram", EPSILON),
             ("histogram_eps", 1 / EPSILON),
             ("iSVT1", math.inf),
-            ("iSVT4", 10 * EPSILON / 2),  # each answer's noise loses epsilon/2 at most, and all do
+            ("iSVT4", 10 * EPSILON / 2),  # the noise of each answer loses at most epsilon/2, and all ten attain this
         ],
     )
     def test_closed_forms(self, name, exact):
@@ -123,16 +123,16 @@ class TestSampling:
         assert is_near(np.count_nonzero(rows_x[:, 0] != rows_x[:, -1]), len(rows_x), -math.expm1(-EPSILON / 2))
         assert not np.any(rows_y[:, 0] != rows_y[:, -1])
 
-    def test_one_value_is_released_where_the_others_see_above(self):
+    def test_one_value_is_released_for_an_answer_above(self):
         entry, seen = ENTRIES["iSVT4"], np.array(ENTRIES["iSVT2"].mechanism.law([0.0] * 10).transcripts)
         rows = sample(entry.name, entry.x)
         n_values = np.count_nonzero(~np.isnan(rows), axis=1)
         assert set(n_values.tolist()) == {0, 1}
-        law = ENTRIES["iSVT2"].mechanism.law(entry.x)  # the same noise, without an end: none above in both
+        law = ENTRIES["iSVT2"].mechanism.law(entry.x)  # the same noise without a cutoff; both have no answer above
         none = math.exp(law.log_probabilities[int(np.flatnonzero((seen != ABOVE).all(axis=1))[0])])
         assert is_near(np.count_nonzero(n_values == 0), len(rows), none)
 
-    def test_outputs_are_what_the_mechanism_says_and_nothing_cut_out(self):
+    def test_outputs_are_complete(self):
         shapes = {name: sample(name, entry.x, 20).shape[1:] for name, entry in ENTRIES.items()}
         assert {name for name, shape in shapes.items() if shape == ()} == {n for n in ENTRIES if "noisy_max" in n}
         assert shapes["histogram"] == shapes["histogram_eps"] == (5,)
