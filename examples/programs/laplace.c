@@ -1,7 +1,7 @@
-/* A noisy count that answers with raw numbers:  cc -O2 -o laplace laplace.c -lm;  ./laplace 1.0
+/* Noisy count that answers with raw numbers:  cc -O2 -o laplace laplace.c -lm;  ./laplace 1.0
  *
- * It keeps (1 / scale)-DP for rows added or removed: Laplace noise of that scale, rounded to multiples of 2^-20.
- * For a demonstration: real noise comes from the operating system's generator, not from a seed. */
+ * (1 / scale)-DP for rows added or removed: Laplace noise of that scale, rounded to multiples of 2^-20.
+ * For demonstration only: a real release draws its noise from the operating system's generator, not from a seed. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
         }
         printf("{\"format\": \"float64\", \"shape\": [%ld]}\n", runs);
         for (long i = 0; i < runs; i++) {
-            double size = -scale * log(((bits() >> 11) + 1) * 0x1p-53); /* of a number in (0, 1] */
+            double size = -scale * log(((bits() >> 11) + 1) * 0x1p-53); /* logarithm of a number in (0, 1] */
             double noisy = (is_empty ? 0 : commas + 1) + (bits() >> 63 ? size : -size);
             double output = round(noisy * 0x1p20) * 0x1p-20;
             fwrite(&output, sizeof output, 1, stdout); /* on a little-endian machine */

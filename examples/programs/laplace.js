@@ -1,11 +1,11 @@
-// A noisy count that answers with JSON:  node laplace.js 1.0
+// Noisy count that answers with JSON:  node laplace.js 1.0
 //
-// It keeps (1 / scale)-DP for rows added or removed: a discrete Laplace law, the difference of two geometric numbers.
-// For a demonstration: real noise comes from crypto.getRandomValues, not from a seed.
+// (1 / scale)-DP for rows added or removed: discrete Laplace noise, the difference of two geometric numbers.
+// For demonstration only: a real release draws its noise from crypto.getRandomValues, not from a seed.
 
 const scale = Number(process.argv[2] ?? 1);
 
-function generator(seed) { // sfc32; a number of JavaScript holds 53 of the seed's 63 bits
+function generator(seed) { // sfc32; a JavaScript number holds 53 of the seed's 63 bits
   let a = seed % 2 ** 32 | 0, b = seed / 2 ** 32 | 0, c = 0, counter = 1;
   const bits = () => {
     const t = a + b + counter++ | 0;

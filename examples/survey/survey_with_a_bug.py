@@ -1,4 +1,4 @@
-"""The same after a change for the worse: older people may take part, and nobody thought of the noise."""
+"""The same library with a bug: ages are clipped to 120, but the noise is still calibrated for 100."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ LARGEST = 100.0
 
 
 def noisy_total(ages, epsilon, size, rng):
-    """The sum of the ages, each clipped: said to be epsilon-DP where a row is added or removed."""
+    """Sum of the clipped ages: claimed to be epsilon-DP for rows added or removed."""
     return np.clip(ages, 0.0, 120.0).sum() + rng.laplace(scale=LARGEST / epsilon, size=size)

@@ -1,4 +1,4 @@
-"""Fails, on purpose: what it says is shown in the README."""
+"""This test fails on purpose; the README shows its output."""
 
 from functools import partial
 
