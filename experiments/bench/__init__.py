@@ -1,1 +1,1 @@
-"""Benchmarks: one folder for each page, and the page of all."""
+"""Benchmarks: one folder for each page, and an overview of all pages."""

@@ -1,4 +1,4 @@
-"""Every benchmark by one command, and the page that says what was measured, when, on what, and what was missed."""
+"""Measurement of all pages, and the overview with dates, machines and missed targets."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ def measure_all(
     watch: Callable[[str], None] | None = None,
     pages: Iterable[Page] = PAGES,
 ) -> bool:
-    """Measures every table; whether every target was met.
+    """Measure every table and return whether every target was met.
 
     Parameters
     ----------
     quick : bool
         Small numbers everywhere, to see that everything works.
     resume : bool
-        Whether rows that the folder has are left, and those that hold a part continued.
+        Keep finished rows in the folder and continue unfinished rows.
     jobs : int or None
         Processes.
     out : Path, optional
-        Folder of the pages and records. A full measurement ends there with the comparison with other testers and the
-        page of all.
+        Folder of the pages and records. A full measurement also writes the comparison with other tools and the
+        overview.
     show, watch : callable
-        Take each finished table, and a line for each row.
+        Receive each finished table, and a line for each row.
     """
     pages, all_met = list(pages), True
     for page in pages:
@@ -63,13 +63,13 @@ def measure_all(
 
 
 def write_pages(folder: Path, pages: Iterable[Page] = PAGES) -> None:
-    """Writes the page of all, and the comparison with other testers, from the records in a folder."""
+    """Write the overview and the comparison with other tools from the records in a folder."""
     write_whole(folder / "peers.md", peer_page(Measured.read(folder)))
     write_whole(folder / "index.md", overview(folder, pages))
 
 
 def overview(folder: Path, pages: Iterable[Page]) -> str:
-    """The page of all: a row for each table of the records in a folder, and every target that was missed."""
+    """Return the overview of the records in a folder: a row for each table, and the missed targets."""
     rows: list[tuple[str, ...]] = []
     missed: list[str] = []
     machines: dict[str, None] = {}
@@ -85,27 +85,25 @@ def overview(folder: Path, pages: Iterable[Page]) -> str:
                 for target in row.targets
                 if not target.is_met
             ]
-    header = ("page", "table", "rows", "targets", "missed", "hours", "measured")
+    header = ("page", "table", "rows", "targets", "missed targets", "hours", "dates")
     method = (
-        "Written by `dpaudit bench all --out docs/benchmarks`, from the JSON beside each page: its tables, what they "
-        "were held to, and the time that they took, which on a busy machine is longer. " + " ".join(machines)
+        "`dpaudit bench all --out docs/benchmarks` writes this page from the JSON file of each page. Other work on the "
+        "machine lengthens the hours. " + " ".join(machines)
     )
-    table = str(Table("Measurements", method, header, tuple(rows)))
-    short = short_table(Measured.read(folder))
     lines = [
-        table,
-        "## Targets missed",
+        str(Table("Measurements", method, header, tuple(rows))),
+        "## Missed targets",
         "",
         *(missed or ["None."]),
         "",
         "## Comparison with other tools",
         "",
-        short.strip(),
+        short_table(Measured.read(folder)),
+        "[Sources of the figures and further tables](peers.md).",
         "",
-    ]
-    lines += ["More: [figures of other testers](peers.md).", "", "## Besides", ""]
-    lines += [
-        "- [What an audit costs beside its noise](cost.md)",
+        "## Other measurements",
+        "",
+        "- [Cost of an audit relative to drawing its noise](cost.md)",
         "- [Fuzzed inputs](fuzz.md)",
         "- [Experiments over ten seeds](experiments.md)",
         "",

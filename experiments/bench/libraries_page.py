@@ -1,26 +1,25 @@
-"""Benchmark of the libraries that people use: what audits of their releases say, and the defects that the search finds.
+"""Audits of released libraries, and the defects that the search finds in them.
 
-A library that is not installed is named, and its rows are left out.
+Rows of libraries that are not installed are left out, with a message.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any
 
 from ...audit.errors import OptionError
 from ...audit.results.audit_result import AuditResult, Verdict
-from ..libraries.defects import Defect, Searched, defects
+from ..libraries.defects import Defect, defects
 from ..libraries.diffprivlib_targets import diffprivlib_subjects
 from ..libraries.opendp_targets import opendp_subjects
 from ..libraries.pydp_targets import pydp_subjects
 from ..libraries.target import Subject
-from .core.bench_json import Column, Target, Value
+from .core.bench_json import Figures, at_least, at_most, columns
 from .core.effort import Bench, Effort, Task, once, seeds_of, spread
 from .core.page import Page
+from .core.timing import timed
 
 _ALPHA, _DEFECT_ALPHA = 1e-5, 1e-6
 _SEEDS, _QUICK_SEEDS, _QUICK_RUNS = 5, 1, 2_000
@@ -36,11 +35,11 @@ _SUBJECTS: dict[str, Callable[[], list[Subject]]] = {
     "pydp": pydp_subjects,
 }
 _DISTRIBUTIONS = {"opendp": "opendp", "diffprivlib": "diffprivlib", "pydp": "python-dp"}
-_TABLE = {"opendp": 31, "diffprivlib": 32, "pydp": 33, "defects": 34}  # of seeds
+_TABLE = {"opendp": 31, "diffprivlib": 32, "pydp": 33, "defects": 34}  # numbers for `seeds_of`
 
 
 def is_installed(library: str) -> bool:
-    """Whether a library can be imported here."""
+    """Return whether a library can be imported."""
     try:
         import_module(library)
     except ImportError:
@@ -49,10 +48,10 @@ def is_installed(library: str) -> bool:
 
 
 def left_out() -> Iterator[str]:
-    """A line for each library whose rows cannot be measured here."""
+    """Yield a line for each library that cannot be imported."""
     for library in _DISTRIBUTIONS:
         if not is_installed(library):
-            yield f"{library} cannot be imported here: its rows are left out"
+            yield f"{library} cannot be imported: its rows are left out"
 
 
 def _subject(library: str, name: str) -> Subject:
@@ -68,7 +67,7 @@ def _tasks_of(library: str) -> Callable[[Effort], Iterator[Task]]:
         chosen = [name for name in _names(library) if effort.wants(name)]
         if chosen and not is_installed(library):
             if effort.only:
-                raise OptionError(f"{library} cannot be imported here, so {', '.join(chosen)} cannot be audited.")
+                raise OptionError(f"{library} cannot be imported; install it to audit {', '.join(chosen)}.")
             return
         for place, name in enumerate(_names(library)):
             if name in chosen and (not effort.is_quick or name in _QUICK[library]):
@@ -82,13 +81,11 @@ def _names(library: str) -> tuple[str, ...]:
 
 
 def _audited(library: str, name: str, runs: int, seed: int, bits: bool) -> tuple[AuditResult, float]:
-    """An audit and its seconds; by name, as the objects of a library cannot be sent to a process."""
-    started = time.perf_counter()
-    audit = _subject(library, name).audit(runs=runs, seed=seed, bits=bits, alpha=_ALPHA)
-    return audit, time.perf_counter() - started
+    """Return an audit and its seconds. The subject is named, since objects of a library cannot be sent to a process."""
+    return timed(lambda: _subject(library, name).audit(runs=runs, seed=seed, bits=bits, alpha=_ALPHA))
 
 
-def _cells(library: str, name: str, place: int, effort: Effort) -> tuple[dict[str, Value], list[Target]]:
+def _cells(library: str, name: str, place: int, effort: Effort) -> Figures:
     subject = _subject(library, name)
     runs = min(subject.runs, effort.either(_QUICK_RUNS, subject.runs))
     seeds = seeds_of(_TABLE[library], place, 0, effort.either(_QUICK_SEEDS, _SEEDS))
@@ -98,7 +95,7 @@ def _cells(library: str, name: str, place: int, effort: Effort) -> tuple[dict[st
     audits = [audit for audit, _ in by_value]
     refuted = sum(audit.is_refuted for audit in audits)
     unclear = sum(audit.verdict is Verdict.INCONCLUSIVE for audit in audits)
-    cells: dict[str, Value] = {
+    return {
         "subject": name,
         "version": _release(library),
         "claim": str(audits[0].claim),
@@ -112,12 +109,7 @@ def _cells(library: str, name: str, place: int, effort: Effort) -> tuple[dict[st
         "seconds": _span([seconds for _, seconds in by_value], ".1f"),
         "refuted_by_bits": sum(audit.is_refuted for audit, _ in with_bits),
         "bounds_with_bits": _span([audit.bound for audit, _ in with_bits]),
-    }
-    targets = [
-        Target(what="refuted by values", value=float(refuted), sense="<=", limit=0.0),
-        Target(what="inconclusive", value=float(unclear), sense="<=", limit=0.0),
-    ]
-    return cells, targets
+    }, [at_most("refuted by values", refuted, 0), at_most("inconclusive", unclear, 0)]
 
 
 def _span(numbers: list[float], spec: str = ".3g") -> str:
@@ -131,47 +123,41 @@ def _defect_tasks(effort: Effort) -> Iterator[Task]:
             continue
         if defect.library and not is_installed(defect.library):
             if effort.only:
-                raise OptionError(f"{defect.library} cannot be imported here, so {defect.name} cannot be searched.")
+                raise OptionError(f"{defect.library} cannot be imported; install it to search {defect.name}.")
             continue
         yield once(f"defect: {defect.name}", _defect_cells, defect.name, place, effort)
 
 
 def _searched(name: str, is_twin: bool, seed: int) -> tuple[AuditResult, float]:
-    defect, started = _defect(name), time.perf_counter()
-    searched: Searched = defect.twin if is_twin else defect.broken
-    audit = searched.audit(seed=seed, bits=defect.by == "low bits", alpha=_DEFECT_ALPHA)
-    return audit, time.perf_counter() - started
+    defect = _defect(name)
+    searched = defect.twin if is_twin else defect.broken
+    return timed(searched.audit, seed=seed, bits=defect.by == "low bits", alpha=_DEFECT_ALPHA)
 
 
-def _defect_cells(name: str, place: int, effort: Effort) -> tuple[dict[str, Value], list[Target]]:
+def _defect_cells(name: str, place: int, effort: Effort) -> Figures:
     defect = _defect(name)
     seeds = seeds_of(_TABLE["defects"], place, 0, effort.either(_QUICK_SEEDS, _SEEDS))
     calls = [(name, is_twin, seed) for is_twin in (False, True) for seed in seeds]
     found = list(spread(_searched, calls, effort.jobs))
     broken, twins = found[: len(seeds)], found[len(seeds) :]
     refuted, alarms = (sum(audit.is_refuted for audit, _ in side) for side in (broken, twins))
-    worst: Any = broken[0][0]
-    cells: dict[str, Value] = {
+    first = broken[0][0]
+    return {
         "subject": name,
         "version": _release(defect.library),
         "broken": defect.broken.words,
         "by": defect.by,
-        "claim": str(worst.claim),
+        "claim": str(first.claim),
         "searches": len(seeds),
         "refuted": refuted,
         "bounds": _span([audit.bound for audit, _ in broken]),
-        "pair": worst.pair.difference,
-        "event": worst.event_in_words,
+        "pair": first.pair.difference,
+        "event": first.event_in_words,
         "seconds": _span([seconds for _, seconds in broken], ".1f"),
         "twin": defect.twin.words,
         "twin_refuted": alarms,
         "twin_bounds": _span([audit.bound for audit, _ in twins]),
-    }
-    targets = [
-        Target(what="refuted", value=float(refuted), sense=">=", limit=float(len(seeds))),
-        Target(what="twin refuted", value=float(alarms), sense="<=", limit=0.0),
-    ]
-    return cells, targets
+    }, [at_least("refuted", refuted, len(seeds)), at_most("refuted twins", alarms, 0)]
 
 
 def _release(library: str) -> str:
@@ -183,24 +169,15 @@ def _bench(library: str, title: str) -> Bench:
         name=library,
         title=title,
         method=(
-            f"Audits of alpha {_ALPHA:g} with other seeds, by values and again with bits=True. Pairs are declared "
-            "where the worst is known, else found by the search with as many executions as runs. Nothing here is known "
-            "to break its claim by values. Bounds in the claim's unit: from the smallest to the largest. Seconds of an "
-            "audit with its search."
+            f"Audits at alpha {_ALPHA:g} with different seeds, by values and again with bits=True. Pairs are declared "
+            "where the worst pair is known, and otherwise found by a search with as many executions as runs. No object "
+            "is known to break its claim by values. Bounds are in the unit of the claim, from the smallest to the "
+            "largest. Seconds of an audit include its search."
         ),
-        columns=(
-            Column("object", "subject"),
-            Column("release", "version"),
-            Column("claim", "claim"),
-            Column("pair", "pair"),
-            Column("pairs", "pairs_by"),
-            Column("runs", "runs", ","),
-            Column("audits", "audits"),
-            Column("refuted", "refuted"),
-            Column("bounds", "bounds"),
-            Column("seconds", "seconds"),
-            Column("refuted with bits", "refuted_by_bits"),
-            Column("bounds with bits", "bounds_with_bits"),
+        columns=columns(
+            "object = subject | release = version | claim | pair | source of the pair = pairs_by | runs :, | audits | "
+            "refuted by values = refuted | lower bounds by values = bounds | seconds | "
+            "refuted with bits = refuted_by_bits | lower bounds with bits = bounds_with_bits"
         ),
         names=_names(library),
         tasks=_tasks_of(library),
@@ -209,26 +186,15 @@ def _bench(library: str, title: str) -> Bench:
 
 _DEFECTS = Bench(
     name="defects",
-    title="Defects that the search finds",
+    title="Defects found by the search",
     method=(
-        f"Searches with other seeds, each followed by an audit of the pair that it found, alpha {_DEFECT_ALPHA:g}; the "
-        "same for the nearest twin without the defect. Pair and event are those of the first."
+        f"Searches with different seeds, each followed by an audit of its pair at alpha {_DEFECT_ALPHA:g}, for the "
+        "defect and for the nearest twin without it. Pair and event are those of the first search."
     ),
-    columns=(
-        Column("object", "subject"),
-        Column("release", "version"),
-        Column("as", "broken"),
-        Column("claim", "claim"),
-        Column("shown by", "by"),
-        Column("searches", "searches"),
-        Column("refuted", "refuted"),
-        Column("bounds", "bounds"),
-        Column("pair", "pair"),
-        Column("event", "event"),
-        Column("seconds", "seconds"),
-        Column("twin", "twin"),
-        Column("twin refuted", "twin_refuted"),
-        Column("twin's bounds", "twin_bounds"),
+    columns=columns(
+        "object = subject | release = version | parameters = broken | claim | evidence = by | searches | refuted | "
+        "lower bounds = bounds | pair | event | seconds | twin | refuted twins = twin_refuted | "
+        "lower bounds of the twin = twin_bounds"
     ),
     names=tuple(defect.name for defect in defects()),
     tasks=_defect_tasks,
@@ -236,12 +202,7 @@ _DEFECTS = Bench(
 
 LIBRARIES = Page(
     name="libraries",
-    title="The libraries that people use",
-    benches=(
-        _bench("opendp", "OpenDP"),
-        _bench("diffprivlib", "diffprivlib"),
-        _bench("pydp", "PyDP"),
-        _DEFECTS,
-    ),
+    title="Audits of released libraries",
+    benches=(_bench("opendp", "OpenDP"), _bench("diffprivlib", "diffprivlib"), _bench("pydp", "PyDP"), _DEFECTS),
     left_out=left_out,
 )

@@ -1,4 +1,4 @@
-"""The benchmark of verdicts: experiments over many seeds."""
+"""Verdicts of the experiments over many seeds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .core.audit_cost import Table, machine
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A case and its results over the seeds."""
+    """Case with its results over the seeds."""
 
     case: Case
     results: tuple[AuditResult | StatementResult, ...]
@@ -32,15 +32,15 @@ class _Row:
 def over_seeds(
     experiments: Sequence[Experiment], seeds: int, runs: int | None, alpha: float, jobs: int | None
 ) -> tuple[tuple[Table, Table], bool]:
-    """Every case over seeds 0, 1, …: a table with a row for each experiment, one for each case, and whether all met."""
+    """Run every case with seeds 0, 1, …; return tables by experiment and case, and whether all verdicts are right."""
     done = [
         (experiment, [_measured(case, seeds, runs, alpha, jobs) for case in experiment.cases])
         for experiment in experiments
     ]
     rows = [row for _, measured in done for row in measured]
     method = (
-        f"Alpha {alpha:g} for each case, seeds 0 to {seeds - 1}. A true version is not to be refuted, a false one is. "
-        f"All cases together take {sum(row.seconds for row in rows):.0f} s a seed. {machine()}"
+        f"Alpha {alpha:g} for each case, seeds 0 to {seeds - 1}. False versions must be refuted, true versions must "
+        f"not. All cases take {sum(row.seconds for row in rows):.0f} s for each seed. {machine()}"
     )
     return (_by_experiment(done, method), _by_case(done)), all(row.n_met == seeds for row in rows)
 
@@ -63,14 +63,14 @@ def _by_experiment(done: Sequence[tuple[Experiment, list[_Row]]], method: str) -
         spent = sum(row.seconds for row in measured)
         rows.append((experiment.id, experiment.statement, *sides, f"{runs:,}", f"{spent:.2f}"))
     about = (
-        f"{method} Beside the number of verdicts stands the first version's result with seed 0; runs are on each "
-        "dataset, of all cases together."
+        f"{method} The number of expected verdicts is followed by the result of the first version with seed 0. Runs on "
+        "each dataset are totals over the cases."
     )
     return Table("Experiments", about, header, tuple(rows))
 
 
 def _side(rows: Sequence[_Row]) -> str:
-    """How many verdicts were as expected, and what the first version gave."""
+    """Return the number of expected verdicts and the result of the first version."""
     if not rows:
         return "–"
     first = rows[0].results[0]
@@ -81,12 +81,12 @@ def _side(rows: Sequence[_Row]) -> str:
 
 def _by_case(done: Sequence[tuple[Experiment, list[_Row]]]) -> Table:
     header = (
-        "case", "version", "claim or statement", "exact", "least", "median", "largest", "as expected", "runs",
+        "case", "version", "claim or statement", "exact", "minimum", "median", "maximum", "expected verdicts", "runs",
         "seconds",
     )  # fmt: skip
     about = (
-        "Least, median and largest are of lower bounds for audits, of the estimate (of the number nearest to the edge "
-        "of what is stated) for statements; seconds are medians."
+        "Minimum, median and maximum are of lower bounds for audits, and of estimates for statements (of the number "
+        "nearest to the limit of the statement). Seconds are medians."
     )
     return Table("Cases", about, header, tuple(_case_cells(row) for _, measured in done for row in measured))
 

@@ -1,1 +1,1 @@
-"""What all benchmark pages share: tasks, targets, records, pages."""
+"""Shared parts of the benchmark pages: tasks, targets, records and pages."""

@@ -1,4 +1,4 @@
-"""The benchmark of cost: an audit beside drawing its noise alone."""
+"""Cost of an audit relative to drawing its noise alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .timing import draw_alone, in_turns, median_ratio
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with the sentence that says how it was measured; `str` is Markdown."""
+    """A table with a description of its method; `str` returns Markdown."""
 
     title: str
     method: str
@@ -43,13 +43,13 @@ def _row(cells: tuple[str, ...] | list[str]) -> str:
 
 
 def cost(runs: int, jobs: int, repeat: int) -> Table:
-    """Seconds of a Laplace audit against drawing the same noise with the same sampler and workers, taken in turns."""
+    """Return the seconds of a Laplace audit and of drawing the same noise with the same workers, timed in turns."""
     mechanism = LaplaceMechanism(1.0)
     plan = plan_blocks(as_sampler(mechanism), 0.0, 1.0, 1, jobs)
     works: dict[str, Callable[[], Any]] = {
         "audit": partial(check, mechanism, 0.0, 1.0, claim=PureDP(1.0), runs=runs, jobs=jobs),
-        "same sampler, drawing alone": partial(draw_alone, plan, runs, jobs),
-        "Generator.laplace, drawing alone": partial(draw_alone, plan, runs, jobs, draw=_draw_laplace),
+        "drawing alone, same sampler": partial(draw_alone, plan, runs, jobs),
+        "drawing alone, Generator.laplace": partial(draw_alone, plan, runs, jobs, draw=_draw_laplace),
     }
     seconds = in_turns(works, repeat)
     rows = []
@@ -58,14 +58,14 @@ def cost(runs: int, jobs: int, repeat: int) -> Table:
         rows.append((name, f"{statistics.median(taken):.3f}", _spread_of(taken), f"{ratio:.2f}"))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform != "darwin" else 2**20)
     method = (
-        f"Laplace, epsilon 1, {runs:,} runs on each of two datasets, {jobs} workers (threads), median of {repeat} "
-        "rounds in which the three take turns, after one to warm up. "
-        f"Peak memory of the one process: {memory:.0f} MiB. {machine()}"
+        f"Laplace noise, ε = 1, {runs:,} runs on each of two datasets, {jobs} worker threads. Medians of {repeat} "
+        "rounds after a warm-up round; each round times the three rows in turn. Ratio: seconds of the audit over those "
+        f"of the row. Peak memory of the process: {memory:.0f} MiB. {machine()}"
     )
     return Table(
-        "The cost of an audit beside the noise it draws",
+        "Cost of an audit relative to drawing its noise",
         method,
-        ("what", "median seconds", "least to most", "audit over this"),
+        ("work", "median seconds", "range of seconds", "ratio"),
         tuple(rows),
     )
 
@@ -80,7 +80,7 @@ def _spread_of(values: list[float]) -> str:
 
 
 def machine() -> str:
-    """The sentence that says where something was measured."""
+    """Return a sentence that describes this machine."""
     return (
         f"Machine: {joblib.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, "
         f"numpy {np.__version__}, scipy {scipy.__version__}."

@@ -1,7 +1,7 @@
-"""Rows of measured figures with the targets they were held to; kept in a JSON file, shown as Markdown.
+"""Measured rows with their targets, kept in a JSON file and shown as Markdown.
 
-A row replaces the earlier one of the same table and key, so a long benchmark can be run in parts, and one that is cut
-keeps what it has.
+A row replaces an earlier row of the same table and key, so a long benchmark can be run in parts, and an interrupted
+benchmark keeps its finished rows.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -20,12 +20,12 @@ from .audit_cost import Table
 Value: TypeAlias = str | int | float | None
 SCHEMA = 1
 CERTAIN = 0.002
-"""Error probability of two limits, each of which a target may then be judged on with 99.9% certainty."""
+"""Two-sided error of an interval; a target judged by one of its limits is judged at 99.9% confidence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A figure and the limit that it was held to."""
+    """A measured figure and its limit."""
 
     what: str
     value: float
@@ -40,6 +40,20 @@ class Target:
         return f"{self.what} {self.sense} {self.limit:g}: {'met' if self.is_met else f'MISSED, {self.value:.4g}'}"
 
 
+Figures: TypeAlias = tuple[dict[str, Value], list[Target]]
+"""Cells of a row by name, and the targets of the row."""
+
+
+def at_most(what: str, value: float, limit: float) -> Target:
+    """Return the target that a figure does not exceed a limit."""
+    return Target(what=what, value=float(value), sense="<=", limit=float(limit))
+
+
+def at_least(what: str, value: float, limit: float) -> Target:
+    """Return the target that a figure reaches a limit."""
+    return Target(what=what, value=float(value), sense=">=", limit=float(limit))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """Figures of one row.
@@ -49,13 +63,13 @@ class Row:
     key : str
         Unique in the table.
     cells : dict
-        The figures by name, unrounded.
+        Unrounded figures by name.
     targets : tuple of Target
     machine : str
     seconds : float
-        Time that the row took.
+        Duration of the measurement.
     date : str
-        The day on which it was finished, as year-month-day; empty in records from before it was kept.
+        Day on which the row was finished, as year-month-day; empty in older records.
     """
 
     key: str
@@ -72,7 +86,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """How a figure is shown: header, name of the cell, format."""
+    """Heading of a column, name of its cell in a row, and format of the figure."""
 
     header: str
     cell: str
@@ -87,9 +101,22 @@ class Column:
         return format(value, self.form)
 
 
+def columns(text: str) -> tuple[Column, ...]:
+    """Return the columns of a table from a line such as ``"mechanism | runs :, | lower limit = low :.4f"``.
+
+    Each part is a heading, ``= cell`` where the name of the cell differs, and ``:format`` where the figure has one.
+    """
+    found = []
+    for part in text.split("|"):
+        named, _, form = part.partition(":")
+        header, _, cell = named.partition("=")
+        found.append(Column(header.strip(), (cell or header).strip(), form.strip()))
+    return tuple(found)
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The rows of every table by key, in the order in which they were first written."""
+    """Rows of every table by key, in the order of their first writing."""
 
     tables: dict[str, dict[str, Row]] = field(default_factory=dict)
 
@@ -101,29 +128,29 @@ class Record:
 
 
 def markdown(title: str, method: str, columns: Iterable[Column], rows: Iterable[Row]) -> str:
-    """One table under a second-level heading, with what became of the targets and the machine it ran on."""
+    """Return one table under a second-level heading, with the targets and the machine."""
     shown, rows = list(columns), list(rows)
     lines, machines = [], []
     for row in rows:
         lines.append((*(column.show(row) for column in shown), "; ".join(map(str, row.targets)) or "–"))
         machines += [row.machine] if row.machine not in machines else []
     said = " ".join([method, *machines, *measured_on(rows)])
-    return "#" + str(Table(title, said, (*(column.header for column in shown), "target"), tuple(lines)))
+    return "#" + str(Table(title, said, (*(column.header for column in shown), "targets"), tuple(lines)))
 
 
 def measured_on(rows: Iterable[Row]) -> list[str]:
-    """A sentence with the days of the rows that have one; none where no row does."""
+    """Return a list with one sentence on the days of the rows; empty if no row has a day."""
     days = sorted({row.date for row in rows if row.date})
     return [f"Measured on {' to '.join(dict.fromkeys((days[0], days[-1])))}."] if days else []
 
 
 def load_record(path: Path) -> Record:
-    """The rows in a file; none where there is no file.
+    """Return the rows in a file; an empty record if the file does not exist.
 
     Raises
     ------
     RecordError
-        For a file that is no such record.
+        For a file that is not a record of a benchmark.
     """
     if not path.exists():
         return Record()
@@ -141,18 +168,18 @@ def load_record(path: Path) -> Record:
             }
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise RecordError(f"{path} is no record of a benchmark ({error}); move it away.", path=str(path)) from error
+        raise RecordError(
+            f"{path} is not a record of a benchmark ({error}); move the file away.", path=str(path)
+        ) from error
 
 
 def save_record(record: Record, path: Path) -> None:
-    """Writes the rows, whole or not at all."""
+    """Write the rows to a file, completely or not at all."""
     tables = {
         table: {
             key: {
                 "cells": row.cells,
-                "targets": [
-                    {"what": t.what, "value": t.value, "sense": t.sense, "limit": t.limit} for t in row.targets
-                ],
+                "targets": [asdict(target) for target in row.targets],
                 "machine": row.machine,
                 "seconds": round(row.seconds, 1),
                 "date": row.date,
@@ -166,7 +193,7 @@ def save_record(record: Record, path: Path) -> None:
 
 
 def _to_json(value: Any) -> Any:
-    """Numbers that JSON has no word for become objects."""
+    """Return the value with infinities and NaN as objects, since JSON has no such numbers."""
     if isinstance(value, dict):
         return {key: _to_json(part) for key, part in value.items()}
     if isinstance(value, list):

@@ -1,9 +1,10 @@
-"""How much a benchmark of the inference does, and spreading it over processes."""
+"""Size of a measurement, and the tasks that measure the rows of a table in several processes."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,26 +14,28 @@ from ....audit.errors import OptionError
 from ....audit.options import check_jobs
 from ....audit.records.json_codec import this_moment
 from .audit_cost import machine
-from .bench_json import Column, Row, Target, Value
+from .bench_json import Column, Figures, Row, Target, Value
+from .timing import timed
 
 ALPHA = 0.05
 _AUDITS, _QUICK_AUDITS, _QUICK_SEQUENTIAL_AUDITS = 10_000, 30, 20
+_WRITTEN_AFTER = 10  # batches between two states of a growing row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """What one call of the benchmark was asked for.
+    """Size of one measurement.
 
     Attributes
     ----------
     is_quick : bool
-        Small numbers, to see that everything works; only what small numbers can decide is held to a target.
+        Small numbers, to see that everything works; targets that need large numbers are left out.
     audits, sequential_audits : int
-        Of each mechanism, for the false alarms.
+        Audits of each mechanism for the false-alarm rate.
     jobs : int
         Processes.
     only : frozenset of str
-        Names of the rows wanted; empty for all.
+        Names of the requested rows; empty for all.
     """
 
     is_quick: bool = False
@@ -51,12 +54,12 @@ class Effort:
 def effort_for(
     *, quick: bool, audits: int | None, sequential_audits: int | None, jobs: int | None, only: Iterable[str]
 ) -> Effort:
-    """What the command line asks for; None stands for the default.
+    """Return the effort that the command line requests; None stands for the default.
 
     Raises
     ------
     OptionError
-        For a number of audits below 1, or no number of workers.
+        For a number of audits below 1 or an invalid number of workers.
     """
     numbers = []
     for name, given, default in (
@@ -78,55 +81,109 @@ def effort_for(
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A row to be measured.
+    """Measurement of one row.
 
     Attributes
     ----------
     key : str
-        Of the row.
+        Key of the row.
     measure : callable
-        ``measure(former)`` gives the row, perhaps several times with ever more behind it. `former` is the row of an
-        earlier call that is to be continued, or None.
+        ``measure(former)`` yields the row, possibly several times with growing counts. `former` is the row of an
+        earlier call to continue, or None.
     """
 
     key: str
     measure: Callable[[Row | None], Iterator[Row]]
 
 
-def once(key: str, cells: Callable[..., tuple[dict[str, Value], list[Target]]], *arguments: Any) -> Task:
-    """A row that is measured in one go: by ``cells(*arguments)``, unless there is one to continue, which is whole."""
+def once(key: str, cells: Callable[..., Figures], *arguments: Any) -> Task:
+    """Return the task of a row that ``cells(*arguments)`` measures in one go; a former row is complete and is kept."""
 
     def measure(former: Row | None) -> Iterator[Row]:
         if former is not None:
             yield former
             return
-        started = time.perf_counter()
-        found, targets = cells(*arguments)
-        yield finished(key, found, targets, time.perf_counter() - started)
+        (found, targets), seconds = timed(cells, *arguments)
+        yield finished(key, found, targets, seconds)
 
     return Task(key, measure)
 
 
+def one_row_each(
+    names: Iterable[str], cells: Callable[[Effort, int, str], Figures], quick: Container[str] | None = None
+) -> Callable[[Effort], Iterator[Task]]:
+    """Return the tasks of a table whose rows ``cells(effort, place, name)`` measures in one go.
+
+    `quick` holds the names of the quick form, None for all; `place` is the place of the name in `names`.
+    """
+
+    def tasks(effort: Effort) -> Iterator[Task]:
+        for place, name in enumerate(names):
+            if effort.wants(name) and (not effort.is_quick or quick is None or name in quick):
+                yield once(name, cells, effort, place, name)
+
+    return tasks
+
+
+def counted(
+    key: str,
+    count: Callable[[range], Counter[str]],
+    cells: Callable[[Counter[str]], Figures],
+    former: Row | None,
+    *,
+    names: tuple[str, ...],
+    seeds: Callable[[int], range],
+    batch: int,
+    jobs: int,
+    add: Callable[[Counter[str], Counter[str]], Counter[str]] = lambda one, other: one + other,
+) -> Iterator[Row]:
+    """Yield the states of a row whose counts grow with each batch of seeds; a former row is continued.
+
+    Parameters
+    ----------
+    count : callable
+        ``count(seeds)`` returns the counts of one batch, in a process.
+    cells : callable
+        ``cells(counts)`` returns the figures of the row.
+    names : tuple of str
+        Cells of a former row that hold its counts; the first is the number of seeds used.
+    seeds : callable
+        ``seeds(used)`` returns the seeds that remain.
+    add : callable
+        Adds the counts of a batch.
+    """
+    started, total = time.perf_counter(), Counter[str]()
+    if former is not None:
+        total = Counter({name: int(str(former.cells[name])) for name in names})
+        started -= former.seconds
+        yield former
+    pending = batches(seeds(total[names[0]]), batch)
+    for number, found in enumerate(spread(count, [(part,) for part in pending], jobs), start=1):
+        total = add(total, found)
+        if number % _WRITTEN_AFTER == 0 or number == len(pending):
+            yield finished(key, *cells(total), time.perf_counter() - started)
+
+
 def finished(key: str, cells: dict[str, Value], targets: list[Target], seconds: float) -> Row:
-    """A row of what was measured on this machine."""
+    """Return a row that was measured today on this machine."""
     today = this_moment()[:10]
     return Row(key=key, cells=cells, targets=tuple(targets), machine=machine(), seconds=seconds, date=today)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """A table to be measured.
+    """Definition of a table.
 
     Attributes
     ----------
     name : str
-        As on the command line.
+        Name on the command line.
     title, method : str
     columns : tuple of Column
     names : tuple of str
-        What `Effort.only` may name.
+        Names that `Effort.only` accepts.
     tasks : callable
-        The rows wanted.
+        Returns the tasks of the requested rows.
     """
 
     name: str
@@ -138,16 +195,22 @@ class Bench:
 
 
 def spread(work: Callable[..., Any], calls: Iterable[tuple[Any, ...]], jobs: int) -> Iterator[Any]:
-    """Results of the calls, in order and as they come, from processes."""
+    """Yield the results of the calls in order, computed in processes."""
     return iter(joblib.Parallel(n_jobs=jobs, return_as="generator")(joblib.delayed(work)(*call) for call in calls))
 
 
 def batches(seeds: range, size: int) -> list[range]:
-    """The seeds in pieces."""
+    """Return the seeds in batches of `size`."""
     return [seeds[start : start + size] for start in range(0, len(seeds), size)]
 
 
+def in_batches(work: Callable[..., list[Any]], arguments: tuple[Any, ...], seeds: range, size: int, jobs: int) -> Any:
+    """Return the results of ``work(*arguments, batch)``, joined over batches of seeds."""
+    found = spread(work, [(*arguments, batch) for batch in batches(seeds, size)], jobs)
+    return [result for part in found for result in part]
+
+
 def seeds_of(table: int, row: int, first: int, count: int) -> range:
-    """Seeds that no other row uses: ten million for each."""
+    """Return seeds that no other row uses; each row has ten million."""
     start = (100 * table + row) * 10**7 + first
     return range(start, start + count)

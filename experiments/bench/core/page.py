@@ -1,4 +1,4 @@
-"""Benchmarks of several tables: chosen, measured row by row, and written as a page with its record."""
+"""Pages of several tables: selection of tables, measurement row by row, and the files of a page."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from .effort import Bench, Effort, effort_for
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Tables that belong together.
+    """Tables on one page.
 
     Attributes
     ----------
     name : str
-        Of its files: ``name.json`` and ``name.md``, of a quick run ``name-quick``.
+        Stem of the files ``name.json`` and ``name.md``; a quick run writes ``name-quick``.
     title : str
     benches : tuple of Bench
     audits : int, optional
-        Audits, sessions or examples that the page is measured with in full; None for the default of all pages.
+        Audits, sessions or examples of a full measurement; None for the common default.
     left_out : callable
-        Gives a line for each thing that cannot be measured on this machine.
+        Returns a line for each table that cannot be measured on this machine.
     """
 
     name: str
@@ -44,28 +44,28 @@ def effort_of(
     jobs: int | None = None,
     only: Sequence[str] = (),
 ) -> Effort:
-    """How much a page is measured with: as asked for, or else as the page says."""
+    """Return the requested effort, with the number of audits of the page as the default."""
     wanted = page.audits if audits is None and not quick else audits
     return effort_for(quick=quick, audits=wanted, sequential_audits=sequential_audits, jobs=jobs, only=only)
 
 
 def select_benches(page: Page, tables: Sequence[str], only: Sequence[str]) -> list[Bench]:
-    """The tables with these names, all where none is given, less those without a row that `only` names.
+    """Return the tables with the given names, by default all, that have a row named in `only`.
 
     Raises
     ------
     UnknownNameError
-        For a table that does not exist, or a row that none of them has.
+        For an unknown table or row.
     """
     known = {bench.name: bench for bench in page.benches}
     for table in tables:
         if table not in known:
-            raise UnknownNameError(f"{table!r} is no table; use {', '.join(known)}.", name=table)
+            raise UnknownNameError(f"{table!r} is not a table; use {', '.join(known)}.", name=table)
     chosen = [bench for bench in page.benches if not tables or bench.name in tables]
     for name in only:
         if not any(name in bench.names for bench in chosen):
             rows = "; ".join(f"{bench.name}: {', '.join(bench.names)}" for bench in chosen)
-            raise UnknownNameError(f"{name!r} is no row; use one of {rows}.", name=name)
+            raise UnknownNameError(f"{name!r} is not a row; use one of {rows}.", name=name)
     return [bench for bench in chosen if not only or any(name in bench.names for name in only)]
 
 
@@ -79,20 +79,20 @@ def run_benches(
     show: Callable[[str], None] = print,
     watch: Callable[[str], None] | None = None,
 ) -> bool:
-    """Measures the tables and shows each when done; whether every target was met by the rows measured.
+    """Measure the tables, show each finished table, and return whether the measured rows meet every target.
 
     Parameters
     ----------
     out : Path, optional
-        Folder of the page's files. They are written after every row, over a former row of the same key; other rows
-        stay.
+        Folder of the files of the page. Each measured row is written immediately and replaces a row of the same key;
+        other rows stay.
     resume : bool
-        Whether rows that hold part of what is asked for are continued; otherwise they start again.
+        Continue unfinished rows in the folder; otherwise they start again.
     show, watch : callable
-        Take each finished table, and a line for each row written.
+        Receive each finished table, and a line for each written row.
     """
     if resume and out is None:
-        raise OptionError("resume=True without a folder has nothing to continue; give the folder of the record.")
+        raise OptionError("resume=True has nothing to continue without a folder; name the folder of the record.")
     stem = f"{page.name}-quick" if effort.is_quick else page.name
     record = Record() if out is None else load_record(out / f"{stem}.json")
     all_met = True
@@ -116,7 +116,7 @@ def run_benches(
 
 
 def document(page: Page, record: Record) -> str:
-    """All tables of a page that a record has."""
+    """Return the page with the tables that the record holds."""
     parts = [
         markdown(bench.title, bench.method, bench.columns, record.tables[bench.name].values())
         for bench in page.benches

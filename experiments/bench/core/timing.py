@@ -1,11 +1,11 @@
-"""Works timed against each other, in turns, and drawing noise alone, which audits are timed against."""
+"""Seconds of calls, of works timed in turns, and of drawing noise alone, the yardstick of audits."""
 
 from __future__ import annotations
 
 import statistics
 import time
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import joblib
 
@@ -14,27 +14,34 @@ from ....audit.sampling.block_plan import Plan
 _TASKS = 256
 
 Drawing = Callable[[Plan, range], None]
+T = TypeVar("T")
 
 
-def in_turns(works: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
-    """Seconds of each work in each round, in which all take turns, after one round to warm up."""
+def timed(work: Callable[..., T], *arguments: Any, **options: Any) -> tuple[T, float]:
+    """Return the result of a call and its seconds."""
+    started = time.perf_counter()
+    result = work(*arguments, **options)
+    return result, time.perf_counter() - started
+
+
+def in_turns(works: dict[str, Callable[[], Any]], rounds: int, *, warm_up: int = 1) -> dict[str, list[float]]:
+    """Return the seconds of each work in each round; every round runs all works, and warm-up rounds are not timed."""
     seconds: dict[str, list[float]] = {name: [] for name in works}
-    for turn in range(rounds + 1):
+    for turn in range(warm_up + rounds):
         for name, work in works.items():
-            started = time.perf_counter()
-            work()
-            if turn > 0:
-                seconds[name].append(time.perf_counter() - started)
+            taken = timed(work)[1]
+            if turn >= warm_up:
+                seconds[name].append(taken)
     return seconds
 
 
 def median_ratio(above: list[float], below: list[float]) -> float:
-    """The median of the ratios in each round."""
+    """Return the median over rounds of the ratio of two works."""
     return statistics.median(one / other for one, other in zip(above, below, strict=True))
 
 
 def draw_blocks(plan: Plan, blocks: range) -> None:
-    """Blocks of a plan's own sampler, which are thrown away."""
+    """Draw blocks with the sampler of the plan and discard them."""
     for number in blocks:
         plan.draw("main", "x" if number % 2 else "y", number, plan.block)
 
@@ -46,7 +53,7 @@ def draw_alone(
     prefer: Literal["threads", "processes"] = "threads",
     draw: Drawing = draw_blocks,
 ) -> None:
-    """As many outputs as an audit of so many runs takes, with as many workers."""
+    """Draw as many outputs as an audit of `runs` runs, with `jobs` workers."""
     blocks = 2 * runs // plan.block
     step = max(1, blocks // _TASKS)
     parts = (range(first, min(first + step, blocks)) for first in range(0, blocks, step))

@@ -1,1 +1,1 @@
-"""Benchmarks of detection: published suites, the catalogue, rare leaks."""
+"""Benchmarks of detection: published suites, the catalogue of bugs, rare leaks and low bits."""

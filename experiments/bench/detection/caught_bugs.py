@@ -1,4 +1,4 @@
-"""The catalogue of bugs: the share that audits find, how soon, and whether any alarm is raised where all is right."""
+"""Detection rate and runs to a refutation for every bug of the catalogue, and false alarms on the correct twins."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 
 from ....audit.procedures.check import check
-from ....audit.results.audit_result import AuditResult, Verdict
+from ....audit.results.audit_result import Verdict
 from ...catalogue.entries import entries
 from ...catalogue.fault import Fault
-from ..core.bench_json import Column, Target, Value
+from ..core.bench_json import Figures, at_least, at_most, columns
 from ..core.effort import Bench, Effort, Task, once, seeds_of, spread
 
 ALPHA = 1e-6
 _SEEDS, _QUICK_SEEDS = 20, 1
 _RUNS = 1_000_000
-_QUICK_EVERY = 100  # in a quick run one fault in so many
+_QUICK_EVERY = 100  # the quick form audits every hundredth fault
 _QUICK_RUNS = 50_000
 
 
 @functools.cache
 def _faults() -> list[Fault]:
-    """Once a process: the exact strengths take a moment."""
+    """Return the catalogue, computed once in each process because its exact strengths take time."""
     return entries()
 
 
@@ -37,19 +37,19 @@ def _tasks(effort: Effort) -> Iterator[Task]:
         yield once(fault.name, _cells, place, fault, effort)
 
 
-def _cells(place: int, fault: Fault, effort: Effort) -> tuple[dict[str, Value], list[Target]]:
+def _cells(place: int, fault: Fault, effort: Effort) -> Figures:
     runs, n_seeds = effort.either((fault.runs, _QUICK_SEEDS), (max(_RUNS, fault.runs), _SEEDS))
     seeds = seeds_of(13, place, 0, n_seeds)
     started = time.perf_counter()
-    found = list(spread(_audit, [(place, "mechanism", runs, False, seed) for seed in seeds], effort.jobs))
-    sequential = list(spread(_audit, [(place, "mechanism", runs, True, seed) for seed in seeds], effort.jobs))
-    alarms = 0
-    if fault.correct is not None:
-        right = spread(_audit, [(place, "correct", runs, False, seed) for seed in seeds], effort.jobs)
-        alarms = sum(result[0] is Verdict.REFUTED for result in right)
-    caught = sum(result[0] is Verdict.REFUTED for result in found)
-    early = [result[1] for result in sequential if result[0] is Verdict.REFUTED]
-    cells: dict[str, Value] = {
+
+    def audited(which: str, *, sequential: bool) -> list[tuple[Verdict, int, float]]:
+        return list(spread(_audit, [(place, which, runs, sequential, seed) for seed in seeds], effort.jobs))
+
+    found, early = audited("mechanism", sequential=False), audited("mechanism", sequential=True)
+    twins = [] if fault.correct is None else audited("correct", sequential=False)
+    caught, alarms = (sum(verdict is Verdict.REFUTED for verdict, _, _ in side) for side in (found, twins))
+    taken = [runs for verdict, runs, _ in early if verdict is Verdict.REFUTED]
+    return {
         "fault": fault.name,
         "family": fault.family,
         "cause": fault.cause,
@@ -57,24 +57,23 @@ def _cells(place: int, fault: Fault, effort: Effort) -> tuple[dict[str, Value], 
         "exact": fault.exact,
         "seeds": n_seeds,
         "caught": caught / n_seeds,
-        "bound": float(np.median([result[2] for result in found])),
-        "sequential": len(early) / n_seeds,
-        "median": float(np.median(early)) if early else None,
+        "bound": float(np.median([bound for _, _, bound in found])),
+        "sequential": len(taken) / n_seeds,
+        "median": float(np.median(taken)) if taken else None,
         "alarms": alarms if fault.correct is not None else None,
         "seconds": time.perf_counter() - started,
-    }
-    return cells, [
-        Target(what="share caught", value=caught / n_seeds, sense=">=", limit=1.0),
-        Target(what="share caught sequentially", value=len(early) / n_seeds, sense=">=", limit=1.0),
-        Target(what="alarms on the correct twin", value=float(alarms), sense="<=", limit=0.0),
+    }, [
+        at_least("detection rate", caught / n_seeds, 1),
+        at_least("sequential detection rate", len(taken) / n_seeds, 1),
+        at_most("false alarms on the correct twin", alarms, 0),
     ]
 
 
 def _audit(place: int, which: str, runs: int, sequential: bool, seed: int) -> tuple[Verdict, int, float]:
-    """One audit of a fault or of its correct twin: verdict, runs taken, bound."""
+    """Return the verdict, the runs and the bound of one audit of a fault or of its correct twin."""
     fault = _faults()[place]
     mechanism: Any = getattr(fault, which)
-    result: AuditResult = check(
+    result = check(
         mechanism,
         fault.x,
         fault.y,
@@ -93,24 +92,16 @@ def _audit(place: int, which: str, runs: int, sequential: bool, seed: int) -> tu
 
 CATALOGUE = Bench(
     name="catalogue",
-    title="The catalogue of bugs",
+    title="Catalogue of bugs",
     method=(
-        f"Each at 10⁶ runs on each dataset of its pair (or as many as its entry asks for), with {_SEEDS} seeds, "
-        "at alpha 1e-6: the share refuted, and by sequential audits of at most as many runs, with the median number of "
-        "runs until then; alarms on the correct twin in as many audits of fixed size."
+        f"Audits with {_SEEDS} seeds at alpha {ALPHA:g}, with 10⁶ runs on each dataset of the pair or more where the "
+        "entry needs more. Sequential audits have the same number of runs at most; their median is over the refuted "
+        "audits. The correct twin is audited as often, at fixed size."
     ),
-    columns=(
-        Column("fault", "fault"),
-        Column("family", "family"),
-        Column("cause", "cause"),
-        Column("claim", "claim"),
-        Column("exact", "exact", ".4g"),
-        Column("caught", "caught", ".0%"),
-        Column("median bound", "bound", ".4g"),
-        Column("caught sequentially", "sequential", ".0%"),
-        Column("median runs", "median", ",.0f"),
-        Column("alarms on the correct twin", "alarms"),
-        Column("seconds", "seconds", ".0f"),
+    columns=columns(
+        "fault | family | cause | claim | exact strength = exact :.4g | detection rate = caught :.0% | "
+        "median lower bound = bound :.4g | sequential detection rate = sequential :.0% | "
+        "median runs to refutation = median :,.0f | false alarms on the correct twin = alarms | seconds :.0f"
     ),
     names=tuple(fault.name for fault in _faults()),
     tasks=_tasks,

@@ -1,4 +1,4 @@
-"""What is found: the published suites, the catalogue of bugs, leaks and low bits, and what looking costs."""
+"""Detection of violations: published suites, the catalogue of bugs, leaks and low bits, and the cost of an event."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from .event_cost import COST
 from .leaks_and_low_bits import LEAKS
 from .published_suites import SUITES
 
-DETECTION = Page("detection", "Finding violations, measured", (SNIPER, SUITES, CATALOGUE, LEAKS, COST))
+DETECTION = Page("detection", "Measured detection of violations", (SNIPER, SUITES, CATALOGUE, LEAKS, COST))

@@ -1,4 +1,4 @@
-"""Attacks on an audit by code, data and machine: what each does, and what has to come of it."""
+"""Attacks on an audit by code, data and machine, with the required outcomes."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Attack:
     Attributes
     ----------
     program : str
-        Python; it prints what came of it.
+        Python code; it prints its outcome.
     outcome : str
-        A regular expression that the whole of it has to match.
+        Regular expression that must match the whole output.
     is_quick : bool
-        Whether it belongs to the quick form.
+        Whether the attack belongs to the quick form.
     """
 
     program: str
@@ -114,7 +114,7 @@ told(lambda: check(deep, 0, 1, **settings()))
         )
         for jobs in (1, 2)
     },
-    "exceptions in main runs alone": Attack(
+    "exceptions in the main runs only": Attack(
         """
 def rare(dataset, rng):
     if rng.random() < 1e-4:
@@ -136,7 +136,7 @@ told(lambda: check(antithetic, 0, 1, **settings(runs=20_000)).findings[0])
         r"the \w+.* on x vary 0\.0\d times as much between the .* blocks as they would in independent runs .*",
         is_quick=True,
     ),
-    "texts of 1 MB": Attack(
+    "strings of 1 MB": Attack(
         _LARGE.format(parameters="rng", value="'x' * 10**6 + str(rng.integers(2))", runs=600),
         "an output takes .* KiB, so events were learned from 134 runs on each dataset and not from 300; .*",
     ),
@@ -144,12 +144,12 @@ told(lambda: check(antithetic, 0, 1, **settings(runs=20_000)).findings[0])
         _LARGE.format(parameters="size, rng", value="dataset + rng.laplace(size=(size, 200_000))", runs=200),
         r"an output takes 1\.53 MiB, so events were learned from 83 runs on each dataset and not from 100; .*",
     ),
-    "texts of 50 MB": Attack(
+    "strings of 50 MB": Attack(
         _LARGE.format(parameters="rng", value="'x' * 50_000_000", runs=600),
         r"MechanismError: an output of large takes 47\.7 MiB, and fewer than 32 of them fit into the 128 MiB .*",
         is_quick=True,
     ),
-    "sets under other hash seeds": Attack(
+    "sets with different hash seeds": Attack(
         """
 program = '''
 from dpaudit import PureDP, check
@@ -213,7 +213,7 @@ if __name__ == "__main__":
         threading.Timer(3.0, scheduler.kill).start()
         told(lambda: check(slow, 0, 1, **settings(runs=100_000, jobs=None)))
     sys.stdout.flush()
-    os._exit(0)  # what the client's threads have to say to nobody is left out
+    os._exit(0)  # suppresses the last messages of the client's threads
 """,
         "MechanismError: the cluster's scheduler was lost while it ran .* of slow; start it again, and with store= .*",
     ),
@@ -304,7 +304,7 @@ if __name__ == "__main__":
         r"DatasetError: x is an iterator \(list_iterator\), which the first run would use up; pass a list\.",
         is_quick=True,
     ),
-    "vectors of 50,000 numbers, with the look at low bits": Attack(
+    "vectors of 50,000 numbers, test of low bits": Attack(
         """
 import resource
 
@@ -317,7 +317,7 @@ print(f"{result.verdict.value}, within 1 GiB: {peak < 1024}")
 """,
         "refuted, within 1 GiB: True",
     ),
-    "a folder that can only be read, for an unprivileged user": Attack(
+    "a read-only folder, unprivileged user": Attack(
         """
 os.mkdir("locked")
 os.chmod("locked", 0o555)
@@ -328,7 +328,7 @@ told(lambda: check(noisy, 0, 1, **settings(store="locked")))
 """,
         r"StoreError: locked/audit\.sqlite cannot be used \(unable to open database file\); .* permit writing .*",
     ),
-    "a name of a baseline that leaves its folder": Attack(
+    "a baseline name outside its folder": Attack(
         """
 with open("test_it.py", "w") as file:
     file.write("def test_it(dp_audit):\\n    pass\\n")
@@ -338,7 +338,7 @@ print(done.returncode, done.stderr.strip().splitlines()[-1])
 """,
         r"4 ERROR: the baseline '\.\./\.\./x' would not lie in .*",
     ),
-    "files that hold nothing to compare": Attack(
+    "files without comparable counts": Attack(
         """
 save(check(noisy, 0, 1, **settings()), "a.json")
 command = [sys.executable, "-c", "from dpaudit.experiments.cli.main import main; main()", "compare", "a.json", "a.json"]

@@ -1,4 +1,4 @@
-"""Attacks on an audit, and audits that are killed, as a page of the benchmarks."""
+"""Page on attacks on an audit and on killed audits."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from ..core.page import Page
 from .attack_outcomes import FAULTS
 from .kill_and_resume import KILLS
 
-FAULTS_PAGE = Page("faults", "Faults, measured", (FAULTS, KILLS))
+FAULTS_PAGE = Page("faults", "Measured handling of faults", (FAULTS, KILLS))

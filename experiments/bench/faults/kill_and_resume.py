@@ -1,4 +1,4 @@
-"""An audit that is killed again and again ends as if it had not been."""
+"""Audits that are killed repeatedly and resumed, compared with undisturbed audits."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from ....audit.store.sqlite_store import FILE
-from ..core.bench_json import Column, Target, Value
-from ..core.effort import Bench, Effort, Task, once
+from ..core.bench_json import Figures, Value, at_most, columns
+from ..core.effort import Bench, Effort, one_row_each
+from ..core.timing import timed
 
 _KILLS, _QUICK_KILLS = 15, 1
-_LONGEST, _QUICK_LONGEST = 3.0, 1.5  # seconds that a process may live; it takes about one to start
+_LONGEST, _QUICK_LONGEST = 3.0, 1.5  # seconds until a process is killed; it takes about one to start
 
-# Slow enough that all these deaths find them at work: the mean of so many numbers is Laplace noise and less.
+# The additional means make the functions slow, so that a kill interrupts their work, and hardly change the noise.
 _MODULE = """
 import numpy as np
 from dpaudit import Rows
@@ -51,7 +50,7 @@ domain = Rows(low=0.0, high=1.0, most=3)
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A kind of audit: the function, its runs, and what else the command line says."""
+    """Kind of audit: the function, its runs and further options of the command line."""
 
     function: str
     runs: int
@@ -83,7 +82,7 @@ def _results(out: Path) -> Any:
 
 
 def _is_sound(file: Path) -> bool:
-    """Whether SQLite finds nothing wrong with a store that was left behind."""
+    """Return whether SQLite finds the store intact."""
     connection = sqlite3.connect(file)
     try:
         return bool(connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)])
@@ -92,7 +91,7 @@ def _is_sound(file: Path) -> bool:
 
 
 def _killed(command: list[str], folder: Path, seconds: float) -> bool:
-    """Runs the command for so long, then kills it and all that it started; whether it was still at work."""
+    """Run the command for some seconds, then kill its process group; return whether it was still running."""
     process = subprocess.Popen(
         command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
@@ -104,16 +103,15 @@ def _killed(command: list[str], folder: Path, seconds: float) -> bool:
     return True
 
 
-def _cells(effort: Effort, kind: str) -> tuple[dict[str, Value], list[Target]]:
+def _cells(effort: Effort, place: int, kind: str) -> Figures:
     runs, wanted = effort.either(_QUICK_RUNS, _KINDS[kind].runs), effort.either(_QUICK_KILLS, _KILLS)
-    longest, rng = effort.either(_QUICK_LONGEST, _LONGEST), np.random.default_rng(list(_KINDS).index(kind))
+    longest, rng = effort.either(_QUICK_LONGEST, _LONGEST), np.random.default_rng(place)
     kills = early = rounds = unsound = different = 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "slow_noise.py").write_text(_MODULE, encoding="utf-8")
-        started = time.perf_counter()
-        subprocess.run(_command(kind, runs, folder / "whole"), cwd=folder, check=True, stdout=subprocess.DEVNULL)
-        seconds = time.perf_counter() - started
+        whole = _command(kind, runs, folder / "whole")
+        _, seconds = timed(subprocess.run, whole, cwd=folder, check=True, stdout=subprocess.DEVNULL)
         while kills < wanted:
             rounds += 1
             out = folder / f"round {rounds}"
@@ -138,38 +136,24 @@ def _cells(effort: Effort, kind: str) -> tuple[dict[str, Value], list[Target]]:
         "unsound": unsound,
         "different": different,
     }
-    return cells, [
-        Target(what=what, value=float(value), sense="<=", limit=0.0)
-        for what, value in (("damaged stores", unsound), ("different results", different))
-    ]
-
-
-def _tasks(effort: Effort) -> Iterator[Task]:
-    for kind in effort.either(tuple(_KINDS)[:1], tuple(_KINDS)):
-        if effort.wants(kind):
-            yield once(kind, _cells, effort, kind)
+    return cells, [at_most("damaged stores", unsound, 0), at_most("different results", different, 0)]
 
 
 KILLS = Bench(
     name="kills",
-    title="Killed and resumed",
+    title="Killed and resumed audits",
     method=(
-        "`dpaudit audit --out` of slow functions, and a search, killed with all its workers (SIGKILL) at moments drawn "
-        f"evenly from its first {_LONGEST:g} seconds, and again with --resume, until {_KILLS} kills have left a store; "
-        "those that came before there was one are counted apart. An audit that ends before is begun anew. After every "
-        "kill SQLite checks the store; at the end the results of each audit are compared with those of one that nobody "
-        "disturbed, but for `environment`."
+        "`dpaudit audit --out` of slow functions, and a search. Each audit is killed with its workers (SIGKILL) at a "
+        f"random moment of its first {_LONGEST:g} seconds and resumed with --resume, until {_KILLS} kills have left a "
+        "store; kills before the store exists are counted separately. If the audit ends earlier, a new audit begins. "
+        "SQLite checks the store after every kill. The results of each audit are compared with those of an undisturbed "
+        "audit, except for `environment`."
     ),
-    columns=(
-        Column("audit", "kind"),
-        Column("runs on each dataset", "runs", ",d"),
-        Column("seconds undisturbed", "seconds", ".1f"),
-        Column("kills", "kills"),
-        Column("while starting", "early"),
-        Column("audits", "rounds"),
-        Column("damaged stores", "unsound"),
-        Column("different results", "different"),
+    columns=columns(
+        "audit = kind | runs on each dataset = runs :,d | seconds undisturbed = seconds :.1f | kills | "
+        "kills before the store exists = early | audits = rounds | damaged stores = unsound | "
+        "different results = different"
     ),
     names=tuple(_KINDS),
-    tasks=_tasks,
+    tasks=one_row_each(_KINDS, _cells, quick=tuple(_KINDS)[:1]),
 )

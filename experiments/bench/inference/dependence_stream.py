@@ -1,4 +1,4 @@
-"""A generator in a module of its own, as a program may have one: every process that imports it has a copy."""
+"""Module with a global generator; every process that imports the module has a copy of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Benchmarks of the health checks: dependence that is found or harmless, and false findings where there is none."""
+"""Health checks on dependent runs, and their false findings on independent runs."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ....audit.procedures.check import check
 from ....audit.sampling.draw import count_hits, draw_pilot, plan_blocks, shapes_of
 from ....audit.sampling.pilot_size import pilot_runs
 from ....audit.sampling.sampler import as_sampler
-from ..core.bench_json import CERTAIN, Column, Target, Value
-from ..core.effort import ALPHA, Bench, Effort, Task, batches, once, seeds_of, spread
+from ..core.bench_json import CERTAIN, Figures, Value, at_least, at_most, columns
+from ..core.effort import ALPHA, Bench, Effort, Task, batches, in_batches, once, one_row_each, seeds_of, spread
 from . import dependence_stream
 
 _KINDS = ("fixed size", "sequential")
@@ -30,12 +30,12 @@ _AUDITS, _QUICK_AUDITS, _QUICK_RUNS = 100, 2, 20_000
 _QUICK = ("rate-of-a-call", "noise-again", "texts", "identifiers-100000", "numbers-1000")
 _LEAST_FOUND = 0.95
 _STREAM_RUNS, _AUDITS_OF_A_PROCESS, _STREAM_WORKERS = 20_000, 10, 2
-_CHECKS, _LEVEL = 24, 0.01  # checks of blocks and outputs: nine on each side and six on both
+_CHECKS, _LEVEL = 24, 0.01  # checks of blocks and outputs: nine on each side and six on both sides together
 _CALIBRATED, _QUICK_CALIBRATED, _CALIBRATED_RUNS = 400, 10, 20_000
 
 
 def _one_rate_a_call(dataset: int, size: int, rng: np.random.Generator) -> Any:
-    """Randomised response of epsilon 1 whose probability varies a little from call to call."""
+    """Randomised response with ε = 1 whose probability varies slightly from call to call."""
     return (rng.random(size) < rng.beta(4_000 * _P, 4_000 * (1.0 - _P))) ^ bool(dataset)
 
 
@@ -65,18 +65,18 @@ def _numbers(dataset: int, size: int, rng: np.random.Generator, *, count: int) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Case:
-    """A mechanism with what its audits are held to.
+    """Mechanism with the requirements on its audits.
 
     Attributes
     ----------
     name : str
     mechanism : callable
     runs : tuple of int
-        Of its rows.
+        Runs on each dataset, one number for each row.
     found_from : float
-        Runs from which at least 95 of 100 audits have to have a finding; infinite for none.
+        Runs from which at least 95 of 100 audits must have a finding; infinite for none.
     is_correct : bool
-        Whether none may have one.
+        Whether no audit may have a finding.
     """
 
     name: str
@@ -103,7 +103,7 @@ _STREAM = "stream-of-a-module"
 
 
 def _audits(name: str, runs: int, sequential: bool, seeds: range, jobs: int = 1) -> list[tuple[bool, bool]]:
-    """For each seed whether a check failed that suspects the mechanism, and whether the claim was refuted otherwise."""
+    """Return for each seed whether a health check failed, and whether the claim was refuted without a failed check."""
     mechanism = _module_stream if name == _STREAM else _BY_NAME[name].mechanism
     found = []
     for seed in seeds:
@@ -125,18 +125,16 @@ def _audits(name: str, runs: int, sequential: bool, seeds: range, jobs: int = 1)
     return found
 
 
-def _cells(
-    name: str, runs: int, sequential: bool, found: list[tuple[bool, bool]]
-) -> tuple[dict[str, Value], list[Target]]:
+def _cells(name: str, runs: int, sequential: bool, found: list[tuple[bool, bool]]) -> Figures:
     findings, refuted = (sum(side) for side in zip(*found, strict=True))
     certain = probability_limits(refuted, len(found), alpha=CERTAIN)[0]
-    targets = [Target(what="99.9% lower limit of refuted", value=certain, sense="<=", limit=ALPHA)]
+    targets = [at_most("99.9% lower limit of the refutation rate", certain, ALPHA)]
     if name in _BY_NAME:
         case = _BY_NAME[name]
         if case.is_correct:
-            targets.append(Target(what="findings", value=float(findings), sense="<=", limit=0.0))
+            targets.append(at_most("findings", findings, 0))
         elif runs >= case.found_from:
-            targets.append(Target(what="share found", value=findings / len(found), sense=">=", limit=_LEAST_FOUND))
+            targets.append(at_least("rate of findings", findings / len(found), _LEAST_FOUND))
     cells: dict[str, Value] = {
         "subject": name,
         "kind": _KINDS[sequential],
@@ -148,13 +146,12 @@ def _cells(
     return cells, targets
 
 
-def _row(effort: Effort, name: str, runs: int, sequential: bool, seeds: range) -> tuple[dict[str, Value], list[Target]]:
-    calls = [(name, runs, sequential, batch) for batch in batches(seeds, 2)]
-    return _cells(name, runs, sequential, [one for some in spread(_audits, calls, effort.jobs) for one in some])
+def _row(effort: Effort, name: str, runs: int, sequential: bool, seeds: range) -> Figures:
+    return _cells(name, runs, sequential, in_batches(_audits, (name, runs, sequential), seeds, 2, effort.jobs))
 
 
-def _stream_row(seeds: range) -> tuple[dict[str, Value], list[Target]]:
-    """Ten audits after each start of two worker processes, which import the module anew."""
+def _stream_row(seeds: range) -> Figures:
+    """Return the figures of audits of which every ten start two new worker processes, which import the module again."""
     found = []
     for batch in batches(seeds, _AUDITS_OF_A_PROCESS):
         get_reusable_executor().shutdown()
@@ -178,21 +175,16 @@ def _dependence_tasks(effort: Effort) -> Iterator[Task]:
 
 DEPENDENCE = Bench(
     name="dependence",
-    title="Runs that are not independent",
+    title="Dependent runs",
     method=(
-        f"Audits of the claim epsilon 1 at alpha {ALPHA:g}. The first mechanisms keep the claim in each run, but the "
-        "runs of a call or of the workers share randomness: an audit should find that, or be wrong no more often than "
-        "it may be. At 20,000 runs no test can find the shared rate, and it does no harm. The others are correct, with "
-        "outputs of which few come again: no check may suspect them. Findings: audits in which a health check failed, "
-        "but for events in which all runs lie, or none."
+        f"Audits of the claim ε = 1 at alpha {ALPHA:g}. The mechanisms of the first rows keep the claim in each run, "
+        "but the runs of a call or of the workers share randomness; an audit must report the dependence, or must not "
+        "refute more often than alpha. At 20,000 runs no test can detect the shared rate, and the rate does no harm. "
+        "The other mechanisms are correct and seldom repeat an output; no check may suspect them. Findings: audits in "
+        "which a health check failed, except for the check of events that hold all runs or none."
     ),
-    columns=(
-        Column("mechanism", "subject"),
-        Column("audit", "kind"),
-        Column("runs", "runs", ","),
-        Column("audits", "audits"),
-        Column("refuted without a finding", "refuted"),
-        Column("findings", "findings"),
+    columns=columns(
+        "mechanism = subject | audit = kind | runs :, | audits | refuted without a finding = refuted | findings"
     ),
     names=(*_BY_NAME, _STREAM),
     tasks=_dependence_tasks,
@@ -209,7 +201,7 @@ _CALIBRATION: dict[str, tuple[Callable[..., Any], Event]] = {
 
 
 def _false_findings(name: str, runs: int, seeds: range) -> int:
-    """How many of these pilots and main phases fail a check at the level."""
+    """Return the number of audits whose pilot and main phase fail a check at the level."""
     mechanism, event = _CALIBRATION[name]
     sampler, size, alarms = as_sampler(mechanism, name), pilot_runs(runs), 0
     for seed in seeds:
@@ -220,11 +212,11 @@ def _false_findings(name: str, runs: int, seeds: range) -> int:
     return alarms
 
 
-def _calibration(effort: Effort, name: str, seeds: range) -> tuple[dict[str, Value], list[Target]]:
+def _calibration(effort: Effort, place: int, name: str) -> Figures:
+    seeds = seeds_of(7, place, 0, effort.either(_QUICK_CALIBRATED, _CALIBRATED))
     calls = [(name, _CALIBRATED_RUNS, batch) for batch in batches(seeds, 10)]
     findings = sum(spread(_false_findings, calls, effort.jobs))
     certain = probability_limits(findings, len(seeds), alpha=CERTAIN)[0]
-    limit = _CHECKS * _LEVEL
     cells: dict[str, Value] = {
         "subject": name,
         "runs": _CALIBRATED_RUNS,
@@ -232,31 +224,20 @@ def _calibration(effort: Effort, name: str, seeds: range) -> tuple[dict[str, Val
         "findings": findings,
         "share": findings / len(seeds),
     }
-    return cells, [Target(what="99.9% lower limit of the share", value=certain, sense="<=", limit=limit)]
-
-
-def _calibration_tasks(effort: Effort) -> Iterator[Task]:
-    for number, name in enumerate(_CALIBRATION):
-        if effort.wants(name) and (not effort.is_quick or name in _QUICK):
-            seeds = seeds_of(7, number, 0, effort.either(_QUICK_CALIBRATED, _CALIBRATED))
-            yield once(name, _calibration, effort, name, seeds)
+    return cells, [at_most("99.9% lower limit of the rate of findings", certain, _CHECKS * _LEVEL)]
 
 
 CHECKS = Bench(
     name="checks",
-    title="False findings of the health checks at a level that can be seen",
+    title="False findings of the health checks at a measurable level",
     method=(
-        f"Pilots and main phases of correct mechanisms, examined by the {_CHECKS} checks of outputs and blocks at "
-        f"level {_LEVEL:g} each, where audits take 1e-8: together they may fail in {_CHECKS * _LEVEL:g} at most. The "
-        "number in a name is that of different outputs."
+        f"The {_CHECKS} checks of outputs and blocks examine pilots and main phases of correct mechanisms, each at "
+        f"level {_LEVEL:g}; audits use level 1e-8. Together the checks may fail in a share {_CHECKS * _LEVEL:g} of the "
+        "audits. Names end with the number of different outputs."
     ),
-    columns=(
-        Column("outputs", "subject"),
-        Column("runs", "runs", ","),
-        Column("examined", "audits"),
-        Column("with a finding", "findings"),
-        Column("share", "share", ".4f"),
+    columns=columns(
+        "outputs = subject | runs :, | audits | audits with a finding = findings | rate of findings = share :.4f"
     ),
     names=tuple(_CALIBRATION),
-    tasks=_calibration_tasks,
+    tasks=one_row_each(_CALIBRATION, _calibration, quick=_QUICK),
 )

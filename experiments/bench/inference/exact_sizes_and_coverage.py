@@ -1,4 +1,4 @@
-"""Benchmarks of the inference on counts alone: exact sizes by enumeration, and coverage of the two-sided interval."""
+"""Inference on counts: exact sizes by enumeration, and coverage of the two-sided interval."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from ....audit.inference.binomial_tails import probability_limits
 from ....audit.inference.counts import Counts
 from ....audit.inference.joint_test import p_value
 from ....audit.inference.ratio_intervals import maximum_interval
-from ..core.bench_json import CERTAIN, Column, Target, Value
-from ..core.effort import ALPHA, Bench, Effort, Task, batches, once, seeds_of, spread
+from ..core.bench_json import CERTAIN, Column, Figures, Value, at_least, at_most, columns
+from ..core.effort import ALPHA, Bench, Effort, Task, in_batches, once, seeds_of, spread
 
 Array = npt.NDArray[np.float64]
 
@@ -41,9 +41,9 @@ _QUICK_CLAIMS = ("pure", "n-fold")
 
 
 def smallest_refuted(n: int, m: int, claim: Claim, alpha: float) -> Array:
-    """For each y from 0 to m the fewest hits x out of n that refute the claim; n + 1 where none do.
+    """Return for each y from 0 to m the fewest hits x out of n that refute the claim, n + 1 where none do.
 
-    By bisection: the p-value does not rise with x.
+    Bisection is valid because the p-value does not increase with x.
     """
 
     def is_refuted(x: int, y: int) -> bool:
@@ -51,7 +51,7 @@ def smallest_refuted(n: int, m: int, claim: Claim, alpha: float) -> Array:
 
     found = np.empty(m + 1)
     for y in range(m + 1):
-        low, high = -1, n + 1  # low is not refuted, high is (n + 1 by convention)
+        low, high = -1, n + 1  # low is not refuted; high is refuted, n + 1 by convention
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if is_refuted(middle, y) else (middle, high)
@@ -60,16 +60,16 @@ def smallest_refuted(n: int, m: int, claim: Claim, alpha: float) -> Array:
 
 
 def rates_on_the_boundary() -> tuple[Array, Array]:
-    """q and 1 − q: evenly on the arcsine scale, and towards both ends down to 1e-12."""
+    """Return q and 1 − q, evenly on the arcsine scale and down to 1e-12 from both ends."""
     angle = np.linspace(0.0, math.pi / 2, 2_001)[1:-1]
     end = np.geomspace(1e-12, 1e-4, 161)
     return np.concatenate([end, np.sin(angle) ** 2, 1 - end]), np.concatenate([1 - end, np.cos(angle) ** 2, end])
 
 
 def exact_size(critical: Array, n: int, claim: Claim) -> tuple[float, float]:
-    """The largest probability of {X ≥ critical(Y)} with (p, q) on the claim's boundary, and the q where it is reached.
+    """Return the largest probability of {X ≥ critical(Y)} with (p, q) on the claim's boundary, and its q.
 
-    Tails are taken from whichever of a probability and its complement is small.
+    Tails are computed from the smaller of a probability and its complement.
     """
     m = len(critical) - 1
     q, q_rest = rates_on_the_boundary()
@@ -89,7 +89,7 @@ def _size_of(name: str, alpha: float, n: int, m: int) -> tuple[float, float]:
     return exact_size(smallest_refuted(n, m, _CLAIMS[name], alpha), n, _CLAIMS[name])
 
 
-def _sizes(effort: Effort, name: str, alpha: float) -> tuple[dict[str, Value], list[Target]]:
+def _sizes(effort: Effort, name: str, alpha: float) -> Figures:
     pairs = list(itertools.product(effort.either(_RUNS[:2], _RUNS), repeat=2))
     found = list(spread(_size_of, [(name, alpha, n, m) for n, m in pairs], effort.jobs))
     largest, where = max(found)
@@ -100,7 +100,7 @@ def _sizes(effort: Effort, name: str, alpha: float) -> tuple[dict[str, Value], l
         "largest": largest,
         "where": where,
     }
-    return cells, [Target(what="largest size", value=largest, sense="<=", limit=alpha)]
+    return cells, [at_most("largest size", largest, alpha)]
 
 
 def _size_tasks(effort: Effort) -> Iterator[Task]:
@@ -113,16 +113,14 @@ SIZES = Bench(
     name="sizes",
     title="Exact size of the joint test",
     method=(
-        "The probability that the test refutes a claim that holds with equality, summed over every outcome and "
-        f"maximised over {len(rates_on_the_boundary()[0]):,} values of q, 1e-12 from either end included: it may "
-        "not exceed alpha. Columns: runs on x × runs on y."
+        "Probability that the test refutes a claim that holds with equality, summed over all outcomes and maximised "
+        f"over {len(rates_on_the_boundary()[0]):,} values of q, down to 1e-12 from both ends. The size must not exceed "
+        "alpha. Columns n × m: runs on x × runs on y."
     ),
     columns=(
-        Column("claim", "claim"),
-        Column("alpha", "alpha", "g"),
+        *columns("claim | alpha :g"),
         *(Column(f"{n} × {m}", f"{n}x{m}", ".4f") for n, m in itertools.product(_RUNS, repeat=2)),
-        Column("largest", "largest", ".4f"),
-        Column("at q", "where", ".3g"),
+        *columns("largest size = largest :.4f | q of the largest size = where :.3g"),
     ),
     names=tuple(_CLAIMS),
     tasks=_size_tasks,
@@ -134,19 +132,22 @@ _LAWS = ("distinct", "tied")
 
 
 def outcome_laws(kind: str, outcomes: int) -> tuple[Array, Array]:
-    """Probabilities on x and on y: log ratios evenly spread from −1 to 1 before normalisation, or all ±1 exactly."""
+    """Return the probabilities on x and y: log ratios evenly spread over [−1, 1] before normalisation, or all ±1."""
     if kind == "distinct":
         q = np.full(outcomes, 1.0 / outcomes)
         weights = np.exp(np.linspace(-1.0, 1.0, outcomes))
         return weights / weights.sum(), q
     is_up = np.arange(outcomes) % 2 == 0
-    share_p, share_q = math.e / (1 + math.e), 1 / (1 + math.e)  # of the outcomes that are likelier on x
+    share_p, share_q = (
+        math.e / (1 + math.e),
+        1 / (1 + math.e),
+    )  # of the outcomes likelier on x, in total
     up, down = int(is_up.sum()), int((~is_up).sum())
     return np.where(is_up, share_p / up, (1 - share_p) / down), np.where(is_up, share_q / up, (1 - share_q) / down)
 
 
 def _intervals_of(kind: str, outcomes: int, runs: int, seeds: range) -> list[tuple[bool, float]]:
-    """For each seed whether the interval holds the largest absolute log ratio, and its width."""
+    """Return for each seed whether the interval covers the largest absolute log ratio, and its width."""
     p, q = outcome_laws(kind, outcomes)
     truth = float(np.abs(np.log(p) - np.log(q)).max())
     found = []
@@ -157,11 +158,8 @@ def _intervals_of(kind: str, outcomes: int, runs: int, seeds: range) -> list[tup
     return found
 
 
-def _coverage(
-    effort: Effort, kind: str, outcomes: int, runs: int, seeds: range
-) -> tuple[dict[str, Value], list[Target]]:
-    calls = [(kind, outcomes, runs, batch) for batch in batches(seeds, 50)]
-    found = [pair for batch in spread(_intervals_of, calls, effort.jobs) for pair in batch]
+def _coverage(effort: Effort, kind: str, outcomes: int, runs: int, seeds: range) -> Figures:
+    found = in_batches(_intervals_of, (kind, outcomes, runs), seeds, 50, effort.jobs)
     covered = sum(holds for holds, _ in found)
     low, high = probability_limits(covered, len(found), alpha=0.05)
     cells: dict[str, Value] = {
@@ -176,7 +174,7 @@ def _coverage(
         "width": statistics.median(width for _, width in found),
     }
     certain = probability_limits(covered, len(found), alpha=CERTAIN)[1]
-    return cells, [Target(what="99.9% upper limit of the coverage", value=certain, sense=">=", limit=1 - ALPHA)]
+    return cells, [at_least("99.9% upper limit of the coverage", certain, 1 - ALPHA)]
 
 
 def _coverage_tasks(effort: Effort) -> Iterator[Task]:
@@ -191,19 +189,13 @@ COVERAGE = Bench(
     name="coverage",
     title="Coverage of the two-sided interval for the largest log ratio",
     method=(
-        f"Intervals of alpha {ALPHA:g} for the largest absolute log ratio over all outcomes. Log ratios are evenly "
-        "spread, with one maximum, or tied: 1 in one direction or the other for every outcome. Interval of the share: "
-        "exact, 95%."
+        f"Intervals of alpha {ALPHA:g} for the largest absolute log ratio over all outcomes. Distinct log ratios are "
+        "evenly spread and have one maximum; tied log ratios are 1 or −1 for every outcome. The limits of the coverage "
+        "are exact."
     ),
-    columns=(
-        Column("log ratios", "law"),
-        Column("outcomes", "outcomes"),
-        Column("runs", "runs", ","),
-        Column("repetitions", "repetitions", ","),
-        Column("covered", "share", ".4f"),
-        Column("from", "low", ".4f"),
-        Column("to", "high", ".4f"),
-        Column("median width", "width", ".4g"),
+    columns=columns(
+        "log ratios = law | outcomes | runs :, | repetitions :, | coverage = share :.4f | 95% lower limit = low :.4f | "
+        "95% upper limit = high :.4f | median width = width :.4g"
     ),
     names=tuple(f"{kind}-{outcomes}" for kind in _LAWS for outcomes in _OUTCOMES),
     tasks=_coverage_tasks,

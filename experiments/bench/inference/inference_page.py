@@ -1,4 +1,4 @@
-"""The statistics measured: false alarms, exact sizes, tightness, runs to refutation, coverage, cost, dependence."""
+"""Statistics: false alarms, exact size, tightness, runs to a refutation, coverage, cost, dependence and power."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from .stated_power import STATED_POWER
 
 INFERENCE = Page(
     "inference",
-    "The statistics, measured",
+    "Measured statistics",
     (FALSE_ALARMS, SIZES, TIGHTNESS, REFUTATION, COVERAGE, TIMING, DEPENDENCE, CHECKS, STATED_POWER),
 )

@@ -1,4 +1,4 @@
-"""Pairs of datasets whose output laws are known exactly, and the best that any audit could show on them."""
+"""Pairs of datasets with known output laws, and the largest lower bounds that audits of these pairs can give."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from ....mechanisms import (
 Array = npt.NDArray[np.float64]
 
 _ANGLES = np.linspace(0.0, math.pi / 2, 17)
-_ERROR_SIZES = (0.5, 0.75, 1.0, 1.5)  # of the asymptotic bound by which events are proposed, in units of z
-_REACH, _POINTS = 12.0, 8_001  # of the grid of half-lines: in scales, and how many between −1 and 1 of it
+_ERROR_SIZES = (0.5, 0.75, 1.0, 1.5)  # of the asymptotic bound that proposes events, in units of z
+_REACH, _POINTS = 12.0, 8_001  # grid of half-lines: reach in scales, and number of points
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """A mechanism on a pair, with a claim that holds there exactly: the truth is the claim."""
+    """Mechanism on a pair, with a claim that holds there with equality."""
 
     name: str
     mechanism: Any
@@ -54,7 +54,7 @@ class Subject:
 
 
 def subjects() -> list[Subject]:
-    """The pairs on which false alarms and tightness are measured."""
+    """Return the pairs for the false alarms and the tightness."""
     flat, one_up = (0.0,) * 50, (1.0,) + (-1.0,) * 49  # one candidate up and 49 down
     exponential = ExponentialMechanism(1.0)
     loss = exact_epsilon(exponential.law(flat), exponential.law(one_up))
@@ -71,12 +71,12 @@ def subjects() -> list[Subject]:
 
 
 def probability(event: Event, law: ScalarLaw) -> float:
-    """Probability of an event that an audit chose.
+    """Return the probability of an event that an audit chose.
 
-    The rounding of outputs to a grid is left out: it moves an edge by half a step, 5e-7 scales.
+    The rounding of outputs to a grid is ignored: it moves an edge by half a step, 5e-7 scales.
     """
     match event:
-        case Intervals(intervals):  # numbers only: there is nothing else in these laws
+        case Intervals(intervals):  # these laws have numbers only
             return min(1.0, sum(_between(law, low, high) for low, high in intervals))
         case Outcomes(values, others):
             known = [float(value) for value in values if isinstance(value, numbers.Real)]
@@ -87,7 +87,7 @@ def probability(event: Event, law: ScalarLaw) -> float:
 
 
 def _between(law: ScalarLaw, low: float, high: float) -> float:
-    """Pr[low ≤ output ≤ high], from the tails on whichever side they are small."""
+    """Return Pr[low ≤ output ≤ high], from the smaller tails."""
     edges = np.array([math.nextafter(low, -math.inf), high])
     tails = law.cdf(edges) if law.cdf(edges[0]) < 0.5 else -law.sf(edges)
     return max(0.0, float(tails[1] - tails[0]))
@@ -104,7 +104,7 @@ class Rates:
 
 
 def best_events(law_p: ScalarLaw, law_q: ScalarLaw) -> Rates:
-    """All events {likelihood ratio ≥ t}, by Neyman and Pearson the best ones: half-lines, or sets of outcomes."""
+    """Return all events {likelihood ratio ≥ t}, the best by Neyman and Pearson: half-lines or sets of outcomes."""
     if isinstance(law_p, FiniteLaw):
         p, q = np.exp(law_p.log_probabilities), np.exp(law_q.log_density(np.arange(len(law_p.log_probabilities))))
         with np.errstate(divide="ignore"):
@@ -119,7 +119,7 @@ def best_events(law_p: ScalarLaw, law_q: ScalarLaw) -> Rates:
 
 
 def _points(law_p: ScalarLaw, law_q: ScalarLaw) -> Array:
-    """Where half-lines end: every integer, or a fine grid with the two locations on it."""
+    """Return the ends of half-lines: every integer, or a fine grid that contains both locations."""
     match law_p, law_q:
         case (LaplaceLaw(a, scale), LaplaceLaw(b, _)) | (GaussianLaw(a, scale), GaussianLaw(b, _)):
             grid = scale * _REACH * np.linspace(-1.0, 1.0, _POINTS)
@@ -138,9 +138,9 @@ def _whole(a: int, b: int, scale: float) -> Array:
 
 
 def oracle_bound(subject: Subject, runs: int, *, alpha: float) -> float:
-    """The bound that the best event gives when every run is counted and the hits are the expected ones.
+    """Return the lower bound of the best event at its expected hits, with every run counted.
 
-    Events are proposed by the asymptotic form of the bound, at several error sizes, and judged by the exact test.
+    The asymptotic form of the bound proposes events at several error sizes, and the exact test compares them.
     """
     law_x, law_y = subject.laws()
     best = 0.0
@@ -153,7 +153,7 @@ def oracle_bound(subject: Subject, runs: int, *, alpha: float) -> float:
 
 
 def asymptotic_bounds(claim: Claim, rates: Rates, runs: int, alpha: float, size: float = 1.0) -> Array:
-    """For each event the largest strength whose boundary clears the normal ellipse around its rates; −∞ if useless."""
+    """Return for each event the largest strength whose boundary avoids the normal ellipse around its rates, or −∞."""
     error = size * max(float(-ndtri(alpha)), 0.1) / (2.0 * math.sqrt(runs))  # a standard error of arcsin √p is 1/(2√n)
     p = np.arctan2(np.sqrt(rates.p), np.sqrt(rates.p_rest)) - error * np.sin(_ANGLES)[:, None]
     q = np.arctan2(np.sqrt(rates.q), np.sqrt(rates.q_rest)) + error * np.cos(_ANGLES)[:, None]
@@ -163,6 +163,6 @@ def asymptotic_bounds(claim: Claim, rates: Rates, runs: int, alpha: float, size:
 
 
 def expected_bound(claim: Claim, p: float, q: float, runs_p: int, runs_q: int, *, alpha: float) -> float:
-    """The exact test's bound at the expected hits, rounded."""
+    """Return the bound of the exact test at the expected hits, rounded."""
     counts = Counts(hits_x=round(p * runs_p), runs_x=runs_p, hits_y=round(q * runs_q), runs_y=runs_q)
     return strength_lower(counts, claim, alpha=alpha)

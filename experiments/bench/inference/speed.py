@@ -1,4 +1,4 @@
-"""Time and memory of every public function of the inference."""
+"""Seconds and memory of every public function of the inference."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import itertools
 import math
 import pkgutil
 import statistics
-import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -25,59 +24,38 @@ from ....audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
 from ....audit.claims.renyi import RenyiDP, ZeroConcentratedDP
 from ....audit.inference import (
     alternatives,
+    betting_test,
+    binomial_tails,
+    confidence_bands,
+    count_ordering,
     direction,
     dispersion,
+    joint_test,
     multiplicity,
+    power,
+    ratio_intervals,
+    renyi_lower_bound,
+    repeated_order,
+    supporting_lines,
     total_variation,
-)
-from ....audit.inference import (
-    betting_test as sequential,
-)
-from ....audit.inference import (
-    binomial_tails as binomial,
-)
-from ....audit.inference import (
-    confidence_bands as bands,
-)
-from ....audit.inference import (
-    count_ordering as order,
-)
-from ....audit.inference import (
-    joint_test as joint,
-)
-from ....audit.inference import (
-    power as planning,
-)
-from ....audit.inference import (
-    ratio_intervals as simultaneous,
-)
-from ....audit.inference import (
-    renyi_lower_bound as divergence,
-)
-from ....audit.inference import (
-    repeated_order as orders,
-)
-from ....audit.inference import (
-    supporting_lines as lines,
-)
-from ....audit.inference import (
-    two_sample_test as two_samples,
+    two_sample_test,
 )
 from ....audit.inference.binomial_tails import Array
 from ....audit.inference.counts import Counts
-from ..core.bench_json import Column, Target, Value
+from ..core.bench_json import Figures, Value, at_most, columns
 from ..core.effort import ALPHA, Bench, Effort, Task, once
+from ..core.timing import timed
 
 _RUNS, _JUDGED_RUNS = (10_000_000, 10_000_000_000), 10_000_000
 _MOST_SECONDS = {"joint_test.p_value": 0.050, "joint_test.strength_lower": 0.300}
-_REPEATS, _LONG = 9, 2.0  # calls, fewer where they take longer than this many seconds together
+_REPEATS, _LONG = 9, 2.0  # calls, or fewer if their total exceeds this many seconds
 _CELLS = 50
 _CLAIM = PureDP(1.0)
-_Q = 0.5 * math.exp(-1)  # of an event that attains the claim with p = ½, as the best one of Laplace noise
+_Q = 0.5 * math.exp(-1)  # of the event that attains the claim with p = ½, the best event of Laplace noise
 _EPSILONS = np.linspace(0.0, 5.0, 1000)
 _RATES = np.linspace(0.0, 1.0, 1001)[1:-1]
 _ONE_GDP = GaussianDP(1.0)
-_OTHERS: tuple[Claim, ...] = (  # boundaries of every other kind
+_OTHERS: tuple[Claim, ...] = (  # every other kind of boundary
     ApproxDP(1.0, 1e-5),
     ApproxDP(1.0, 1e-5, bound_on="delta"),
     _ONE_GDP,
@@ -87,7 +65,7 @@ _OTHERS: tuple[Claim, ...] = (  # boundaries of every other kind
     ZeroConcentratedDP(0.5),
     ProbabilityPreservation(2.0, 0.3),
     NFoldComposition(0.1, 4),
-    PureDP(0.2).group(5),  # the boundary of every step is found
+    PureDP(0.2).group(5),  # computes the boundary of every step
     RenyiDP(2.0, 0.05).group(5),
     ZeroConcentratedDP(0.02).group(5),
 )
@@ -95,7 +73,7 @@ _OTHERS: tuple[Claim, ...] = (  # boundaries of every other kind
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Arguments at a number of runs: expected hits of an event, and of fifty outcomes with log ratios from −1 to 1."""
+    """Arguments for a number of runs: hits of an event, and counts of fifty outcomes with log ratios in [−1, 1]."""
 
     runs: int
     counts: Counts
@@ -111,7 +89,7 @@ class Given:
 
     @property
     def near(self) -> Array:
-        """Four hundred numbers of hits on y around the expected one."""
+        """Four hundred numbers of hits on y around the expected number."""
         return np.round(self.runs * _Q + np.linspace(-4.0, 4.0, 400) * math.sqrt(self.runs * _Q * (1.0 - _Q)))
 
     @property
@@ -121,20 +99,20 @@ class Given:
 
     @property
     def excess(self) -> float:
-        """One that is found with a power near .9."""
+        """Excess that is detected with a power near .9."""
         return 6.0 / math.sqrt(self.runs)
 
     @property
-    def pairs(self) -> sequential.JointCounts:
+    def pairs(self) -> betting_test.JointCounts:
         p, n = 0.5, self.runs
         parts = (p * _Q, p * (1 - _Q), (1 - p) * _Q, (1 - p) * (1 - _Q))
-        return sequential.JointCounts(
+        return betting_test.JointCounts(
             **{name: round(part * n) for name, part in zip(("both", "only_p", "only_q", "neither"), parts, strict=True)}
         )
 
 
 def _near_boundary(claim: Claim, runs: int) -> Counts:
-    """Hits a standard error or two above the claim's boundary: under it there is nothing to be computed."""
+    """Return counts one or two standard errors above the claim's boundary; below it nothing is computed."""
     hits_x = round(float(claim.max_power(_Q)[0]) * runs + math.sqrt(runs))
     return Counts(hits_x=hits_x, runs_x=runs, hits_y=round(_Q * runs), runs_y=runs)
 
@@ -144,66 +122,78 @@ def _of_another(function: Callable[..., object], claim: Claim, given: Given) -> 
 
 
 def _after(given: Given) -> object:
-    line = lines.supporting_line(_CLAIM, _Q)
-    return sequential.Wealth.start(30).after([[line, line]] * 30, [given.pairs, given.pairs])
+    line = supporting_lines.supporting_line(_CLAIM, _Q)
+    return betting_test.Wealth.start(30).after([[line, line]] * 30, [given.pairs, given.pairs])
 
 
 CALLS: dict[str, Callable[[Given], object]] = {
-    "binomial_tails.clopper_pearson": lambda g: binomial.clopper_pearson(g.counts.hits_x, g.runs, alpha=ALPHA),
-    "binomial_tails.limits": lambda g: binomial.limits(g.x, g.runs, alpha=ALPHA),
-    "binomial_tails.probability_limits": lambda g: binomial.probability_limits(
+    "binomial_tails.clopper_pearson": lambda g: binomial_tails.clopper_pearson(g.counts.hits_x, g.runs, alpha=ALPHA),
+    "binomial_tails.limits": lambda g: binomial_tails.limits(g.x, g.runs, alpha=ALPHA),
+    "binomial_tails.probability_limits": lambda g: binomial_tails.probability_limits(
         g.counts.hits_x, g.counts.runs_x, alpha=ALPHA
     ),
-    "binomial_tails.row_slices": lambda g: binomial.row_slices(1000, 1000),
-    "binomial_tails.upper_tail": lambda g: binomial.upper_tail(
+    "binomial_tails.row_slices": lambda g: binomial_tails.row_slices(1000, 1000),
+    "binomial_tails.upper_tail": lambda g: binomial_tails.upper_tail(
         np.tile(g.near, (200, 1)), g.runs, np.linspace(0.1, 0.3, 200), np.linspace(0.9, 0.7, 200)
     ),
-    "joint_test.p_value": lambda g: joint.p_value(g.counts, _CLAIM, alpha=ALPHA),
-    "joint_test.rough_p_value": lambda g: joint.rough_p_value(g.counts, _CLAIM, alpha=ALPHA),
-    "joint_test.strength_lower": lambda g: joint.strength_lower(g.counts, _CLAIM, alpha=ALPHA),
-    "joint_test.joint_test": lambda g: joint.joint_test(g.counts, _CLAIM, alpha=ALPHA),
-    "joint_test.strength_estimate": lambda g: joint.strength_estimate(g.counts, _CLAIM),
-    "joint_test.largest_strength": lambda g: joint.largest_strength(lambda strength: strength < 1.0, math.inf),
-    "count_ordering.order": lambda g: order.order(g.counts, _CLAIM, 1.645),
-    "count_ordering.critical_hits": lambda g: order.critical_hits(g.near, g.runs, g.runs, _CLAIM, 1.645),
-    "supporting_lines.supporting_line": lambda g: lines.supporting_line(_CLAIM, _Q),
-    "supporting_lines.best_line": lambda g: lines.best_line(_CLAIM, 1.2 * math.e * _Q, _Q, g.runs),
-    "supporting_lines.best_lines": lambda g: lines.best_lines([_CLAIM] * 30, 1.2 * math.e * _Q, _Q, g.runs),
-    "power.power_of_test": lambda g: planning.power_of_test(_CLAIM, g.runs, g.runs, _Q, g.excess, alpha=ALPHA),
-    "power.resolution": lambda g: planning.resolution(_CLAIM, g.runs, g.runs, _Q, alpha=ALPHA),
-    "power.runs_needed": lambda g: planning.runs_needed(_CLAIM, _Q, resolution=g.excess, alpha=ALPHA),
+    "joint_test.p_value": lambda g: joint_test.p_value(g.counts, _CLAIM, alpha=ALPHA),
+    "joint_test.rough_p_value": lambda g: joint_test.rough_p_value(g.counts, _CLAIM, alpha=ALPHA),
+    "joint_test.strength_lower": lambda g: joint_test.strength_lower(g.counts, _CLAIM, alpha=ALPHA),
+    "joint_test.joint_test": lambda g: joint_test.joint_test(g.counts, _CLAIM, alpha=ALPHA),
+    "joint_test.strength_estimate": lambda g: joint_test.strength_estimate(g.counts, _CLAIM),
+    "joint_test.largest_strength": lambda g: joint_test.largest_strength(lambda strength: strength < 1.0, math.inf),
+    "count_ordering.order": lambda g: count_ordering.order(g.counts, _CLAIM, 1.645),
+    "count_ordering.critical_hits": lambda g: count_ordering.critical_hits(g.near, g.runs, g.runs, _CLAIM, 1.645),
+    "supporting_lines.supporting_line": lambda g: supporting_lines.supporting_line(_CLAIM, _Q),
+    "supporting_lines.best_line": lambda g: supporting_lines.best_line(_CLAIM, 1.2 * math.e * _Q, _Q, g.runs),
+    "supporting_lines.best_lines": lambda g: supporting_lines.best_lines([_CLAIM] * 30, 1.2 * math.e * _Q, _Q, g.runs),
+    "power.power_of_test": lambda g: power.power_of_test(_CLAIM, g.runs, g.runs, _Q, g.excess, alpha=ALPHA),
+    "power.resolution": lambda g: power.resolution(_CLAIM, g.runs, g.runs, _Q, alpha=ALPHA),
+    "power.runs_needed": lambda g: power.runs_needed(_CLAIM, _Q, resolution=g.excess, alpha=ALPHA),
     "alternatives.event_of": lambda g: alternatives.event_of(_CLAIM, g.excess, alternatives.AsLikely(0.49, _Q)),
     "alternatives.power_at": lambda g: alternatives.power_at(_CLAIM, g.excess, _Q, _Q),
-    "supporting_lines.drift": lambda g: lines.drift(lines.best_line(_CLAIM, 0.5, _Q, float(g.runs)), 0.5, _Q),
+    "supporting_lines.drift": lambda g: supporting_lines.drift(
+        supporting_lines.best_line(_CLAIM, 0.5, _Q, float(g.runs)), 0.5, _Q
+    ),
     "dispersion.dispersion_p_value": lambda g: dispersion.dispersion_p_value(
         [g.runs // 768] * 256, [g.runs // 256] * 256
     ),
     "dispersion.product_p_value": lambda g: dispersion.product_p_value(1e-5, 1e-6),
     "dispersion.pairs_within_p_value": lambda g: dispersion.pairs_within_p_value(3, 300, [g.runs // 256] * 256),
-    "repeated_order.log_chance_of_head": lambda g: orders.log_chance_of_head([2] * 128, [g.runs // 256] * 128, g.runs),
-    "repeated_order.log_chance_of_order": lambda g: orders.log_chance_of_order(256, 1.0 / g.runs),
+    "repeated_order.log_chance_of_head": lambda g: repeated_order.log_chance_of_head(
+        [2] * 128, [g.runs // 256] * 128, g.runs
+    ),
+    "repeated_order.log_chance_of_order": lambda g: repeated_order.log_chance_of_order(256, 1.0 / g.runs),
     "alternatives.best_q": lambda g: alternatives.best_q(_CLAIM, resolution=g.excess),
-    "sequential.Wealth.after": _after,
-    "betting_test.found_share": lambda g: sequential.found_share(_CLAIM, g.excess, g.sizes, _Q, alpha=ALPHA),
-    "betting_test.sequential_resolution": lambda g: sequential.sequential_resolution(
+    "betting_test.Wealth.after": _after,
+    "betting_test.found_share": lambda g: betting_test.found_share(_CLAIM, g.excess, g.sizes, _Q, alpha=ALPHA),
+    "betting_test.sequential_resolution": lambda g: betting_test.sequential_resolution(
         _CLAIM, g.sizes, _Q, alpha=ALPHA, power=0.95
     ),
-    "ratio_intervals.ratio_intervals": lambda g: simultaneous.ratio_intervals(g.x, g.runs, g.y, g.runs, alpha=ALPHA),
-    "ratio_intervals.maximum_interval": lambda g: simultaneous.maximum_interval(g.x, g.runs, g.y, g.runs, alpha=ALPHA),
-    "ratio_intervals.ratio_lower": lambda g: simultaneous.ratio_lower(g.x, g.runs, g.y, g.runs, alpha=ALPHA),
-    "confidence_bands.confidence_band": lambda g: bands.confidence_band(g.x, g.y, alpha=ALPHA),
-    "bands.Band.profile": lambda g: bands.confidence_band(g.x, g.y, alpha=ALPHA).profile(np.linspace(0, 1, 101)),
-    "bands.Band.trade_off": lambda g: bands.confidence_band(g.x, g.y, alpha=ALPHA).trade_off(np.linspace(0, 1, 101)),
-    "confidence_bands.concave_hull": lambda g: bands.concave_hull(np.cumsum(g.x) / g.runs, np.cumsum(g.y) / g.runs),
-    "renyi_lower_bound.renyi_lower": lambda g: divergence.renyi_lower(g.x, g.y, 2.0, alpha=ALPHA),
-    "renyi_lower_bound.moment_lower": lambda g: divergence.moment_lower(g.x, g.y, 2.0, alpha=ALPHA),
+    "ratio_intervals.ratio_intervals": lambda g: ratio_intervals.ratio_intervals(g.x, g.runs, g.y, g.runs, alpha=ALPHA),
+    "ratio_intervals.maximum_interval": lambda g: ratio_intervals.maximum_interval(
+        g.x, g.runs, g.y, g.runs, alpha=ALPHA
+    ),
+    "ratio_intervals.ratio_lower": lambda g: ratio_intervals.ratio_lower(g.x, g.runs, g.y, g.runs, alpha=ALPHA),
+    "confidence_bands.confidence_band": lambda g: confidence_bands.confidence_band(g.x, g.y, alpha=ALPHA),
+    "confidence_bands.Band.profile": lambda g: confidence_bands.confidence_band(g.x, g.y, alpha=ALPHA).profile(
+        np.linspace(0, 1, 101)
+    ),
+    "confidence_bands.Band.trade_off": lambda g: confidence_bands.confidence_band(g.x, g.y, alpha=ALPHA).trade_off(
+        np.linspace(0, 1, 101)
+    ),
+    "confidence_bands.concave_hull": lambda g: confidence_bands.concave_hull(
+        np.cumsum(g.x) / g.runs, np.cumsum(g.y) / g.runs
+    ),
+    "renyi_lower_bound.renyi_lower": lambda g: renyi_lower_bound.renyi_lower(g.x, g.y, 2.0, alpha=ALPHA),
+    "renyi_lower_bound.moment_lower": lambda g: renyi_lower_bound.moment_lower(g.x, g.y, 2.0, alpha=ALPHA),
     "total_variation.total_variation_upper": lambda g: total_variation.total_variation_upper(
         g.x.astype(int).tolist(), g.y.astype(int).tolist(), alpha=ALPHA
     ),
-    "two_sample_test.hypergeometric_tail": lambda g: two_samples.hypergeometric_tail(
+    "two_sample_test.hypergeometric_tail": lambda g: two_sample_test.hypergeometric_tail(
         g.runs // 3, g.runs, 2 * (g.runs // 3), 2 * g.runs
     ),
-    "two_sample_test.change_p_value": lambda g: two_samples.change_p_value(
+    "two_sample_test.change_p_value": lambda g: two_sample_test.change_p_value(
         g.runs // 3, g.runs, g.runs // 3 + 1, g.runs
     ),
     "direction.directed": lambda g: direction.directed(_CLAIM, g.counts, "y"),
@@ -215,15 +205,15 @@ CALLS: dict[str, Callable[[Given], object]] = {
 CALLS |= {
     f"{name}, {claim}, {claim.strength_name}": partial(_of_another, function, claim)
     for name, function in (
-        ("joint_test.p_value", joint.p_value),
-        ("joint_test.strength_lower", joint.strength_lower),
+        ("joint_test.p_value", joint_test.p_value),
+        ("joint_test.strength_lower", joint_test.strength_lower),
     )
     for claim in _OTHERS
 }
 
 
 def untimed() -> list[str]:
-    """Public functions of the inference that are not called here; those that only check their arguments left out."""
+    """Return the public functions of the inference without a call here, except those that only check arguments."""
     found = []
     for module in pkgutil.iter_modules(inference.__path__):
         loaded = importlib.import_module(f"{inference.__name__}.{module.name}")
@@ -235,18 +225,16 @@ def untimed() -> list[str]:
 
 
 def seconds_of(call: Callable[[], object], repeats: int) -> list[float]:
-    """Times of several calls, fewer if they are long, each without what the one before has left in memory."""
+    """Return the seconds of several calls, fewer if they are long, each with empty caches."""
     taken: list[float] = []
     while len(taken) < repeats and (not taken or sum(taken) < _LONG):
         _forget()
-        started = time.perf_counter()
-        call()
-        taken.append(time.perf_counter() - started)
+        taken.append(timed(call)[1])
     return taken
 
 
 def _forget() -> None:
-    """Empties the caches of the inference."""
+    """Empty the caches of the inference."""
     for module in pkgutil.iter_modules(inference.__path__):
         for value in vars(importlib.import_module(f"{inference.__name__}.{module.name}")).values():
             if callable(getattr(value, "cache_clear", None)):
@@ -254,7 +242,7 @@ def _forget() -> None:
 
 
 def peak_of(call: Callable[[], object]) -> float:
-    """Most memory that a call holds at once, in MiB, as Python's allocator and numpy's report it."""
+    """Return the peak memory of a call in MiB, as reported by the allocators of Python and numpy."""
     tracemalloc.start()
     try:
         call()
@@ -263,7 +251,7 @@ def peak_of(call: Callable[[], object]) -> float:
         tracemalloc.stop()
 
 
-def _timing(effort: Effort, name: str, runs: int) -> tuple[dict[str, Value], list[Target]]:
+def _timing(effort: Effort, name: str, runs: int) -> Figures:
     call = partial(CALLS[name], Given.at(runs))
     if not effort.is_quick:
         call()
@@ -281,7 +269,7 @@ def _timing(effort: Effort, name: str, runs: int) -> tuple[dict[str, Value], lis
     most = _MOST_SECONDS.get(name.split(", ")[0])
     if effort.is_quick or runs != _JUDGED_RUNS or most is None:
         return cells, []
-    return cells, [Target(what="median ms", value=median, sense="<=", limit=1e3 * most)]
+    return cells, [at_most("median ms", median, 1e3 * most)]
 
 
 def _timing_tasks(effort: Effort) -> Iterator[Task]:
@@ -294,19 +282,14 @@ TIMING = Bench(
     name="timing",
     title="Time and memory of the inference",
     method=(
-        f"Every public function: {_CLAIM} unless another is named, q = {_Q:.3f} and p a standard error or two above "
-        f"the boundary, or {_CELLS} outcomes with log ratios from −1 to 1, or arrays of some hundred counts. Median of "
-        "several calls in one process, of full runs after a first one, nothing kept between them; memory traced in a "
-        "further call."
+        f"Every public function, for {_CLAIM} unless another claim is named, with q = {_Q:.3f} and p one or two "
+        f"standard errors above the boundary, with {_CELLS} outcomes of log ratios from −1 to 1, or with arrays of "
+        "hundreds of counts. Times of several calls in one process, after a first call and with empty caches. A "
+        "further call traces the memory."
     ),
-    columns=(
-        Column("function", "function"),
-        Column("runs", "runs", ","),
-        Column("calls", "calls"),
-        Column("median ms", "milliseconds", ".3g"),
-        Column("least", "least", ".3g"),
-        Column("most", "most", ".3g"),
-        Column("peak MiB", "mebibytes", ".2f"),
+    columns=columns(
+        "function | runs :, | calls | median ms = milliseconds :.3g | minimum ms = least :.3g | "
+        "maximum ms = most :.3g | peak MiB = mebibytes :.2f"
     ),
     names=tuple(CALLS),
     tasks=_timing_tasks,

@@ -1,4 +1,4 @@
-"""Benchmark of what audits say that they detect: how many find the excess that they state, for every kind of claim."""
+"""Power of audits at the detectable excess that they state, for every kind of claim."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ....audit.inference.binomial_tails import probability_limits
 from ....audit.procedures.check import check
 from ....audit.results.audit_result import AuditResult
 from ....mechanisms import GaussianMechanism, LaplaceMechanism, RandomisedResponse
-from ..core.bench_json import CERTAIN, Column, Target, Value
-from ..core.effort import Bench, Effort, Task, batches, once, seeds_of, spread
+from ..core.bench_json import CERTAIN, Figures, Value, at_least, columns
+from ..core.effort import Bench, Effort, Task, batches, in_batches, once, seeds_of, spread
 
 _POWER = 0.95
 _ALPHAS = (0.05, 1e-5)
@@ -30,7 +30,7 @@ _LEAK = 50.0  # far outside standard normal noise
 
 @dataclass(frozen=True, slots=True)
 class NormalNoise:
-    """The answer plus Gaussian noise of scale 1/mu."""
+    """Gaussian noise of scale 1/μ, added to the answer."""
 
     mu: float
 
@@ -40,7 +40,7 @@ class NormalNoise:
 
 @dataclass(frozen=True, slots=True)
 class RareOutcome:
-    """Noise that says nothing, and with probability p on 1 and p e^−ε on 0 an output that says nearly all."""
+    """Noise that is independent of the answer, with a rare output of probability p for 1 and p e^−ε for 0."""
 
     p: float
     epsilon: float
@@ -52,7 +52,7 @@ class RareOutcome:
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """A claim, the mechanisms that attain its family's members on the pair 1 and 0, and runs for an audit."""
+    """Claim, mechanisms that attain each strength of its family on the pair 1 and 0, and runs of an audit."""
 
     name: str
     claim: Claim
@@ -62,7 +62,7 @@ class _Subject:
 
 
 def _is_rare_outcome(event: Event) -> bool:
-    """Whether an event is the rare outcome, alone or nearly."""
+    """Return whether an event separates the rare output from the noise."""
     is_in = event.contains(np.append(np.linspace(-2.0, 2.0, 9), _LEAK))
     return bool(is_in[-1]) != bool(is_in[:-1].any()) and len(set(is_in[:-1].tolist())) == 1
 
@@ -102,24 +102,21 @@ def _audit(subject: _Subject, excess: float, sequential: bool, alpha: float, see
 
 
 def _stated(name: str, sequential: bool, alpha: float, seeds: range) -> list[float]:
-    """What audits of a mechanism that just keeps its claim state, where they are about the event meant."""
+    """Return the detectable excesses that audits of the claim, held with equality, state for the intended event."""
     results = [_audit(_SUBJECTS[name], 0.0, sequential, alpha, seed) for seed in seeds]
     return [result.resolution for result in results if _SUBJECTS[name].is_meant(result.event)]
 
 
 def _found(name: str, excess: float, sequential: bool, alpha: float, seeds: range) -> int:
-    """How many audits refute a mechanism with this excess."""
+    """Return the number of audits that refute a mechanism with the given excess."""
     return sum(_audit(_SUBJECTS[name], excess, sequential, alpha, seed).is_refuted for seed in seeds)
 
 
-def _power(
-    effort: Effort, number: int, name: str, sequential: bool, alpha: float
-) -> tuple[dict[str, Value], list[Target]]:
+def _power(effort: Effort, number: int, name: str, sequential: bool, alpha: float) -> Figures:
     stating, audits = effort.either((_QUICK_STATING, _QUICK_AUDITS), (_STATING, _AUDITS))
     place = 4 * number + 2 * sequential + _ALPHAS.index(alpha)
     first, second = seeds_of(6, 2 * place, 0, stating), seeds_of(6, 2 * place + 1, 0, audits)
-    calls = [(name, sequential, alpha, batch) for batch in batches(first, 5)]
-    stated = [one for batch in spread(_stated, calls, effort.jobs) for one in batch]
+    stated = in_batches(_stated, (name, sequential, alpha), first, 5, effort.jobs)
     excess = statistics.median(stated) if stated else math.inf
     found = 0
     if excess < math.inf:
@@ -128,9 +125,9 @@ def _power(
     low, high = probability_limits(found, audits, alpha=0.05)
     certain = probability_limits(found, audits, alpha=CERTAIN)[1]
     error = math.sqrt(_POWER * (1.0 - _POWER) / audits)
-    targets = [Target(what="99.9% upper limit of the share", value=certain, sense=">=", limit=_POWER)]
+    targets = [at_least("99.9% upper limit of the power", certain, _POWER)]
     if not effort.is_quick:
-        targets.append(Target(what="share", value=found / audits, sense=">=", limit=_POWER - error))
+        targets.append(at_least("power", found / audits, _POWER - error))
     cells: dict[str, Value] = {
         "subject": name,
         "claim": str(_SUBJECTS[name].claim),
@@ -159,25 +156,17 @@ def _tasks(effort: Effort) -> Iterator[Task]:
 
 STATED_POWER = Bench(
     name="power",
-    title="Excesses that audits state, found",
+    title="Power at the stated detectable excess",
     method=(
-        f"Audits of mechanisms that just keep their claim state the smallest excess that is detected with power "
-        f"{_POWER:g} (median of {_STATING}, where the event is the one meant). Then mechanisms with that excess are "
-        "audited with other seeds: the share refuted is to be the stated power, less its standard error. A rare leak "
-        "is an output of probability p on one dataset and p e^−ε on the other."
+        "Audits of mechanisms whose claims hold with equality state the excess that they detect with power "
+        f"{_POWER:g}: the median of {_STATING} audits, among those of the intended event. Audits with other seeds then "
+        "test mechanisms with this excess; the refuted share must reach the stated power less its standard error. A "
+        "rare leak is an output of probability p on one dataset and p e^−ε on the other."
     ),
-    columns=(
-        Column("mechanism", "subject"),
-        Column("claim", "claim"),
-        Column("audit", "kind"),
-        Column("alpha", "alpha", "g"),
-        Column("runs", "runs", ","),
-        Column("stated excess", "stated", ".4g"),
-        Column("audits", "audits", ","),
-        Column("refuted", "found", ","),
-        Column("share", "share", ".3f"),
-        Column("from", "low", ".3f"),
-        Column("to", "high", ".3f"),
+    columns=columns(
+        "mechanism = subject | claim | audit = kind | alpha :g | runs :, | detectable excess = stated :.4g | "
+        "audits :, | refuted = found :, | power = share :.3f | 95% lower limit = low :.3f | "
+        "95% upper limit = high :.3f"
     ),
     names=tuple(_SUBJECTS),
     tasks=_tasks,

@@ -1,4 +1,4 @@
-"""Test sessions as users of the pytest plugin have them: thirty correct mechanisms, and twenty planted bugs."""
+"""Cases of test sessions with the pytest plugin: thirty correct mechanisms and twenty planted bugs."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ BUGS = (
     "histogram-for-replaced-rows",
     "none-for-small-groups",
 )
-"""Faults of the catalogue, from every family that an audit of a hundred thousand runs can be asked about."""
-_TWINS = 17  # of the bugs, whose correct versions are audited too
-# Their best events are rare: with few runs nothing could be found, and audits say so.
+"""Faults of the catalogue from every family that audits of a hundred thousand runs can cover."""
+_TWINS = 17  # bugs whose correct versions are audited
+# The best events are rare, so that audits with few runs are inconclusive.
 _RARE, _MORE_RUNS = {"exponential", "gaussian-0.001", "exponential-without-two", "histogram-for-replaced-rows"}, 10_000
-_SLOW = {"clipped-by-the-layer"}  # a vector
+_SLOW = {"clipped-by-the-layer"}  # vector outputs
 _FIXED = ("laplace",)
 Case = Callable[[Any], Any]
-"""Makes one audit with the fixture."""
+"""Function that makes one audit with the fixture."""
 
 
 def bugs() -> dict[str, Case]:
-    """The twenty planted bugs by name."""
+    """Return the twenty planted bugs by name."""
     known = {fault.name: fault for fault in entries()}
     return {name: _of_fault(known[name], "mechanism") for name in BUGS}
 
 
 def right() -> dict[str, Case]:
-    """Thirty audits of claims that hold, most with equality, in every way in which the fixture can be called."""
+    """Return thirty audits of true claims, most with equality, that cover every way to call the fixture."""
     cases: dict[str, Case] = {}
     for subject in subjects():
         pair = subject.mechanism, subject.x, subject.y

@@ -1,4 +1,4 @@
-"""Whole sessions of pytest, measured: how often correct mechanisms turn one red, and how soon planted bugs do."""
+"""Sessions of pytest: rate of failed sessions over correct mechanisms, and detection of planted bugs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hashlib
 import os
 import statistics
 import tempfile
-import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -18,12 +18,12 @@ from unittest import mock
 from ....audit.inference.binomial_tails import probability_limits
 from ....audit.records.json_codec import load
 from ....audit.results.audit_result import Verdict
-from ..core.bench_json import CERTAIN, Column, Row, Target, Value
-from ..core.effort import Bench, Effort, Task, batches, finished, seeds_of, spread
+from ..core.bench_json import CERTAIN, Figures, Row, at_least, at_most, columns
+from ..core.effort import Bench, Effort, Task, counted, one_row_each, seeds_of, spread
 from .pytest_cases import BUGS
 
 _ALPHAS = (1e-5, 0.01)
-"""That of a real session, at which hardly any is red, and one at which the rate can be measured."""
+"""The default of the plugin, at which hardly any session fails, and a level at which the rate is measurable."""
 _RUNS, _BUG_RUNS = 2_000, 100_000
 _QUICK_SESSIONS, _QUICK_BUGS = 4, 3
 _BATCH = 10
@@ -43,7 +43,7 @@ def test_audit(name, dp_audit):
 
 @dataclass(frozen=True, slots=True)
 class _Audited:
-    """An audit of a session."""
+    """Audit in a session."""
 
     test: str
     verdict: Verdict
@@ -52,14 +52,14 @@ class _Audited:
 
 
 def _session(which: str, names: str, *options: str) -> tuple[int, list[_Audited]]:
-    """Runs a session of pytest in this process: its exit status, and what its audits found."""
+    """Run a session of pytest in this process; return its exit status and its audits."""
     import pytest
 
     from ....reports.pytest_plugin import plugin
 
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(StringIO()):
         text = _FILE.format(which=which, names=names)
-        # pytest keeps a module of the same name for the next session: here of the same text.
+        # pytest reuses a module of the same name in the next session, so the name depends on the text.
         path = Path(folder) / f"test_{hashlib.sha256(text.encode()).hexdigest()[:16]}.py"
         path.write_text(text, encoding="utf-8")
         results = Path(folder) / "audits.json"
@@ -76,52 +76,45 @@ def _session(which: str, names: str, *options: str) -> tuple[int, list[_Audited]
     return int(status), found
 
 
-def _sessions(alpha: float, seeds: range) -> tuple[int, int, int, int]:
-    """Sessions over correct mechanisms: those that were red, audits refuted, audits inconclusive, audits in all."""
-    red = refuted = unclear = audits = 0
+def _sessions(alpha: float, seeds: range) -> Counter[str]:
+    """Return the counts of sessions over correct mechanisms, of failed sessions, and of audits by verdict."""
+    counts: Counter[str] = Counter(sessions=len(seeds))
     for seed in seeds:
         options = (f"--dp-audit-alpha={alpha!r}", f"--dp-audit-seed={seed}", f"--dp-audit-runs={_RUNS}")
         status, found = _session("right", "sorted(CASES)", *options, "--dp-audit-budget=0.9")
-        red += status != 0
-        refuted += sum(one.verdict is Verdict.REFUTED for one in found)
-        unclear += sum(one.verdict is Verdict.INCONCLUSIVE for one in found)
-        audits += len(found)
-    return red, refuted, unclear, audits
+        counts["red"] += status != 0
+        counts["refuted"] += sum(one.verdict is Verdict.REFUTED for one in found)
+        counts["unclear"] += sum(one.verdict is Verdict.INCONCLUSIVE for one in found)
+        counts["audits"] += len(found)
+    return counts
 
 
 def _session_tasks(effort: Effort) -> Iterator[Task]:
     for place, alpha in enumerate(_ALPHAS):
         if effort.wants(f"{alpha:g}"):
-            yield Task(f"{alpha:g}", partial(_measured_sessions, effort, place, alpha))
+            yield Task(f"{alpha:g}", partial(_session_row, effort, place, alpha))
 
 
-def _measured_sessions(effort: Effort, place: int, alpha: float, former: Row | None) -> Iterator[Row]:
+def _session_row(effort: Effort, place: int, alpha: float, former: Row | None) -> Iterator[Row]:
     wanted = min(effort.audits, _QUICK_SESSIONS) if effort.is_quick else effort.audits
-    counted = [0, 0, 0, 0]
-    done, spent = 0, 0.0
-    if former is not None:
-        done, spent = int(str(former.cells["sessions"])), former.seconds
-        counted = [int(str(former.cells[cell])) for cell in ("red", "refuted", "unclear", "audits")]
-    pending = batches(seeds_of(15, place, done, max(0, wanted - done)), _BATCH)
-    started = time.perf_counter()
-    for seeds, found in zip(
-        pending, spread(_sessions, [(alpha, seeds) for seeds in pending], effort.jobs), strict=True
-    ):
-        counted = [former + more for former, more in zip(counted, found, strict=True)]
-        done += len(seeds)
-        if done == wanted or done % (10 * _BATCH) == 0:
-            cells, targets = _session_cells(alpha, done, counted)
-            yield finished(f"{alpha:g}", cells, targets, spent + time.perf_counter() - started)
-    if not pending and former is not None:
-        yield former
+    return counted(
+        f"{alpha:g}",
+        partial(_sessions, alpha),
+        partial(_session_cells, alpha),
+        former,
+        names=("sessions", "red", "refuted", "unclear", "audits"),
+        seeds=lambda used: seeds_of(15, place, used, max(0, wanted - used)),
+        batch=_BATCH,
+        jobs=effort.jobs,
+    )
 
 
-def _session_cells(alpha: float, sessions: int, counted: list[int]) -> tuple[dict[str, Value], list[Target]]:
-    red, refuted, unclear, audits = counted
-    budget = alpha * audits / sessions
+def _session_cells(alpha: float, counts: Counter[str]) -> Figures:
+    red, sessions = counts["red"], counts["sessions"]
+    budget = alpha * counts["audits"] / sessions
     low, high = probability_limits(red, sessions, alpha=0.05)
     certain = probability_limits(red, sessions, alpha=CERTAIN)[0]
-    cells: dict[str, Value] = {
+    return {
         "alpha": alpha,
         "budget": budget,
         "sessions": sessions,
@@ -129,33 +122,25 @@ def _session_cells(alpha: float, sessions: int, counted: list[int]) -> tuple[dic
         "share": red / sessions,
         "low": low,
         "high": high,
-        "audits": audits,
-        "refuted": refuted,
-        "unclear": unclear,
-    }
-    return cells, [Target(what="99.9% lower limit of the share", value=certain, sense="<=", limit=min(budget, 1.0))]
+        "audits": counts["audits"],
+        "refuted": counts["refuted"],
+        "unclear": counts["unclear"],
+    }, [at_most("99.9% lower limit of the failure rate", certain, min(budget, 1.0))]
 
 
 SESSIONS = Bench(
     name="sessions",
-    title="Red sessions over correct mechanisms",
+    title="Failed sessions over correct mechanisms",
     method=(
-        "A file of thirty tests with the fixture, each an audit of a claim that holds, most of them with equality: "
-        "sequential (one of fixed size), on given pairs and searched ones, one comparing a mechanism with itself; "
-        f"{_RUNS:,} runs on each dataset. Every session has a seed of its own. Red: any test failed, also because an "
-        "audit was inconclusive. Budget: the sum of the alphas. Interval: exact, 95%."
+        "A file of thirty tests with the fixture; each audits a true claim, most with equality. The audits are "
+        "sequential (one is of fixed size), on given or searched pairs; one test compares a mechanism with itself. "
+        f"{_RUNS:,} runs on each dataset, a different seed for each session. A session fails if any test fails, which "
+        "includes inconclusive audits. Family-wise error: the sum of the alphas. The limits are exact."
     ),
-    columns=(
-        Column("alpha of an audit", "alpha", "g"),
-        Column("budget", "budget", ".3g"),
-        Column("sessions", "sessions", ",d"),
-        Column("red", "red", ",d"),
-        Column("share", "share", ".4f"),
-        Column("from", "low", ".4f"),
-        Column("to", "high", ".4f"),
-        Column("audits", "audits", ",d"),
-        Column("refuted", "refuted", ",d"),
-        Column("inconclusive", "unclear", ",d"),
+    columns=columns(
+        "alpha of an audit = alpha :g | family-wise error = budget :.3g | sessions :,d | failed sessions = red :,d | "
+        "failure rate = share :.4f | 95% lower limit = low :.4f | 95% upper limit = high :.4f | audits :,d | "
+        "refuted :,d | inconclusive = unclear :,d"
     ),
     names=tuple(f"{alpha:g}" for alpha in _ALPHAS),
     tasks=_session_tasks,
@@ -163,52 +148,36 @@ SESSIONS = Bench(
 
 
 def _bug(name: str, seed: int) -> tuple[bool, int, float]:
-    """Whether the test of a bug fails, with its runs and seconds."""
+    """Return whether the test of a bug fails, the runs and the seconds."""
     options = (f"--dp-audit-seed={seed}", f"--dp-audit-runs={_BUG_RUNS}")
     status, (found,) = _session("bugs", repr([name]), *options)
     return status == 1 and found.verdict is Verdict.REFUTED, found.runs, found.seconds
 
 
-def _bug_tasks(effort: Effort) -> Iterator[Task]:
-    for place, name in enumerate(BUGS[:_QUICK_BUGS] if effort.is_quick else BUGS):
-        if effort.wants(name):
-            yield Task(name, partial(_measured_bug, effort, place, name))
-
-
-def _measured_bug(effort: Effort, place: int, name: str, former: Row | None) -> Iterator[Row]:
-    if former is not None:
-        yield former
-        return
-    started = time.perf_counter()
+def _bug_cells(effort: Effort, place: int, name: str) -> Figures:
     seeds = seeds_of(16, place, 0, 2 if effort.is_quick else _BUG_SEEDS)
     found = list(spread(_bug, [(name, seed) for seed in seeds], effort.jobs))
-    failed = sum(fails for fails, _, _ in found)
-    cells: dict[str, Value] = {
+    failed = sum(fails for fails, _, _ in found) / len(found)
+    return {
         "bug": name,
         "sessions": len(found),
-        "failed": failed / len(found),
+        "failed": failed,
         "runs": statistics.median(runs for _, runs, _ in found),
         "seconds": statistics.median(seconds for _, _, seconds in found),
-    }
-    targets = [Target(what="share of tests that fail", value=failed / len(found), sense=">=", limit=1.0)]
-    yield finished(name, cells, targets, time.perf_counter() - started)
+    }, [at_least("detection rate", failed, 1)]
 
 
 PLANTED = Bench(
     name="planted",
-    title="Planted bugs in a test",
+    title="Detection of planted bugs",
     method=(
-        "Faults of the catalogue, each audited by a test with the plugin's own settings: alpha 1e-5, sequential, at "
-        f"most {_BUG_RUNS:,} runs on each dataset; {_BUG_SEEDS} sessions with different seeds. Medians of the runs on "
-        "each dataset and of the seconds of the audit."
+        "Faults of the catalogue, each audited by a test with the default settings of the plugin: sequential, alpha "
+        f"1e-5, at most {_BUG_RUNS:,} runs on each dataset; {_BUG_SEEDS} sessions with different seeds. Medians of the "
+        "runs on each dataset and of the seconds of an audit."
     ),
-    columns=(
-        Column("bug", "bug"),
-        Column("sessions", "sessions", ",d"),
-        Column("tests that fail", "failed", ".0%"),
-        Column("runs", "runs", ",.0f"),
-        Column("seconds", "seconds", ".3f"),
+    columns=columns(
+        "bug | sessions :,d | detection rate = failed :.0% | median runs = runs :,.0f | median seconds = seconds :.3f"
     ),
     names=BUGS,
-    tasks=_bug_tasks,
+    tasks=one_row_each(BUGS, _bug_cells, quick=BUGS[:_QUICK_BUGS]),
 )

@@ -1,4 +1,4 @@
-"""Regression testing measured: red sessions, planted bugs, checks of the noise, baselines of rewritten code."""
+"""Regression testing: failed sessions, planted bugs, checks of noise and baselines of rewritten code."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ from .pytest_sessions import PLANTED, SESSIONS
 from .rewritten_mechanisms import BASELINES
 from .timing_noise import NOISE
 
-REGRESSION = Page("regression", "Regression testing, measured", (SESSIONS, PLANTED, NOISE, BASELINES), audits=1_000)
+REGRESSION = Page("regression", "Measured regression testing", (SESSIONS, PLANTED, NOISE, BASELINES), audits=1_000)

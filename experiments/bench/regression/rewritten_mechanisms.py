@@ -1,8 +1,8 @@
-"""Baselines measured: code that was rewritten and draws from the same law must hardly ever be called changed."""
+"""False alarms of baselines: comparisons of rewritten code that draws from the same law as the old code."""
 
 from __future__ import annotations
 
-import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -19,21 +19,21 @@ from ....audit.records.baseline_comparison import compare
 from ....audit.records.suite import Entry, Suite
 from ....audit.results.recount import Recount
 from ....reports.pytest_plugin.session import compared_with, saved_as
-from ..core.bench_json import CERTAIN, Column, Row, Target, Value
-from ..core.effort import Bench, Effort, Task, batches, finished, seeds_of, spread
+from ..core.bench_json import CERTAIN, Column, Figures, Row, Value, at_most, columns
+from ..core.effort import Bench, Effort, Task, counted, seeds_of
 
 _ALPHAS = (0.05, 0.01, 1e-3, 1e-5)
 _RUNS = 1_000
 _REPETITIONS = 200, 2_000  # quick, full: 20,000 rewrites in all
-_BATCH, _WRITTEN_AFTER = 50, 10
+_BATCH = 50
 _NAME = "main"
 _STREAMS = ("two streams", "one stream")
-# Of the true answer. A coin that is nearly fair shows best what one stream does: nearly every hit of the old code is a
-# miss of the new code.
+# Probabilities of the true answer. A nearly fair coin shows the effect of one stream best: nearly every hit of the old
+# code is a miss of the new code.
 _OF_TWO, _OF_THREE = 0.55, 0.7
 
 Draw = Callable[[float, int, np.random.Generator], Any]
-"""An output for each run, from the answer, the number of runs and random numbers."""
+"""Function from the answer, the number of runs and a generator to an output for each run."""
 
 
 def _added(answer: float, size: int, rng: np.random.Generator) -> Any:
@@ -45,7 +45,7 @@ def _subtracted(answer: float, size: int, rng: np.random.Generator) -> Any:
 
 
 def _quantile(u: npt.NDArray[np.float64]) -> Any:
-    """Of the Laplace law."""
+    """Return the quantile of the Laplace law."""
     return np.where(u < 0.5, 1.0, -1.0) * np.log(2.0 * np.minimum(u, 1.0 - u) + 2.0**-60)
 
 
@@ -78,7 +78,7 @@ def _heads_above(answer: float, size: int, rng: np.random.Generator) -> Any:
 
 
 def _of_three(order: tuple[int, int, int], answer: float, size: int, rng: np.random.Generator) -> Any:
-    """The true one of three outcomes or another, by where a uniform number lies among the shares in this order."""
+    """Return the true outcome of three or another, by the place of a uniform number among the ordered shares."""
     shares = np.array([_OF_THREE, (1.0 - _OF_THREE) / 2, (1.0 - _OF_THREE) / 2])
     place = np.searchsorted(np.cumsum(shares[list(order)])[:2], rng.random(size), side="right")
     return (answer + np.array(order)[place]) % 3.0
@@ -123,7 +123,7 @@ _REWRITES: dict[str, tuple[Draw, Draw]] = {
 
 
 def _p_values(name: str, is_one_stream: bool, seeds: range) -> list[float]:
-    """Of the comparison of new code with a baseline of the old, for each seed, as the pytest plugin makes it."""
+    """Return for each seed the p-value of the plugin's comparison of new code with a baseline of the old code."""
     old, new = _REWRITES[name]
     result = check(old, 1.0, 0.0, claim=PureDP(1.0), runs=_RUNS, seed=0, bits=False, jobs=1, name=name)
 
@@ -133,7 +133,7 @@ def _p_values(name: str, is_one_stream: bool, seeds: range) -> list[float]:
     found = []
     for seed in seeds:
         before = again(old, saved_as(_NAME), seed)
-        if is_one_stream:  # under the other's name, or no p-value would be given
+        if is_one_stream:  # under the name of the other stream; otherwise the comparison gives no p-value
             after = replace(again(new, saved_as(_NAME), seed), stream=compared_with(_NAME))
         else:
             after = again(new, compared_with(_NAME), seed)
@@ -147,62 +147,61 @@ def _p_values(name: str, is_one_stream: bool, seeds: range) -> list[float]:
     return found
 
 
+def _changes(name: str, is_one_stream: bool, seeds: range) -> Counter[str]:
+    """Return the number of comparisons, and of changes found at each alpha."""
+    p_values = _p_values(name, is_one_stream, seeds)
+    changed = {f"changed at {alpha:g}": sum(p <= alpha for p in p_values) for alpha in _ALPHAS}
+    return Counter({"repetitions": len(p_values), **changed})
+
+
 def _tasks(effort: Effort) -> Iterator[Task]:
     for place, name in enumerate(_REWRITES):
         for is_one_stream in (False, True):
             if effort.wants(name):
                 key = f"{name}, {_STREAMS[is_one_stream]}"
-                yield Task(key, partial(_measured, effort, key, place, name, is_one_stream))
+                yield Task(key, partial(_row, effort, key, place, name, is_one_stream))
 
 
-def _measured(
-    effort: Effort, key: str, place: int, name: str, is_one_stream: bool, former: Row | None
-) -> Iterator[Row]:
-    """The row of one rewrite, again and again as comparisons are finished; a former one is added to."""
-    done, refuted, started = 0, [0] * len(_ALPHAS), time.perf_counter()
-    if former is not None:
-        done = int(str(former.cells["repetitions"]))
-        refuted = [int(str(former.cells[f"changed at {alpha:g}"])) for alpha in _ALPHAS]
-        started -= former.seconds
-        yield former
-    pending = batches(seeds_of(18, place, done, max(0, effort.either(*_REPETITIONS) - done)), _BATCH)
-    calls = [(name, is_one_stream, seeds) for seeds in pending]
-    for count, p_values in enumerate(spread(_p_values, calls, effort.jobs), start=1):
-        done += len(p_values)
-        refuted = [sum(p <= alpha for p in p_values) + so_far for alpha, so_far in zip(_ALPHAS, refuted, strict=True)]
-        if count % _WRITTEN_AFTER == 0 or count == len(calls):
-            cells, targets = _cells(name, is_one_stream, done, refuted)
-            yield finished(key, cells, targets, time.perf_counter() - started)
+def _row(effort: Effort, key: str, place: int, name: str, is_one_stream: bool, former: Row | None) -> Iterator[Row]:
+    wanted = effort.either(*_REPETITIONS)
+    return counted(
+        key,
+        partial(_changes, name, is_one_stream),
+        partial(_cells, name, is_one_stream),
+        former,
+        names=("repetitions", *(f"changed at {alpha:g}" for alpha in _ALPHAS)),
+        seeds=lambda used: seeds_of(18, place, used, max(0, wanted - used)),
+        batch=_BATCH,
+        jobs=effort.jobs,
+    )
 
 
-def _cells(name: str, is_one_stream: bool, done: int, refuted: list[int]) -> tuple[dict[str, Value], list[Target]]:
+def _cells(name: str, is_one_stream: bool, counts: Counter[str]) -> Figures:
+    done = counts["repetitions"]
     cells: dict[str, Value] = {"rewrite": name, "streams": _STREAMS[is_one_stream], "repetitions": done}
     above = []
-    for alpha, times in zip(_ALPHAS, refuted, strict=True):
+    for alpha in _ALPHAS:
+        times = counts[f"changed at {alpha:g}"]
         low, high = probability_limits(times, done, alpha=0.05)
         cells[f"changed at {alpha:g}"] = times
         cells[f"share at {alpha:g}"] = f"{times / done:.4f} ({low:.4f} to {high:.4f})"
         above.append(probability_limits(times, done, alpha=CERTAIN)[0] / alpha)
-    if is_one_stream:
-        return cells, []
-    return cells, [Target(what="99.9% lower limit over alpha, at most", value=max(above), sense="<=", limit=1.0)]
+    return cells, [] if is_one_stream else [at_most("largest 99.9% lower limit over alpha", max(above), 1)]
 
 
 BASELINES = Bench(
     name="baselines",
-    title="Baselines of code that was rewritten",
+    title="Baselines of rewritten code",
     method=(
-        "Old code is saved as a baseline, and new code with the same law is compared with it, as by `--dp-audit-save` "
-        f"and `--dp-audit-compare` with one seed; {_RUNS:,} runs on each dataset. Shares of the repetitions, each with "
-        "another seed, that are called changed at an alpha, with exact 95% intervals. Two streams: as the plugin "
-        "counts, the new code with other random numbers than the baseline. One stream: the same random numbers for "
-        "both, with which the test is not valid and `compare` gives no p-value; no targets."
+        "Old code is saved as a baseline and compared with new code of the same law, as by `--dp-audit-save` and "
+        f"`--dp-audit-compare` with the same seed; {_RUNS:,} runs on each dataset. False-alarm rates over repetitions "
+        "with different seeds, with exact 95% intervals. Two streams: the new code has other random numbers than the "
+        "baseline, as in the plugin. One stream: both have the same random numbers; the test is then not valid, "
+        "`compare` gives no p-value, and there are no targets."
     ),
     columns=(
-        Column("rewritten", "rewrite"),
-        Column("random numbers", "streams"),
-        Column("repetitions", "repetitions", ",d"),
-        *(Column(f"changed at {alpha:g}", f"share at {alpha:g}") for alpha in _ALPHAS),
+        *columns("rewritten code = rewrite | random numbers = streams | repetitions :,d"),
+        *(Column(f"false-alarm rate at {alpha:g}", f"share at {alpha:g}") for alpha in _ALPHAS),
     ),
     names=tuple(_REWRITES),
     tasks=_tasks,

@@ -1,10 +1,9 @@
-"""The check of noise measured: scales 2% off, wrong shapes, and no alarm where the noise is right."""
+"""Power of the check of noise against wrong scales and shapes, and its false alarms on correct noise."""
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +19,9 @@ from ....audit.distribution_checks.noise_laws import (
     LaplaceNoise,
     NoiseLaw,
 )
-from ..core.bench_json import Column, Target, Value
-from ..core.effort import Bench, Effort, Task, batches, once, seeds_of, spread
+from ..core.bench_json import Figures, at_least, at_most, columns
+from ..core.effort import Bench, Effort, in_batches, one_row_each, seeds_of
+from ..core.timing import timed
 
 ALPHA = 0.01
 _SCALE, _OFF = 2.0, 0.02
@@ -45,7 +45,7 @@ _LAWS: dict[str, tuple[NoiseLaw, Draw]] = {
     "Gumbel": (GumbelNoise(_SCALE), lambda rng, scale, size: rng.gumbel(scale=scale, size=size)),
     "geometric": (GeometricNoise(_SCALE), _geometric),
 }
-# Others of the same variance (of the same mean for the exponential), so that the scale alone hardly tells.
+# Laws of the same variance (for the exponential law: of the same mean), which the scale alone hardly distinguishes.
 _SHAPES: dict[str, tuple[str, Draw]] = {
     "Laplace": ("Gaussian", lambda rng, scale, size: rng.normal(scale=math.sqrt(2) * scale, size=size)),
     "Gaussian": ("Laplace", lambda rng, scale, size: rng.laplace(scale=scale / math.sqrt(2), size=size)),
@@ -64,58 +64,56 @@ _SHAPES: dict[str, tuple[str, Draw]] = {
 @dataclass(frozen=True, slots=True)
 class _Case:
     law: str
-    wrong: str  # what is wrong; empty where nothing is
+    fault: str  # empty for correct noise
 
     @property
     def name(self) -> str:
-        return f"{self.law}, {self.wrong or 'right'}"
+        return f"{self.law}, {self.fault or 'correct'}"
 
     def mechanism(self) -> Callable[..., Any]:
         draw, scale = _LAWS[self.law][1], _SCALE
-        if self.wrong == "2% less":
+        if self.fault == "2% less":
             scale *= 1 - _OFF
-        elif self.wrong == "2% more":
+        elif self.fault == "2% more":
             scale *= 1 + _OFF
-        elif self.wrong:
+        elif self.fault:
             draw = _SHAPES[self.law][1]
         return lambda answer, size, rng: answer + draw(rng, scale, size)
 
 
-def _cases() -> list[_Case]:
-    return [_Case(law, wrong) for law in _LAWS for wrong in ("2% less", "2% more", f"{_SHAPES[law][0]} shape", "")]
+_CASES = {
+    case.name: case
+    for law in _LAWS
+    for fault in ("2% less", "2% more", f"{_SHAPES[law][0]} shape", "")
+    for case in (_Case(law, fault),)
+}
 
 
-def _tasks(effort: Effort) -> Iterator[Task]:
-    for place, case in enumerate(_cases()):
-        if effort.wants(case.name):
-            yield once(case.name, _cells, place, case, effort)
-
-
-def _cells(place: int, case: _Case, effort: Effort) -> tuple[dict[str, Value], list[Target]]:
-    runs, repetitions = (_RUNS, _REPETITIONS) if case.wrong else (_RIGHT_RUNS, _RIGHT_REPETITIONS)
+def _cells(effort: Effort, place: int, name: str) -> Figures:
+    case = _CASES[name]
+    runs, repetitions = (_RUNS, _REPETITIONS) if case.fault else (_RIGHT_RUNS, _RIGHT_REPETITIONS)
     wanted = effort.either(*repetitions)
-    started = time.perf_counter()
-    calls = [(place, runs, seeds) for seeds in batches(seeds_of(17, place, 0, wanted), _BATCH)]
-    found = [one for batch in spread(_checked, calls, effort.jobs) for one in batch]
+    found, seconds = timed(in_batches, _checked, (name, runs), seeds_of(17, place, 0, wanted), _BATCH, effort.jobs)
     refuted = sum(is_refuted for is_refuted, _ in found)
-    cells: dict[str, Value] = {
+    target = (
+        at_least("detection rate", refuted / wanted, _LEAST_FOUND)
+        if case.fault
+        else at_most("false alarms", refuted, binom.isf(_CERTAIN, wanted, ALPHA))
+    )
+    return {
         "noise": case.law,
-        "wrong": case.wrong or "–",
+        "wrong": case.fault or "–",
         "runs": runs,
         "repetitions": wanted,
         "refuted": refuted / wanted,
         "scale": sum(by_scale for _, by_scale in found) / wanted,
-        "seconds": (time.perf_counter() - started) / wanted,
-    }
-    if case.wrong:
-        return cells, [Target(what="share found", value=refuted / wanted, sense=">=", limit=_LEAST_FOUND)]
-    most = float(binom.isf(_CERTAIN, wanted, ALPHA))
-    return cells, [Target(what="alarms", value=float(refuted), sense="<=", limit=most)]
+        "seconds": seconds / wanted,
+    }, [target]
 
 
-def _checked(place: int, runs: int, seeds: range) -> list[tuple[bool, bool]]:
-    """Whether the noise is refuted, and whether by its scale, with each of the seeds."""
-    case = _cases()[place]
+def _checked(name: str, runs: int, seeds: range) -> list[tuple[bool, bool]]:
+    """Return for each seed whether the check refutes the noise, and whether the scale alone refutes it."""
+    case = _CASES[name]
     law, mechanism = _LAWS[case.law][0], case.mechanism()
     found = []
     for seed in seeds:
@@ -126,22 +124,17 @@ def _checked(place: int, runs: int, seeds: range) -> list[tuple[bool, bool]]:
 
 NOISE = Bench(
     name="calibration",
-    title="The check of noise",
+    title="Power and false alarms of the check of noise",
     method=(
-        f"`check_noise` at alpha {ALPHA:g}, noise of scale {_SCALE:g}: scales 2% off and shapes of the same variance "
-        "(of the same mean for the exponential law), and noise that is as claimed, whose alarms are held to the "
-        "quantile of their binomial law that chance exceeds with probability 1e-4. By its scale: share in which the "
-        "interval of the scale alone refutes. Seconds: of one check, processes side by side."
+        f"`check_noise` at alpha {ALPHA:g} for noise of scale {_SCALE:g}. Faulty noise has a scale that is 2% off, or "
+        "another shape with the same variance (for the exponential law: the same mean). False alarms on correct noise "
+        "are limited by the binomial quantile that chance exceeds with probability 1e-4. Refuted by scale: share in "
+        "which the interval of the scale alone refutes. Seconds of one check, with several processes at work."
     ),
-    columns=(
-        Column("noise", "noise"),
-        Column("what is wrong", "wrong"),
-        Column("runs", "runs", ",d"),
-        Column("repetitions", "repetitions", ",d"),
-        Column("refuted", "refuted", ".2%"),
-        Column("by its scale", "scale", ".2%"),
-        Column("seconds", "seconds", ".3f"),
+    columns=columns(
+        "noise | fault = wrong | runs :,d | repetitions :,d | refuted share = refuted :.2% | "
+        "refuted by scale = scale :.2% | seconds :.3f"
     ),
-    names=tuple(case.name for case in _cases()),
-    tasks=_tasks,
+    names=tuple(_CASES),
+    tasks=one_row_each(_CASES, _cells),
 )

@@ -1,4 +1,4 @@
-"""A report as a reader's browser shows it: Chromium without a window, driven by Playwright."""
+"""Reports in Chromium without a window, driven by Playwright."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# As in a container: no sandbox of its own, no graphics card, and nothing that calls home.
+# As in a container: no sandbox, no graphics card and no background requests.
 _OPTIONS = (
     "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--hide-scrollbars",
@@ -24,26 +24,26 @@ _OPTIONS = (
 
 
 def browser_path() -> str | None:
-    """Where a browser of the Chromium family is; None where there is none."""
+    """Return the path of a browser of the Chromium family, or None."""
     return next((found for name in _NAMES if (found := shutil.which(name))), None)
 
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A browser without a window.
+    """Run a browser without a window.
 
     Raises
     ------
     OptionError
-        Where there is no browser, or no Playwright to drive it.
+        If the browser or Playwright is missing.
     """
     path = browser_path()
     if path is None:
-        raise OptionError(f"there is no browser; install one of {', '.join(_NAMES)}.")
+        raise OptionError(f"no browser is installed; install one of {', '.join(_NAMES)}.")
     try:
         from playwright.sync_api import sync_playwright
     except ImportError as error:
-        raise OptionError("a browser is driven by Playwright; pip install playwright.") from error
+        raise OptionError("Playwright is not installed; pip install playwright.") from error
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=path, args=list(_OPTIONS))
         try:
@@ -54,17 +54,17 @@ def chromium() -> Iterator[Browser]:
 
 @dataclass(slots=True)
 class Visit:
-    """What happened while a file was looked at.
+    """Record of an opened file.
 
     Attributes
     ----------
-    page : playwright.sync_api.Page
+    page : Page
     seconds : float
-        Until everything was loaded and laid out.
+        Time until the page was loaded and laid out.
     complaints : list of str
         Errors and warnings of the console, and errors of scripts.
     requests : list of str
-        Addresses asked for, but for the file itself.
+        Requested addresses, except the file itself.
     """
 
     page: Page
@@ -74,7 +74,7 @@ class Visit:
 
 
 def visit(browser: Browser, path: Path, *, width: int, height: int = 900, dark: bool = False) -> Visit:
-    """Opens a file in a new page of this size; the lists go on to grow while the page is used."""
+    """Open a file in a new page of the given size; the lists continue to grow while the page is in use."""
     page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light")
     complaints: list[str] = []
     requests: list[str] = []

@@ -1,13 +1,11 @@
-"""Reports measured: how long one takes to be made and to be opened, how large it is, and what a browser says of it."""
+"""Reports: seconds to write and to open, size, and messages of the browser."""
 
 from __future__ import annotations
 
 import functools
 import statistics
 import tempfile
-import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from ....audit.records.json_codec import to_json, write_whole
 from ....audit.records.suite import Suite
 from ....reports import csv, html, junit, markdown
-from ..core.bench_json import Column, Row, Target, Value
-from ..core.effort import Bench, Effort, Task, finished
+from ..core.bench_json import Figures, Value, at_most, columns
+from ..core.effort import Bench, Effort, Task, once
 from ..core.page import Page
+from ..core.timing import timed
 from .chromium import browser_path, chromium, visit
 from .sample_report import sample_suite, suite_of
 
@@ -41,47 +40,34 @@ def _sample(jobs: int) -> Suite:
     return sample_suite(jobs=jobs)
 
 
-def _sizes(effort: Effort) -> tuple[int, ...]:
-    return _QUICK_SIZES if effort.is_quick else _SIZES
-
-
 def _tasks(effort: Effort) -> Iterator[Task]:
-    for audits in _sizes(effort):
+    for audits in effort.either(_QUICK_SIZES, _SIZES):
         for form in _FORMS:
             if effort.wants(form):
-                yield Task(f"{form}, {audits}", partial(_measured, effort, audits, form))
+                yield once(f"{form}, {audits}", _cells, effort, audits, form)
 
 
-def _measured(effort: Effort, audits: int, form: str, former: Row | None) -> Iterator[Row]:
-    if former is not None:
-        yield former
-        return
-    started = time.perf_counter()
+def _cells(effort: Effort, audits: int, form: str) -> Figures:
     suite = suite_of(audits, _sample(effort.jobs))
-    seconds = []
-    for _ in range(1 if effort.is_quick else _REPETITIONS):
-        before = time.perf_counter()
-        text = _FORMS[form](suite)
-        seconds.append(time.perf_counter() - before)
+    written = [timed(_FORMS[form], suite) for _ in range(1 if effort.is_quick else _REPETITIONS)]
+    text, seconds = written[0][0], statistics.median(taken for _, taken in written)
     size = len(text.encode())
-    cells: dict[str, Value] = {"form": form, "audits": audits, "seconds": statistics.median(seconds), "bytes": size}
+    cells: dict[str, Value] = {"form": form, "audits": audits, "seconds": seconds, "bytes": size}
+    if form != "HTML":
+        return cells, []
+    opened = _opened(text)
     targets = []
-    if form == "HTML":
-        opened = _opened(text)
-        cells |= opened
-        spent: dict[str, tuple[float, float]] = {"seconds": (statistics.median(seconds), _MOST_SECONDS)}
-        held: dict[str, tuple[float, float]] = {"bytes": (size, _MOST_BYTES)}
-        if opened:
-            spent["seconds to open"] = (opened["opened"], _MOST_TO_OPEN)
-            held |= {"complaints": (opened["complaints"], 0.0), "requests": (opened["requests"], 0.0)}
-        if not effort.is_quick:  # a test runs the quick form, and no test asserts a time
-            held = spent | held
-        targets = [Target(what=what, value=value, sense="<=", limit=limit) for what, (value, limit) in held.items()]
-    yield finished(f"{form}, {audits}", cells, targets, time.perf_counter() - started)
+    if not effort.is_quick:  # tests run the quick form, and no test asserts a time
+        targets.append(at_most("seconds", seconds, _MOST_SECONDS))
+        targets += [at_most("seconds to open", opened["opened"], _MOST_TO_OPEN)] if opened else []
+    targets.append(at_most("bytes", size, _MOST_BYTES))
+    if opened:
+        targets += [at_most(name, opened[name], 0) for name in ("complaints", "requests")]
+    return cells | opened, targets
 
 
 def _opened(text: str) -> dict[str, Any]:
-    """Seconds to open a page, complaints and requests; nothing where there is no browser."""
+    """Return the seconds to open a page, its complaints and requests; an empty dict without a browser."""
     if browser_path() is None or find_spec("playwright") is None:
         return {}
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
@@ -99,31 +85,27 @@ _REPORTS = Bench(
     name="reports",
     title="Reports",
     method=(
-        "A suite with one audit of each kind, over and over until there are so many, written in each form: median of "
-        f"{_REPETITIONS} times, with the figures; opened in Chromium without a window until all is laid out, where "
-        "there is one. Complaints: errors and warnings of the console. Requests: anything asked for beside the file."
+        "A suite that repeats one audit of each kind up to the number of audits, written in each form with its "
+        f"figures: medians of {_REPETITIONS} times. Where Chromium is installed, it opens the report without a window "
+        "until the layout is complete. Complaints: errors and warnings of the console. Requests: addresses requested, "
+        "except the file itself."
     ),
-    columns=(
-        Column("form", "form"),
-        Column("audits", "audits", ",d"),
-        Column("seconds to make", "seconds", ".2f"),
-        Column("bytes", "bytes", ",d"),
-        Column("seconds to open", "opened", ".2f"),
-        Column("complaints", "complaints", ",d"),
-        Column("requests", "requests", ",d"),
+    columns=columns(
+        "form | audits :,d | seconds to write = seconds :.2f | bytes :,d | seconds to open = opened :.2f | "
+        "complaints :,d | requests :,d"
     ),
     names=tuple(_FORMS),
     tasks=_tasks,
 )
 
-REPORTS = Page("reports", "Reports, measured", (_REPORTS,))
+REPORTS = Page("reports", "Measured reports", (_REPORTS,))
 
 
 _MARGIN: PdfMargins = {"top": "15mm", "bottom": "15mm", "left": "15mm", "right": "15mm"}
 
 
 def pictures(folder: Path, *, jobs: int | None = None) -> list[Path]:
-    """The sample report as a reader sees it: on a laptop, in the dark, on a phone, on paper; and the file itself."""
+    """Write the sample report and its pictures on a laptop, in dark mode, on a phone and on paper; return the files."""
     suite = sample_suite(jobs=jobs)
     page = folder / "report.html"
     write_whole(page, html(suite))

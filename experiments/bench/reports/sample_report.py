@@ -1,4 +1,4 @@
-"""A suite with one audit of each kind that a report has to show, small enough to be made anew whenever it is needed."""
+"""A suite with one audit of each kind that a report shows; it takes about ten seconds to make."""
 
 from __future__ import annotations
 
@@ -28,39 +28,39 @@ Outputs = npt.NDArray[Any]
 
 
 def noisy_count(rows: list[float], size: int, rng: np.random.Generator) -> Outputs:
-    """A count whose noise has .8 of the scale that its claim needs."""
+    """A count with .8 of the noise scale that its claim needs."""
     return len(rows) + rng.laplace(scale=0.8, size=size)
 
 
 def naive_count(rows: list[float], size: int, rng: np.random.Generator) -> Outputs:
-    """A count with enough noise, whose low bits tell which count it was."""
+    """A count with enough noise, whose low bits reveal the count."""
     return len(rows) + rng.laplace(scale=1.0, size=size)
 
 
 def histogram(rows: list[str], size: int, rng: np.random.Generator) -> Outputs:
-    """Counts of three colours, each with noise of its own."""
+    """Counts of three colours with independent noise."""
     counts = np.array([rows.count(colour) for colour in ("red", "green", "blue")])
     return counts + rng.laplace(scale=1.0, size=(size, 3))
 
 
 def colour_or_none(rows: list[str], rng: np.random.Generator) -> str | None:
-    """The commonest colour, or nothing where there are few rows: which a missing row turns into something."""
+    """The most frequent colour, or None if there are few rows."""
     return None if len(rows) + rng.integers(0, 2) < 3 else max(sorted(set(rows)), key=rows.count)
 
 
 def frozen(answer: float, size: int, rng: np.random.Generator) -> Outputs:
-    """Noise that is the same in each block: the audit must not believe it."""
+    """Noise that is the same in each block, which makes the audit inconclusive."""
     return answer + np.random.default_rng(1).laplace(size=size)
 
 
 def choose(utilities: tuple[float, ...], size: int, rng: np.random.Generator) -> Outputs:
-    """The exponential mechanism at epsilon 1 without the 2."""
+    """The exponential mechanism with ε = 1 without the factor 2."""
     weights = np.exp(np.array(utilities))
     return rng.choice(len(weights), p=weights / weights.sum(), size=size)
 
 
 def sample_suite(*, seed: int = 0, jobs: int | None = None) -> Suite:
-    """Audits and statements of every kind and verdict, in ten seconds or so."""
+    """Return audits and statements of every kind and verdict, in about ten seconds."""
     environment = {"command": "dpaudit bench reports"}
     return Suite(title="A report with one of each kind", entries=tuple(_entries(seed, jobs)), environment=environment)
 
@@ -163,7 +163,7 @@ def _entries(seed: int, jobs: int | None) -> Iterator[Entry]:
 
 
 def suite_of(audits: int, suite: Suite) -> Suite:
-    """A suite of so many audits, the entries of another over and over under names of their own."""
+    """Return a suite of `audits` entries that repeats the entries of another suite under new names."""
     names = [(index, suite.entries[index % len(suite.entries)]) for index in range(audits)]
     entries = tuple(dataclasses.replace(entry, name=f"{entry.name} {index + 1}") for index, entry in names)
     return dataclasses.replace(suite, title=f"A report of {audits:,} audits", entries=entries)

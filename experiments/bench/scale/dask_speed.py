@@ -1,13 +1,12 @@
-"""A dask cluster: the same counts, what is sent, what a task costs, and what that means for a thousand workers."""
+"""Audits on a dask cluster: equality of the counts, bytes sent, cost of a task, and a simulation of many workers."""
 
 from __future__ import annotations
 
 import heapq
 import statistics
 import tempfile
-import time
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,27 +24,25 @@ from ....audit.sampling.provenance import versions
 from ....audit.sampling.sampler import as_sampler
 from ....audit.sampling.tasks import CountBlocks
 from ....mechanisms import LaplaceMechanism
-from ..core.bench_json import Column, Target, Value
-from ..core.effort import Bench, Effort, Task, once
+from ..core.bench_json import Figures, Value, at_most, columns
+from ..core.effort import Bench, Effort, Task, once, one_row_each
+from ..core.timing import in_turns, timed
 from .local_dask_cluster import local_cluster
+from .memory import one_at_a_time
 
 _WORKERS, _ROUNDS = 2, 3
 _EVENT = Intervals(((0.0, float("inf")),))
 
 
-def _single(dataset: float, rng: np.random.Generator) -> float:
-    return dataset + rng.laplace()
-
-
 # Mechanism, runs on each dataset, and runs of the quick form.
 _AUDITED: dict[str, tuple[Any, int, int]] = {
     "laplace": (LaplaceMechanism(1.0), 10**8, 10**5),
-    "one at a time": (_single, 10**6, 10**4),
+    "one at a time": (one_at_a_time, 10**6, 10**4),
 }
 _MODES: dict[str, dict[str, Any]] = {"fixed size": {}, "sequential": {"sequential": True}}
 
 
-def _backends(effort: Effort, name: str, mode: str) -> tuple[dict[str, Value], list[Target]]:
+def _backends(effort: Effort, name: str, mode: str) -> Figures:
     mechanism, runs, quick = _AUDITED[name]
     runs = effort.either(quick, runs)
 
@@ -54,29 +51,21 @@ def _backends(effort: Effort, name: str, mode: str) -> tuple[dict[str, Value], l
             mechanism, 0.0, 1.0, claim=PureDP(1.0), runs=runs, alpha=1e-6, seed=1, bits=False, jobs=jobs, **_MODES[mode]
         )
 
-    def under(backend: str) -> Callable[[], AuditResult]:
-        def work() -> AuditResult:
-            with joblib.parallel_config(backend, n_jobs=_WORKERS):
-                return audit(None)
-
-        return work
-
-    works = {backend: under(backend) for backend in ("threading", "loky", "dask")} | {"alone": lambda: audit(1)}
-    seconds: dict[str, list[float]] = {backend: [] for backend in works}
     results = []
+
+    def under(backend: str) -> None:
+        with joblib.parallel_config(backend, n_jobs=_WORKERS):
+            results.append(audit(None))
+
+    works: dict[str, Callable[[], Any]] = {name: partial(under, name) for name in ("threading", "loky", "dask")}
+    works["alone"] = lambda: results.append(audit(1))
     with tempfile.TemporaryDirectory() as folder, local_cluster(Path(folder), _WORKERS):
-        for turn in range(effort.either(1, _ROUNDS + 1)):
-            for backend, work in works.items():
-                started = time.perf_counter()
-                results.append(work())
-                if turn > 0 or effort.is_quick:
-                    seconds[backend].append(time.perf_counter() - started)
-    different = sum(
-        (one.counts, one.event, one.bound) != (results[0].counts, results[0].event, results[0].bound) for one in results
-    )
-    medians: dict[str, Value] = {backend: statistics.median(taken) for backend, taken in seconds.items()}
-    cells = {"name": name, "mode": mode, "runs": runs, "different": different} | medians
-    return cells, [Target(what="different", value=float(different), sense="<=", limit=0.0)]
+        seconds = in_turns(works, effort.either(1, _ROUNDS), warm_up=effort.either(0, 1))
+    first = results[0]
+    different = sum((one.counts, one.event, one.bound) != (first.counts, first.event, first.bound) for one in results)
+    medians = {backend: statistics.median(taken) for backend, taken in seconds.items()}
+    cells: dict[str, Value] = {"name": name, "mode": mode, "runs": runs, "different": different, **medians}
+    return cells, [at_most("different results", different, 0)]
 
 
 def _backend_tasks(effort: Effort) -> Iterator[Task]:
@@ -90,19 +79,15 @@ BACKENDS = Bench(
     name="backends",
     title="Threads, processes and a cluster",
     method=(
-        f"The same audit on every backend of joblib, in turns after a round to warm up, medians of {_ROUNDS} rounds: "
-        f"{_WORKERS} threads, {_WORKERS} processes of loky's, a dask cluster of a scheduler and {_WORKERS} worker "
-        "processes on this machine, and one worker. Different: audits whose counts, event or bound are not the first's."
+        f"The same audit on every backend of joblib, timed in turn; medians of {_ROUNDS} rounds after a warm-up round: "
+        f"{_WORKERS} threads, {_WORKERS} loky processes, a dask cluster of a scheduler and {_WORKERS} worker processes "
+        "on this machine, and one worker. Different results: audits whose counts, event or bound differ from those of "
+        "the first audit."
     ),
-    columns=(
-        Column("mechanism", "name"),
-        Column("audit", "mode"),
-        Column("runs on each dataset", "runs", ",d"),
-        Column("seconds, alone", "alone", ".2f"),
-        Column("threads", "threading", ".2f"),
-        Column("loky", "loky", ".2f"),
-        Column("dask", "dask", ".2f"),
-        Column("different", "different"),
+    columns=columns(
+        "mechanism = name | audit = mode | runs on each dataset = runs :,d | seconds with one worker = alone :.2f | "
+        "seconds with threads = threading :.2f | seconds with loky = loky :.2f | seconds with dask = dask :.2f | "
+        "different results = different"
     ),
     names=tuple(_AUDITED),
     tasks=_backend_tasks,
@@ -119,17 +104,15 @@ def _planned(mechanism: Any, jobs: int | None) -> Plan:
 
 @cache
 def _overhead(is_quick: bool) -> tuple[float, float, int]:
-    """Seconds that a task costs the client and the scheduler, seconds of a phase of two, and tasks timed.
+    """Return the seconds that a task costs client and scheduler, those of a phase of two tasks, and the tasks timed.
 
-    Of tasks that draw a few zeros: what they take by themselves is told by how long they take here, and subtracted.
+    The tasks draw a few zeros; the time of drawing is measured in this process and subtracted.
     """
     blocks = 32 if is_quick else 1 << 15
     plan = Plan(as_sampler(_nothing), 0.0, 1.0, 1, 1, None)
 
     def seconds(count: int) -> float:
-        started = time.perf_counter()
-        count_hits(plan, _EVENT, None, count)  # blocks of one run
-        return time.perf_counter() - started
+        return timed(count_hits, plan, _EVENT, None, count)[1]  # blocks of one run
 
     with joblib.parallel_config("sequential"):
         alone = min(seconds(blocks) for _ in range(_ROUNDS))
@@ -145,12 +128,12 @@ def _overhead(is_quick: bool) -> tuple[float, float, int]:
 
 
 def tasks_of(blocks: int) -> int:
-    """Tasks into which a main phase of so many blocks on each side is cut."""
+    """Return the number of tasks of a main phase with `blocks` blocks on each side."""
     return 2 * sum(1 for _ in parts([1] * blocks, 2 * blocks))
 
 
 def _tasks_for(plan: Plan, blocks: int) -> list[CountBlocks]:
-    """The tasks of a main phase of so many blocks on each side."""
+    """Return the tasks of a main phase with `blocks` blocks on each side."""
     sizes = [plan.block] * blocks
     return [
         CountBlocks(_EVENT, None, None, side, first, part) for first, part in parts(sizes, 2 * blocks) for side in SIDES
@@ -158,19 +141,17 @@ def _tasks_for(plan: Plan, blocks: int) -> list[CountBlocks]:
 
 
 def _bytes_sent(plan: Plan, tasks: list[CountBlocks], mechanism: Any) -> int:
-    """Of what all tasks share."""
+    """Return the bytes of the data that all tasks share."""
     return len(pack((plan, tasks, versions()), [mechanism], "", is_far=True).content)
 
 
-def _sent(effort: Effort, name: str) -> tuple[dict[str, Value], list[Target]]:
+def _sent(effort: Effort, place: int, name: str) -> Figures:
     mechanism, runs, _ = _AUDITED[name]
     plan = _planned(mechanism, 1)
     tasks = _tasks_for(plan, -(-runs // plan.block))
-    started = time.perf_counter()
-    counted = tasks[0](plan)
-    seconds = time.perf_counter() - started
-    cost, lone, timed = _overhead(effort.is_quick)
-    cells: dict[str, Value] = {
+    counted, seconds = timed(tasks[0], plan)
+    cost, lone, tasks_timed = _overhead(effort.is_quick)
+    return {
         "name": name,
         "runs": runs,
         "tasks": len(tasks),
@@ -179,54 +160,41 @@ def _sent(effort: Effort, name: str) -> tuple[dict[str, Value], list[Target]]:
         "result": len(pack((0, counted), [], name).content),
         "cost_ms": 1e3 * cost,
         "lone_ms": 1e3 * lone,
-        "timed": timed,
-    }
-    return cells, []
-
-
-def _sent_tasks(effort: Effort) -> Iterator[Task]:
-    for name in _AUDITED:
-        if effort.wants(name):
-            yield once(name, _sent, effort, name)
+        "timed": tasks_timed,
+    }, []
 
 
 SENT = Bench(
     name="sent",
-    title="What is sent, and what a task costs",
+    title="Bytes sent and cost of a task",
     method=(
-        "Of the main phase: the tasks that it is cut into and the seconds of the first of them here; bytes of "
-        "mechanism, datasets and tasks, which go to the cluster once and from worker to worker; bytes of one result, "
-        "pickled (a task itself is a number and the names of what it needs). Cost: seconds of client and scheduler for "
-        "each of thousands of tasks that draw a few zeros, with two workers on this machine, less what the drawing "
-        "takes; median of three. Lone: a phase of two such tasks, from its start to its end, median of 15."
+        "Of the main phase: its number of tasks and the seconds of the first task in this process; bytes of mechanism, "
+        "datasets and tasks, which are sent to the cluster once and from worker to worker; bytes of one pickled result "
+        "(a task itself is a number and the names of its data). Cost of a task: seconds of client and scheduler for "
+        "each of thousands of tasks that draw a few zeros, with two workers on this machine, less the time of drawing; "
+        "median of three. Smallest phase: two such tasks, from start to end, median of 15."
     ),
-    columns=(
-        Column("mechanism", "name"),
-        Column("runs on each dataset", "runs", ",d"),
-        Column("tasks", "tasks", ",d"),
-        Column("seconds of a task", "task_seconds", ".4f"),
-        Column("bytes sent once", "once", ",d"),
-        Column("bytes of a result", "result", ",d"),
-        Column("tasks timed", "timed", ",d"),
-        Column("cost of a task, ms", "cost_ms", ".2f"),
-        Column("lone phase, ms", "lone_ms", ".0f"),
+    columns=columns(
+        "mechanism = name | runs on each dataset = runs :,d | tasks :,d | seconds of a task = task_seconds :.4f | "
+        "bytes sent once = once :,d | bytes of a result = result :,d | timed tasks = timed :,d | "
+        "cost of a task, ms = cost_ms :.2f | smallest phase, ms = lone_ms :.0f"
     ),
     names=tuple(_AUDITED),
-    tasks=_sent_tasks,
+    tasks=one_row_each(_AUDITED, _sent),
 )
 
 
 def efficiency(tasks: int, workers: int, *, seconds: float, cost: float, start: float, spread: float = 0.1) -> float:
-    """Share of the workers' time that is work, by simulation: 1 if none ever waits.
+    """Return the share of the workers' time that is work, by simulation; 1 if no worker ever waits.
 
-    The scheduler hands out a task in `cost` seconds, one after the other, to the worker that is free first; a worker's
-    first task comes after `start` more seconds.
+    The scheduler assigns tasks one after the other, each in `cost` seconds, to the first free worker. The first task of
+    a worker starts `start` seconds later.
 
     Parameters
     ----------
     tasks, workers : int
     seconds : float
-        Of a task, on average; they differ by `spread` of it (standard deviation, normal, seeded).
+        Mean duration of a task; they are normal with standard deviation `spread` times the mean, from a fixed seed.
 
     Examples
     --------
@@ -246,17 +214,15 @@ def efficiency(tasks: int, workers: int, *, seconds: float, cost: float, start: 
 
 _SPREADS = (10, 100, 1000)
 _EXPECTED = {"laplace": (10**9, 10**10, 10**11), "one at a time": (10**6, 10**7, 10**9)}
-_BYTES_A_SECOND = 125e6  # of the scheduler's network, 1 Gbit/s
+_BYTES_A_SECOND = 125e6  # network of the scheduler, 1 Gbit/s
 
 
-def _expected(effort: Effort, name: str, runs: int) -> tuple[dict[str, Value], list[Target]]:
+def _expected(effort: Effort, name: str, runs: int) -> Figures:
     mechanism = _AUDITED[name][0]
     plan = _planned(mechanism, 1)
     tasks = _tasks_for(plan, -(-runs // plan.block))
     sizes = (plan.block,) * effort.either(1, 8)
-    started = time.perf_counter()
-    CountBlocks(_EVENT, None, None, "x", 0, sizes)(plan)
-    block_seconds = (time.perf_counter() - started) / len(sizes)
+    block_seconds = timed(CountBlocks(_EVENT, None, None, "x", 0, sizes), plan)[1] / len(sizes)
     cost, lone, _ = _overhead(effort.is_quick)
     content, work = _bytes_sent(plan, tasks, mechanism), block_seconds * sum(len(task.sizes) for task in tasks)
     cells: dict[str, Value] = {"name": name, "runs": runs, "tasks": len(tasks), "work": work, "once": content}
@@ -276,24 +242,24 @@ def _expected_tasks(effort: Effort) -> Iterator[Task]:
 
 EXPECTED = Bench(
     name="expected",
-    title="What to expect of a cluster",
+    title="Simulated efficiency of a cluster",
     method=(
-        "A simulation with the costs measured above: tasks are handed out one after the other, each to the worker that "
-        "is free first; all workers first fetch what is sent once, one after the other over 1 Gbit/s; tasks differ by "
-        "10%. Of the main phase of an audit of fixed size; efficiency is work over workers times time."
+        "Main phase of an audit of fixed size, simulated with the measured costs above. The scheduler assigns tasks "
+        "one after the other to the first free worker; all workers first fetch the shared data one after the other "
+        "over 1 Gbit/s; durations of tasks differ by 10%. Efficiency: seconds of work over workers times seconds of "
+        "the phase."
     ),
     columns=(
-        Column("mechanism", "name"),
-        Column("runs on each dataset", "runs", ",d"),
-        Column("tasks", "tasks", ",d"),
-        Column("seconds of work", "work", ",.0f"),
-        Column("bytes sent once", "once", ",d"),
+        *columns(
+            "mechanism = name | runs on each dataset = runs :,d | tasks :,d | seconds of work = work :,.0f | "
+            "bytes sent once = once :,d"
+        ),
         *(
             column
             for workers in _SPREADS
-            for column in (
-                Column(f"efficiency, {workers:,} workers", f"share {workers}", ".2f"),
-                Column("seconds", f"seconds {workers}", ",.1f"),
+            for column in columns(
+                f"efficiency with {workers:,} workers = share {workers} :.2f | "
+                f"seconds with {workers:,} workers = seconds {workers} :,.1f"
             )
         ),
     ),

@@ -1,4 +1,4 @@
-"""A dask cluster on this machine, of processes that know each other by address alone, as on several machines."""
+"""A dask cluster of processes on this machine that connect by address, as on several machines."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from typing import Any
 
 from ....audit.errors import OptionError
 
-_PATIENCE = 60.0  # seconds until the cluster has to be there
+_PATIENCE = 60.0  # seconds until the cluster must be ready
 
 
 @contextmanager
 def local_cluster(
     folder: Path, workers: int, *, deaths: int = 3
 ) -> Iterator[tuple[Any, list[subprocess.Popen[bytes]]]]:
-    """The client of a scheduler and so many workers, and their processes, the scheduler's first.
+    """Run a cluster; yield its client and its processes, first the scheduler and then the workers.
 
     Parameters
     ----------
     folder : Path
-        For the scheduler's address, and what workers put aside.
+        Folder for the address of the scheduler and the files of the workers.
     deaths : int
-        Workers that a task may outlive before it is given up.
+        Dead workers after which the scheduler gives up a task.
 
     Raises
     ------
     OptionError
-        Without dask.
+        If dask is missing.
     """
     try:
         import dask
         from distributed import Client
     except ImportError as error:
-        raise OptionError("a cluster takes dask; pip install 'dpaudit[dask]'.") from error
+        raise OptionError("dask, which runs the cluster, is not installed; pip install 'dpaudit[dask]'.") from error
     file = folder / "scheduler.json"
     common = ["--host", "127.0.0.1", "--scheduler-file", str(file), "--no-dashboard"]
     worker = ["distributed.cli.dask_worker", *common, "--nthreads", "1", "--no-nanny", "--local-directory", str(folder)]
@@ -49,7 +49,7 @@ def local_cluster(
         for command in [["distributed.cli.dask_scheduler", *common, "--port", "0"], *[worker] * workers]
     ]
     try:
-        # Results that a dead worker had are asked for so long before they are drawn again.
+        # Time for which results of a dead worker are requested before they are drawn again.
         with (
             dask.config.set({"distributed.comm.timeouts.connect": "2s"}),
             Client(scheduler_file=str(file), timeout=_PATIENCE) as client,

@@ -1,4 +1,4 @@
-"""Memory of audits of up to a thousand million runs: it does not grow with their number."""
+"""Memory of audits with up to 10⁹ runs, which does not grow with the number of runs."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ from ....audit.claims.pure_approx_gaussian import PureDP
 from ....audit.errors import OptionError
 from ....audit.procedures.check import check
 from ....mechanisms import LaplaceMechanism, RandomisedResponse
-from ..core.bench_json import Column, Target, Value
+from ..core.bench_json import Figures, Value, at_most, columns
 from ..core.effort import Bench, Effort, Task, once
+from ..core.timing import timed
 
 _WORKERS = 2
-_MOST_MIB = 400.0  # of each worker
-_POLLED = 0.02  # seconds between two looks at the processes
+_MOST_MIB = 400.0  # for each worker
+_POLLED = 0.02  # seconds between two measurements of the processes
 
 
 def _vectors(dataset: float, size: int, rng: np.random.Generator) -> Any:
     return dataset + rng.laplace(scale=10.0, size=(size, 10))
 
 
-def _single(dataset: float, rng: np.random.Generator) -> float:
+def one_at_a_time(dataset: float, rng: np.random.Generator) -> float:
+    """Laplace noise that is drawn in Python, one output in a call."""
     return dataset + rng.laplace()
 
 
@@ -46,13 +48,13 @@ _SUBJECTS = {
     "laplace, 32 cells": _Subject(LaplaceMechanism(1.0), (10**7, 10**9), options=(("cells", 32),)),
     "randomised response": _Subject(RandomisedResponse(1.0), (10**7, 10**9), 0, 1),
     "vectors of 10": _Subject(_vectors, (10**6, 10**8)),
-    "one at a time, in processes": _Subject(_single, (10**5, 10**7)),
+    "one at a time, in processes": _Subject(one_at_a_time, (10**5, 10**7)),
 }
 _QUICK = {"laplace": 10**5}
 
 
 def audit(name: str, runs: int) -> None:
-    """The audit whose memory is taken, for a process of its own."""
+    """Run the audit whose memory is measured, in a separate process."""
     subject = _SUBJECTS[name]
     check(
         subject.mechanism,
@@ -61,25 +63,23 @@ def audit(name: str, runs: int) -> None:
         claim=PureDP(1.0),
         runs=runs,
         jobs=_WORKERS,
-        alpha=1e-6,  # a true claim should be audited to the end
+        alpha=1e-6,  # so that a true claim is hardly ever refuted early
         **dict(subject.options),
     )
 
 
 def peak_memory(command: list[str]) -> float:
-    """Largest sum of the resident memory of a process and all that it started, in MiB.
-
-    What several processes share is counted for each.
+    """Return the peak resident memory of a process and its children in MiB; shared memory counts for each process.
 
     Raises
     ------
     OptionError
-        Without psutil.
+        If psutil is missing.
     """
     try:
         import psutil
     except ImportError as error:
-        raise OptionError("memory is taken by psutil; pip install psutil, or dpaudit[test].") from error
+        raise OptionError("psutil, which measures memory, is not installed; pip install psutil.") from error
     most = 0
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         root = psutil.Process(process.pid)
@@ -88,7 +88,7 @@ def peak_memory(command: list[str]) -> float:
             try:
                 for each in [root, *root.children(recursive=True)]:
                     now += each.memory_info().rss
-            except psutil.NoSuchProcess:  # ended between two lines
+            except psutil.NoSuchProcess:  # a process ended between two lines
                 continue
             most = max(most, now)
             time.sleep(_POLLED)
@@ -97,18 +97,12 @@ def peak_memory(command: list[str]) -> float:
     return most / 2**20
 
 
-def _cells(effort: Effort, name: str, runs: int) -> tuple[dict[str, Value], list[Target]]:
+def _cells(effort: Effort, name: str, runs: int) -> Figures:
     code = f"from dpaudit.experiments.bench.scale.memory import audit; audit({name!r}, {runs})"
-    started = time.perf_counter()
-    peak = peak_memory([sys.executable, "-c", code])
-    cells: dict[str, Value] = {
-        "name": name,
-        "runs": runs,
-        "seconds": time.perf_counter() - started,
-        "peak": peak,
-        "each": peak / _WORKERS,
-    }
-    return cells, [Target(what="MiB a worker", value=peak / _WORKERS, sense="<=", limit=_MOST_MIB)]
+    peak, seconds = timed(peak_memory, [sys.executable, "-c", code])
+    each = peak / _WORKERS
+    cells: dict[str, Value] = {"name": name, "runs": runs, "seconds": seconds, "peak": peak, "each": each}
+    return cells, [at_most("MiB for each worker", each, _MOST_MIB)]
 
 
 def _tasks(effort: Effort) -> Iterator[Task]:
@@ -122,16 +116,13 @@ MEMORY = Bench(
     name="memory",
     title="Memory",
     method=(
-        f"Audits of true claims with {_WORKERS} workers, each in a process of its own: the largest sum of the resident "
-        "memory of that process and of those it started, Python and its libraries included, what they share counted "
-        "for each; and that over the number of workers. Threads work within one process."
+        f"Audits of true claims with {_WORKERS} workers, each in a separate process. Peak of the summed resident "
+        "memory of the process and its children, which includes Python and its libraries and counts shared memory for "
+        "each process; and the peak over the number of workers. Threads share one process."
     ),
-    columns=(
-        Column("mechanism", "name"),
-        Column("runs on each dataset", "runs", ",d"),
-        Column("seconds", "seconds", ".1f"),
-        Column("MiB", "peak", ".0f"),
-        Column("MiB a worker", "each", ".0f"),
+    columns=columns(
+        "mechanism = name | runs on each dataset = runs :,d | seconds :.1f | peak MiB = peak :.0f | "
+        "MiB for each worker = each :.0f"
     ),
     names=tuple(_SUBJECTS),
     tasks=_tasks,

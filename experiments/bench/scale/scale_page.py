@@ -1,4 +1,4 @@
-"""Long audits measured: memory, speed, large datasets, clusters."""
+"""Long audits: memory, speed, large datasets, clusters and start-up."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from .throughput import SCALING, SUITE, THROUGHPUT
 
 SCALE = Page(
     "scale",
-    "Long audits, measured",
+    "Measured long audits",
     (MEMORY, LARGE, SUITE, THROUGHPUT, SCALING, BACKENDS, SENT, EXPECTED, START),
 )

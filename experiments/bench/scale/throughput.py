@@ -1,24 +1,22 @@
-"""Speed: audits beside drawing their noise alone, two workers beside one, and the reference suite at 10⁸ runs."""
+"""Speed of audits: the reference suite at 10⁸ runs, drawing alone, and two workers."""
 
 from __future__ import annotations
 
 import statistics
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
-
-import numpy as np
 
 from ....audit.sampling.block_plan import Plan
 from ....audit.sampling.draw import plan_blocks
 from ....audit.sampling.sampler import as_sampler
 from ...cases.experiment import AuditCase
 from ...suite.reference_mechanisms import reference_cases
-from ..core.bench_json import Column, Target, Value
-from ..core.effort import Bench, Effort, Task, once
-from ..core.timing import draw_alone, in_turns, median_ratio
+from ..core.bench_json import Figures, at_least, at_most, columns
+from ..core.effort import Bench, Effort, one_row_each
+from ..core.timing import draw_alone, in_turns, median_ratio, timed
+from .memory import one_at_a_time
 
 _SUITE_RUNS, _QUICK_RUNS = 10**8, 10**5
 _WORKERS = 2
@@ -34,12 +32,13 @@ def _cases() -> dict[str, AuditCase]:
     return {case.name: case for case in reference_cases()}
 
 
-def _suite(effort: Effort, name: str) -> tuple[dict[str, Value], list[Target]]:
+def _suite(effort: Effort, place: int, name: str) -> Figures:
     case, runs = _cases()[name], effort.either(_QUICK_RUNS, _SUITE_RUNS)
-    started = time.perf_counter()
-    result = case.run(runs=runs, alpha=_ALPHA, seed=0, jobs=_WORKERS, progress=None)
-    seconds = time.perf_counter() - started
-    cells: dict[str, Value] = {
+    result, seconds = timed(case.run, runs=runs, alpha=_ALPHA, seed=0, jobs=_WORKERS, progress=None)
+    targets = [at_least("expected verdict", result.verdict == case.expected, 1)]
+    if case.exact is not None:
+        targets.append(at_most("lower bound", result.bound, case.exact))
+    return {
         "name": name,
         "claim": case.claimed,
         "runs": result.runs,
@@ -48,39 +47,23 @@ def _suite(effort: Effort, name: str) -> tuple[dict[str, Value], list[Target]]:
         "exact": case.exact,
         "seconds": seconds,
         "rate": 2 * result.runs / seconds / 1e6,
-    }
-    targets = [Target(what="as expected", value=float(result.verdict == case.expected), sense=">=", limit=1.0)]
-    if case.exact is not None:
-        targets.append(Target(what="bound", value=result.bound, sense="<=", limit=case.exact))
-    return cells, [] if effort.is_quick else targets
-
-
-def _suite_tasks(effort: Effort) -> Iterator[Task]:
-    for name in effort.either(_HELD[:1], tuple(_cases())):
-        if effort.wants(name):
-            yield once(name, _suite, effort, name)
+    }, [] if effort.is_quick else targets
 
 
 SUITE = Bench(
     name="suite",
-    title=f"The reference suite at {_SUITE_RUNS:,} runs on each dataset",
+    title=f"Reference suite at {_SUITE_RUNS:,} runs on each dataset",
     method=(
         f"`dpaudit run --runs {_SUITE_RUNS}`, case by case: alpha {_ALPHA:g}, {_WORKERS} workers, one audit each; "
-        "three of them count cells of outputs besides. Executions on both datasets together, in millions a second, the "
-        "choice of the event and the test included."
+        "three audits also count cells of outputs. Executions are totals over both datasets; the seconds include the "
+        "choice of the event and the test."
     ),
-    columns=(
-        Column("mechanism", "name"),
-        Column("claim", "claim"),
-        Column("runs", "runs", ",d"),
-        Column("verdict", "verdict"),
-        Column("bound", "bound", ".5g"),
-        Column("exact", "exact", ".5g"),
-        Column("seconds", "seconds", ".1f"),
-        Column("10⁶ executions a second", "rate", ".1f"),
+    columns=columns(
+        "mechanism = name | claim | runs :,d | verdict | lower bound = bound :.5g | exact strength = exact :.5g | "
+        "seconds :.1f | 10⁶ executions per second = rate :.1f"
     ),
     names=tuple(_cases()),
-    tasks=_suite_tasks,
+    tasks=one_row_each(_cases(), _suite, quick=_HELD[:1]),
 )
 
 
@@ -88,63 +71,45 @@ def _plan(case: AuditCase) -> Plan:
     return plan_blocks(as_sampler(case.mechanism), case.x, case.y, 1, _WORKERS)
 
 
-def _throughput(effort: Effort, name: str) -> tuple[dict[str, Value], list[Target]]:
+def _throughput(effort: Effort, place: int, name: str) -> Figures:
     case = replace(_cases()[name], cells=0)
     runs = effort.either(_QUICK_RUNS, 10**8 if name in _HELD else 2 * 10**7)
-    plan = _plan(case)
     works: dict[str, Callable[[], Any]] = {
         "audit": partial(case.run, runs=runs, alpha=_ALPHA, seed=0, jobs=_WORKERS, progress=None),
-        "alone": partial(draw_alone, plan, runs, _WORKERS),
+        "alone": partial(draw_alone, _plan(case), runs, _WORKERS),
     }
     seconds = in_turns(works, effort.either(1, _ROUNDS))
+    rates = {work: 2 * runs / statistics.median(taken) / 1e6 for work, taken in seconds.items()}
     share = median_ratio(seconds["alone"], seconds["audit"])
-    cells: dict[str, Value] = {
-        "name": name,
-        "runs": runs,
-        "audit": 2 * runs / statistics.median(seconds["audit"]) / 1e6,
-        "alone": 2 * runs / statistics.median(seconds["alone"]) / 1e6,
-        "share": share,
-    }
-    if effort.is_quick or name not in _HELD:
-        return cells, []
-    return cells, [Target(what="share", value=share, sense=">=", limit=_LEAST_SHARE)]
+    is_judged = not effort.is_quick and name in _HELD
+    targets = [at_least("relative speed", share, _LEAST_SHARE)] if is_judged else []
+    return {"name": name, "runs": runs, **rates, "share": share}, targets
 
 
-def _throughput_tasks(effort: Effort) -> Iterator[Task]:
-    for name, case in _cases().items():
-        if effort.wants(name) and case.expected.name == "NOT_REFUTED" and (not effort.is_quick or name in _HELD[:1]):
-            yield once(name, _throughput, effort, name)
-
+_TRUE_CASES = tuple(name for name, case in _cases().items() if case.expected.name == "NOT_REFUTED")
 
 THROUGHPUT = Bench(
     name="throughput",
-    title="Audits beside drawing alone",
+    title="Speed of audits relative to drawing alone",
     method=(
-        "Whole audits, choice of the event and test included, without cells, and drawing as many outputs by the same "
-        f"sampler with the same {_WORKERS} workers and nothing else; in turns, medians of {_ROUNDS} rounds; share is "
-        "the median of the rounds' own ratios."
+        "Whole audits without cells, which include the choice of the event and the test, and drawing as many outputs "
+        f"with the same sampler and {_WORKERS} workers. Each of {_ROUNDS} rounds times both in turn; rates are "
+        "medians, and the relative speed is the median ratio of a round."
     ),
-    columns=(
-        Column("mechanism", "name"),
-        Column("runs on each dataset", "runs", ",d"),
-        Column("audit, 10⁶ executions a second", "audit", ".1f"),
-        Column("drawing alone", "alone", ".1f"),
-        Column("share", "share", ".2f"),
+    columns=columns(
+        "mechanism = name | runs on each dataset = runs :,d | audit, 10⁶ executions per second = audit :.1f | "
+        "drawing alone, 10⁶ executions per second = alone :.1f | relative speed = share :.2f"
     ),
-    names=tuple(name for name, case in _cases().items() if case.expected.name == "NOT_REFUTED"),
-    tasks=_throughput_tasks,
+    names=_TRUE_CASES,
+    tasks=one_row_each(_TRUE_CASES, _throughput, quick=_HELD[:1]),
 )
-
-
-def _single(dataset: float, rng: np.random.Generator) -> float:
-    return dataset + rng.laplace()
 
 
 def _looped() -> AuditCase:
     case = _cases()["laplace"]
     return AuditCase(
         name="one at a time, in processes",
-        mechanism=_single,
+        mechanism=one_at_a_time,
         x=0.0,
         y=1.0,
         claim=case.claim,
@@ -162,7 +127,7 @@ _SCALED = {
 _SCALING_ROUNDS = 3
 
 
-def _scaling(effort: Effort, name: str) -> tuple[dict[str, Value], list[Target]]:
+def _scaling(effort: Effort, place: int, name: str) -> Figures:
     case = _looped() if name not in _cases() else replace(_cases()[name], cells=0)
     runs, plan = effort.either(_QUICK_RUNS // 10, _SCALED[name]), _plan(case)
     works: dict[str, Callable[[], Any]] = {}
@@ -171,41 +136,28 @@ def _scaling(effort: Effort, name: str) -> tuple[dict[str, Value], list[Target]]
         works[f"alone {jobs}"] = partial(draw_alone, plan, runs, jobs, "processes")
     seconds = in_turns(works, effort.either(1, _SCALING_ROUNDS))
     gain = median_ratio(seconds["audit 1"], seconds["audit 2"])
-    cells: dict[str, Value] = {
+    return {
         "name": name,
         "runs": runs,
         "one": statistics.median(seconds["audit 1"]),
         "two": statistics.median(seconds["audit 2"]),
         "gain": gain,
         "alone": median_ratio(seconds["alone 1"], seconds["alone 2"]),
-    }
-    if effort.is_quick:
-        return cells, []
-    return cells, [Target(what="times as fast", value=gain, sense=">=", limit=_LEAST_SCALING)]
-
-
-def _scaling_tasks(effort: Effort) -> Iterator[Task]:
-    for name in effort.either(("laplace",), tuple(_SCALED)):
-        if effort.wants(name):
-            yield once(name, _scaling, effort, name)
+    }, [] if effort.is_quick else [at_least("speed-up", gain, _LEAST_SCALING)]
 
 
 SCALING = Bench(
     name="scaling",
-    title="Two workers beside one",
+    title="Speed-up by a second worker",
     method=(
-        f"Seconds of whole audits with one worker and with two, in turns, medians of {_SCALING_ROUNDS} rounds, and the "
-        "median of the rounds' ratios; the same ratio for drawing alone in processes, which is what the machine gives. "
-        "Audits as long as these use processes; short ones of block samplers threads, which gain little."
+        f"Seconds of whole audits with one and with two workers, timed in turn, medians of {_SCALING_ROUNDS} rounds; "
+        "the speed-up is the median ratio of a round. The speed-up of drawing alone in processes is that of the "
+        "machine. Audits of this length use processes; short audits of block samplers use threads, which gain little."
     ),
-    columns=(
-        Column("mechanism", "name"),
-        Column("runs on each dataset", "runs", ",d"),
-        Column("seconds with one", "one", ".2f"),
-        Column("with two", "two", ".2f"),
-        Column("times as fast", "gain", ".2f"),
-        Column("drawing alone", "alone", ".2f"),
+    columns=columns(
+        "mechanism = name | runs on each dataset = runs :,d | seconds with one worker = one :.2f | "
+        "seconds with two workers = two :.2f | speed-up = gain :.2f | speed-up of drawing alone = alone :.2f"
     ),
     names=tuple(_SCALED),
-    tasks=_scaling_tasks,
+    tasks=one_row_each(_SCALED, _scaling, quick=("laplace",)),
 )
