@@ -20,7 +20,7 @@ def tree() -> set[str]:
     """Modules and data files of the source tree, as paths inside the package."""
     files = {ROOT / "__init__.py", ROOT / "py.typed"}
     for folder in FOLDERS:
-        files |= {path for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".j2", ".js")}
+        files |= {path for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".j2", ".js", ".toml")}
     return {path.relative_to(ROOT).as_posix() for path in files}
 
 

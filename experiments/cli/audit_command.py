@@ -1,4 +1,4 @@
-"""``dpaudit audit``: a mechanism of the user's own, on a pair or on the worst that a search finds."""
+"""``dpaudit audit``: a mechanism of the user, on a pair of datasets or on the worst pair that a search finds."""
 
 from __future__ import annotations
 
@@ -11,99 +11,74 @@ import typer
 
 from ...audit.errors import OptionError
 from .display import progress
-from .options import Alpha, Delta, Epsilon, Jobs, Mu, Power, Rho, Seed, environment_of_command, say
+from .options import Alpha, Delta, Epsilon, Jobs, Mu, Power, Rho, Seed, environment_of_command, optional, say
 from .report_commands import write_reports
 
 
 def audit(
     path: Annotated[
         str | None,
-        typer.Argument(metavar="[MODULE:OBJECT]", help="The mechanism: package.module:object.", show_default=False),
+        typer.Argument(metavar="[MODULE:OBJECT]", help="Mechanism, as package.module:object.", show_default=False),
     ] = None,
-    program: Annotated[
-        str | None,
-        typer.Option(help="Instead: a program that is asked for outputs, with its arguments.", show_default=False),
-    ] = None,
-    x: Annotated[
-        str | None, typer.Option(help="A dataset: JSON, or @file.json, @file.npy, @file.csv.", show_default=False)
-    ] = None,
-    y: Annotated[str | None, typer.Option(help="A neighbouring dataset.", show_default=False)] = None,
+    program: Annotated[str | None, optional("Program to audit instead of an object, with its arguments.")] = None,
+    x: Annotated[str | None, optional("Dataset x: JSON, @file.json, @file.npy or @file.csv.")] = None,
+    y: Annotated[str | None, optional("Dataset y, a neighbour of x.")] = None,
     search: Annotated[
         str | None,
-        typer.Option(
-            metavar="MODULE:OBJECT",
-            help="Instead of a pair: a domain such as Rows(), or what makes pairs, to search for the worst.",
-            show_default=False,
-        ),
+        optional("Domain such as Rows(), or source of pairs, to search for the worst pair.", metavar="MODULE:OBJECT"),
     ] = None,
-    search_runs: Annotated[
-        int | None,
-        typer.Option(help="Executions that a search may take; by default as many as --runs.", show_default=False),
-    ] = None,
+    search_runs: Annotated[int | None, optional("Maximum executions of the search; by default --runs.")] = None,
     epsilon: Epsilon = None,
     delta: Delta = 0.0,
     mu: Mu = None,
     rho: Rho = None,
     adjacency: Annotated[
-        str | None,
-        typer.Option(
-            help="add-remove, replace, edge, node, local, l1, l2 or linf; checks the pair.", show_default=False
-        ),
+        str | None, optional("Neighbour relation of the pair: add-remove, replace, edge, node, local, l1, l2 or linf.")
     ] = None,
-    distance: Annotated[int, typer.Option(help="Distance of the pair; beyond 1, group privacy is audited.")] = 1,
+    distance: Annotated[int, typer.Option(help="Distance of the pair; above 1, the audit tests group privacy.")] = 1,
     runs: Annotated[
-        int | None,
-        typer.Option(
-            help="Executions on each dataset; by default what --resolution needs, or 1,000,000.", show_default=False
-        ),
+        int | None, optional("Executions on each dataset; by default the number for --resolution, or 1,000,000.")
     ] = None,
     alpha: Alpha = 0.05,
     resolution: Annotated[
-        float | None, typer.Option(help="Excess that has to be findable, else inconclusive.", show_default=False)
+        float | None, optional("Required detectable excess; an audit with a larger one is inconclusive.")
     ] = None,
     power: Power = 0.95,
     sequential: Annotated[bool, typer.Option(help="Stop as soon as the claim is refuted.")] = False,
     seconds: Annotated[
-        float | None,
-        typer.Option(
-            help="Time that the audit may take (a search comes before); makes it sequential.", show_default=False
-        ),
+        float | None, optional("Time limit of the audit, without the search; makes the audit sequential.")
     ] = None,
-    cells: Annotated[int, typer.Option(help="Cells to count for ratios and curves; 0 for none.")] = 0,
+    cells: Annotated[int, typer.Option(help="Number of cells for ratios and curves; 0 for none.")] = 0,
     bits: Annotated[
-        str, typer.Option(help='Low bits of floats: "warn" of them, "true" to audit them too, or "false".')
+        str, typer.Option(help='Test of the low bits of floats: "warn", "true" for part of the verdict, or "false".')
     ] = "warn",
     seed: Seed = 0,
     jobs: Jobs = None,
-    ignore: Annotated[list[str] | None, typer.Option(help="A health check to silence.", show_default=False)] = None,
+    ignore: Annotated[list[str] | None, optional("Health check to ignore.")] = None,
     keep_datasets: Annotated[bool, typer.Option(help="Store the datasets in the results.")] = False,
-    name: Annotated[
-        str | None, typer.Option(help="Of the audit in the results; by default MODULE:OBJECT.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, optional("Name of the audit in the results; by default MODULE:OBJECT.")] = None,
     block_seconds: Annotated[
-        float | None,
-        typer.Option(help="Time that a block of runs may take, for mechanisms that may hang.", show_default=False),
+        float | None, optional("Time limit of a block of runs, for mechanisms that may hang.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for results.json and the report; none by default.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, optional("Folder for results.json and the report; by default none.")] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the audit that was stopped in --out; repeat its options.")
+        bool, typer.Option("--resume", help="Resume the interrupted audit in --out; repeat its options.")
     ] = False,
 ) -> None:
-    """Audit a mechanism of your own on a pair of datasets, or on the worst that a search finds.
+    """Audit a mechanism on a pair of datasets, or on the worst pair that a search finds.
 
-    The mechanism is a function f(dataset, size, rng) that draws `size` outputs, f(dataset, rng) or f(dataset) that
-    draws one, or an object with sample(dataset, size, rng); where it has an attribute `claim`, none need be given. Exit
-    status 0 if the claim is not refuted, 1 if it is, 3 if the audit is inconclusive, 2 for unusable input.
+    The mechanism is a function f(dataset, size, rng) that draws `size` outputs, a function f(dataset, rng) or
+    f(dataset) that draws one output, or an object with sample(dataset, size, rng). A mechanism with an attribute
+    `claim` needs no options of the claim. Exit status: 0 if the claim is not refuted, 1 if it is refuted, 2 for invalid
+    input, 3 if the audit is inconclusive.
 
     Example: `dpaudit audit mycode.counts:noisy_count --x '[1, 1, 1]' --y '[1, 1]' --epsilon 1 --adjacency add-remove`
 
-    With --search mycode.counts:domain, the pair is the worst of many that are tried. With --program "./count 0.5" the
-    mechanism is a program in any language; docs/guides/program.md says what it is sent and answers.
+    With --search mycode.counts:domain, the audit uses the worst of many pairs. With --program "./count 0.5" the
+    mechanism is a program in any language; docs/guides/program.md describes its requests and answers.
 
-    Ctrl-C ends the batch in hand: of a sequential audit the verdict so far holds, and is shown. With --out all that was
-    drawn is kept, and the same command with --resume goes on.
+    Ctrl-C stops after the current batch; the verdict of a sequential audit at that point is valid and is shown. With
+    --out, all draws are kept, and the same command with --resume continues.
     """
     from ...audit.procedures.check import check
     from ...audit.records.json_codec import save
@@ -118,7 +93,7 @@ def audit(
     claim = claim_or_none(epsilon, delta, mu, rho)
     if (path is None) == (program is None):
         raise OptionError(
-            "a mechanism is named as MODULE:OBJECT, or as --program 'name arguments'; use one of the two."
+            "a mechanism is named as MODULE:OBJECT or as --program 'name arguments'; give one of the two."
         )
     mechanism, label = _mechanism(path, program)
     label = label if name is None else name
@@ -142,10 +117,8 @@ def audit(
         "block_seconds": block_seconds,
     }
     if resume and out is None:
-        raise OptionError("--resume goes on with the audit in a folder; name it with --out.")
-    hint = "interrupted; " + (
-        "the same command with --resume goes on" if out else "--out would have kept what is drawn"
-    )
+        raise OptionError("--resume continues the audit in a folder; name the folder with --out.")
+    hint = "interrupted; " + ("the same command with --resume continues" if out else "with --out, all draws are kept")
     with ExitStack() as stack:
         store = None if out is None else stack.enter_context(store_for(out, "audit", is_resumed=resume))
         with interruptible(say, hint) as asked, progress() as watch:
@@ -163,14 +136,14 @@ def audit(
                 pair = f"{result.pair.difference} ({result.pair.adjacency})"
                 shown = f"{result}\n  event   {result.event_in_words}\n  pair    {pair}"
             else:
-                raise OptionError("a pair is given by --x and --y, or looked for by --search; use one of the two.")
+                raise OptionError("--x and --y name a pair, and --search finds one; use one of the two.")
         typer.echo(f"{shown}\n  counts  {result.counts}\n  seed    {result.seed}\n  error   {result.ledger}")
         if result.cells is not None:
             typer.echo(f"  cells   {result.cells}")
         if out is not None:
             entries = (Entry(name=label, result=result),)
             suite = Suite(title=f"Audit of {label}", entries=entries, environment=environment_of_command())
-            with telling_what_is_kept(store, "the same command with --resume"):
+            with telling_what_is_kept(store, "the same command and --resume"):
                 save(suite, out / "results.json")
                 typer.echo(f"results: {out / 'results.json'}")
                 write_reports(suite, out)
@@ -183,7 +156,7 @@ def audit(
 
 
 def _mechanism(path: str | None, program: str | None) -> tuple[Any, str]:
-    """The mechanism that is named, and what to call it."""
+    """Return the named mechanism and its label."""
     from .dataset_arguments import import_object
 
     if program is None:
@@ -193,5 +166,7 @@ def _mechanism(path: str | None, program: str | None) -> tuple[Any, str]:
     try:
         words = shlex.split(program)
     except ValueError as error:
-        raise OptionError(f"--program {program!r} cannot be taken apart: {error}.", program=program) from error
+        raise OptionError(
+            f"--program {program!r} cannot be split into words ({error}); check its quotes.", program=program
+        ) from error
     return Program(words), program

@@ -1,4 +1,4 @@
-"""The command line's benchmarks: ``dpaudit bench cost | experiments | errata | inference | detection | …``."""
+"""Benchmarks: ``dpaudit bench cost | experiments | errata | inference | detection | …``."""
 
 from __future__ import annotations
 
@@ -8,25 +8,22 @@ from typing import Annotated
 
 import typer
 
-from .options import Documents, Jobs, Names, Runs, Seed, chosen_experiments, say
+from .options import CaseAlpha, Documents, Jobs, Names, Runs, RunsOfCases, Seed, chosen_experiments, optional, say
 
 bench = typer.Typer(help="Measure, and print a table in Markdown.", no_args_is_help=True)
-Rows = Annotated[
-    list[str] | None,
-    typer.Option(help="A row by name, such as a mechanism or a bug; all by default.", show_default=False),
-]
-Resume = Annotated[bool, typer.Option("--resume", help="Continue what --out holds instead of measuring it anew.")]
-Into = Annotated[Path | None, typer.Option("--out", help="File to write the table to as well.", show_default=False)]
+Quick = Annotated[bool, typer.Option("--quick", help="Small numbers, to see that everything works.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue the measurements in --out instead of repeating them.")]
+Into = Annotated[Path | None, optional("File for a copy of the table.", "--out")]
 
 
 @bench.command("cost")
 def bench_cost(
     runs: Runs = 100_000_000,
-    jobs: Annotated[int, typer.Option(help="Workers.")] = 2,
-    repeat: Annotated[int, typer.Option(help="Rounds to take the median of.")] = 5,
+    jobs: Annotated[int, typer.Option(help="Number of workers.")] = 2,
+    repeat: Annotated[int, typer.Option(help="Number of rounds; the table shows medians.")] = 5,
     out: Into = None,
 ) -> None:
-    """Time of a Laplace audit against drawing the same noise alone.
+    """Seconds of a Laplace audit, relative to drawing the same noise.
 
     Example: `dpaudit bench cost --runs 10000000`
     """
@@ -39,16 +36,13 @@ def bench_cost(
 def bench_experiments(
     names: Names = None,
     document: Documents = None,
-    seeds: Annotated[int, typer.Option(help="Seeds 0, 1, … to run each case with.")] = 10,
-    runs: Annotated[
-        int | None,
-        typer.Option(help="Executions on each dataset; by default what each case needs.", show_default=False),
-    ] = None,
-    alpha: Annotated[float, typer.Option(help="Allowed probability of a false alarm, for each case.")] = 1e-5,
+    seeds: Annotated[int, typer.Option(help="Number of seeds 0, 1, … for each case.")] = 10,
+    runs: RunsOfCases = None,
+    alpha: CaseAlpha = 1e-5,
     jobs: Jobs = None,
     out: Into = None,
 ) -> None:
-    """Experiments over many seeds. Exit status 1 if any case did not say what is expected.
+    """Experiments over many seeds. Exit status 1 if any verdict is unexpected.
 
     Example: `dpaudit bench experiments all --seeds 3`
     """
@@ -62,11 +56,11 @@ def bench_experiments(
 @bench.command("errata")
 def bench_errata(
     seed: Seed = 0,
-    alpha: Annotated[float, typer.Option(help="Allowed probability of a false alarm, for each case.")] = 1e-5,
+    alpha: CaseAlpha = 1e-5,
     jobs: Jobs = None,
     out: Into = None,
 ) -> None:
-    """The errors in the source documents, with what running them gives. Exit status 1 if any case is unexpected.
+    """Errors in the source documents, with the results of their cases. Exit status 1 if any verdict is unexpected.
 
     Example: `dpaudit bench errata --out docs/sources-errata.md`
     """
@@ -80,23 +74,23 @@ def bench_errata(
 
 
 def _add_page(name: str, module: str, constant: str, purpose: str) -> None:
-    """The command that measures a page."""
+    """Add the command that measures a page."""
 
     def measure(
-        table: Annotated[
-            list[str] | None, typer.Option(help="A table by name; all by default.", show_default=False)
+        table: Annotated[list[str] | None, optional("Name of a table; by default all.")] = None,
+        only: Annotated[
+            list[str] | None, optional("Name of a row, such as a mechanism or a bug; by default all.")
         ] = None,
-        only: Rows = None,
-        quick: Annotated[bool, typer.Option("--quick", help="Small numbers, to see that everything works.")] = False,
+        quick: Quick = False,
         audits: Annotated[
-            int | None, typer.Option(help="Audits, or sessions of audits, of a row.", show_default="of the page")
+            int | None, typer.Option(help="Audits or sessions of a row.", show_default="of the page")
         ] = None,
         sequential_audits: Annotated[
-            int | None, typer.Option(help="The same of sequential audits.", show_default="of the page")
+            int | None, typer.Option(help="Sequential audits of a row.", show_default="of the page")
         ] = None,
         jobs: Jobs = None,
         resume: Resume = False,
-        out: Annotated[Path | None, typer.Option(help="Folder for the page and its JSON.", show_default=False)] = None,
+        out: Annotated[Path | None, optional("Folder for the page and its JSON.")] = None,
     ) -> None:
         from ..bench.core.page import effort_of, run_benches, select_benches
 
@@ -109,7 +103,7 @@ def _add_page(name: str, module: str, constant: str, purpose: str) -> None:
         raise typer.Exit(0 if all_met else 1)
 
     shared = (
-        "Rows are written as they are finished, and replace those of the same name in the folder. Exit status 1 if a "
+        "Each finished row is written at once and replaces the row of the same name in the folder. Exit status 1 if a "
         "target is missed."
     )
     bench.command(name, help=f"{purpose}\n\n{shared}\n\nExample: `dpaudit bench {name} --quick`")(measure)
@@ -120,13 +114,13 @@ for _page in (
         "inference",
         "inference.inference_page",
         "INFERENCE",
-        "The statistics: false alarms, exact sizes, tightness, runs to refutation, coverage, time, dependence, power.",
+        "Statistics: false alarms, exact size, tightness, runs to a refutation, coverage, time, dependence, power.",
     ),
     (
         "detection",
         "detection.detection_page",
         "DETECTION",
-        "Detection: the published suites, the catalogue of bugs, rare leaks and low bits, and the cost of the search.",
+        "Detection: published suites, the catalogue of bugs, rare leaks and low bits, and the cost of an event.",
     ),
     (
         "regression",
@@ -138,7 +132,7 @@ for _page in (
         "scale",
         "scale.scale_page",
         "SCALE",
-        "Long audits: memory, speed, large datasets, two workers, a dask cluster. Needs the extra dask, and psutil.",
+        "Long audits: memory, speed, large datasets, two workers, a dask cluster. Needs the extra dask and psutil.",
     ),
     (
         "faults",
@@ -150,22 +144,22 @@ for _page in (
         "libraries",
         "libraries_page",
         "LIBRARIES",
-        "Libraries: audits of their releases, and the defects that the search finds in them. Needs the extras opendp, "
-        "diffprivlib and pydp; libraries that are not installed are left out.",
+        "Libraries: audits of releases, and defects found by the search. Needs the extras opendp, diffprivlib and "
+        "pydp; rows of missing libraries are left out.",
     ),
     (
         "reports",
         "reports.report_page",
         "REPORTS",
-        "Reports: seconds to write and to open, and size. Opening one needs Chromium and Playwright.",
+        "Reports: seconds to write and to open, and size. Opening needs Chromium and Playwright.",
     ),
 ):
     _add_page(*_page)
 
 
 @bench.command("pictures")
-def bench_pictures(folder: Annotated[Path, typer.Argument(help="Folder to write to.")], jobs: Jobs = None) -> None:
-    """The sample report, and pictures of how a browser shows it. Needs Chromium and Playwright.
+def bench_pictures(folder: Annotated[Path, typer.Argument(help="Folder for the pictures.")], jobs: Jobs = None) -> None:
+    """Sample report and its pictures in a browser. Needs Chromium and Playwright.
 
     Example: `dpaudit bench pictures docs/pictures`
     """
@@ -180,12 +174,10 @@ def bench_peers(
     records: Annotated[Path, typer.Option(help="Folder of detection.json and inference.json.")] = Path(
         "docs/benchmarks"
     ),
-    readme: Annotated[
-        Path | None, typer.Option(help="File to write the short table into, between its marks.", show_default=False)
-    ] = None,
+    readme: Annotated[Path | None, optional("File that receives the short table, between its two marks.")] = None,
     out: Into = None,
 ) -> None:
-    """What other testers publish beside what the benchmarks measured. Measures nothing itself.
+    """Comparison with the published figures of other tools, from the records of the benchmarks.
 
     Example: `dpaudit bench peers --out docs/benchmarks/peers.md --readme README.md`
     """
@@ -200,20 +192,17 @@ def bench_peers(
 
 @bench.command("all")
 def bench_all(
-    quick: Annotated[bool, typer.Option("--quick", help="Small numbers, to see that everything works.")] = False,
+    quick: Quick = False,
     resume: Resume = False,
     jobs: Jobs = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for all pages and records, and index.md.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, optional("Folder for all pages and records, and for index.md.")] = None,
     pages: Annotated[
-        Path | None,
-        typer.Option(help="Instead: write index.md and peers.md from the records in this folder.", show_default=False),
+        Path | None, optional("Folder of records; write its index.md and peers.md without a measurement.")
     ] = None,
 ) -> None:
-    """Every benchmark, one after the other, and the page of all: a day of two cores in full, minutes with --quick.
+    """Every benchmark, and the overview: about a day on two cores, or minutes with --quick.
 
-    With --resume only what the folder lacks is measured. Exit status 1 if a target is missed.
+    --resume measures only the missing rows of the folder. Exit status 1 if a target is missed.
 
     Example: `dpaudit bench all --resume --out docs/benchmarks`
     """

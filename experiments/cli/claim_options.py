@@ -1,4 +1,4 @@
-"""Claims and neighbour relations from what was typed on the command line."""
+"""Claims and neighbour relations from the options of the command line."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from ...audit.options import Bits
 
 
 def claim_or_none(epsilon: float | None, delta: float, mu: float | None, rho: float | None) -> Claim | None:
-    """The claim that is stated, None where the mechanism has to state its own."""
+    """Return the claim of the options, or None if no option states a claim."""
     if epsilon is None and mu is None and rho is None and delta == 0:
         return None
     return claim_from_options(epsilon, delta, mu, rho)
 
 
 def claim_from_options(epsilon: float | None, delta: float, mu: float | None, rho: float | None) -> Claim:
-    """The claim that exactly one of epsilon (with delta), mu and rho states."""
+    """Return the claim of exactly one of epsilon (with delta), mu and rho."""
     given = {"--epsilon": epsilon, "--mu": mu, "--rho": rho}
     named = [name for name, value in given.items() if value is not None]
     if len(named) != 1:
         raise OptionError(
-            f"{' and '.join(named) or 'no claim'} given; state one of --epsilon (with --delta), --mu and --rho.",
+            f"{' and '.join(named) or 'no claim'} given; give exactly one of --epsilon (with --delta), --mu and --rho.",
             given=named,
         )
     if epsilon is None and delta != 0:
-        raise OptionError(f"--delta {delta:g} goes with --epsilon, not with {named[0]}; leave it out.", delta=delta)
+        raise OptionError(f"--delta {delta:g} belongs to --epsilon, not to {named[0]}; leave it out.", delta=delta)
     if mu is not None:
         return GaussianDP(mu)
     if rho is not None:
@@ -38,7 +38,7 @@ def claim_from_options(epsilon: float | None, delta: float, mu: float | None, rh
 
 
 def bits_from_option(name: str) -> Bits:
-    """What to do about low bits."""
+    """Return the setting for low bits."""
     known: dict[str, Bits] = {"warn": "warn", "true": True, "false": False}
     if name.lower() not in known:
         raise OptionError(f"--bits {name!r} is unknown; use one of {', '.join(known)}.", bits=name)
@@ -46,7 +46,7 @@ def bits_from_option(name: str) -> Bits:
 
 
 def adjacency_from_option(name: str | None) -> Adjacency | None:
-    """The neighbour relation of this name."""
+    """Return the neighbour relation of the given name."""
     if name is None:
         return None
     known: dict[str, Adjacency] = {

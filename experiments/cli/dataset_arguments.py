@@ -1,4 +1,4 @@
-"""Datasets and mechanisms named on the command line."""
+"""Datasets and mechanisms from the arguments of the command line."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ...audit.errors import DatasetError, UnknownNameError
 
 
 def read_dataset(text: str) -> Any:
-    """A dataset from JSON text, or from ``@file.json``, ``@file.npy`` or ``@file.csv``.
+    """Return a dataset from JSON text, or from ``@file.json``, ``@file.npy`` or ``@file.csv``.
 
-    JSON gives Python lists and numbers, ``.npy`` an array (never a pickle). A ``.csv`` of numbers gives an array, with
-    the first line skipped if it holds names; any other ``.csv`` a list of dicts of strings, keyed by its first line.
+    JSON gives Python lists and numbers, and ``.npy`` an array (never a pickle). A ``.csv`` of numbers gives an array,
+    without a first line of names; any other ``.csv`` gives a list of dicts of strings, keyed by the first line.
 
     Raises
     ------
     DatasetError
-        Naming the file or the text, where it cannot be read.
+        If the text or the file cannot be read.
     """
     if not text.startswith("@"):
         return _from_json(text, f"dataset {text[:60]!r}")
@@ -61,7 +61,7 @@ def _read_csv(path: Path) -> Any:
     with path.open(newline="", encoding="utf-8") as file:
         rows = [row for row in csv.reader(file) if row]
     if not rows:
-        raise DatasetError(f"{path} is empty; a dataset needs a line.", path=str(path))
+        raise DatasetError(f"{path} is empty; a dataset needs at least one line.", path=str(path))
     for body in (rows, rows[1:]):
         try:
             table = np.array([[float(cell) for cell in row] for row in body])
@@ -72,33 +72,33 @@ def _read_csv(path: Path) -> Any:
     header, body = rows[0], rows[1:]
     if any(len(row) != len(header) for row in body):
         raise DatasetError(
-            f"{path} has lines of different lengths; give each as many cells as the first.", path=str(path)
+            f"{path} has lines of different lengths; give each line as many cells as the first.", path=str(path)
         )
     return [dict(zip(header, row, strict=True)) for row in body]
 
 
 def import_object(path: str) -> Any:
-    """The object at ``package.module:object``; the current folder is importable.
+    """Return the object at ``package.module:object``; modules in the current folder can be imported.
 
     Raises
     ------
     UnknownNameError
-        Naming the part that does not exist.
+        If the module or the object does not exist; the error names it.
     """
     module_name, colon, attribute = path.partition(":")
     if not (module_name and colon and attribute):
-        raise UnknownNameError(f"{path!r} names no object; use package.module:object.", path=path)
+        raise UnknownNameError(f"{path!r} does not name an object; use package.module:object.", path=path)
     if module_name.endswith(".py"):
-        raise UnknownNameError(f"{path!r} names a file; leave out the .py, as in an import.", path=path)
+        raise UnknownNameError(f"{path!r} names a file; leave out .py, as in an import.", path=path)
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
         found: Any = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         raise UnknownNameError(
-            f"module {error.name!r} does not exist (looking for {path!r}); install it or run in its folder.", path=path
+            f"module {error.name!r} of {path!r} does not exist; install it or run the command in its folder.", path=path
         ) from error
-    except (Exception, SystemExit) as error:  # whose status would be taken for a verdict
+    except (Exception, SystemExit) as error:  # an exit status would be taken for a verdict
         raise UnknownNameError(
             f"importing {module_name!r} failed with {type(error).__name__}: {error}", path=path
         ) from error

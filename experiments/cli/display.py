@@ -1,4 +1,4 @@
-"""The terminal: a console for tables, and the progress of long audits."""
+"""Terminal output: a console for tables, and the progress of long audits."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from ...audit.printing import rounded_down
 if TYPE_CHECKING:
     from ...audit.results.interim_look import Look
 
-_EVERY = 10.0  # seconds between two lines, where standard error is no terminal
+_EVERY = 10.0  # seconds between two lines if standard error is not a terminal
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What an audit calls while it is shown.
+    """Callbacks of an audit on display.
 
     Attributes
     ----------
     advance : callable
-        For `progress` of `check`: takes the number of runs just finished, both datasets together.
+        `progress` of `check`; receives the number of runs finished since the last call, on both datasets together.
     look : callable
-        For `on_look` of `check`.
+        `on_look` of `check`.
     """
 
     advance: Callable[[int], None]
@@ -37,7 +37,7 @@ Watch = Callable[[str, int | None], Shown]
 
 
 def console() -> Any:
-    """A rich console, 120 columns wide where it is no terminal."""
+    """Return a rich console, 120 columns wide if the output is not a terminal."""
     from rich.console import Console
 
     return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
@@ -45,8 +45,10 @@ def console() -> Any:
 
 @contextmanager
 def progress() -> Iterator[Watch]:
-    """A display on standard error: in a terminal runs per second, time left and the running bound of a sequential
-    audit, elsewhere a line every ten seconds.
+    """Show progress on standard error.
+
+    A terminal shows runs per second, the remaining time and the current bound of a sequential audit. Other outputs
+    receive a line every ten seconds.
     """
     if not sys.stderr.isatty():
         yield _in_lines
@@ -76,7 +78,7 @@ def progress() -> Iterator[Watch]:
 
 
 def _in_lines(name: str, total: int | None) -> Shown:
-    """Lines for a log, of which a short audit writes none."""
+    """Write lines for a log; a short audit writes no line."""
     last, done = time.monotonic(), 0
 
     def say(text: str) -> None:
@@ -95,7 +97,7 @@ def _in_lines(name: str, total: int | None) -> Shown:
 
 
 def _words(look: Look) -> str:
-    return f"{look.runs:,} runs each, bound {rounded_down(look.bound):g}, p {look.p_value:.2g}"
+    return f"{look.runs:,} runs on each dataset, bound {rounded_down(look.bound):g}, p {look.p_value:.2g}"
 
 
 def _amount(number: float) -> str:

@@ -1,4 +1,4 @@
-"""Ctrl-C: once ends the work in hand and keeps it, twice stops at once."""
+"""Ctrl-C: the first stops after the current batch and keeps it, the second stops immediately."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from ...audit.results.interim_look import Look
 from .display import Shown
 
 STATUS = 130
-"""Exit status of a command that was interrupted."""
+"""Exit status of an interrupted command."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """The work in hand is finished, and no more is begun."""
+    """Interruption after a finished batch."""
 
 
 @dataclass(slots=True)
 class Interruption:
-    """Whether Ctrl-C was pressed."""
+    """State of Ctrl-C in a command."""
 
     is_asked: bool = False
 
     def progress(self, shown: Shown) -> Callable[[int], None]:
-        """For `progress` of an audit of fixed size, which has nothing to say before its end."""
+        """Return `progress` for an audit of fixed size, which is stopped without a verdict."""
 
         def advance(finished: int) -> None:
             shown.advance(finished)
@@ -39,7 +39,7 @@ class Interruption:
         return advance
 
     def look(self, shown: Shown) -> Callable[[Look], bool]:
-        """For `on_look` of a sequential audit, which holds wherever it stops."""
+        """Return `on_look` for a sequential audit, whose verdict is valid at every look."""
 
         def look(seen: Look) -> bool:
             shown.look(seen)
@@ -50,9 +50,9 @@ class Interruption:
 
 @contextmanager
 def interruptible(say: Callable[[str], None], hint: str) -> Iterator[Interruption]:
-    """Takes Ctrl-C while inside; a command that it ends says the hint and has a status of its own."""
+    """Handle Ctrl-C in the block; an interrupted command shows the hint and exits with `STATUS`."""
     interruption = Interruption()
-    if threading.current_thread() is not threading.main_thread():  # which alone takes signals
+    if threading.current_thread() is not threading.main_thread():  # only the main thread handles signals
         yield interruption
         return
 
@@ -60,7 +60,7 @@ def interruptible(say: Callable[[str], None], hint: str) -> Iterator[Interruptio
         if interruption.is_asked:
             raise KeyboardInterrupt
         interruption.is_asked = True
-        say("finishing what is in hand; Ctrl-C again stops at once")
+        say("finishing the current batch; Ctrl-C again stops immediately")
 
     former = signal.signal(signal.SIGINT, ask)
     try:

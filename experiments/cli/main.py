@@ -24,8 +24,10 @@ from .options import (
     Names,
     Power,
     Rho,
+    RunsOfCases,
     chosen_experiments,
     environment_of_command,
+    optional,
     say,
 )
 from .report_commands import compare, report, schema, show, write_reports
@@ -59,38 +61,30 @@ def _options(
 def run(
     names: Names = None,
     document: Documents = None,
-    runs: Annotated[
-        int | None,
-        typer.Option(help="Executions on each dataset; by default what each case needs.", show_default=False),
-    ] = None,
+    runs: RunsOfCases = None,
     alpha: Annotated[
-        float | None, typer.Option(help="Allowed probability of a false alarm, for each case.", show_default="1e-05")
+        float | None, typer.Option(help="Allowed false-alarm probability of each case.", show_default="1e-05")
     ] = None,
     budget: Annotated[
-        float | None,
-        typer.Option(
-            help="Allowed probability of any false alarm, shared equally; replaces --alpha.", show_default=False
-        ),
+        float | None, optional("Allowed family-wise error, split equally among the cases; replaces --alpha.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Fixes every number, whatever the number of workers.", show_default="0")
+        int | None,
+        typer.Option(help="Random seed; results do not depend on the number of workers.", show_default="0"),
     ] = None,
     jobs: Jobs = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the results and the report.", show_default="audit-report")
     ] = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option(help="Go on with the run that was stopped in this folder, as it was begun.", show_default=False),
-    ] = None,
+    resume: Annotated[Path | None, optional("Folder of an interrupted run to resume with its options.")] = None,
 ) -> None:
-    """Run experiments: by default the reference mechanisms and their faulty twins, `all` for all there are.
+    """Run experiments: by default the reference mechanisms and their faulty twins, or `all`.
 
-    Exit status 0 if every case says what is expected of it, 1 if any does not: a true version that is refuted, a false
-    one that is not, or any that is inconclusive, for which too few `--runs` may be the reason.
+    Exit status 0 if every verdict is expected, 1 otherwise: a true version is refuted, a false version is not, or a
+    case is inconclusive, possibly because `--runs` is too small.
 
-    Ctrl-C ends the work in hand and keeps it, Ctrl-C twice stops at once. What was done before it was stopped, by a
-    crash too, is in the folder, and `--resume` goes on from there.
+    Ctrl-C stops after the current batch, and a second Ctrl-C immediately. The folder keeps all finished work, also
+    after a crash, and `--resume` continues from there.
 
     Example: `dpaudit run E2 D7`
     """
@@ -101,9 +95,9 @@ def run(
     from .resuming import Begun, store_for, telling_what_is_kept
 
     if resume is not None and out not in (None, resume):
-        raise OptionError(f"--resume goes on in {resume}, and --out {out} is another folder; leave --out out.")
+        raise OptionError(f"--resume continues in {resume}, and --out {out} is a different folder; leave --out out.")
     out = resume or out or Path("audit-report")
-    hint = f"interrupted; --resume {out} goes on"
+    hint = f"interrupted; --resume {out} continues"
     with store_for(out, "run", is_resumed=resume is not None) as store:
         begun = Begun.noted(
             store, names=names or None, document=document or None, runs=runs, alpha=alpha, budget=budget, seed=seed
@@ -132,7 +126,7 @@ def run(
 
 @app.command("list")
 def list_experiments(names: Names = None, document: Documents = None) -> None:
-    """Show the experiments and what each states; those named, by id or `all`, with the cases that test them.
+    """Show the experiments and their statements; experiments named by id, or `all`, are shown with their cases.
 
     Example: `dpaudit list E2`
     """
@@ -152,23 +146,15 @@ def plan(
     delta: Delta = 0.0,
     mu: Mu = None,
     rho: Rho = None,
-    resolution: Annotated[
-        list[float] | None, typer.Option(help="An excess to be found; several may be given.", show_default=False)
-    ] = None,
-    runs: Annotated[
-        list[int] | None, typer.Option(help="Runs on each dataset; several may be given.", show_default=False)
-    ] = None,
+    resolution: Annotated[list[float] | None, optional("Excess to detect; can be given several times.")] = None,
+    runs: Annotated[list[int] | None, optional("Runs on each dataset; can be given several times.")] = None,
     power: Power = 0.95,
     alpha: Alpha = 0.05,
     q: Annotated[
-        float | None,
-        typer.Option(
-            help="Probability of the event on the less likely side; by default the best that any event can have.",
-            show_default=False,
-        ),
+        float | None, optional("Probability of the event on the less likely side; by default that of the best event.")
     ] = None,
 ) -> None:
-    """Runs needed to find an excess over a claim, and the excess that a number of runs finds.
+    """Runs that detect an excess over a claim, and the excess that a number of runs detects.
 
     Example: `dpaudit plan --epsilon 1 --resolution 0.02 --runs 1000000`
     """
@@ -186,8 +172,8 @@ app.command()(schema)
 
 
 def main() -> None:
-    """Entry point: an error on purpose is one line on standard error and exit status 2; 1 is kept for "refuted"."""
-    for stream in (sys.stdout, sys.stderr):  # a name of a file may have what no terminal can show
+    """Entry point: a deliberate error is one line on standard error and exit status 2; 1 is reserved for "refuted"."""
+    for stream in (sys.stdout, sys.stderr):  # file names can hold characters that the terminal cannot show
         if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
             stream.reconfigure(errors="backslashreplace")
     arguments = sys.argv[1:]
@@ -195,15 +181,11 @@ def main() -> None:
     arguments = [argument for argument in arguments if argument != "--debug"]
     try:
         app(args=arguments, prog_name="dpaudit")
-    except AuditError as error:
+    except (AuditError, OSError) as error:
         if debug:
             traceback.print_exc()
         _fail(error)
-    except OSError as error:
-        if debug:
-            traceback.print_exc()
-        _fail(error)
-    except Exception:  # a bug, of the caller's code or of ours
+    except Exception:  # a bug in the code of the caller or in ours
         traceback.print_exc()
         sys.exit(2)
 

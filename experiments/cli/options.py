@@ -11,26 +11,29 @@ import typer
 if TYPE_CHECKING:
     from ..cases.experiment import Experiment
 
+
+def optional(text: str, *names: str, metavar: str | None = None) -> Any:
+    """Return an option whose help does not show its default."""
+    return typer.Option(*names, metavar=metavar, help=text, show_default=False)
+
+
 Runs = Annotated[int, typer.Option(help="Executions on each dataset.")]
-Seed = Annotated[int, typer.Option(help="Fixes every number, whatever the number of workers.")]
-Epsilon = Annotated[float | None, typer.Option(help="Claimed epsilon.", show_default=False)]
-Delta = Annotated[float, typer.Option(help="Claimed delta.")]
-Mu = Annotated[float | None, typer.Option(help="Claimed mu, for Gaussian DP.", show_default=False)]
-Rho = Annotated[float | None, typer.Option(help="Claimed rho, for zero-concentrated DP.", show_default=False)]
+Seed = Annotated[int, typer.Option(help="Random seed; results do not depend on the number of workers.")]
+Epsilon = Annotated[float | None, optional("Claimed ε.")]
+Delta = Annotated[float, typer.Option(help="Claimed δ.")]
+Mu = Annotated[float | None, optional("Claimed μ, for Gaussian DP.")]
+Rho = Annotated[float | None, optional("Claimed ρ, for zero-concentrated DP.")]
 Alpha = Annotated[float, typer.Option(help="Allowed probability of refuting a correct mechanism.")]
-Power = Annotated[float, typer.Option(help="Probability with which an excess has to be found.")]
-Names = Annotated[
-    list[str] | None,
-    typer.Argument(help="Ids, such as E2, names of cases, or all.", show_default=False),
-]
-Documents = Annotated[
-    list[str] | None, typer.Option("--document", help="All experiments of a document.", show_default=False)
-]
-Jobs = Annotated[int | None, typer.Option(help="Workers; by default every core.", show_default=False)]
+CaseAlpha = Annotated[float, typer.Option(help="Allowed false-alarm probability of each case.")]
+Power = Annotated[float, typer.Option(help="Power of the audit at its detectable excess.")]
+Names = Annotated[list[str] | None, typer.Argument(help="Ids such as E2, names of cases, or all.", show_default=False)]
+Documents = Annotated[list[str] | None, optional("Select all experiments of a document.", "--document")]
+Jobs = Annotated[int | None, optional("Number of workers; by default the number of cores.")]
+RunsOfCases = Annotated[int | None, optional("Executions on each dataset; by default the number of each case.")]
 
 
 def chosen_experiments(names: list[str] | None, documents: list[str] | None) -> list[Experiment]:
-    """The experiments asked for; the reference suite where nothing is."""
+    """Return the requested experiments, by default the reference suite."""
     from ..cases.experiment import select
     from ..suite.registry import all_experiments
 
@@ -40,12 +43,12 @@ def chosen_experiments(names: list[str] | None, documents: list[str] | None) -> 
 
 
 def say(text: str) -> None:
-    """A line on standard error."""
+    """Write a line to standard error."""
     typer.echo(text, err=True)
 
 
 def environment_of_command() -> dict[str, Any]:
-    """The command line, without datasets given in it, and the machine."""
+    """Return the command line without its datasets, the machine and the time."""
     words, shown = sys.argv[1:], ["dpaudit"]
     for before, word in zip(["", *words], words, strict=False):
         option, equals, value = word.partition("=")

@@ -1,4 +1,4 @@
-"""The table of ``dpaudit plan``: what an audit of a claim takes, and what it finds."""
+"""Table of ``dpaudit plan``: runs of an audit and its detectable excess."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ...audit.sampling.pilot_size import main_runs, pilot_runs, with_pilot
 if TYPE_CHECKING:
     from rich.table import Table
 
-_SHARES = (0.5, 0.1, 0.05, 0.02, 0.01)  # of the claim, where no resolution is asked for
+_SHARES = (0.5, 0.1, 0.05, 0.02, 0.01)  # of the claim, without a requested resolution
 
 
 def plan_table(
     claim: Claim, resolutions: list[float], runs: list[int], *, power: float, alpha: float, q: float | None
 ) -> Table:
-    """Rows for each excess and each number of runs; without any, for shares of the claim's strength."""
+    """Return a row for each excess and each number of runs, by default for shares of the strength of the claim."""
     from rich.table import Table
     from rich.text import Text
 
@@ -34,10 +34,10 @@ def plan_table(
     rows += [_row_of(claim, check_runs(number), power, alpha, q) for number in runs]
     event = _event_in_words(claim, q)
     shown = Table(
-        f"excess of\n{claim.strength_name}",
+        f"detectable\nexcess of {claim.strength_name}",
         "runs on each\ndataset",
-        "of them for\nthe choice",
-        "excess found when\nstopping early",
+        "pilot runs",
+        "detectable excess,\nsequential audit",
         "probability\nof the event",
         title=Text(f"{claim}, alpha {alpha:g}, power {power:g}, {event}"),
         title_justify="left",
@@ -55,11 +55,11 @@ Row = tuple[float, int, int, float, float]
 def _event_in_words(claim: Claim, q: float | None) -> str:
     if q is not None:
         return f"an event of probability {q:g}"
-    return "the best event there can be" if claim.gaussian_mu is None else "Gaussian noise"
+    return "the best possible event" if claim.gaussian_mu is None else "Gaussian noise"
 
 
 def _alternative(claim: Claim, excess: float, q: float | None) -> Alternative:
-    """The event that is planned for: with the probability given, the best one, or one of Gaussian noise."""
+    """Return the planned event: of the given probability, an event of Gaussian noise, or the best event."""
     if q is not None:
         return q
     if claim.gaussian_mu is not None:
@@ -68,7 +68,7 @@ def _alternative(claim: Claim, excess: float, q: float | None) -> Alternative:
 
 
 def _row_for(claim: Claim, excess: float, power: float, alpha: float, q: float | None) -> Row:
-    """The runs that an excess takes."""
+    """Return the row of an excess, with the runs that detect it."""
     alternative = _alternative(claim, excess, q)
     rate = event_of(claim, excess, alternative).q
     main = runs_needed(claim, alternative, resolution=excess, power=power_of_the_test(power), alpha=alpha)
@@ -77,7 +77,7 @@ def _row_for(claim: Claim, excess: float, power: float, alpha: float, q: float |
 
 
 def _row_of(claim: Claim, number: int, power: float, alpha: float, q: float | None) -> Row:
-    """The excess that a number of runs finds."""
+    """Return the row of a number of runs, with its detectable excess."""
     found, main = 1e-2 * min(claim.strength or 1.0, claim.max_strength - claim.strength), number - pilot_runs(number)
     rate = 0.5
     for _ in range(1 if q is not None else 3):  # the best event depends on the excess, and the excess on the event
@@ -91,9 +91,10 @@ def _row_of(claim: Claim, number: int, power: float, alpha: float, q: float | No
 
 
 def _early(claim: Claim, number: int, excess: float, power: float, alpha: float, q: float | None) -> float:
-    """What an audit that may stop early finds: up to twice as much, so its best event is another.
+    """Return the detectable excess of a sequential audit.
 
-    That of too small an excess lies beyond the corner of what is found, where little is to be seen.
+    It is up to twice as large, so the event is planned for twice the excess; the best event of a smaller excess lies
+    where a sequential audit detects little.
     """
     alternative, sizes = _alternative(claim, 2.0 * excess, q), partial(bet_on, claim, number)
     return sequential_resolution(claim, sizes, alternative, alpha=alpha, power=power_of_the_test(power))

@@ -1,4 +1,4 @@
-"""The command line's reports: ``dpaudit report | compare | schema``."""
+"""Reports: ``dpaudit report | compare | schema``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .display import console
+from .options import optional
 
 if TYPE_CHECKING:
     from ...audit.records.baseline_comparison import Comparison
@@ -20,28 +21,22 @@ _FORMS = {
     "csv": "results.csv",
     "json": "results.json",
 }
-Out = Annotated[
-    Path | None, typer.Option(help="Folder for the files; that of the first results by default.", show_default=False)
-]
 Html = Annotated[bool, typer.Option("--html", help="Write report.html.")]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Write report.md.")]
-Figures = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Write each figure to this folder, as SVG.", show_default=False)
-]
 
 
 def report(
-    results: Annotated[list[Path], typer.Argument(help="Files of results, which become one report.")],
+    results: Annotated[list[Path], typer.Argument(help="Files of results, merged into one report.")],
     html: Html = False,
     markdown: Markdown = False,
     junit: Annotated[bool, typer.Option("--junit", help="Write junit.xml.")] = False,
     csv: Annotated[bool, typer.Option("--csv", help="Write results.csv.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Write results.json, such as of several files.")] = False,
-    figures: Figures = None,
-    title: Annotated[str | None, typer.Option(help="Of the report.", show_default=False)] = None,
-    out: Out = None,
+    json: Annotated[bool, typer.Option("--json", help="Write results.json, for example of merged files.")] = False,
+    figures: Annotated[Path | None, optional("Folder for each figure as SVG.", metavar="DIR")] = None,
+    title: Annotated[str | None, optional("Title of the report.")] = None,
+    out: Annotated[Path | None, optional("Folder for the files; by default that of the first results.")] = None,
 ) -> None:
-    """Write reports from saved results: report.html and report.md where no other is asked for.
+    """Write reports from saved results, by default report.html and report.md.
 
     Example: `dpaudit report audit-report/results.json --html --junit --figures figures`
     """
@@ -59,10 +54,10 @@ def report(
     if not forms and figures is None:
         forms = ["html", "markdown"]
     if out is None and len(results) > 1:
-        raise OptionError("several results become one report: say where it goes with --out FOLDER.")
+        raise OptionError("several results are merged into one report; name its folder with --out.")
     folder = results[0].parent if out is None else out
     if "json" in forms and any((folder / _FORMS["json"]).resolve() == path.resolve() for path in results):
-        raise OptionError(f"--json would write over {folder / _FORMS['json']}; use another folder with --out.")
+        raise OptionError(f"--json would overwrite {folder / _FORMS['json']}; use another folder with --out.")
     show(suite)
     write_reports(suite, folder, forms)
     if figures is not None:
@@ -72,22 +67,22 @@ def report(
 
 
 def compare(
-    before: Annotated[Path, typer.Argument(help="Results of before, such as a baseline that pytest saved.")],
-    after: Annotated[Path, typer.Argument(help="Results of now.")],
-    alpha: Annotated[float, typer.Option(help="Allowed probability of calling an audit changed that is not.")] = 1e-5,
+    before: Annotated[Path, typer.Argument(help="Earlier results, such as a baseline saved by pytest.")],
+    after: Annotated[Path, typer.Argument(help="Current results.")],
+    alpha: Annotated[
+        float, typer.Option(help="Allowed probability of reporting an unchanged audit as changed.")
+    ] = 1e-5,
     html: Html = False,
     markdown: Markdown = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the files; that of the second by default.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, optional("Folder for the files; by default that of the current results.")] = None,
 ) -> None:
-    """What has changed between two files of results, by a test on the counts of the events of the first.
+    """Changes between two files of results, by a test on the counts of the earlier events.
 
-    Those events are counted anew where the first was saved by `pytest --dp-audit-save=…`, and the second by `pytest
-    --dp-audit-compare=… --dp-audit-save=…`; what has no such counts is not compared. Exit status 1 if anything has
-    changed: counts, claims, pairs, fewer runs, audits that are missing, accepted findings that have expired; 3 if not,
-    and something could not be compared. With --html or --markdown, the report of the second with a section on what has
-    changed.
+    The counts come from `pytest --dp-audit-save=…` for the earlier file, and from `pytest --dp-audit-compare=…
+    --dp-audit-save=…` for the current file; audits without such counts are not compared. Exit status 1 for any change
+    of counts, claims or pairs, fewer runs, missing audits or expired acceptances of findings; otherwise 3 if an audit
+    could not be compared, and 0 if all are unchanged. --html and --markdown write the current report with a section on
+    the changes.
 
     Example: `dpaudit compare dp_audit_baselines/main.json dp_audit_baselines/branch.json`
     """
@@ -101,7 +96,7 @@ def compare(
     console().print(comparison_table(found))
     forms = [form for form, is_wanted in (("html", html), ("markdown", markdown)) if is_wanted]
     if out is not None and not forms:
-        raise OptionError("--out says where a report goes, and none was asked for; add --html or --markdown.")
+        raise OptionError("--out names the folder of a report, but no report is requested; add --html or --markdown.")
     write_reports(now, after.parent if out is None else out, forms, found)
     is_changed = any(one.has_changed for one in found)
     raise typer.Exit(1 if is_changed else 3 if not found or any(one.not_compared for one in found) else 0)
@@ -118,7 +113,7 @@ def schema() -> None:
 
 
 def show(suite: Any) -> None:
-    """Prints the table of a suite, and how many audits came out as expected."""
+    """Print the table of a suite and its number of expected verdicts."""
     from ...reports import table
 
     shown = console()
@@ -126,13 +121,13 @@ def show(suite: Any) -> None:
     audits, alphas = len(suite.entries), sum(entry.result.alpha for entry in suite.entries)
     if any(entry.expected is not None for entry in suite.entries):
         met = sum(entry.is_met for entry in suite.entries)
-        shown.print(f"{met} of {audits} as expected; at most {alphas:.2g} false alarms are to be expected in all.")
+        shown.print(f"{met} of {audits} verdicts as expected; expected number of false alarms: at most {alphas:.2g}.")
 
 
 def write_reports(
     suite: Any, out: Path, forms: Sequence[str] = ("html", "markdown"), comparisons: Sequence[Comparison] = ()
 ) -> None:
-    """Writes a suite in these forms, each whole or not at all, and says where."""
+    """Write a suite in the given forms, each file completely or not at all, and print the paths."""
     from ... import reports
     from ...audit.records.json_codec import to_json, write_whole
     from ..suite.figures_of_experiments import drawings

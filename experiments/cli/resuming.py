@@ -1,4 +1,4 @@
-"""Going on with what was stopped: the store in the output folder, and the command that began it."""
+"""Resuming interrupted work: the store in the output folder, and the options of the first command."""
 
 from __future__ import annotations
 
@@ -15,59 +15,59 @@ from ...audit.store.sqlite_store import FILE, Store
 
 Command = Literal["run", "audit"]
 
-_NOTE, _COMMAND = "run", "command"  # what a store is told
+_NOTE, _COMMAND = "run", "command"  # keys of notes in a store
 
 
 @contextmanager
 def store_for(folder: Path, command: Command, *, is_resumed: bool) -> Iterator[Store]:
-    """The store in a folder: one that is there where the work is resumed, else a new one.
+    """Open the store in a folder: the existing store for resumed work, otherwise a new store.
 
     Raises
     ------
     OptionError
-        If there is nothing to resume, what is there is of another command, or a new beginning would lose it.
+        If there is nothing to resume, if the store belongs to another command, or if new work would overwrite it.
     StoreError
-        From opening it.
+        If the store cannot be opened.
     """
     path = folder / FILE
     if is_resumed and not path.exists():
         raise OptionError(f"there is nothing to resume in {folder}: {_why_nothing(folder)}; leave --resume out.")
     if not is_resumed and path.exists():
         raise OptionError(
-            f"{path} is of work that was not finished; go on with --resume, or delete it to begin anew.", path=str(path)
+            f"{path} holds unfinished work; continue with --resume, or delete it to start again.", path=str(path)
         )
     with Store(folder) as store:
         was = store.told(_COMMAND)
         if is_resumed and was != command:
             raise OptionError(
-                f"{path} is of {f'dpaudit {was}' if was in get_args(Command) else 'another command'}; repeat that one "
-                "with --resume, or use another folder.",
+                f"{path} belongs to {f'dpaudit {was}' if was in get_args(Command) else 'another command'}; repeat that "
+                "command with --resume, or use another folder.",
                 path=str(path),
             )
         store.tell(_COMMAND, command)
         try:
             yield store
         finally:
-            if store.is_open and store.is_empty and not is_resumed:  # the command was refused before it began
+            if store.is_open and store.is_empty and not is_resumed:  # the command failed before its first draw
                 store.discard()
 
 
 def _why_nothing(folder: Path) -> str:
     if not folder.exists():
-        return "there is no such folder"
+        return "the folder does not exist"
     if (folder / "results.json").exists():
-        return f"its work is finished, and the results are in {folder / 'results.json'}"
-    return f"it has no {FILE}, which is there from the first draw until the work is finished"
+        return f"its work is finished, with the results in {folder / 'results.json'}"
+    return f"it has no {FILE}, which exists from the first draw until the work is finished"
 
 
 @contextmanager
 def telling_what_is_kept(store: Store | None, way_on: str) -> Iterator[None]:
-    """Files that cannot be written inside are an error that says what is kept, and how to go on.
+    """Report an error of the system in the block, such as a full disk, together with the way to continue.
 
     Raises
     ------
     StoreError
-        In place of the error of the system, such as of a full disk.
+        If a file cannot be written and there is a store.
     """
     try:
         yield
@@ -75,15 +75,15 @@ def telling_what_is_kept(store: Store | None, way_on: str) -> Iterator[None]:
         if store is None:
             raise
         raise StoreError(
-            f"the results cannot be written ({error}); all that was drawn is kept in {store.path}, so make room or "
-            f"permit writing, and {way_on} goes on without drawing it again.",
+            f"the results cannot be written ({error}), but all draws are kept in {store.path}; free space or permit "
+            f"writing, and continue with {way_on}.",
             path=str(store.path),
         ) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
-    """What a run of experiments was begun with."""
+    """Options with which a run of experiments began."""
 
     names: list[str] = field(default_factory=list)
     document: list[str] = field(default_factory=list)
@@ -94,19 +94,19 @@ class Begun:
 
     @classmethod
     def noted(cls, store: Store, **options: Any) -> Begun:
-        """What the store says, if it is resumed; else what is asked for, which is noted there.
+        """Return the options in the store of a resumed run, or store the requested options of a new run.
 
         Parameters
         ----------
         **options
-            The attributes; None is not asked for.
+            Requested values of the attributes; None for no request.
 
         Raises
         ------
         OptionError
-            If something else is asked for than what was begun.
+            If a requested option differs from the stored option.
         StoreError
-            If the note cannot be read.
+            If the stored options cannot be read.
         """
         asked = {name: value for name, value in options.items() if value is not None}
         note = store.told(_NOTE)
@@ -121,14 +121,15 @@ class Begun:
         for name, value in asked.items():
             was = getattr(begun, name)
             if value != was:
-                what = "what to run" if name == "names" else f"--{name}"
+                what = "the selection" if name == "names" else f"--{name}"
                 raise OptionError(
-                    f"{what} was {_in_words(was)}, and {_in_words(value)} is asked for; --resume goes on as it was."
+                    f"{what} was {_in_words(was)} and is now {_in_words(value)}; leave it out, since --resume keeps "
+                    "the first options."
                 )
         return begun
 
 
 def _in_words(value: object) -> str:
     if value in (None, []):
-        return "nothing in particular"
+        return "the default"
     return " ".join(value) if isinstance(value, list) else str(value)

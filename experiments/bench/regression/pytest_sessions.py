@@ -135,12 +135,12 @@ SESSIONS = Bench(
         "A file of thirty tests with the fixture; each audits a true claim, most with equality. The audits are "
         "sequential (one is of fixed size), on given or searched pairs; one test compares a mechanism with itself. "
         f"{_RUNS:,} runs on each dataset, a different seed for each session. A session fails if any test fails, which "
-        "includes inconclusive audits. Family-wise error: the sum of the alphas. The limits are exact."
+        "includes inconclusive audits. Limit of the family-wise error: the sum of the alphas. The limits are exact."
     ),
     columns=columns(
-        "alpha of an audit = alpha :g | family-wise error = budget :.3g | sessions :,d | failed sessions = red :,d | "
-        "failure rate = share :.4f | 95% lower limit = low :.4f | 95% upper limit = high :.4f | audits :,d | "
-        "refuted :,d | inconclusive = unclear :,d"
+        "alpha of an audit = alpha :g | family-wise error limit = budget :.3g | sessions :,d | "
+        "failed sessions = red :,d | failure rate = share :.4f | 95% lower limit = low :.4f | "
+        "95% upper limit = high :.4f | audits :,d | refuted :,d | inconclusive = unclear :,d"
     ),
     names=tuple(f"{alpha:g}" for alpha in _ALPHAS),
     tasks=_session_tasks,

@@ -41,7 +41,7 @@ def test_all_pages_are_measured(tmp_path, pages, all_met):
     )
     measured = [line for line in watched if "left out" not in line]
     assert sum("Table" in text for text in shown) == sum(len(page.benches) for page in pages) == len(measured)
-    assert "cost of an audit" in shown[-1]
+    assert "Cost of an audit" in shown[-1]
 
 
 def test_each_page_has_its_own_numbers(tmp_path):

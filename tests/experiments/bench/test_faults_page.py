@@ -26,5 +26,5 @@ def test_the_quick_form_meets_its_targets(name):
 def test_another_outcome_is_a_missed_target(monkeypatch, program):
     monkeypatch.setattr(attack_outcomes, "_PATIENCE", 5.0)
     monkeypatch.setitem(ATTACKS, "wrong", Attack(program, "as it should be"))
-    _, (target,) = attack_outcomes._cells("wrong")
+    _, (target,) = attack_outcomes._cells(Effort(), 0, "wrong")
     assert not target.is_met

@@ -183,7 +183,7 @@ def test_a_record_survives_the_way_to_a_file_and_rows_replace_each_other(tmp_pat
 
 def test_a_table_shows_figures_targets_and_machines():
     text = markdown("Title", "How.", COLUMNS, [ROW, dataclasses.replace(ROW, targets=(), machine="Machine: two.")])
-    assert text.startswith("## Title\n\nHow. Machine: one. Machine: two.\n\n| what | runs | gap | most | target |\n")
+    assert text.startswith("## Title\n\nHow. Machine: one. Machine: two.\n\n| what | runs | gap | most | targets |\n")
     assert "| a | 10,000 | 0.123 | infinite | gap <= 0.1: MISSED, 0.12; found >= 0.9: met |" in text
     assert "| a | 10,000 | 0.123 | infinite | – |" in text
     assert not ROW.is_met
@@ -193,16 +193,16 @@ def test_a_table_shows_figures_targets_and_machines():
 @pytest.mark.parametrize("text", ["", "[]", '{"schema": 2, "tables": {}}', '{"schema": 1, "tables": {"t": {"a": {}}}}'])
 def test_a_file_that_is_no_record_is_refused(tmp_path, text):
     (tmp_path / "r.json").write_text(text)
-    with pytest.raises(RecordError, match="is no record of a benchmark"):
+    with pytest.raises(RecordError, match="is not a record of a benchmark"):
         load_record(tmp_path / "r.json")
 
 
 def test_tables_and_rows_are_selected_by_name():
     assert select_benches(INFERENCE, [], []) == list(INFERENCE.benches)
     assert [bench.name for bench in select_benches(INFERENCE, [], ["laplace"])] == ["false-alarms", "tightness"]
-    with pytest.raises(UnknownNameError, match="'size' is no table; use false-alarms, sizes"):
+    with pytest.raises(UnknownNameError, match="'size' is not a table; use false-alarms, sizes"):
         select_benches(INFERENCE, ["size"], [])
-    with pytest.raises(UnknownNameError, match="'laplace' is no row; use one of sizes: equal, pure"):
+    with pytest.raises(UnknownNameError, match="'laplace' is not a row; use one of sizes: equal, pure"):
         select_benches(INFERENCE, ["sizes"], ["laplace"])
     with pytest.raises(OptionError, match="nothing to continue"):
         run_benches(INFERENCE, [], Effort(), resume=True)
@@ -287,12 +287,12 @@ def test_quick_form_from_end_to_end(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--table", "none"), "UnknownNameError: 'none' is no table"),
-        (("--only", "none"), "UnknownNameError: 'none' is no row"),
+        (("--table", "none"), "UnknownNameError: 'none' is not a table"),
+        (("--only", "none"), "UnknownNameError: 'none' is not a row"),
         (("--audits", "0"), "OptionError: audits=0 measures nothing"),
         (("--sequential-audits", "-3"), "OptionError: sequential_audits=-3"),
         (("--jobs", "0"), "OptionError: jobs=0"),
-        (("--resume",), "OptionError: resume=True without a folder"),
+        (("--resume",), "OptionError: resume=True has nothing to continue"),
     ],
 )
 def test_options_that_measure_nothing_are_refused(monkeypatch, capsys, arguments, message):

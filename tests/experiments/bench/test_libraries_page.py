@@ -32,7 +32,7 @@ def test_every_row_has_a_name_of_its_own():
 @pytest.mark.parametrize("library", ["opendp", "diffprivlib", "pydp"])
 def test_the_quick_form_meets_its_targets(library):
     if not is_installed(library):
-        pytest.skip(f"{library} cannot be imported here")
+        pytest.skip(f"{library} cannot be imported")
     rows = rows_of(library)
     assert len(rows) >= 2
     for row in rows:
@@ -52,7 +52,7 @@ def test_a_library_that_is_missing_is_left_out_or_named(library, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)
     assert rows_of(library) == []
     only = Effort(is_quick=True, jobs=1, only=frozenset(BENCHES[library].names[:1]))
-    with pytest.raises(OptionError, match=f"{library} cannot be imported here"):
+    with pytest.raises(OptionError, match=f"{library} cannot be imported"):
         rows_of(library, only)
 
 

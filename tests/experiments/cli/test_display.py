@@ -24,9 +24,9 @@ def test_a_look_is_a_line_at_most_every_ten_seconds(clock, capsys):
             shown.look(Look(1_000 * second, second / 100, 1 - second / 100))
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
-        "count: 10,000 runs each, bound 0.1, p 0.9",
-        "count: 20,000 runs each, bound 0.2, p 0.8",
-        "count: 30,000 runs each, bound 0.3, p 0.7",
+        "count: 10,000 runs on each dataset, bound 0.1, p 0.9",
+        "count: 20,000 runs on each dataset, bound 0.2, p 0.8",
+        "count: 30,000 runs on each dataset, bound 0.3, p 0.7",
     ]
 
 

@@ -90,15 +90,15 @@ def test_stopped_killed_and_resumed_it_ends_as_if_nothing_had_been(folder, kind)
     process.send_signal(signal.SIGINT)
     said, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, errors
-    assert "finishing what is in hand; Ctrl-C again stops at once" in errors
-    assert "interrupted; the same command with --resume goes on" in errors
+    assert "finishing the current batch; Ctrl-C again stops immediately" in errors
+    assert "interrupted; the same command with --resume continues" in errors
     assert (out / FILE).exists()
     if kind == "sequential":
         assert "stopped on request after" in said
     if kind == "fixed":
         refused = finished([*arguments, "--out", str(out)])
         assert refused.returncode == 2
-        assert "go on with --resume, or delete it" in refused.stderr
+        assert "continue with --resume, or delete it" in refused.stderr
     for _ in range(1 + (kind == "fixed")):
         process = begun([*arguments, "--out", str(out), "--resume"])
         time.sleep(rng.uniform(0.0, 0.2))
@@ -133,16 +133,16 @@ def test_a_run_goes_on_as_it_was_begun(folder, monkeypatch, capsys):
         [sys.executable, "-c", code, *arguments, "--out", str(out)], capture_output=True, text=True, check=False
     )
     assert stopped.returncode == 130, stopped.stderr
-    assert f"interrupted; --resume {out} goes on" in stopped.stderr
+    assert f"interrupted; --resume {out} continues" in stopped.stderr
     assert len(results(out)["suite"]["entries"]) == 2
     refused = finished([*PAIR, "--out", str(out), "--resume"])
-    assert "is of dpaudit run; repeat that one with --resume" in refused.stderr.replace("\n", " ")
+    assert "belongs to dpaudit run; repeat that command with --resume" in refused.stderr.replace("\n", " ")
     for changed in (["--seed", "0"], ["--alpha", "1e-5", "--seed", "5"], ["E3"], ["--runs", "1000"]):
         monkeypatch.setattr(sys, "argv", ["dpaudit", "run", *changed, "--resume", str(out)])
         with pytest.raises(SystemExit) as ended:
             main()
         assert ended.value.code == 2
-        assert "--resume goes on as it was" in capsys.readouterr().err
+        assert "--resume keeps the first options" in capsys.readouterr().err
     assert finished(["run", "--resume", str(out)]).returncode in (0, 1)
     assert results(out) == results(whole)
 
@@ -164,11 +164,11 @@ def test_a_search_goes_on_too(folder, monkeypatch, draws):
         patch.setattr(Plan, "draw", draw)
         stopped = finished([*arguments, "--out", "out"])
     assert stopped.returncode == 130
-    assert "the same command with --resume goes on" in stopped.stderr
+    assert "the same command with --resume continues" in stopped.stderr
     other = finished([*arguments, "--search-runs", "2001", "--out", "out", "--resume"])
     assert other.returncode == 2
     assert "search_runs: 2000 there, 2001 here" in other.stderr.replace("\n", " ")
-    assert "is of dpaudit audit" in finished(["run", "--resume", "out"]).stderr.replace("\n", " ")
+    assert "belongs to dpaudit audit" in finished(["run", "--resume", "out"]).stderr.replace("\n", " ")
     assert finished([*arguments, "--out", "out", "--resume"]).returncode == 0
     assert results(folder / "out") == results(folder / "whole")
     assert "its work is finished" in finished([*arguments, "--out", "out", "--resume"]).stderr.replace("\n", " ")
@@ -177,9 +177,9 @@ def test_a_search_goes_on_too(folder, monkeypatch, draws):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run", "--resume", "nowhere"], "there is nothing to resume in nowhere: there is no such folder"),
-        (["run", "--resume", "nowhere", "--out", "there"], "--out there is another folder"),
-        ([*PAIR, "--resume"], "name it with --out"),
+        (["run", "--resume", "nowhere"], "there is nothing to resume in nowhere: the folder does not exist"),
+        (["run", "--resume", "nowhere", "--out", "there"], "--out there is a different folder"),
+        ([*PAIR, "--resume"], "name the folder with --out"),
         ([*PAIR, "--out", "nowhere", "--resume"], "there is nothing to resume in nowhere"),
         ([*PAIR, "--out", "new", "--epsilon", "-1"], "epsilon=-1.0"),
         (["run", "NOPE", "--out", "new"], "NOPE"),

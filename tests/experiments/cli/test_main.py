@@ -137,13 +137,16 @@ def test_a_program_is_audited_under_its_name(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("audit", "mine", *OWN, "--epsilon", "1"), "UnknownNameError: 'mine' names no object"),
+        (("audit", "mine", *OWN, "--epsilon", "1"), "UnknownNameError: 'mine' does not name an object"),
         (("audit", "mine:absent", *OWN, "--epsilon", "1"), "UnknownNameError: 'mine' has no 'absent'"),
-        (("audit", "nowhere.at_all:f", *OWN, "--epsilon", "1"), "UnknownNameError: module 'nowhere' does not exist"),
+        (
+            ("audit", "nowhere.at_all:f", *OWN, "--epsilon", "1"),
+            "UnknownNameError: module 'nowhere' of 'nowhere.at_all:f' does not exist",
+        ),
         (("audit", "mine:nothing", *OWN, "--epsilon", "1"), "MechanismError: mechanism=3 cannot be run"),
         (("audit", "mine:broken", *OWN, "--epsilon", "1"), "MechanismError: broken raised ValueError"),
         (("audit", "mine:noisy_count", *OWN), "ClaimError: no claim given"),
-        (("audit", *OWN, "--epsilon", "1"), "OptionError: a mechanism is named as MODULE:OBJECT, or as --program"),
+        (("audit", *OWN, "--epsilon", "1"), "OptionError: a mechanism is named as MODULE:OBJECT or as --program"),
         (("audit", "mine:noisy_count", "--program", "true", *OWN, "--epsilon", "1"), "OptionError: a mechanism is"),
         (("audit", "--program", "sh 'open", *OWN, "--epsilon", "1"), 'OptionError: --program "sh \'open" cannot be'),
         (
@@ -170,7 +173,7 @@ def test_a_program_is_audited_under_its_name(run, tmp_path):
             "DatasetError: no.npy cannot",
         ),
         (("audit", "mine:noisy_count", "--x", "@a.txt", "--y", "[1]", "--epsilon", "1"), "DatasetError: a.txt has an"),
-        (("audit", "mine:noisy_count", *OWN, "--mu", "1", "--delta", "0.1"), "OptionError: --delta 0.1 goes with"),
+        (("audit", "mine:noisy_count", *OWN, "--mu", "1", "--delta", "0.1"), "OptionError: --delta 0.1 belongs to"),
         (
             ("audit", "mine.py:noisy_count", *OWN, "--epsilon", "1"),
             "UnknownNameError: 'mine.py:noisy_count' names",
@@ -223,13 +226,13 @@ def test_version(run):
 
 def test_an_own_audit_is_not_measured_against_expectations(run):
     run("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--out", "r")
-    assert "1 of 1 as expected" not in run("report", "r/results.json")[1]
+    assert "1 of 1 verdicts as expected" not in run("report", "r/results.json")[1]
 
 
 def test_run_list_and_report(run, tmp_path):
     status, out, _ = run("run", "laplace", "laplace-scale-epsilon", "--runs", "100000", "--out", "first")
     assert status == 0
-    assert "2 of 2 as expected" in out
+    assert "2 of 2 verdicts as expected" in out
     first = (tmp_path / "first" / "report.html").read_text()
     status, _, _ = run("report", "first/results.json", "--out", "second")
     assert status == 0
@@ -255,7 +258,7 @@ def test_run_has_status_1_when_an_expectation_is_missed(run):
     """Too few runs to find a fault that the suite expects to be found."""
     status, out, _ = run("run", "gaussian-classical-at-10", "--runs", "1000")
     assert status == 1
-    assert "0 of 1 as expected" in out
+    assert "0 of 1 verdicts as expected" in out
 
 
 def test_the_same_seed_gives_the_same_file_outside_environment(run, tmp_path):
@@ -304,7 +307,7 @@ def test_bench_prints_a_table(run, tmp_path):
     status, out, _ = run("bench", "cost", "--runs", "200000", "--repeat", "1", "--out", "cost.md")
     assert status in (None, 0)
     assert (tmp_path / "cost.md").read_text().strip() in out
-    assert "| same sampler, drawing alone |" in out
+    assert "| drawing alone, same sampler |" in out
     status, out, _ = run("bench", "experiments", "--seeds", "1", "--runs", "1000")
     assert status == 1  # a thousand runs find few of the faults
     assert "| laplace | true | 1-DP, epsilon |" in out

@@ -36,7 +36,7 @@ def test_a_claim_alone_gives_five_rows(claim):
     drawn = io.StringIO()
     Console(file=drawn, width=120).print(table)
     assert str(claim) in drawn.getvalue()
-    event = "the best event there can be" if claim.gaussian_mu is None else "Gaussian noise"
+    event = "the best possible event" if claim.gaussian_mu is None else "Gaussian noise"
     assert event in drawn.getvalue()
 
 
