@@ -10,16 +10,16 @@ from .core.audit_cost import Table, cost
 from .core.bench_json import Row, load_record, measured_on
 from .core.page import Page, effort_of, run_benches
 from .detection.detection_page import DETECTION
-from .faults.faults_page import FAULTS_PAGE
+from .faults.faults_page import FAULTS
 from .inference.inference_page import INFERENCE
 from .libraries_page import LIBRARIES
 from .peers.peer_table import Measured, peer_page, short_table
 from .regression.regression_page import REGRESSION
-from .reports.report_page import REPORTS
+from .reports.reports_page import REPORTS
 from .scale.scale_page import SCALE
 
 _COST_RUNS, _QUICK_COST_RUNS = 100_000_000, 1_000_000
-PAGES = (INFERENCE, DETECTION, REGRESSION, SCALE, LIBRARIES, REPORTS, FAULTS_PAGE)
+PAGES = (INFERENCE, DETECTION, REGRESSION, SCALE, LIBRARIES, REPORTS, FAULTS)
 
 
 def measure_all(

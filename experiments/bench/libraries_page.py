@@ -202,7 +202,7 @@ _DEFECTS = Bench(
 
 LIBRARIES = Page(
     name="libraries",
-    title="Audits of released libraries",
+    title="Benchmarks of released libraries",
     benches=(_bench("opendp", "OpenDP"), _bench("diffprivlib", "diffprivlib"), _bench("pydp", "PyDP"), _DEFECTS),
     left_out=left_out,
 )

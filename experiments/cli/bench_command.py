@@ -73,7 +73,7 @@ def bench_errata(
     raise typer.Exit(0 if suite.is_met else 1)
 
 
-def _add_page(name: str, module: str, constant: str, purpose: str) -> None:
+def _add_page(name: str, module: str, purpose: str) -> None:
     """Add the command that measures a page."""
 
     def measure(
@@ -94,7 +94,7 @@ def _add_page(name: str, module: str, constant: str, purpose: str) -> None:
     ) -> None:
         from ..bench.core.page import effort_of, run_benches, select_benches
 
-        page = getattr(import_module(f"..bench.{module}", __package__), constant)
+        page = getattr(import_module(f"..bench.{module}", __package__), name.upper())
         effort = effort_of(
             page, quick=quick, audits=audits, sequential_audits=sequential_audits, jobs=jobs, only=only or []
         )
@@ -109,52 +109,24 @@ def _add_page(name: str, module: str, constant: str, purpose: str) -> None:
     bench.command(name, help=f"{purpose}\n\n{shared}\n\nExample: `dpaudit bench {name} --quick`")(measure)
 
 
-for _page in (
-    (
-        "inference",
-        "inference.inference_page",
-        "INFERENCE",
-        "Statistics: false alarms, exact size, tightness, runs to a refutation, coverage, time, dependence, power.",
-    ),
-    (
-        "detection",
-        "detection.detection_page",
-        "DETECTION",
-        "Detection: published suites, the catalogue of bugs, rare leaks and low bits, and the cost of an event.",
-    ),
-    (
-        "regression",
-        "regression.regression_page",
-        "REGRESSION",
-        "Regression testing: failed sessions over correct mechanisms, planted bugs, checks of noise, baselines.",
-    ),
-    (
-        "scale",
-        "scale.scale_page",
-        "SCALE",
-        "Long audits: memory, speed, large datasets, two workers, a dask cluster. Needs the extra dask and psutil.",
-    ),
-    (
-        "faults",
-        "faults.faults_page",
-        "FAULTS_PAGE",
-        "Faults: attacks by code, data and machine, and audits that are killed and resumed.",
-    ),
-    (
-        "libraries",
-        "libraries_page",
-        "LIBRARIES",
-        "Libraries: audits of releases, and defects found by the search. Needs the extras opendp, diffprivlib and "
-        "pydp; rows of missing libraries are left out.",
-    ),
-    (
-        "reports",
-        "reports.report_page",
-        "REPORTS",
-        "Reports: seconds to write and to open, and size. Opening needs Chromium and Playwright.",
-    ),
-):
-    _add_page(*_page)
+_PAGES = {
+    "inference.inference_page": "Statistics: false alarms, exact size, tightness, runs to a refutation, coverage, "
+    "time, dependence, power.",
+    "detection.detection_page": "Detection: published suites, the catalogue of bugs, rare leaks and low bits, and the "
+    "cost of an event.",
+    "regression.regression_page": "Regression testing: failed sessions over correct mechanisms, planted bugs, "
+    "checks of noise, baselines.",
+    "scale.scale_page": "Long audits: memory, speed, large datasets, two workers, a dask cluster. Needs the extra dask "
+    "and psutil.",
+    "faults.faults_page": "Faults: attacks by code, data and machine, and audits that are killed and resumed.",
+    "libraries_page": "Libraries: audits of releases, and defects found by the search. Needs the extras opendp, "
+    "diffprivlib and pydp; rows of missing libraries are left out.",
+    "reports.reports_page": "Reports: seconds to write and to open, and size. Opening needs Chromium and Playwright.",
+}
+"""Modules of the pages and their purposes; the command and the constant are named like the page."""
+
+for _module, _purpose in _PAGES.items():
+    _add_page(_module.rpartition(".")[2].removesuffix("_page"), _module, _purpose)
 
 
 @bench.command("pictures")
@@ -163,7 +135,7 @@ def bench_pictures(folder: Annotated[Path, typer.Argument(help="Folder for the p
 
     Example: `dpaudit bench pictures docs/pictures`
     """
-    from ..bench.reports.report_page import pictures
+    from ..bench.reports.reports_page import pictures
 
     for path in pictures(folder, jobs=jobs):
         typer.echo(str(path))

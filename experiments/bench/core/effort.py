@@ -10,15 +10,13 @@ from typing import Any
 
 import joblib
 
-from ....audit.errors import OptionError
-from ....audit.options import check_jobs
 from ....audit.records.json_codec import this_moment
 from .audit_cost import machine
 from .bench_json import Column, Figures, Row, Target, Value
 from .timing import timed
 
 ALPHA = 0.05
-_AUDITS, _QUICK_AUDITS, _QUICK_SEQUENTIAL_AUDITS = 10_000, 30, 20
+AUDITS = 10_000
 _WRITTEN_AFTER = 10  # batches between two states of a growing row
 
 
@@ -39,8 +37,8 @@ class Effort:
     """
 
     is_quick: bool = False
-    audits: int = _AUDITS
-    sequential_audits: int = _AUDITS
+    audits: int = AUDITS
+    sequential_audits: int = AUDITS
     jobs: int = 1
     only: frozenset[str] = frozenset()
 
@@ -49,34 +47,6 @@ class Effort:
 
     def either(self, quick: Any, full: Any) -> Any:
         return quick if self.is_quick else full
-
-
-def effort_for(
-    *, quick: bool, audits: int | None, sequential_audits: int | None, jobs: int | None, only: Iterable[str]
-) -> Effort:
-    """Return the effort that the command line requests; None stands for the default.
-
-    Raises
-    ------
-    OptionError
-        For a number of audits below 1 or an invalid number of workers.
-    """
-    numbers = []
-    for name, given, default in (
-        ("audits", audits, _QUICK_AUDITS if quick else _AUDITS),
-        ("sequential_audits", sequential_audits, _QUICK_SEQUENTIAL_AUDITS if quick else _AUDITS),
-    ):
-        numbers.append(default if given is None else given)
-        if numbers[-1] < 1:
-            raise OptionError(f"{name}={given!r} measures nothing; use 1 or more.", name=name, value=given)
-    workers = check_jobs(jobs)
-    return Effort(
-        is_quick=quick,
-        audits=numbers[0],
-        sequential_audits=numbers[1],
-        jobs=-1 if workers is None else workers,
-        only=frozenset(only),
-    )
 
 
 @dataclass(frozen=True, slots=True)

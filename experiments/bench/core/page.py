@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ....audit.errors import OptionError, UnknownNameError
+from ....audit.options import check_jobs
 from ....audit.records.json_codec import write_whole
 from .bench_json import Record, Row, load_record, markdown, save_record
-from .effort import Bench, Effort, effort_for
+from .effort import AUDITS, Bench, Effort
+
+_QUICK_AUDITS = {"audits": 30, "sequential_audits": 20}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +47,21 @@ def effort_of(
     jobs: int | None = None,
     only: Sequence[str] = (),
 ) -> Effort:
-    """Return the requested effort, with the number of audits of the page as the default."""
-    wanted = page.audits if audits is None and not quick else audits
-    return effort_for(quick=quick, audits=wanted, sequential_audits=sequential_audits, jobs=jobs, only=only)
+    """Return the requested effort; None stands for the defaults of the page.
+
+    Raises
+    ------
+    OptionError
+        For a number of audits below 1 or an invalid number of workers.
+    """
+    given = {"audits": audits, "sequential_audits": sequential_audits}
+    defaults = _QUICK_AUDITS if quick else {"audits": page.audits or AUDITS, "sequential_audits": AUDITS}
+    for name, value in given.items():
+        if value is not None and value < 1:
+            raise OptionError(f"{name}={value!r} measures nothing; use 1 or more.", name=name, value=value)
+    numbers = {name: defaults[name] if value is None else value for name, value in given.items()}
+    workers = check_jobs(jobs)
+    return Effort(is_quick=quick, jobs=-1 if workers is None else workers, only=frozenset(only), **numbers)
 
 
 def select_benches(page: Page, tables: Sequence[str], only: Sequence[str]) -> list[Bench]:

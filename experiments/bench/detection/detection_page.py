@@ -9,4 +9,4 @@ from .event_cost import COST
 from .leaks_and_low_bits import LEAKS
 from .published_suites import SUITES
 
-DETECTION = Page("detection", "Measured detection of violations", (SNIPER, SUITES, CATALOGUE, LEAKS, COST))
+DETECTION = Page("detection", "Benchmarks of detection", (SNIPER, SUITES, CATALOGUE, LEAKS, COST))

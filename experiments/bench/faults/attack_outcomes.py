@@ -45,7 +45,7 @@ def _cells(effort: Effort, place: int, name: str) -> Figures:
     return cells, [at_most("unexpected outcomes", not is_met, 0)]
 
 
-FAULTS = Bench(
+OUTCOMES = Bench(
     name="faults",
     title="Attacks",
     method=(

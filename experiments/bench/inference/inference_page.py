@@ -11,6 +11,6 @@ from .stated_power import STATED_POWER
 
 INFERENCE = Page(
     "inference",
-    "Measured statistics",
+    "Benchmarks of the statistics",
     (FALSE_ALARMS, SIZES, TIGHTNESS, REFUTATION, COVERAGE, TIMING, DEPENDENCE, CHECKS, STATED_POWER),
 )

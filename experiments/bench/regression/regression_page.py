@@ -7,4 +7,4 @@ from .pytest_sessions import PLANTED, SESSIONS
 from .rewritten_mechanisms import BASELINES
 from .timing_noise import NOISE
 
-REGRESSION = Page("regression", "Measured regression testing", (SESSIONS, PLANTED, NOISE, BASELINES), audits=1_000)
+REGRESSION = Page("regression", "Benchmarks of regression testing", (SESSIONS, PLANTED, NOISE, BASELINES), audits=1_000)

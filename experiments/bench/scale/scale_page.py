@@ -11,6 +11,6 @@ from .throughput import SCALING, SUITE, THROUGHPUT
 
 SCALE = Page(
     "scale",
-    "Measured long audits",
+    "Benchmarks of long audits",
     (MEMORY, LARGE, SUITE, THROUGHPUT, SCALING, BACKENDS, SENT, EXPECTED, START),
 )

@@ -77,6 +77,8 @@ def test_days_are_kept():
 
 
 def test_names_are_unique():
+    for bench in (bench for page in PAGES for bench in page.benches):
+        assert len(set(bench.names)) == len(bench.names) > 0
     tables = [bench.name for page in PAGES for bench in page.benches]
     files = [page.name for page in PAGES]
     assert len(set(files)) == len(files)

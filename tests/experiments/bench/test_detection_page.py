@@ -54,11 +54,6 @@ def test_equal_laws_have_no_best_event():
     assert (found.p, found.q) == (0.5, 0.5)
 
 
-def test_every_row_has_a_name_of_its_own():
-    for bench in DETECTION.benches:
-        assert len(set(bench.names)) == len(bench.names) > 0
-
-
 def test_quick_form_of_every_table(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["dpaudit", "bench", "detection", "--quick", "--jobs", "2", "--out", str(tmp_path)])
     with pytest.raises(SystemExit) as ended:

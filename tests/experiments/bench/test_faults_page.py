@@ -7,9 +7,9 @@ import pytest
 from dpaudit.experiments.bench.core.effort import Effort
 from dpaudit.experiments.bench.faults import attack_outcomes
 from dpaudit.experiments.bench.faults.attacks import ATTACKS, Attack
-from dpaudit.experiments.bench.faults.faults_page import FAULTS_PAGE
+from dpaudit.experiments.bench.faults.faults_page import FAULTS
 
-BENCHES = {bench.name: bench for bench in FAULTS_PAGE.benches}
+BENCHES = {bench.name: bench for bench in FAULTS.benches}
 
 
 @pytest.mark.parametrize("name", BENCHES)

@@ -23,9 +23,7 @@ def rows_of(name, effort=QUICK):
     return [row for task in BENCHES[name].tasks(effort) for row in task.measure(None)]
 
 
-def test_every_row_has_a_name_of_its_own():
-    for bench in LIBRARIES.benches:
-        assert len(set(bench.names)) == len(bench.names) > 0
+def test_every_mechanism_of_diffprivlib_has_a_row():
     assert len(BENCHES["diffprivlib"].names) == 21
 
 

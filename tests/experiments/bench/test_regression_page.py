@@ -12,7 +12,6 @@ from dpaudit import check_same_distribution
 from dpaudit.experiments.bench.core.effort import Effort, seeds_of
 from dpaudit.experiments.bench.regression.pytest_cases import BUGS, bugs, right
 from dpaudit.experiments.bench.regression.pytest_sessions import _session
-from dpaudit.experiments.bench.regression.regression_page import REGRESSION
 from dpaudit.experiments.bench.regression.rewritten_mechanisms import _ALPHAS, _REWRITES, _cells, _p_values, _tasks
 from dpaudit.experiments.cli.main import main
 
@@ -21,11 +20,6 @@ def test_there_are_thirty_right_ones_and_twenty_bugs():
     assert len(right()) == 30
     assert list(bugs()) == list(BUGS)
     assert len(BUGS) == 20
-
-
-def test_every_row_has_a_name_of_its_own():
-    for bench in REGRESSION.benches:
-        assert len(set(bench.names)) == len(bench.names) > 0
 
 
 def test_a_session_says_what_its_audits_found():

@@ -3,7 +3,7 @@
 import pytest
 
 from dpaudit.audit.results.audit_result import AuditResult, Verdict
-from dpaudit.experiments.bench.reports.report_page import REPORTS, _sample
+from dpaudit.experiments.bench.reports.reports_page import REPORTS, _sample
 from dpaudit.experiments.bench.reports.sample_report import suite_of
 from dpaudit.experiments.cli.main import main
 from dpaudit.reports import kinds_of

@@ -98,7 +98,7 @@ _REPORTS = Bench(
     tasks=_tasks,
 )
 
-REPORTS = Page("reports", "Measured reports", (_REPORTS,))
+REPORTS = Page("reports", "Benchmarks of reports", (_REPORTS,))
 
 
 _MARGIN: PdfMargins = {"top": "15mm", "bottom": "15mm", "left": "15mm", "right": "15mm"}
