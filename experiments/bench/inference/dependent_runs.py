@@ -232,8 +232,8 @@ CHECKS = Bench(
     title="False findings of the health checks at a measurable level",
     method=(
         f"The {_CHECKS} checks of outputs and blocks examine pilots and main phases of correct mechanisms, each at "
-        f"level {_LEVEL:g}; audits use level 1e-8. Together the checks may fail in a share {_CHECKS * _LEVEL:g} of the "
-        "audits. Names end with the number of different outputs."
+        f"level {_LEVEL:g}; audits use level 1e-8. Together the checks may fail in a share of at most "
+        f"{_CHECKS * _LEVEL:g} of the audits. Names end with the number of different outputs."
     ),
     columns=columns(
         "outputs = subject | runs :, | audits | audits with a finding = findings | rate of findings = share :.4f"

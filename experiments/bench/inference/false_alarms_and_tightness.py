@@ -190,12 +190,12 @@ TIGHTNESS = Bench(
     name="tightness",
     title="Tightness of the lower bounds",
     method=(
-        f"Lower bounds at alpha {ALPHA:g} on the strength of the claim, the true strength on these pairs. Best event: "
-        "known from the exact laws, with every run counted and the expected hits. Chosen event: the event of the "
-        "audit's pilot, with the remaining runs and the expected hits, median over audits. Audit and two limits: "
-        "medians of the audit's bound and of the bound by two Clopper-Pearson limits on the same hits. A gap is the "
-        "truth less a bound, relative to the gap of the best event. Medians of bounds from hits include the noise of "
-        "the hits."
+        f"Lower bounds at alpha {ALPHA:g} on pairs where the claim holds with equality, so that the truth is its "
+        "strength. Best event: known from the exact laws, with every run counted and the expected hits. Chosen event: "
+        "the event of the audit's pilot, with the remaining runs and the expected hits, median over audits. Audit and "
+        "two limits: medians of the audit's bound and of the bound by two Clopper-Pearson limits on the same hits. A "
+        "gap is the truth less a bound, relative to the gap of the best event. Medians of bounds from hits include the "
+        "noise of the hits."
     ),
     columns=columns(
         "mechanism = subject | runs :, | audits | truth :.4f | bound of the best event = oracle :.4f | "

@@ -168,7 +168,7 @@ SENT = Bench(
     name="sent",
     title="Bytes sent and cost of a task",
     method=(
-        "Of the main phase: its number of tasks and the seconds of the first task in this process; bytes of mechanism, "
+        "Main phase of an audit: number of tasks and seconds of the first task in this process; bytes of mechanism, "
         "datasets and tasks, which are sent to the cluster once and from worker to worker; bytes of one pickled result "
         "(a task itself is a number and the names of its data). Cost of a task: seconds of client and scheduler for "
         "each of thousands of tasks that draw a few zeros, with two workers on this machine, less the time of drawing; "
