@@ -178,7 +178,7 @@ def test_a_report_is_written_whole_or_not_at_all(monkeypatch, yard):
     assert status == 2
     assert complaint.count("\n") == 1
     assert "No space left on device" in complaint
-    assert f"all that was drawn is kept in {OUT}/a/{FILE}" in complaint
+    assert f"all draws are kept in {OUT}/a/{FILE}" in complaint
     assert "continue with the same command and --resume" in complaint
     assert (yard.out / "a" / "report.html").read_bytes() == before
     assert sorted(path.name for path in (yard.out / "a").iterdir()) == sorted(
