@@ -136,5 +136,5 @@ def fault(
 def described(kind: type) -> tuple[str, str]:
     """Return the first line of a flaw's docstring and the paragraph that begins "In practice"."""
     paragraphs = [" ".join(text.split()) for text in (inspect.getdoc(kind) or "").split("\n\n")]
-    practice = next((text for text in paragraphs if text.startswith("In practice ")), "")
+    practice = next((text for text in paragraphs if text.startswith(("In practice ", "In practice, "))), "")
     return paragraphs[0].removesuffix("."), practice

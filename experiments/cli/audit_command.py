@@ -85,6 +85,7 @@ def audit(
     from ...audit.records.suite import Entry, Suite
     from ...audit.results.audit_result import Verdict
     from ...audit.search.find_worst_pair import find_worst_pair
+    from ...reports.plain_text import error_budget
     from .claim_options import adjacency_from_option, bits_from_option, claim_or_none
     from .dataset_arguments import import_object, read_dataset
     from .interruption import STATUS, interruptible
@@ -137,7 +138,7 @@ def audit(
                 shown = f"{result}\n  event   {result.event_in_words}\n  pair    {pair}"
             else:
                 raise OptionError("--x and --y name a pair, and --search finds one; use one of the two.")
-        typer.echo(f"{shown}\n  counts  {result.counts}\n  seed    {result.seed}\n  error   {result.ledger}")
+        typer.echo(f"{shown}\n  counts  {result.counts}\n  seed    {result.seed}\n  alpha   {error_budget(result)}")
         if result.cells is not None:
             typer.echo(f"  cells   {result.cells}")
         if out is not None:

@@ -189,7 +189,7 @@ def test_a_marker_accepts_too(project):
     )
     result = run(project)
     result.assert_outcomes(passed=1, errors=1)
-    assert "is no day" in text_of(result)
+    assert "is not a date" in text_of(result)
 
 
 @pytest.mark.parametrize(
