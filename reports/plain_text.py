@@ -80,10 +80,10 @@ def tally(suite: Suite) -> str:
 
 
 def expectation(entry: Entry) -> str:
-    """``met``, ``not met: refuted`` with the expected verdict, or ``–`` if no verdict was expected."""
+    """``met``, ``not met (expected refuted)`` for example, or ``–`` if no verdict was expected."""
     if entry.expected is None:
         return "–"
-    return "met" if entry.is_met else f"not met: {entry.expected.value}"
+    return "met" if entry.is_met else f"not met (expected {entry.expected.value})"
 
 
 def acceptance(entry: Entry, today: datetime.date) -> str:
@@ -198,11 +198,8 @@ def detectable(result: AuditResult | StatementResult) -> float | None:
 
 
 def detectable_text(result: AuditResult | StatementResult) -> str:
-    """The smallest detectable excess as ``ε + 0.02``, ``∞`` or "–"."""
-    value = detectable(result)
-    if not isinstance(result, AuditResult) or value is None or math.isinf(value):
-        return number(value)
-    return f"{symbol(result.claim.strength_name)} + {number(value)}"
+    """The smallest detectable excess as ``0.02``, ``∞`` or "–"."""
+    return number(detectable(result))
 
 
 def error_budget(result: AuditResult) -> str:

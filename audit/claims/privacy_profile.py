@@ -147,8 +147,8 @@ class TradeOffCurve(ParametricClaim):
         a, b = (np.array(v) for v in (self.false_positive, self.false_negative))
         if len(a) != len(b) or np.any(np.diff(a) <= 0) or np.any(np.diff(b) > 0) or np.any(a + b > 1 + 1e-12):
             raise ClaimError(
-                "the points do not form a trade-off curve; use as many increasing values of false_positive as "
-                "decreasing values of false_negative, with false_positive + false_negative <= 1.",
+                "the points do not form a trade-off curve; use strictly increasing values of false_positive and as "
+                "many nonincreasing values of false_negative, with false_positive + false_negative <= 1.",
                 points=len(a),
             )
         rates, misses = self._knots()

@@ -18,10 +18,7 @@ from .bernoulli_renyi import LARGEST, Coins, probabilities
 from .claim import Array, ParametricClaim
 
 _ROUGH_ORDERS = 1.0 + np.geomspace(3e-5, 1e4, 19)
-_CAVEAT = (
-    "one event shows only part of a Rényi divergence, so the mechanism may exceed the claim by more (GaussianDP is the "
-    "sharper claim for Gaussian noise, cells are the sharper audit for other noise)"
-)
+_CAVEAT = "one event shows only part of a Rényi divergence (sharper: claim GaussianDP, or cells=)"
 
 
 def _coins(p: Array, p_complement: Array, q: Array, q_complement: Array) -> tuple[Coins, Array]:

@@ -48,7 +48,7 @@ _LONG = 10_000  # runs from which a sequential audit learns trees too
 _COMMON_FROM = 200  # runs from which it bets on common events if nothing shows a difference
 _DIRECTIONS: tuple[Direction, ...] = ("x", "y")
 _Best = tuple[float, Family[Any], bool, Direction, int]
-"""Value of an event, its family, whether it is inside or the complement, its direction and its index."""
+"""Value of an event, its family, whether it is the event itself (not its complement), its direction and index."""
 _ANGLES = np.linspace(0.0, math.pi / 2, 9)[:, None]
 _SINES, _COSINES = np.sin(_ANGLES), np.cos(_ANGLES)
 

@@ -10,7 +10,7 @@ from ..events.outputs import Outputs
 
 @dataclass(frozen=True, slots=True)
 class PilotSplit:
-    """Pilot outputs on x and y: the learning half and the held-out half, as many runs on either dataset.
+    """Pilot outputs on x and y: a half to learn from and a half held out, equally many runs on each dataset.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class PilotSplit:
         return cls(x[:half], y[:half], x[half:], y[half:])
 
     def map(self, read: Callable[[Outputs], Outputs]) -> PilotSplit:
-        """The split with all four parts replaced, for example by the values of a score."""
+        """The four parts as read by a function, such as a score; the result may have other lengths."""
         return PilotSplit(*map(read, self))
 
     def __iter__(self) -> Iterator[Outputs]:

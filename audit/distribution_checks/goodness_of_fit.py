@@ -64,7 +64,7 @@ def ks_radius(n: int, *, alpha: float) -> float:
 
 
 def ad_distance(log_cdf: Array, log_sf: Array) -> float:
-    """Return √(A²/n): the mean squared distance of the distribution functions over F, weighted by 1/(F(1 − F)).
+    """Return √(A²/n): the root mean squared distance of the distribution functions over F, weighted by 1/(F(1 − F)).
 
     Parameters
     ----------

@@ -82,8 +82,8 @@ def serial_correlation(blocks: list[Outputs]) -> float | None:
 def change(blocks: list[Outputs], *, alpha: float) -> Change | None:
     """Return first or last runs that differ from the rest, if any; false alarms have probability at most `alpha`.
 
-    A part has the runs over a power of two. Given the number of runs in the upper half, their number in a part is
-    hypergeometric in independent runs.
+    The size of a part is the number of runs divided by a power of two. Given the number of runs in the upper half,
+    their number in a part is hypergeometric if the runs are independent.
     """
     outputs = _joined(_head(blocks, _WATCHED))[:_WATCHED]
     upper, n = halves(outputs), len(outputs)

@@ -28,6 +28,16 @@ class HealthCheck(enum.Enum):
     IDLE_EVENT = "idle-event"
 
 
+_OF_RUNS = frozenset(
+    {
+        HealthCheck.REPEATED_BLOCKS,
+        HealthCheck.UNSTEADY_HITS,
+        HealthCheck.SERIAL_DEPENDENCE,
+        HealthCheck.SHARED_RANDOMNESS,
+    }
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A failed health check, which makes the audit inconclusive."""
@@ -36,7 +46,8 @@ class Finding:
     message: str
 
     def __str__(self) -> str:
-        return f"{self.message} Silence this check with ignore={self.check.value!r}."
+        remedy = " Draw new noise in every run." if self.check in _OF_RUNS else ""
+        return f"{self.message}{remedy} Silence this check with ignore={self.check.value!r}."
 
 
 def checks_to_ignore(names: str | Iterable[str]) -> frozenset[HealthCheck]:

@@ -173,7 +173,7 @@ class Wealth:
         return _log_mean(self.log_wealth.reshape(len(self.log_wealth), -1))
 
     def p_values(self) -> Array:
-        """Return anytime-valid p-values: that of a true member is ever at most a with probability at most a."""
+        """Return anytime-valid p-values: for a true member, the probability of ever being at most a is at most a."""
         return np.exp(-self.log_peak)
 
     def n_refuted(self, alpha: float) -> int:

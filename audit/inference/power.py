@@ -67,8 +67,9 @@ def resolution(claim: Claim, runs_x: int, runs_y: int, q: Alternative, *, alpha:
     runs_x, runs_y : int
         Runs on each dataset.
     q : float, AsLikely or GaussianNoise
-        Probability of the event on y, in (0, 1), such as an estimate from pilot runs; on x, the event has the largest
-        probability that the stronger claim allows. Or an observed event or, for claims with a `gaussian_mu`, the noise.
+        The event: its probability on y, in (0, 1), for example estimated from pilot runs, with the largest probability
+        on x that the stronger claim allows; or an observed event; or, for claims with a `gaussian_mu`, the best event
+        of Gaussian noise.
     alpha, power : float
         Error probability and power of the test, both in (0, 1).
 
@@ -132,8 +133,8 @@ def runs_needed(claim: Claim, q: Alternative, *, resolution: float, power: float
     _check_probability("power", power)
     if not 0.0 < resolution < claim.max_strength - claim.strength:
         raise OptionError(
-            f"resolution={resolution!r} does not give a stronger member of the family of {claim}; use a positive "
-            f"excess below {claim.max_strength - claim.strength:g}.",
+            f"resolution={resolution!r} is not a possible excess over {claim}; use a number above 0 and below "
+            f"{claim.max_strength - claim.strength:g}.",
             resolution=resolution,
         )
     z = float(-ndtri(alpha))

@@ -102,8 +102,8 @@ def check(
 ) -> AuditResult:
     """Audits a mechanism's privacy claim on one pair of datasets.
 
-    The audit refutes a mechanism that keeps its claim with probability at most `alpha`, over all events, both
-    directions and every choice made here.
+    With probability at most `alpha`, over all events, both directions and every choice made here, the audit refutes a
+    mechanism that keeps its claim.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def check(
         the most runs it may take. The default is the number that the `resolution` needs; without a resolution one
         million, or as many as the `seconds` allow.
     alpha : float
-        Probability of refuting a correct mechanism, in (0, 1).
+        Largest allowed probability of refuting a correct mechanism, in (0, 1).
     seed : int or None
         Random seed, which fixes every number whatever the number of workers. None draws a seed, which the result
         records.
@@ -144,7 +144,8 @@ def check(
         Time limit of a sequential audit, whose last batch is cut to fit. The audit makes at least 48 runs on each
         dataset, and completes a batch that a `store` recorded as begun. Without a time limit the audit stakes all that
         its bets have won on the last quarter of its runs, which detects smaller excesses; with a limit it might go on
-        later and keeps its winnings. ``seconds=float("inf")`` with the same `runs` repeats the looks and the bound.
+        later and keeps its winnings. To repeat the looks and the bound of an audit with a limit, set `runs` to the
+        number of runs it reached and ``seconds=float("inf")``.
     cells : int
         Number of cells of outputs to count in addition to the event, such as 32; 0 for none. The result then has the
         likelihood ratio of each cell, the privacy profile and the trade-off curve, with a confidence band. The cells
@@ -152,7 +153,7 @@ def check(
     bits : {"warn", True, False}
         Whether the search for an event includes the low bits of floating-point outputs. With True they belong to the
         verdict. By default the verdict is about values, and a warning says if the pilot's low bits break the claim;
-        False omits this look.
+        False skips this check.
     jobs : int, optional
         Number of workers; the default is that of `joblib.parallel_config`, or every core.
     name : str, optional
@@ -169,7 +170,7 @@ def check(
         Called with the `Look` after each batch of a sequential audit: runs so far, running bound and p-value. If the
         function returns True, the audit stops there with a valid result.
     block_seconds : float, optional
-        Time limit of one block of runs; a mechanism that exceeds it raises an error. A block is 1/256 of the runs of a
+        Time limit of one block of runs; a longer block is an error. A block is 1/256 of the runs of a
         block sampler, or a megabyte of outputs; for a function of a single run, at most 1,024 runs.
     store : path, Store or StorePart, optional
         Folder or open store that keeps the drawn outputs, so that an audit that was stopped or crashed can be resumed.

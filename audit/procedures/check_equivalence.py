@@ -51,7 +51,8 @@ from .two_versions import TwoVersions
 # Two versions that return the same constant are equal, and there is only one dataset.
 _AS_IT_SHOULD_BE = frozenset({HealthCheck.CONSTANT_OUTPUT, HealthCheck.IDLE_EVENT, HealthCheck.EQUAL_DATASETS})
 _UNLISTED_SHARE = 0.1  # most of the margin that outcomes without a cell may take for a limit over every event
-_LEARNED_FROM, _LEARNED_PART, _CAUTION = 200_000, 3, 4.0  # kept runs that bets are learned from, a third of them last
+# Most runs that bets are learned from; the last event is learned from a third of all runs.
+_LEARNED_FROM, _LEARNED_PART, _CAUTION = 200_000, 3, 4.0
 
 __all__ = [
     "Equivalence",
@@ -139,13 +140,12 @@ def check_same_distribution(
     )
     findings = (*snapshot.examine(ignored | _AS_IT_SHOULD_BE), *result.findings)
     x, y = versions.in_words
-    notes, resolution = (f"x is {x}, y is {y}", *result.notes), result.resolution
+    resolution, basis = result.resolution, result.resolution_basis
     if sequential and not result.is_refuted:
         # If nothing distinguishes the versions, the last event is arbitrary and often rare.
         common = _common_resolution(result.runs, result.alpha, result.power)
         if common < resolution:
-            resolution = common
-            notes = (*notes, "the smallest detectable excess is for an event of probability 1/2")
+            resolution, basis = common, "common"
     pair = Pair(
         x=f"{x}, on {summarise(dataset)}",
         y=f"{y}, on the same",
@@ -155,7 +155,13 @@ def check_same_distribution(
     )
     is_replayable = result.is_replayable and versions.repeats(result.seed)
     return replace(
-        result, pair=pair, findings=findings, notes=notes, resolution=resolution, is_replayable=is_replayable
+        result,
+        pair=pair,
+        findings=findings,
+        notes=(f"x is {x}, y is {y}", *result.notes),
+        resolution=resolution,
+        resolution_basis=basis,
+        is_replayable=is_replayable,
     )
 
 
@@ -198,10 +204,10 @@ def check_equivalence(
     margin : float
         In (0, 1).
     cells : int
-        Number of cells for numbers and vectors, at least 2. More cells see more differences, but the margin that they
-        show for equal versions grows like √(cells/(π·runs)). If there are few outcomes, each is a cell.
+        Number of cells for numbers and vectors, at least 2. More cells see more differences, but each margin that
+        they show for equal versions is larger by about √(cells/(π·runs)). If there are few outcomes, each is a cell.
     alpha : float
-        Probability that either limit is wrong.
+        Probability that at least one of the two limits is wrong.
     name : str, optional
         Name in messages; the default is the names of both versions.
 
@@ -290,8 +296,8 @@ def assert_same_distribution(
 ) -> AuditResult | EquivalenceResult:
     """Asserts that two versions of a mechanism are not found to differ and, given a `margin`, are within it.
 
-    For tests: versions with the same distribution fail with probability at most `alpha`. The assertion also fails for a
-    failed health check, a resolution that is not reached, and a margin that is not shown.
+    For tests: the probability that versions with the same distribution are called different is at most `alpha`. The
+    assertion fails too for a failed health check, a resolution that is not reached, and a margin that is not shown.
 
     Parameters
     ----------
@@ -335,7 +341,7 @@ def assert_same_distribution(
             f"({confidence(alpha)}, p-value {result.p_value:.2g}); {_how_to_repeat(result)}"
         )
     if result.verdict is Verdict.INCONCLUSIVE:
-        raise AssertionError(f"{names[0]} and {names[1]} may or may not differ: {result}\n  seed={result.seed}")
+        raise AssertionError(f"cannot decide whether {names[0]} and {names[1]} differ: {result}\n  seed={result.seed}")
     if margin is None:
         return result
     shared = {key: options[key] for key in ("seed", "jobs", "name", "ignore", "progress") if key in options}

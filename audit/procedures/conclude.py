@@ -29,7 +29,7 @@ def conclude(
     of_runs: tuple[Finding, ...] = (),
     notes: tuple[str, ...] = (),
 ) -> AuditResult:
-    """The result of an audit: the only place where one is made.
+    """Make the result of an audit from its evidence.
 
     Parameters
     ----------
@@ -104,5 +104,6 @@ def conclude(
         low_bits=low_bits,
         **own,
     )
-    result.environment.update(seconds, seconds_test=round(time.perf_counter() - started, 3))
+    if seconds:
+        result.environment.update(seconds, seconds_test=round(time.perf_counter() - started, 3))
     return result

@@ -2,9 +2,9 @@
 
 An audit can miss a mechanism that exceeds its claim in two ways: the pilot may choose an event worse than the best one,
 and the test may not refute on the chosen event. The pilot has two thirds of the probability of a miss, the test one
-third. The excess is stated for an event as frequent as the tested one, on the boundary of the stronger claim. No noise
-attains the boundary of (ε, δ) and Rényi claims, so for these the excess is stated for the best event of Gaussian noise,
-unless the counts show that the noise is not Gaussian.
+third. The excess is stated for an event as frequent as the tested one, on the boundary of the stronger claim. Noise
+touches the boundary of an (ε, δ) claim at single events only, and a Rényi boundary nowhere. For these claims the excess
+is stated for the best event of Gaussian noise, unless the counts show that the noise is not Gaussian.
 
 Proof: docs/proofs/choices.md
 """

@@ -13,7 +13,7 @@ from ..health.findings import FALSE_ALARM, Finding, HealthCheck
 from ..inference.counts import Counts
 from ..results.audit_result import Verdict
 
-_COARSEST = 10.0  # detectable excess beyond the claim's strength that is useless: in ε a factor of 20,000
+_COARSEST = 10.0  # an audit is useless if its detectable excess is this much above the claim (in ε: 20,000-fold)
 _SAME = 100  # outputs compared first, because most outputs vary
 _NEARLY_ALL = 0.5  # share of different outputs above which their values teach nothing
 _SCORES = 1_000  # largest number of scores that a pilot chooses from, each with nested events or with intervals
@@ -67,7 +67,7 @@ def event_findings(conclusion: Conclusion, x: Outputs, y: Outputs, uncounted_run
 def pilot_findings(choice: Choice, counts: Counts, findings: tuple[Finding, ...]) -> list[Finding]:
     """Sides on which the event's frequency in the main runs cannot be reconciled with its frequency in the pilot.
 
-    With probability 1 − a the frequencies of all half-lines of a score lie within √(ln(2/a)/2n) of their
+    With probability at least 1 − a the frequencies of all half-lines of a score lie within √(ln(2/a)/2n) of their
     probabilities; an interval is the difference of two half-lines. An event settled by the learning half alone, as
     happens if hardly any output occurs twice, counts as one half-line of one score.
 

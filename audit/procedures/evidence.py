@@ -36,9 +36,9 @@ class FixedSizeEvidence:
     main : tuple of BlockCounts
         The main runs' blocks on x and on y; empty for outputs drawn elsewhere.
     is_replayable : bool
-        Whether the first block came again.
+        Whether redrawing the first block gave the same outputs.
     is_in_order : bool
-        Whether the pilot's runs came before the main ones; of outputs drawn elsewhere the pilot is a random part.
+        Whether the pilot runs came before the main runs. The pilot of outputs drawn elsewhere is a random part of them.
     cells : CellCounts, optional
     seconds : mapping of str to float
         Duration of each phase.
@@ -102,7 +102,7 @@ class SequentialEvidence:
     choice : Choice
         The last event bet on, in the direction that won more.
     counts : Counts
-        Hits of that event in all runs, those included that it was learned from: for the reader, not for the test.
+        Hits of that event in all runs, including the runs it was learned from: for the reader, not for the test.
     pilot_runs : int
         Runs on each dataset before the first bet.
     x, y : ndarray
@@ -110,7 +110,7 @@ class SequentialEvidence:
     main : tuple of BlockCounts
         The blocks on x and on y that were only counted.
     is_replayable : bool
-        Whether the first block came again.
+        Whether redrawing the first block gave the same outputs.
     looks : tuple of Look
     stopped : {"refuted", "runs", "time", "request"}
         Because the claim was refuted, at the planned number of runs, at the end of the allowed time, or by the caller.

@@ -10,6 +10,7 @@ from ..claims.claim import Claim
 from ..datasets.adjacency import Adjacency, check_adjacency
 from ..errors import ClaimError
 from ..options import check_claim_source
+from ..printing import shorten
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +44,28 @@ def stated(
     """
     source, kind = check_claim_source(claim_source), type(mechanism).__name__
     if claim is None:
-        claim = getattr(mechanism, "claim", None)
-        if not (isinstance(claim, Claim) or callable(claim)):
-            raise ClaimError(
-                f"no claim given, and {kind} has no attribute claim. Pass claim=PureDP(epsilon) or another claim "
-                "(shell: --epsilon), or an object that states its claim, such as an adapter."
-            )
+        claim = _own_claim(mechanism, kind)
         own = getattr(mechanism, "claim_source", "")
         source = source or (own if isinstance(own, str) and own else f"the claim of {kind}")
     if adjacency is None:
         relation = getattr(mechanism, "adjacency", None)
         adjacency = relation if isinstance(relation, Adjacency) else None
     return Stated(claim, source, None if adjacency is None else check_adjacency(adjacency))
+
+
+def _own_claim(mechanism: Any, kind: str) -> Claim | ClaimAtDistance:
+    """The mechanism's attribute `claim`."""
+    remedy = "Pass claim=PureDP(epsilon) or another claim (shell: --epsilon)"
+    try:
+        claim = mechanism.claim
+    except AttributeError as error:
+        if hasattr(type(mechanism), "claim"):  # a property that failed
+            raise ClaimError(f"the claim of {kind} cannot be read: {error}. {remedy}, or mend the property.") from error
+        name = getattr(mechanism, "__name__", kind)
+        raise ClaimError(
+            f"no claim given, and {name} has no attribute claim. {remedy}, or an object that states its claim, such as "
+            "an adapter."
+        ) from error
+    if not (isinstance(claim, Claim) or callable(claim)):
+        raise ClaimError(f"the claim of {kind} is {shorten(claim)}, which is not a claim. {remedy}.")
+    return claim

@@ -89,7 +89,7 @@ def draw_sequentially(
 
     `until` is a time of `perf_counter`. `enough` is called after every batch with the current event and the runs so
     far. With a time limit the last batch is cut to the time left, at the pace of the batch before. The sizes thus
-    depend on the past alone, as the bets do, and an infinite time limit changes nothing. Without a time limit the
+    depend on the past alone, as the bets do. Without a time limit the
     wealth is staked on the last batch. Batches in the plan's memory are completed with the sizes they were begun with,
     whatever `runs`, `enough` and the time say; only a refutation or the caller stops earlier.
 

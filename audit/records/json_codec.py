@@ -139,9 +139,10 @@ def from_json(text: str) -> Suite:
     if not isinstance(body, dict) or not isinstance(body.get("schema"), int) or not isinstance(body.get("suite"), dict):
         raise RecordError('these are not audit results; expected an object with "schema" and "suite".')
     if body["schema"] != SCHEMA:
+        remedy = "run the audits again" if body["schema"] < SCHEMA else "use the version that wrote the file"
         raise RecordError(
-            f"schema={body['schema']} is of another version of dpaudit; this one reads schema {SCHEMA} only. Run the "
-            "audits again, or save the baseline again (--dp-audit-save).",
+            f"schema={body['schema']} is of another version of dpaudit, and this one reads schema {SCHEMA} only; "
+            f"{remedy}.",
             schema=body["schema"],
         )
     try:

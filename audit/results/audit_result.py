@@ -26,8 +26,10 @@ from ..sampling.provenance import Provenance
 from .cell_result import CellCounts
 from .interim_look import Look, Stop
 
-Basis = Literal["event", "gaussian"]
-"""What a smallest detectable excess is for: an event as frequent as the one tested, or Gaussian noise."""
+Basis = Literal["event", "gaussian", "common"]
+"""The kind of violation that a smallest detectable excess is stated for."""
+
+_BASES = {"event": "this event", "gaussian": "Gaussian noise", "common": "an event of probability 1/2"}
 
 
 class Verdict(enum.Enum):
@@ -117,19 +119,20 @@ class AuditResult(ABC):
     counts : Counts
         Hits of the event and runs on each dataset.
     alpha : float
-        Probability that a correct mechanism is refuted.
+        Largest probability that a correct mechanism is refuted.
     p_value, bound : float
         p-value of the claim, never below 1e-10, and lower bound on the strength of the claim's family at confidence
         1 − alpha.
     resolution : float
         Smallest excess over the claim that this audit detects with probability `power`; may be infinite.
-    resolution_basis : {"event", "gaussian"}
-        Whether the resolution is for an event as frequent as this one, or for Gaussian noise.
+    resolution_basis : {"event", "gaussian", "common"}
+        Whether the resolution is for an event as frequent as this one, for Gaussian noise, or for an event of
+        probability 1/2.
     power : float
     requested_resolution : float, optional
         The resolution that the caller requested.
     runs, pilot_runs : int
-        Runs on each dataset, and the share of them that was spent on choosing the event.
+        Runs on each dataset, and the number of them that chose the event.
     seed : int
         Random seed that repeats every number; for outputs drawn elsewhere, it repeats the choice of the pilot.
     is_replayable : bool
@@ -139,7 +142,7 @@ class AuditResult(ABC):
     ignored : tuple of str
         Health checks that were silenced.
     notes : tuple of str
-        Exceptions, outputs that never vary, and whatever else qualifies the result.
+        Remarks that qualify the result: exceptions, outputs that never vary.
     sketch : Sketch, optional
         Histogram of the kept outputs.
     versions : tuple of (str, str)
@@ -249,7 +252,7 @@ class AuditResult(ABC):
 
     @property
     def estimate(self) -> float:
-        """Point estimate of the strength: the least that allows the observed frequencies; infinite where none does."""
+        """Point estimate: the smallest strength that allows the observed frequencies; infinite if there is none."""
         return strength_estimate(self.directed_counts, self.directed_claim)
 
     @property
@@ -262,7 +265,7 @@ class AuditResult(ABC):
 
     @property
     def event_in_words(self) -> str:
-        """Such as "output ≤ -0.31 is 2.70 times likelier on x"; of the side that was seen more, tested or not."""
+        """For example "output ≤ -0.31 is 2.70 times likelier on x", where the event is more frequent on x."""
         counts, (tested, other) = self.directed_counts, self._sides
         if counts.hits_x == counts.hits_y == 0:
             return f"{self.event} never occurred"
@@ -293,10 +296,10 @@ class AuditResult(ABC):
 
     @property
     def detectable_in_words(self) -> str:
-        """Such as "smallest detectable excess: 0.018 (95% power, for this event)"."""
+        """For example "smallest detectable excess: 0.018 (95% power, this event)"."""
         if math.isinf(self.resolution):
             return f"no excess, however large, is detected with {100 * self.power:.6g}% power"
-        of = "Gaussian noise" if self.resolution_basis == "gaussian" else "this event"
+        of = _BASES[self.resolution_basis]
         return f"smallest detectable excess: {self.resolution:.2g} ({100 * self.power:.6g}% power, {of})"
 
     @property
@@ -333,7 +336,7 @@ class AuditResult(ABC):
                 text += f"; requested: {self.requested_resolution:.2g}"
         text += self._when_stopped
         if not self.is_replayable:
-            text += " [not replayable: the mechanism has randomness of its own]"
+            text += " [not replayable: the mechanism has its own randomness]"
         if self.low_bits is not None:
             text += f"\n  WARNING: {self.low_bits}"
         return "\n  note: ".join([text, *self.notes])

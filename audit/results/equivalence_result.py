@@ -110,7 +110,7 @@ class EquivalenceResult:
 
     @property
     def estimate(self) -> float:
-        """Observed difference in the event's frequency; unbiased for this event, because other runs chose it."""
+        """Observed difference in the frequency of the event, which other runs chose; 0 if it is negative."""
         p, q = self.counts.hits_x / self.counts.runs_x, self.counts.hits_y / self.counts.runs_y
         return max(0.0, p - q if self.likelier_on == "x" else q - p)
 

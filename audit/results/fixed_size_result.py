@@ -12,8 +12,8 @@ from .cell_result import CellCounts
 class FixedSizeResult(AuditResult):
     """Result of an audit whose number of runs was fixed before: the event is tested once, on the main runs.
 
-    The bound and the p-value are exact. The counts are those of the main runs: event and direction were chosen on the
-    pilot, so the test needs no correction for that choice.
+    The bound and the p-value are valid for any number of runs. The counts are those of the main runs: event and
+    direction were chosen on the pilot, so the test needs no correction for that choice.
 
     Attributes
     ----------

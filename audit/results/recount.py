@@ -38,9 +38,9 @@ class Recount:
     stream: str = ""
 
     def is_independent_of(self, other: Recount) -> bool:
-        """Whether the random numbers were different; false if neither recount names its stream.
+        """Whether the random numbers were different: another seed or stream.
 
-        A recount that names its stream is independent of one that does not.
+        False if neither recount records them; a recount without a stream counts as different from one with a stream.
         """
         return (self.seed, self.stream) != (other.seed, other.stream)
 

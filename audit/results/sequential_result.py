@@ -28,6 +28,7 @@ class SequentialResult(AuditResult):
         audit with a time limit never does.
     """
 
+    # Without field() the base's properties of the same names would become the defaults.
     looks: tuple[Look, ...] = field()
     stopped: Stop = field()
     is_closed: bool = False

@@ -68,9 +68,9 @@ class Plan:
     """The plan of an audit: its runs in blocks, distributed over workers; equal plans give equal counts.
 
     `is_stateful` says whether the mechanism carries state from run to run. Copies of the state in other processes would
-    repeat its noise, so one process then draws all runs. All batches share the `parcels` for
-    worker processes, by seed. `changed` are the datasets whose copies changed in a worker process, and `watched` are
-    the initial contents of its copies.
+    repeat its noise, so one process then draws all runs. All batches share the `parcels` for worker processes, by seed.
+    `changed` are the datasets whose copies changed in a worker process, and `watched` are the initial contents of its
+    copies.
     """
 
     sampler: Sampler
@@ -157,7 +157,8 @@ class Plan:
     def comes_again(self, blocks_x: Sequence[Outputs], blocks_y: Sequence[Outputs]) -> bool:
         """Whether the seed repeats the first pilot block on x, and with a memory also the first block on y.
 
-        Raise a `StoreError` if a stored audit could repeat them before: an input that the store cannot see has changed.
+        Raise a `StoreError` if the seed repeated them in an earlier session and does not now: an input that the store
+        cannot see has changed.
         """
         first: dict[Side, Outputs] = {"x": blocks_x[0], "y": blocks_y[0]}
         again = all(self.repeats(side, first[side]) for side in (SIDES if self.memory is not None else SIDES[:1]))

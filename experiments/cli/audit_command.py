@@ -85,7 +85,7 @@ def audit(
     from ...audit.records.suite import Entry, Suite
     from ...audit.results.audit_result import Verdict
     from ...audit.search.find_worst_pair import find_worst_pair
-    from ...reports.plain_text import error_budget
+    from ...reports.plain_text import error_budget, other_way
     from .claim_options import adjacency_from_option, bits_from_option, claim_or_none
     from .dataset_arguments import import_object, read_dataset
     from .interruption import STATUS, interruptible
@@ -135,9 +135,11 @@ def audit(
             elif search is None and x is not None and y is not None:
                 result = check(mechanism, read_dataset(x), read_dataset(y), **options)
                 pair = f"{result.pair.difference} ({result.pair.adjacency})"
-                shown = f"{result}\n  event   {result.event_in_words}\n  pair    {pair}"
+                shown = f"{result}\n  pair    {pair}\n  event   {result.event_in_words}"
             else:
                 raise OptionError("--x and --y name a pair, and --search finds one; use one of the two.")
+        if complement := other_way(result):
+            shown += f"\n          {complement}"
         typer.echo(f"{shown}\n  counts  {result.counts}\n  seed    {result.seed}\n  alpha   {error_budget(result)}")
         if result.cells is not None:
             typer.echo(f"  cells   {result.cells}")

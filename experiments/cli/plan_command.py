@@ -36,11 +36,13 @@ def plan_table(
     shown = Table(
         f"detectable\nexcess of {claim.strength_name}",
         "runs on each\ndataset",
-        "pilot runs",
+        "of which\npilot runs",
         "detectable excess,\nsequential audit",
-        "probability\nof the event",
+        "probability of\nthe event on y",
         title=Text(f"{claim}, alpha {alpha:g}, power {power:g}, {event}"),
         title_justify="left",
+        caption=None if q is not None else "An audit that has to find its event needs two or three times as many runs.",
+        caption_justify="left",
     )
     for column in shown.columns:
         column.justify = "right"

@@ -169,10 +169,11 @@ def _scope(suite: Suite) -> list[str]:
     told = ", ".join(f"{relation} ({count:,})" for relation, count in relations.most_common())
     runs = sorted(result.runs for result in audits)
     few_to_many = f"{runs[0]:,}" if runs[0] == runs[-1] else f"{runs[0]:,} to {runs[-1]:,}"
+    sequential = f"; {plain.counted(n_sequential, 'sequential audit')}, which may stop early" if n_sequential else ""
     return [
         f"{plain.counted(len(audits), 'claim')} on one pair of datasets each, by adjacency: {told}.",
-        f"{few_to_many} runs on each dataset; {plain.counted(n_sequential, 'sequential audit')}, which may stop early.",
-        f"{plain.counted(n_bits, 'verdict')} on low bits of floating-point outputs as well as values.",
+        f"{few_to_many} runs on each dataset{sequential}.",
+        *([f"{plain.counted(n_bits, 'verdict')} on low bits of floating-point outputs and values."] if n_bits else []),
     ]
 
 
@@ -224,6 +225,7 @@ def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:
         "seconds": plain.number(seconds(result)),
         "sort": _sort_keys(entry),
         "expectation": plain.expectation(entry),
+        "expected": entry.expected and entry.expected.value,
         "is_met": entry.is_met,
         "acceptance": plain.acceptance(entry, today),
         "note": plain.prose(entry.note),

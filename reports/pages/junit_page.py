@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from ...audit.records.suite import Entry, Scalar, Suite, rows
 from ...audit.results.audit_result import AuditResult, Verdict
-from ..plain_text import expectation, found, lines, prose, visible
+from ..plain_text import found, lines, prose, visible
 
 if TYPE_CHECKING:
     from junitparser import Error, Failure, TestCase
@@ -101,7 +101,7 @@ def _words(entry: Entry) -> str:
         for point in result.points:
             parts.append(f"  {visible(point.at or result.quantity)}: {point.interval}, {point.allowed}")
     if entry.expected is not None:
-        parts.append(f"  expectation {expectation(entry)}")
+        parts.append(f"  expected {entry.expected.value}: {'met' if entry.is_met else 'not met'}")
     if entry.accepted is not None:
         parts.append(f"  {prose(str(entry.accepted))}")
     return "\n".join(parts)

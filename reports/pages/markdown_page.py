@@ -120,7 +120,7 @@ def _table(suite: Suite) -> str:
 
 def _detail(entry: Entry) -> str:
     result = entry.result
-    surprise = "" if entry.is_met else f" **Expectation {plain.expectation(entry)}.**"
+    surprise = "" if entry.is_met or entry.expected is None else f" **Expected: {entry.expected.value}.**"
     note = f" {_said(entry.note)}" if entry.note else ""
     sentence, remarks = plain.sentences(result)
     headline = f"- **{escaped(entry.name, 80)}**.{surprise} {escaped(sentence, 2_000)}\n"

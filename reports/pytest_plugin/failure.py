@@ -16,7 +16,7 @@ from ...audit.search.find_worst_pair import WorstPair
 from ..plain_text import found, other_way, prose, visible
 from .session import DEFAULTS, Settings
 
-_REFUTED = "the claim is false on this pair: the privacy loss exceeds it"
+_REFUTED = "the claim is refuted on this pair: the privacy loss is larger than claimed"
 _SICK = "the audit is inconclusive, so the test fails; see the failed health check above"
 _SHORT = "the audit is inconclusive, so the test fails; raise runs= (--dp-audit-runs) or resolution="
 

@@ -101,14 +101,15 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     missing = own.missing_baseline()
     if missing is not None:
         raise pytest.UsageError(missing)
-    if own.compare is not None:
+    if own.compare is not None or own.save is not None:
         from ...audit.errors import AuditError
 
         try:
             own.baseline()
+            own.check_former()
         except AuditError as error:
-            remedy = f"--dp-audit-save={own.compare} writes the baseline again"
-            raise pytest.UsageError(f"--dp-audit-compare: {error} ({remedy})") from error
+            remedy = "delete the baseline and write it again with --dp-audit-save"
+            raise pytest.UsageError(f"{error} For a baseline: {remedy}.") from error
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:

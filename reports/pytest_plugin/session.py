@@ -204,6 +204,19 @@ class AuditSession:
             f"({', '.join(known) or f'none in {self.baselines}'}), or save one with --dp-audit-save={self.compare}."
         )
 
+    def check_former(self) -> None:
+        """Read the baseline that is to be replaced, since its entries outside this session are kept.
+
+        Raises
+        ------
+        RecordError
+            If the file exists and cannot be read.
+        """
+        from ...audit.records.json_codec import load
+
+        if self.save is not None and self.baseline_path(self.save).exists():
+            load(self.baseline_path(self.save))
+
     def baseline(self) -> dict[str, Entry]:
         """Return the baseline's entries by name; empty without a comparison."""
         if self.compare is None:

@@ -145,7 +145,7 @@ def test_where_nothing_or_anything_is_found():
 def test_impossible_plans():
     with pytest.raises(OptionError, match="larger resolution"):
         runs_needed(PureDP(1.0), 1e-12, resolution=1e-3, alpha=0.05)
-    with pytest.raises(OptionError, match="does not give a stronger member"):
+    with pytest.raises(OptionError, match="is not a possible excess"):
         runs_needed(ApproxDP(1.0, 0.5, bound_on="delta"), 0.1, resolution=0.6, alpha=0.05)
     for bad in (0.0, 1.0, float("nan")):
         with pytest.raises(OptionError, match="inside"):

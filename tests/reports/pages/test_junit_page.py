@@ -118,7 +118,7 @@ def test_a_failure_says_what_was_found_and_what_was_expected():
     (failure,) = report(entry).iter("failure")
     assert failure.get("message") == str(REFUTED)
     assert failure.get("type") == "refuted"
-    assert failure.text == f"{lines(REFUTED)}\n  expectation not met: not refuted"
+    assert failure.text == f"{lines(REFUTED)}\n  expected not refuted: not met"
 
 
 def test_an_error_has_the_first_line_as_its_message_and_all_in_its_text():
