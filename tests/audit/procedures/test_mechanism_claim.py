@@ -59,7 +59,7 @@ def test_where_nobody_states_a_claim_there_is_none(claim):
     type(own).claim, kept = claim, Noisy.claim
     try:
         for mechanism in (plain, own):
-            with pytest.raises(ClaimError, match="no claim given|which is not a claim"):
+            with pytest.raises(ClaimError, match=r"no claim given|which is not a claim"):
                 check(mechanism, 0.0, 1.0, runs=200)
     finally:
         Noisy.claim = kept
