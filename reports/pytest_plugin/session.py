@@ -234,10 +234,13 @@ class AuditSession:
 
     def packed(self) -> dict[str, Any]:
         """Return a worker's findings as plain values."""
-        from ...audit.records.json_codec import to_json
+        entries = ""
+        if self.entries:  # without audits the library is not imported
+            from ...audit.records.json_codec import to_json
 
+            entries = to_json(self.suite())
         return {
-            "entries": to_json(self.suite()) if self.entries else "",
+            "entries": entries,
             "planned": self.planned,
             "spent": self.spent,
             "compared": self.compared,
