@@ -18,12 +18,13 @@ THREE = """
 from mechanisms import *
 
 def test_one(dp_audit):
-    dp_audit(good, X, Y, claim=PureDP(1.0), runs=20_000)
+    dp_audit(good, X, Y, claim=PureDP(1.0), runs=3_000)
 
 def test_two(dp_audit):
-    dp_audit(good, X, Y, claim=PureDP(1.0))
-    dp_audit(good, X, Y, claim=PureDP(2.0))
+    dp_audit(good, X, Y, claim=PureDP(1.0), runs=700)
+    dp_audit(good, X, Y, claim=PureDP(2.0), runs=700)
 """
+ONLY_BAD = ONE_OF_EACH[: ONE_OF_EACH.index("def")] + ONE_OF_EACH[ONE_OF_EACH.index("def test_bad") :]
 
 
 def baseline(project, name="main"):
@@ -37,19 +38,34 @@ def edit(project, change):
     baseline(project).write_text(json.dumps(body), encoding="utf-8")
 
 
-def test_what_has_not_changed_passes(project):
-    project.makepyfile(THREE)
-    result = run(project, "--dp-audit-save=main")
-    assert f"baseline written to {baseline(project)}" in text_of(result)
-    assert [entry.name.partition("::")[2] for entry in load(baseline(project)).entries] == [
+@pytest.fixture(scope="module")
+def kept():
+    """The baseline of three audits, as bytes, once a session has saved it."""
+    return {}
+
+
+@pytest.fixture
+def three(project, kept):
+    """A project with three audits and their baseline, saved by a single session for all tests of this module."""
+    project.makepyfile(test_three=THREE)
+    if "main" not in kept:
+        run(project, "--dp-audit-save=main").assert_outcomes(passed=2)
+        kept["main"] = baseline(project).read_bytes()
+    baseline(project).parent.mkdir(exist_ok=True)
+    baseline(project).write_bytes(kept["main"])
+    return project
+
+
+def test_what_has_not_changed_passes(three, kept):
+    run(three, "--dp-audit-compare=main").assert_outcomes(passed=2)
+    result = run(three, "--dp-audit-save=main")
+    assert f"baseline written to {baseline(three)}" in text_of(result)
+    assert [entry.name.partition("::")[2] for entry in load(baseline(three)).entries] == [
         "test_one",
         "test_two",
         "test_two #2",
     ]
-    run(project, "--dp-audit-compare=main").assert_outcomes(passed=2)
-    before = baseline(project).read_bytes()
-    run(project, "--dp-audit-save=main")
-    assert baseline(project).read_bytes() == before  # nothing in it but what matters
+    assert baseline(three).read_bytes() == kept["main"]  # nothing in it but what matters
 
 
 def streams(project, name="main"):
@@ -57,52 +73,44 @@ def streams(project, name="main"):
     return [one.stream for one in first.recounts]
 
 
-def test_code_rewritten_with_the_same_law_passes(project):
+def test_code_rewritten_with_the_same_law_passes(three):
     """Noise subtracted instead of added, from independent random numbers; a false alarm has probability 3e-5."""
-    project.makepyfile(THREE)
-    run(project, "--dp-audit-save=main")
-    project.makepyfile(mechanisms=MECHANISMS.replace("+ rng", "- rng"))
-    result = run(project, "--dp-audit-compare=main")
+    three.makepyfile(mechanisms=MECHANISMS.replace("+ rng", "- rng"))
+    result = run(three, "--dp-audit-compare=main")
     result.assert_outcomes(passed=2)
     assert "compared with baseline main: 3 by counts" in text_of(result)
 
 
-def test_what_is_saved_and_what_is_compared_have_streams_of_their_own(project):
+def test_what_is_saved_and_what_is_compared_have_streams_of_their_own(three):
     """Where a session does both it counts twice, and files of either can be compared with each other."""
-    project.makepyfile(THREE)
-    run(project, "--dp-audit-save=main")
-    assert streams(project) == ["baseline main"]
-    first = load(baseline(project))
+    assert streams(three) == ["baseline main"]
+    first = load(baseline(three))
     assert {one.p_value for one in compare(first, first)} == {None}
     # A baseline that is renewed while it is compared with is compared by the counts that are its own.
     for name in ("branch", "main", "main"):
-        run(project, "--dp-audit-compare=main", f"--dp-audit-save={name}").assert_outcomes(passed=2)
-        assert streams(project, name) == ["comparison with main", f"baseline {name}"]
-        found = compare(first, load(baseline(project, name)))
+        run(three, "--dp-audit-compare=main", f"--dp-audit-save={name}").assert_outcomes(passed=2)
+        assert streams(three, name) == ["comparison with main", f"baseline {name}"]
+        found = compare(first, load(baseline(three, name)))
         assert [(one.has_changed, one.p_value is None) for one in found] == 3 * [(False, False)]
 
 
-def test_a_baseline_of_the_same_random_numbers_is_no_pass(project):
+def test_a_baseline_of_the_same_random_numbers_is_no_pass(three):
     """Results of a comparison that were put in place of the baseline: other code gives other counts."""
-    project.makepyfile(THREE)
-    run(project, "--dp-audit-save=main")
-    run(project, "--dp-audit-compare=main", f"--dp-audit-report={project.path / 'now.json'}")
-    (project.path / "now.json").replace(baseline(project))
-    result = run(project, "--dp-audit-compare=main")
+    run(three, "--dp-audit-compare=main", f"--dp-audit-report={three.path / 'now.json'}")
+    (three.path / "now.json").replace(baseline(three))
+    result = run(three, "--dp-audit-compare=main")
     result.assert_outcomes(passed=2)
     assert "compared with baseline main: 3 by claims and settings only" in text_of(result)
-    project.makepyfile(mechanisms=MECHANISMS.replace("+ rng", "- rng"))
-    result = run(project, "--dp-audit-compare=main")
+    three.makepyfile(mechanisms=MECHANISMS.replace("+ rng", "- rng"))
+    result = run(three, "--dp-audit-compare=main")
     result.assert_outcomes(failed=2)
     assert "save one of them again under another name" in text_of(result)
 
 
-def test_other_noise_fails_with_the_counts(project):
+def test_other_noise_fails_with_the_counts(three):
     """Twice the noise keeps the claim, and is a change all the same."""
-    project.makepyfile(THREE)
-    run(project, "--dp-audit-save=main")
-    project.makepyfile(mechanisms=MECHANISMS.replace("scale=1.0", "scale=2.0"))
-    result = run(project, "--dp-audit-compare=main", "-k", "one")
+    three.makepyfile(mechanisms=MECHANISMS.replace("scale=1.0", "scale=2.0"))
+    result = run(three, "--dp-audit-compare=main", "-k", "one")
     result.assert_outcomes(failed=1, deselected=1)
     text = text_of(result)
     assert "CHANGED since baseline main" in text
@@ -110,52 +118,43 @@ def test_other_noise_fails_with_the_counts(project):
     assert "--dp-audit-save=main" in text
 
 
-def test_a_weaker_claim_and_fewer_runs_fail(project):
-    project.makepyfile(THREE)
-    run(project, "--dp-audit-save=main")
-    project.makepyfile(THREE.replace("PureDP(2.0)", "PureDP(3.0)").replace("20_000", "10_000"))
-    text = text_of(run(project, "--dp-audit-compare=main"))
+def test_a_weaker_claim_and_fewer_runs_fail(three):
+    three.makepyfile(test_three=THREE.replace("PureDP(2.0)", "PureDP(3.0)").replace("3_000", "1_500"))
+    text = text_of(run(three, "--dp-audit-compare=main"))
     assert "the claim was 2-DP and is 3-DP" in text
-    assert "the runs on each dataset fell from 20,000 to 10,000" in text
+    assert "the runs on each dataset fell from 3,000 to 1,500" in text
 
 
-def test_an_audit_that_has_disappeared_fails_the_session(project):
-    name = "test_an_audit_that_has_disappeared_fails_the_session"
-    project.makepyfile(THREE)
-    run(project, "--dp-audit-save=main")
-    project.makepyfile(THREE.replace("    dp_audit(good, X, Y, claim=PureDP(2.0))\n", ""))
-    result = run(project, "--dp-audit-compare=main")
+def test_an_audit_that_has_disappeared_fails_the_session(three):
+    three.makepyfile(test_three=THREE.replace("    dp_audit(good, X, Y, claim=PureDP(2.0), runs=700)\n", ""))
+    result = run(three, "--dp-audit-compare=main")
     result.assert_outcomes(passed=2)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert f"{name}.py::test_two #2: the audit of baseline main is missing" in text_of(result)
+    assert "test_three.py::test_two #2: the audit of baseline main is missing" in text_of(result)
     # Not so where the test was left out on purpose.
-    assert run(project, "--dp-audit-compare=main", "-k", "one").ret == pytest.ExitCode.OK
-    assert run(project, "--dp-audit-compare=main", f"{name}.py::test_one").ret == pytest.ExitCode.OK
-    project.mkdir("elsewhere")
-    project.makepyfile(**{"elsewhere/test_other": "def test_it(): pass"})
-    assert run(project, "--dp-audit-compare=main", "elsewhere").ret == pytest.ExitCode.OK
+    assert run(three, "--dp-audit-compare=main", "-k", "one").ret == pytest.ExitCode.OK
+    assert run(three, "--dp-audit-compare=main", "test_three.py::test_one").ret == pytest.ExitCode.OK
+    three.mkdir("elsewhere")
+    three.makepyfile(**{"elsewhere/test_other": "def test_it(): pass"})
+    assert run(three, "--dp-audit-compare=main", "elsewhere").ret == pytest.ExitCode.OK
 
 
-def test_a_test_that_has_disappeared_fails_the_session(project):
-    project.makepyfile(THREE)
-    run(project, "--dp-audit-save=main")
-    project.makepyfile(THREE.replace("test_one", "tast_one"))
-    result = run(project, "--dp-audit-compare=main")
+def test_a_test_that_has_disappeared_fails_the_session(three):
+    three.makepyfile(test_three=THREE.replace("test_one", "tast_one"))
+    result = run(three, "--dp-audit-compare=main")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert "::test_one: the audit of baseline main is missing" in text_of(result)
 
 
-def test_a_new_audit_passes(project):
-    project.makepyfile(THREE.replace("    dp_audit(good, X, Y, claim=PureDP(2.0))\n", ""))
-    run(project, "--dp-audit-save=main")
-    project.makepyfile(THREE)
-    assert run(project, "--dp-audit-compare=main").ret == pytest.ExitCode.OK
+def test_a_new_audit_passes(three):
+    three.makepyfile(test_three=THREE + "    dp_audit(good, X, Y, claim=PureDP(1.5))\n")
+    assert run(three, "--dp-audit-compare=main").ret == pytest.ExitCode.OK
 
 
 def test_an_accepted_finding_passes_until_its_day(project):
-    project.makepyfile(ONE_OF_EACH)
-    run(project, "--dp-audit-save=main").assert_outcomes(passed=1, failed=1)
-    run(project, "--dp-audit-compare=main").assert_outcomes(passed=1, failed=1)
+    project.makepyfile(ONLY_BAD)
+    run(project, "--dp-audit-save=main").assert_outcomes(failed=1)
+    run(project, "--dp-audit-compare=main").assert_outcomes(failed=1)
 
     def accept(until):
         def change(body):
@@ -165,28 +164,21 @@ def test_an_accepted_finding_passes_until_its_day(project):
 
     accept("2999-01-01")
     result = run(project, "--dp-audit-compare=main")
-    result.assert_outcomes(passed=2)
+    result.assert_outcomes(passed=1)
     assert "refuted, accepted until 2999-01-01: known" in text_of(result)
     run(project, "--dp-audit-save=main")
     assert load(baseline(project)).entries[0].accepted is not None  # saving anew keeps it
     accept("2020-01-01")
     result = run(project, "--dp-audit-compare=main")
-    result.assert_outcomes(passed=1, failed=1)
+    result.assert_outcomes(failed=1)
     assert "accepted until 2020-01-01: known; it does not cover this finding" in text_of(result)
 
 
 def test_a_marker_accepts_too(project):
-    project.makepyfile(
-        ONE_OF_EACH.replace(
-            "def test_bad", "@pytest.mark.dp_audit(accepted='known', until='2999-01-01')\ndef test_bad"
-        ).replace("from mech", "import pytest\nfrom mech")
+    marked = "import pytest\n" + ONLY_BAD.replace(
+        "def test_bad", "@pytest.mark.dp_audit(accepted='known', until='{}')\ndef test_bad"
     )
-    run(project).assert_outcomes(passed=2)
-    project.makepyfile(
-        ONE_OF_EACH.replace(
-            "def test_bad", "@pytest.mark.dp_audit(accepted='known', until='soon')\ndef test_bad"
-        ).replace("from mech", "import pytest\nfrom mech")
-    )
+    project.makepyfile(marked.format("2999-01-01"), test_soon=marked.format("soon"))
     result = run(project)
     result.assert_outcomes(passed=1, errors=1)
     assert "is not a date" in text_of(result)
@@ -200,11 +192,9 @@ def test_a_marker_accepts_too(project):
         (lambda body: body.pop("suite"), "are not audit results"),
     ],
 )
-def test_a_damaged_baseline_is_an_error(project, damage, words):
-    project.makepyfile(THREE)
-    run(project, "--dp-audit-save=main")
-    edit(project, damage)
-    result = run(project, "--dp-audit-compare=main")
+def test_a_damaged_baseline_is_an_error(three, damage, words):
+    edit(three, damage)
+    result = run(three, "--dp-audit-compare=main")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert words in text_of(result)
 
@@ -229,17 +219,37 @@ def test_a_typo_in_the_name_of_a_baseline_lists_those_that_exist(project):
 
 
 def test_a_session_that_breaks_off_saves_nothing(project):
-    project.makepyfile(ONE_OF_EACH + "\nimport pytest\ndef test_stop():\n    pytest.exit('enough')\n")
+    project.makepyfile(ONLY_BAD + "\nimport pytest\ndef test_stop():\n    pytest.exit('enough')\n")
     run(project, "--dp-audit-save=main")
     assert not baseline(project).exists()
 
 
-def test_workers_save_and_compare(project):
-    """What is left is what it was, and what has disappeared fails the session."""
-    project.makepyfile(THREE)
-    run(project, "--dp-audit-save=main", "--dp-audit-runs=2_000")
-    project.makepyfile(THREE.replace("    dp_audit(good, X, Y, claim=PureDP(2.0))\n", ""))
-    result = project.runpytest_subprocess("-n", "2", "--dp-audit-runs=2_000", "--dp-audit-compare=main")
+WITH_WORKERS = """
+import pytest
+from mechanisms import *
+
+def test_good(dp_audit):
+    dp_audit(good, X, Y, claim=PureDP(1.0), runs=700)
+    dp_audit(good, X, Y, claim=PureDP(2.0), runs=700)
+
+def test_bad(dp_audit):
+    with pytest.raises(pytest.fail.Exception, match="REFUTED"):
+        dp_audit(bad, X, Y, claim=PureDP(1.0))
+"""
+
+
+def test_workers_compare_and_give_the_same(project):
+    """What is left is what it is in one process, and what has disappeared fails the session, which is green."""
+    project.makepyfile(WITH_WORKERS)
+    run(project, "--dp-audit-save=main").assert_outcomes(passed=2)
+    project.makepyfile(WITH_WORKERS.replace("    dp_audit(good, X, Y, claim=PureDP(2.0), runs=700)\n", ""))
+    run(project, "--dp-audit-compare=main", "--dp-audit-report=alone.json").assert_outcomes(passed=2)
+    options = ("--dp-audit-runs=3_000", "--dp-audit-compare=main", "--dp-audit-report=spread.json")
+    result = project.runpytest_subprocess("-n", "2", "-p", "no:hypothesispytest", *options)
     result.assert_outcomes(passed=2)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert "#2: the audit of baseline main is missing" in text_of(result)
+    assert "compared with baseline main: 2 by counts" in text_of(result)
+    assert "2 audits; probability of any false alarm" in text_of(result)
+    assert load(project.path / "alone.json") == load(project.path / "spread.json")
+    assert [entry.result.is_refuted for entry in load(project.path / "spread.json").entries] == [True, False]
