@@ -88,7 +88,7 @@ def run(text, folder):
 
 
 def made(mechanism, path, x=1.0, y=0.0, claim=None, **options):
-    result = check(mechanism, x, y, claim=claim or PureDP(1.0), runs=20_000, alpha=1e-5, jobs=1, **options)
+    result = check(mechanism, x, y, claim=claim or PureDP(1.0), runs=5_000, alpha=1e-5, jobs=1, **options)
     assert result.is_refuted
     return script(result, mechanism, x, y, path, options)
 
