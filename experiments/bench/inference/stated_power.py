@@ -24,7 +24,7 @@ from ..core.effort import Bench, Effort, Task, batches, in_batches, once, seeds_
 _POWER = 0.95
 _ALPHAS = (0.05, 1e-5)
 _KINDS = ("fixed size", "sequential")
-_STATING, _QUICK_STATING, _AUDITS, _QUICK_AUDITS = 20, 2, 200, 3
+_STATING, _QUICK_STATING, _AUDITS, _QUICK_AUDITS = 20, 1, 200, 3
 _LEAK = 50.0  # far outside standard normal noise
 
 

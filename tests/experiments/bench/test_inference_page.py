@@ -217,21 +217,21 @@ def quick(out, audits, **options):
 
 
 def test_a_row_that_is_continued_is_the_row_of_one_go(tmp_path):
-    whole = quick(tmp_path / "whole", 8)[1]
-    assert quick(tmp_path / "parts", 4)[1].cells["audits"] == 4
-    continued = quick(tmp_path / "parts", 8, resume=True)[1]
+    whole = quick(tmp_path / "whole", 4)[1]
+    assert quick(tmp_path / "parts", 2)[1].cells["audits"] == 2
+    continued = quick(tmp_path / "parts", 4, resume=True)[1]
     assert continued.cells == whole.cells
     assert continued.seconds > 0
-    assert quick(tmp_path / "parts", 8, resume=True)[1] == continued  # nothing is left to do
-    assert quick(tmp_path / "parts", 4)[1].cells["audits"] == 4  # replaced
+    assert quick(tmp_path / "parts", 4, resume=True)[1] == continued  # nothing is left to do
+    assert quick(tmp_path / "parts", 2)[1].cells["audits"] == 2  # replaced
 
 
 def test_a_test_that_refutes_what_holds_misses_the_target(tmp_path, monkeypatch):
     wrong = dataclasses.replace(SUBJECTS["randomised-response"], claim=PureDP(0.3))
     monkeypatch.setattr(false_alarms_and_tightness, "_subjects", lambda: {wrong.name: wrong})
-    met, row = quick(tmp_path, 20)
+    met, row = quick(tmp_path, 10)
     assert not met
-    assert row.cells["refuted"] > 15
+    assert row.cells["refuted"] > 7
     assert "MISSED" in (tmp_path / "inference-quick.md").read_text()
 
 
@@ -271,7 +271,8 @@ def call(monkeypatch, capsys, *arguments):
 
 
 def test_quick_form_from_end_to_end(tmp_path, monkeypatch, capsys):
-    status, out, err = call(monkeypatch, capsys, "--quick", "--jobs", "1", "--audits", "6", "--out", str(tmp_path))
+    few = ("--audits", "6", "--sequential-audits", "3")
+    status, out, err = call(monkeypatch, capsys, "--quick", "--jobs", "1", *few, "--out", str(tmp_path))
     assert status == 0, out
     text = (tmp_path / "inference-quick.md").read_text()
     for bench in INFERENCE.benches:
