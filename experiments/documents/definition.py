@@ -35,7 +35,7 @@ def experiments() -> list[Experiment]:
         about(
             "D2",
             "A mechanism is private for one adjacency: noise calibrated for add/remove can be too small for replace, "
-            "and the reverse.",
+            "and vice versa.",
             "Dwork & Roth (2014), Section 2.3 (add/remove); Vadhan (2017), Section 1 (replace)",
             _neighbours(),
         ),
@@ -118,7 +118,7 @@ def _graphs() -> list[AuditCase]:
     degrees, one_end = DegreeHistogramMechanism(1.0, 4, nodes), OneEndDegreeHistogram(1.0, 3)
     degrees_by_edge, group = DegreeHistogramMechanism(1.0, 3), GroupPrivacy(0.25)
     return [
-        holds("D3-edges", EdgeCountMechanism(0.5), cycle, edges, "edge count with one edge less"),
+        holds("D3-edges", EdgeCountMechanism(0.5), cycle, edges, "edge count with one edge fewer"),
         holds("D3-nodes", by_node, person, nodes, "edge count with noise for a node of at most 4 edges"),
         fails(
             "D3-edge-noise-for-nodes",
@@ -127,7 +127,9 @@ def _graphs() -> list[AuditCase]:
             nodes,
             "edge count with noise for one edge, person with 4 edges: 4 epsilon",
         ),
-        holds("D3-degrees-edges", degrees_by_edge, knot, edges, "degree histogram with one edge less, two moved nodes"),
+        holds(
+            "D3-degrees-edges", degrees_by_edge, knot, edges, "degree histogram with one edge fewer, two moved nodes"
+        ),
         holds("D3-degrees-nodes", degrees, person, nodes, "degree histogram without a node and its four edges"),
         fails(
             "D3-degrees-one-end",
@@ -176,7 +178,7 @@ def _pure() -> list[AuditCase]:
     )
     return [
         holds("D4-e-to-epsilon", large, bits, Local(), "randomised response, p <= e q"),
-        fails("D4-one-plus-large", large, bits, Local(), "randomised response, claim p <= 2 q for p <= e q", claim=two),
+        fails("D4-one-plus-large", large, bits, Local(), "randomised response with p = e q, claim p <= 2 q", claim=two),
         holds("D4-one-plus-small", small, bits, Local(), slack, claim=percent),
         fails(
             "D4-rare-leak-pure",

@@ -160,7 +160,8 @@ def nobody_exposed(
 def _exposed() -> list[Case]:
     delta = 1 / (100 * _PEOPLE)
     mean, none = _PEOPLE * delta, (1 - delta) ** _PEOPLE
-    claim, pair, cases = ApproxDP(0.0, 0.01, bound_on="delta"), ([1, 2, 3], [1, 2, 4]), list[Case]()
+    claim, pair = ApproxDP(0.0, 0.01, bound_on="delta"), ([1, 2, 3], [1, 2, 4])
+    cases, replacements = list[Case](), list[Case]()
     for name, words, kind, factor, statement, audit, notes in (
         ("exposed", "name and shame", NameAndShame, 1, true_statement, holds, (f"mean {mean:g}", f"{none:.5f}")),
         ("twice", "double exposure", TwiceExposed, 2, false_statement, fails, ("twice the mean", "only 98%")),
@@ -183,6 +184,6 @@ def _exposed() -> list[Case]:
                 runs=RUNS,
                 note=f"{words}, probability of nobody exposed, {notes[1]}",
             ),
-            audit(f"D6-{name}-replaced", kind(0.01), pair, Replace(), replaced, claim=claim),
         ]
-    return cases
+        replacements.append(audit(f"D6-{name}-replaced", kind(0.01), pair, Replace(), replaced, claim=claim))
+    return [*cases, *replacements]

@@ -103,8 +103,12 @@ def _groups_with_delta() -> list[AuditCase]:
         for name, mechanism, claim, steps, runs, note in kinds
         for k in steps
     ]
-    adjacency, note = Within("l1", float(last)), "claim of k delta at distance 8"
-    for name, mechanism in (("tight", tight), ("gaussian", gaussian)):
+    adjacency = Within("l1", float(last))
+    for name, mechanism, words in (
+        ("tight", tight, "mechanism that attains the sum of deltas"),
+        ("gaussian", gaussian, "Gaussian noise"),
+    ):
+        note = f"{words}, claim of k delta at distance 8"
         cases.append(fails(f"D7-{name}-k-delta", mechanism, (0, last), adjacency, note, claim=linear, runs=_MANY))
     return cases
 

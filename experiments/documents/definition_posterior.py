@@ -157,7 +157,8 @@ def experiment() -> Experiment:
     return stated(
         "definition",
         "D1",
-        "An output changes the posterior of a row by a factor within e^±ε, compared with the output without the row.",
+        "The posterior of a row given the output is within a factor e^±ε of its posterior given the output without the "
+        "row.",
         "Vadhan (2017), The complexity of differential privacy, Section 1 (the Bayesian reading)",
         (
             case(true_statement, "independent", "independent", 1.0, "independent rows, secret row replaced by a dummy"),

@@ -137,9 +137,9 @@ ERRATA: tuple[Erratum, ...] = (
         title="Privacy loss of the exponential mechanism and the factor 2",
         source=f"{_EXPONENTIAL}, introduction and first supplement to Theorem 3.10",
         text=(
-            "The first supplement uses the normalised ratio of probabilities in place of its numerator, which would "
-            "give a loss of at most ε/2. With 50 candidates, one up and the rest down, the loss is nearly ε "
-            "{E2-half-loss}. For the same reason the introduction says that weights exp(εu/Δu) lose ε; without the "
+            "The first supplement treats the normalised ratio of probabilities as if it were its numerator alone, "
+            "which would give a loss of at most ε/2. With 50 candidates, one up and the rest down, the loss is nearly "
+            "ε {E2-half-loss}. For the same reason the introduction says that weights exp(εu/Δu) lose ε; without the "
             "factor 2 the loss on this pair is nearly 2ε {E2-one-up-missing-2}, and with it at most ε {E2-one-up}."
         ),
     ),

@@ -76,7 +76,10 @@ def experiments() -> list[Experiment]:
 
 
 def centrality(rows: list[float], candidate: float) -> float:
-    """Return minus the difference of the numbers of rows above and below the candidate; it is largest at a median."""
+    """Return minus the absolute difference of the numbers of rows above and below the candidate.
+
+    It is largest at a median.
+    """
     return -abs(float(sum(np.sign(row - candidate) for row in rows)))
 
 
@@ -91,6 +94,7 @@ def _right() -> list[AuditCase]:
     threefold = _FLAT, tuple(3 * utility for utility in _ONE_UP)
     spread = tuple(float(place % 7) for place in range(20)), tuple(place % 7 + (-1.0) ** place for place in range(20))
     return [
+        holds("E1-one-up", right, (_FLAT, _ONE_UP), one, "one candidate of 50 up, 49 down: loss of nearly epsilon"),
         holds("E1-epsilon-3", ExponentialMechanism(3.0), many, one, "one of 400 candidates up, 399 down, epsilon 3"),
         holds("E1-sensitivity-3", three, threefold, Within("linf", 3.0), "utilities of sensitivity 3, changes of 3"),
         holds("E1-spread", right, spread, one, "20 candidates with seven utilities, alternately up and down"),

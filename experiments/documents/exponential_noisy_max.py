@@ -36,7 +36,7 @@ def experiments() -> list[Experiment]:
             "The index of the largest count with exponential noise is epsilon-DP: with rate epsilon for monotone "
             "counts, with rate epsilon/2 in general.",
             "Dwork & Roth (2014), Section 3.4 (report one-sided noisy arg-max)",
-            _noisy_max("E9", "exponential"),
+            (*_noisy_max("E9", "exponential"), _permute_and_flip()),
         ),
         about(
             "E10",
@@ -110,6 +110,11 @@ def _value_released() -> AuditCase:
     log_x, log_y = (twin.law(rows).log_density(-1.0) for rows in pair)
     note = "release of the largest noisy count, a patient with all five diseases"
     return fails("E8-value-released", twin, pair, AddRemove(), note, exact=float(log_x - log_y), runs=400_000)
+
+
+def _permute_and_flip() -> AuditCase:
+    closer, note = ((0.0, -3.0), (-1.0, -2.0)), "permute-and-flip, the law of noisy max with exponential noise"
+    return holds("E9-permute-and-flip", PermuteAndFlip(1.0), closer, Within("linf"), note)
 
 
 def _same_laws() -> list[AuditCase]:

@@ -25,8 +25,8 @@ def experiments() -> list[Experiment]:
         stated(
             DOCUMENT,
             "E6",
-            "The probability of a candidate whose utility is at least (2 sensitivity/epsilon)(ln(|R|/|R_OPT|) + t) "
-            "below the best is at most e^-t.",
+            "A candidate whose utility is at least (2 sensitivity/epsilon)(ln(|R|/|R_OPT|) + t) below the best is "
+            "chosen with probability at most e^-t.",
             "Dwork & Roth (2014), Theorem 3.11 and Corollary 3.12",
             _tails(),
         ),
@@ -65,9 +65,10 @@ def _tails() -> list[StatementCase]:
     at_edges, several = levels(1, 1), levels(5, 5)
     one_edge = (0.0, *(_edge(100, 4.0),) * 99)
     even = tuple(-0.5 * place for place in range(60))
+    others = "one best candidate, all others at utilities where the bound starts to apply"
     five_half = "half of the stated epsilon, five best candidates"
     return [
-        case(true_statement, "", right, at_edges, 1, "one best candidate, all others at the edges of the bound"),
+        case(true_statement, "", right, at_edges, 1, others),
         case(true_statement, "-even", right, even, 1, "60 evenly spaced candidates"),
         case(true_statement, "-nearly-reached", right, one_edge, 1, "99 candidates at the edge for t = 4"),
         case(true_statement, "-five-best", right, several, 5, "five best candidates, all counted"),

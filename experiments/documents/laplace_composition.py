@@ -110,7 +110,7 @@ def _distribution() -> list[StatementCase]:
     inverse, closed = LaplaceByInverseCDF(EPSILON), ClosedEndLaplace(EPSILON)
     second, mixed = AnswerInTheBranchLaplace(EPSILON), MixedUniformsLaplace(EPSILON)
     less, many = LaplaceMechanism(1.1 * EPSILON), 1_000_000
-    rare = "xi = -1/2 included, minus infinity once in 2^53 draws"
+    rare = "xi = -1/2 included: minus infinity once in 2^53 draws, which no test that draws will find"
     return [
         case(true_statement, "inverse", inverse, 0.0, "inverse CDF, correct formula"),
         case(true_statement, "inverse-at-3", inverse, 3.0, "inverse CDF, correct formula at location 3"),

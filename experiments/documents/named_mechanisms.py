@@ -27,6 +27,7 @@ from ...mechanisms import (
 from ...mechanisms.faulty import (
     BinaryOddsForManyValues,
     HalfNoiseHistogram,
+    NoisyMaxMissingFactorTwo,
     PerRowGeometric,
     SquaredRatioGeometric,
     TruthAmongTheLies,
@@ -263,6 +264,7 @@ def _compositions() -> list[AuditCase]:
 
 def _permute_and_flip() -> list[AuditCase]:
     flip, answers = PermuteAndFlip(EPSILON), Within("linf")
+    missing = NoisyMaxMissingFactorTwo(EPSILON, noise="exponential")
     two, ten = ((0.0, -3.0), (-1.0, -2.0)), ((0.0,) * 10, (1.0, *(-1.0,) * 9))
     monotone = PermuteAndFlip(EPSILON, monotone=True, utilities=CategoryCounts(("Ann", "Bob")))
     more, replaced = (["Bob"] * 3, [*["Bob"] * 3, "Ann"]), (["Bob"] * 3, [*["Bob"] * 2, "Ann"])
@@ -271,4 +273,5 @@ def _permute_and_flip() -> list[AuditCase]:
         holds("M9-ten", flip, ten, answers, "permute-and-flip, ten candidates, one up and nine down"),
         holds("M9-monotone", monotone, more, _ROWS, "monotone permute-and-flip, counts under add/remove"),
         fails("M9-monotone-replace", monotone, replaced, Replace(), "monotone permute-and-flip, counts under replace"),
+        fails("M9-missing-2", missing, two, answers, "noisy max with exponential noise, missing factor 2"),
     ]

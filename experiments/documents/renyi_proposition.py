@@ -170,7 +170,13 @@ def _folds() -> list[AuditCase]:
 def _more_folds() -> list[AuditCase]:
     claim, cases = NFoldComposition(EPSILON, 10), []
     for audit, name, mechanism, pair, note in (
-        (holds, "twice", RandomisedResponseFold(EPSILON, 20), (0, 1), "20 randomised responses, claim for 10"),
+        (
+            holds,
+            "twice",
+            RandomisedResponseFold(EPSILON, 20),
+            (0, 1),
+            "20 randomised responses, excess too small to detect",
+        ),
         (fails, "four-times", RandomisedResponseFold(EPSILON, 40), (0, 1), "40 randomised responses, claim for 10"),
         (fails, "four-times-adaptive", UpAndDown(EPSILON, 40), (-40, 41), "40 adaptive responses, claim for 10"),
         (fails, "nine-times", RandomisedResponseFold(EPSILON, 90), (0, 1), "90 randomised responses, claim for 10"),

@@ -111,7 +111,7 @@ def _bingham() -> Any:
 
 
 def _vector() -> Any:
-    """Return a mechanism that releases the private minimum of a regularised logistic loss of one row."""
+    """Return a mechanism that releases the private minimiser of a regularised logistic loss of one row."""
     mechanism = _made("Vector", epsilon=1.0, function_sensitivity=0.25, dimension=1)
     return _adapted(mechanism, Within("l1", 2.0), query=_Loss, output=_least)
 
@@ -128,5 +128,5 @@ class _Loss:
 
 
 def _least(loss: Callable[[Any], Any]) -> float:
-    """Return the minimum of a strictly convex function of one weight."""
+    """Return the minimiser of a strictly convex function of one weight."""
     return float(minimize_scalar(lambda weight: float(np.ravel(loss(np.array([weight]))[0])[0])).x)

@@ -55,7 +55,7 @@ def _histograms() -> list[Entry]:
     pair, answers = ([1.0] * FEW, [2.0] + [1.0] * (FEW - 1)), Answers(FEW)
     right, inverted = NoisyAnswers(CLAIM, 1 / EPSILON), NoisyAnswers(CLAIM, EPSILON)
     return [
-        entry("histogram", right, pair, _ONE_MOVES, answers, "tight claim; first count only in the suite"),
+        entry("histogram", right, pair, _ONE_MOVES, answers, "tight claim; the suite tests the first count only"),
         entry("histogram_eps", inverted, pair, _ONE_MOVES, answers, "noise of scale epsilon instead of 1/epsilon"),
     ]
 
@@ -72,7 +72,14 @@ def _sparse_vectors() -> list[Entry]:
     values, little = compare(2, 2, cutoff=1, release_value=True), compare(4, 4 / 3, cutoff=1)
     return [
         entry("SVT", SparseVector(EPSILON, 1, threshold=0.5), last_above, _ALL_MOVE, answers),
-        entry("iSVT1", compare(2, 0), ordered, _ALL_MOVE, answers, "no noise on the answers, visible order"),
+        entry(
+            "iSVT1",
+            compare(2, 0),
+            ordered,
+            _ALL_MOVE,
+            answers,
+            "no noise on the answers, order of the answers revealed",
+        ),
         entry("iSVT2", compare(2, 2), half_up, _ALL_MOVE, answers, "no cutoff, epsilon for each of many answers"),
         entry("iSVT3", little, last_above, _ALL_MOVE, answers, "too little noise on the answers, 7/4 epsilon"),
         entry(
