@@ -49,7 +49,13 @@ def _compositions() -> list[Fault]:
     advanced = ApproxDP(*advanced_composition(0.1, 0.0, 10, 0.01), "delta")
     exposed, row = NameAndShame(0.01), NeighbouringPair([7], [8], Replace(), Rows(values=(7, 8), most=1))
     return [
-        _COMPOSITION("noise-shared-by-queries", SharedNoiseLaplace(0.5, (len, total)), ones, correct=both),
+        _COMPOSITION(
+            "noise-shared-by-queries",
+            SharedNoiseLaplace(0.5, (len, total)),
+            ones,
+            correct=both,
+            cause="Two Laplace mechanisms whose claims are added, with the same noise in both: no finite ε",
+        ),
         _COMPOSITION(
             "loop-charged-once",
             UndercountedComposition(LaplaceMechanism(0.5, query=len), 3),

@@ -111,13 +111,12 @@ def fault(
     given: Any = mechanism.claim if claim is None else claim
     if bound_on is not None:
         given = replace(given, bound_on=bound_on)
-    if not cause:
-        cause, practice = described(type(mechanism))
+    stated_cause, stated_practice = described(type(mechanism))
     return Fault(
         family=family,
         name=name,
-        cause=cause,
-        practice=practice,
+        cause=cause or stated_cause,
+        practice=practice or stated_practice,
         mechanism=mechanism,
         correct=correct,
         claim=given,
@@ -134,7 +133,7 @@ def fault(
 
 
 def described(kind: type) -> tuple[str, str]:
-    """Return the first line of a flaw's docstring and the paragraph that begins "In practice"."""
+    """Return the first line of a flaw's docstring and the paragraph that begins "In practice,"."""
     paragraphs = [" ".join(text.split()) for text in (inspect.getdoc(kind) or "").split("\n\n")]
-    practice = next((text for text in paragraphs if text.startswith(("In practice ", "In practice, "))), "")
+    practice = next((text for text in paragraphs if text.startswith("In practice, ")), "")
     return paragraphs[0].removesuffix("."), practice

@@ -50,7 +50,14 @@ def _calibrations() -> list[Fault]:
     right_one, right_newton = GaussianMechanism(1.1, 0.01), GaussianMechanism(2.0, 1e-5)
     return [
         _NORMAL("variance-as-deviation", variance, tenth, correct=right_tenth, runs=50_000),
-        _NORMAL("classical-formula-beyond-one", classical, _ANSWER, correct=right_seven, runs=1_000_000),
+        _NORMAL(
+            "classical-formula-beyond-one",
+            classical,
+            _ANSWER,
+            correct=right_seven,
+            runs=1_000_000,
+            cause="Gaussian noise from the classical formula at ε = 7, where its theorem does not hold",
+        ),
         _NORMAL("one-for-epsilon", one, _ANSWER, correct=right_one, runs=500_000),
         _NORMAL("misprinted-newton", newton, _ANSWER, correct=right_newton, runs=10_000_000),
         _NORMAL(
@@ -61,7 +68,7 @@ def _calibrations() -> list[Fault]:
             claim=PureDP(1.0),
             bound_on=None,
             truth=None,
-            cause="Normal noise claimed to be ε-DP: no finite ε",
+            cause="Gaussian noise claimed to be ε-DP: no finite ε",
             practice="The δ is small, so it is left out. Far out the ratio of two normal densities is unbounded.",
             runs=200_000,
         ),
@@ -86,7 +93,7 @@ def _discrete() -> list[Fault]:
             claim=wide.claim,
             bound_on="delta",
             truth=narrow.claim,
-            cause="Discrete normal noise with the variance as σ, which is .7",
+            cause="Discrete Gaussian noise with the variance as σ, which is .7",
             practice="Papers and programs differ in which of the two is the parameter of exp(−k²/(2σ²)).",
         ),
         _DISCRETE(
@@ -116,7 +123,7 @@ def _accounts() -> list[Fault]:
             bound_on="delta",
             correct=GaussianMechanism(1.0, 1e-5),
             truth=ApproxDP(1.0, gaussian_delta(1.0, math.sqrt(0.5))),
-            cause="Normal noise for ρ = 1 of concentrated DP, claimed to be (1, 1e-5)-DP",
+            cause="Gaussian noise for ρ = 1 of concentrated DP, claimed to be (1, 1e-5)-DP",
             practice="Both are called the privacy budget (Bun & Steinke 2016 give the conversion).",
         ),
         _ACCOUNT(
@@ -127,7 +134,7 @@ def _accounts() -> list[Fault]:
             correct=GaussianMechanism(converted, 0.01),
             truth=ApproxDP(converted, gaussian_delta(converted, 1.0)),
             cause="ρ + √(ρ ln(1/δ)) as the ε of ρ-concentrated DP, without the 2 before the root",
-            practice="A factor is lost from Bun & Steinke (2016), Proposition 1.3.",
+            practice="A factor of Proposition 1.3 of Bun & Steinke (2016) is lost in copying.",
             runs=500_000,
         ),
         _ACCOUNT(

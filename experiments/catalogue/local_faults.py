@@ -31,8 +31,20 @@ def response_faults() -> list[Fault]:
     fresh = RememberedResponse(1.0, is_remembered=False)
     return [
         _LOCAL("truth-among-the-lies", TruthAmongTheLies(1.0), _values(0, 1), correct=right),
-        _LOCAL("odds-for-two-values", BinaryOddsForManyValues(1.0, 5), five, correct=RandomisedResponse(1.0, 5)),
-        _LOCAL("biased-coin", BiasedCoinResponse(), yes_no, correct=RandomisedResponse(math.log(3))),
+        _LOCAL(
+            "odds-for-two-values",
+            BinaryOddsForManyValues(1.0, 5),
+            five,
+            correct=RandomisedResponse(1.0, 5),
+            cause="The value with the probability for yes and no, e^ε/(1 + e^ε), although there are five: ε + ln 4",
+        ),
+        _LOCAL(
+            "biased-coin",
+            BiasedCoinResponse(),
+            yes_no,
+            correct=RandomisedResponse(math.log(3)),
+            cause="Warner's two coins, the second of which says yes one time in four: ln 5 instead of ln 3",
+        ),
         _LOCAL("only-yes-randomised", OnlyYesRandomised(1.0), yes_no, correct=right),
         _LOCAL("response-remembered", RememberedResponse(1.0), two_times, correct=fresh, exact=math.inf),
         _LOCAL("each-bit-at-epsilon", OneHotAtFullEpsilon(1.0), three, correct=OneHotBits(0.5, 3)),

@@ -53,7 +53,11 @@ def _scales() -> list[Fault]:
     count, sum_to_two = LaplaceMechanism(0.5, query=len), LaplaceMechanism(0.5, 2.0, total)
     return [
         _LAPLACE(
-            "sensitivity-understated", UnderstatedSensitivityLaplace(0.5, query=total), up_to_two, correct=sum_to_two
+            "sensitivity-understated",
+            UnderstatedSensitivityLaplace(0.5, query=total),
+            up_to_two,
+            correct=sum_to_two,
+            cause="A sum of values up to 2 with the sensitivity of a count, 1: 2ε instead of ε",
         ),
         _LAPLACE(
             "replace-half-sensitivity",
@@ -66,7 +70,13 @@ def _scales() -> list[Fault]:
         ),
         _LAPLACE("scale-epsilon", InvertedScaleLaplace(0.5, query=len), _COUNT, correct=count),
         _LAPLACE("deviation-as-scale", DeviationAsScaleLaplace(0.5, query=len), _COUNT, correct=count, runs=50_000),
-        _LAPLACE("best-of-draws", BestOfDraws(0.5, query=len), _COUNT, correct=count),
+        _LAPLACE(
+            "best-of-draws",
+            BestOfDraws(0.5, query=len),
+            _COUNT,
+            correct=count,
+            cause="Two noisy answers drawn, and the one nearer to the truth released: 2ε instead of ε",
+        ),
     ]
 
 
@@ -78,7 +88,15 @@ def _shapes() -> list[Fault]:
     return [
         _LAPLACE("inverse-cdf-wrong-letter", AnswerInTheBranchLaplace(0.5), near, correct=noise, exact=math.inf),
         _LAPLACE("inverse-cdf-mixed-uniforms", MixedUniformsLaplace(0.5), _ANSWER, correct=noise),
-        _LAPLACE("noise-cut-off", BoundedLaplace(0.5), _ANSWER, correct=noise, exact=math.inf, runs=20_000),
+        _LAPLACE(
+            "noise-cut-off",
+            BoundedLaplace(0.5),
+            _ANSWER,
+            correct=noise,
+            exact=math.inf,
+            runs=20_000,
+            cause="Laplace noise redrawn until it is within three scales, without a δ: no finite ε",
+        ),
         _LAPLACE("noise-one-sided", OneSidedLaplace(0.5), _ANSWER, correct=noise, exact=math.inf),
         _LAPLACE(
             "redrawn-until-nonnegative",
@@ -101,7 +119,11 @@ def _counts() -> list[Fault]:
     zero_less = NeighbouringPair([0, 0, 1], [0, 1], _ROWS, bits)
     return [
         _GEOMETRIC(
-            "user-with-many-rows", PerRowGeometric(0.5, query=len), user, correct=GeometricMechanism(0.5, 2, len)
+            "user-with-many-rows",
+            PerRowGeometric(0.5, query=len),
+            user,
+            correct=GeometricMechanism(0.5, 2, len),
+            cause="A count with noise for one row, for users with up to two rows: 2ε at user level",
         ),
         _GEOMETRIC("ratio-squared", SquaredRatioGeometric(0.5, query=len), _COUNT, correct=count),
         _GEOMETRIC(
@@ -111,7 +133,14 @@ def _counts() -> list[Fault]:
             correct=GeometricMechanism(0.5),
             exact=0.5 + math.log(2),
         ),
-        _GEOMETRIC("redrawn-into-range", RedrawnIntoRange(0.5), one_more, correct=in_range, runs=50_000),
+        _GEOMETRIC(
+            "redrawn-into-range",
+            RedrawnIntoRange(0.5),
+            one_more,
+            correct=in_range,
+            runs=50_000,
+            cause="A count from 0 to 4 with geometric noise, redrawn instead of clamped while out of range: up to 2ε",
+        ),
         _GEOMETRIC("clamped-to-the-rows", RangeOfTheRows(0.5), zero_less, correct=in_range),
         _GEOMETRIC(
             "redrawn-to-the-rows",
@@ -130,7 +159,14 @@ def _floating_point() -> list[Fault]:
     fractions = NeighbouringPair(0.1, 0.7, Within("l1"), Answers())
     in_bits: FaultMaker = partial(_FLOATING, runs=20_000, bits=True)
     return [
-        _FLOATING("uniform-of-few-bits", FewValuesLaplace(0.5), _ANSWER, correct=LaplaceMechanism(0.5), exact=math.inf),
+        _FLOATING(
+            "uniform-of-few-bits",
+            FewValuesLaplace(0.5),
+            _ANSWER,
+            correct=LaplaceMechanism(0.5),
+            exact=math.inf,
+            cause="Laplace noise by the inverse CDF of a uniform number of eight bits, 256 values: no finite ε",
+        ),
         in_bits("laplace-doubles", NaiveLaplace(1.0), _ANSWER, correct=noise, exact=math.inf),
         in_bits("normal-doubles", normal, euclidean, correct=normal.on_grid, bound_on="delta"),
         in_bits("single-precision-noise", SinglePrecisionNoise(1.0), fractions, correct=noise, exact=math.inf),

@@ -174,7 +174,13 @@ def _graphs() -> list[Fault]:
     without_one.remove_edge(0, 1)
     histogram, three_edges = DegreeHistogramMechanism(0.5, 3), EdgeCountMechanism(0.5, nodes, 3)
     return [
-        _GRAPH("edge-noise-for-nodes", EdgeNoiseForNodes(0.5), centre, correct=three_edges),
+        _GRAPH(
+            "edge-noise-for-nodes",
+            EdgeNoiseForNodes(0.5),
+            centre,
+            correct=three_edges,
+            cause="An edge count with noise for one edge, claimed to hide a node of up to three edges: 3ε instead of ε",
+        ),
         _GRAPH("one-end-of-an-edge", OneEndDegreeHistogram(0.5), one_edge, correct=histogram, runs=50_000),
         _GRAPH(
             "triangles-of-one-edge",

@@ -112,7 +112,7 @@ def _vectors() -> list[Fault]:
             correct=four,
             truth=PureDP(2.0),
             cause="Laplace noise for the Euclidean sensitivity of four answers, 2, instead of their sum, 4",
-            practice="The code for normal noise is given another noise.",
+            practice="The code for Gaussian noise is given another noise.",
             runs=50_000,
         ),
         _VECTOR(
@@ -163,7 +163,14 @@ def _metadata() -> list[Fault]:
             cause="The exact number of rows released with a noisy count",
             practice="The number of rows is not thought sensitive, and is in the returned tuple.",
         ),
-        _OUTPUT("rows-in-the-report", JsonReport(_EPSILON), bits, correct=without, exact=math.inf),
+        _OUTPUT(
+            "rows-in-the-report",
+            JsonReport(_EPSILON),
+            bits,
+            correct=without,
+            exact=math.inf,
+            cause="A noisy count as JSON text with the exact number of rows: no finite ε",
+        ),
         _OUTPUT(
             "error-bar-from-the-data",
             BesideExact(average, _standard_error),

@@ -22,7 +22,7 @@ class Flaw(ABC):
     the bug and not the low bits, unless the bug is in the low bits.
 
     The docstring of a flaw describes the bug for the catalogue too: the first line states the cause and the true
-    guarantee, and a paragraph that begins "In practice" says how the bug arises.
+    guarantee, and a paragraph that begins "In practice," says how the bug arises.
     """
 
     __slots__ = ()

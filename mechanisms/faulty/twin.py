@@ -1,4 +1,4 @@
-"""Base class of flaws that run as another mechanism than the one they claim to be."""
+"""Base class of flaws that run as a different mechanism from the one they claim to be."""
 
 from __future__ import annotations
 

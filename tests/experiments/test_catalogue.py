@@ -70,6 +70,7 @@ def test_names_and_texts():
             assert text
             assert "\n" not in text
         assert not fault.cause.endswith(".")
+        assert "`" not in fault.cause
         assert fault.practice.endswith(".")
 
 
@@ -77,7 +78,7 @@ def test_texts_come_from_the_docstring_unless_they_are_given():
     assert FAULTS["sampling-not-done"].cause == "All rows used, with the ε of a sample of half"
     twin = FAULTS["deviation-as-scale"]
     assert twin.cause == "Laplace noise of standard deviation 1/ε instead of scale 1/ε: √2·ε"
-    assert twin.practice.startswith("In practice noise is specified by its standard deviation")
+    assert twin.practice.startswith("In practice, noise is specified by its standard deviation")
 
 
 def test_the_bounded_parameter_is_stated():

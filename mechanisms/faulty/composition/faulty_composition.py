@@ -93,9 +93,9 @@ class SharedNoise:
 class SharedNoiseLaplace(Twin):
     """Several Laplace mechanisms of `epsilon_each` whose claims are added, with the same noise in all: no finite ε.
 
-    In practice each query of a run builds its own generator from one fixed seed, which was meant for tests. Where a row
-    moves one answer and not the other, the noise cancels in their difference, which reveals the row. Where it moves all
-    answers alike the bug does not show, and the loss is smaller than the sum.
+    In practice, each query of a run builds its own generator from one fixed seed, which was meant for tests. Where a
+    row moves one answer and not the other, the noise cancels in their difference, which reveals the row. Where it moves
+    all answers alike the bug does not show, and the loss is smaller than the sum.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from ..twin import Twin
 class LocalSensitivityLaplace(Twin):
     """The squared number of rows with noise for the sensitivity at the empty dataset: (2m − 1)·ε for up to m rows.
 
-    In practice the sensitivity is measured on the dataset at hand and its neighbours, where the answer moves by 1, and
+    In practice, the sensitivity is measured on the dataset at hand and its neighbours, where the answer moves by 1, and
     used for all datasets. The bug does not show between 0 rows and 1. It shows at distance 2 from the empty dataset,
     where the answer moves by 4 instead of 2, and between 1 row and 2, where it moves by 3.
     """

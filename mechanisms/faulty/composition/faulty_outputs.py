@@ -60,7 +60,7 @@ class BesideExact:
 class JsonReport(Flaw):
     """A noisy count as JSON text, with the exact number of rows beside it where `has_rows`: no finite ε.
 
-    In practice a response carries "meta" for debugging: numbers of rows read, skipped or cached.
+    In practice, a response carries "meta" for debugging: numbers of rows read, skipped or cached.
     """
 
     epsilon: float
@@ -105,7 +105,7 @@ class KeyedCounts(Flaw):
 
     @property
     def least(self) -> int:
-        """Smallest count that is released: a noisy count of 1 reaches it with probability at most δ."""
+        """Smallest count that is released: a true count of 1 reaches it after noise with probability at most δ."""
         ratio = math.exp(-self.epsilon)
         return 1 + max(1, math.ceil(math.log(self.delta * (1 + ratio)) / -self.epsilon))
 
@@ -152,7 +152,7 @@ class SmallCount(Flaw):
 class GroupMeans(Flaw):
     """Noisy means of the values in each group, NaN for a group without rows: no finite ε.
 
-    In practice 0/0 is NaN in numpy, and a table prints it.
+    In practice, 0/0 is NaN in numpy, and a table prints it.
 
     Rows are (group, value) with values in [0, 1], added or removed; the noise is that for one row in a group. `groups`
     lists all groups, whatever the rows are. With `is_filled` an empty group counts as a mean of 0 and gets noise.

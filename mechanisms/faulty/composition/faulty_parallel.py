@@ -55,7 +55,7 @@ class ClosedIntervals:
 class OverlappingPartCounts(Twin):
     """Counts of intervals that contain both their ends, taken for disjoint parts: 2ε instead of ε.
 
-    In practice BETWEEN includes both ends, so "between 18 and 65" and "between 65 and 120" both count a person of 65.
+    In practice, BETWEEN includes both ends, so "between 18 and 65" and "between 65 and 120" both count a person of 65.
     The bug shows on a row at an inner edge, added or removed.
 
     Parameters
@@ -87,7 +87,7 @@ class OverlappingPartCounts(Twin):
 class PartCountsForReplace(Twin):
     """Counts of disjoint parts at ε each, claimed to be ε-DP for a replaced row, which moves between parts: 2ε.
 
-    In practice "parallel composition is free" is said without naming the adjacency. The bug shows on datasets of equal
+    In practice, "parallel composition is free" is said without naming the adjacency. The bug shows on datasets of equal
     size, one row of which is in another part: one count falls and another rises.
 
     Parameters

@@ -16,7 +16,7 @@ from ..twin import Twin
 class UnclippedLocalGaussian(Twin):
     """A person's value with noise for a domain to which the value is not clipped: no (ε, δ) holds.
 
-    In practice the sensitivity is taken as max − min of the data seen so far, or of what a sensor should deliver, and
+    In practice, the sensitivity is taken as max − min of the data seen so far, or of what a sensor should deliver, and
     the value is sent unchanged. The bug shows as soon as a value leaves the domain, and more the farther it lies.
     """
 

@@ -13,7 +13,7 @@ from ..twin import Twin
 class TruthAmongTheLies(Twin):
     """The value with probability p = e^ε/(e^ε + k − 1), else any of all k values: ln(1 + k e^ε/(k − 1)) instead of ε.
 
-    In practice two descriptions are mixed: "answer truly with probability p, else flip a coin" needs a smaller p, as
+    In practice, two descriptions are mixed: "answer truly with probability p, else flip a coin" needs a smaller p, as
     the coin may give the true value too. The bug shows on every pair.
     """
 
@@ -33,7 +33,7 @@ class TruthAmongTheLies(Twin):
 class BinaryOddsForManyValues(Twin):
     """The value with the binary probability e^ε/(1 + e^ε) although there are k values: ε + ln(k − 1).
 
-    In practice the code for yes and no is extended to a menu and the formula stays (Kairouz, Bonawitz & Ramage 2016
+    In practice, the code for yes and no is extended to a menu and the formula stays (Kairouz, Bonawitz & Ramage 2016
     give the formula for k values). For k = 2 it is correct.
     """
 

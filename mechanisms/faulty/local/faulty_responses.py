@@ -22,7 +22,7 @@ from ..twin import Twin
 class BiasedCoinResponse(Flaw):
     """Warner's two coins, the second of which says yes with probability `bias`: ln(1 + 1/bias), ln 3 for bias ½.
 
-    In practice a forced answer is made rarer so that the estimate is less noisy; Warner (1965) has fair coins. A yes is
+    In practice, a forced yes is made rarer so that the estimate is less noisy; Warner (1965) has fair coins. A yes is
     then the truth more often. The stated loss is for bias ≤ ½; for a larger bias, 1 − bias takes its place.
     """
 
@@ -54,7 +54,7 @@ class BiasedCoinResponse(Flaw):
 class OnlyYesRandomised(Flaw):
     """Randomised response for a yes, while a no is sent unchanged: no finite ε.
 
-    In practice only the sensitive answer seems to need protection. A yes then always comes from a yes.
+    In practice, only the sensitive answer seems to need protection. A yes then always comes from a yes.
     """
 
     epsilon: float
@@ -72,9 +72,10 @@ class OnlyYesRandomised(Flaw):
 class RememberedResponse(Flaw):
     """A person's bits over time, each value randomised once and its response repeated: no finite ε.
 
-    In practice a randomised answer is memoised so that repeated questions gain nothing. That is right while the value
-    stays the same. When the value changes, the answer may change; when it does not, the answer never changes. With
-    `is_remembered` false every report is drawn anew at its share of ε, and the claim holds.
+    In practice, a randomised answer is memoised so that repeated questions gain nothing (Ding, Kulkarni & Yekhanin
+    2017). That is right while the value stays the same. When the value changes, the answer may change; when it does
+    not, the answer never changes. With `is_remembered` false every report is drawn anew at its share of ε, and the
+    claim holds.
 
     References
     ----------
@@ -121,7 +122,8 @@ class OneHotBits:
 class OneHotAtFullEpsilon(Twin):
     """A value as k bits, one of them 1, each randomised at ε: 2ε, as two bits change.
 
-    In practice "each bit is ε-DP" is read as a statement about the whole report. ε/2 for each bit is right.
+    In practice, "each bit is ε-DP" is read as a statement about the whole report (Wang, Blocki, Li & Jha 2017). ε/2 for
+    each bit is right.
 
     References
     ----------

@@ -18,7 +18,7 @@ from ..flaw import Flaw
 class ClippedAfterNoise(Flaw):
     """A sum with noise for rows in [0, 1], clipped to [0, most] after the noise while the rows are not: no finite ε.
 
-    In practice the bounds are given to the function that does everything, and it clips last. Clipping the output is
+    In practice, the bounds are given to the function that does everything, and it clips last. Clipping the output is
     free, but it does not bound what a row may add.
     """
 

@@ -50,7 +50,7 @@ class ScaleFromTheData(Flaw):
 class FlooredScaleMean(Flaw):
     """A sum over a noisy count plus noise for a mean of that many rows, of scale at least 1e-12: no finite ε.
 
-    In practice a generator refuses a negative scale, and a clamp silences the error. When the noisy count is negative
+    In practice, a generator refuses a negative scale, and a clamp silences the error. When the noisy count is negative
     there is no noise, and a single row of 0 gives exactly 0. With `least_count` the count is clamped instead, to 1 or
     more. The output is then a noisy sum over a noisy count, and ε-DP holds for rows in [0, 1] added or removed.
     """
@@ -74,8 +74,8 @@ class FlooredScaleMean(Flaw):
 class SignificantDigitsLaplace(Flaw):
     """A noisy count rounded to a grid that depends on the number of digits of the exact count: no finite ε.
 
-    In practice "two significant digits" are those of the exact answer. The grid of a count of d digits has steps of
-    10^(d − 1), so an output that is not a multiple of 10 shows that the count was below 10.
+    In practice, "one significant digit" is that of the exact answer. The grid of a count of d digits has steps of 10^(d
+    − 1), so an output that is not a multiple of 10 shows that the count was below 10.
     """
 
     epsilon: float

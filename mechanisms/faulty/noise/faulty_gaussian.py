@@ -22,7 +22,7 @@ from ..twin import Twin
 
 @dataclass(frozen=True, slots=True)
 class GaussianOfScale:
-    """A real answer plus normal noise of a given standard deviation."""
+    """A real answer plus Gaussian noise of a given standard deviation."""
 
     scale: float
     claim: ApproxDP
@@ -71,9 +71,9 @@ class _MiscalibratedGaussian(Twin):
 
 @dataclass(frozen=True, slots=True)
 class VarianceAsScaleGaussian(_MiscalibratedGaussian):
-    """Normal noise whose generator is given the variance σ² instead of σ.
+    """Gaussian noise whose generator is given the variance σ² instead of σ.
 
-    In practice a formula for the variance meets a library that expects the standard deviation. There is too little
+    In practice, a formula for the variance meets a library that expects the standard deviation. There is too little
     noise when σ < 1 (a large ε or a small sensitivity) and too much when σ > 1, so a test at small ε never sees it.
     """
 
@@ -83,10 +83,10 @@ class VarianceAsScaleGaussian(_MiscalibratedGaussian):
 
 @dataclass(frozen=True, slots=True)
 class ClassicalBeyondOneGaussian(_MiscalibratedGaussian):
-    """Normal noise from the classical formula at an ε above 1, where its theorem does not hold.
+    """Gaussian noise from the classical formula at an ε above 1, where its theorem does not hold.
 
-    In practice the formula is copied without its condition. Far above 1 the noise is too small: at ε = 10 and δ = 0.1
-    the true δ is 0.406. An ε slightly above 1 does no harm, as the formula has slack there.
+    In practice, the formula is copied without its condition (Balle & Wang 2018). Far above 1 the noise is too small: at
+    ε = 10 and δ = 0.1 the true δ is 0.406. An ε slightly above 1 does no harm, as the formula has slack there.
 
     References
     ----------
@@ -99,12 +99,12 @@ class ClassicalBeyondOneGaussian(_MiscalibratedGaussian):
 
 @dataclass(frozen=True, slots=True)
 class OneForEpsilonGaussian(_MiscalibratedGaussian):
-    """Normal noise whose calibration solves for χ with √(χ² + 1) instead of √(χ² + ε).
+    """Gaussian noise whose calibration solves for χ with √(χ² + 1) instead of √(χ² + ε).
 
-    In practice a formula is programmed for ε = 1, and the parameter is changed later. At δ = 1e-5 the noise is too
-    large below ε = 1, by a factor of 1.4 at ε = .1, and a quarter too small at ε = 1.1 (true δ 3.9e-4). At a
-    somewhat larger ε the solver gives up where the equation is flat, its failure is not checked, and the noise is about
-    twice what is needed.
+    In practice, a formula is programmed for ε = 1, and the parameter is changed later. At δ = 1e-5 the noise is too
+    large below ε = 1, by a factor of 1.4 at ε = .1, and a quarter too small at ε = 1.1 (true δ 3.9e-4). At a somewhat
+    larger ε the solver gives up where the equation is flat, its failure is not checked, and the noise is about twice
+    what is needed.
     """
 
     def _wrong_scale(self) -> float:
@@ -113,9 +113,9 @@ class OneForEpsilonGaussian(_MiscalibratedGaussian):
 
 @dataclass(frozen=True, slots=True)
 class MisprintedNewtonGaussian(_MiscalibratedGaussian):
-    """Normal noise whose calibration, Newton's iteration with a misprinted derivative, stops near its start.
+    """Gaussian noise whose calibration, Newton's iteration with a misprinted derivative, stops near its start.
 
-    In practice an exponent loses its sign in print, and a loose tolerance hides that nothing converges: −e^{−χ²} is
+    In practice, an exponent loses its sign in print, and a loose tolerance hides that nothing converges: −e^{−χ²} is
     copied as −e^{2χ²}, and √(χ² + ε) as √(χ² + 1). From χ = 2 the steps become so short that the iteration ends only
     because its tolerance is 1e-3 in the equation for δ, or because its steps are used up. Where χ is then too low the
     noise is too small: at ε = 1 and δ = 1e-5 the true δ is 2.1e-4.

@@ -14,7 +14,7 @@ from ..twin import Twin
 class PerRowGeometric(Twin):
     """A count with noise for one row, for users with up to `rows_per_user` rows: rows_per_user·ε at user level.
 
-    In practice the unit of privacy is a person while the table has one row per event. The bug shows on neighbours that
+    In practice, the unit of privacy is a person while the table has one row per event. The bug shows on neighbours that
     differ by a user with all their rows.
     """
 
@@ -38,7 +38,7 @@ class PerRowGeometric(Twin):
 class SquaredRatioGeometric(Twin):
     """A count with noise of ratio e^{−2ε} instead of e^{−ε}: 2ε instead of ε.
 
-    In practice a factor 2 that belongs below ε, as the sensitivity of a replaced row, is written above it. The bug
+    In practice, a factor 2 that belongs below ε, as the sensitivity of a replaced row, is written above it. The bug
     shows on every pair of different counts.
     """
 

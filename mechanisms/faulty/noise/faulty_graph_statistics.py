@@ -19,7 +19,7 @@ from ..twin import Twin
 class EdgeNoiseForNodes(Twin):
     """An edge count with noise for one edge, claimed to hide a node: max_degree·ε for nodes of that degree.
 
-    In practice "the graph is private" does not say whether edges or nodes are (Hay, Li, Miklau & Jensen 2009). The bug
+    In practice, "the graph is private" does not say whether edges or nodes are (Hay, Li, Miklau & Jensen 2009). The bug
     shows on graphs that differ by a node with its edges (`NodeNeighbours`). For graphs that differ by an edge the claim
     holds.
     """
@@ -53,7 +53,7 @@ class EdgeNoiseForNodes(Twin):
 class OneEndDegreeHistogram(Twin):
     """A degree histogram with noise for one end of an edge, sensitivity 2: 2ε instead of ε.
 
-    In practice one node moves from one count to another, "so two counts change", and the other end is forgotten. The
+    In practice, one node moves from one count to another, "so two counts change", and the other end is forgotten. The
     bug shows on graphs that differ by an edge, unless the degrees of its ends differ by 1: then one node leaves the
     count that the other enters.
     """

@@ -14,7 +14,7 @@ from ..twin import Twin
 class HalfNoiseHistogram(Twin):
     """A histogram with noise for an added or removed row, claimed for a replaced row, which changes two counts: 2ε.
 
-    In practice "each row is in one bin only, so the sensitivity is 1" (Dwork & Roth 2014, Example 3.2) is said without
+    In practice, "each row is in one bin only, so the sensitivity is 1" (Dwork & Roth 2014, Example 3.2) is said without
     naming the adjacency. The bug shows on datasets of equal size, one row of which is in another category.
     """
 

@@ -150,7 +150,7 @@ class AnswerInTheBranchLaplace(_LaplaceByWrongInverse):
     decides: infinity for μ = 1, and NaN, the logarithm of a negative number, for every μ above. For these μ the other
     outputs, none of which is above the answer, still tell neighbours apart with certainty.
 
-    In practice a misprinted formula is copied; the two letters look alike.
+    In practice, a misprinted formula is copied; the two letters look alike.
     """
 
     @staticmethod
@@ -176,7 +176,7 @@ class MixedUniformsLaplace(_LaplaceByWrongInverse):
     μ + b ln 2, with a density that rises to that end, and neighbours are told apart by outputs that one of them cannot
     give.
 
-    In practice a variable keeps its name while its range is shifted.
+    In practice, a variable keeps its name while its range is shifted.
     """
 
     @staticmethod
@@ -195,8 +195,9 @@ class MixedUniformsLaplace(_LaplaceByWrongInverse):
 class ClosedEndLaplace(_LaplaceByWrongInverse):
     """The right inverse CDF of `Generator.random() − ½`, which can be −½: minus infinity once in 2⁵³ draws.
 
-    In practice nobody asks which ends a generator leaves out. The claim still holds, as the infinity does not depend on
-    the answer: it is not a leak but a trap for means, sums and ranges of the outputs. No test that draws will find it.
+    In practice, nobody asks which ends a generator leaves out. The claim still holds, as the infinity does not depend
+    on the answer: it is not a leak but a trap for means, sums and ranges of the outputs. No test that draws will find
+    it.
     """
 
     @staticmethod

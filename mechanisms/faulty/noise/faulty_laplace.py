@@ -14,7 +14,7 @@ from ..twin import Twin
 class UnderstatedSensitivityLaplace(Twin):
     """A sum of values in [0, bound] with the sensitivity of a count, 1: ε·bound instead of ε (for bound > 1).
 
-    In practice code for a count is reused for a sum, or the clipping bound is changed in one place only. The bug shows
+    In practice, code for a count is reused for a sum, or the clipping bound is changed in one place only. The bug shows
     on add/remove neighbours that differ by a row at the bound.
     """
 
@@ -36,9 +36,9 @@ class UnderstatedSensitivityLaplace(Twin):
 
 @dataclass(frozen=True, slots=True)
 class InvertedScaleLaplace(Twin):
-    """A count with Laplace noise of scale ε instead of 1/ε: 1/ε-DP.
+    """A count with Laplace noise of scale ε instead of 1/ε: (1/ε)-DP.
 
-    In practice the generator's `scale` is taken for the rate, or for the privacy parameter itself. There is too little
+    In practice, the generator's `scale` is taken for the rate, or for the privacy parameter itself. There is too little
     noise for ε < 1 and too much for ε > 1. At ε = 1 the bug is invisible, so it passes a test written there (Ding et
     al. 2018).
     """

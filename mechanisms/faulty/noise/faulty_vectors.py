@@ -75,7 +75,7 @@ class LaplaceOfScale:
 class ConsistentWithTheTotal(Flaw):
     """Noisy counts shifted so that they add up to the exact total: no finite ε.
 
-    In practice tables have to "add up", and the total is published elsewhere or thought to be known. The shift is a
+    In practice, tables have to "add up", and the total is published elsewhere or thought to be known. The shift is a
     post-processing that looks at the data, and the sum of the outputs is the exact number of rows.
     """
 

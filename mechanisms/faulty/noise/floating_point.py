@@ -21,8 +21,8 @@ from ..flaw import Flaw
 class NaiveLaplace(Flaw):
     """An answer plus Laplace noise as a double, not rounded, so that the low bits reveal the answer: no finite ε.
 
-    In practice textbooks print this sampler. The sum of the answer and the noise is rounded to a double, and which
-    doubles can occur depends on the answer.
+    In practice, textbooks print this sampler (Mironov 2012). The sum of the answer and the noise is rounded to a
+    double, and which doubles can occur depends on the answer.
 
     References
     ----------
@@ -39,9 +39,10 @@ class NaiveLaplace(Flaw):
 
 @dataclass(frozen=True, slots=True)
 class NaiveGaussian(Flaw):
-    """An answer plus normal noise as a double, not rounded, so that the low bits reveal the answer: no useful δ.
+    """An answer plus Gaussian noise as a double, not rounded, so that the low bits reveal the answer: no useful δ.
 
-    In practice textbooks print this sampler. As with Laplace noise, the doubles near an answer reveal it.
+    In practice, textbooks print this sampler (Jin et al. 2022). As with Laplace noise, the doubles near an answer
+    reveal it.
 
     References
     ----------
@@ -71,7 +72,7 @@ class NaiveGaussian(Flaw):
 class SinglePrecisionNoise(Flaw):
     """An answer in double precision plus Laplace noise in single precision: no finite ε.
 
-    In practice the noise comes from a library of the graphics card. Below its 24 bits the answer shows unchanged.
+    In practice, the noise comes from a library of the graphics card. Below its 24 bits the answer shows unchanged.
     """
 
     epsilon: float

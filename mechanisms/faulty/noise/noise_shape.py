@@ -43,7 +43,7 @@ class _NoisyAnswer(Flaw):
 class BoundedLaplace(_NoisyAnswer):
     """Laplace noise redrawn until it is within `reach` scales, without a δ: no finite ε.
 
-    In practice "absurd" noise is kept from users. The bug shows at the ends: an output beyond the reach of the smaller
+    In practice, "absurd" noise is kept from users. The bug shows at the ends: an output beyond the reach of the smaller
     answer comes from the larger one.
     """
 
@@ -62,7 +62,7 @@ class BoundedLaplace(_NoisyAnswer):
 class OneSidedLaplace(_NoisyAnswer):
     """Exponential noise instead of Laplace noise, never negative: no finite ε.
 
-    In practice a count may not be understated, or the noise is drawn as an exponential and its sign forgotten. An
+    In practice, a count may not be understated, or the noise is drawn as an exponential and its sign forgotten. An
     output below the larger answer comes from the smaller one.
     """
 
@@ -74,7 +74,7 @@ class OneSidedLaplace(_NoisyAnswer):
 class FewValuesLaplace(_NoisyAnswer):
     """Laplace noise by the inverse CDF of a uniform number of a few bits, 2^bits values: no finite ε.
 
-    In practice the uniform number comes from a generator of 15 bits (`rand()` of many C libraries), or of single
+    In practice, the uniform number comes from a generator of 15 bits (`rand()` of many C libraries), or of single
     precision, 24 bits. The outputs for two answers have hardly a value in common.
     """
 
@@ -94,7 +94,7 @@ class FewValuesLaplace(_NoisyAnswer):
 class RedrawnUntilNonnegative(Flaw):
     """A count with Laplace noise, redrawn until it is not negative: ln(2e^ε − 1) instead of ε for whole counts from 0.
 
-    In practice negative counts are "impossible" and the draw is repeated, where setting them to 0 would be free. The
+    In practice, negative counts are "impossible" and the draw is repeated, where setting them to 0 would be free. The
     law is renormalised by the probability of being kept, which depends on the count. The bug shows between 0 and 1.
     """
 
@@ -121,9 +121,10 @@ class RedrawnUntilNonnegative(Flaw):
 class TowardsZeroLaplace(Flaw):
     """A count plus Laplace noise truncated to its whole part, so that 0 has twice its share: ε + ln 2.
 
-    In practice `int(noise)` rounds towards zero, so that zero gets the draws of two cells, (−1, 1), and every other
-    number those of one. A random sign before a geometric magnitude gives the same law when −0 is kept as well as +0.
-    The bug shows at the counts themselves. Rounding the noisy count instead would be post-processing.
+    In practice, `int(noise)` rounds towards zero, so that zero gets the draws of two cells, (−1, 1), and every other
+    number those of one. A random sign before a geometric magnitude gives the same law when −0 is kept as well as +0
+    (Canonne et al. 2020, Algorithm 2). The bug shows at the counts themselves. Rounding the noisy count instead would
+    be post-processing.
 
     References
     ----------
@@ -147,7 +148,7 @@ class TowardsZeroLaplace(Flaw):
 class SeededByTheData(Flaw):
     """A count with Laplace noise from a generator seeded with a hash of the rows: no finite ε.
 
-    In practice answers are cached, or made "sticky", so that averaging repeated answers gains nothing. The output is
+    In practice, answers are cached, or made "sticky", so that averaging repeated answers gains nothing. The output is
     then a function of the rows.
     """
 
@@ -164,8 +165,8 @@ class SeededByTheData(Flaw):
 class BestOfDraws(Twin):
     """The noisy answer nearest to the truth, out of k: kε instead of ε.
 
-    In practice a release that looks "too noisy" is drawn again. The smallest of k exponential magnitudes is exponential
-    with k times the rate, so the noise is Laplace of scale 1/(kε).
+    In practice, a release that looks "too noisy" is drawn again. The smallest of k exponential magnitudes is
+    exponential with k times the rate, so the noise is Laplace of scale 1/(kε).
     """
 
     epsilon: float
@@ -185,7 +186,7 @@ class BestOfDraws(Twin):
 class DeviationAsScaleLaplace(Twin):
     """Laplace noise of standard deviation 1/ε instead of scale 1/ε: √2·ε.
 
-    In practice noise is specified by its standard deviation, as normal noise is; that of Laplace noise is √2 scales.
+    In practice, noise is specified by its standard deviation, as Gaussian noise is; that of Laplace noise is √2 scales.
     """
 
     epsilon: float

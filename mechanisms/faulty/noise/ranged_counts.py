@@ -74,7 +74,7 @@ class RangedCount:
 class RedrawnIntoRange(Twin):
     """A count from 0 to `most` with geometric noise, redrawn instead of clamped while out of that range: up to 2ε.
 
-    In practice "truncated" noise is renormalised. The probability of being inside the range depends on the count. The
+    In practice, "truncated" noise is renormalised. The probability of being inside the range depends on the count. The
     bug shows at an end of the range.
     """
 
@@ -96,7 +96,7 @@ class RedrawnIntoRange(Twin):
 class RangeOfTheRows(Twin):
     """A noisy count clamped to the exact number of rows, a post-processing that looks at the data: no finite ε.
 
-    In practice a result above the number of rows looks wrong and is clamped to it, or drawn again (`is_redrawn`). The
+    In practice, a result above the number of rows looks wrong and is clamped to it, or drawn again (`is_redrawn`). The
     bug shows when a row that does not count is added: one more number is possible.
     """
 

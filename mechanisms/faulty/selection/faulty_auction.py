@@ -19,7 +19,7 @@ from ..twin import Twin
 class PricesFromTheBids(Twin):
     """The exponential mechanism on the prices that were bid: no finite ε.
 
-    In practice the candidates are the names, codes or values that occur in the data, since no other can be best. Each
+    In practice, the candidates are the names, codes or values that occur in the data, since no other can be best. Each
     probability is right, but an outcome that only one bidder makes possible gives the bidder away. The bug shows on
     bids that differ by one that nobody else made.
     """

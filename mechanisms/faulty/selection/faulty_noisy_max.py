@@ -25,7 +25,7 @@ from ..twin import Twin
 class NoisyMaxMissingFactorTwo(Twin):
     """Report noisy max with noise of scale Δ/ε, enough for monotone counts only: 2ε instead of ε.
 
-    In practice the saving for counting queries (Dwork & Roth 2014, Claim 3.9) is taken where a row is replaced, or for
+    In practice, the saving for counting queries (Dwork & Roth 2014, Claim 3.9) is taken where a row is replaced, or for
     scores that can fall when a row is added. The bug shows where one count rises while the others fall.
     """
 
@@ -77,9 +77,9 @@ class MaximumLaplaceLaw(ScalarLaw):
 class NoisyMaxReleasingValue(Twin):
     """The largest noisy count released, with noise that suffices for its index: Kε instead of ε for K counts.
 
-    In practice the maximum comes for free with its index and is printed with it. When a row can raise all K counts, the
-    lower tail of the released value falls by e^{−Kε} for a shift of 1, as all K noises must be low. The bug shows on
-    counts (0, …, 0) and (1, …, 1), at values below both.
+    In practice, the maximum comes for free with its index and is printed with it (Ding, Wang, Wang, Zhang & Kifer 2018,
+    Section 4). When a row can raise all K counts, the lower tail of the released value falls by e^{−Kε} for a shift of
+    1, as all K noises must be low. The bug shows on counts (0, …, 0) and (1, …, 1), at values below both.
 
     References
     ----------

@@ -27,7 +27,7 @@ from ..twin import Twin
 class PowersOfTen(Twin):
     """The exponential mechanism with weights 10^(ε u/(2Δ)): ε ln 10 = 2.3ε instead of ε.
 
-    In practice utilities are in decimal logarithms, as decibels and orders of magnitude are. The bug shows where the
+    In practice, utilities are in decimal logarithms, as decibels and orders of magnitude are. The bug shows where the
     exponential mechanism is tight: one utility rises and the others fall.
     """
 
@@ -65,9 +65,9 @@ class _Selection(Flaw):
 class UnderflowingExponential(_Selection):
     """The exponential mechanism with weights exp(ε u/2) that doubles round to zero below e^−745: no finite ε.
 
-    In practice utilities are distances or log-likelihoods, far below zero, and the largest is not subtracted before the
-    exponential. A weight rounded to zero makes its candidate impossible on one dataset and not on its neighbour. The
-    bug shows at ε u/2 near −745.
+    In practice, utilities are distances or log-likelihoods, far below zero, and the largest is not subtracted before
+    the exponential. A weight rounded to zero makes its candidate impossible on one dataset and not on its neighbour.
+    The bug shows at ε u/2 near −745.
     """
 
     def _probabilities(self, scores: Floats) -> Floats:
@@ -83,8 +83,8 @@ class UnderflowingExponential(_Selection):
 class FlipWithoutPermuting(_Selection):
     """Permute-and-flip that tries the candidates in their given order: no finite ε.
 
-    In practice the shuffle looks like a matter of fairness. But the coin of the best candidate always says yes, so no
-    candidate after the first of the best is ever chosen.
+    In practice, the shuffle looks like a matter of fairness (McKenna & Sheldon 2020). But the coin of the best
+    candidate always says yes, so no candidate after the first of the best is ever chosen.
 
     References
     ----------
@@ -102,8 +102,8 @@ class FlipWithoutPermuting(_Selection):
 class OneNoiseForAll(_Selection):
     """Report noisy max with one draw of noise added to all counts: no finite ε.
 
-    In practice `counts + rng.laplace(scale=b)` draws a single number without a `size`, and numpy adds it to each count.
-    The winner is the exact one, the first where several are equal.
+    In practice, `counts + rng.laplace(scale=b)` draws a single number without a `size`, and numpy adds it to each
+    count. The winner is the exact one, the first where several are equal.
     """
 
     def _probabilities(self, scores: Floats) -> Floats:
@@ -114,7 +114,7 @@ class OneNoiseForAll(_Selection):
 class WinnerWithExactCount(Flaw):
     """The winner of report noisy max released with its exact count: no finite ε.
 
-    In practice the winner is private, so its row of the table is looked up and shown.
+    In practice, the winner is private, so its row of the table is looked up and shown.
     """
 
     epsilon: float
@@ -131,7 +131,7 @@ class WinnerWithExactCount(Flaw):
 class WinnerWithNoisyCount(Flaw):
     """The winner of report noisy max and its noisy count, which spend ε each: 2ε instead of ε.
 
-    In practice ε is a parameter of the program, and each step uses it. With `parts` = 2 each step spends ε/2, and the
+    In practice, ε is a parameter of the program, and each step uses it. With `parts` = 2 each step spends ε/2, and the
     claim holds.
     """
 
@@ -166,8 +166,8 @@ class WinnerWithNoisyCount(Flaw):
 class TopCandidates(Flaw):
     """The k best candidates in order, with Gumbel noise for `charged` of them: (k/charged)·ε instead of ε.
 
-    In practice `argsort` gives k winners as easily as one. With charged = k the claim holds: the mechanism is k
-    exponential mechanisms in sequence, each without the winners so far.
+    In practice, `argsort` gives k winners as easily as one (Durfee & Rogers 2019). With charged = k the claim holds:
+    the mechanism is k exponential mechanisms in sequence, each without the winners so far.
 
     References
     ----------

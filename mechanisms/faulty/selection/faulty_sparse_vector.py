@@ -50,7 +50,7 @@ class _Variant(Twin):
 class SparseVectorReleasingValue(_Variant):
     """Sparse vector that outputs the noisy answers found above, NaN for the others: no finite ε.
 
-    In practice the value is at hand and already noisy (Lyu, Su & Li 2017, Algorithm 3). But it bounds the threshold's
+    In practice, the value is at hand and already noisy (Lyu, Su & Li 2017, Algorithm 3). But it bounds the threshold's
     noise from above, and then each answer below carries information. The bug shows on answers that are all 0 or all 1:
     "m below, then a small value" is e^{(m + 1)·ε/2} times as likely where they are 0, with a cutoff of 1.
     """
@@ -68,7 +68,7 @@ class SparseVectorReleasingValue(_Variant):
 class SparseVectorUnscaledNoise(_Variant):
     """Sparse vector whose noise on the answers does not grow with the cutoff c: (1 + 6c)/4·ε.
 
-    In practice "one answer is compared at a time" (Lyu, Su & Li 2017, Algorithm 4). A quarter of ε is spent on the
+    In practice, "one answer is compared at a time" (Lyu, Su & Li 2017, Algorithm 4). A quarter of ε is spent on the
     threshold and the remaining three quarters on each answer above, at half the noise needed. The bug shows on many
     answers that rise and end below, and a few that fall and end above.
     """
@@ -88,9 +88,9 @@ class SparseVectorUnscaledNoise(_Variant):
 class SparseVectorWithoutQueryNoise(_Variant):
     """Sparse vector with noise on the threshold alone, and no cutoff: no finite ε.
 
-    In practice a noisy threshold hides its place, so that comparing with it looks safe (Lyu, Su & Li 2017, Algorithm
-    5). But all answers share one threshold: on (0, 1) the output "below, above" says that it lies between them, and
-    (1, 0) never gives this output.
+    In practice, a noisy threshold hides its place, so that comparing with it looks safe (Lyu, Su & Li 2017, Algorithm
+    5). But all answers share one threshold: on (0, 1) the output "below, above" says that it lies between them, and (1,
+    0) never gives this output.
     """
 
     @property
@@ -104,7 +104,7 @@ class SparseVectorWithoutQueryNoise(_Variant):
 class SparseVectorWithoutCutoff(_Variant):
     """Sparse vector with noise for a single answer above, and no cutoff: no ε holds for every number of answers.
 
-    In practice a bit for each answer looks cheap (Lyu, Su & Li 2017, Algorithm 6). But each answer above costs ε, and
+    In practice, a bit for each answer looks cheap (Lyu, Su & Li 2017, Algorithm 6). But each answer above costs ε, and
     all may be above. The bug shows where half of the answers rise and the others fall.
     """
 

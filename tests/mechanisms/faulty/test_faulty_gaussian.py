@@ -1,4 +1,4 @@
-"""Three ways to miscalibrate normal noise: direction and size of the error."""
+"""Three ways to miscalibrate Gaussian noise: direction and size of the error."""
 
 import math
 

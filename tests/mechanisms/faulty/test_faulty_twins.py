@@ -125,7 +125,7 @@ class ShownRow(Flaw):
 def test_a_flaw_may_claim_epsilon_0_with_a_delta():
     assert ShownRow(0.1).claim == ApproxDP(0.0, 0.1)
     assert TwiceExposed(0.1).claim == ApproxDP(0.0, 0.1)
-    assert not hasattr(TwiceExposed(0.1), "epsilon")
+    assert TwiceExposed(0.1).epsilon == 0.0
     with pytest.raises(ClaimError, match="epsilon=-1 is not allowed"):
         ShownRow(0.1, -1)
 
