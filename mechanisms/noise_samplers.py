@@ -140,7 +140,7 @@ def laplace_on_grid(answer: float, scale: float, size: int, rng: np.random.Gener
 
 
 def gaussian_on_grid(answer: float, scale: float, size: int, rng: np.random.Generator) -> Floats:
-    """Return `size` draws of `answer` plus normal noise with standard deviation `scale`, rounded by `round_to_grid`."""
+    """Return `size` draws of `answer` plus Gaussian noise of standard deviation `scale`, rounded by `round_to_grid`."""
     return noise_on_grid(fill_gaussian, answer, scale, size, rng)
 
 

@@ -159,7 +159,7 @@ class LaplaceNoise(NoiseLaw):
 
 @dataclass(frozen=True, slots=True)
 class GaussianNoise(NoiseLaw):
-    """Normal noise of standard deviation `sigma`. ΣX²/sigma² is chi-square: the intervals are exact."""
+    """Gaussian noise of standard deviation `sigma`. ΣX²/sigma² is chi-square: the intervals are exact."""
 
     parameter: ClassVar[str] = "sigma"
     sigma: float

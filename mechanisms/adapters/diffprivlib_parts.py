@@ -16,7 +16,7 @@ from .library_calls import imported
 
 def library() -> Any:
     """Return the library; raise an `AuditError` if it cannot be imported."""
-    return imported("diffprivlib", "diffprivlib")
+    return imported("diffprivlib", "diffprivlib", "scikit-learn")
 
 
 def named_version() -> str:

@@ -10,14 +10,18 @@ from ...audit.errors import AuditError
 from ...audit.events.outputs import Raised
 
 
-def imported(module: str, extra: str) -> Any:
-    """Return the module; raise an `AuditError` that names the extra of dpaudit if it cannot be imported."""
+def imported(module: str, extra: str, dependency: str = "") -> Any:
+    """Return the module; raise an `AuditError` that names the extra of dpaudit if it cannot be imported.
+
+    The error also names a `dependency` of which the module needs a certain version.
+    """
     try:
         return import_module(module)
     except ImportError as error:
+        needed = f", and the version of {dependency} that it needs" if dependency else ""
         raise AuditError(
             f"{module} cannot be imported ({error}); use pip install 'dpaudit[{extra}]', which installs a version "
-            "that works."
+            f"that works{needed}."
         ) from error
 
 

@@ -38,7 +38,7 @@ def group_delta(epsilon: float, delta: float, k: int, form: Form = "sum") -> flo
     Returns
     -------
     float
-        May exceed 1, where it is not a bound.
+        May exceed 1, where the bound is vacuous.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The Gaussian mechanism in the local model: one person's value, clipped to a domain, plus normal noise."""
+"""The Gaussian mechanism in the local model: one person's value, clipped to a domain, plus Gaussian noise."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ Domain: TypeAlias = Interval | Ball
 
 @dataclass(frozen=True, slots=True)
 class LocalGaussianMechanism(ApproxMechanism):
-    """One person's number or vector, clipped to the domain, plus normal noise: (epsilon, delta)-DP for any two values.
+    """One person's number or vector, clipped to a domain, plus Gaussian noise: (epsilon, delta)-DP for any two values.
 
     In the local model any two values are neighbours. The sensitivity is the diameter of the domain, and the clipping
     guarantees it.

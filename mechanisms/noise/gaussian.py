@@ -18,7 +18,7 @@ from ..queries import Query, identity, real_answer
 
 
 def gaussian_delta(epsilon: float, scale: float, sensitivity: float = 1.0) -> float:
-    """Return the smallest delta at `epsilon` for normal noise with standard deviation `scale`; exact.
+    """Return the smallest delta at `epsilon` for Gaussian noise with standard deviation `scale`; exact.
 
     Two answers `sensitivity` apart attain it.
 
@@ -37,7 +37,7 @@ def gaussian_delta(epsilon: float, scale: float, sensitivity: float = 1.0) -> fl
 
 
 def gaussian_loss_tail(epsilon: float, scale: float, sensitivity: float = 1.0) -> float:
-    """Return Pr[privacy loss > epsilon] for answers `sensitivity` apart under normal noise; exact.
+    """Return Pr[privacy loss > epsilon] for answers `sensitivity` apart under Gaussian noise; exact.
 
     The loss is normal with mean μ²/2 and variance μ², where μ = sensitivity/scale. The probability is larger than the
     delta at epsilon, which counts only the part of a loss above epsilon: (ε, δ)-DP does not mean that the loss is at
@@ -82,7 +82,7 @@ def classical_gaussian_scale(epsilon: float, delta: float, sensitivity: float = 
 
 
 def analytic_gaussian_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
-    """Return the smallest standard deviation for which normal noise is (epsilon, delta)-DP, to a relative 1e-9.
+    """Return the smallest standard deviation for which Gaussian noise is (epsilon, delta)-DP, to a relative 1e-9.
 
     It is the root of ln δ(σ) = ln delta in ln σ. δ(σ) decreases strictly, so the bracket is grown until it contains the
     only root.
@@ -137,7 +137,7 @@ def analytic_gaussian_scale(epsilon: float, delta: float, sensitivity: float = 1
 
 @dataclass(frozen=True, slots=True)
 class GaussianMechanism(ApproxMechanism):
-    """A real answer plus normal noise: (epsilon, delta)-DP.
+    """A real answer plus Gaussian noise: (epsilon, delta)-DP.
 
     Outputs are rounded to a grid with a step of at most 2⁻²⁰ standard deviations (`noise.grid_step`), the same for
     every dataset.
@@ -191,7 +191,9 @@ class GaussianMechanism(ApproxMechanism):
 
 def _check_claim(epsilon: float, delta: float) -> None:
     check_number("epsilon", epsilon, 0, math.inf, "in nats")
-    check_number("delta", delta, 0, 1, "normal noise has no pure guarantee, and delta=1 promises nothing", closed=False)
+    check_number(
+        "delta", delta, 0, 1, "Gaussian noise has no pure guarantee, and delta=1 promises nothing", closed=False
+    )
 
 
 def _check_positive(**values: float) -> None:

@@ -73,7 +73,7 @@ class GaussianVectorLaw(Law):
 
 @dataclass(frozen=True, slots=True)
 class VectorGaussianMechanism(ApproxMechanism):
-    """A vector of real answers, each plus independent normal noise: (epsilon, delta)-DP, with the least noise.
+    """A vector of real answers, each plus independent Gaussian noise: (epsilon, delta)-DP, with the least noise.
 
     The standard deviation, stored as `scale`, depends on the Euclidean sensitivity but not on the number of
     coordinates. Outputs are rounded to the grid of `GaussianMechanism`, the same for every dataset.

@@ -89,7 +89,8 @@ class PostedPriceAuction(PureMechanism):
         prices = tuple(float(price) for price in self.prices)
         if not prices or not prices[0] > 0 or not prices[-1] < math.inf or not np.all(np.diff(prices) > 0):
             raise ClaimError(
-                f"prices={self.prices!r:.60} is not a list of prices; use positive numbers in ascending order.",
+                f"prices={self.prices!r:.60} is not a list of prices; use positive numbers in ascending order, "
+                "at least one.",
                 prices=self.prices,
             )
         object.__setattr__(self, "prices", prices)

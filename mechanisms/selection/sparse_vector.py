@@ -101,7 +101,7 @@ class SparseVector(PureMechanism):
 
 @dataclass(frozen=True, slots=True)
 class NoisyThreshold:
-    """Noisy answers compared with a noisy threshold, with noise scales independent of the claim.
+    """Noisy answers compared with a noisy threshold, with noise scales that need not suffice for the claim.
 
     Every published variant of the sparse vector technique, right or wrong, is one choice of these parameters.
 

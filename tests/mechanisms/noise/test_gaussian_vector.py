@@ -1,4 +1,4 @@
-"""Normal noise on vectors and in the local model: exact divergences, clipping, and the need for clipping."""
+"""Gaussian noise on vectors and in the local model: exact divergences, clipping, and the need for clipping."""
 
 import math
 
@@ -130,7 +130,10 @@ def test_clipping_keeps_members_and_the_direction_of_others():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: VectorGaussianMechanism(1, 0), "delta=0 is not allowed; use 0 < delta < 1 (normal noise has no pure"),
+        (
+            lambda: VectorGaussianMechanism(1, 0),
+            "delta=0 is not allowed; use 0 < delta < 1 (Gaussian noise has no pure",
+        ),
         (lambda: VectorGaussianMechanism(-1, 0.1), "epsilon=-1 is not allowed"),
         (lambda: VectorGaussianMechanism(1, 0.1, sensitivity=0), "sensitivity=0 is not allowed"),
         (lambda: LocalGaussianMechanism(1, 1.0, Ball(1.0, 1)), "delta=1.0 is not allowed"),

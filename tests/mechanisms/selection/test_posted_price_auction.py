@@ -101,7 +101,7 @@ def test_auctions_survive_pickling_and_are_one_short_line():
         (
             lambda: PostedPriceAuction(1, []),
             ClaimError,
-            r"prices=\[\] is not a list of prices; use positive numbers in ascending",
+            r"prices=\[\] is not a list of prices; use positive numbers in ascending order, at least one",
         ),
         (lambda: PostedPriceAuction(1, [2.0, 1.0]), ClaimError, "is not a list of prices"),
         (lambda: PostedPriceAuction(1, [1.0, 1.0]), ClaimError, "is not a list of prices"),
