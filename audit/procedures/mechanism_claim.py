@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from ..claims.at_distance import ClaimAtDistance
 from ..claims.claim import Claim
@@ -66,6 +66,8 @@ def _own_claim(mechanism: Any, kind: str) -> Claim | ClaimAtDistance:
             f"no claim given, and {name} has no attribute claim. {remedy}, or an object that states its claim, such as "
             "an adapter."
         ) from error
-    if not (isinstance(claim, Claim) or callable(claim)):
+    if isinstance(claim, Claim):
+        return claim
+    if not callable(claim):
         raise ClaimError(f"the claim of {kind} is {shorten(claim)}, which is not a claim. {remedy}.")
-    return claim
+    return cast(ClaimAtDistance, claim)
