@@ -209,7 +209,7 @@ def test_correlated_coordinates(claim):
 
     on_y = np.random.default_rng(9).multivariate_normal(0 * shift, covariance, 100_000)
     on_x = on_y + shift
-    for forth, back in both_ways(draw(shift), draw(0 * shift), claim):
+    for forth, back in both_ways(draw(shift), draw(0 * shift), claim, range(2)):
         assert isinstance(forth.event, Scored)
         p, q = (np.mean(forth.event.contains(fresh)) for fresh in (on_x, on_y))
         p, q = (p, q) if forth.likelier_on == "x" else (q, p)

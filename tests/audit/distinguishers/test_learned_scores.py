@@ -137,7 +137,7 @@ def test_equal_laws_are_not_told_apart(width):
     def same(data, size, rng):
         return rng.laplace(size=(size, width))
 
-    result = check(same, 0, 1, claim=PureDP(0.1), runs=60_000, alpha=1e-8, jobs=1)
+    result = check(same, 0, 1, claim=PureDP(0.1), runs=20_000, alpha=1e-8, jobs=1)
     assert result.verdict is not Verdict.REFUTED
 
 

@@ -80,13 +80,14 @@ def test_randomness_that_a_call_shares_is_found(mechanism, runs, expected, seque
     result = audit(mechanism, runs, sequential=sequential)
     assert result.verdict is Verdict.INCONCLUSIVE
     assert expected in checks(result)
-    assert expected not in checks(audit(mechanism, runs, sequential=sequential, ignore=expected.value))
+    if mechanism in (one_scale_a_call, pool):  # one for each check
+        assert expected not in checks(audit(mechanism, runs, sequential=sequential, ignore=expected.value))
 
 
 def test_a_rate_that_a_call_shares_does_no_harm_where_it_cannot_be_found():
     """No test detects it at 20,000 runs, but many calls keep refutations near alpha (.05; false alarm: 1e-6)."""
-    results = [audit(one_rate_a_call, 20_000, seed=seed) for seed in range(40)]
-    assert sum(result.is_refuted for result in results) <= stats.binom.isf(1e-6, 40, 0.07)
+    results = [audit(one_rate_a_call, 20_000, seed=seed) for seed in range(30)]
+    assert sum(result.is_refuted for result in results) <= stats.binom.isf(1e-6, 30, 0.07)
     assert not any(result.findings for result in results)
 
 

@@ -25,7 +25,7 @@ NONE = frozenset()
 
 
 def audit(mechanism, runs=6_000, **settings):
-    return check(mechanism, 0, 1, claim=PureDP(1.0), **{"runs": runs, "jobs": 1, **settings})
+    return check(mechanism, 0, 1, claim=PureDP(1.0), **{"runs": runs, "jobs": 1, "bits": False, **settings})
 
 
 def checks(result):

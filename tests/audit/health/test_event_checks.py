@@ -49,14 +49,23 @@ def test_a_constant_says_nothing(name, sequential):
     assert checks(result) == {CONSTANT}
     assert "all 4,000 runs on x and 4,000 on y gave the same output" in str(result)
     assert str(result.findings[0]).endswith("Silence this check with ignore='constant-output'.")
+
+
+@pytest.mark.parametrize("sequential", [False, True])
+@pytest.mark.parametrize("name", ["zero", "tuple"])
+def test_a_constant_is_silenced_by_its_own_check_alone(name, sequential):
     silenced = audit(CONSTANTS[name], sequential=sequential, ignore="constant-output")
     assert (silenced.verdict, silenced.findings) == (Verdict.NOT_REFUTED, ())
     others = [other.value for other in HealthCheck if other is not CONSTANT]
     assert checks(audit(CONSTANTS[name], sequential=sequential, ignore=others)) == {CONSTANT}
 
 
-@pytest.mark.parametrize("sequential", [False, True])
-@pytest.mark.parametrize("pair", [(0, 1), (float("nan"), 0.0), ("a", None), ((1, 2), (1, 3)), (True, False)])
+PAIRS = [(0, 1), (float("nan"), 0.0), ("a", None), ((1, 2), (1, 3)), (True, False)]
+
+
+@pytest.mark.parametrize(
+    ("pair", "sequential"), [*((pair, True) for pair in PAIRS), (PAIRS[0], False), (PAIRS[2], False)]
+)
 def test_two_constants_stay_refuted(pair, sequential):
     assert audit(lambda d: pair[d], sequential=sequential).is_refuted
     assert audit(lambda d, rng: pair[0] if d == 0 or rng.random() < 0.01 else pair[1], sequential=sequential).is_refuted
@@ -197,13 +206,13 @@ def identifiers(count, *, leak=False):
 
 def test_texts_that_never_come_again_accuse_nobody():
     """An event without outputs must not be compared with counts that were not observed."""
-    result = audit(lambda d, rng: f"{d + rng.laplace():.17g}", runs=20_000)
+    result = audit(lambda d, rng: f"{d + rng.laplace():.17g}", runs=8_000)
     assert checks(result) == {IDLE}
     assert "no event could be learned, because " in str(result)
     assert "keeps state" not in str(result)
     assert result.counts.hits_x + result.counts.hits_y == 0
     for same in (True, False):  # numbers in tuples, without half-lines
-        numbers = audit(lambda d, rng, same=same: (str(rng.random() + (0 if same else d)),), runs=20_000)
+        numbers = audit(lambda d, rng, same=same: (str(rng.random() + (0 if same else d)),), runs=8_000)
         assert checks(numbers) == {IDLE}
 
 
@@ -224,11 +233,11 @@ def test_a_violation_in_texts_that_hardly_come_again_does_not_pass(mechanism, se
     assert checks(result) == {IDLE} or result.resolution > 3.0  # the violation of the claim
 
 
-@pytest.mark.parametrize("count", [1_000, 10_000, 100_000, 1_000_000])
+@pytest.mark.parametrize("count", [1_000, 100_000, 1_000_000])
 def test_many_identifiers(count):
     """Correct identifiers that hardly repeat in a pilot raise no alarm; disjoint identifiers are refuted."""
     for sequential in (False, True):
-        settings = {"runs": 100_000, "sequential": sequential, "bits": False}
+        settings = {"runs": 40_000, "sequential": sequential, "bits": False}
         if not sequential or count == 100_000:
             assert audit(identifiers(count), **settings).findings == ()
         leaking = audit(identifiers(count, leak=True), **settings)

@@ -65,8 +65,8 @@ def splits(pairs):
 
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0)], ids=str)
 def test_what_is_staked_on_the_last_batch_refutes_at_alpha_at_most(claim):
-    """Exact size over all outcomes of eight pairs with bets and a last batch of 25, on the boundary of the claim."""
-    q, last = 0.3, 25
+    """Exact size over all outcomes of six pairs with bets and a last batch of 20, on the boundary of the claim."""
+    q, last = 0.3, 20
     line, p = supporting_line(claim, q), float(claim.max_power(q)[0])
     law_x, law_y = binom.pmf(range(last + 1), last, p), binom.pmf(range(last + 1), last, q)
     p_values = np.array(
@@ -76,8 +76,8 @@ def test_what_is_staked_on_the_last_batch_refutes_at_alpha_at_most(claim):
         ]
     )
     size, bets_alone = dict.fromkeys((0.01, 0.05, 0.3), 0.0), 0.0
-    law = multinomial(8, [p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q)])
-    for split in splits(8):
+    law = multinomial(6, [p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q)])
+    for split in splits(6):
         counts = JointCounts(both=split[0], only_p=split[1], only_q=split[2], neither=split[3])
         before = Wealth.start(1, 1).after([[line]], [counts])
         bets_alone += law.pmf(split) * (before.n_refuted(0.05) == 1)
@@ -96,16 +96,16 @@ def batches(p, q, sizes, rng):
 
 
 def test_false_alarms_at_any_of_forty_looks():
-    """1,000 audits on the boundary; this test fails by chance with probability 1e-6."""
+    """500 audits on the boundary; this test fails by chance with probability 1e-6."""
     rng = np.random.default_rng(1)
     line = supporting_line(PureDP(1.0), 0.18)
     alarms = 0
-    for _ in range(1000):
+    for _ in range(500):
         wealth = Wealth.start(1, 1)
         for counts in batches(0.18 * math.e, 0.18, [int(30 * 1.2**k) for k in range(40)], rng):
             wealth = wealth.after([[line]], [counts])
         alarms += wealth.n_refuted(0.05)
-    assert alarms <= binom.isf(1e-6, 1000, 0.05)
+    assert alarms <= binom.isf(1e-6, 500, 0.05)
 
 
 @pytest.mark.parametrize(("true", "most"), [(2.0, 300), (1.05, 40_000)])

@@ -87,14 +87,15 @@ def test_a_broken_claim_is_refuted_early():
 @pytest.mark.parametrize(("mechanism", "claim"), [(laplace, PureDP(1.0)), (one_noisy_value, PureDP(1.9))])
 def test_workers_do_not_change_a_number(mechanism, claim):
     results = [
-        check(mechanism, 0.0, 1.0, claim=claim, runs=30_000, sequential=True, jobs=jobs, seed=3) for jobs in (1, 2, 3)
+        check(mechanism, 0.0, 1.0, claim=claim, runs=30_000, sequential=True, jobs=jobs, seed=3) for jobs in (1, 2)
     ]
-    assert results[0] == results[1] == results[2]
+    assert results[0] == results[1]
 
 
 def test_batches_beyond_what_is_kept_are_counted_alike(monkeypatch):
     """With little kept, most batches are counted in the workers, and hits still agree with the law."""
     monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT", 2_000)
+    monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT_NUMBERS", 2_000)
     one, two = (
         check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=200_000, sequential=True, jobs=jobs, seed=4) for jobs in (1, 2)
     )

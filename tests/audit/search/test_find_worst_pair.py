@@ -86,7 +86,7 @@ def found_loss(mechanism, found):
 )
 def test_answers_one_against_the_rest(mechanism, levels, n):
     found = find_worst_pair(
-        mechanism, Answers(n, min(levels), max(levels)), claim=mechanism.claim, adjacency=LINF, runs=600_000, jobs=1
+        mechanism, Answers(n, min(levels), max(levels)), claim=mechanism.claim, adjacency=LINF, runs=200_000, jobs=1
     )
     assert found.is_refuted
     assert found_loss(mechanism, found) >= 0.95 * worst_on_grid(mechanism, levels, n)
@@ -103,7 +103,7 @@ PAIRS = [  # mechanism, domain, adjacency, the exact loss of the worst pair
 
 @pytest.mark.parametrize(("mechanism", "domain", "adjacency", "worst"), PAIRS, ids=lambda value: type(value).__name__)
 def test_other_datasets(mechanism, domain, adjacency, worst):
-    found = find_worst_pair(mechanism, domain, claim=mechanism.claim, adjacency=adjacency, runs=50_000, jobs=1)
+    found = find_worst_pair(mechanism, domain, claim=mechanism.claim, adjacency=adjacency, runs=30_000, jobs=1)
     assert found.is_refuted
     assert found_loss(mechanism, found) >= 0.95 * worst
     adjacency.check(found.x, found.y, 1)
@@ -111,7 +111,7 @@ def test_other_datasets(mechanism, domain, adjacency, worst):
 
 def test_degree_histogram():
     mechanism = OneEndDegreeHistogram(1.0, max_degree=1)
-    options = {"adjacency": EdgeNeighbours(), "runs": 100_000, "search_runs": 5_000, "jobs": 1}
+    options = {"adjacency": EdgeNeighbours(), "runs": 10_000, "search_runs": 5_000, "jobs": 1}
     found = find_worst_pair(mechanism, Graphs(3), claim=mechanism.claim, **options)
     assert found.is_refuted
     assert found_loss(mechanism, found) == pytest.approx(2.0)
@@ -222,10 +222,9 @@ CORRECT = [  # each refuted with probability at most 1e-8
 ]
 
 
-@pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(("mechanism", "domain", "adjacency"), CORRECT, ids=lambda value: type(value).__name__)
-def test_correct_mechanisms_are_not_refuted(mechanism, domain, adjacency, seed):
-    options = {"runs": 40_000, "search_runs": 10_000, "alpha": RARE, "seed": seed, "jobs": 1}
+def test_correct_mechanisms_are_not_refuted(mechanism, domain, adjacency):
+    options = {"runs": 40_000, "search_runs": 10_000, "alpha": RARE, "jobs": 1}
     found = find_worst_pair(mechanism, domain, claim=mechanism.claim, adjacency=adjacency, **options)
     assert found.verdict is Verdict.NOT_REFUTED
     assert "other pairs may be worse" in str(found)
@@ -385,7 +384,7 @@ def test_from_the_shell(tmp_path, monkeypatch, capsys):
             main()
         return stop.value.code, capsys.readouterr()
 
-    search = ("--search", "searched:domain", "--adjacency", "add-remove", "--runs", "20000", "--jobs", "1")
+    search = ("--search", "searched:domain", "--adjacency", "add-remove", "--runs", "8000", "--jobs", "1")
     status, printed = call(*search)
     assert status == 1
     assert printed.out.startswith("REFUTED: epsilon >= ")
@@ -395,7 +394,7 @@ def test_from_the_shell(tmp_path, monkeypatch, capsys):
         status, printed = call(*pair)
         assert status == 2
         assert "by --x and --y, or looked for by --search; use one of the two" in printed.err
-    graphs = ("--search", "searched:graphs", "--runs", "20000", "--jobs", "1")
+    graphs = ("--search", "searched:graphs", "--runs", "8000", "--jobs", "1")
     assert call(*graphs, "--adjacency", "edge", of="noisy_edges")[0] == 0
     assert call(*graphs, "--adjacency", "node", of="noisy_edges")[0] == 1  # a node has up to three
     sys.modules.pop("searched", None)
