@@ -142,6 +142,7 @@ CALLS: dict[str, Callable[[Given], object]] = {
     "joint_test.joint_test": lambda g: joint_test.joint_test(g.counts, _CLAIM, alpha=ALPHA),
     "joint_test.strength_estimate": lambda g: joint_test.strength_estimate(g.counts, _CLAIM),
     "joint_test.largest_strength": lambda g: joint_test.largest_strength(lambda strength: strength < 1.0, math.inf),
+    "count_ordering.arcsine_angle": lambda g: count_ordering.arcsine_angle(_Q, 1.0 - _Q),
     "count_ordering.order": lambda g: count_ordering.order(g.counts, _CLAIM, 1.645),
     "count_ordering.critical_hits": lambda g: count_ordering.critical_hits(g.near, g.runs, g.runs, _CLAIM, 1.645),
     "supporting_lines.supporting_line": lambda g: supporting_lines.supporting_line(_CLAIM, _Q),
@@ -163,6 +164,7 @@ CALLS: dict[str, Callable[[Given], object]] = {
     "repeated_order.log_chance_of_head": lambda g: repeated_order.log_chance_of_head(
         [2] * 128, [g.runs // 256] * 128, g.runs
     ),
+    "repeated_order.log_falling_factorial": lambda g: repeated_order.log_falling_factorial(g.runs, 256),
     "repeated_order.log_chance_of_order": lambda g: repeated_order.log_chance_of_order(256, 1.0 / g.runs),
     "alternatives.best_q": lambda g: alternatives.best_q(_CLAIM, resolution=g.excess),
     "betting_test.Wealth.after": _after,
