@@ -17,7 +17,7 @@ from dpaudit.audit.records.json_codec import from_json, to_json
 from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.mechanisms import GaussianMechanism, GeometricMechanism, LaplaceMechanism
 
-RUNS = 50_000
+RUNS = 200_000
 
 
 def naive(answer, size, rng):
