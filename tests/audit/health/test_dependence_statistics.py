@@ -64,6 +64,7 @@ STREAMS = {
 }
 
 
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("sequential", [False, True])
 @pytest.mark.parametrize("name", STREAMS)
 def test_one_stream_for_both_datasets(name, sequential):
@@ -74,6 +75,7 @@ def test_one_stream_for_both_datasets(name, sequential):
         found_and_silenced(own_stream(STREAMS[name]), SHARED)
 
 
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("name", STREAMS)
 def test_a_stream_for_each_is_none_shared(name):
     streams = {d: np.random.default_rng(d) for d in (0, 1)}
@@ -97,6 +99,7 @@ class CachedNoise:
         return dataset + self.noise[place]
 
 
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("sequential", [False, True])
 def test_the_same_noise_on_x_and_y_is_found(sequential):
     found_and_silenced(CachedNoise, SHARED, sequential=sequential)
@@ -123,6 +126,7 @@ class BlockBudget(Budget):
         return dataset + rng.laplace(size=size) if self.left >= 0 else np.zeros(size)
 
 
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("raises", [False, True])
 @pytest.mark.parametrize("calls", [10, 1_000, 3_000, 12_000])
 def test_a_budget_of_runs(calls, raises):
@@ -131,6 +135,7 @@ def test_a_budget_of_runs(calls, raises):
     assert checks(result) & {UNSTEADY, REPEATED}
 
 
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("calls", [3, 40, 60, 120])
 def test_a_budget_of_blocks(calls):
     """After the first run and the pilot's 63 blocks per side, or within the pilot, the outputs are constant."""
@@ -151,6 +156,7 @@ class ReusedUniform:
         return "yes" if uniform < 0.5 + 0.1 * dataset else "no"
 
 
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("sequential", [False, True])
 def test_reused_randomness_of_words(sequential):
     found_and_silenced(ReusedUniform, SERIAL, sequential=sequential)

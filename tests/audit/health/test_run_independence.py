@@ -69,6 +69,7 @@ def found_in(mechanism, runs):
     return audit(mechanism, runs)
 
 
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize(("mechanism", "runs", "expected"), VIOLATIONS)
 def test_planted_violations_are_found(mechanism, runs, expected):
     result = found_in(mechanism, runs)
@@ -80,6 +81,7 @@ def test_planted_violations_are_found(mechanism, runs, expected):
     assert str(finding) in str(result)
 
 
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize(("mechanism", "runs", "expected"), VIOLATIONS)
 def test_ignoring_silences_exactly_one_check(mechanism, runs, expected):
     before = {f.check for f in found_in(mechanism, runs).findings} if not isinstance(mechanism, Walk) else {expected}
@@ -90,6 +92,7 @@ def test_ignoring_silences_exactly_one_check(mechanism, runs, expected):
     assert expected in {f.check for f in audit(mechanism, runs, ignore=others).findings}
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_a_repeated_stream_does_not_refute_by_one_lucky_block():
     """With a fixed seed a million runs repeat one block, so their counts prove nothing."""
     result = found_in(fixed_seed, 50_000)
@@ -130,6 +133,7 @@ HONEST = {
 SILENT = {"constant": HealthCheck.CONSTANT_OUTPUT, "rare": HealthCheck.IDLE_EVENT}
 
 
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("name", HONEST)
 def test_honest_mechanisms_pass(name):
     for seed in range({"not numbers": 1, "vectors": 1, "constant": 1}.get(name, 3)):
@@ -137,6 +141,7 @@ def test_honest_mechanisms_pass(name):
         assert {finding.check for finding in result.findings} <= {SILENT.get(name)}
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_rare_exceptions_among_vectors_do_not_disturb_the_others():
     """Equal laws on x and y with vectors and one exception in 500 runs: no refutation and no unsteady hits."""
 
@@ -264,6 +269,7 @@ def test_sorted_outputs_are_known_by_their_first_column_and_without_nan(shape):
     assert examine_order(x, y, NONE) == ()
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_blocks_with_and_without_an_exception_are_compared_alike():
     """Blocks without exceptions hold numbers, the others objects: the likeliest output is the same."""
 

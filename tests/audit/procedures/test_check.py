@@ -168,6 +168,7 @@ def test_nan_inside_objects_is_replayable():
     assert check(mechanism, X, Y, claim=PureDP(1.0), runs=400, jobs=1).is_replayable
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_a_constant_that_leaks_is_refuted():
     """Its counts refute it: every run on x, no run on y; a fixed seed inside changes nothing in that."""
     result = check(lambda rows, size: np.full(size, len(rows)), X, Y, claim=PureDP(5.0), runs=20_000)
@@ -190,6 +191,7 @@ def raising(rate_x, rate_y):
     return fragile
 
 
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("rate", [0.5, 1.0])
 def test_exceptions_are_outcomes(rate):
     result = check(raising(rate, 0.0), X, Y, claim=PureDP(1.0), runs=6_000, jobs=1)
@@ -282,6 +284,7 @@ def test_each_direction_is_held_to_its_own_boundary():
     assert not check(one_sided, "x", "y", claim=tight.reversed(), runs=60_000).is_refuted
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_gaussian_claims_end_to_end():
     def noise(d, size, rng):
         return d + rng.normal(size=size)
@@ -292,6 +295,7 @@ def test_gaussian_claims_end_to_end():
     assert not check(noise, 0.0, 1.0, claim=ApproxDP(1.0, 0.13), runs=60_000).is_refuted  # delta(1) = .1269
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_false_alarms_are_as_rare_as_promised():
     """A mechanism that only just keeps its claim: more than its quantile at 1e-6 of 40 may not be refuted."""
     settings = {"claim": PureDP(1.0), "runs": 2_000, "jobs": 1, "bits": False}

@@ -176,6 +176,7 @@ VERSIONS = [
 ]
 
 
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("sequential", [False, True], ids=["fixed", "sequential"])
 @pytest.mark.parametrize(
     ("old", "twin", "other"), VERSIONS, ids=["numbers", "booleans", "strings", "vectors", "mixed", "single-block"]
@@ -234,6 +235,7 @@ def test_the_very_same_function_passes_and_the_order_of_versions_does_not_matter
     assert check_same_distribution(laplace(1.5), version, ROWS, runs=4_000, alpha=RARE, sequential=True).is_refuted
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_outputs_that_never_vary_are_the_same_or_are_not():
     assert not check_same_distribution(lambda rows: 1, lambda rows: 1, ROWS, runs=4_000, jobs=1).is_refuted
     assert check_same_distribution(lambda rows: 1, lambda rows: 2, ROWS, runs=4_000, jobs=1).is_refuted
@@ -277,6 +279,7 @@ def test_what_cannot_be_run_is_named():
         check_same_distribution(laplace(), 3, ROWS)
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_false_alarms():
     """At a rate of alpha this fails once in ten million runs of the suite."""
     found = [check_same_distribution(coin(0.3), coin(0.3), ROWS, runs=2_000, seed=s, bits=False) for s in range(12)]

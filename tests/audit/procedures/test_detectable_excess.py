@@ -144,15 +144,17 @@ def _refuted(mechanism, claim, seeds, **options):
     return sum(check(mechanism, 1.0, 0.0, claim=claim, seed=s, bits=False, jobs=1, **options).is_refuted for s in seeds)
 
 
-def test_the_stated_excess_of_an_approximate_claim_is_found():
+def test_the_stated_excess_of_an_approximate_claim_is_found(request):
     claim, options = ApproxDP(1.0, 1e-3), {"runs": 20_000, "alpha": 0.05}
     stated = check(GaussianMechanism(1.0, 1e-3), 1.0, 0.0, claim=claim, bits=False, jobs=1, **options)
     assert stated.resolution_basis == "gaussian"
     assert "Gaussian noise)" in str(stated)
     broken = GaussianMechanism(1.0 + stated.resolution, 1e-3)
+    request.getfixturevalue("without_resolution")
     assert _refuted(broken, claim, range(8), **options) >= 3  # fewer: probability 4e-7
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_the_stated_excess_of_a_rare_leak_is_found_while_stopping_early():
     claim, p, runs = PureDP(1.0), 0.01, 50_000
     counts = Counts(hits_x=round(p * runs), runs_x=runs, hits_y=round(p * runs / math.e), runs_y=runs)

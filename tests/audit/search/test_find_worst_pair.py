@@ -76,6 +76,7 @@ def found_loss(mechanism, found):
     return exact_epsilon(mechanism.law(found.x), mechanism.law(found.y))
 
 
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize(
     ("mechanism", "levels", "n"),
     [
@@ -101,6 +102,7 @@ PAIRS = [  # mechanism, domain, adjacency, the exact loss of the worst pair
 ]
 
 
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize(("mechanism", "domain", "adjacency", "worst"), PAIRS, ids=lambda value: type(value).__name__)
 def test_other_datasets(mechanism, domain, adjacency, worst):
     found = find_worst_pair(mechanism, domain, claim=mechanism.claim, adjacency=adjacency, runs=30_000, jobs=1)
@@ -109,14 +111,16 @@ def test_other_datasets(mechanism, domain, adjacency, worst):
     adjacency.check(found.x, found.y, 1)
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_degree_histogram():
     mechanism = OneEndDegreeHistogram(1.0, max_degree=1)
-    options = {"adjacency": EdgeNeighbours(), "runs": 10_000, "search_runs": 5_000, "jobs": 1}
+    options = {"adjacency": EdgeNeighbours(), "runs": 10_000, "search_runs": 2_000, "jobs": 1}
     found = find_worst_pair(mechanism, Graphs(3), claim=mechanism.claim, **options)
     assert found.is_refuted
     assert found_loss(mechanism, found) == pytest.approx(2.0)
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_sparse_vectors_of_ten_answers():
     no_noise, unscaled = SparseVectorWithoutQueryNoise(0.5), SparseVectorUnscaledNoise(1.0)
     options = {"adjacency": LINF, "runs": 100_000, "search_runs": 10_000, "jobs": 1}
@@ -148,6 +152,7 @@ def leaks_at_the_top(answer, size, rng):
     return np.where((rng.random(size) < 0.004) & (answer >= 10.0), 1e6, answer + rng.laplace(size=size))
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_a_leak_of_four_in_a_thousand():
     """The first pilots have three hits against none, which only the bold estimate ranks."""
     found = find_worst_pair(
@@ -161,6 +166,7 @@ def mean_or_error(rows, rng):
     return round(sum(rows) / len(rows) + rng.laplace(), 3)
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_an_exception_shows_the_empty_dataset():
     found = find_worst_pair(mean_or_error, Rows(most=3), claim=PureDP(1.0), adjacency=AddRemove(), runs=6_000, jobs=1)
     assert found.is_refuted
@@ -190,6 +196,7 @@ def spent_in_all(frame, size, rng):
     return float(frame["spent"].sum()) + rng.laplace(scale=10.0, size=size)
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_frames_of_users():
     columns = {"low": (0, 0.0), "high": (5, 10.0), "columns": ("user", "spent")}
     domain = Rows(most=6, form="frame", rows_per_user=3, **columns)
@@ -200,6 +207,7 @@ def test_frames_of_users():
     assert 2.5 < found.audit.bound < 3.1
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_at_a_distance():
     """Three rows at the bound, each with a claim."""
     mechanism = UnderstatedSensitivityLaplace(0.5, bound=2.0, query=sum)
@@ -222,6 +230,7 @@ CORRECT = [  # each refuted with probability at most 1e-8
 ]
 
 
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize(("mechanism", "domain", "adjacency"), CORRECT, ids=lambda value: type(value).__name__)
 def test_correct_mechanisms_are_not_refuted(mechanism, domain, adjacency):
     options = {"runs": 40_000, "search_runs": 10_000, "alpha": RARE, "jobs": 1}
@@ -291,6 +300,7 @@ def test_what_is_reported():
     assert len(repr(found)) < 400
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_pairs_from_elsewhere():
     options = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 4_000, "jobs": 1}
     rows = st.lists(st.integers(0, 3), max_size=4)
@@ -311,6 +321,7 @@ def test_pairs_from_elsewhere():
         assert AddRemove().distance(found.x, found.y) == 1
 
 
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize(
     ("strategy", "adjacency", "mechanism"),
     [

@@ -147,6 +147,7 @@ def test_several_rows_at_once_are_one_step() -> None:
 # With the library.
 
 
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("kind", [int, float])
 def test_laplace_keeps_its_claim_and_half_of_it_is_refuted(dp: Any, kind: type) -> None:
     mechanism = from_opendp(dp.m.make_laplace(*_numbers(dp, kind), scale=1.0))
@@ -157,6 +158,7 @@ def test_laplace_keeps_its_claim_and_half_of_it_is_refuted(dp: Any, kind: type) 
     assert _audit(mechanism, kind(0), kind(1), PureDP(0.5), runs=_PLENTY).is_refuted
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_rho_is_not_epsilon(dp: Any) -> None:
     mechanism = from_opendp(dp.m.make_gaussian(*_numbers(dp, float), scale=1.0))
     assert mechanism.claim(1) == ZeroConcentratedDP(0.5)
@@ -204,6 +206,7 @@ def test_vectors_keep_every_parameter(dp: Any) -> None:
         from_opendp(dp.m.make_randomized_response_bool(prob=0.75), draws="twice")  # type: ignore[arg-type]
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_chains_are_audited_with_their_rows(dp: Any) -> None:
     bounded = dp.vector_domain(dp.atom_domain(bounds=(0.0, 1.0)))
     chain = (bounded, dp.symmetric_distance()) >> dp.t.then_sum() >> dp.m.then_laplace(scale=1.0)
@@ -233,6 +236,7 @@ def _bounded_sum(dp: Any) -> Any:
     return space >> dp.t.then_sum() >> dp.m.then_laplace(scale=1.0)
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_a_pair_farther_apart_than_the_map_was_asked_is_refused(dp: Any) -> None:
     """The wrong twin: without the check these pairs refute the claim, although it does not cover them."""
     total, replaced = _bounded_sum(dp), ([0, 1], [0, -1])
@@ -265,6 +269,7 @@ def test_the_search_keeps_to_pairs_that_the_map_was_asked_about(dp: Any) -> None
     assert any("use d_in=2" in str(tried) for tried in found.ranking)
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_responses_and_selections(dp: Any) -> None:
     coin = from_opendp(dp.m.make_randomized_response_bool(prob=0.75))
     assert (coin.adjacency, coin.claim(1)) == (Local(), PureDP(float(np.log(3))))
@@ -278,6 +283,7 @@ def test_responses_and_selections(dp: Any) -> None:
     assert _audit(selection, [0.0, 1.0], [1.0, 0.0], PureDP(0.5), runs=_PLENTY).is_refuted
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_a_selection_of_monotonic_scores_is_not_audited_on_others(dp: Any) -> None:
     scores = dp.vector_domain(dp.atom_domain(T=int)), dp.linf_distance(T=int, monotonic=True)
     selection = from_opendp(dp.m.make_noisy_max(*scores, dp.max_divergence(), scale=1.0))
@@ -287,6 +293,7 @@ def test_a_selection_of_monotonic_scores_is_not_audited_on_others(dp: Any) -> No
         _audit(selection, [0, 1], [1, 0])
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_profiles_and_thresholds(dp: Any) -> None:
     gaussian = dp.m.make_gaussian(*_numbers(dp, float), scale=1.0)
     profile = from_opendp(dp.c.make_zCDP_to_approxDP(gaussian))
@@ -309,6 +316,7 @@ def test_profiles_and_thresholds(dp: Any) -> None:
     partitions.check_pair({"a": 12}, {}, 1)  # no relation is known for it
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_outputs_that_are_dictionaries_tell_which_keys_are_there(dp: Any) -> None:
     """A threshold that single rows nearly always pass, under the claim of one that they hardly ever pass."""
     words = dp.vector_domain(dp.atom_domain(T=str)), dp.symmetric_distance()

@@ -1,0 +1,18 @@
+"""What tests of several folders share."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpaudit.audit.procedures import conclude
+from dpaudit.audit.procedures.detectable_excess import Detectable
+
+
+@pytest.fixture
+def without_resolution(monkeypatch):
+    """States 0.1 as the smallest detectable excess, which takes up to most of a small audit's time.
+
+    It decides neither what is refuted nor what a health check finds, and has tests of its own.
+    """
+    for name in ("detectable", "detectable_sequentially"):
+        monkeypatch.setattr(conclude, name, lambda *_, **options: Detectable(0.1, "event"))
