@@ -112,7 +112,7 @@ def test_it_is_kept_in_files_and_shown_in_reports():
     assert "**E3**: ln p is linear in u. (Dwork" in text
     assert "Dwork" in page
     assert "| 1 |" not in text  # which of the numbers is 1 is not said
-    assert "**no**" in text
+    assert "**not met (expected refuted)**" in text
     assert table(suite).row_count == 2
 
 

@@ -404,7 +404,7 @@ def test_from_the_shell(tmp_path, monkeypatch, capsys):
     for pair in ((*search, "--x", "[1]"), ("--x", "[1]"), ()):
         status, printed = call(*pair)
         assert status == 2
-        assert "by --x and --y, or looked for by --search; use one of the two" in printed.err
+        assert "--x and --y name a pair, and --search finds one; use one of the two" in printed.err
     graphs = ("--search", "searched:graphs", "--runs", "8000", "--jobs", "1")
     assert call(*graphs, "--adjacency", "edge", of="noisy_edges")[0] == 0
     assert call(*graphs, "--adjacency", "node", of="noisy_edges")[0] == 1  # a node has up to three
