@@ -12,7 +12,8 @@ from dpaudit.audit.procedures.detectable_excess import Detectable
 def without_resolution(monkeypatch):
     """States 0.1 as the smallest detectable excess, which takes up to most of a small audit's time.
 
-    It decides neither what is refuted nor what a health check finds, and has tests of its own.
+    It decides neither what is refuted nor which planted fault is found, and has tests of its own. A very large one is a
+    finding, so tests that nothing is found in an honest mechanism keep the real one.
     """
     for name in ("detectable", "detectable_sequentially"):
         monkeypatch.setattr(conclude, name, lambda *_, **options: Detectable(0.1, "event"))

@@ -75,7 +75,6 @@ def test_one_stream_for_both_datasets(name, sequential):
         found_and_silenced(own_stream(STREAMS[name]), SHARED)
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("name", STREAMS)
 def test_a_stream_for_each_is_none_shared(name):
     streams = {d: np.random.default_rng(d) for d in (0, 1)}

@@ -52,7 +52,6 @@ def test_a_constant_says_nothing(name, sequential):
     assert str(result.findings[0]).endswith("Silence this check with ignore='constant-output'.")
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("sequential", [False, True])
 @pytest.mark.parametrize("name", ["zero", "tuple"])
 def test_a_constant_is_silenced_by_its_own_check_alone(name, sequential):
@@ -233,7 +232,6 @@ def test_a_violation_in_texts_that_hardly_come_again_does_not_pass(mechanism, se
     assert checks(result) == {IDLE} or result.resolution > 3.0  # the violation of the claim
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("count", [1_000, 100_000, 1_000_000])
 def test_many_identifiers(count):
     """Correct identifiers that hardly repeat in a pilot raise no alarm; disjoint identifiers are refuted."""

@@ -133,7 +133,6 @@ HONEST = {
 SILENT = {"constant": HealthCheck.CONSTANT_OUTPUT, "rare": HealthCheck.IDLE_EVENT}
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("name", HONEST)
 def test_honest_mechanisms_pass(name):
     for seed in range({"not numbers": 1, "vectors": 1, "constant": 1}.get(name, 3)):
@@ -141,7 +140,6 @@ def test_honest_mechanisms_pass(name):
         assert {finding.check for finding in result.findings} <= {SILENT.get(name)}
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_rare_exceptions_among_vectors_do_not_disturb_the_others():
     """Equal laws on x and y with vectors and one exception in 500 runs: no refutation and no unsteady hits."""
 
@@ -269,7 +267,6 @@ def test_sorted_outputs_are_known_by_their_first_column_and_without_nan(shape):
     assert examine_order(x, y, NONE) == ()
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_blocks_with_and_without_an_exception_are_compared_alike():
     """Blocks without exceptions hold numbers, the others objects: the likeliest output is the same."""
 

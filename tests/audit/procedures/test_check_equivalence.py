@@ -176,7 +176,6 @@ VERSIONS = [
 ]
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("sequential", [False, True], ids=["fixed", "sequential"])
 @pytest.mark.parametrize(
     ("old", "twin", "other"), VERSIONS, ids=["numbers", "booleans", "strings", "vectors", "mixed", "single-block"]

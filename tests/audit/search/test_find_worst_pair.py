@@ -230,7 +230,6 @@ CORRECT = [  # each refuted with probability at most 1e-8
 ]
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize(("mechanism", "domain", "adjacency"), CORRECT, ids=lambda value: type(value).__name__)
 def test_correct_mechanisms_are_not_refuted(mechanism, domain, adjacency):
     options = {"runs": 40_000, "search_runs": 10_000, "alpha": RARE, "jobs": 1}

@@ -147,7 +147,6 @@ def test_several_rows_at_once_are_one_step() -> None:
 # With the library.
 
 
-@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("kind", [int, float])
 def test_laplace_keeps_its_claim_and_half_of_it_is_refuted(dp: Any, kind: type) -> None:
     mechanism = from_opendp(dp.m.make_laplace(*_numbers(dp, kind), scale=1.0))
