@@ -94,7 +94,7 @@ def acceptance(entry: Entry, today: datetime.date) -> str:
     if result.verdict is Verdict.INCONCLUSIVE:
         return "undecided"
     if not result.is_refuted:
-        return "no longer found; withdraw the acceptance"
+        return "no longer refuted; withdraw the acceptance"
     if entry.is_excused(today):
         return "accepted"
     if today > datetime.date.fromisoformat(accepted.until):

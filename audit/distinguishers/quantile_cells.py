@@ -1,4 +1,4 @@
-"""Cells of numbers: closed intervals between quantiles; a value with the mass of a cell is a cell of its own."""
+"""Cells of numbers: closed intervals between quantiles. A value with the mass of a cell gets its own cell."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def distinct(ordered: Array) -> Array:
 
 
 def quantile_cells(pooled: Array, levels: Array) -> Cells:
-    """Closed intervals that cover all numbers, cut at quantiles; a value with a cell's mass is a cell of its own."""
+    """Closed intervals that cover all numbers, cut at quantiles. A value with the mass of a cell gets its own."""
     edges, repeats = np.unique(pooled[((len(pooled) - 1) * levels).astype(np.int64)], return_counts=True)
     cells: Cells = []
     start = -math.inf

@@ -95,7 +95,7 @@ class _Data:
     hits_x: Array
     hits: Array
     price: float  # of a parameter, in units of twice the log-likelihood
-    prices: Array  # of a ramp from one knot to another, without its slope; infinite where there is no ramp
+    prices: Array  # of the knots of a ramp, for each pair of knots; infinite for pairs that form no ramp
     room: Array  # for four matrices, because allocating them takes longer than filling them
 
     @classmethod

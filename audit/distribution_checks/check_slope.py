@@ -244,7 +244,7 @@ def _utilities(utilities: Any, dataset: Any) -> npt.NDArray[np.float64]:
     u = found.astype(np.float64)
     if u.min() == u.max():
         raise OptionError(
-            f"all {len(u)} utilities are {u[0]:g}, so there is no slope; use a dataset on which they differ.",
+            f"all {len(u)} utilities are {u[0]:g}, so no slope can be estimated; use a dataset on which they differ.",
             utilities=utilities,
         )
     return u

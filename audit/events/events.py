@@ -1,4 +1,4 @@
-"""Events: sets of outputs that can be counted fast, described in words and stored.
+"""Events: sets of outputs that can be counted quickly, described as text, and stored.
 
 The main phase only draws outputs and counts them, so half-lines and unions of intervals are counted by comparisons.
 """

@@ -317,7 +317,7 @@ class _Tabulated(ParametricClaim):
         return np.sin(found) ** 2, np.cos(found) ** 2
 
     def _strength_of(self, p: Array, p_complement: Array, q: Array, q_complement: Array) -> Array:
-        raise NotImplementedError  # p-values do not use it
+        raise NotImplementedError  # the table serves p-values, which need the boundary only
 
 
 def _tabulated(claim: Claim, n: int, m: int, q: float) -> Claim:

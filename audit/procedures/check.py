@@ -45,7 +45,7 @@ from ..sampling.sampler import as_sampler
 from ..store.sqlite_store import Store, StorePart, opened
 from ..store.store_settings import arrangements, code_of, sources
 from .conclude import conclude
-from .evidence import FixedSizeEvidence, SequentialEvidence
+from .evidence import Evidence
 from .fixed_size import draw_fixed_size
 from .mechanism_claim import stated
 from .runs_needed import enough_for, runs_for
@@ -244,7 +244,12 @@ def check(
         evidence,
         ignored,
         of_datasets=snapshot.examine(ignored, plan.changed),
-        of_runs=examine(evidence.blocks, evidence.main, ignored, alpha=FALSE_ALARM * evidence.health_share),
+        of_runs=examine(
+            (evidence.kept.blocks_x, evidence.kept.blocks_y),
+            evidence.main,
+            ignored,
+            alpha=FALSE_ALARM * evidence.health_share,
+        ),
         notes=(_STATE,) if plan.is_stateful and not sampler.is_block else (),
     )
     result.environment["seconds"] = round(time.perf_counter() - started, 3)
@@ -261,7 +266,7 @@ def _drawn(
     on_look: Callable[[Look], bool | None] | None,
     *,
     sequential: bool,
-) -> tuple[Settings, FixedSizeEvidence | SequentialEvidence]:
+) -> tuple[Settings, Evidence]:
     """The settings and the evidence of either kind of audit, with the requested or the needed number of runs."""
     if runs is None and until is None:
         # The audit is sized for the resolution, so it states the one that it reached and never calls itself too small.

@@ -31,7 +31,7 @@ from ..health.dataset_checks import take_snapshot
 from ..health.findings import HealthCheck, checks_to_ignore
 from ..health.run_independence import examine
 from ..inference.betting_test import sequential_resolution
-from ..inference.counts import Counts, check_alpha
+from ..inference.counts import check_alpha
 from ..inference.direction import directed
 from ..inference.joint_test import check_test_alpha, strength_lower
 from ..options import Bits, check_cells, check_jobs, check_runs, check_seed
@@ -39,6 +39,7 @@ from ..printing import confidence, rounded_down
 from ..results.audit_result import AuditResult, Pair, Verdict
 from ..results.equivalence_result import Equivalence, EquivalenceResult, event_counts_in_words
 from ..sampling.batches import late_batches
+from ..sampling.block_counts import total_counts
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
 from ..sampling.pilot_size import pilot_runs
 from ..sampling.provenance import versions as library_versions
@@ -248,9 +249,7 @@ def check_equivalence(
             counts_unlisted, scope = True, "for every event, outcomes that were never seen included"
     shapes = shapes_of(plan, blocks_x, blocks_y)
     main_x, main_y = count_hits(plan, choice.event, shapes, runs - size, partition=partition, progress=progress)
-    counts = Counts(
-        hits_x=int(main_x.hits.sum()), runs_x=runs - size, hits_y=int(main_y.hits.sum()), runs_y=runs - size
-    )
+    counts = total_counts(main_x, main_y)
     tested = directed(claim, counts, choice.likelier_on)
     return EquivalenceResult(
         old=versions.in_words[0],

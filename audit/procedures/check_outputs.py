@@ -115,7 +115,7 @@ def check_outputs(
         hits_y=pilot.choice.event.count(main_y),
         runs_y=len(main_y),
     )
-    evidence = FixedSizeEvidence(pilot=pilot, counts=counts, runs=runs, is_in_order=False)
+    evidence = FixedSizeEvidence(kept=pilot, counts=counts, runs=runs, is_in_order=False)
     result = conclude(settings, evidence, ignored, of_runs=findings)
     result.environment["seconds"] = round(time.perf_counter() - started, 3)
     return result

@@ -16,13 +16,13 @@ from ..results.fixed_size_result import FixedSizeResult
 from ..results.sequential_result import SequentialResult
 from ..sampling.provenance import versions
 from .detectable_excess import detectable, detectable_sequentially
-from .event_checks import Conclusion, event_findings, pilot_findings
-from .evidence import FixedSizeEvidence, SequentialEvidence
+from .event_checks import event_findings, pilot_findings
+from .evidence import Evidence, FixedSizeEvidence
 
 
 def conclude(
     settings: Settings,
-    evidence: FixedSizeEvidence | SequentialEvidence,
+    evidence: Evidence,
     ignored: frozenset[HealthCheck],
     *,
     of_datasets: tuple[Finding, ...] = (),
@@ -34,7 +34,7 @@ def conclude(
     Parameters
     ----------
     settings : Settings
-    evidence : FixedSizeEvidence or SequentialEvidence
+    evidence : Evidence
     ignored : frozenset of HealthCheck
         Checks of the event that are silenced.
     of_datasets, of_runs : tuple of Finding
@@ -44,7 +44,7 @@ def conclude(
         Notes to be added to those of the evidence.
     """
     started = time.perf_counter()
-    choice, power = evidence.choice, settings.power
+    choice, x, y, power = evidence.kept.choice, evidence.kept.x, evidence.kept.y, settings.power
     held = directed(settings.claim, evidence.fresh_counts, choice.likelier_on)
     own: dict[str, Any]
     if isinstance(evidence, FixedSizeEvidence):
@@ -61,20 +61,13 @@ def conclude(
         kind = SequentialResult
         own = {"looks": evidence.looks, "stopped": evidence.stopped, "is_closed": evidence.is_closed}
         unsteady, seconds = [], {}
-    conclusion = Conclusion(
-        event=choice.event,
-        claim=held.claim,
-        counts=evidence.counts,
-        fresh_counts=evidence.fresh_counts,
-        verdict=verdict_of(held.claim, bound, found.excess, settings.resolution, of_runs),
-        resolution=found.excess,
-        is_resolution_requested=settings.resolution is not None,
-    )
-    of_event = unsteady or event_findings(conclusion, evidence.x, evidence.y, evidence.uncounted_runs)
+    verdict = verdict_of(held.claim, bound, found.excess, settings.resolution, of_runs)
+    stated = found.excess if settings.resolution is None else None
+    of_event = unsteady or event_findings(evidence, held.claim, verdict, stated)
     findings = (*of_datasets, *of_runs, *(finding for finding in of_event if finding.check not in ignored))
     if any(finding.check is HealthCheck.DATASET_MUTATED for finding in of_datasets):
         findings = of_datasets
-    low_bits = look_at_bits(evidence.x, evidence.y, settings.claim, choice) if settings.bits == "warn" else None
+    low_bits = look_at_bits(x, y, settings.claim, choice) if settings.bits == "warn" else None
     result = kind(
         mechanism=settings.name,
         provenance=settings.provenance,
@@ -98,7 +91,7 @@ def conclude(
         findings=findings,
         ignored=tuple(sorted(check.value for check in ignored)),
         notes=(*evidence.notes, *notes),
-        sketch=sketch(evidence.x, evidence.y),
+        sketch=sketch(x, y),
         versions=versions(),
         bits=settings.bits,
         low_bits=low_bits,

@@ -18,10 +18,10 @@ from ..errors import OptionError
 from ..events.events import Event
 from ..events.outputs import Outputs, Raised, merge, number_of, outcome_list
 from ..floating_point_errors import with_own_arithmetic
-from ..inference.counts import Counts
 from ..options import check_jobs, check_runs, check_seed
 from ..random_streams import Stream, seed_of
 from ..results.recount import Recount
+from ..sampling.block_counts import total_counts
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
 from ..sampling.sampler import as_sampler
 from .pilot import draw_checked
@@ -80,12 +80,7 @@ def recount(
     if event is None:
         return Recount(event=None, counts=None, forms=seen, looked_at=looked_at, seed=seed, stream=stream)
     main_x, main_y = count_hits(plan, event, shapes_of(plan, blocks_x, blocks_y), runs)
-    counts = Counts(
-        hits_x=int(main_x.hits.sum()),
-        runs_x=int(main_x.sizes.sum()),
-        hits_y=int(main_y.hits.sum()),
-        runs_y=int(main_y.sizes.sum()),
-    )
+    counts = total_counts(main_x, main_y)
     return Recount(event=event, counts=counts, forms=seen, looked_at=looked_at, seed=seed, stream=stream)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from ..claims.claim import Claim
 from ..distinguishers.event_choice import Choice
@@ -12,6 +11,7 @@ from ..events.outputs import Outputs, are_equal, outcome_key, outcome_list, outc
 from ..health.findings import FALSE_ALARM, Finding, HealthCheck
 from ..inference.counts import Counts
 from ..results.audit_result import Verdict
+from .evidence import Evidence
 
 _COARSEST = 10.0  # an audit is useless if its detectable excess is this much above the claim (in ε: 20,000-fold)
 _SAME = 100  # outputs compared first, because most outputs vary
@@ -19,49 +19,23 @@ _NEARLY_ALL = 0.5  # share of different outputs above which their values teach n
 _SCORES = 1_000  # largest number of scores that a pilot chooses from, each with nested events or with intervals
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Conclusion:
-    """The conclusion of a test about an event.
-
-    Attributes
-    ----------
-    event : Event
-    claim : Claim
-        In the direction tested.
-    counts : Counts
-        Hits for the result.
-    fresh_counts : Counts
-        Hits in runs that the event was not learned from; of an audit of fixed size the same.
-    verdict : Verdict
-        Before the checks of the event.
-    resolution : float
-        Smallest detectable excess.
-    is_resolution_requested : bool
-    """
-
-    event: Event
-    claim: Claim
-    counts: Counts
-    fresh_counts: Counts
-    verdict: Verdict
-    resolution: float
-    is_resolution_requested: bool
-
-
-def event_findings(conclusion: Conclusion, x: Outputs, y: Outputs, uncounted_runs: int) -> list[Finding]:
+def event_findings(evidence: Evidence, claim: Claim, verdict: Verdict, excess: float | None) -> list[Finding]:
     """The first check of outputs and event that fails.
 
     Parameters
     ----------
-    conclusion : Conclusion
-    x, y : ndarray
-        The kept outputs.
-    uncounted_runs : int
-        Runs on each dataset that `conclusion.counts` leaves out.
+    evidence : Evidence
+    claim : Claim
+        In the direction tested.
+    verdict : Verdict
+        Before the checks of the event.
+    excess : float, optional
+        Smallest detectable excess; None if the caller requested one.
     """
-    return (
-        _constant_output(conclusion, x, y, uncounted_runs) or _idle_event(conclusion, x, y) or _coarse_event(conclusion)
-    )
+    constant = _constant_output(evidence)
+    if constant or verdict is not Verdict.NOT_REFUTED:
+        return constant
+    return _idle_event(evidence) or _coarse_event(evidence, claim, excess)
 
 
 def pilot_findings(choice: Choice, counts: Counts, findings: tuple[Finding, ...]) -> list[Finding]:
@@ -115,16 +89,17 @@ def _explains(finding: Finding) -> bool:
     return finding.check in (HealthCheck.REPEATED_BLOCKS, HealthCheck.UNSTEADY_HITS)
 
 
-def _constant_output(conclusion: Conclusion, x: Outputs, y: Outputs, uncounted_runs: int) -> list[Finding]:
+def _constant_output(evidence: Evidence) -> list[Finding]:
     """The same output in every kept run, and in all other runs as far as the event can tell."""
+    x, y, counts = evidence.kept.x, evidence.kept.y, evidence.counts
     first = x[:1]
-    if not (are_equal(first, y[:1]) and _is_decided(conclusion.counts)):
+    if not (are_equal(first, y[:1]) and _is_decided(counts)):
         return []
     if not all(_hold_only(first, part) for part in (x[:_SAME], y[:_SAME], x, y)):
         return []
-    if bool(conclusion.event.contains(first)[0]) != bool(conclusion.counts.hits_x):
+    if bool(evidence.kept.choice.event.contains(first)[0]) != bool(counts.hits_x):
         return []
-    runs_x, runs_y = conclusion.counts.runs_x + uncounted_runs, conclusion.counts.runs_y + uncounted_runs
+    runs_x, runs_y = counts.runs_x + evidence.uncounted_runs, counts.runs_y + evidence.uncounted_runs
     return [
         Finding(
             HealthCheck.CONSTANT_OUTPUT,
@@ -143,10 +118,10 @@ def _hold_only(first: Outputs, outputs: Outputs) -> bool:
     return bool(equal.all())
 
 
-def _idle_event(conclusion: Conclusion, x: Outputs, y: Outputs) -> list[Finding]:
+def _idle_event(evidence: Evidence) -> list[Finding]:
     """An event that occurred in all runs that it was not learned from, or in none."""
-    counts = conclusion.fresh_counts
-    if not _is_decided(counts) or conclusion.verdict is not Verdict.NOT_REFUTED:
+    x, y, counts, event = evidence.kept.x, evidence.kept.y, evidence.fresh_counts, evidence.kept.choice.event
+    if not _is_decided(counts):
         return []
     often = "all" if counts.hits_x else "none"
     occurred = f"occurred in {often} of {counts.runs_x:,} runs on x and {counts.runs_y:,} on y"
@@ -154,29 +129,27 @@ def _idle_event(conclusion: Conclusion, x: Outputs, y: Outputs) -> list[Finding]
     if different > _NEARLY_ALL * kept:
         message = (
             f"no event could be learned, because {different:,} of the first {kept:,} outputs are different. The event "
-            f"that was tried ({conclusion.event}) {occurred}, so nothing was tested. Audit a part or a summary of the "
+            f"that was tried ({event}) {occurred}, so nothing was tested. Audit a part or a summary of the "
             "output that recurs, such as a number in it."
         )
     else:
         message = (
-            f"the event chosen on the pilot ({conclusion.event}) {occurred}, so nothing was tested. The event may be "
+            f"the event chosen on the pilot ({event}) {occurred}, so nothing was tested. The event may be "
             "too rare for this number of runs (use more), or the mechanism may keep state (look for it)."
         )
     return [Finding(HealthCheck.IDLE_EVENT, message)]
 
 
-def _coarse_event(conclusion: Conclusion) -> list[Finding]:
+def _coarse_event(evidence: Evidence, claim: Claim, excess: float | None) -> list[Finding]:
     """An event on which only a huge excess would be detected, if no resolution was requested."""
-    counts = conclusion.fresh_counts
-    if conclusion.verdict is not Verdict.NOT_REFUTED or conclusion.is_resolution_requested:
+    if excess is None or excess <= claim.strength + _COARSEST:
         return []
-    if conclusion.resolution <= conclusion.claim.strength + _COARSEST:
-        return []
+    counts, event = evidence.fresh_counts, evidence.kept.choice.event
     return [
         Finding(
             HealthCheck.IDLE_EVENT,
-            f"the event ({conclusion.event}) occurred in {counts.hits_x:,} of {counts.runs_x:,} runs on x and "
-            f"{counts.hits_y:,} of {counts.runs_y:,} on y. An excess below {conclusion.resolution:.2g} would not have "
+            f"the event ({event}) occurred in {counts.hits_x:,} of {counts.runs_x:,} runs on x and "
+            f"{counts.hits_y:,} of {counts.runs_y:,} on y. An excess below {excess:.2g} would not have "
             "been detected, so next to nothing was tested. Use more runs, or audit a part or a summary of the output "
             "that recurs.",
         )

@@ -1,25 +1,16 @@
-"""The evidence of an audit: its event, counts and kept outputs, before anything is concluded from them.
-
-The two kinds have the same attributes, which `conclude` reads: `choice`, `counts`, `fresh_counts`, `runs`,
-`pilot_runs`, `uncounted_runs`, `x`, `y`, `blocks`, `main`, `is_replayable`, `notes` and `health_share`.
-"""
+"""The evidence of an audit: its event, counts and kept outputs, before anything is concluded from them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
-from ..distinguishers.event_choice import Choice
-from ..events.outputs import Outputs
 from ..inference.counts import Counts
 from ..results.cell_result import CellCounts
 from ..results.interim_look import Look, Stop
 from ..sampling.block_counts import BlockCounts, no_blocks
 from .pilot import Pilot, run_notes
-
-Blocks: TypeAlias = tuple[list[Outputs], list[Outputs]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +19,8 @@ class FixedSizeEvidence:
 
     Attributes
     ----------
-    pilot : Pilot
+    kept : Pilot
+        The event, and the outputs of the pilot that chose it.
     counts : Counts
         Hits of the event in the main runs.
     runs : int
@@ -44,7 +36,7 @@ class FixedSizeEvidence:
         Duration of each phase.
     """
 
-    pilot: Pilot
+    kept: Pilot
     counts: Counts
     runs: int
     main: tuple[BlockCounts, BlockCounts] = field(default_factory=lambda: (no_blocks(), no_blocks()))
@@ -54,38 +46,22 @@ class FixedSizeEvidence:
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
-    def choice(self) -> Choice:
-        return self.pilot.choice
-
-    @property
     def fresh_counts(self) -> Counts:
         """Hits in runs that the event was not learned from."""
         return self.counts
 
     @property
     def pilot_runs(self) -> int:
-        return self.pilot.runs
+        return self.kept.runs
 
     @property
     def uncounted_runs(self) -> int:
         """Runs on each dataset that `counts` leaves out."""
-        return self.pilot.runs
-
-    @property
-    def x(self) -> Outputs:
-        return self.pilot.x
-
-    @property
-    def y(self) -> Outputs:
-        return self.pilot.y
-
-    @property
-    def blocks(self) -> Blocks:
-        return self.pilot.blocks_x, self.pilot.blocks_y
+        return self.kept.runs
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return *run_notes(self.x, self.y, *self.main), *self.pilot.notes
+        return *run_notes(self.kept.x, self.kept.y, *self.main), *self.kept.notes
 
     @property
     def health_share(self) -> float:
@@ -99,14 +75,12 @@ class SequentialEvidence:
 
     Attributes
     ----------
-    choice : Choice
-        The last event bet on, in the direction that won more.
+    kept : Pilot
+        The last event bet on, in the direction that won more, and the outputs that were kept.
     counts : Counts
         Hits of that event in all runs, including the runs it was learned from: for the reader, not for the test.
     pilot_runs : int
         Runs on each dataset before the first bet.
-    x, y : ndarray
-        The kept outputs, also block by block in `blocks`.
     main : tuple of BlockCounts
         The blocks on x and on y that were only counted.
     is_replayable : bool
@@ -118,27 +92,22 @@ class SequentialEvidence:
         Whether the last batch was the one on which wealth is staked.
     is_complete : bool
         Whether all planned runs were made.
-    notes : tuple of str
     """
 
-    choice: Choice
+    kept: Pilot
     counts: Counts
     pilot_runs: int
-    x: Outputs
-    y: Outputs
-    blocks: Blocks
     main: tuple[BlockCounts, BlockCounts]
     is_replayable: bool
     looks: tuple[Look, ...]
     stopped: Stop
     is_closed: bool
     is_complete: bool
-    notes: tuple[str, ...]
 
     @property
     def fresh_counts(self) -> Counts:
         """Hits in runs that the event was not learned from."""
-        return self.choice.pilot_counts
+        return self.kept.choice.pilot_counts
 
     @property
     def runs(self) -> int:
@@ -150,6 +119,10 @@ class SequentialEvidence:
         return 0
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        return *run_notes(self.kept.x, self.kept.y, *self.main, runs="runs"), *self.kept.notes
+
+    @property
     def health_share(self) -> float:
         """Share of the health checks' error probability that the last look spends.
 
@@ -157,3 +130,6 @@ class SequentialEvidence:
         probability, the k-th look 3/(π k)² of it; these shares add up to the other half, however many looks there are.
         """
         return 0.5 if self.is_complete else 3.0 / (math.pi * len(self.looks)) ** 2
+
+
+Evidence = FixedSizeEvidence | SequentialEvidence

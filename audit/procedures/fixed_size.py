@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 
 from ..distinguishers.learned_partition import learn_cells
-from ..inference.counts import Counts
 from ..results.audit_settings import Settings
+from ..sampling.block_counts import total_counts
 from ..sampling.block_plan import Plan
 from ..sampling.draw import count_hits, shapes_of
 from .count_cells import as_cell_counts
@@ -30,12 +30,6 @@ def draw_fixed_size(
     main_x, main_y = count_hits(
         plan, pilot.choice.event, shapes, runs - pilot.runs, partition=partition, progress=progress
     )
-    counts = Counts(
-        hits_x=int(main_x.hits.sum()),
-        runs_x=int(main_x.sizes.sum()),
-        hits_y=int(main_y.hits.sum()),
-        runs_y=int(main_y.sizes.sum()),
-    )
     cells = None
     if partition is not None:
         cells = as_cell_counts(partition, main_x, main_y, settings.cell_alpha, asked=n_cells)
@@ -44,8 +38,8 @@ def draw_fixed_size(
         "seconds_main": round(time.perf_counter() - sampled, 3),
     }
     return FixedSizeEvidence(
-        pilot=pilot,
-        counts=counts,
+        kept=pilot,
+        counts=total_counts(main_x, main_y),
         runs=runs,
         main=(main_x, main_y),
         is_replayable=is_replayable,

@@ -28,7 +28,7 @@ _DEEP_NUMBERS = 4_000_000  # coordinates of vectors on each side: 32 megabytes
 
 @dataclass(frozen=True, slots=True)
 class Pilot:
-    """Outputs of the pilot runs and the event chosen on them.
+    """The outputs that were kept, of the pilot or of a sequential audit, and the event chosen on them.
 
     Attributes
     ----------

@@ -38,7 +38,7 @@ from ..sampling.block_plan import Plan
 from ..sampling.draw import count_pairs, draw_pilot, shapes_of
 from ..sampling.tasks import Events, joint_counts
 from .evidence import SequentialEvidence
-from .pilot import check_blocks, refuse_if_all_raised, run_notes
+from .pilot import Pilot, check_blocks, refuse_if_all_raised
 
 # Runs on each dataset, and numbers in vectors, that are kept to learn events from. An event learned from too few runs
 # would stay to the end.
@@ -170,23 +170,19 @@ def draw_sequentially(
             learned = sum(map(len, kept_x))
             state = state.learned(*merge(kept_x, kept_y))
     choice = state.leading()
-    counts = _recounted(choice.event, kept_x, kept_y, main[int(choice.likelier_on == "y")], choice.likelier_on)
     x, y = merge(kept_x, kept_y)
+    counts = _recounted(choice.event, x, y, main[int(choice.likelier_on == "y")], choice.likelier_on)
     cut = note_of_cut(plan.most_kept, min(_most_kept(kept_x[0]), done), plan.output_bytes)
     return SequentialEvidence(
-        choice=choice,
+        kept=Pilot(choice, kept_x, kept_y, x, y, cut),
         counts=counts,
         pilot_runs=min(FIRST, done),
-        x=x,
-        y=y,
-        blocks=(kept_x, kept_y),
         main=(main_x, main_y),
         is_replayable=is_replayable,
         looks=tuple(looks),
         stopped=stopped,
         is_closed=is_last,
         is_complete=done == runs,
-        notes=(*run_notes(x, y, main_x, main_y, runs="runs"), *cut),
     )
 
 
@@ -334,11 +330,8 @@ def _pairs(blocks_x: list[Outputs], blocks_y: list[Outputs], events: Events) -> 
     return joint_counts(first, x, y), joint_counts(second, y, x)
 
 
-def _recounted(
-    event: Event, kept_x: list[Outputs], kept_y: list[Outputs], main: JointCounts, likelier_on: Direction
-) -> Counts:
+def _recounted(event: Event, x: Outputs, y: Outputs, main: JointCounts, likelier_on: Direction) -> Counts:
     """Hits of the event in the kept outputs and in the blocks that were counted for this event."""
-    x, y = merge(kept_x, kept_y)
     hits_p, hits_q = main.both + main.only_p, main.both + main.only_q
     if likelier_on == "y":
         hits_p, hits_q = hits_q, hits_p

@@ -113,9 +113,9 @@ def _compared(name: str, before: Entry | None, after: Entry | None, alpha: float
         changes.append(f"the verdict was {was.verdict.value} and is {now.verdict.value}")
     if before.accepted is not None:
         if now.verdict is Verdict.INCONCLUSIVE:
-            notes.append(f"undecided whether the finding persists; it was {before.accepted}")
+            notes.append(f"it is undecided whether the claim is still refuted; the refutation was {before.accepted}")
         elif not now.is_refuted:
-            notes.append(f"the finding is no longer found; it was {before.accepted}")
+            notes.append(f"the claim is no longer refuted; the refutation was {before.accepted}")
         elif replace(after, accepted=before.accepted).is_excused(today):
             notes.append(str(before.accepted))
         else:

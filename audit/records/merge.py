@@ -27,7 +27,7 @@ def merge(suites: Sequence[Suite], names: Sequence[str]) -> Suite:
     Raises
     ------
     OptionError
-        If there is no suite, or the names are not distinct.
+        If no suite is given, or a name is repeated.
     RecordError
         If two files contain the same result, which would count twice, or one experiment id has two statements.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..events.partitions import Labels
+from ..inference.counts import Counts
 from .stretch_hashes import MARKS
 
 Marks = np.ndarray[tuple[int, int], np.dtype[np.uint64]]
@@ -52,3 +53,10 @@ class BlockCounts:
 def no_blocks() -> BlockCounts:
     """Return the counts of zero blocks."""
     return BlockCounts(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint64))
+
+
+def total_counts(x: BlockCounts, y: BlockCounts) -> Counts:
+    """Return hits and runs of all blocks on x and on y."""
+    return Counts(
+        hits_x=int(x.hits.sum()), runs_x=int(x.sizes.sum()), hits_y=int(y.hits.sum()), runs_y=int(y.sizes.sum())
+    )

@@ -235,26 +235,15 @@ def _scales() -> list[StatementCase]:
     right = [GaussianMechanism(0.5, 1e-5), GaussianMechanism(1.1, 1e-5), GaussianMechanism(2.0, 1e-5)]
     vector, at_one = VectorGaussianMechanism(1.0, 1e-5), OneForEpsilonGaussian(1.0, 1e-5)
     small = VarianceAsScaleGaussian(1.0, 1e-5, sensitivity=0.1)
+    failure = "solver failure, twice the noise"
     wrong = [
-        (
-            "one-for-epsilon-at-0.5",
-            OneForEpsilonGaussian(0.5, 1e-5),
-            "hard-coded 1 for epsilon, at epsilon 0.5, too much noise",
-        ),
-        (
-            "one-for-epsilon-at-1.1",
-            OneForEpsilonGaussian(1.1, 1e-5),
-            "hard-coded 1 for epsilon, at epsilon 1.1, too little noise",
-        ),
-        (
-            "one-for-epsilon-at-2",
-            OneForEpsilonGaussian(2.0, 1e-5),
-            "hard-coded 1 for epsilon, at epsilon 2, solver failure, twice the noise",
-        ),
-        (
-            "one-for-epsilon-at-4",
-            OneForEpsilonGaussian(4.0, 1e-5),
-            "hard-coded 1 for epsilon, at epsilon 4, solver failure, twice the noise",
+        *(
+            (
+                f"one-for-epsilon-at-{e:g}",
+                OneForEpsilonGaussian(e, 1e-5),
+                f"hard-coded 1 for epsilon, at epsilon {e:g}, {effect}",
+            )
+            for e, effect in ((0.5, "too much noise"), (1.1, "too little noise"), (2.0, failure), (4.0, failure))
         ),
         ("newton", MisprintedNewtonGaussian(1.0, 1e-5), "misprinted derivative, too little noise"),
         ("variance-under", small, "variance for the standard deviation, below 1, too little noise"),

@@ -15,7 +15,9 @@ from dpaudit.audit.events.scores import Weighted
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.procedures import event_checks
-from dpaudit.audit.procedures.event_checks import Conclusion, event_findings, pilot_findings
+from dpaudit.audit.procedures.event_checks import event_findings, pilot_findings
+from dpaudit.audit.procedures.evidence import FixedSizeEvidence
+from dpaudit.audit.procedures.pilot import Pilot
 
 CONSTANT, IDLE, UNSTEADY = HealthCheck.CONSTANT_OUTPUT, HealthCheck.IDLE_EVENT, HealthCheck.UNSTEADY_HITS
 HALF_LINE = Intervals(((0.0, np.inf),))
@@ -91,21 +93,13 @@ def test_constant_outputs_made_elsewhere():
     assert check_outputs([0.0] * 500, [1.0] * 500, claim=PureDP(1.0)).is_refuted
 
 
-def made(hits_x, hits_y, *, runs=10_000, event=HALF_LINE, verdict=Verdict.NOT_REFUTED, resolution=0.5):
+def made(hits_x, hits_y, *, runs=10_000, event=HALF_LINE):
     counts = Counts(hits_x=hits_x, runs_x=runs, hits_y=hits_y, runs_y=runs)
-    return Conclusion(
-        event=event,
-        claim=PureDP(1.0),
-        counts=counts,
-        fresh_counts=counts,
-        verdict=verdict,
-        resolution=resolution,
-        is_resolution_requested=False,
-    )
+    return FixedSizeEvidence(kept=Pilot(choice(1, 1, event), [], [], VARIED, VARIED), counts=counts, runs=runs + 2_000)
 
 
-def of_event(given):
-    return event_findings(given, VARIED, VARIED, 2_000)
+def of_event(evidence, verdict=Verdict.NOT_REFUTED):
+    return event_findings(evidence, PureDP(1.0), verdict, 0.5)
 
 
 VARIED = np.random.default_rng(0).normal(size=100)
@@ -126,14 +120,23 @@ def test_a_silenced_check_of_the_event_leaves_no_finding():
 
 
 @pytest.mark.parametrize(
-    "given",
+    ("hits", "verdict"),
     [
-        made(1, 0), made(10_000, 0, verdict=Verdict.REFUTED), made(0, 10_000), made(10_000, 9_999),
-        made(0, 0, verdict=Verdict.INCONCLUSIVE),  # too few runs, or another check failed
+        ((1, 0), Verdict.NOT_REFUTED), ((10_000, 0), Verdict.REFUTED), ((0, 10_000), Verdict.NOT_REFUTED),
+        ((10_000, 9_999), Verdict.NOT_REFUTED),
+        ((0, 0), Verdict.INCONCLUSIVE),  # too few runs, or another check failed
     ],
 )  # fmt: skip
-def test_other_counts_are_no_idle_event(given):
-    assert of_event(given) == []
+def test_other_counts_are_no_idle_event(hits, verdict):
+    assert of_event(made(*hits), verdict) == []
+
+
+def test_an_event_on_which_only_a_huge_excess_shows():
+    (found,) = event_findings(made(5, 4), PureDP(1.0), Verdict.NOT_REFUTED, 11.5)
+    assert found.check is IDLE
+    assert "An excess below 12 would not have been detected" in str(found)
+    assert event_findings(made(5, 4), PureDP(1.0), Verdict.NOT_REFUTED, 10.5) == []
+    assert event_findings(made(5, 4), PureDP(1.0), Verdict.NOT_REFUTED, None) == []  # the caller requested one
 
 
 def test_what_can_find_nothing_says_so_already():

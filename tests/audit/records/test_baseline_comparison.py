@@ -328,7 +328,7 @@ def test_an_accepted_finding_holds_until_its_day():
     (expired,) = compared(accepted, broken, today=day + datetime.timedelta(days=1)).changes
     assert "does not cover it" in expired
     mended = compared(accepted, BEFORE, today=day)
-    assert "no longer found" in mended.notes[0]
+    assert "no longer refuted" in mended.notes[0]
 
 
 @pytest.mark.parametrize(

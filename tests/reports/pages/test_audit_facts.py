@@ -134,7 +134,7 @@ def test_what_becomes_of_an_acceptance():
     assert now(refuted) == "accepted"
     assert now(refuted, until="2027-01-30") == "expired"
     assert now(refuted, up_to=1.01) == "bound above the accepted one"
-    assert now(kept) == "no longer found; withdraw the acceptance"
+    assert now(kept) == "no longer refuted; withdraw the acceptance"
     assert now(unclear) == "undecided"
     expired = Entry(name="a", result=refuted, accepted=Accepted(reason="r", until="2020-01-01"))
     page = html(Suite(title="", entries=(expired,)), today=TODAY)
