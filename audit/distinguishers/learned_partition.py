@@ -9,10 +9,12 @@ import numpy as np
 from ..events.outputs import Outputs, as_numbers, as_vectors, is_vector, tally
 from ..events.partitions import Array, NumberCells, OutcomeCells, Partition
 from ..events.scores import Weighted
-from .event_families import fisher_direction
+from .event_families import TABLE, fisher_direction
 from .quantile_cells import ratio_by_cell
 
 _FEW = 64  # outcomes with their own cell; the rarer ones share a cell
+_LOOKED_AT = 2_000  # outputs of which half or more have to repeat
+_TWO = 2  # outcomes, each of which is the complement of the other
 _LEAST_HITS = 3  # pilot runs that an outcome needs for its own cell
 
 
@@ -37,6 +39,25 @@ def learn_cells(x: Outputs, y: Outputs, n_cells: int) -> Partition:
     weights = fisher_direction(x, y) or (1.0,) + (0.0,) * (width - 1)
     score = Weighted(weights)
     return _number_cells(score.values(x), score.values(y), n_cells, weights)
+
+
+def single_outcomes(x: Outputs, y: Outputs, most: int) -> OutcomeCells | None:
+    """A cell for each of the commonest outcomes; None for outputs that hardly repeat, and for two outcomes at most.
+
+    Parameters
+    ----------
+    x, y : ndarray
+        Pilot outputs on each dataset, which are not counted in the cells.
+    most : int
+        Number of cells at most, with the one for all other outcomes.
+    """
+    if any(2 * len(tally(side[:_LOOKED_AT])[0]) > len(side[:_LOOKED_AT]) for side in (x, y)):
+        return None
+    (on_x, names_x), (on_y, names_y) = tally(x), tally(y)
+    names, seen = names_y | names_x, on_x + on_y
+    if min(len(seen), most) <= _TWO:
+        return None
+    return OutcomeCells(tuple(names[key] for key, _ in seen.most_common(min(TABLE, most) - 1)), len(seen))
 
 
 def _commonest_width(outputs: Outputs) -> int | None:

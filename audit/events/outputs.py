@@ -21,6 +21,7 @@ Outputs: TypeAlias = npt.NDArray[Any]
 """The outputs of one block: shape (runs,) numeric or of objects, or (runs, n_coords) numeric."""
 
 _DEEPEST = 100  # levels of nested tuples
+_CLOSE = 1 << 12  # integers within such a range are counted in an array
 _PLAIN = frozenset({float, int, bool, str, type(None)})  # hashable and compared by value
 
 
@@ -231,7 +232,7 @@ def tally(outputs: Outputs) -> tuple[Counter[Any], dict[Any, Any]]:
     counts: Counter[Any] = Counter()
     names: dict[Any, Any] = {}
     if outputs.dtype != object and outputs.ndim == 1:  # numbers are their own keys, except a NaN, which sorts last
-        numbers_found, times = np.unique(outputs, return_counts=True)
+        numbers_found, times = _tally_of_numbers(outputs)
         values = numbers_found.tolist()
         keys = values[:-1] + [outcome_key(value) for value in values[-1:]]
         return Counter(dict(zip(keys, times.tolist(), strict=True))), dict(zip(keys, values, strict=True))
@@ -246,6 +247,18 @@ def tally(outputs: Outputs) -> tuple[Counter[Any], dict[Any, Any]]:
         names.setdefault(key, value)
         counts[key] += number
     return counts, names
+
+
+def _tally_of_numbers(outputs: Outputs) -> tuple[Outputs, npt.NDArray[np.int64]]:
+    """Return the different numbers, sorted, and how often each occurs; close integers are counted without sorting."""
+    if outputs.dtype.kind in "iu" and len(outputs) > 0:
+        wide = outputs if outputs.dtype.itemsize == 8 else outputs.astype(np.int64)
+        least = wide.min()
+        if int(wide.max()) - int(least) < _CLOSE:
+            times = np.bincount((wide - least).astype(np.int64))
+            found = np.flatnonzero(times)
+            return (found.astype(wide.dtype) + least).astype(outputs.dtype), times[found]
+    return np.unique(outputs, return_counts=True)
 
 
 def row_keys(rows: Outputs) -> npt.NDArray[np.uint64]:

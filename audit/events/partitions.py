@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .outputs import Outputs, as_numbers, outcome_key, outcome_list, outcome_words
+from .events import Outcomes
+from .outputs import Outputs, as_numbers, outcome_key, outcome_list, outcome_words, tally
 from .scores import Weighted
 
 Array = npt.NDArray[np.float64]
@@ -31,6 +32,11 @@ class Partition(ABC):
     @abstractmethod
     def names(self) -> tuple[str, ...]:
         """Description of each cell, in order."""
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells."""
+        return len(self.names)
 
     @property
     @abstractmethod
@@ -63,6 +69,10 @@ class OutcomeCells(Partition):
         return (*map(outcome_words, self.values), "any other outcome")
 
     @property
+    def n_cells(self) -> int:
+        return len(self.values) + 1
+
+    @property
     def scope(self) -> str:
         listed = len(self.values)
         if listed < self.n_seen:
@@ -72,6 +82,17 @@ class OutcomeCells(Partition):
     @property
     def n_known(self) -> int:
         return len(self.values) + (len(self.values) < self.n_seen)
+
+    def event(self, cell: int) -> Outcomes:
+        """Return the event that an output lies in this cell."""
+        if cell < len(self.values):
+            return Outcomes((self.values[cell],))
+        return Outcomes(self.values, others=True)
+
+    def count(self, outputs: Outputs) -> Labels:
+        found = tally(outputs)[0]
+        listed = [found[outcome_key(value)] for value in self.values]
+        return np.array([*listed, len(outputs) - sum(listed)], dtype=np.int64)
 
     def labels(self, outputs: Outputs) -> Labels:
         place = {outcome_key(value): index for index, value in enumerate(self.values)}

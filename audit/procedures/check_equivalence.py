@@ -248,7 +248,7 @@ def check_equivalence(
         if unlisted <= _UNLISTED_SHARE * margin:  # settled on the pilot, so the limit keeps all of its alpha
             counts_unlisted, scope = True, "for every event, outcomes that were never seen included"
     shapes = shapes_of(plan, blocks_x, blocks_y)
-    main_x, main_y = count_hits(plan, choice.event, shapes, runs - size, partition=partition, progress=progress)
+    main_x, main_y = count_hits(plan, choice.event, shapes, runs - size, partitions=(partition,), progress=progress)
     counts = total_counts(main_x, main_y)
     tested = directed(claim, counts, choice.likelier_on)
     return EquivalenceResult(
@@ -260,7 +260,7 @@ def check_equivalence(
         event=choice.event,
         likelier_on=choice.likelier_on,
         counts=counts,
-        cells=as_cell_counts(partition, main_x, main_y, alpha / 2),
+        cells=as_cell_counts(partition, main_x.cells, main_y.cells, alpha / 2),
         scope=scope,
         counts_unlisted=counts_unlisted,
         alpha=alpha,

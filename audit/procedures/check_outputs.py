@@ -13,6 +13,7 @@ import numpy as np
 
 from ..claims.at_distance import ClaimAtDistance, claim_at
 from ..claims.claim import Claim
+from ..distinguishers.learned_partition import single_outcomes
 from ..errors import MechanismError
 from ..events.outputs import Outputs, as_outputs
 from ..floating_point_errors import with_own_arithmetic
@@ -20,6 +21,7 @@ from ..health.findings import checks_to_ignore
 from ..health.run_independence import examine_order
 from ..inference.counts import Counts
 from ..inference.joint_test import check_test_alpha
+from ..inference.outcome_test import most_outcomes
 from ..options import (
     Bits,
     check_bits,
@@ -115,7 +117,11 @@ def check_outputs(
         hits_y=pilot.choice.event.count(main_y),
         runs_y=len(main_y),
     )
-    evidence = FixedSizeEvidence(kept=pilot, counts=counts, runs=runs, is_in_order=False)
+    outcomes = single_outcomes(pilot.x, pilot.y, most_outcomes(settings.outcome_alpha))
+    hits = tuple(np.zeros(0, np.int64) if outcomes is None else outcomes.count(main) for main in (main_x, main_y))
+    evidence = FixedSizeEvidence(
+        kept=pilot, counts=counts, runs=runs, is_in_order=False, outcomes=outcomes, outcome_hits=(hits[0], hits[1])
+    )
     result = conclude(settings, evidence, ignored, of_runs=findings)
     result.environment["seconds"] = round(time.perf_counter() - started, 3)
     return result

@@ -8,12 +8,11 @@ from typing import Any
 from ..distinguishers.learned_partition import learn_cells
 from ..errors import OptionError
 from ..events.outputs import merge
-from ..events.partitions import Partition
+from ..events.partitions import Labels, Partition
 from ..floating_point_errors import with_own_arithmetic
 from ..inference.counts import check_alpha
 from ..options import check_cells, check_jobs, check_runs, check_seed
 from ..results.cell_result import CellCounts
-from ..sampling.block_counts import BlockCounts
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
 from ..sampling.pilot_size import pilot_runs
 from ..sampling.sampler import as_sampler
@@ -71,19 +70,19 @@ def count_cells(
         progress(2 * size)
     partition = learn_cells(*merge(blocks_x, blocks_y), cells)
     main_x, main_y = count_hits(
-        plan, None, shapes_of(plan, blocks_x, blocks_y), runs - size, partition=partition, progress=progress
+        plan, None, shapes_of(plan, blocks_x, blocks_y), runs - size, partitions=(partition,), progress=progress
     )
-    return as_cell_counts(partition, main_x, main_y, alpha, asked=cells)
+    return as_cell_counts(partition, main_x.cells, main_y.cells, alpha, asked=cells)
 
 
 def as_cell_counts(
-    partition: Partition, main_x: BlockCounts, main_y: BlockCounts, alpha: float, *, asked: int | None = None
+    partition: Partition, on_x: Labels, on_y: Labels, alpha: float, *, asked: int | None = None
 ) -> CellCounts:
-    """Cell counts of the main runs."""
+    """Cell counts from the number of main runs on x and on y in each cell."""
     return CellCounts(
         names=partition.names,
-        hits_x=tuple(main_x.cells.tolist()),
-        hits_y=tuple(main_y.cells.tolist()),
+        hits_x=tuple(on_x.tolist()),
+        hits_y=tuple(on_y.tolist()),
         alpha=alpha,
         n_known=partition.n_known,
         scope=partition.scope,

@@ -1,11 +1,15 @@
-"""The runs of an audit of fixed size: the pilot chooses an event, the main runs are counted."""
+"""The runs of an audit of fixed size: the pilot chooses an event, the main runs are counted.
+
+Proof: docs/proofs/choices.md
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 
-from ..distinguishers.learned_partition import learn_cells
+from ..distinguishers.learned_partition import learn_cells, single_outcomes
+from ..inference.outcome_test import most_outcomes
 from ..results.audit_settings import Settings
 from ..sampling.block_counts import total_counts
 from ..sampling.block_plan import Plan
@@ -18,7 +22,7 @@ from .pilot import run_pilot
 def draw_fixed_size(
     plan: Plan, settings: Settings, runs: int, n_cells: int, progress: Callable[[int], None] | None
 ) -> FixedSizeEvidence:
-    """Draws the pilot, chooses the event, and counts the event and `n_cells` cells in the remaining runs."""
+    """Draws the pilot, which chooses the event, and counts event, single outcomes and `n_cells` cells in the other runs."""
     started = time.perf_counter()
     pilot = run_pilot(plan, settings.claim, runs, settings.alpha, bits=settings.bits is True)
     is_replayable = plan.comes_again(pilot.blocks_x, pilot.blocks_y)
@@ -26,13 +30,17 @@ def draw_fixed_size(
         progress(2 * pilot.runs)
     sampled = time.perf_counter()
     shapes = shapes_of(plan, pilot.blocks_x, pilot.blocks_y)
+    outcomes = single_outcomes(pilot.x, pilot.y, most_outcomes(settings.outcome_alpha))
     partition = learn_cells(pilot.x, pilot.y, n_cells) if n_cells else None
+    partitions = tuple(each for each in (outcomes, partition) if each is not None)
     main_x, main_y = count_hits(
-        plan, pilot.choice.event, shapes, runs - pilot.runs, partition=partition, progress=progress
+        plan, pilot.choice.event, shapes, runs - pilot.runs, partitions=partitions, progress=progress
     )
+    n_outcomes = 0 if outcomes is None else outcomes.n_cells
     cells = None
     if partition is not None:
-        cells = as_cell_counts(partition, main_x, main_y, settings.cell_alpha, asked=n_cells)
+        on_x, on_y = (main.cells[n_outcomes:] for main in (main_x, main_y))
+        cells = as_cell_counts(partition, on_x, on_y, settings.cell_alpha, asked=n_cells)
     seconds = {
         "seconds_pilot": round(sampled - started, 3),
         "seconds_main": round(time.perf_counter() - sampled, 3),
@@ -43,6 +51,8 @@ def draw_fixed_size(
         runs=runs,
         main=(main_x, main_y),
         is_replayable=is_replayable,
+        outcomes=outcomes,
+        outcome_hits=(main_x.cells[:n_outcomes], main_y.cells[:n_outcomes]),
         cells=cells,
         seconds=seconds,
     )

@@ -9,7 +9,8 @@ from ..options import Bits
 from ..sampling.provenance import Provenance
 from .audit_result import Pair
 
-_CELL_SHARE = 0.1  # of alpha, for the cells if they are counted; the event test has the rest
+# Shares of alpha for the cells and for the tests of single outcomes, if they are counted; the event test has the rest.
+_CELL_SHARE, _OUTCOME_SHARE = 0.1, 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,11 @@ class Settings:
         """Error probability of the cell intervals, if cells are counted."""
         return _CELL_SHARE * self.alpha
 
-    def event_alpha(self, *, has_cells: bool) -> float:
+    @property
+    def outcome_alpha(self) -> float:
+        """Error probability of the tests of single outcomes together, if they are counted."""
+        return _OUTCOME_SHARE * self.alpha
+
+    def event_alpha(self, *, has_cells: bool, has_outcomes: bool) -> float:
         """Error probability of the event test."""
-        return self.alpha * (1 - _CELL_SHARE) if has_cells else self.alpha
+        return self.alpha * (1 - _CELL_SHARE * has_cells - _OUTCOME_SHARE * has_outcomes)

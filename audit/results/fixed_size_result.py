@@ -13,18 +13,29 @@ class FixedSizeResult(AuditResult):
     """Result of an audit whose number of runs was fixed before: the event is tested once, on the main runs.
 
     The bound and the p-value are valid for any number of runs. The counts are those of the main runs: event and
-    direction were chosen on the pilot, so the test needs no correction for that choice.
+    direction were chosen on the pilot, so the test needs no correction for that choice. If outcomes recur, a tenth of
+    alpha tests each of them alone. Where such a test refutes the claim and gives the larger bound, its outcome is the
+    result's event, and bound and p-value are corrected for the number of outcomes.
 
     Attributes
     ----------
+    n_outcomes : int
+        Number of outcomes that were tested alone, with all others together counted as one; 0 if outputs hardly repeat.
+    outcome_alpha : float
+        Error probability of these tests together; 0 without them.
     cells : CellCounts, optional
         Main runs in cells of outputs, with intervals and curves.
     """
 
+    n_outcomes: int = 0
+    outcome_alpha: float = 0.0
     cells: CellCounts | None = None
 
     @property
     def test_shares(self) -> tuple[tuple[str, float], ...]:
-        if self.cells is None:
-            return (("event test", self.alpha),)
-        return ("event test", self.alpha - self.cells.alpha), ("cell intervals", self.cells.alpha)
+        beside: list[tuple[str, float]] = []
+        if self.n_outcomes:
+            beside.append((f"each of {self.n_outcomes} outcomes alone", self.outcome_alpha))
+        if self.cells is not None:
+            beside.append(("cell intervals", self.cells.alpha))
+        return ("event test", self.alpha - sum(share for _, share in beside)), *beside

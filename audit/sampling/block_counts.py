@@ -21,7 +21,7 @@ class BlockCounts:
     The shapes are (blocks,), but (blocks, 4) for `stretches` and (cells,) for `cells`. `fingerprints` are hashes of the
     first outputs of each block, `orders` are hashes of their order, and `stretches` are the smallest hashes of
     stretches, 0 for none; the last two are empty if not recorded. `cells` counts the outputs of all blocks in each cell
-    of a partition, and is empty without one; `raised` counts exceptions by type.
+    of every partition, one after the other; `raised` counts exceptions by type.
     """
 
     hits: np.ndarray[tuple[int], np.dtype[np.int64]]

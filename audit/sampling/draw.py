@@ -106,10 +106,10 @@ def count_hits(
     shapes: Shapes,
     runs: int,
     *,
-    partition: Partition | None = None,
+    partitions: tuple[Partition, ...] = (),
     progress: Callable[[int], None] | None = None,
 ) -> tuple[BlockCounts, BlockCounts]:
-    """Draw `runs` main-phase outputs on each dataset, and count them in the event and in the cells of a partition.
+    """Draw `runs` main-phase outputs on each dataset, and count them in the event and in the cells of partitions.
 
     Parameters
     ----------
@@ -121,11 +121,11 @@ def count_hits(
     """
     sizes = _sizes(runs, plan.block)
     tasks = [
-        CountBlocks(event, partition, shapes, side, first, part)
+        CountBlocks(event, partitions, shapes, side, first, part)
         for first, part in parts(sizes, 2 * len(sizes), plan.blocks_of_task)
         for side in SIDES
     ]
-    n_cells = 0 if partition is None else len(partition.names)
+    n_cells = sum(each.n_cells for each in partitions)
     kept = {
         side: BlockCounts.of(
             np.zeros(len(sizes), np.int64),

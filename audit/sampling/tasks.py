@@ -70,7 +70,7 @@ class CountBlocks:
     """Counts main runs on one dataset: (hits, marks) of each block, and cells and exceptions of all blocks."""
 
     event: Event | None
-    partition: Partition | None
+    partitions: tuple[Partition, ...]
     shapes: Shapes
     side: Side
     first: int
@@ -78,7 +78,7 @@ class CountBlocks:
 
     @property
     def owners(self) -> Sequence[Any]:
-        return (*getattr(self.event, "values", ()), *getattr(self.partition, "values", ()))
+        return [value for each in (self.event, *self.partitions) for value in getattr(each, "values", ())]
 
     @property
     def blocks(self) -> int:
@@ -90,7 +90,7 @@ class CountBlocks:
 
     @property
     def key(self) -> str:
-        return f"{self.words}, {sum(self.sizes)} counted by {digest((self.event, self.partition))}"
+        return f"{self.words}, {sum(self.sizes)} counted by {digest((self.event, self.partitions))}"
 
     def __call__(self, plan: Plan) -> tuple[list[tuple[int, ...]], Labels, list[RaisedTimes]]:
         counted = [self._count(plan, number, size) for number, size in enumerate(self.sizes, start=self.first)]
@@ -100,24 +100,25 @@ class CountBlocks:
     def _count(self, plan: Plan, number: int, size: int) -> tuple[tuple[int, ...], Labels, Counter[str]]:
         """Count one block; its outputs are discarded before the next block, so that the cache stays warm."""
         outputs = plan.draw("main", self.side, number, size, None if self.shapes is None else self.shapes[self.side])
-        cells = np.zeros(0, np.int64) if self.partition is None else self.partition.count(outputs)
+        cells = np.concatenate([np.zeros(0, np.int64), *(each.count(outputs) for each in self.partitions)])
         hits = 0 if self.event is None else self.event.count(outputs)
         return (hits, *_marks(plan, number, outputs)), cells, raised_in(outputs)
 
     def fits(self, result: Any) -> bool:
         match result:
             case [[*counted], np.ndarray() as cells, [*raised]]:
-                n_cells = 0 if self.partition is None else len(self.partition.names)
+                n_cells, runs = [each.n_cells for each in self.partitions], sum(self.sizes)
                 return (
                     len(counted) == len(self.sizes)
                     and all(
                         _are_within(one, (size + 1, *(_MARK,) * BLOCK_MARKS))
                         for one, size in zip(counted, self.sizes, strict=True)
                     )
-                    and cells.shape == (n_cells,)
+                    and cells.shape == (sum(n_cells),)
                     and cells.dtype == np.int64
-                    and (n_cells == 0 or (cells.min() >= 0 and cells.sum() == sum(self.sizes)))
-                    and _are_raised(raised, sum(self.sizes))
+                    and bool((cells >= 0).all())
+                    and all(part.sum() == runs for part in np.split(cells, np.cumsum(n_cells))[:-1])
+                    and _are_raised(raised, runs)
                 )
         return False
 
