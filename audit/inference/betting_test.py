@@ -5,8 +5,7 @@ and any event S, W = 1[M(x) ∈ S] − e^{ε₀} 1[M(y) ∈ S] then has mean at 
 [0, 1/(e^{ε₀} + δ₀)] the wealth ∏(1 + λ(W_t − δ₀)) is a nonnegative supermartingale that starts at 1, and it ever
 reaches 1/alpha with probability at most alpha (Ville 1939). The same holds for any average of such wealths: over
 shares, over the two directions, over pairs. The event, line and shares of a batch may depend on all earlier batches, so
-no runs are set aside for learning. On the last batch the whole wealth may be staked on one exact test: at the level
-alpha times the wealth, the test multiplies the wealth by 1/level or by 0, and its mean is at most the stake.
+no runs are set aside for learning.
 
 Proof: docs/proofs/wealth.md
 
@@ -19,7 +18,7 @@ processes and their mixtures over a grid of bets).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -148,24 +147,6 @@ class Wealth:
         log_wealth = np.concatenate([self.log_wealth[:first], before + gained])
         now = replace(self, log_wealth=log_wealth)
         return replace(now, log_peak=np.maximum(self.log_peak, now.log_average))
-
-    def staked(self, p_values: Mapping[int, float]) -> Wealth:
-        """Return the wealth after a last batch on which these members staked all their wealth, each on one test.
-
-        For every alpha, a member that holds is refuted at alpha, in this batch or earlier, with probability at most
-        alpha: given everything before the batch, its p-value is at most alpha times its wealth with probability at
-        most alpha times its wealth.
-
-        Parameters
-        ----------
-        p_values : mapping of int to float
-            From the number of each member to the p-value of its test on this batch alone; the members and tests are
-            chosen without looking at the batch.
-        """
-        log_peak, log_wealth = self.log_peak.copy(), self.log_average
-        for member, p_value in p_values.items():
-            log_peak[member] = max(log_peak[member], log_wealth[member] - math.log(p_value))
-        return replace(self, log_peak=log_peak)
 
     @property
     def log_average(self) -> Array:

@@ -5,6 +5,7 @@ Proofs: docs/proofs/choices.md, docs/proofs/joint-test.md
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -138,14 +139,15 @@ def check(
     power : float
         Probability with which an excess of `resolution` is detected, in (0, 1).
     sequential : bool
-        Whether to stop as soon as the claim is refuted. The bound stays valid. If the claim holds, the smallest
-        detectable excess is about 1.4 times that of an audit of fixed size.
+        Whether to stop as soon as the claim is refuted. The bound stays valid. Half of alpha is for the bets that may
+        stop the audit early, half for a final test when all `runs` are done: one like that of an audit of fixed size,
+        which finds what such an audit finds at half of alpha.
     seconds : float, optional
         Time limit of a sequential audit, whose last batch is cut to fit. The audit makes at least 48 runs on each
-        dataset, and completes a batch that a `store` recorded as begun. Without a time limit the audit stakes all that
-        its bets have won on the last quarter of its runs, which detects smaller excesses; with a limit it might go on
-        later and keeps its winnings. To repeat the looks and the bound of an audit with a limit, set `runs` to the
-        number of runs it reached and ``seconds=float("inf")``.
+        dataset, and completes a batch that a `store` recorded as begun. The final test is made only if `runs` are given
+        and done in time. Without `runs`, or with ``float("inf")`` seconds, none is planned and the bets have all of
+        alpha; so to repeat an audit that had a limit and no `runs`, set `runs` to the number it reached, and
+        ``seconds=float("inf")``.
     cells : int
         Number of cells of outputs to count in addition to the event, such as 32; 0 for none. The result then has the
         likelihood ratio of each cell, the privacy profile and the trade-off curve, with a confidence band. The cells
@@ -233,7 +235,8 @@ def check(
         limit = check_block_seconds(block_seconds)
         plan = plan_blocks(sampler, x, y, settings.seed, jobs, limit, runs=runs)
         if kept is not None:
-            wanted = drawn_from | arrangements(plan, settings, runs, cells, sequential=sequential)
+            is_final = sequential and _has_final(runs, until)
+            wanted = drawn_from | arrangements(plan, settings, runs, cells, sequential=sequential, has_final=is_final)
             plan = replace(plan, memory=kept.section(sampler.name, wanted))
             plan.check_heads()
         settings, evidence = _drawn(plan, settings, runs, until, cells, progress, on_look, sequential=sequential)
@@ -276,31 +279,27 @@ def _drawn(
         return settings, draw_fixed_size(plan, settings, runs, cells, progress)
     evidence = draw_sequentially(
         plan,
-        settings.claim,
+        settings,
         _RUNS_IN_TIME if runs is None else runs,
-        settings.alpha,
         until,
+        has_final=_has_final(runs, until),
         enough=enough_for(settings) if runs is None and settings.resolution is not None else None,
         progress=progress,
         on_look=on_look,
-        bits=settings.bits is True,
     )
     return settings, evidence
+
+
+def _has_final(runs: int | None, until: float | None) -> bool:
+    """Whether a sequential audit ends with a final test: not if it has no planned runs, nor if time is unlimited."""
+    return until is None or (runs is not None and until != math.inf)
 
 
 def _runs(plan: Plan, settings: Settings, sequential: bool) -> int:
     """The number of runs if the caller gave none."""
     if settings.resolution is None:
         return _RUNS
-    return runs_for(
-        plan,
-        settings.claim,
-        settings.resolution,
-        settings.power,
-        settings.alpha,
-        sequential=sequential,
-        bits=settings.bits is True,
-    )
+    return runs_for(plan, settings, settings.resolution, sequential=sequential)
 
 
 def _pair(x: Any, y: Any, adjacency: Adjacency | None, distance: float, keep: bool) -> Pair:

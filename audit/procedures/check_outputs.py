@@ -117,10 +117,16 @@ def check_outputs(
         hits_y=pilot.choice.event.count(main_y),
         runs_y=len(main_y),
     )
-    outcomes = single_outcomes(pilot.x, pilot.y, most_outcomes(settings.outcome_alpha))
+    outcomes = single_outcomes(pilot.x, pilot.y, most_outcomes(settings.outcome_alpha()))
     hits = tuple(np.zeros(0, np.int64) if outcomes is None else outcomes.count(main) for main in (main_x, main_y))
     evidence = FixedSizeEvidence(
-        kept=pilot, counts=counts, runs=runs, is_in_order=False, outcomes=outcomes, outcome_hits=(hits[0], hits[1])
+        kept=pilot,
+        counts=counts,
+        runs=runs,
+        pilot_runs=pilot.runs,
+        is_in_order=False,
+        outcomes=outcomes,
+        outcome_hits=(hits[0], hits[1]),
     )
     result = conclude(settings, evidence, ignored, of_runs=findings)
     result.environment["seconds"] = round(time.perf_counter() - started, 3)

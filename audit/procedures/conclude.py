@@ -15,13 +15,13 @@ from ..inference.direction import Direction, directed
 from ..inference.joint_test import joint_test
 from ..inference.outcome_test import outcome_test
 from ..results.audit_result import AuditResult, verdict_of
-from ..results.audit_settings import Settings
+from ..results.audit_settings import FINAL_SHARE, Settings
 from ..results.fixed_size_result import FixedSizeResult
 from ..results.sequential_result import SequentialResult
 from ..sampling.provenance import versions
 from .detectable_excess import detectable, detectable_sequentially
 from .event_checks import event_findings, pilot_findings
-from .evidence import Evidence, FixedSizeEvidence
+from .evidence import Evidence, FixedSizeEvidence, SequentialEvidence
 
 
 def conclude(
@@ -48,28 +48,36 @@ def conclude(
         Notes to be added to those of the evidence.
     """
     started = time.perf_counter()
-    choice, x, y, power = evidence.kept.choice, evidence.kept.x, evidence.kept.y, settings.power
-    held = directed(settings.claim, evidence.fresh_counts, choice.likelier_on)
+    x, y, power = evidence.kept.x, evidence.kept.y, settings.power
     own: dict[str, Any]
+    kind: type[AuditResult]
+    of: Evidence = evidence  # the evidence that the result is about
     if isinstance(evidence, FixedSizeEvidence):
-        tested = _tested(settings, evidence)
-        found = detectable(held.claim, held.counts, evidence.runs, alpha=tested.event_alpha, power=power)
-        kind: type[AuditResult] = FixedSizeResult
-        own = {"cells": evidence.cells}
-        if evidence.outcomes is not None:
-            own |= {"n_outcomes": evidence.outcomes.n_cells, "outcome_alpha": settings.outcome_alpha}
-        unsteady = pilot_findings(choice, evidence.counts, of_runs) if evidence.is_in_order else []
-        seconds = dict(evidence.seconds)
+        tested, kind = _tested(settings, evidence), FixedSizeResult
+        own, seconds = {"cells": evidence.cells}, dict(evidence.seconds)
     else:
-        last = evidence.looks[-1]
-        tested = _Tested(choice.event, choice.likelier_on, evidence.counts, last.p_value, last.bound, settings.alpha)
-        found = detectable_sequentially(held.claim, held.counts, evidence.runs, alpha=settings.alpha, power=power)
-        kind = SequentialResult
-        own = {"looks": evidence.looks, "stopped": evidence.stopped, "is_closed": evidence.is_closed}
-        unsteady, seconds = [], {}
+        kind, seconds = SequentialResult, {}
+        of = evidence.final or evidence
+        tested = _bet_on(settings, evidence) if evidence.final is None else _tested_at_the_end(settings, evidence)
+        last = replace(evidence.looks[-1], bound=tested.bound, p_value=tested.p_value)
+        own = {
+            "looks": (*evidence.looks[:-1], last),
+            "stopped": "refuted" if tested.bound > settings.claim.strength else evidence.stopped,
+            "final_alpha": FINAL_SHARE * settings.alpha if evidence.has_final else 0.0,
+            "is_closed": evidence.final is not None,
+        }
+    choice = of.kept.choice
+    held = directed(settings.claim, of.fresh_counts, choice.likelier_on)
+    stating = detectable if isinstance(of, FixedSizeEvidence) else detectable_sequentially
+    found = stating(held.claim, held.counts, of.runs, alpha=tested.event_alpha, power=power)
+    unsteady = []
+    if isinstance(of, FixedSizeEvidence) and of.is_in_order:
+        unsteady = pilot_findings(choice, of.counts, of_runs)
+    if isinstance(of, FixedSizeEvidence) and of.outcomes is not None:
+        own |= {"n_outcomes": of.outcomes.n_cells, "outcome_alpha": tested.outcome_alpha}
     verdict = verdict_of(held.claim, tested.bound, found.excess, settings.resolution, of_runs)
     stated = found.excess if settings.resolution is None else None
-    of_event = unsteady or event_findings(evidence, held.claim, verdict, stated)
+    of_event = unsteady or event_findings(of, held.claim, verdict, stated)
     findings = (*of_datasets, *of_runs, *(finding for finding in of_event if finding.check not in ignored))
     if any(finding.check is HealthCheck.DATASET_MUTATED for finding in of_datasets):
         findings = of_datasets
@@ -110,31 +118,59 @@ def conclude(
 
 @dataclass(frozen=True, slots=True)
 class _Tested:
-    """The event that decides, with its p-value and bound at the audit's alpha."""
+    """The event that decides, with the p-value and the bound at the audit's alpha.
+
+    Attributes
+    ----------
+    event_alpha, outcome_alpha : float
+        Error probabilities of the test of the chosen event and of the tests of single outcomes.
+    """
 
     event: Event
     likelier_on: Direction
     counts: Counts
     p_value: float
     bound: float
-    event_alpha: float  # error probability of the test of the event that the pilot chose
+    event_alpha: float
+    outcome_alpha: float = 0.0
 
 
-def _tested(settings: Settings, evidence: FixedSizeEvidence) -> _Tested:
-    """Test the event that the pilot chose, and every single outcome if outcomes recur; keep what refutes more."""
+def _tested(settings: Settings, evidence: FixedSizeEvidence, share: float = 1.0) -> _Tested:
+    """Test the chosen event, and every outcome alone if outcomes recur, in a share of alpha; keep what refutes more."""
     choice, outcomes = evidence.kept.choice, evidence.outcomes
-    alpha = settings.event_alpha(has_cells=evidence.cells is not None, has_outcomes=outcomes is not None)
+    alpha = settings.event_alpha(share, has_cells=evidence.cells is not None, has_outcomes=outcomes is not None)
     held = directed(settings.claim, evidence.counts, choice.likelier_on)
     p_value, bound = joint_test(held.counts, held.claim, alpha=alpha)
     chosen = _Tested(choice.event, choice.likelier_on, evidence.counts, p_value, bound, alpha)
     if outcomes is None:
-        return chosen
-    runs_x, runs_y = evidence.counts.runs_x, evidence.counts.runs_y
-    single = outcome_test(*evidence.outcome_hits, runs_x, runs_y, settings.claim, alpha=settings.outcome_alpha)
+        return chosen if share == 1.0 else replace(chosen, p_value=min(1.0, p_value * settings.alpha / alpha))
+    level, runs_x, runs_y = settings.outcome_alpha(share), evidence.counts.runs_x, evidence.counts.runs_y
+    single = outcome_test(*evidence.outcome_hits, runs_x, runs_y, settings.claim, alpha=level)
     p_value = min(1.0, p_value * settings.alpha / alpha)
+    chosen = replace(chosen, p_value=p_value, outcome_alpha=level)
     if single is None:
-        return replace(chosen, p_value=p_value)
-    p_value = min(p_value, single.p_value * settings.alpha / settings.outcome_alpha)
+        return chosen
+    chosen = replace(chosen, p_value=min(p_value, single.p_value * settings.alpha / level))
     if single.bound <= max(bound, settings.claim.strength):
-        return replace(chosen, p_value=p_value)
-    return _Tested(outcomes.event(single.index), single.likelier_on, single.counts, p_value, single.bound, alpha)
+        return chosen
+    return replace(
+        chosen,
+        event=outcomes.event(single.index),
+        likelier_on=single.likelier_on,
+        counts=single.counts,
+        bound=single.bound,
+    )
+
+
+def _bet_on(settings: Settings, evidence: SequentialEvidence) -> _Tested:
+    """The event last bet on, with what the bets say."""
+    choice, last = evidence.kept.choice, evidence.looks[-1]
+    alpha = settings.bet_alpha(has_final=evidence.has_final)
+    return _Tested(choice.event, choice.likelier_on, evidence.counts, last.p_value, last.bound, alpha)
+
+
+def _tested_at_the_end(settings: Settings, evidence: SequentialEvidence) -> _Tested:
+    """The final test, with the p-value and the bound of bets and test together."""
+    assert evidence.final is not None
+    last, tested = evidence.looks[-1], _tested(settings, evidence.final, FINAL_SHARE)
+    return replace(tested, p_value=min(last.p_value, tested.p_value), bound=max(last.bound, tested.bound))

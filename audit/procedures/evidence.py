@@ -28,6 +28,8 @@ class FixedSizeEvidence:
         Hits of the event in the main runs.
     runs : int
         Runs on each dataset, the pilot's included.
+    pilot_runs : int
+        Runs on each dataset that chose the event.
     main : tuple of BlockCounts
         The main runs' blocks on x and on y; empty for outputs drawn elsewhere.
     is_replayable : bool
@@ -46,6 +48,7 @@ class FixedSizeEvidence:
     kept: Pilot
     counts: Counts
     runs: int
+    pilot_runs: int
     main: tuple[BlockCounts, BlockCounts] = field(default_factory=lambda: (no_blocks(), no_blocks()))
     is_replayable: bool = True
     is_in_order: bool = True
@@ -60,13 +63,9 @@ class FixedSizeEvidence:
         return self.counts
 
     @property
-    def pilot_runs(self) -> int:
-        return self.kept.runs
-
-    @property
     def uncounted_runs(self) -> int:
         """Runs on each dataset that `counts` leaves out."""
-        return self.kept.runs
+        return self.pilot_runs
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -97,8 +96,10 @@ class SequentialEvidence:
     looks : tuple of Look
     stopped : {"refuted", "runs", "time", "request"}
         Because the claim was refuted, at the planned number of runs, at the end of the allowed time, or by the caller.
-    is_closed : bool
-        Whether the last batch was the one on which wealth is staked.
+    final : FixedSizeEvidence, optional
+        The evidence of the final test, if all planned runs were made and the bets did not refute the claim.
+    has_final : bool
+        Whether a final test was planned.
     is_complete : bool
         Whether all planned runs were made.
     """
@@ -110,7 +111,8 @@ class SequentialEvidence:
     is_replayable: bool
     looks: tuple[Look, ...]
     stopped: Stop
-    is_closed: bool
+    final: FixedSizeEvidence | None
+    has_final: bool
     is_complete: bool
 
     @property

@@ -22,7 +22,7 @@ from .pilot import run_pilot
 def draw_fixed_size(
     plan: Plan, settings: Settings, runs: int, n_cells: int, progress: Callable[[int], None] | None
 ) -> FixedSizeEvidence:
-    """Draws the pilot, which chooses the event, and counts event, single outcomes and `n_cells` cells in the other runs."""
+    """Draws the pilot, which chooses the event, and counts event, single outcomes and `n_cells` cells afterwards."""
     started = time.perf_counter()
     pilot = run_pilot(plan, settings.claim, runs, settings.alpha, bits=settings.bits is True)
     is_replayable = plan.comes_again(pilot.blocks_x, pilot.blocks_y)
@@ -30,7 +30,7 @@ def draw_fixed_size(
         progress(2 * pilot.runs)
     sampled = time.perf_counter()
     shapes = shapes_of(plan, pilot.blocks_x, pilot.blocks_y)
-    outcomes = single_outcomes(pilot.x, pilot.y, most_outcomes(settings.outcome_alpha))
+    outcomes = single_outcomes(pilot.x, pilot.y, most_outcomes(settings.outcome_alpha()))
     partition = learn_cells(pilot.x, pilot.y, n_cells) if n_cells else None
     partitions = tuple(each for each in (outcomes, partition) if each is not None)
     main_x, main_y = count_hits(
@@ -49,6 +49,7 @@ def draw_fixed_size(
         kept=pilot,
         counts=total_counts(main_x, main_y),
         runs=runs,
+        pilot_runs=pilot.runs,
         main=(main_x, main_y),
         is_replayable=is_replayable,
         outcomes=outcomes,

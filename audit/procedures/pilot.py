@@ -65,7 +65,7 @@ def run_pilot(plan: Plan, claim: Claim, runs: int, alpha: float, *, bits: bool =
     size = plan.may_keep(wanted)
     blocks_x, blocks_y = draw_pilot(plan.for_pilot(size), size)
     pilot = _pilot(plan, blocks_x, blocks_y, claim, runs, alpha, deep=False, bits=bits)
-    deeper = plan.may_keep(_deep_pilot_runs(pilot.choice, runs, _width(pilot.x)))
+    deeper = plan.may_keep(deep_pilot_runs(pilot.choice, runs, width(pilot.x)))
     if deeper > size:
         more_x, more_y = draw_pilot(plan.for_pilot(deeper), deeper - size, first_block=len(blocks_x))
         pilot = _pilot(plan, blocks_x + more_x, blocks_y + more_y, claim, runs, alpha, deep=True, bits=bits)
@@ -116,7 +116,7 @@ def split_pilot(
     x, y = merge([xs], [ys])
     size = pilot_runs(runs)
     choice = _choose(x[:size], y[:size], claim, runs, alpha, deep=False, bits=bits)
-    deeper = _deep_pilot_runs(choice, runs, _width(x))
+    deeper = deep_pilot_runs(choice, runs, width(x))
     if deeper > size:
         size = deeper
         choice = _choose(x[:size], y[:size], claim, runs, alpha, deep=True, bits=bits)
@@ -151,7 +151,7 @@ def _choose(x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, *, de
     return choose_event(PilotSplit.in_half(x, y), claim, runs - len(x), alpha, deep=deep, bits=bits)
 
 
-def _deep_pilot_runs(choice: Choice, runs: int, width: int) -> int:
+def deep_pilot_runs(choice: Choice, runs: int, width: int) -> int:
     """Runs that the pilot needs after a first choice; 0 if it was long enough."""
     fewer, more = sorted((choice.pilot_hits_x, choice.pilot_hits_y))
     if not choice.shows_nothing and (more == 0 or fewer >= FEW_HITS):
@@ -159,7 +159,8 @@ def _deep_pilot_runs(choice: Choice, runs: int, width: int) -> int:
     return min(runs // DEEP_SHARE, DEEP_MOST, _DEEP_NUMBERS // max(width, 1))
 
 
-def _width(outputs: Outputs) -> int:
+def width(outputs: Outputs) -> int:
+    """Numbers in one output."""
     return outputs.shape[1] if outputs.ndim == 2 else 1
 
 

@@ -8,23 +8,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 from ..claims.claim import Claim
 from ..distinguishers.event_choice import Choice
+from ..distinguishers.learned_partition import single_outcomes
 from ..errors import OptionError
 from ..inference.alternatives import Alternative, AsLikely, GaussianNoise, event_of
-from ..inference.betting_test import found_share
 from ..inference.direction import directed
+from ..inference.outcome_test import most_outcomes
 from ..inference.power import power_of_test, runs_needed
 from ..options import LEAST_RUNS
 from ..random_streams import Stream, seed_of
-from ..results.audit_settings import Settings
+from ..results.audit_settings import FINAL_SHARE, Settings
 from ..sampling.block_plan import MemoryPart, Plan
 from ..sampling.pilot_size import main_runs, pilot_runs, with_pilot
 from .detectable_excess import (
     SHARE,
-    bet_on,
     detectable_sequentially,
     is_gaussian,
     may_detect,
@@ -38,20 +37,11 @@ _MARGIN = 0.96  # planned for slightly less than the request, since the event's 
 _ERRORS = (-2.0, 2.0)  # deviations of that frequency, in standard errors, for which the runs have to suffice too
 
 
-def runs_for(
-    plan: Plan,
-    claim: Claim,
-    resolution: float,
-    power: float,
-    alpha: float,
-    *,
-    sequential: bool,
-    bits: bool = False,
-) -> int:
-    """Runs on each dataset with which an audit detects an excess of `resolution` with probability `power`.
+def runs_for(plan: Plan, settings: Settings, resolution: float, *, sequential: bool) -> int:
+    """Runs on each dataset with which an audit detects an excess of `resolution` with the power of the settings.
 
     An event is chosen on a small pilot, and again on the pilot of an audit of the size found; the second event decides.
-    The outputs drawn here have their own seed and are not used again.
+    The outputs drawn here have their own seed and are not used again. A sequential audit is sized for its final test.
 
     Raises
     ------
@@ -63,25 +53,25 @@ def runs_for(
         seed=seed_of(plan.seed, Stream.SIZING),
         memory=None if plan.memory is None else MemoryPart(plan.memory, "sizing"),
     )
-    needed, excess, share = _FIRST, _MARGIN * resolution, 0.0
+    claim, power, of_alpha = settings.claim, power_of_the_test(settings.power), FINAL_SHARE if sequential else 1.0
+    needed, excess, share, alpha = _FIRST, _MARGIN * resolution, 0.0, settings.alpha
     alternatives: list[Alternative] = []
     for _ in range(2):
-        pilot = run_pilot(plan, claim, needed, alpha, bits=bits)
+        pilot = run_pilot(plan, claim, needed, settings.alpha, bits=settings.bits is True)
+        recurring = single_outcomes(pilot.x, pilot.y, most_outcomes(settings.outcome_alpha(of_alpha)))
+        alpha = settings.event_alpha(of_alpha, has_outcomes=recurring is not None)
         choice, share = pilot.choice, pilot.runs / needed
         if choice.pilot_hits_x == choice.pilot_hits_y == 0:  # outputs never vary: nothing to plan for
             return _FIRST
         alternatives = _alternatives(claim, choice, excess)
         tested = directed(claim, choice.pilot_counts, choice.likelier_on).claim
-        main = runs_needed(tested, alternatives[0], resolution=excess, power=power_of_the_test(power), alpha=alpha)
+        main = runs_needed(tested, alternatives[0], resolution=excess, power=power, alpha=alpha)
         needed = max(with_pilot(main, event_of(tested, excess, alternatives[0]).q), LEAST_RUNS)
         if pilot.runs > pilot_runs(needed):  # a rare event needs a longer pilot
             needed = max(needed, math.ceil(main / (1.0 - share)))
         _check_size(needed, resolution)
     deep = share if share > pilot_runs(needed) / needed else 0.0
-    while not all(
-        _power(tested, needed, deep, each, excess, alpha, sequential) >= power_of_the_test(power)
-        for each in alternatives
-    ):
+    while not all(_power(tested, needed, deep, each, excess, alpha) >= power for each in alternatives):
         needed = math.ceil(needed * _GROWTH)
         _check_size(needed, resolution)
     return needed
@@ -113,11 +103,7 @@ def _alternatives(claim: Claim, choice: Choice, excess: float) -> list[Alternati
     return [AsLikely(*rates) for rates in moved if all(0.0 < rate < 1.0 for rate in rates)]
 
 
-def _power(
-    claim: Claim, runs: int, deep: float, alternative: Alternative, excess: float, alpha: float, sequential: bool
-) -> float:
-    if sequential:
-        return found_share(claim, excess, partial(bet_on, claim, runs), alternative, alpha=alpha)
+def _power(claim: Claim, runs: int, deep: float, alternative: Alternative, excess: float, alpha: float) -> float:
     longest = max(runs - main_runs(runs, event_of(claim, excess, alternative).q), math.ceil(deep * runs))
     return power_of_test(claim, runs - longest, runs - longest, alternative, excess, alpha=alpha)
 

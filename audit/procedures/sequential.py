@@ -3,14 +3,17 @@
 No runs are set aside for a pilot: the audit only learns from the first batch, and bets on every later one with the
 events, lines and bets that the earlier batches suggest. It keeps a wealth against each member of a fixed grid of the
 claim's family, and refutes the claim at the first look at which the wealth against it, averaged over both directions,
-reaches 1/alpha. Wealth is useless after the last planned run, so it is staked on one test of the last batch.
+reaches 1/alpha.
+
+Bets find a common violation early, but need several times the runs of a test of fixed size where a violation is rare or
+small. So an audit with a planned number of runs gives half of alpha to such a test at its end: once it has made as many
+runs as the pilot of an audit of fixed size, it chooses an event as that pilot does, and counts it in all later runs.
 
 Proof: docs/proofs/wealth.md
 """
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -29,8 +32,8 @@ from ..events.outputs import Outputs, merge
 from ..inference.betting_test import NO_PAIRS, JointCounts, Wealth
 from ..inference.counts import Counts
 from ..inference.direction import Direction
-from ..inference.joint_test import GAMMA, p_value
 from ..inference.supporting_lines import Line, best_lines, drift
+from ..results.audit_settings import Settings
 from ..results.interim_look import Look, Stop
 from ..sampling.batches import FIRST, LEAST, Begun, Clock, keep_begun, next_size, recall_begun
 from ..sampling.block_counts import no_blocks
@@ -38,6 +41,7 @@ from ..sampling.block_plan import Plan
 from ..sampling.draw import count_pairs, draw_pilot, shapes_of
 from ..sampling.tasks import Events, joint_counts
 from .evidence import SequentialEvidence
+from .final_test import FinalTest
 from .pilot import Pilot, check_blocks, refuse_if_all_raised
 
 # Runs on each dataset, and numbers in vectors, that are kept to learn events from. An event learned from too few runs
@@ -54,7 +58,6 @@ _FINEST, _COARSEST = 2e-3, 2.0  # distances of the members of the grid from the 
 _ABOVE, _BELOW = 10, 20
 
 _LOSING = 1.0  # an event further below its line than this, in standard errors, is not bet on
-_LEAST_LEVEL, _LARGEST_LEVEL = 10 * GAMMA, 0.5  # levels of a test that wealth may be staked on
 
 Placed: TypeAlias = npt.NDArray[np.int64]
 
@@ -75,23 +78,22 @@ def grid_of_members(claim: Claim) -> list[float]:
 
 def draw_sequentially(
     plan: Plan,
-    claim: Claim,
+    settings: Settings,
     runs: int,
-    alpha: float,
     until: float | None = None,
     *,
+    has_final: bool = True,
     enough: Callable[[Choice, int], bool] | None = None,
     progress: Callable[[int], None] | None = None,
     on_look: Callable[[Look], bool | None] | None = None,
-    bits: bool = False,
 ) -> SequentialEvidence:
     """Draws batches until the claim is refuted, `runs` are done, they are `enough`, or the time is over.
 
-    `until` is a time of `perf_counter`. `enough` is called after every batch with the current event and the runs so
-    far. With a time limit the last batch is cut to the time left, at the pace of the batch before. The sizes thus
-    depend on the past alone, as the bets do. Without a time limit the
-    wealth is staked on the last batch. Batches in the plan's memory are completed with the sizes they were begun with,
-    whatever `runs`, `enough` and the time say; only a refutation or the caller stops earlier.
+    `until` is a time of `perf_counter`. `has_final` says that a final test follows the last of the `runs`, so that the
+    bets have half of alpha. `enough` is called after every batch with the current event and the runs so far. With a
+    time limit the last batch is cut to the time left, at the pace of the batch before. The sizes thus depend on the
+    past alone, as the bets do. Batches in the plan's memory are completed with the sizes they were begun with, whatever
+    `runs`, `enough` and the time say; only a refutation or the caller stops earlier.
 
     Raises
     ------
@@ -100,8 +102,9 @@ def draw_sequentially(
     StoreError
         If the first block could be repeated in an earlier session and cannot now.
     """
-    members = grid_of_members(claim)
-    state = _Bets.start(claim, members, alpha, bits)
+    claim, alpha, bits = settings.claim, settings.bet_alpha(has_final=has_final), settings.bits is True
+    state = _Bets.start(claim, grid_of_members(claim), alpha, bits)
+    final = FinalTest.start(settings, runs) if has_final else None
     kept_x: list[Outputs] = []
     kept_y: list[Outputs] = []
     main_x, main_y = no_blocks(), no_blocks()
@@ -116,15 +119,15 @@ def draw_sequentially(
 
     for number in count():
         batch_started = time.perf_counter()
-        planned = next_size(done, runs, is_open=until is not None)
+        planned = next_size(done, runs)
         is_new, is_cut = begun is None, False
         if begun is not None:
-            size, is_last, clock = begun.size, begun.is_last, replace(clock, paces=begun.paces)
+            size, clock = begun.size, replace(clock, paces=begun.paces)
         else:
             size = min(planned, max(clock.runs_left(), LEAST)) if done > FIRST else planned
-            is_cut, is_last = size < planned, until is None and done + size >= runs
+            is_cut = size < planned
             if number > 0:  # the first batch has the same size in every audit
-                keep_begun(plan.memory, number, size, clock, is_last=is_last)
+                keep_begun(plan.memory, number, size, clock)
         batch = _spread(plan, size, clock.pace)
         if done < most:
             new_x, new_y = draw_pilot(batch, size, first_block=n_blocks)
@@ -133,12 +136,22 @@ def draw_sequentially(
             is_replayable = is_replayable if number else plan.comes_again(kept_x, kept_y)
             check_blocks([kept_x[0], *new_x], [kept_y[0], *new_y], plan.sampler.is_block, plan.sampler.name)
             if done > 0:
-                state = state.after(_pairs(new_x, new_y, state.events), is_last=is_last)
+                state = state.after(_pairs(new_x, new_y, state.events))
+            final = final and final.after(*merge(new_x, new_y))
         else:
             shapes = shapes_of(plan, kept_x, kept_y)
-            pairs, more_x, more_y = count_pairs(batch, state.events, shapes, size, first_block=n_blocks)
+            pairs, more_x, more_y, counted = count_pairs(
+                batch,
+                state.events,
+                shapes,
+                size,
+                first_block=n_blocks,
+                final=None if final is None else final.event,
+                outcomes=None if final is None else final.outcomes,
+            )
             main_x, main_y = main_x.followed_by(more_x), main_y.followed_by(more_y)
-            state = state.after(pairs, is_last=is_last)
+            state = state.after(pairs)
+            final = final and final.followed_by(counted)
             main = (main[0].followed_by(pairs[0]), main[1].followed_by(pairs[1]))
         done += size
         n_blocks += -(-size // batch.block)
@@ -149,10 +162,10 @@ def draw_sequentially(
         begun = recall_begun(plan.memory, number + 1, done)
         if progress is not None:
             progress(2 * size)
-        looks.append(Look(done, state.bound, float(state.wealth.p_values()[state.decisive])))
+        looks.append(Look(done, state.bound, min(1.0, settings.alpha / alpha * state.p_value)))
         is_asked = on_look is not None and on_look(looks[-1]) is True and done > FIRST
         is_cut = is_cut or (done > FIRST and clock.runs_left() < LEAST)
-        is_done = is_last or (begun is None and done >= runs)
+        is_done = begun is None and done >= runs
         is_over = is_done or is_asked or (begun is None and is_cut)
         if enough is not None and begun is None and done > FIRST and not is_over:
             is_over = enough(state.leading(), done)
@@ -165,23 +178,26 @@ def draw_sequentially(
         if is_over:
             stopped = "runs" if is_done else "request" if is_asked else "time" if is_cut else "runs"
             break
+        if final is not None and final.is_due(done, most):
+            final = final.chosen_on(*merge(kept_x, kept_y), done, most)
         growth = _RARELY if learned > _MANY else _OFTEN
         if learned < most and done >= min(growth * learned, most):
             learned = sum(map(len, kept_x))
             state = state.learned(*merge(kept_x, kept_y))
     choice = state.leading()
     x, y = merge(kept_x, kept_y)
-    counts = _recounted(choice.event, x, y, main[int(choice.likelier_on == "y")], choice.likelier_on)
     cut = note_of_cut(plan.most_kept, min(_most_kept(kept_x[0]), done), plan.output_bytes)
+    kept = Pilot(choice, kept_x, kept_y, x, y, cut)
     return SequentialEvidence(
-        kept=Pilot(choice, kept_x, kept_y, x, y, cut),
-        counts=counts,
+        kept=kept,
+        counts=_recounted(choice.event, x, y, main[int(choice.likelier_on == "y")], choice.likelier_on),
         pilot_runs=min(FIRST, done),
         main=(main_x, main_y),
         is_replayable=is_replayable,
         looks=tuple(looks),
         stopped=stopped,
-        is_closed=is_last,
+        final=final.evidence(kept) if final is not None and stopped == "runs" and done == runs else None,
+        has_final=has_final,
         is_complete=done == runs,
     )
 
@@ -199,13 +215,11 @@ class _Bets:
     first: int  # members before this one are refuted and no longer bet against
     lines: Sequence[Sequence[Line]]
     placed: Placed  # for each member and direction: the direction on which that wealth is bet, or -1
-    better: Placed  # for each member: the direction on which all would be staked, or -1
 
     @classmethod
     def start(cls, claim: Claim, members: list[float], alpha: float, bits: bool) -> _Bets:
-        nowhere = np.zeros(0, np.int64)
-        wealth = Wealth.start(len(members))
-        return cls(claim, members, alpha, bits, wealth, (None, None), 0, [], nowhere.reshape(0, 2), nowhere)
+        nowhere = np.zeros((0, 2), np.int64)
+        return cls(claim, members, alpha, bits, Wealth.start(len(members)), (None, None), 0, [], nowhere)
 
     @property
     def events(self) -> Events:
@@ -237,45 +251,16 @@ class _Bets:
             first=first,
             lines=list(zip(*lines, strict=True)),
             placed=_placed(scores),
-            better=np.where(scores.max(axis=0) < -(_LOSING**2), -1, scores.argmax(axis=0)),
         )
 
-    def after(self, pairs: tuple[JointCounts, JointCounts], *, is_last: bool) -> _Bets:
+    def after(self, pairs: tuple[JointCounts, JointCounts]) -> _Bets:
         """The wealth after a batch."""
-        placed, p_values = self.placed, dict[int, float]()
-        if is_last:
-            log_levels = self.wealth.log_average[self.first :] + math.log(self.alpha)
-            levels = np.exp(np.minimum(log_levels, math.log(_LARGEST_LEVEL)))
-            is_staked = (self.better >= 0) & (levels >= _LEAST_LEVEL)
-            placed = np.where(is_staked[:, None], -1, placed)
-            p_values = self._tested(
-                pairs, dict(zip(np.flatnonzero(is_staked) + self.first, levels[is_staked], strict=True))
-            )
-        wealth = self.wealth.after(self.lines, pairs, first=self.first, placed=placed)
-        return replace(self, wealth=wealth.staked(p_values))
+        return replace(self, wealth=self.wealth.after(self.lines, pairs, first=self.first, placed=self.placed))
 
-    def _tested(self, pairs: tuple[JointCounts, JointCounts], levels: dict[int, float]) -> dict[int, float]:
-        """p-values of members in the last batch, at levels that their wealth pays for.
-
-        Members are tested in order, from the first that is not refuted to the first that stays so; and so is the member
-        that decides about the claim.
-        """
-        sides, found = (self.claim, self.claim.reversed()), dict[int, float]()
-
-        def is_refuted(member: int) -> bool:
-            if member not in levels:
-                return False
-            on = int(self.better[member - self.first])
-            claim = sides[on].with_strength(self.members[member])
-            found[member] = p_value(pairs[on].counts, claim, alpha=levels[member])
-            return found[member] <= levels[member]
-
-        refuted = self.wealth.n_refuted(self.alpha)
-        while refuted < len(self.members) and is_refuted(refuted):
-            refuted += 1
-        if refuted < self.decisive:
-            is_refuted(self.decisive)
-        return found
+    @property
+    def p_value(self) -> float:
+        """Smallest level at which the bets refute the claim."""
+        return float(self.wealth.p_values()[self.decisive])
 
     @property
     def decisive(self) -> int:

@@ -131,6 +131,10 @@ class AuditResult(ABC):
     power : float
     requested_resolution : float, optional
         The resolution that the caller requested.
+    n_outcomes : int
+        Number of outcomes that were tested alone, with all others together counted as one; 0 if outputs hardly repeat.
+    outcome_alpha : float
+        Error probability of these tests together; 0 without them.
     runs, pilot_runs : int
         Runs on each dataset, and the number of them that chose the event.
     seed : int
@@ -170,6 +174,8 @@ class AuditResult(ABC):
     resolution_basis: Basis = "event"
     power: float
     requested_resolution: float | None = None
+    n_outcomes: int = 0
+    outcome_alpha: float = 0.0
     runs: int
     pilot_runs: int
     seed: int
@@ -189,6 +195,10 @@ class AuditResult(ABC):
         """The parts of alpha, by the name of the test that has each."""
 
     @property
+    def _outcome_shares(self) -> tuple[tuple[str, float], ...]:
+        return ((f"each of {self.n_outcomes} outcomes alone", self.outcome_alpha),) if self.n_outcomes else ()
+
+    @property
     def cells(self) -> CellCounts | None:
         """Runs counted in cells of outputs; only an audit of fixed size counts them."""
         return None
@@ -205,7 +215,7 @@ class AuditResult(ABC):
 
     @property
     def is_closed(self) -> bool:
-        """Whether a sequential audit staked its wealth on the last quarter of its runs."""
+        """Whether a sequential audit ended with its final test."""
         return False
 
     def __post_init__(self) -> None:

@@ -11,6 +11,8 @@ from .audit_result import Pair
 
 # Shares of alpha for the cells and for the tests of single outcomes, if they are counted; the event test has the rest.
 _CELL_SHARE, _OUTCOME_SHARE = 0.1, 0.1
+FINAL_SHARE = 0.5
+"""Share of alpha for the final test of a sequential audit; the bets have the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +35,14 @@ class Settings:
         """Error probability of the cell intervals, if cells are counted."""
         return _CELL_SHARE * self.alpha
 
-    @property
-    def outcome_alpha(self) -> float:
-        """Error probability of the tests of single outcomes together, if they are counted."""
-        return _OUTCOME_SHARE * self.alpha
+    def outcome_alpha(self, share: float = 1.0) -> float:
+        """Error probability of the tests of single outcomes together, where they are counted, in a `share` of alpha."""
+        return _OUTCOME_SHARE * share * self.alpha
 
-    def event_alpha(self, *, has_cells: bool, has_outcomes: bool) -> float:
-        """Error probability of the event test."""
-        return self.alpha * (1 - _CELL_SHARE * has_cells - _OUTCOME_SHARE * has_outcomes)
+    def event_alpha(self, share: float = 1.0, *, has_cells: bool = False, has_outcomes: bool) -> float:
+        """Error probability of the event test in a `share` of alpha."""
+        return share * self.alpha * (1 - _CELL_SHARE * has_cells - _OUTCOME_SHARE * has_outcomes)
+
+    def bet_alpha(self, *, has_final: bool) -> float:
+        """Error probability of the bets of a sequential audit."""
+        return self.alpha * (1 - FINAL_SHARE) if has_final else self.alpha

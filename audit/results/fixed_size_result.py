@@ -19,23 +19,15 @@ class FixedSizeResult(AuditResult):
 
     Attributes
     ----------
-    n_outcomes : int
-        Number of outcomes that were tested alone, with all others together counted as one; 0 if outputs hardly repeat.
-    outcome_alpha : float
-        Error probability of these tests together; 0 without them.
     cells : CellCounts, optional
         Main runs in cells of outputs, with intervals and curves.
     """
 
-    n_outcomes: int = 0
-    outcome_alpha: float = 0.0
     cells: CellCounts | None = None
 
     @property
     def test_shares(self) -> tuple[tuple[str, float], ...]:
-        beside: list[tuple[str, float]] = []
-        if self.n_outcomes:
-            beside.append((f"each of {self.n_outcomes} outcomes alone", self.outcome_alpha))
+        beside = self._outcome_shares
         if self.cells is not None:
-            beside.append(("cell intervals", self.cells.alpha))
+            beside = (*beside, ("cell intervals", self.cells.alpha))
         return ("event test", self.alpha - sum(share for _, share in beside)), *beside

@@ -1,8 +1,6 @@
 """Batch sizes of a sequential audit, from the runs so far, the clock and the store.
 
-Each batch adds a fifth to the total, so that an audit stops soon after the evidence is in. Without a time limit the
-last batch is a quarter of the runs: the audit stakes all its winnings on it, and a larger batch can win more. An audit
-with a time limit is open: its last batch is not known in advance.
+Each batch adds a fifth to the total, so that an audit stops soon after the evidence is in.
 
 The store keeps the size of a batch before the batch is drawn. A resumed audit completes an interrupted batch at its
 original size and sizes later batches from the total then reached. No run is redrawn after its interim analysis.
@@ -30,29 +28,24 @@ LEAST = FIRST // 2
 """Fewest runs of a later batch, unless fewer of the requested runs are left."""
 
 _GROWTH = 1.2  # growth of the total from one interim analysis to the next
-_LAST = 4  # the last batch is one in _LAST of the runs
 _UNIT = 1e-15  # seconds; a store keeps integers
 
 
-def next_size(total: int, runs: int, *, is_open: bool = False) -> int:
-    """Return the size of the batch after `total` of `runs` runs: 32, then a fifth of the total, finally a quarter.
+def next_size(total: int, runs: int) -> int:
+    """Return the size of the batch after `total` of `runs` runs: 32, then a fifth of the total, or the remainder.
 
-    The last batch of an open audit is a fifth like the others, or the remainder. The size is not positive when no runs
-    are left.
+    The size is not positive when no runs are left.
     """
-    before_last = runs if is_open or total == 0 else runs - runs // _LAST
-    if total > before_last - LEAST and total > 0:
-        return runs - total
-    return min(FIRST if total == 0 else max(int((_GROWTH - 1) * total), LEAST), before_last - total)
+    return min(FIRST if total == 0 else max(int((_GROWTH - 1) * total), LEAST), runs - total)
 
 
 def batch_sizes(runs: int) -> list[int]:
-    """Return the size of each batch of an audit with `runs` runs that is not open and does not refute.
+    """Return the size of each batch of an audit with `runs` runs that does not refute.
 
     Examples
     --------
     >>> batch_sizes(100)
-    [32, 16, 16, 36]
+    [32, 16, 16, 16, 16, 4]
     """
     sizes, total = [], 0
     while total < runs:
@@ -61,21 +54,17 @@ def batch_sizes(runs: int) -> list[int]:
     return sizes
 
 
-def are_of_one_session(totals: Sequence[int], *, is_closed: bool) -> bool:
+def are_of_one_session(totals: Sequence[int]) -> bool:
     """Whether an uninterrupted audit has its interim analyses at these totals; a resumed audit may have others.
 
     Examples
     --------
-    >>> are_of_one_session([32, 48, 64, 100], is_closed=True)
+    >>> are_of_one_session([32, 48, 64, 75])
     True
-    >>> are_of_one_session([32, 40, 56], is_closed=False)
+    >>> are_of_one_session([32, 40, 56])
     False
     """
-    runs = totals[-1]
-    if is_closed:
-        return list(totals) == [int(total) for total in np.cumsum(batch_sizes(runs))]
-    pairs = zip((0, *totals), totals, strict=False)
-    return all(total == before + next_size(before, runs, is_open=True) for before, total in pairs)
+    return list(totals) == [int(total) for total in np.cumsum(batch_sizes(totals[-1]))]
 
 
 def late_batches(runs: int, learned: float = 0.0) -> list[int]:
@@ -111,17 +100,16 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A batch that was begun: its size, whether it was to be the last, and the paces known then."""
+    """A batch that was begun: its size, and the paces known then."""
 
     size: int
-    is_last: bool
     paces: tuple[float, ...]
 
 
-def keep_begun(memory: Memory | None, number: int, size: int, clock: Clock, *, is_last: bool) -> None:
+def keep_begun(memory: Memory | None, number: int, size: int, clock: Clock) -> None:
     """Keep the size of a batch; call it before the batch is drawn."""
     if memory is not None:
-        memory.keep(_key(number), [size, int(is_last), *(round(pace / _UNIT) for pace in clock.paces)])
+        memory.keep(_key(number), [size, *(round(pace / _UNIT) for pace in clock.paces)])
 
 
 def recall_begun(memory: Memory | None, number: int, total: int) -> Begun | None:
@@ -132,18 +120,17 @@ def recall_begun(memory: Memory | None, number: int, total: int) -> Begun | None
     kept = None if memory is None else memory.recall(_key(number))
     if kept is None:
         return None
-    if not _is_begun(kept, max(next_size(total, sys.maxsize, is_open=True), total // (_LAST - 1) + 2 * LEAST)):
+    if not _is_begun(kept, next_size(total, sys.maxsize)):
         raise StoreError(f"the store is damaged: its value for the {_key(number)} is impossible; delete the store.")
-    return Begun(kept[0], bool(kept[1]), tuple(pace * _UNIT for pace in kept[2:]))
+    return Begun(kept[0], tuple(pace * _UNIT for pace in kept[1:]))
 
 
 def _is_begun(kept: Any, most: int) -> bool:
     return (
         isinstance(kept, list)
-        and 2 <= len(kept) <= 4
+        and 1 <= len(kept) <= 3
         and all(type(each) is int and 0 <= each < 1 << 80 for each in kept)
         and 0 < kept[0] <= most
-        and kept[1] <= 1
     )
 
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..events.partitions import Labels
+from ..events.events import Event
+from ..events.outputs import Outputs
+from ..events.partitions import Labels, Partition
 from ..inference.counts import Counts
 from .stretch_hashes import MARKS
 
@@ -53,6 +55,33 @@ class BlockCounts:
 def no_blocks() -> BlockCounts:
     """Return the counts of zero blocks."""
     return BlockCounts(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint64))
+
+
+@dataclass(frozen=True, slots=True)
+class FinalCounts:
+    """What the final test of a sequential audit counts: hits of an event, and outputs in the cells of a partition.
+
+    There are `runs` runs on each dataset; the arrays have the shapes (2,) and (2, cells), x first.
+    """
+
+    runs: int
+    hits: Labels
+    cells: Labels
+
+    @classmethod
+    def of(cls, event: Event | None, partition: Partition | None, x: Outputs, y: Outputs) -> FinalCounts:
+        """Count these outputs; without an event there are no hits."""
+        hits = np.array([0 if event is None else event.count(side) for side in (x, y)], dtype=np.int64)
+        empty = np.zeros(0, np.int64)
+        return cls(len(x), hits, np.stack([empty if partition is None else partition.count(side) for side in (x, y)]))
+
+    def followed_by(self, other: FinalCounts) -> FinalCounts:
+        """Return the counts of both."""
+        return FinalCounts(self.runs + other.runs, self.hits + other.hits, self.cells + other.cells)
+
+    @property
+    def counts(self) -> Counts:
+        return Counts(hits_x=int(self.hits[0]), runs_x=self.runs, hits_y=int(self.hits[1]), runs_y=self.runs)
 
 
 def total_counts(x: BlockCounts, y: BlockCounts) -> Counts:

@@ -21,7 +21,7 @@ from ..events.output_bytes import BLOCK, bytes_of_one, most_kept, refuse_too_muc
 from ..events.outputs import Outputs
 from ..events.partitions import Partition
 from ..inference.betting_test import NO_PAIRS, JointCounts
-from .block_counts import BlockCounts
+from .block_counts import BlockCounts, FinalCounts
 from .block_plan import SIDES, Phase, Plan, Side
 from .object_identity import identity_of_mechanism
 from .output_hashes import BLOCK_MARKS
@@ -149,14 +149,23 @@ def count_hits(
 
 
 def count_pairs(
-    plan: Plan, events: Events, shapes: Shapes, runs: int, *, first_block: int
-) -> tuple[tuple[JointCounts, JointCounts], BlockCounts, BlockCounts]:
+    plan: Plan,
+    events: Events,
+    shapes: Shapes,
+    runs: int,
+    *,
+    first_block: int,
+    final: Event | None = None,
+    outcomes: Partition | None = None,
+) -> tuple[tuple[JointCounts, JointCounts], BlockCounts, BlockCounts, FinalCounts]:
     """Draw `runs` pairs of main-phase outputs, one on each dataset, and count the pairs by which outputs are hits.
 
     Parameters
     ----------
     events : tuple of Event or None
         The event for p on x, and the event for p on y; None is never hit.
+    final, outcomes : Event, Partition, optional
+        Counted in addition on each dataset, for the final test.
 
     Returns
     -------
@@ -164,17 +173,23 @@ def count_pairs(
         Counts for each event.
     blocks_x, blocks_y : BlockCounts
         With the hits of the first event, or of the second if the first is None.
+    counted : FinalCounts
+        Counts of `final` and `outcomes`.
     """
     sizes = _sizes(runs, plan.block)
     found: list[Any] = [None] * len(sizes)
     cut = parts(sizes, len(sizes), plan.blocks_of_task)
-    tasks = [CountPairs(events, shapes, first_block + first, part) for first, part in cut]
+    tasks = [CountPairs(events, final, outcomes, shapes, first_block + first, part) for first, part in cut]
     raised = {side: Counter[str]() for side in SIDES}
-    for task, (counted, *on_sides) in _run(plan, tasks):
+    n_cells = 0 if outcomes is None else outcomes.n_cells
+    hits, cells = np.zeros(2, np.int64), np.zeros((2, n_cells), np.int64)
+    for task, (counted, on_x, on_y, own_hits, own_cells) in _run(plan, tasks):
         start = task.first - first_block
         found[start : start + len(counted)] = counted
-        for side, times in zip(SIDES, on_sides, strict=True):
+        for side, times in zip(SIDES, (on_x, on_y), strict=True):
             raised[side].update(dict(times))
+        hits += own_hits
+        cells += own_cells
     first = second = NO_PAIRS
     hits_x, hits_y = np.zeros(len(sizes), np.int64), np.zeros(len(sizes), np.int64)
     marks = np.zeros((len(sizes), 2 * BLOCK_MARKS), np.uint64)
@@ -185,9 +200,10 @@ def count_pairs(
         hits_p, hits_q = shown.both + shown.only_p, shown.both + shown.only_q
         hits_x[index], hits_y[index] = (hits_p, hits_q) if events[0] is not None else (hits_q, hits_p)
         marks[index] = own_marks
-    every, cells = np.array(sizes, np.int64), np.zeros(0, np.int64)
-    blocks_x = BlockCounts.of(hits_x, every, marks[:, :BLOCK_MARKS], cells, raised["x"])
-    return (first, second), blocks_x, BlockCounts.of(hits_y, every, marks[:, BLOCK_MARKS:], cells, raised["y"])
+    every, no_cells = np.array(sizes, np.int64), np.zeros(0, np.int64)
+    blocks_x = BlockCounts.of(hits_x, every, marks[:, :BLOCK_MARKS], no_cells, raised["x"])
+    blocks_y = BlockCounts.of(hits_y, every, marks[:, BLOCK_MARKS:], no_cells, raised["y"])
+    return (first, second), blocks_x, blocks_y, FinalCounts(runs, hits, cells)
 
 
 def draw_pilot(plan: Plan, runs: int, *, first_block: int = 0) -> tuple[list[Outputs], list[Outputs]]:

@@ -17,6 +17,7 @@ from ..events.events import Event
 from ..events.outputs import Outputs, Raised
 from ..events.partitions import Labels, Partition
 from ..inference.betting_test import JointCounts
+from .block_counts import FinalCounts
 from .block_plan import SIDES, Side
 from .output_hashes import BLOCK_MARKS, block_marks, digest
 
@@ -130,16 +131,22 @@ Pairs = tuple[Fates, Fates, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class CountPairs:
-    """Counts pairs of main runs: (fates for the event of each direction, marks) of each block, and all exceptions."""
+    """Counts pairs of main runs: (fates for the event of each direction, marks) of each block, and exceptions.
+
+    The `final` event and the `outcomes` are counted in addition, for the final test.
+    """
 
     events: Events
+    final: Event | None
+    outcomes: Partition | None
     shapes: Shapes
     first: int
     sizes: tuple[int, ...]
 
     @property
     def owners(self) -> Sequence[Any]:
-        return [value for event in self.events for value in getattr(event, "values", ())]
+        counting = (*self.events, self.final, self.outcomes)
+        return [value for each in counting for value in getattr(each, "values", ())]
 
     @property
     def blocks(self) -> int:
@@ -151,27 +158,35 @@ class CountPairs:
 
     @property
     def key(self) -> str:
-        return f"{self.words}, {sum(self.sizes)} pairs counted by {digest(self.events)}"
+        counted_by = digest((self.events, self.final, self.outcomes))
+        return f"{self.words}, {sum(self.sizes)} pairs counted by {counted_by}"
 
-    def __call__(self, plan: Plan) -> tuple[list[Pairs], list[RaisedTimes], list[RaisedTimes]]:
+    def __call__(self, plan: Plan) -> tuple[list[Pairs], list[RaisedTimes], list[RaisedTimes], Labels, Labels]:
         counted = [self._count(plan, number, size) for number, size in enumerate(self.sizes, start=self.first)]
-        pairs, on_x, on_y = zip(*counted, strict=True)
-        return list(pairs), _added(on_x), _added(on_y)
+        pairs, on_x, on_y, finals = zip(*counted, strict=True)
+        hits, cells = (np.sum([getattr(each, name) for each in finals], axis=0) for name in ("hits", "cells"))
+        return list(pairs), _added(on_x), _added(on_y), hits, cells
 
-    def _count(self, plan: Plan, number: int, size: int) -> tuple[Pairs, Counter[str], Counter[str]]:
+    def _count(self, plan: Plan, number: int, size: int) -> tuple[Pairs, Counter[str], Counter[str], FinalCounts]:
         shapes = {} if self.shapes is None else self.shapes
         x, y = (plan.draw("main", side, number, size, shapes.get(side)) for side in SIDES)
         first, second = joint_counts(self.events[0], x, y), joint_counts(self.events[1], y, x)
         marks = (*_marks(plan, number, x), *_marks(plan, number, y))
-        return (astuple(first), astuple(second), marks), raised_in(x), raised_in(y)
+        final = FinalCounts.of(self.final, self.outcomes, x, y)
+        return (astuple(first), astuple(second), marks), raised_in(x), raised_in(y), final
 
     def fits(self, result: Any) -> bool:
         match result:
-            case [[*counted], [*on_x], [*on_y]]:
+            case [[*counted], [*on_x], [*on_y], np.ndarray() as hits, np.ndarray() as cells]:
+                runs, n_cells = sum(self.sizes), 0 if self.outcomes is None else self.outcomes.n_cells
                 return (
                     len(counted) == len(self.sizes)
                     and all(_are_pairs(one, size) for one, size in zip(counted, self.sizes, strict=True))
-                    and all(_are_raised(raised, sum(self.sizes)) for raised in (on_x, on_y))
+                    and all(_are_raised(raised, runs) for raised in (on_x, on_y))
+                    and (hits.shape, cells.shape) == ((2,), (2, n_cells))
+                    and hits.dtype == cells.dtype == np.int64
+                    and bool((hits >= 0).all() and (hits <= runs).all() and (cells >= 0).all())
+                    and (n_cells == 0 or cells.sum(axis=1).tolist() == [runs, runs])
                 )
         return False
 

@@ -33,7 +33,13 @@ _TABLES = (
     " WITHOUT ROWID",
 )
 _CODE = "the code of {name}, or a value that it uses, has changed"
-_WORDS = {"code": _CODE, "code or parameters": _CODE, "x": "x is another dataset", "y": "y is another dataset"}
+_WORDS = {
+    "code": _CODE,
+    "code or parameters": _CODE,
+    "x": "x is another dataset",
+    "y": "y is another dataset",
+    "final test": "a final test is planned in one of the two audits only, so give both the same runs",
+}
 _PATIENCE, _SHARE = 0.5, 0.02  # seconds of work that a crash may cost, unless writing takes less than 2% of the time
 _LARGEST = 1 << 31  # bytes; a longer value is not a block
 

@@ -72,7 +72,9 @@ def claim_in_words(claim: Claim) -> str:
     return digest(claim) if len(str(claim)) > 60 else f"{claim} {digest(claim)}"
 
 
-def arrangements(plan: Plan, settings: Settings, runs: int | None, cells: int, *, sequential: bool) -> dict[str, Any]:
+def arrangements(
+    plan: Plan, settings: Settings, runs: int | None, cells: int, *, sequential: bool, has_final: bool
+) -> dict[str, Any]:
     """Return `terms` with the settings of the audit."""
     return terms(plan) | {
         "code": "" if settings.provenance is None else str(settings.provenance),
@@ -82,6 +84,7 @@ def arrangements(plan: Plan, settings: Settings, runs: int | None, cells: int, *
         "resolution": settings.resolution,
         "power": settings.power,
         "sequential": sequential,
+        "final test": has_final,
         "cells": cells,
         "bits": settings.bits,
     }

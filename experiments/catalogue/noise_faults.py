@@ -16,6 +16,7 @@ from ...mechanisms.faulty import (
     DeviationAsScaleLaplace,
     FewValuesLaplace,
     InvertedScaleLaplace,
+    MisprintedTableGeometric,
     MixedUniformsLaplace,
     NaiveGaussian,
     NaiveLaplace,
@@ -126,6 +127,14 @@ def _counts() -> list[Fault]:
             cause="A count with noise for one row, for users with up to two rows: 2ε at user level",
         ),
         _GEOMETRIC("ratio-squared", SquaredRatioGeometric(0.5, query=len), _COUNT, correct=count),
+        _GEOMETRIC(
+            "one-wrong-entry",
+            MisprintedTableGeometric(0.5, 1.2, query=len),
+            _COUNT,
+            correct=count,
+            exact=0.5 + math.log(1.2),
+            runs=100_000,
+        ),
         _GEOMETRIC(
             "noise-rounded-to-zero",
             TowardsZeroLaplace(0.5),

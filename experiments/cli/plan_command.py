@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import TYPE_CHECKING
 
 from ...audit.claims.claim import Claim
 from ...audit.inference.alternatives import Alternative, GaussianNoise, best_q, event_of
-from ...audit.inference.betting_test import sequential_resolution
 from ...audit.inference.power import resolution, runs_needed
 from ...audit.options import check_runs
-from ...audit.procedures.detectable_excess import SHARE, bet_on, power_of_the_test
+from ...audit.procedures.detectable_excess import SHARE, power_of_the_test
+from ...audit.results.audit_settings import FINAL_SHARE
 from ...audit.sampling.pilot_size import main_runs, pilot_runs, with_pilot
 
 if TYPE_CHECKING:
@@ -75,28 +74,29 @@ def _row_for(claim: Claim, excess: float, power: float, alpha: float, q: float |
     rate = event_of(claim, excess, alternative).q
     main = runs_needed(claim, alternative, resolution=excess, power=power_of_the_test(power), alpha=alpha)
     number = with_pilot(main, rate)
-    return excess, number, number - main_runs(number, rate), _early(claim, number, excess, power, alpha, q), rate
+    return excess, number, number - main_runs(number, rate), _early(claim, number, power, alpha, q), rate
 
 
 def _row_of(claim: Claim, number: int, power: float, alpha: float, q: float | None) -> Row:
     """Return the row of a number of runs, with its detectable excess."""
+    found, main, rate = _detectable(claim, number, power, alpha, q)
+    return found, number, number - main, _early(claim, number, power, alpha, q), rate
+
+
+def _early(claim: Claim, number: int, power: float, alpha: float, q: float | None) -> float:
+    """Return the detectable excess of a sequential audit, which is that of its final test."""
+    return _detectable(claim, number, power, FINAL_SHARE * alpha, q)[0]
+
+
+def _detectable(claim: Claim, number: int, power: float, alpha: float, q: float | None) -> tuple[float, int, float]:
+    """Return the detectable excess of a number of runs, the main runs among them, and the event's probability on y."""
     found, main = 1e-2 * min(claim.strength or 1.0, claim.max_strength - claim.strength), number - pilot_runs(number)
     rate = 0.5
     for _ in range(1 if q is not None else 3):  # the best event depends on the excess, and the excess on the event
         alternative = _alternative(claim, found, q)
         found = resolution(claim, main, main, alternative, alpha=alpha, power=power_of_the_test(power))
         if found == math.inf:
-            return found, number, number - main, math.inf, rate
+            break
         rate = event_of(claim, found, alternative).q
         main = main_runs(number, rate)
-    return found, number, number - main, _early(claim, number, found, power, alpha, q), rate
-
-
-def _early(claim: Claim, number: int, excess: float, power: float, alpha: float, q: float | None) -> float:
-    """Return the detectable excess of a sequential audit.
-
-    It is up to twice as large, so the event is planned for twice the excess; the best event of a smaller excess lies
-    where a sequential audit detects little.
-    """
-    alternative, sizes = _alternative(claim, 2.0 * excess, q), partial(bet_on, claim, number)
-    return sequential_resolution(claim, sizes, alternative, alpha=alpha, power=power_of_the_test(power))
+    return found, main, rate

@@ -18,7 +18,7 @@ from .noise.faulty_gaussian import (
     OneForEpsilonGaussian,
     VarianceAsScaleGaussian,
 )
-from .noise.faulty_geometric import PerRowGeometric, SquaredRatioGeometric
+from .noise.faulty_geometric import MisprintedTableGeometric, PerRowGeometric, SquaredRatioGeometric
 from .noise.faulty_graph_statistics import EdgeNoiseForNodes, OneEndDegreeHistogram
 from .noise.faulty_histogram import HalfNoiseHistogram
 from .noise.faulty_inverse_cdf import AnswerInTheBranchLaplace, ClosedEndLaplace, MixedUniformsLaplace
@@ -65,6 +65,7 @@ __all__ = [
     "ClosedEndLaplace",
     "PerRowGeometric",
     "SquaredRatioGeometric",
+    "MisprintedTableGeometric",
     "VarianceAsScaleGaussian",
     "ClassicalBeyondOneGaussian",
     "OneForEpsilonGaussian",

@@ -11,6 +11,7 @@ from ...audit.claims.claim import GroupClaim
 from ...audit.printing import percent
 from ...audit.records.suite import Entry
 from ...audit.results.audit_result import AuditResult
+from ...audit.results.sequential_result import SequentialResult
 from ...audit.results.statement_result import StatementResult
 from ...audit.sampling.batches import are_of_one_session
 from ...audit.sampling.provenance import ELSEWHERE
@@ -60,7 +61,7 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
     if result.stopped is not None:
         batches = f"in {len(result.looks):,} batches, " if result.looks else ""
         counted = f"{batches}until {_WHY_STOPPED[result.stopped]}"
-        counted += "; the last quarter of the runs was one batch" * result.is_closed
+        counted += "; the event was chosen early and is tested on the runs after that" * result.is_closed
     stated_by = f"the statement of {visible(entry.experiment, 100)}" if entry.experiment else "the caller"
     source_of_claim = visible(result.claim_source) or stated_by
     provenance = "not recorded" if result.provenance is None else str(result.provenance)
@@ -68,7 +69,7 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
     if result.findings:
         lower = "none, because a health check failed and the sampling error is unknown"
     source = "from the same counts, without a guarantee"
-    if result.stopped is not None:
+    if result.stopped is not None and not result.is_closed:
         source = "biased upward, because the counts include the runs on which the event was learned"
     return [
         ("Mechanism", visible(result.mechanism, 300)),
@@ -134,7 +135,7 @@ def repetition(entry: Entry) -> str:
         options["runs"] = result.runs
         if result.stopped is not None:
             options["sequential"] = True
-            if not result.is_closed:
+            if isinstance(result, SequentialResult) and not result.final_alpha:
                 options["seconds"] = math.inf
         if result.cells is not None:
             options["cells"] = result.cells.asked or len(result.cells.names)
@@ -147,7 +148,7 @@ def repetition(entry: Entry) -> str:
     if result.bits != "warn":
         options["bits"] = result.bits
     call = f"{function}({datasets}, {', '.join(f'{name}={_in_python(value)}' for name, value in options.items())})"
-    if result.looks and not are_of_one_session([look.runs for look in result.looks], is_closed=result.is_closed):
+    if result.looks and not are_of_one_session([look.runs for look in result.looks]):
         call += "  # in one session; this audit ran in several, with other batches"
     return call
 

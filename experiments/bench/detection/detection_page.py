@@ -1,4 +1,5 @@
-"""Detection of violations: published suites, the catalogue of bugs, leaks and low bits, and the cost of an event."""
+"""Detection of violations: published suites, the catalogue of bugs, leaks and low bits,
+single wrong outcomes, and the cost of an event."""
 
 from __future__ import annotations
 
@@ -8,5 +9,6 @@ from .dp_sniper_pairs import SNIPER
 from .event_cost import COST
 from .leaks_and_low_bits import LEAKS
 from .published_suites import SUITES
+from .wrong_outcomes import OUTCOMES
 
-DETECTION = Page("detection", "Benchmarks of detection", (SNIPER, SUITES, CATALOGUE, LEAKS, COST))
+DETECTION = Page("detection", "Benchmarks of detection", (SNIPER, SUITES, CATALOGUE, LEAKS, OUTCOMES, COST))

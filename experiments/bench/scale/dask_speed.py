@@ -136,7 +136,7 @@ def _tasks_for(plan: Plan, blocks: int) -> list[CountBlocks]:
     """Return the tasks of a main phase with `blocks` blocks on each side."""
     sizes = [plan.block] * blocks
     return [
-        CountBlocks(_EVENT, None, None, side, first, part) for first, part in parts(sizes, 2 * blocks) for side in SIDES
+        CountBlocks(_EVENT, (), None, side, first, part) for first, part in parts(sizes, 2 * blocks) for side in SIDES
     ]
 
 
@@ -222,7 +222,7 @@ def _expected(effort: Effort, name: str, runs: int) -> Figures:
     plan = _planned(mechanism, 1)
     tasks = _tasks_for(plan, -(-runs // plan.block))
     sizes = (plan.block,) * effort.either(1, 8)
-    block_seconds = timed(CountBlocks(_EVENT, None, None, "x", 0, sizes), plan)[1] / len(sizes)
+    block_seconds = timed(CountBlocks(_EVENT, (), None, "x", 0, sizes), plan)[1] / len(sizes)
     cost, lone, _ = _overhead(effort.is_quick)
     content, work = _bytes_sent(plan, tasks, mechanism), block_seconds * sum(len(task.sizes) for task in tasks)
     cells: dict[str, Value] = {"name": name, "runs": runs, "tasks": len(tasks), "work": work, "once": content}

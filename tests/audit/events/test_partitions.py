@@ -175,3 +175,23 @@ def test_an_atom_or_infinities_leave_more_than_one_cell(drawn):
     assert counts.sum() == 40_000
     assert np.count_nonzero(counts) > 1
     assert cells.n_known > 1
+
+
+def test_counting_agrees_with_labels_and_events():
+    rng = np.random.default_rng(2)
+    words = np.array(["a", "b", "c", "d"], dtype=object)
+    for outputs, values in (
+        (rng.integers(-3, 9, 500), (0, 5, -3)),
+        (rng.integers(-100, 100, 500).astype(np.int8), (-100, 99)),
+        (rng.integers(2**63, 2**63 + 5, 500, dtype=np.uint64), (2**63, 2**63 + 4)),
+        (rng.integers(-(2**62), 2**62, 500), (0,)),
+        (rng.integers(0, 3, 500) / 2, (0.5, math.nan)),
+        (np.where(rng.random(500) < 0.1, math.nan, 1.0), (1.0, math.nan)),
+        (words[rng.integers(0, 4, 500)], ("a", "d")),
+        (rng.random(500) < 0.3, (True,)),
+    ):
+        cells = OutcomeCells(values, 9)
+        counted = cells.count(outputs)
+        assert counted.sum() == 500
+        np.testing.assert_array_equal(counted, np.bincount(cells.labels(outputs), minlength=cells.n_cells))
+        assert counted.tolist() == [cells.event(cell).count(outputs) for cell in range(cells.n_cells)]

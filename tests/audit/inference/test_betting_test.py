@@ -7,13 +7,11 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binom, multinomial
+from scipy.stats import binom
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.inference.betting_test import JointCounts, Wealth
-from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.inference.joint_test import p_value
 from dpaudit.audit.inference.supporting_lines import Line, supporting_line
 
 CLAIMS = [
@@ -56,37 +54,6 @@ def test_expected_wealth_never_grows_under_the_claim(claim, q):
             after = Wealth.start(1, 1).after([[line]], [counts])
             expected += chance * float(np.exp(after.log_wealth).mean())
     assert expected <= 1 + 1e-9
-
-
-def splits(pairs):
-    """Return all outcomes of a number of pairs."""
-    return [split for split in itertools.product(range(pairs + 1), repeat=4) if sum(split) == pairs]
-
-
-@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0)], ids=str)
-def test_what_is_staked_on_the_last_batch_refutes_at_alpha_at_most(claim):
-    """Exact size over all outcomes of six pairs with bets and a last batch of 20, on the boundary of the claim."""
-    q, last = 0.3, 20
-    line, p = supporting_line(claim, q), float(claim.max_power(q)[0])
-    law_x, law_y = binom.pmf(range(last + 1), last, p), binom.pmf(range(last + 1), last, q)
-    p_values = np.array(
-        [
-            [p_value(Counts(hits_x=x, runs_x=last, hits_y=y, runs_y=last), claim) for y in range(last + 1)]
-            for x in range(last + 1)
-        ]
-    )
-    size, bets_alone = dict.fromkeys((0.01, 0.05, 0.3), 0.0), 0.0
-    law = multinomial(6, [p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q)])
-    for split in splits(6):
-        counts = JointCounts(both=split[0], only_p=split[1], only_q=split[2], neither=split[3])
-        before = Wealth.start(1, 1).after([[line]], [counts])
-        bets_alone += law.pmf(split) * (before.n_refuted(0.05) == 1)
-        peaks = {value: before.staked({0: value}) for value in np.unique(p_values)}
-        for alpha in size:
-            refuted = np.vectorize(lambda value: peaks[value].n_refuted(alpha) == 1)(p_values)  # noqa: B023
-            size[alpha] += law.pmf(split) * (law_x[:, None] * law_y * refuted).sum()
-    assert all(found <= alpha for alpha, found in size.items())
-    assert size[0.05] > 0.02 > 10 * bets_alone
 
 
 def batches(p, q, sizes, rng):

@@ -17,6 +17,8 @@ from dpaudit import PureDP, check
 from dpaudit.audit.errors import StoreError
 from dpaudit.audit.procedures import sequential
 from dpaudit.audit.procedures.sequential import draw_sequentially
+from dpaudit.audit.results.audit_result import Pair
+from dpaudit.audit.results.audit_settings import Settings
 from dpaudit.audit.sampling.batches import Clock, batch_sizes, keep_begun, recall_begun
 from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.audit.sampling.sampler import as_sampler
@@ -145,13 +147,13 @@ def test_a_batch_that_was_cut_and_killed_keeps_its_size(tmp_path, drawn, monkeyp
     assert [look.runs for look in result.looks[: len(whole.looks)]] == [look.runs for look in whole.looks]
 
 
-def test_runs_drawn_before_all_count_where_fewer_are_asked_for(tmp_path, monkeypatch):
-    """A time limit allows more runs than the default of an audit without runs and time limit."""
-    monkeypatch.setattr("dpaudit.audit.procedures.check._RUNS", 100)
+def test_an_audit_without_planned_runs_gets_no_final_test_later(tmp_path):
+    """Its bets have all of alpha, so a final test would spend half of it again."""
     limited = audited(fresh, tmp_path, seconds=1e6, on_look=lambda look: look.runs > 400)
-    free = audited(fresh, tmp_path)
-    assert (free.runs, free.stopped) == (limited.runs, "runs")
-    assert free.looks == limited.looks
+    assert limited.final_alpha == 0.0
+    for options in ({}, {"runs": limited.runs}):
+        with pytest.raises(StoreError, match="a final test is planned in one of the two audits"):
+            audited(fresh, tmp_path, **options)
 
 
 def test_a_session_without_a_limit_goes_on_from_the_total_that_was_reached(tmp_path, drawn):
@@ -211,10 +213,26 @@ def test_false_alarms_of_somebody_who_resumes_until_it_pays(monkeypatch):
         clock[0] += size * (dataset == 0)
         return (rng.random(size) < 1 / (1 + np.e)) ^ bool(dataset)
 
-    alarms = 0
+    alarms, settings = (
+        0,
+        Settings(
+            claim=PureDP(1.0),
+            claim_source="",
+            pair=Pair(x="0", y="1", difference="", adjacency="", distance=1.0),
+            alpha=0.3,
+            resolution=None,
+            power=0.95,
+            name="bit",
+            provenance=None,
+            seed=0,
+            bits=False,
+        ),
+    )
     for _ in range(20):
         plan = Plan(as_sampler(bit), 0, 1, 0, 1 << 17, 1, memory=Remembered(clock))
-        courses = (draw_sequentially(plan, PureDP(1.0), 10**6, 0.3, clock[0] + 100.0 + 17 * i) for i in range(6))
+        courses = (
+            draw_sequentially(plan, settings, 10**6, clock[0] + 100.0 + 17 * i, has_final=False) for i in range(6)
+        )
         alarms += any(course.stopped == "refuted" for course in courses)
     assert alarms <= binom.isf(1e-6, 20, 0.3)
 
@@ -225,15 +243,14 @@ def test_false_alarms_of_somebody_who_resumes_until_it_pays(monkeypatch):
         7,
         "7",
         [],
-        [0, 0],
-        [-1, 0],
-        [43, 0],
-        [16],
-        [16, 2],
-        [16, 0, -1],
-        [16, 0, 1, 1, 1],
-        ["16", 0],
-        [True, 0],
+        [0],
+        [-1],
+        [17],
+        [16, -1],
+        [16, 1, 1, 1],
+        ["16"],
+        [True],
+        [16.5],
         [16, 0.5],
     ],
 )
@@ -246,17 +263,16 @@ def test_what_cannot_be_a_size_is_refused(value):
 
 def test_a_size_comes_back_with_its_paces():
     memory = Remembered([0.0])
-    keep_begun(memory, 9, 20, Clock(None, (1.5, 2e-9)), is_last=True)
+    keep_begun(memory, 9, 20, Clock(None, (1.5, 2e-9)))
     begun = recall_begun(memory, 9, 120)
-    assert (begun.size, begun.is_last) == (20, True)
+    assert begun.size == 20
     assert begun.paces == pytest.approx((1.5, 2e-9))
     assert recall_begun(memory, 10, 120) is None
     assert recall_begun(None, 9, 120) is None
 
 
 def test_the_blocks_of_a_batch_are_the_same_with_and_without_a_time_limit(tmp_path, drawn):
-    """The runs for a resolution are known in one session only, and do not change blocks."""
-    options = {"claim": PureDP(1.0), "resolution": 0.3, "seed": 7}
+    options = {"claim": PureDP(1.0), "runs": 5_000, "seed": 7}
     cut = audited(fresh, tmp_path, seconds=600.0, **options)
     whole = audited(fresh, tmp_path, **options)
     assert cut.stopped == "time"

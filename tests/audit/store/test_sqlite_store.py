@@ -17,6 +17,7 @@ import pytest
 from dpaudit import PureDP, check, find_worst_pair
 from dpaudit.audit.errors import MechanismError, StoreError
 from dpaudit.audit.events.events import Intervals
+from dpaudit.audit.events.partitions import OutcomeCells
 from dpaudit.audit.sampling import provenance
 from dpaudit.audit.sampling.block_plan import Plan, _tells_noise
 from dpaudit.audit.sampling.draw import plan_blocks
@@ -346,14 +347,19 @@ WRONG = {
     "no mark": [[[1, 1, 1 << 64]], np.zeros(0, np.int64)],
     "cells": [[[1, 1, 1]], np.ones(3, np.int64)],
     "outputs": np.ones(3),
+    "more in cells than runs": [[[1, 1, 1]], np.array([6, 0, 0, 0, 0, 5])],
+    "pairs alone": [[], [], [], np.zeros(2, np.int64), np.zeros((2, 3), np.int64)],
+    "no fates": [[1], [], [], np.zeros(2, np.int64), np.zeros((2, 0), np.int64)],
 }
 
 
-EVENT = Intervals(((0.0, np.inf),))
+EVENT, CELLS = Intervals(((0.0, np.inf),)), OutcomeCells((0.0, 1.0), 3)
 TASKS = {
     "drawn": DrawBlocks("x", 3, (5,)),
-    "counted": CountBlocks(EVENT, None, None, "y", 3, (5,)),
-    "pairs": CountPairs((EVENT, None), None, 3, (5,)),
+    "counted": CountBlocks(EVENT, (), None, "y", 3, (5,)),
+    "counted in cells": CountBlocks(EVENT, (CELLS, CELLS), None, "y", 3, (5,)),
+    "pairs": CountPairs((EVENT, None), None, None, None, 3, (5,)),
+    "pairs and outcomes": CountPairs((EVENT, None), EVENT, CELLS, None, 3, (5, 4)),
 }
 
 

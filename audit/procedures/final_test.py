@@ -1,0 +1,110 @@
+"""The final test of a sequential audit: an event chosen early, tested once on all later runs.
+
+Proof: docs/proofs/wealth.md
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..distinguishers.event_choice import Choice, choose_event
+from ..distinguishers.learned_partition import single_outcomes
+from ..distinguishers.pilot_split import PilotSplit
+from ..events.events import Event
+from ..events.outputs import Outputs
+from ..events.partitions import OutcomeCells
+from ..inference.outcome_test import most_outcomes
+from ..results.audit_settings import FINAL_SHARE, Settings
+from ..sampling.block_counts import FinalCounts
+from ..sampling.pilot_size import pilot_runs
+from .evidence import FixedSizeEvidence
+from .pilot import Pilot, deep_pilot_runs, width
+
+
+@dataclass(frozen=True, slots=True)
+class FinalTest:
+    """What the final test tests, once it is chosen, and its counts so far.
+
+    Attributes
+    ----------
+    settings : Settings
+    runs : int
+        Planned runs on each dataset.
+    due : int
+        Runs after which the event is chosen.
+    is_deep : bool
+        Whether the choice was put off once, because the best event is rare.
+    choice : Choice, optional
+    outcomes : OutcomeCells, optional
+        The outcomes to test alone.
+    counted : FinalCounts, optional
+        Counts of the event and the outcomes in the runs after the choice.
+    """
+
+    settings: Settings
+    runs: int
+    due: int
+    is_deep: bool = False
+    choice: Choice | None = None
+    outcomes: OutcomeCells | None = None
+    counted: FinalCounts | None = None
+
+    @classmethod
+    def start(cls, settings: Settings, runs: int) -> FinalTest:
+        """The final test of an audit that will make `runs` runs; the event is chosen when a pilot would end."""
+        return cls(settings, runs, pilot_runs(runs))
+
+    @property
+    def event(self) -> Event | None:
+        return None if self.choice is None else self.choice.event
+
+    def is_due(self, done: int, most: int) -> bool:
+        """Whether to choose the event after `done` runs, of which at most `most` are kept."""
+        return self.choice is None and done >= min(self.due, most)
+
+    def chosen_on(self, x: Outputs, y: Outputs, done: int, most: int) -> FinalTest:
+        """The event chosen on the kept outputs, as the pilot of an audit of fixed size does; or a later due time."""
+        settings = self.settings
+        choice = choose_event(
+            PilotSplit.in_half(x, y),
+            settings.claim,
+            self.runs - done,
+            FINAL_SHARE * settings.alpha,
+            deep=self.is_deep,
+            bits=settings.bits is True,
+        )
+        due = min(deep_pilot_runs(choice, self.runs, width(x)), most)
+        if not self.is_deep and due > done:
+            return replace(self, due=due, is_deep=True)
+        if not self.is_deep and choice.shows_nothing:  # no more runs can be waited for, so a common event is taken
+            return replace(self, is_deep=True).chosen_on(x, y, done, most)
+        return replace(
+            self,
+            choice=choice,
+            outcomes=single_outcomes(x, y, most_outcomes(settings.outcome_alpha(FINAL_SHARE))),
+        )
+
+    def after(self, x: Outputs, y: Outputs) -> FinalTest:
+        """The counts after these outputs."""
+        return self if self.choice is None else self.followed_by(FinalCounts.of(self.event, self.outcomes, x, y))
+
+    def followed_by(self, counted: FinalCounts) -> FinalTest:
+        """The counts after a batch that was counted elsewhere."""
+        if self.choice is None:
+            return self
+        return replace(self, counted=self.counted.followed_by(counted) if self.counted else counted)
+
+    def evidence(self, kept: Pilot) -> FixedSizeEvidence | None:
+        """The evidence of the test; None if there were too few runs to choose an event and to count it."""
+        if self.choice is None or self.counted is None:
+            return None
+        hits_x, hits_y = self.counted.cells
+        return FixedSizeEvidence(
+            kept=replace(kept, choice=self.choice),
+            counts=self.counted.counts,
+            runs=self.runs,
+            pilot_runs=self.runs - self.counted.runs,
+            is_in_order=False,
+            outcomes=self.outcomes,
+            outcome_hits=(hits_x, hits_y),
+        )
