@@ -46,6 +46,8 @@ _SUSPICION = 3.0
 _COMMON, _LESS_COMMON, _LESS_CAUTION = 0.05, (0.05, 0.005, 0.0005), (4.0, 3.0, 2.0, 1.0)
 _LONG = 10_000  # runs from which a sequential audit learns trees too
 _COMMON_FROM = 200  # runs from which it bets on common events if nothing shows a difference
+# Bets learn their events again and again: from few runs a bold choice wins more, and a wrong one is soon replaced.
+_PER_LOG, _OFFSET, _LEAST_EARLY, _MOST_LATE = 0.75, 2.0, 1.0, 6.0
 _DIRECTIONS: tuple[Direction, ...] = ("x", "y")
 _Best = tuple[float, Family[Any], bool, Direction, int]
 """Value of an event, its family, whether it is the event itself (not its complement), its direction and index."""
@@ -122,10 +124,17 @@ def choose_event_each_way(
     *,
     bits: bool = False,
 ) -> tuple[Choice | None, Choice | None]:
-    """The best event for each direction, as in `choose_event`; None for a direction without a useful event."""
+    """The best event for each direction, as in `choose_event`; None for a direction without a useful event.
+
+    For a claim that is the same in both directions, the complement of an event says the same in the other direction. So
+    events of probability above a half, on average over the datasets, are left to the other direction: the two events
+    then say different things, and a bet on both wins more.
+    """
     runs_learned = len(split.learn_x)
     families = _families(split, bits, "trees" if runs_learned >= _LONG else "sums")
-    criterion = _Criterion(claim, runs, _z(alpha), CAUTION, is_one_way=True)
+    is_symmetric = claim.reversed() == claim
+    caution = float(np.clip(_PER_LOG * math.log(runs) - _OFFSET, _LEAST_EARLY, _MOST_LATE))
+    criterion = _Criterion(claim, runs, _z(alpha), caution, is_one_way=True, is_small=is_symmetric)
     found = [_best_or_suspect(families, criterion, (direction,)) for direction in _DIRECTIONS]
     if found == [None, None]:
         return _anything_else(split)
@@ -320,6 +329,7 @@ class _Criterion:
     caution: float
     least_share: float = 0.0  # of the pilot runs that must lie inside the event, and outside
     is_one_way: bool = False  # whether the direction is given, not chosen with the event
+    is_small: bool = False  # whether events of probability above a half, on average over x and y, are useless
 
     def values(
         self, hits_x: Array, hits_y: Array, held: int, inside: bool, direction: Direction, caution: float | None = None
@@ -347,6 +357,8 @@ class _Criterion:
             useless |= np.minimum(np.minimum(hits_p, held - hits_p), np.minimum(hits_q, held - hits_q)) < (
                 self.least_share * held
             )
+        if self.is_small:
+            useless |= hits_p + hits_q > held
         if not self.is_one_way:
             useless |= hits_p * (held - hits_p) < hits_q * (held - hits_q)
         return np.where(useless, -math.inf, found - claim.strength)

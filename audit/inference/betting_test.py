@@ -4,8 +4,10 @@ Let the line with slope e^{ε₀} and intercept δ₀ lie above the claim's boun
 and any event S, W = 1[M(x) ∈ S] − e^{ε₀} 1[M(y) ∈ S] then has mean at most δ₀ if the claim holds. So for any share λ in
 [0, 1/(e^{ε₀} + δ₀)] the wealth ∏(1 + λ(W_t − δ₀)) is a nonnegative supermartingale that starts at 1, and it ever
 reaches 1/alpha with probability at most alpha (Ville 1939). The same holds for any average of such wealths: over
-shares, over the two directions, over pairs. The event, line and shares of a batch may depend on all earlier batches, so
-no runs are set aside for learning.
+shares, over accounts, over pairs. There is an account for each direction and, for claims that are the same in both
+directions, one that bets on both at once: for an event S likelier on x and an event T likelier on y, half the sum of
+the two W has mean at most δ₀ and half the variance, so a violation that shows in both takes up to half the runs. The
+event, line and shares of a batch may depend on all earlier batches, so no runs are set aside for learning.
 
 Proof: docs/proofs/wealth.md
 
@@ -36,7 +38,9 @@ from .supporting_lines import Line, best_line
 SizesFor: TypeAlias = Callable[[AlternativeEvent], Sequence[int]]
 
 # Shares of the largest bet; the best bet is about the excess over the variance, so small excesses need small shares.
-_BETS = np.geomspace(1e-3, 0.95, 14)
+_BETS = np.geomspace(3e-3, 0.8, 10)
+# Shares of the initial wealth: of a single account, of one for each direction, and of these with one for both.
+_WEIGHTS = {1: (1.0,), 2: (0.5, 0.5), 3: (0.2, 0.2, 0.6)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +76,11 @@ class JointCounts:
             hits_x=self.both + self.only_p, runs_x=self.runs, hits_y=self.both + self.only_q, runs_y=self.runs
         )
 
+    def gains(self, slope: Array) -> list[tuple[int, Array]]:
+        """Return how often W has each of its values, for each slope of the line."""
+        none = np.zeros_like(slope)
+        return [(self.both, 1.0 - slope), (self.only_p, none + 1.0), (self.only_q, -slope), (self.neither, none)]
+
     def followed_by(self, other: JointCounts) -> JointCounts:
         """Return the counts of both batches together."""
         return JointCounts(
@@ -80,6 +89,37 @@ class JointCounts:
             only_q=self.only_q + other.only_q,
             neither=self.neither + other.neither,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuessCounts:
+    """Pairs of runs, one on each dataset, classified by which runs are guessed right.
+
+    An output in S alone is guessed to be from x, an output in T alone from y.
+
+    Attributes
+    ----------
+    both_right, one_each, one_right, both_wrong, one_wrong, unguessed : int
+    """
+
+    both_right: int
+    one_each: int
+    one_right: int
+    both_wrong: int
+    one_wrong: int
+    unguessed: int
+
+    def gains(self, slope: Array) -> list[tuple[int, Array]]:
+        """Return how often half the sum of both W has each of its values, for each slope of the line."""
+        none = np.zeros_like(slope)
+        return [
+            (self.both_right, none + 1.0),
+            (self.one_each, 0.5 * (1.0 - slope)),
+            (self.one_right, none + 0.5),
+            (self.both_wrong, -slope),
+            (self.one_wrong, -0.5 * slope),
+            (self.unguessed, none),
+        ]
 
 
 NO_PAIRS = JointCounts(both=0, only_p=0, only_q=0, neither=0)
@@ -91,24 +131,24 @@ class Wealth:
 
     Attributes
     ----------
-    log_wealth : ndarray, shape (members, directions, bets)
+    log_wealth : ndarray, shape (members, accounts, bets)
         Logarithm of each wealth; 0 at the start.
     log_peak : ndarray, shape (members,)
-        Logarithm of the largest average over directions and bets so far.
+        Logarithm of the largest average over accounts and bets so far.
     """
 
     log_wealth: Array
     log_peak: Array
 
     @classmethod
-    def start(cls, members: int, directions: int = 2) -> Wealth:
+    def start(cls, members: int, accounts: int = 2) -> Wealth:
         """Return the wealth before any run."""
-        return cls(np.zeros((members, directions, len(_BETS))), np.zeros(members))
+        return cls(np.zeros((members, accounts, len(_BETS))), np.zeros(members))
 
     def after(
         self,
         lines: Sequence[Sequence[Line]],
-        counts: Sequence[JointCounts],
+        counts: Sequence[JointCounts | GuessCounts],
         *,
         first: int = 0,
         placed: npt.NDArray[np.int64] | None = None,
@@ -118,13 +158,13 @@ class Wealth:
         Parameters
         ----------
         lines : sequence of sequence of Line
-            One line for each member from `first` on and each direction.
-        counts : sequence of JointCounts
-            Counts of the batch, for the event of each direction.
+            One line for each member from `first` on and each account.
+        counts : sequence of JointCounts or GuessCounts
+            Counts of the batch, for the event or the two events of each account.
         first : int
             Number of leading members that are not bet against because they are already refuted.
-        placed : ndarray of int, shape (members, directions), optional
-            Direction on which each wealth is bet: by default its own; a negative number places no bet.
+        placed : ndarray of int, shape (members, accounts), optional
+            Account whose bet each wealth is placed on: by default its own; a negative number places no bet.
         """
         slope = np.array([[line.slope for line in row] for row in lines])
         intercept = np.array([[line.intercept for line in row] for row in lines])
@@ -132,15 +172,16 @@ class Wealth:
         if slope.shape != before.shape[:2] or len(counts) != slope.shape[1]:
             raise OptionError(
                 f"lines of shape {slope.shape} and {len(counts)} counts do not fit wealth of shape "
-                f"{before.shape[:2]}; give a line for each member and direction.",
+                f"{before.shape[:2]}; give a line for each member and account.",
                 shape=slope.shape,
             )
         bet = _BETS / (slope + intercept)[..., None]
-        slope, intercept = slope[..., None], intercept[..., None]
         gained = np.zeros_like(before)
-        for name, outcome in (("both", 1.0 - slope), ("only_p", 1.0), ("only_q", -slope), ("neither", 0.0)):
-            times = np.array([getattr(c, name) for c in counts], dtype=np.float64)[None, :, None]
-            gained += times * np.log1p(bet * (outcome - intercept))
+        for account, counted in enumerate(counts):
+            for times, value in counted.gains(slope[:, account]):
+                if times:
+                    gain = (value - intercept[:, account])[:, None]
+                    gained[:, account] += times * np.log1p(bet[:, account] * gain)
         if placed is not None:
             moved = np.take_along_axis(gained, np.maximum(placed, 0)[..., None], axis=1)
             gained = np.where(placed[..., None] < 0, 0.0, moved)
@@ -150,8 +191,9 @@ class Wealth:
 
     @property
     def log_average(self) -> Array:
-        """Logarithm of the average wealth over directions and bets, shape (members,)."""
-        return _log_mean(self.log_wealth.reshape(len(self.log_wealth), -1))
+        """Logarithm of the weighted average wealth over accounts and bets, shape (members,)."""
+        weighted = self.log_wealth + np.log(_WEIGHTS[self.log_wealth.shape[1]])[:, None]
+        return _log_mean(weighted.reshape(len(self.log_wealth), -1)) + math.log(self.log_wealth.shape[1])
 
     def p_values(self) -> Array:
         """Return anytime-valid p-values: for a true member, the probability of ever being at most a is at most a."""
@@ -180,7 +222,7 @@ def found_share(
     """Return the share of simulated audits that refute the claim; it is within .025 of the true power.
 
     The event has probability `q` on y and, on x, the largest probability that the claim strengthened by `excess`
-    allows; or it is the event of another `Alternative`. The wealth of the other direction is taken as lost.
+    allows; or it is the event of another `Alternative`. The wealth of the other accounts is taken as lost.
 
     Parameters
     ----------
@@ -206,7 +248,7 @@ def found_share(
         log_wealth += joint @ gains
         # The largest term bounds the average, so few averages are computed.
         near = np.flatnonzero(~found & (log_wealth >= enough).any(axis=1))
-        found[near] = _log_mean(log_wealth[near]) - math.log(2.0) >= enough
+        found[near] = _log_mean(log_wealth[near]) + math.log(_WEIGHTS[3][0]) >= enough
     return float(found.mean())
 
 

@@ -143,7 +143,7 @@ def check(
         stop the audit early, half for a final test when all `runs` are done: one like that of an audit of fixed size,
         which finds what such an audit finds at half of alpha.
     seconds : float, optional
-        Time limit of a sequential audit, whose last batch is cut to fit. The audit makes at least 48 runs on each
+        Time limit of a sequential audit, whose last batch is cut to fit. The audit makes at least 40 runs on each
         dataset, and completes a batch that a `store` recorded as begun. The final test is made only if `runs` are given
         and done in time. Without `runs`, or with ``float("inf")`` seconds, none is planned and the bets have all of
         alpha; so to repeat an audit that had a limit and no `runs`, set `runs` to the number it reached, and

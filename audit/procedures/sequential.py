@@ -39,7 +39,7 @@ from ..sampling.batches import FIRST, LEAST, Begun, Clock, keep_begun, next_size
 from ..sampling.block_counts import no_blocks
 from ..sampling.block_plan import Plan
 from ..sampling.draw import count_pairs, draw_pilot, shapes_of
-from ..sampling.tasks import Events, joint_counts
+from ..sampling.tasks import Events, PairCounts, pair_counts
 from .evidence import SequentialEvidence
 from .final_test import FinalTest
 from .pilot import Pilot, check_blocks, refuse_if_all_raised
@@ -48,7 +48,7 @@ from .pilot import Pilot, check_blocks, refuse_if_all_raised
 # would stay to the end.
 _KEPT, _KEPT_NUMBERS = 200_000, 1 << 20
 # Growth of the total after which events are learned anew: up to _MANY runs, and beyond.
-_OFTEN, _RARELY, _MANY = 1.7, 3.0, 10_000
+_OFTEN, _RARELY, _MANY = 1.3, 2.0, 10_000
 _RAISING = 2_000  # runs after which a mechanism that has only raised is refused
 # Blocks that a batch is cut into, depending on its size alone: for a looped function, with at least as many runs each,
 # and for a block sampler, whose runs of one call may share randomness.
@@ -136,7 +136,7 @@ def draw_sequentially(
             is_replayable = is_replayable if number else plan.comes_again(kept_x, kept_y)
             check_blocks([kept_x[0], *new_x], [kept_y[0], *new_y], plan.sampler.is_block, plan.sampler.name)
             if done > 0:
-                state = state.after(_pairs(new_x, new_y, state.events))
+                state = state.after(pair_counts(state.events, *merge(new_x, new_y)))
             final = final and final.after(*merge(new_x, new_y))
         else:
             shapes = shapes_of(plan, kept_x, kept_y)
@@ -204,7 +204,10 @@ def draw_sequentially(
 
 @dataclass(frozen=True, slots=True)
 class _Bets:
-    """The wealth so far and the next bets: for each direction an event, and a line for each member of the grid."""
+    """The wealth so far and the next bets: for each direction an event, and lines for each member of the grid.
+
+    There is an account for each direction and, for claims that are the same in both directions, one for both at once.
+    """
 
     claim: Claim
     members: list[float]
@@ -214,12 +217,13 @@ class _Bets:
     choices: tuple[Choice | None, Choice | None]
     first: int  # members before this one are refuted and no longer bet against
     lines: Sequence[Sequence[Line]]
-    placed: Placed  # for each member and direction: the direction on which that wealth is bet, or -1
+    placed: Placed  # for each member and account: the account whose bet that wealth is placed on, or -1
 
     @classmethod
     def start(cls, claim: Claim, members: list[float], alpha: float, bits: bool) -> _Bets:
-        nowhere = np.zeros((0, 2), np.int64)
-        return cls(claim, members, alpha, bits, Wealth.start(len(members)), (None, None), 0, [], nowhere)
+        accounts = 3 if claim.reversed() == claim else 2
+        wealth = Wealth.start(len(members), accounts)
+        return cls(claim, members, alpha, bits, wealth, (None, None), 0, [], np.zeros((0, accounts), np.int64))
 
     @property
     def events(self) -> Events:
@@ -238,9 +242,12 @@ class _Bets:
         choices = choose_event_each_way(split, self.claim, len(x), self.alpha, bits=self.bits)
         seen = [_frequencies(choice) for choice in choices]
         first = self.wealth.n_refuted(self.alpha)
+        sides = [self.claim, self.claim.reversed()]
+        if self.is_symmetric:
+            sides, seen = [*sides, self.claim], [*seen, _of_both(*choices)]
         lines = [
             best_lines([side.with_strength(member) for member in self.members[first:]], *at)
-            for side, at in zip((self.claim, self.claim.reversed()), seen, strict=True)
+            for side, at in zip(sides, seen, strict=True)
         ]
         scores = np.array(
             [[drift(line, *at[:2]) * at[2] for line in side] for side, at in zip(lines, seen, strict=True)]
@@ -253,9 +260,14 @@ class _Bets:
             placed=_placed(scores),
         )
 
-    def after(self, pairs: tuple[JointCounts, JointCounts]) -> _Bets:
+    @property
+    def is_symmetric(self) -> bool:
+        return len(self.wealth.log_wealth[0]) == 3
+
+    def after(self, pairs: PairCounts) -> _Bets:
         """The wealth after a batch."""
-        return replace(self, wealth=self.wealth.after(self.lines, pairs, first=self.first, placed=self.placed))
+        counts = pairs if self.is_symmetric else pairs[:2]
+        return replace(self, wealth=self.wealth.after(self.lines, counts, first=self.first, placed=self.placed))
 
     @property
     def p_value(self) -> float:
@@ -269,7 +281,7 @@ class _Bets:
 
     def leading(self) -> Choice:
         """The current event in the direction that has won more against the claim."""
-        most = int(np.argmax(self.wealth.log_wealth[self.decisive].max(axis=1)))
+        most = int(np.argmax(self.wealth.log_wealth[self.decisive, :2].max(axis=1)))
         on = int(self.placed[self.decisive - self.first, most])
         choice = self.choices[on if on >= 0 else most] or self.choices[1 - most]
         assert choice is not None  # an event is made up if nothing distinguishes x from y
@@ -277,16 +289,16 @@ class _Bets:
 
 
 def _placed(scores: npt.NDArray[np.float64]) -> Placed:
-    """Direction on which the wealth of each direction is bet: its own, unless that loses and the other does not.
+    """Account whose bet each wealth is placed on: its own, unless that loses, and then one that does not.
 
     Parameters
     ----------
-    scores : ndarray, shape (2, members)
+    scores : ndarray, shape (accounts, members)
         Signed squares of the distances of the events' frequencies above the lines, in standard errors.
     """
-    is_losing = scores.T < -(_LOSING**2)
-    own, other = np.array([0, 1]), np.array([1, 0])
-    return np.where(~is_losing, own, np.where(~is_losing[:, ::-1], other, -1))
+    is_losing, best = scores.T < -(_LOSING**2), scores.argmax(axis=0)[:, None]
+    other = np.where(np.take_along_axis(is_losing, best, axis=1), -1, best)
+    return np.where(is_losing, other, np.arange(len(scores)))
 
 
 def _frequencies(choice: Choice | None) -> tuple[float, float, float]:
@@ -301,18 +313,19 @@ def _frequencies(choice: Choice | None) -> tuple[float, float, float]:
     return (p + 0.5) / (choice.pilot_runs + 1.0), (q + 0.5) / (choice.pilot_runs + 1.0), float(choice.pilot_runs)
 
 
+def _of_both(first: Choice | None, second: Choice | None) -> tuple[float, float, float]:
+    """Frequencies of right and of wrong guesses in a run on a dataset drawn by a fair coin, and the number of runs."""
+    if first is None or second is None:
+        return _frequencies(None)
+    (p, q, runs), (more_p, more_q, _) = _frequencies(first), _frequencies(second)
+    return 0.5 * (p + more_p), 0.5 * (q + more_q), 2.0 * runs
+
+
 def _most_kept(outputs: Outputs) -> int:
     """Number of runs that are kept on each dataset, for outputs like these."""
     if outputs.dtype == object:
         return _KEPT
     return max(_KEPT, _KEPT_NUMBERS // max(outputs.shape[1] if outputs.ndim == 2 else 1, 1))
-
-
-def _pairs(blocks_x: list[Outputs], blocks_y: list[Outputs], events: Events) -> tuple[JointCounts, JointCounts]:
-    """Joint counts of the pairs of runs in a batch, for the event of each direction."""
-    x, y = merge(blocks_x, blocks_y)
-    first, second = events
-    return joint_counts(first, x, y), joint_counts(second, y, x)
 
 
 def _recounted(event: Event, x: Outputs, y: Outputs, main: JointCounts, likelier_on: Direction) -> Counts:

@@ -1,6 +1,6 @@
 """Batch sizes of a sequential audit, from the runs so far, the clock and the store.
 
-Each batch adds a fifth to the total, so that an audit stops soon after the evidence is in.
+Each batch adds six percent to the total, so that an audit stops soon after the evidence is in.
 
 The store keeps the size of a batch before the batch is drawn. A resumed audit completes an interrupted batch at its
 original size and sizes later batches from the total then reached. No run is redrawn after its interim analysis.
@@ -24,15 +24,15 @@ from .block_plan import Memory
 FIRST = 32
 """Runs on each dataset in the first batch, which only trains the event."""
 
-LEAST = FIRST // 2
+LEAST = FIRST // 4
 """Fewest runs of a later batch, unless fewer of the requested runs are left."""
 
-_GROWTH = 1.2  # growth of the total from one interim analysis to the next
+_GROWTH = 1.06  # growth of the total from one interim analysis to the next
 _UNIT = 1e-15  # seconds; a store keeps integers
 
 
 def next_size(total: int, runs: int) -> int:
-    """Return the size of the batch after `total` of `runs` runs: 32, then a fifth of the total, or the remainder.
+    """Return the size of the batch after `total` of `runs` runs: 32, then 6% of the total, or the remainder.
 
     The size is not positive when no runs are left.
     """
@@ -45,7 +45,7 @@ def batch_sizes(runs: int) -> list[int]:
     Examples
     --------
     >>> batch_sizes(100)
-    [32, 16, 16, 16, 16, 4]
+    [32, 8, 8, 8, 8, 8, 8, 8, 8, 4]
     """
     sizes, total = [], 0
     while total < runs:
@@ -59,7 +59,7 @@ def are_of_one_session(totals: Sequence[int]) -> bool:
 
     Examples
     --------
-    >>> are_of_one_session([32, 48, 64, 75])
+    >>> are_of_one_session([32, 40, 48, 51])
     True
     >>> are_of_one_session([32, 40, 56])
     False

@@ -20,16 +20,16 @@ from ..events.events import Event
 from ..events.output_bytes import BLOCK, bytes_of_one, most_kept, refuse_too_much
 from ..events.outputs import Outputs
 from ..events.partitions import Partition
-from ..inference.betting_test import NO_PAIRS, JointCounts
+from ..inference.betting_test import NO_PAIRS, GuessCounts, JointCounts
 from .block_counts import BlockCounts, FinalCounts
 from .block_plan import SIDES, Phase, Plan, Side
 from .object_identity import identity_of_mechanism
 from .output_hashes import BLOCK_MARKS
 from .sampler import Sampler, as_sampler
-from .tasks import AnyTask, CountBlocks, CountPairs, DrawBlocks, Events, Shapes
+from .tasks import AnyTask, CountBlocks, CountPairs, DrawBlocks, Events, PairCounts, Shapes
 from .workers import spread
 
-_FATES = tuple(each.name for each in fields(JointCounts))
+_FATES, _GUESSES = (tuple(each.name for each in fields(kind)) for kind in (JointCounts, GuessCounts))
 
 _BLOCK_NUMBERS = 1 << 17  # most numbers in a block of a block sampler: a megabyte, the fastest of 2¹⁵ … 2¹⁷
 _MOST_LOOPED = 1 << 10  # most runs in a block of a looped function
@@ -157,7 +157,7 @@ def count_pairs(
     first_block: int,
     final: Event | None = None,
     outcomes: Partition | None = None,
-) -> tuple[tuple[JointCounts, JointCounts], BlockCounts, BlockCounts, FinalCounts]:
+) -> tuple[PairCounts, BlockCounts, BlockCounts, FinalCounts]:
     """Draw `runs` pairs of main-phase outputs, one on each dataset, and count the pairs by which outputs are hits.
 
     Parameters
@@ -169,8 +169,8 @@ def count_pairs(
 
     Returns
     -------
-    pairs : tuple of JointCounts
-        Counts for each event.
+    pairs : tuple of JointCounts, JointCounts and GuessCounts
+        Counts for each event and for both.
     blocks_x, blocks_y : BlockCounts
         With the hits of the first event, or of the second if the first is None.
     counted : FinalCounts
@@ -191,9 +191,11 @@ def count_pairs(
         hits += own_hits
         cells += own_cells
     first = second = NO_PAIRS
+    guessed = np.zeros(len(_GUESSES), np.int64)
     hits_x, hits_y = np.zeros(len(sizes), np.int64), np.zeros(len(sizes), np.int64)
     marks = np.zeros((len(sizes), 2 * BLOCK_MARKS), np.uint64)
-    for index, (*each_way, own_marks) in enumerate(found):
+    for index, (*each_way, guesses, own_marks) in enumerate(found):
+        guessed += guesses
         of_first, of_second = (JointCounts(**dict(zip(_FATES, counts, strict=True))) for counts in each_way)
         first, second = first.followed_by(of_first), second.followed_by(of_second)
         shown = of_first if events[0] is not None else of_second
@@ -203,7 +205,8 @@ def count_pairs(
     every, no_cells = np.array(sizes, np.int64), np.zeros(0, np.int64)
     blocks_x = BlockCounts.of(hits_x, every, marks[:, :BLOCK_MARKS], no_cells, raised["x"])
     blocks_y = BlockCounts.of(hits_y, every, marks[:, BLOCK_MARKS:], no_cells, raised["y"])
-    return (first, second), blocks_x, blocks_y, FinalCounts(runs, hits, cells)
+    both = GuessCounts(**dict(zip(_GUESSES, guessed.tolist(), strict=True)))
+    return (first, second, both), blocks_x, blocks_y, FinalCounts(runs, hits, cells)
 
 
 def draw_pilot(plan: Plan, runs: int, *, first_block: int = 0) -> tuple[list[Outputs], list[Outputs]]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from ..events.events import Event
+from ..events.events import Event, Mask
 from ..events.outputs import Outputs, Raised
 from ..events.partitions import Labels, Partition
-from ..inference.betting_test import JointCounts
+from ..inference.betting_test import GuessCounts, JointCounts
 from .block_counts import FinalCounts
 from .block_plan import SIDES, Side
 from .output_hashes import BLOCK_MARKS, block_marks, digest
@@ -126,7 +126,7 @@ class CountBlocks:
 
 # Numbers of pairs with both outputs in the event, only that of p, only that of q, and neither.
 Fates = tuple[int, int, int, int]
-Pairs = tuple[Fates, Fates, tuple[int, ...]]
+Pairs = tuple[Fates, Fates, tuple[int, ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +170,10 @@ class CountPairs:
     def _count(self, plan: Plan, number: int, size: int) -> tuple[Pairs, Counter[str], Counter[str], FinalCounts]:
         shapes = {} if self.shapes is None else self.shapes
         x, y = (plan.draw("main", side, number, size, shapes.get(side)) for side in SIDES)
-        first, second = joint_counts(self.events[0], x, y), joint_counts(self.events[1], y, x)
+        first, second, guesses = pair_counts(self.events, x, y)
         marks = (*_marks(plan, number, x), *_marks(plan, number, y))
         final = FinalCounts.of(self.final, self.outcomes, x, y)
-        return (astuple(first), astuple(second), marks), raised_in(x), raised_in(y), final
+        return (astuple(first), astuple(second), astuple(guesses), marks), raised_in(x), raised_in(y), final
 
     def fits(self, result: Any) -> bool:
         match result:
@@ -223,8 +223,11 @@ def _are_raised(raised: list[Any], runs: int) -> bool:
 def _are_pairs(counted: Any, size: int) -> bool:
     """Whether these are possible counts and marks of a block of `size` pairs."""
     match counted:
-        case [*fates, marks] if len(fates) == 2:
-            can_be = all(_are_within(each, (size + 1,) * 4) and sum(each) == size for each in fates)
+        case [first, second, guesses, marks]:
+            can_be = all(
+                _are_within(each, (size + 1,) * kinds) and sum(each) == size
+                for each, kinds in ((first, 4), (second, 4), (guesses, 6))
+            )
             return can_be and _are_within(marks, (_MARK,) * (2 * BLOCK_MARKS))
     return False
 
@@ -237,14 +240,35 @@ def _blocks_in_words(first: int, count: int) -> str:
     return f"block {first}" if count == 1 else f"blocks {first} to {first + count - 1}"
 
 
-def joint_counts(event: Event | None, p_outputs: Outputs, q_outputs: Outputs) -> JointCounts:
-    """Count the pairs by which of their outputs are in the event; None is never hit."""
-    if event is None:
-        return JointCounts(both=0, only_p=0, only_q=0, neither=len(p_outputs))
-    on_p, on_q = event.contains(p_outputs), event.contains(q_outputs)
+PairCounts: TypeAlias = tuple[JointCounts, JointCounts, GuessCounts]
+"""Counts of pairs for the event of each direction, and for both events at once."""
+
+
+def pair_counts(events: Events, x: Outputs, y: Outputs) -> PairCounts:
+    """Count the pairs of outputs by which of them are in the events; None is never hit."""
+    x_first, y_first, x_second, y_second = (
+        np.zeros(len(side), dtype=np.bool_) if event is None else event.contains(side)
+        for event in events
+        for side in (x, y)
+    )
+    right = (x_first & ~x_second).astype(np.int8) + (y_second & ~y_first)
+    wrong = (x_second & ~x_first).astype(np.int8) + (y_first & ~y_second)
+    times = np.bincount(3 * right + wrong, minlength=9).tolist()
+    guesses = GuessCounts(
+        both_right=times[6],
+        one_each=times[4],
+        one_right=times[3],
+        both_wrong=times[2],
+        one_wrong=times[1],
+        unguessed=times[0],
+    )
+    return _joint_counts(x_first, y_first), _joint_counts(y_second, x_second), guesses
+
+
+def _joint_counts(on_p: Mask, on_q: Mask) -> JointCounts:
     both, hits_p, hits_q = (int(np.count_nonzero(mask)) for mask in (on_p & on_q, on_p, on_q))
     return JointCounts(
-        both=both, only_p=hits_p - both, only_q=hits_q - both, neither=len(p_outputs) - hits_p - hits_q + both
+        both=both, only_p=hits_p - both, only_q=hits_q - both, neither=len(on_p) - hits_p - hits_q + both
     )
 
 
