@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,17 @@ from ....audit.errors import OptionError
 _PATIENCE = 60.0  # seconds until the cluster must be ready
 
 
+def interpreter(module: str, arguments: Sequence[str], settings: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Return a new process that runs a module as a program, with more variables in its environment."""
+    command = [sys.executable, "-m", module, *arguments]
+    quiet = subprocess.DEVNULL
+    return subprocess.Popen(command, stdout=quiet, stderr=quiet, env=os.environ | settings)
+
+
 @contextmanager
 def local_cluster(
-    folder: Path, workers: int, *, deaths: int = 3
-) -> Iterator[tuple[Any, list[subprocess.Popen[bytes]]]]:
+    folder: Path, workers: int, *, deaths: int = 3, start: Callable[..., Any] = interpreter
+) -> Iterator[tuple[Any, list[Any]]]:
     """Run a cluster; yield its client and its processes, first the scheduler and then the workers.
 
     Parameters
@@ -27,6 +34,8 @@ def local_cluster(
         Folder for the address of the scheduler and the files of the workers.
     deaths : int
         Dead workers after which the scheduler gives up a task.
+    start : callable
+        Starts a process, with the arguments of `interpreter`; the process has `pid`, `kill` and `wait`.
 
     Raises
     ------
@@ -40,13 +49,11 @@ def local_cluster(
         raise OptionError("dask, which runs the cluster, is not installed; pip install 'dpaudit[dask]'.") from error
     file = folder / "scheduler.json"
     common = ["--host", "127.0.0.1", "--scheduler-file", str(file), "--no-dashboard"]
-    worker = ["distributed.cli.dask_worker", *common, "--nthreads", "1", "--no-nanny", "--local-directory", str(folder)]
-    settings = os.environ | {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(deaths)}
+    worker = [*common, "--nthreads", "1", "--no-nanny", "--local-directory", str(folder)]
+    settings = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(deaths)}
     processes = [
-        subprocess.Popen(
-            [sys.executable, "-m", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=settings
-        )
-        for command in [["distributed.cli.dask_scheduler", *common, "--port", "0"], *[worker] * workers]
+        start("distributed.cli.dask_scheduler", [*common, "--port", "0"], settings),
+        *(start("distributed.cli.dask_worker", worker, settings) for _ in range(workers)),
     ]
     try:
         # Time for which results of a dead worker are requested before they are drawn again.

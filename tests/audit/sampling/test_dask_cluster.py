@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
-import threading
+import subprocess
+import sys
 import time
-from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 import joblib
 import numpy as np
@@ -27,20 +29,77 @@ from dpaudit.experiments.bench.scale.local_dask_cluster import local_cluster
 HERE = os.getpid()
 
 
-@contextmanager
-def cluster(folder, workers, **options):
+# Importing dask and numpy takes seconds of each new process, so one process imports them and forks all others.
+NURSERY = """
+import importlib, json, os, sys
+import dask
+import distributed.cli.dask_scheduler, distributed.cli.dask_worker
+import dpaudit.audit.procedures.check, dpaudit.audit.sampling.workers
+
+for line in sys.stdin:
+    number, module, arguments, settings = json.loads(line)
+    if number:
+        os.waitpid(number, 0)
+    else:
+        number = os.fork()
+        if not number:
+            null = os.open(os.devnull, os.O_RDWR)
+            for stream in range(3):
+                os.dup2(null, stream)
+            os.environ.update(settings)
+            dask.config.refresh()
+            importlib.import_module(module).main(arguments)
+    print(number, flush=True)
+"""
+
+
+class Nursery:
+    """Starts processes of a cluster as forks of a process that has imported what they need."""
+
+    def __init__(self):
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", NURSERY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def ask(self, *request):
+        print(json.dumps(request), file=self.process.stdin, flush=True)
+        return int(self.process.stdout.readline())
+
+    def start(self, module, arguments, settings):
+        return Forked(self, self.ask(0, module, arguments, settings))
+
+    def close(self):
+        self.process.communicate()
+
+
+@dataclass(frozen=True)
+class Forked:
+    nursery: Nursery
+    pid: int
+
+    def kill(self):
+        os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self):
+        self.nursery.ask(self.pid, None, None, None)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Return a context in which a cluster runs."""
     logger = logging.getLogger("distributed")
     level = logger.level
     logger.setLevel(logging.CRITICAL)  # the tests kill workers on purpose
+    nursery = Nursery()
     try:
-        with local_cluster(folder, workers, **options) as started:
-            yield started
+        yield partial(local_cluster, start=nursery.start)
     finally:
+        nursery.close()
         logger.setLevel(level)
 
 
 @pytest.fixture(scope="module")
-def two_workers(tmp_path_factory):
+def two_workers(cluster, tmp_path_factory):
     with cluster(tmp_path_factory.mktemp("cluster"), 2) as started:
         yield started
 
@@ -84,23 +143,24 @@ def same(result, other):
     return replace(result, environment=other.environment) == other
 
 
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize(
     ("mechanism", "options"),
     [
         (LOOPED, {}),
         (BLOCK, {"runs": 1_000_000}),
-        (BLOCK, {"runs": 500_000, "sequential": True}),
+        (BLOCK, {"runs": 100_000, "sequential": True}),
         (LOOPED, {"runs": 30_000, "sequential": True}),
         (BLOCK, {"runs": 400_000, "cells": 8}),
     ],
     ids=["looped", "block", "block, sequential", "looped, sequential", "cells"],
 )
 def test_every_backend_gives_the_same(two_workers, monkeypatch, mechanism, options):
-    monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT_NUMBERS", 200_000)  # beyond that, workers count
+    monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT_NUMBERS", 40_000)  # beyond that, workers count
     alone = audited(mechanism, jobs=1, **options)
     with joblib.parallel_config("dask"):
         assert same(audited(mechanism, **options), alone)
-    for backend in ("threading", "loky"):
+    for backend in ("threading", "loky") if "sequential" in options or "cells" in options else ():
         with joblib.parallel_config(backend, n_jobs=2):
             assert same(audited(mechanism, **options), alone)
 
@@ -125,7 +185,7 @@ def test_a_block_that_raises_is_named(two_workers):
         audited(RAISING, runs=10_000_000)
 
 
-def test_a_block_that_hangs_is_named(tmp_path):
+def test_a_block_that_hangs_is_named(cluster, tmp_path):
     """It needs a separate cluster, because dask does not stop a hanging task."""
     with (
         cluster(tmp_path, 1),
@@ -135,12 +195,26 @@ def test_a_block_that_hangs_is_named(tmp_path):
         audited(HANGING, block_seconds=0.2)
 
 
-def test_a_worker_that_is_killed_changes_nothing_and_a_cluster_without_workers_is_left(tmp_path, monkeypatch):
+def killing(worker, number, real=dask_cluster._Wait.result):
+    """Return a replacement of `real` that kills a worker once so many results have come back."""
+    fetched = []
+
+    def result(wait, future):
+        fetched.append(real(wait, future))
+        if len(fetched) == number:
+            worker.kill()
+        return fetched[-1]
+
+    return result
+
+
+def test_a_worker_that_is_killed_changes_nothing_and_a_cluster_without_workers_is_left(cluster, tmp_path, monkeypatch):
     """The other worker redraws its blocks, and the store is also unchanged."""
-    alone = audited(runs=200_000, jobs=1)
+    alone = audited(runs=40_000, jobs=1)
     with cluster(tmp_path, 2) as (client, (_, first, _)), joblib.parallel_config("dask"):
-        threading.Timer(0.7, first.kill).start()
-        assert same(audited(runs=200_000, store=tmp_path / "store"), alone)
+        with monkeypatch.context() as patch:
+            patch.setattr(dask_cluster._Wait, "result", killing(first, 60))  # of about 260
+            assert same(audited(runs=40_000, store=tmp_path / "store"), alone)
         assert len(client.scheduler_info()["workers"]) == 1
         monkeypatch.setattr(dask_cluster, "_LONELY", 0.3)
         monkeypatch.setattr(dask_cluster, "_LOOKED_AFTER", 0.1)
@@ -149,10 +223,10 @@ def test_a_worker_that_is_killed_changes_nothing_and_a_cluster_without_workers_i
             pytest.raises(MechanismError, match="has had no worker for 0 seconds"),
         ):
             audited(DEADLY)
-    assert same(audited(runs=200_000, store=tmp_path / "store", jobs=1), alone)
+    assert same(audited(runs=40_000, store=tmp_path / "store", jobs=1), alone)
 
 
-def test_a_mechanism_that_kills_its_workers_ends_the_audit(tmp_path):
+def test_a_mechanism_that_kills_its_workers_ends_the_audit(cluster, tmp_path):
     with (
         cluster(tmp_path, 2, deaths=0),
         joblib.parallel_config("dask"),
@@ -161,7 +235,7 @@ def test_a_mechanism_that_kills_its_workers_ends_the_audit(tmp_path):
         audited(DEADLY)
 
 
-def test_lost_noise_that_cannot_be_drawn_again_ends_the_audit(tmp_path):
+def test_lost_noise_that_cannot_be_drawn_again_ends_the_audit(cluster, tmp_path):
     """A worker dies as if to avoid an output: a second draw would have different noise."""
 
     def picky(dataset, rng, died=str(tmp_path / "died"), home=HERE):
@@ -178,7 +252,7 @@ def test_lost_noise_that_cannot_be_drawn_again_ends_the_audit(tmp_path):
         audited(picky)
 
 
-def test_what_has_come_back_is_not_drawn_again_and_what_is_lost_is_not_waited_for(tmp_path, monkeypatch):
+def test_what_has_come_back_is_not_drawn_again_and_what_is_lost_is_not_waited_for(cluster, tmp_path, monkeypatch):
     """A worker dies when most tasks are done, and the other completes the rest; then it dies with results in it."""
     drawn = tmp_path / "drawn"
     drawn.write_text("")
