@@ -149,7 +149,7 @@ def test_events_that_hold_sets_are_alike_whatever_the_hash_seed(tmp_path):
             text=True,
             check=True,
         ).stdout
-        for seed in range(3)
+        for seed in (1, 2)  # which order these sets differently
     }
     assert len(said) == 1
     assert "{'a', 'b'}" in said.pop()
