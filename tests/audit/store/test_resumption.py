@@ -24,6 +24,8 @@ from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.store.sqlite_store import FILE, Store
 
+pytestmark = pytest.mark.usefixtures("without_resolution")
+
 CLAIM = PureDP(30.0)  # noise of scale 1 never violates it on neighbours
 
 
