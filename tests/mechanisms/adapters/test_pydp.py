@@ -57,7 +57,7 @@ def by_user(made, rows):
     return made.quick_result([value for _, value in rows])
 
 
-def audit(adapter, x, y, claim=None, runs=20_000):
+def audit(adapter, x, y, claim=None, runs=10_000):
     claim = adapter.claim if claim is None else claim
     return check(adapter, x, y, claim=claim, adjacency=adapter.adjacency, alpha=1e-6, runs=runs, jobs=1, bits=False)
 
