@@ -6,6 +6,7 @@ import contextlib
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -43,6 +44,7 @@ def laplace(dataset: Any, size: int, rng: np.random.Generator) -> Any:
     return dataset + rng.laplace(size=size)
 
 
+@cache
 def sample_results() -> Suite:
     """A suite with what files of results hold, from small audits."""
     audits = {

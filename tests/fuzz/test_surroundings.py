@@ -22,6 +22,8 @@ from dpaudit.experiments.cli.main import main
 
 from .sandbox import OUT, Yard, hook
 
+pytestmark = pytest.mark.usefixtures("without_resolution")
+
 MODULE = """
 def noisy(rows, size, rng):
     return len(rows) + rng.laplace(size=size)

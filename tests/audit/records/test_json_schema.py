@@ -280,8 +280,18 @@ PLACES = [("suite", *path) for path in paths(BODY["suite"]) if path[-1] not in (
 @pytest.mark.parametrize("value", [KeyError, None, 1.5, [[0.5]], OPAQUE], ids=repr)
 def test_what_the_schema_refuses_is_not_read_either(value):
     """Wherever a value is put: the schema is no stricter than the reader, but for how numbers are spelt."""
-    refused = [body for body in (changed(path, value) for path in PLACES) if not VALIDATOR.is_valid(body)]
-    assert len(refused) > len(PLACES) / 4
-    for body in refused:
-        with pytest.raises(RecordError):
-            from_json(json.dumps(body))
+    bodies = [changed(path, value) for path in PLACES]
+    read = [body for body in bodies if is_read(body)]
+    for body in read:
+        VALIDATOR.validate(body)
+    refused = [body for body in bodies if body not in read][::6]  # a schema that refuses nothing would pass
+    assert len(read) < 3 / 4 * len(PLACES)
+    assert sum(not VALIDATOR.is_valid(body) for body in refused) > len(refused) / 4
+
+
+def is_read(body):
+    try:
+        from_json(json.dumps(body))
+    except RecordError:
+        return False
+    return True
