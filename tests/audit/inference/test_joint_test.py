@@ -51,10 +51,8 @@ def largest_size(rejected: np.ndarray, claim) -> float:
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
-@pytest.mark.parametrize(("n", "m"), [(5, 5), (15, 15), (5, 15), (15, 5)])
+@pytest.mark.parametrize(("n", "m"), [(5, 5), (11, 11), (4, 11), (11, 4)])
 def test_size_never_exceeds_alpha(n, m, claim):
-    if isinstance(claim, RenyiDP):  # the search for its boundary is a hundred times slower
-        n, m = min(n, 12), min(m, 12)
     found = p_values(n, m, claim, 0.05)
     for alpha in (0.05, 0.01, 0.2):  # the test is tuned to .05 and valid for any alpha
         assert largest_size(found <= alpha, claim) <= alpha
@@ -62,7 +60,7 @@ def test_size_never_exceeds_alpha(n, m, claim):
 
 def test_size_comes_near_alpha():
     """The size test above would accept a test that never rejects."""
-    assert largest_size(p_values(40, 40, PureDP(1.0), 0.05) <= 0.05, PureDP(1.0)) > 0.03
+    assert largest_size(p_values(25, 25, PureDP(1.0), 0.05) <= 0.05, PureDP(1.0)) > 0.03
 
 
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0)], ids=str)

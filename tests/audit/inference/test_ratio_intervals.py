@@ -39,7 +39,7 @@ def largest_miss(limit: np.ndarray) -> float:
     worst = 0.0
     # All limits that reach a truth are wrong just below it, so truths next to the limits suffice.
     values = np.unique(limit[np.isfinite(limit)])
-    for value in values[:: max(1, len(values) // 60)]:
+    for value in values[:: max(1, len(values) // 30)]:
         p = np.exp(value) * (1 - 1e-9) * GRID
         worst = max(worst, chance(limit >= value, p[p <= 1], GRID[p <= 1]))
     return worst
@@ -166,7 +166,7 @@ def test_intervals_hold_together():
 @pytest.mark.parametrize("alpha", [0.05, 0.3])
 def test_the_maximum_is_held_with_probability_one_less_alpha(direction, alpha):
     """Binary outputs: all pairs of counts, and a grid of laws."""
-    n = 11
+    n = 8
     hits = np.arange(n + 1)
     found = [
         [maximum_interval([x, n - x], n, [y, n - y], n, alpha=alpha, direction=direction) for y in hits] for x in hits

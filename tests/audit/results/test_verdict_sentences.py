@@ -68,7 +68,7 @@ hits = st.one_of(st.sampled_from([0, 1, FULL - 1, FULL]), st.integers(0, FULL))
 @example(ApproxDP(1.0, 0.1), 200, 0, "x", FULL)
 @example(ApproxDP(1.0, 0.1, bound_on="delta"), FULL, 0, "x", FULL)
 @example(PureDP(1.0), 0, 0, "y", FULL)
-@settings(max_examples=600, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True)
 def test_no_sentence_contradicts_its_counts(claim, hits_x, hits_y, likelier_on, runs_y):
     hits_y = runs_y if hits_y == FULL else hits_y
     result = refuted(claim, hits_x, hits_y, likelier_on, runs_y)
