@@ -150,7 +150,7 @@ def test_ties_raise_no_alarm_and_hide_no_copy(share):
         def copies(data, size, rng):
             return np.repeat(rng.random((size, 1)) < share, 2, axis=1)
 
-        assert kinds(check_independence(copies, 0, runs=100_000, jobs=1)) == {"coordinates"}
+        assert kinds(check_independence(copies, 0, runs=20_000, jobs=1)) == {"coordinates"}
 
 
 def test_what_never_varies_is_left_out_and_noted():
@@ -192,13 +192,13 @@ def test_few_runs_of_any_number_do(runs):
 
 
 def test_results_do_not_depend_on_workers():
-    one, two = (check_independence(fresh(2), 0, runs=300_000, jobs=jobs) for jobs in (1, 2))
+    one, two = (check_independence(fresh(2), 0, runs=150_000, jobs=jobs) for jobs in (1, 2))
     assert one == two
 
 
 @pytest.mark.parametrize("mechanism", [fresh(), fresh(3), lambda d, size, rng: rng.random((size, 2)) < 0.05])
 def test_independent_noise_is_refuted_no_more_often_than_allowed(mechanism):
-    """Of 300 checks at alpha .1; the limit is exceeded with probability 1e-7."""
+    """Of 150 checks at alpha .1; the limit is exceeded with probability 1e-7."""
     check = {"runs": 300, "alpha": 0.1, "jobs": 1}
-    refuted = sum(check_independence(mechanism, 0, seed=seed, **check).is_refuted for seed in range(300))
-    assert refuted <= stats.binom.isf(1e-7, 300, 0.1)
+    refuted = sum(check_independence(mechanism, 0, seed=seed, **check).is_refuted for seed in range(150))
+    assert refuted <= stats.binom.isf(1e-7, 150, 0.1)

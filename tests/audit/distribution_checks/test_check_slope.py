@@ -39,8 +39,8 @@ def outcomes(n, k):
 
 @pytest.mark.parametrize("slope", [0.0, 0.4, -1.5])
 def test_all_intervals_hold_together_as_often_as_they_say(slope):
-    """All outcomes of 8 runs with three candidates."""
-    u, n, alpha, missed = np.array([0.0, 1.0, 2.5]), 8, 0.2, 0.0
+    """All outcomes of 6 runs with three candidates."""
+    u, n, alpha, missed = np.array([0.0, 1.0, 2.5]), 6, 0.2, 0.0
     p = np.exp(slope * u) / np.exp(slope * u).sum()
     for counts in outcomes(n, 3):
         points = slope_points(u, np.array(counts), slope, alpha)
@@ -172,7 +172,7 @@ def test_results_do_not_depend_on_workers_and_are_kept():
 
 
 def test_a_true_slope_is_refuted_no_more_often_than_allowed():
-    """Of 150 checks at alpha .1; the limit is exceeded with probability 1e-7."""
+    """Of 100 checks at alpha .1; the limit is exceeded with probability 1e-7."""
     check = {"epsilon": 1.0, "runs": 300, "alpha": 0.1, "jobs": 1}
-    refuted = sum(check_slope(choosing(0.5), U, U, seed=seed, **check).is_refuted for seed in range(150))
-    assert refuted <= stats.binom.isf(1e-7, 150, 0.1)
+    refuted = sum(check_slope(choosing(0.5), U, U, seed=seed, **check).is_refuted for seed in range(100))
+    assert refuted <= stats.binom.isf(1e-7, 100, 0.1)
