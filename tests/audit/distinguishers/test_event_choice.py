@@ -34,7 +34,7 @@ def chosen(x, y, claim, alpha=0.05):
     return choose_event(PilotSplit.in_half(x, y), claim, RUNS, alpha)
 
 
-def both_ways(draw_x, draw_y, claim, seeds=range(4)):
+def both_ways(draw_x, draw_y, claim, seeds=range(2)):
     """The choice with x and y in either order; the likelier side changes its name and nothing else."""
     for seed in seeds:
         rng = np.random.default_rng(seed)
@@ -138,7 +138,7 @@ def test_tables_of_outcomes(law_x, law_y):
     best = max(
         value(sum(a[v] for v in s), sum(b[v] for v in s)) for s in subsets for a, b in ((law_x, law_y), (law_y, law_x))
     )
-    for seed in range(3):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         x, y = merged(draw_table(law_x)(rng), draw_table(law_y)(rng))
         forth, back = chosen(x, y, PureDP(0.1)), chosen(y, x, PureDP(0.1))
@@ -151,7 +151,7 @@ def test_tables_of_outcomes(law_x, law_y):
 
 def test_scattered_outcomes_are_not_mixed():
     """With 0 and 2 likelier on x, 1 and 3 on y, an event is made of one kind; longer half-lines would mix them."""
-    for seed in range(5):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         x = rng.choice(4, HELD, p=[0.35, 0.15, 0.35, 0.15])
         y = rng.choice(4, HELD, p=[0.15, 0.35, 0.15, 0.35])
@@ -207,9 +207,9 @@ def test_correlated_coordinates(claim):
     def draw(mean):
         return lambda rng: rng.multivariate_normal(mean, covariance, 20_000)
 
-    on_y = np.random.default_rng(9).multivariate_normal(0 * shift, covariance, 100_000)
+    on_y = np.random.default_rng(9).multivariate_normal(0 * shift, covariance, 40_000)
     on_x = on_y + shift
-    for forth, back in both_ways(draw(shift), draw(0 * shift), claim, range(2)):
+    for forth, back in both_ways(draw(shift), draw(0 * shift), claim, range(1)):
         assert isinstance(forth.event, Scored)
         p, q = (np.mean(forth.event.contains(fresh)) for fresh in (on_x, on_y))
         p, q = (p, q) if forth.likelier_on == "x" else (q, p)
@@ -247,7 +247,7 @@ def test_two_constants_are_told_apart(kind):
 
 def test_pilot_counts_are_those_of_the_event():
     """Half-lines are counted on the whole pilot, learned events on the half they were not learned on."""
-    for seed in range(2):
+    for seed in range(1):
         rng = np.random.default_rng(seed)
         draws = [
             (rng.laplace(1.0, size=HELD), rng.laplace(size=HELD)),
@@ -267,7 +267,7 @@ def test_pilot_counts_are_those_of_the_event():
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 1e-3), GaussianDP(1.0)], ids=str)
 def test_equal_laws_are_compared_on_an_event_that_would_show_an_excess(claim):
     """After a long pilot: not on one that nearly always happens, which nothing could change."""
-    for seed in range(3):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         parts = rng.laplace(size=(4, 5_000))
         choice = choose_event(PilotSplit(*parts), claim, 190_000, 0.05, deep=True)
@@ -280,7 +280,7 @@ def test_a_deep_pilot_prefers_a_leak_to_a_lucky_union():
 
     Of the unions of common cells the luckiest looks better, unless caution is kept for what is not rare.
     """
-    for seed in range(3):
+    for seed in range(2):
         mechanism, rng = RareLeakLaplace(1.0, 1e-3), np.random.default_rng(seed)
         parts = [mechanism.sample(answer, 166_000, rng) for answer in (0.0, 1.0, 0.0, 1.0)]
         claim = ApproxDP(1.0, 2e-4, bound_on="delta")

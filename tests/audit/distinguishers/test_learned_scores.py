@@ -39,7 +39,7 @@ def best_bound(loss):
     return max(expected_bound(p[i], q[i]) for i in ends[:: max(1, len(ends) // 500)])
 
 
-def bound_of_choice(draw, x, y, claim, pilot, seed=0, fresh=200_000):
+def bound_of_choice(draw, x, y, claim, pilot, seed=0, fresh=100_000):
     """The bound to be expected of the chosen event, with its probabilities from fresh outputs."""
     rng = np.random.default_rng(seed)
     parts = [draw(data, pilot // 2, rng) for data in (x, y, x, y)]
@@ -53,21 +53,21 @@ def noisy(answers, size, rng, scale=1.0):
     return np.asarray(answers) + rng.laplace(scale=scale, size=(size, len(answers)))
 
 
-def laplace_loss(moved, scale=1.0, coordinates=1, size=400_000):
+def laplace_loss(moved, scale=1.0, coordinates=1, size=100_000):
     noise = np.random.default_rng(7).laplace(scale=scale, size=(size, coordinates))
     return ((np.abs(noise + moved) - np.abs(noise)) / scale).sum(axis=1)
 
 
 def test_losses_of_two_coordinates_add_up():
     """A histogram in which a row moved from one cell to another: neither cell alone shows more than half of it."""
-    bound = bound_of_choice(noisy, [1.0, 0.0, 5.0, 5.0], [0.0, 1.0, 5.0, 5.0], PureDP(1.0), 50_000)
+    bound = bound_of_choice(noisy, [1.0, 0.0, 5.0, 5.0], [0.0, 1.0, 5.0, 5.0], PureDP(1.0), 50_000, fresh=200_000)
     assert 0.97 * 2.0 < bound < 2.0
 
 
 def test_weak_signals_of_many_coordinates_add_up():
     """20 releases of one answer at epsilon .02 each: a model with a weight for each would drown them in noise."""
     x, y = [1.0] * 20, [0.0] * 20
-    bound = bound_of_choice(lambda d, n, rng: noisy(d, n, rng, 50.0), x, y, PureDP(0.4), 50_000)
+    bound = bound_of_choice(lambda d, n, rng: noisy(d, n, rng, 50.0), x, y, PureDP(0.4), 50_000, fresh=50_000)
     assert bound > 0.75 * best_bound(laplace_loss(1.0, 50.0, 20))
 
 
@@ -77,7 +77,7 @@ def test_running_sums_are_taken_apart():
     def sums(answers, size, rng):
         return noisy(answers, size, rng, 5.0).cumsum(axis=1)
 
-    bound = bound_of_choice(sums, [1.0] * 10, [0.0] * 10, PureDP(1.0), 50_000)
+    bound = bound_of_choice(sums, [1.0] * 10, [0.0] * 10, PureDP(1.0), 30_000)
     assert bound > 0.8 * best_bound(laplace_loss(1.0, 5.0, 10))
 
 
@@ -100,7 +100,7 @@ def test_bits_of_a_randomised_response():
         return (rng.random((size, 12)) < np.where(np.array(leans) > 0, 0.6, 0.4)).astype(np.int64)
 
     x, y = [1] * 4 + [0] * 8, [0] * 12
-    loss = np.random.default_rng(7).binomial(4, 0.6, 400_000) * 2 - 4
+    loss = np.random.default_rng(7).binomial(4, 0.6, 100_000) * 2 - 4
     assert bound_of_choice(bits, x, y, PureDP(0.5), 50_000) > 0.93 * best_bound(loss * math.log(0.6 / 0.4))
 
 
@@ -123,9 +123,9 @@ def test_outputs_of_unlike_kinds():
     """Lists of different lengths with Enums and a number: no feature was written by hand."""
     x, y = [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]
     rng = np.random.default_rng(0)
-    parts = [numbers_or_nothing(data, 15_000, rng) for data in (x, y, x, y)]
+    parts = [numbers_or_nothing(data, 6_000, rng) for data in (x, y, x, y)]
     choice = choose_event(PilotSplit(*parts), PureDP(0.5), RUNS, 0.05)
-    p, q = (float(np.mean(choice.event.contains(numbers_or_nothing(d, 40_000, rng)))) for d in (x, y))
+    p, q = (float(np.mean(choice.event.contains(numbers_or_nothing(d, 15_000, rng)))) for d in (x, y))
     p, q = (p, q) if choice.likelier_on == "x" else (q, p)
     # Nothing above on y is .5/…⁴ as likely: the chance that all four stay below 1.
     below_x, below_y = 0.5**4, (1 - 0.5 * math.exp(-0.5)) ** 4
@@ -137,7 +137,7 @@ def test_equal_laws_are_not_told_apart(width):
     def same(data, size, rng):
         return rng.laplace(size=(size, width))
 
-    result = check(same, 0, 1, claim=PureDP(0.1), runs=20_000, alpha=1e-8, jobs=1)
+    result = check(same, 0, 1, claim=PureDP(0.1), runs=10_000, alpha=1e-8, jobs=1)
     assert result.verdict is not Verdict.REFUTED
 
 
@@ -149,4 +149,4 @@ def test_a_long_vector_is_read_as_well():
         values[:, 150] += answer
         return values
 
-    assert bound_of_choice(wide, 2.0, 0.0, PureDP(1.0), 20_000, fresh=40_000) > 0.7 * 2.0
+    assert bound_of_choice(wide, 2.0, 0.0, PureDP(1.0), 10_000, fresh=10_000) > 0.7 * 2.0

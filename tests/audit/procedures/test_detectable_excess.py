@@ -156,7 +156,7 @@ def test_the_stated_excess_of_an_approximate_claim_is_found(request):
 
 @pytest.mark.usefixtures("without_resolution")
 def test_the_stated_excess_of_a_rare_leak_is_found_while_stopping_early():
-    claim, p, runs = PureDP(1.0), 0.01, 50_000
+    claim, p, runs = PureDP(1.0), 0.02, 20_000
     counts = Counts(hits_x=round(p * runs), runs_x=runs, hits_y=round(p * runs / math.e), runs_y=runs)
     stated = detectable_sequentially(claim, counts, runs, alpha=1e-5, power=0.95)
     broken = RareOutcome(p, 1.0 + stated.excess)
@@ -201,11 +201,8 @@ def test_an_event_no_likelier_than_delta_has_an_excess_that_can_be(runs):
         return np.where(rng.random(size) < 0.05, 2.0 + value, 9.0)
 
     for sequential in (False, True):
-        for seed in range(2):
-            result = check(
-                leak, 1, 0, claim=ApproxDP(0.5, 0.05), runs=runs, seed=seed, sequential=sequential, bits=False, jobs=1
-            )
-            assert result.is_refuted or result.resolution == math.inf or result.resolution < 10.0
+        result = check(leak, 1, 0, claim=ApproxDP(0.5, 0.05), runs=runs, sequential=sequential, bits=False, jobs=1)
+        assert result.is_refuted or result.resolution == math.inf or result.resolution < 10.0
 
 
 @given(p=st.floats(1e-6, 0.999), share=st.floats(0.0, 1.0), excess=st.floats(1e-6, 5.0))

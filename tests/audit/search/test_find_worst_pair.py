@@ -123,12 +123,12 @@ def test_degree_histogram():
 @pytest.mark.usefixtures("without_resolution")
 def test_sparse_vectors_of_ten_answers():
     no_noise, unscaled = SparseVectorWithoutQueryNoise(0.5), SparseVectorUnscaledNoise(1.0)
-    options = {"adjacency": LINF, "runs": 100_000, "search_runs": 10_000, "jobs": 1}
-    found = find_worst_pair(no_noise, Answers(10), claim=no_noise.claim, **options)
+    options = {"adjacency": LINF, "runs": 50_000, "jobs": 1}
+    found = find_worst_pair(no_noise, Answers(10), claim=no_noise.claim, search_runs=3_000, **options)
     assert found.is_refuted
     assert found_loss(no_noise, found) == math.inf
     assert found.audit.bound > 4
-    found = find_worst_pair(unscaled, Answers(10, -2.0, 2.0), claim=unscaled.claim, **options)
+    found = find_worst_pair(unscaled, Answers(10, -2.0, 2.0), claim=unscaled.claim, search_runs=10_000, **options)
     assert found.is_refuted
     assert found_loss(unscaled, found) > 1.3
 
@@ -139,6 +139,7 @@ def mean_with_a_floor(rows, size, rng):
     return np.round(sum(rows) / noisy + np.maximum(2 / noisy, 1e-12) * rng.laplace(size=size), 6)
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_a_rare_output_of_a_single_pair():
     found = find_worst_pair(
         mean_with_a_floor, Rows(most=2), claim=PureDP(1.0), adjacency=AddRemove(), runs=30_000, jobs=1
@@ -168,7 +169,7 @@ def mean_or_error(rows, rng):
 
 @pytest.mark.usefixtures("without_resolution")
 def test_an_exception_shows_the_empty_dataset():
-    found = find_worst_pair(mean_or_error, Rows(most=3), claim=PureDP(1.0), adjacency=AddRemove(), runs=6_000, jobs=1)
+    found = find_worst_pair(mean_or_error, Rows(most=3), claim=PureDP(1.0), adjacency=AddRemove(), runs=3_000, jobs=1)
     assert found.is_refuted
     assert [] in (found.x, found.y)
 
@@ -178,7 +179,7 @@ def block_mean(rows, size, rng):
 
 
 def test_a_block_sampler_that_raises_puts_pairs_aside():
-    options = {"claim": PureDP(1.0), "adjacency": AddRemove(), "runs": 50_000, "jobs": 1, "alpha": RARE}
+    options = {"claim": PureDP(1.0), "adjacency": AddRemove(), "runs": 20_000, "jobs": 1, "alpha": RARE}
     found = find_worst_pair(block_mean, Rows(most=3), **options)
     aside = [pair for pair in found.ranking if pair.error is not None]
     assert found.verdict is Verdict.NOT_REFUTED
@@ -211,7 +212,7 @@ def test_frames_of_users():
 def test_at_a_distance():
     """Three rows at the bound, each with a claim."""
     mechanism = UnderstatedSensitivityLaplace(0.5, bound=2.0, query=sum)
-    options = {"claim": mechanism.claim, "runs": 30_000, "jobs": 1, "distance": 3}
+    options = {"claim": mechanism.claim, "runs": 15_000, "jobs": 1, "distance": 3}
     found = find_worst_pair(mechanism, Rows(high=2.0), adjacency=AddRemove(), **options)
     assert found_loss(mechanism, found) > 0.98 * 3.0
     assert found.is_refuted
@@ -232,7 +233,7 @@ CORRECT = [  # each refuted with probability at most 1e-8
 
 @pytest.mark.parametrize(("mechanism", "domain", "adjacency"), CORRECT, ids=lambda value: type(value).__name__)
 def test_correct_mechanisms_are_not_refuted(mechanism, domain, adjacency):
-    options = {"runs": 40_000, "search_runs": 10_000, "alpha": RARE, "jobs": 1}
+    options = {"runs": 40_000, "search_runs": 5_000, "alpha": RARE, "jobs": 1}
     found = find_worst_pair(mechanism, domain, claim=mechanism.claim, adjacency=adjacency, **options)
     assert found.verdict is Verdict.NOT_REFUTED
     assert "other pairs may be worse" in str(found)
@@ -266,6 +267,7 @@ def test_the_audit_is_on_fresh_runs_and_can_be_repeated():
     assert {head: both[head] for head in audit} == dict(audit)
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_a_seed_fixes_everything_whatever_the_workers():
     options = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 10_000, "search_runs": 4_000}
     first, second, other = (
@@ -301,7 +303,7 @@ def test_what_is_reported():
 
 @pytest.mark.usefixtures("without_resolution")
 def test_pairs_from_elsewhere():
-    options = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 4_000, "jobs": 1}
+    options = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 2_000, "jobs": 1}
     rows = st.lists(st.integers(0, 3), max_size=4)
     datasets, again = (find_worst_pair(noisy_length, rows, **options) for _ in range(2))
     assert datasets.ranking == again.ranking
@@ -394,7 +396,7 @@ def test_from_the_shell(tmp_path, monkeypatch, capsys):
             main()
         return stop.value.code, capsys.readouterr()
 
-    search = ("--search", "searched:domain", "--adjacency", "add-remove", "--runs", "8000", "--jobs", "1")
+    search = ("--search", "searched:domain", "--adjacency", "add-remove", "--runs", "4000", "--jobs", "1")
     status, printed = call(*search)
     assert status == 1
     assert printed.out.startswith("REFUTED: epsilon >= ")
@@ -404,7 +406,7 @@ def test_from_the_shell(tmp_path, monkeypatch, capsys):
         status, printed = call(*pair)
         assert status == 2
         assert "--x and --y name a pair, and --search finds one; use one of the two" in printed.err
-    graphs = ("--search", "searched:graphs", "--runs", "8000", "--jobs", "1")
+    graphs = ("--search", "searched:graphs", "--runs", "4000", "--jobs", "1")
     assert call(*graphs, "--adjacency", "edge", of="noisy_edges")[0] == 0
     assert call(*graphs, "--adjacency", "node", of="noisy_edges")[0] == 1  # a node has up to three
     sys.modules.pop("searched", None)
