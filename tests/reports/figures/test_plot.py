@@ -117,8 +117,11 @@ def bars(axes):
     ("claim", "cells"), [*((claim, CELLS) for claim in CLAIMS), (CLAIMS[0], OUTCOMES), (CLAIMS[4], None)]
 )
 def test_every_kind_of_every_claim_is_drawn_without_a_warning(claim, cells):
-    for result in (audit(claim=claim, cells=cells), audit(claim=claim, looks=LOOKS, stopped="runs")):
+    fixed, sequential = audit(claim=claim, cells=cells), audit(claim=claim, looks=LOOKS, stopped="runs")
+    for result in (fixed, sequential):
         for kind in kinds_of(result):
+            if result is sequential and kind in kinds_of(fixed):
+                continue  # from the same sketch
             axes = drawn(result, kind)
             ends = (*axes.get_xlim(), *axes.get_ylim())
             assert np.isfinite(ends).all()
@@ -270,7 +273,7 @@ def test_statements_about_any_number_are_drawn_without_a_warning():
     ]
     for start in range(0, len(points), 40):
         drawn(statement(points=points[start : start + 40]), "points")
-    for low, up in intervals[::2]:
+    for low, up in intervals[::3]:
         x = (low, up)
         drawn(
             statement(series=Series(x_name="", y_name="", x=x, estimate=x, lower=x, upper=x, stated=x, intervals="")),
@@ -303,8 +306,11 @@ def test_hostile_names_are_only_text(text, has_tex):
     series = dataclasses.replace(SERIES, x_name=text, y_name=text, intervals=text)
     points = [dataclasses.replace(point, at=text) for point in POINTS]
     told = statement(statement=text, quantity=text, points=points, series=series)
-    for each in (result, told, [result, at_distance(2, mechanism=text)]):
+    pair = [result, at_distance(2, mechanism=text)]
+    for each in (result, told, pair):
         for kind in kinds_of(each):
+            if each is pair and kind in kinds_of(result):
+                continue
             if not has_tex:
                 drawn(each, kind)
                 continue

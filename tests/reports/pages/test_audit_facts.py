@@ -1,6 +1,8 @@
 """What a report says of an audit: nothing that the audit does not, and a call that gives the same numbers again."""
 
+import copy
 import datetime
+import functools
 import json
 import math
 from dataclasses import replace
@@ -37,8 +39,15 @@ def sometimes(value, size, rng):
     return [None if rng.random() < 0.2 + 0.3 * value else number for number in numbers]
 
 
+@functools.cache
+def audited(mechanism, x, y, options):
+    return check(mechanism, x, y, **dict(options))
+
+
 def audit(mechanism=noisy, x=0.0, y=1.0, **options):
-    return check(mechanism, x, y, **{"claim": PureDP(1.0), "runs": 2_000, "jobs": 1, **options})
+    """An audit, made once; a copy of it, since tests write into its environment."""
+    options = {"claim": PureDP(1.0), "runs": 2_000, "jobs": 1, **options}
+    return copy.deepcopy(audited(mechanism, x, y, tuple(options.items())))
 
 
 def of(result, **options):
@@ -167,9 +176,11 @@ def test_the_complement_is_shown_where_it_says_more():
     assert other_way(replace(result, counts=replace(result.counts, hits_x=5, hits_y=1), likelier_on="x")) == ""
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_unrelated_audits_are_no_series_by_distance():
     def at(distance, claim, **options):
-        return Entry(name=f"{distance}", result=audit(y=float(distance), distance=distance, claim=claim, **options))
+        options = {"claim": claim, "distance": distance, "runs": 400, "jobs": 1, **options}
+        return Entry(name=f"{distance}", result=check(noisy, 0.0, float(distance), **options))
 
     one = [at(k, PureDP(2.0)) for k in (1, 2, 3)]
     assert len(distance_figures(Suite(title="", entries=tuple(one)))) == 1

@@ -9,10 +9,10 @@ import pytest
 from dpaudit import load
 from dpaudit.audit.records.baseline_comparison import compare
 
-from .test_plugin import MECHANISMS, ONE_OF_EACH, _loaded, project, run, text_of
+from .test_plugin import MECHANISMS, ONE_OF_EACH, _loaded, full_project, project, run, text_of
 
 pytest_plugins = ["pytester"]
-__all__ = ["_loaded", "project"]
+__all__ = ["_loaded", "full_project", "project"]
 
 THREE = """
 from mechanisms import *
@@ -238,8 +238,9 @@ def test_bad(dp_audit):
 """
 
 
-def test_workers_compare_and_give_the_same(project):
+def test_workers_compare_and_give_the_same(full_project):
     """What is left is what it is in one process, and what has disappeared fails the session, which is green."""
+    project = full_project
     project.makepyfile(WITH_WORKERS)
     run(project, "--dp-audit-save=main").assert_outcomes(passed=2)
     project.makepyfile(WITH_WORKERS.replace("    dp_audit(good, X, Y, claim=PureDP(2.0), runs=700)\n", ""))

@@ -57,7 +57,7 @@ def _loaded():
 
 
 @pytest.fixture
-def project(pytester, monkeypatch):
+def full_project(pytester, monkeypatch):
     """A project with a mechanism that keeps its claim and one that does not."""
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
     # A file that is written again within a second, as long as before, would be read from what it was compiled to.
@@ -66,6 +66,12 @@ def project(pytester, monkeypatch):
     pytester.syspathinsert()
     yield pytester
     sys.modules.pop("mechanisms", None)
+
+
+@pytest.fixture
+def project(full_project, without_resolution):
+    """The project, whose sessions in this process state no detectable excess of their own, which takes most time."""
+    return full_project
 
 
 def run(project, *options):
@@ -174,8 +180,8 @@ def test_options_of_call_marker_command_line_and_file(project):
     project.runpytest_inprocess("-p", "no:hypothesispytest").assert_outcomes(passed=2, failed=1)
 
 
-def test_a_resolution_sizes_the_audit(project):
-    project.makepyfile(
+def test_a_resolution_sizes_the_audit(full_project):
+    full_project.makepyfile(
         """
         from mechanisms import *
 
@@ -185,7 +191,7 @@ def test_a_resolution_sizes_the_audit(project):
             dp_audit(good, X, Y, claim=PureDP(1.0), resolution=0.01, runs=2_000)
         """
     )
-    assert "INCONCLUSIVE: too few runs (2,000 per dataset, 99.999% confidence)" in text_of(run(project))
+    assert "INCONCLUSIVE: too few runs (2,000 per dataset, 99.999% confidence)" in text_of(run(full_project))
 
 
 @pytest.mark.parametrize(

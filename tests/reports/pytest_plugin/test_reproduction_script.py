@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import runpy
 import subprocess
 import sys
 
@@ -87,6 +88,15 @@ def run(text, folder):
     return done
 
 
+def run_here(text, folder, monkeypatch, capsys):
+    """The exit status and the output of a script that is run in this process."""
+    (folder / "alone.py").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(folder)
+    with pytest.raises(SystemExit) as stop:
+        runpy.run_path(str(folder / "alone.py"), run_name="__main__")
+    return stop.value.code, capsys.readouterr().out
+
+
 def made(mechanism, path, x=1.0, y=0.0, claim=None, **options):
     result = check(mechanism, x, y, claim=claim or PureDP(1.0), runs=5_000, alpha=1e-5, jobs=1, **options)
     assert result.is_refuted
@@ -110,14 +120,15 @@ CASES = {
 }
 
 
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("name", CASES)
-def test_it_shows_the_violation(name, module, tmp_path):
+def test_it_shows_the_violation(name, module, tmp_path, monkeypatch, capsys):
     text = made(CASES[name](module), tmp_path / "test_them.py")
     assert len(text.splitlines()) <= 20
     assert "dpaudit" not in text
-    done = run(text, tmp_path)
-    assert done.returncode == 1, done.stdout
-    assert "standard errors beyond the claim" in done.stdout
+    status, printed = run_here(text, tmp_path, monkeypatch, capsys)
+    assert status == 1, printed
+    assert "standard errors beyond the claim" in printed
 
 
 @pytest.mark.parametrize(
@@ -128,14 +139,15 @@ def test_it_shows_the_violation(name, module, tmp_path):
         ("bits", PureDP(1.0), {"bits": True}),
     ],
 )
-def test_other_claims_and_the_low_bits(name, claim, options, module, tmp_path):
+def test_other_claims_and_the_low_bits(name, claim, options, module, tmp_path, monkeypatch, capsys):
     text = made(getattr(module, name), tmp_path / "test_them.py", claim=claim, **options)
-    assert run(text, tmp_path).returncode == 1
+    assert run_here(text, tmp_path, monkeypatch, capsys)[0] == 1
 
 
 def test_a_claim_that_holds_is_not_called_broken(module, tmp_path):
     """The wrong twin: the same script with a mechanism that keeps its claim; 5 standard errors, 3e-7."""
     text = made(module.block, tmp_path / "test_them.py")
+    assert run(text, tmp_path).returncode == 1
     (tmp_path / "of_users.py").write_text(MODULE.replace("scale=0.5", "scale=1.0"), encoding="utf-8")
     assert run(text, tmp_path).returncode == 0
 

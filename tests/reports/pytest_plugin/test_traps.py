@@ -6,10 +6,10 @@ import pytest
 
 from dpaudit import load
 
-from .test_plugin import ONE_OF_EACH, _loaded, project, run, text_of
+from .test_plugin import ONE_OF_EACH, _loaded, full_project, project, run, text_of
 
 pytest_plugins = ["pytester"]
-__all__ = ["_loaded", "project"]
+__all__ = ["_loaded", "full_project", "project"]
 
 TWO_FILES = {
     "test_a": """
