@@ -5,7 +5,9 @@ Run as a program this file writes what is printed into the pages: `python tests/
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import os
 import re
 import shlex
@@ -44,10 +46,31 @@ def readme_tests():
 def said(command: str, folder: Path) -> str:
     """What a command prints."""
     program, *arguments = shlex.split(command)
-    start = {
-        "dpaudit": ["-c", "from dpaudit.experiments.cli.main import main; main()"],
-        "pytest": ["-m", "pytest", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:xdist"],
-    }[program]
+    return {"dpaudit": said_by_dpaudit, "pytest": said_by_pytest}[program](arguments, folder)
+
+
+def said_by_dpaudit(arguments: list[str], folder: Path) -> str:
+    """What the command line prints, run in this process, which has imported the library already."""
+    from dpaudit.experiments.cli.main import main
+
+    output, errors = io.StringIO(), io.StringIO()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stdout(output),
+        contextlib.redirect_stderr(errors),
+        contextlib.suppress(SystemExit),
+    ):
+        patch.chdir(folder)
+        patch.setenv("COLUMNS", "100")
+        patch.setattr(sys, "argv", ["dpaudit", *arguments])
+        main()
+    assert not errors.getvalue(), errors.getvalue()
+    return "\n".join(line.rstrip() for line in output.getvalue().splitlines()).strip("\n")
+
+
+def said_by_pytest(arguments: list[str], folder: Path) -> str:
+    """What a session of pytest asserts, and how it ended."""
+    start = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:xdist"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
     run = subprocess.run(
         [sys.executable, *start, *arguments],
@@ -59,8 +82,7 @@ def said(command: str, folder: Path) -> str:
         check=False,
     )
     assert not run.stderr, run.stderr
-    output = "\n".join(line.rstrip() for line in run.stdout.splitlines())
-    return "\n".join(SHOWN.findall(output)) if program == "pytest" else output.strip("\n")
+    return "\n".join(SHOWN.findall("\n".join(line.rstrip() for line in run.stdout.splitlines())))
 
 
 def run_page(text: str, folder: Path) -> list[tuple[str, str]]:

@@ -22,7 +22,7 @@ def survey(pytester, monkeypatch):
 
 
 def test_the_library_passes_and_its_faulty_version_fails(survey):
-    result = survey.runpytest_subprocess("-p", "no:hypothesispytest", "-p", "no:cacheprovider")
+    result = survey.runpytest_inprocess("-p", "no:hypothesispytest", "-p", "no:cacheprovider")
     result.assert_outcomes(passed=2, failed=1)
     said = [line for line in result.outlines if re.match(r"^(E  |>)", line)]
     (shown,) = re.findall(r"```text\n(.*?)```", (SURVEY / "README.md").read_text(encoding="utf-8"), re.DOTALL)
