@@ -29,7 +29,7 @@ RIGHT = list(
     {(repr(f.correct), repr(f.x), repr(f.y), f.claim): name for name, f in FAULTS.items() if not f.bits}.values()
 )
 MISSED, ALARM = 1e-6, 1e-8
-ALARM_RUNS = 100_000  # at most of a right mechanism: a false alarm does not need millions
+ALARM_RUNS = 20_000  # at most of a right mechanism: a false alarm does not need millions
 
 
 def audit(fault, mechanism, alpha, runs):
@@ -137,10 +137,12 @@ def test_mechanisms_read_as_one_short_line():
 @pytest.mark.parametrize("name", IN_VALUES)
 @pytest.mark.usefixtures("without_resolution")
 def test_it_is_found(name):
+    """With a quarter of the stated runs, which most bugs do not need, or else with all of them."""
     fault = FAULTS[name]
-    result = audit(fault, fault.mechanism, MISSED, fault.runs)
-    assert result.is_refuted
-    assert fault.exact is None or result.bound <= fault.exact  # except with probability MISSED
+    found = (audit(fault, fault.mechanism, MISSED, runs) for runs in (fault.runs // 4, fault.runs))
+    result = next((result for result in found if result.is_refuted), None)
+    assert result is not None
+    assert fault.exact is None or result.bound <= fault.exact  # except with probability 2 * MISSED
 
 
 @pytest.mark.parametrize("name", RIGHT)
