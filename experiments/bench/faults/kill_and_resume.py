@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,9 @@ from ..core.effort import Bench, Effort, one_row_each
 from ..core.timing import timed
 
 _KILLS, _QUICK_KILLS = 15, 1
-_LONGEST, _QUICK_LONGEST = 3.0, 1.5  # seconds until a process is killed; it takes about one to start
+_LONGEST = 3.0  # seconds until a process is killed; it takes about one to start
+_QUICK_LONGEST = 0.1  # seconds from the existence of the store; a slow machine would kill most processes before it
+_POLLED = 0.01  # seconds between two looks for the store
 
 # The additional means make the functions slow, so that a kill interrupts their work, and hardly change the noise.
 _MODULE = """
@@ -90,11 +93,16 @@ def _is_sound(file: Path) -> bool:
         connection.close()
 
 
-def _killed(command: list[str], folder: Path, seconds: float) -> bool:
-    """Run the command for some seconds, then kill its process group; return whether it was still running."""
+def _killed(command: list[str], folder: Path, seconds: float, store: Path | None) -> bool:
+    """Run the command for some seconds, then kill its process group; return whether it was still running.
+
+    The seconds begin when the file of the store exists, if one is given.
+    """
     process = subprocess.Popen(
         command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
+    while store is not None and process.poll() is None and not store.exists():
+        time.sleep(_POLLED)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(timeout=seconds)
         return False
@@ -116,7 +124,8 @@ def _cells(effort: Effort, place: int, kind: str) -> Figures:
             rounds += 1
             out = folder / f"round {rounds}"
             command = _command(kind, runs, out)
-            while kills < wanted and _killed(command, folder, rng.uniform(0.0, longest)):
+            store = out / FILE if effort.is_quick else None
+            while kills < wanted and _killed(command, folder, rng.uniform(0.0, longest), store):
                 if not (out / FILE).exists():
                     early += 1
                     continue
