@@ -17,7 +17,7 @@ from ..core.bench_json import Figures, at_most, columns
 from ..core.effort import Bench, Effort, one_row_each
 from ..core.timing import in_turns, median_ratio
 
-_RUNS, _QUICK_RUNS = 10_000_000, 200_000
+_RUNS, _QUICK_RUNS = 10_000_000, 20_000
 _ROUNDS, _QUICK_ROUNDS = 5, 1
 _JOBS = 2
 

@@ -23,6 +23,7 @@ from ..core.timing import timed
 ALPHA = 1e-5
 RUNS, _QUICK_RUNS = 2_000_000, 600_000
 _SNAPPED_BOUND = 64.0
+_QUICK = ("leak of .002", "naive Laplace", "naive Laplace, with bits", "geometric", "snapped Laplace, with bits")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,5 +125,5 @@ LEAKS = Bench(
         "seconds :.1f"
     ),
     names=tuple(_CASES),
-    tasks=one_row_each(_CASES, _cells),
+    tasks=one_row_each(_CASES, _cells, quick=_QUICK),
 )

@@ -74,7 +74,6 @@ np.seterr(all="raise")
 told(lambda: f"the same result: {check(noisy, 0, 1, **settings()) == plain}")
 """,
         "the same result: True",
-        is_quick=True,
     ),
     "joblib's multiprocessing backend": Attack(
         """
@@ -98,13 +97,11 @@ def deep(dataset, rng):
 told(lambda: check(deep, 0, 1, **settings()))
 """,
         "MechanismError: deep returned an output that is nested more than 100 deep; .*",
-        is_quick=True,
     ),
     **{
         f"the mechanism: {statement}, jobs={jobs}": Attack(
             _raising(statement).replace("JOBS", str(jobs)),
             _ENDS.format(words=words),
-            is_quick=jobs == 1 and "Keyboard" in statement,
         )
         for statement, words in (
             ("raise KeyboardInterrupt", "raised KeyboardInterrupt and would end the audit"),
@@ -147,7 +144,6 @@ told(lambda: check(antithetic, 0, 1, **settings(runs=20_000)).findings[0])
     "strings of 50 MB": Attack(
         _LARGE.format(parameters="rng", value="'x' * 50_000_000", runs=600),
         r"MechanismError: an output of large takes 47\.7 MiB, and fewer than 32 of them fit into the 128 MiB .*",
-        is_quick=True,
     ),
     "sets with different hash seeds": Attack(
         """

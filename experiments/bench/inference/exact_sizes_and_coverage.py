@@ -181,7 +181,7 @@ def _coverage_tasks(effort: Effort) -> Iterator[Task]:
     for number, (kind, outcomes, runs) in enumerate(itertools.product(_LAWS, _OUTCOMES, _COVERAGE_RUNS)):
         is_small = outcomes == _OUTCOMES[0] and runs == _COVERAGE_RUNS[0]
         if effort.wants(f"{kind}-{outcomes}") and (is_small or not effort.is_quick):
-            seeds = seeds_of(5, number, 0, effort.either(100, 2_000))
+            seeds = seeds_of(5, number, 0, effort.either(30, 2_000))
             yield once(f"{kind}, {outcomes}, {runs}", _coverage, effort, kind, outcomes, runs, seeds)
 
 

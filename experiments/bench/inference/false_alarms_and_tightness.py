@@ -182,7 +182,7 @@ def _tightness_tasks(effort: Effort) -> Iterator[Task]:
     for number, name in enumerate(_NAMES):
         for place, runs in enumerate(effort.either(_TIGHT_RUNS[:1], _TIGHT_RUNS)):
             if effort.wants(name) and (not effort.is_quick or name in _QUICK):
-                seeds = seeds_of(3, 10 * number + place, 0, effort.either(2, 50 if runs > _JUDGED_RUNS else 200))
+                seeds = seeds_of(3, 10 * number + place, 0, effort.either(1, 50 if runs > _JUDGED_RUNS else 200))
                 yield once(f"{name}, {runs}", _tightness, effort, name, runs, seeds)
 
 
@@ -246,7 +246,7 @@ def _refutation(effort: Effort, truth: float, cap: int, sequential: bool, seeds:
 def _refutation_tasks(effort: Effort) -> Iterator[Task]:
     for number, truth in enumerate(_TRUTHS):
         if effort.wants(f"{truth:g}") and (not effort.is_quick or truth == _TRUTHS[0]):
-            seeds = seeds_of(4, number, 0, effort.either(20, 100 if truth > 1.02 else 30))
+            seeds = seeds_of(4, number, 0, effort.either(5, 100 if truth > 1.02 else 30))
             yield once(f"{truth:g}, sequential", _refutation, effort, truth, _CAP, True, seeds)
     if effort.wants("fixed") and not effort.is_quick:
         seeds = seeds_of(4, len(_TRUTHS), 0, 200)

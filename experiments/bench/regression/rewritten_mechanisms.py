@@ -24,7 +24,7 @@ from ..core.effort import Bench, Effort, Task, counted, seeds_of
 
 _ALPHAS = (0.05, 0.01, 1e-3, 1e-5)
 _RUNS = 1_000
-_REPETITIONS = 100, 2_000  # quick, full: 20,000 rewrites in all
+_REPETITIONS = 40, 2_000  # quick, full: 20,000 rewrites in all
 _BATCH = 50
 _NAME = "main"
 _STREAMS = ("two streams", "one stream")

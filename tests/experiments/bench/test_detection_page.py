@@ -55,7 +55,7 @@ def test_equal_laws_have_no_best_event():
 
 
 def test_quick_form_of_every_table(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("sys.argv", ["dpaudit", "bench", "detection", "--quick", "--jobs", "2", "--out", str(tmp_path)])
+    monkeypatch.setattr("sys.argv", ["dpaudit", "bench", "detection", "--quick", "--jobs", "1", "--out", str(tmp_path)])
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 0

@@ -271,7 +271,7 @@ def call(monkeypatch, capsys, *arguments):
 
 
 def test_quick_form_from_end_to_end(tmp_path, monkeypatch, capsys):
-    few = ("--audits", "6", "--sequential-audits", "3")
+    few = ("--audits", "3", "--sequential-audits", "3")
     status, out, err = call(monkeypatch, capsys, "--quick", "--jobs", "1", *few, "--out", str(tmp_path))
     assert status == 0, out
     text = (tmp_path / "inference-quick.md").read_text()
