@@ -75,6 +75,9 @@ class MisprintedTableGeometric(Flaw):
         check_number("factor", self.factor, 1, math.inf, "1 is the right table")
         check_number("place", self.place, -self._reach, self._reach + 1, "the table holds the noise")
 
+    def __str__(self) -> str:
+        return f"MisprintedTableGeometric(epsilon={self.epsilon:g}, factor={self.factor:g}, place={self.place})"
+
     @property
     def truth(self) -> PureDP:
         return PureDP(self.epsilon + math.log(self.factor))
