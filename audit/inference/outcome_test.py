@@ -32,7 +32,7 @@ Hits: TypeAlias = npt.NDArray[np.int64]
 _DIRECTIONS: tuple[Direction, ...] = ("x", "y")
 _RUN = 3  # tests that are run: those of the outcomes that clear the claim by most
 _NEEDED = 0.6  # share of the quantile by which the frequency on the other dataset is raised to see which clear it
-_FLOOR = 100 * GAMMA  # smallest level of a single test
+_FLOOR = 20 * GAMMA  # smallest level of a single test
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,9 @@ def most_outcomes(alpha: float) -> int:
     Examples
     --------
     >>> most_outcomes(0.005), most_outcomes(1e-6)
-    (250000, 50)
+    (1250000, 250)
     """
-    return int(alpha / (2.0 * _FLOOR))
+    return math.floor(alpha / (2.0 * _FLOOR) * (1.0 + 1e-9))
 
 
 def outcome_test(

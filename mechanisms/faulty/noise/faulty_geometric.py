@@ -59,7 +59,7 @@ class SquaredRatioGeometric(Twin):
 
 @dataclass(frozen=True, slots=True)
 class MisprintedTableGeometric(Flaw):
-    """Geometric noise from a table with one weight too large, by a `factor`: ε + ln(factor) instead of ε.
+    """Geometric noise from a table with one weight too large, by a factor f: ε + ln f instead of ε.
 
     In practice, a table of cumulative probabilities is copied by hand, or an index is off by one at a single place.
     Only one outcome gives it away.
