@@ -23,6 +23,8 @@ class Stream(enum.Enum):
     """The order of equal values."""
     BASELINE = (5,)
     """Counts kept by a baseline; the hash of their name is part of the seed."""
+    COINS = (6,)
+    """The datasets of the runs of a test of both directions."""
     TRIALS = (1, 0)
     """The pilots of a search, numbered by pair."""
     PAIRS = (2, 0)

@@ -147,10 +147,12 @@ def found(result: AuditResult | StatementResult) -> str:
 
 
 def other_way(result: AuditResult) -> str:
-    """Describe the complement of the event if its likelihood ratio is larger, since epsilon bounds that too.
+    """Describe the event of the other direction, or the complement of the event if its likelihood ratio is larger.
 
-    Empty unless the event is also more frequent on the tested side.
+    Epsilon bounds that ratio too. Empty unless the event is also more frequent on the tested side.
     """
+    if result.opposite is not None:
+        return result.opposite_in_words
     counts = result.directed_counts
     misses_p, misses_q = counts.runs_x - counts.hits_x, counts.runs_y - counts.hits_y
     ratio = math.inf if misses_p == 0 else (misses_q / counts.runs_y) / (misses_p / counts.runs_x)
@@ -159,6 +161,11 @@ def other_way(result: AuditResult) -> str:
     p, q = ("x", "y") if result.likelier_on == "x" else ("y", "x")
     times = "occur only on" if math.isinf(ratio) else f"are {ratio:.3g} times likelier on"
     return f"outputs outside the event {times} {q}: {misses_q:,} there, {misses_p:,} on {p}"
+
+
+def tested_counts(result: AuditResult) -> str:
+    """The counts that are tested: hits of the event, or right and wrong guesses in both directions."""
+    return str(result.counts if result.opposite is None else result.opposite.guesses)
 
 
 def p_text(p_value: float | None) -> str:
@@ -218,7 +225,8 @@ def lines(result: AuditResult) -> str:
             f"{visible(result.mechanism, 80)}: {prose(str(result))}",
             f"  claim  {visible(str(claim), 80)}",
             f"  event  {visible(result.event_in_words)}",
-            f"  counts {result.counts}; p-value {p_text(result.p_value)}, estimate {number(result.estimate)}",
+            *([f"         {other}"] if (other := visible(other_way(result))) and result.opposite else []),
+            f"  counts {tested_counts(result)}; p-value {p_text(result.p_value)}, estimate {number(result.estimate)}",
             f"  pair   {visible(pair.x)} and {visible(pair.y)}: {visible(pair.difference)}; {visible(pair.adjacency)}",
             f"  runs   {result.runs:,} on each dataset, {how}; seed {result.seed}",
             f"  alpha  {error_budget(result)}",

@@ -80,6 +80,11 @@ class Claim(ABC):
         return math.inf
 
     @property
+    def log_ratio(self) -> float | None:
+        """The limit on the log likelihood ratio, if every member of the family is such a limit and nothing else."""
+        return None
+
+    @property
     def gaussian_mu(self) -> float | None:
         """μ of the Gaussian mechanism that attains the claim if its events lie below the boundary, else None.
 
@@ -239,6 +244,11 @@ class GroupClaim(Claim):
     @property
     def max_strength(self) -> float:
         return self.base.max_strength
+
+    @property
+    def log_ratio(self) -> float | None:
+        each = self.base.log_ratio
+        return None if each is None else self.distance * each
 
     @property
     def gaussian_mu(self) -> float | None:

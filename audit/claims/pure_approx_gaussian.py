@@ -72,6 +72,10 @@ class PureDP(ParametricClaim):
     strength_name = "epsilon"
     has_closed_form = True
 
+    @property
+    def log_ratio(self) -> float:
+        return self.epsilon
+
     def _boundary(self, q: Array, q_complement: Array) -> tuple[Array, Array]:
         return pure_lines(self.epsilon, 0.0, q, q_complement)
 
@@ -121,6 +125,10 @@ class ApproxDP(ParametricClaim):
     @property
     def max_strength(self) -> float:
         return math.inf if self.bound_on == "epsilon" else 1.0
+
+    @property
+    def log_ratio(self) -> float | None:
+        return self.epsilon if self.delta == 0.0 and self.bound_on == "epsilon" else None
 
     @property
     def gaussian_mu(self) -> float | None:

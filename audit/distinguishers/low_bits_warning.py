@@ -17,7 +17,8 @@ from ..inference.counts import Counts
 from ..inference.direction import Direction, directed
 from ..inference.joint_test import joint_test
 from ..printing import rounded_down
-from .event_choice import Choice, choose_among, expected_excess
+from .choice import Choice
+from .event_choice import choose_among, expected_excess
 from .low_bits import bit_families
 from .pilot_split import PilotSplit
 

@@ -60,8 +60,33 @@ def row_slices(rows: int, columns: int) -> list[slice]:
     return [slice(start, start + at_once) for start in range(0, rows, at_once)]
 
 
-def _normal_tail(hits: Array, runs: int, p: Array, p_complement: Array) -> Array:
-    mean, rest = (runs * p)[:, None], (runs * p_complement)[:, None]
+def varied_upper_tail(
+    hits: Array, runs: Array, p: Array, p_complement: Array, is_small: npt.NDArray[np.bool_]
+) -> Array:
+    """Return `upper_tail` for runs that differ between the columns.
+
+    Parameters
+    ----------
+    hits, runs : ndarray, shape (rows, columns)
+        Whole numbers; in every row, hits nondecreasing and runs nonincreasing.
+    p, p_complement, is_small : ndarray, shape (rows,)
+        Of each row: the probability, its complement, and whether the normal bound, which is off by less than one hit,
+        is replaced by the incomplete beta function, where it is neither 0 nor 1.
+    """
+    bound = _normal_tail(hits, runs, p, p_complement)
+    bound *= _SAFETY
+    is_near = is_small[:, None] & (bound > _REST) & (bound < 1.0 - _REST) & (hits > 0.0) & (hits <= runs)
+    near_p = np.broadcast_to(p[:, None], hits.shape)[is_near]
+    exact = betainc(hits[is_near], runs[is_near] - hits[is_near] + 1.0, near_p)
+    bound[is_near] = np.minimum(bound[is_near], exact * _SAFETY)
+    np.minimum(bound, 1.0, out=bound)
+    bound[hits <= 0] = 1.0
+    bound[hits > runs] = 0.0
+    return bound
+
+
+def _normal_tail(hits: Array, runs: int | Array, p: Array, p_complement: Array) -> Array:
+    mean, rest = (np.maximum(runs * side[:, None], 1e-300) for side in (p, p_complement))  # 0/0 is avoided
     away = np.clip(hits - 1.0 - mean, -mean, rest)  # hits − 1 is the k of the theorem
     divergence, other = _entropy_gain(away / mean), _entropy_gain(-away / rest)
     divergence *= mean

@@ -1,24 +1,7 @@
 """The exact joint test of a boundary p ≤ B(q) by the hits on x and on y.
 
-X ~ Bin(n, p) and Y ~ Bin(m, q) are independent, and the null is the whole region under the boundary. The test has three
-steps, each valid for all sample sizes:
-
-1. *Order.* Counts are ordered by a strength: that of the largest member of the claim's family that the counts clear by
-   z standard errors, so that its whole boundary lies below the ellipse around the counts. The counts at least as
-   extreme as the observed counts are then {X ≥ c(Y)} with one nondecreasing c. The members of the family are nested,
-   and so are these regions, for any approximation in the ellipse. z is the normal quantile of the alpha that the test
-   is tuned to; any z fixed in advance is valid, and this z makes the order nearly that of the bound itself.
-2. *Maximise.* The probability of {X ≥ c(Y)} grows with p and falls with q, so over the null it is largest on the
-   boundary p = B(q). The supremum over q runs over a Clopper-Pearson interval of level 1 − γ, and γ is added (Berger &
-   Boos 1994, P values maximized over a confidence set for the nuisance parameter). Between grid points the test uses
-   the larger p and the smaller q of the cell, and the sum over Y groups neighbouring values at their least c: both can
-   only enlarge the p-value.
-3. *Invert.* The region does not depend on the member tested, and larger members allow more. The p-value is therefore
-   monotone in the strength, and the bound, the least strength that is not refuted, is found by bisection (Buehler
-   1957, Confidence intervals for the product of two binomial parameters).
-
-γ does not depend on alpha, and a p-value tuned to one alpha is valid for any other, so p-values can be adjusted for
-multiple audits.
+X ~ Bin(n, p) and Y ~ Bin(m, q) are independent, and the null is the whole region under the boundary. The p-value and
+the bound are those of `boundary_test`, for all sample sizes.
 
 Proofs: docs/proofs/joint-test.md, docs/proofs/berger-boos.md, docs/proofs/cells-and-blocks.md
 """
@@ -27,33 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtri
 
 from ..claims.claim import Claim
 from ..errors import OptionError
-from .binomial_tails import NORMAL_FROM, Array, clopper_pearson, row_slices, upper_tail
-from .count_ordering import critical_hits, order
+from .boundary_test import FINE, GAMMA, ROUGH, Evidence, Fineness, allows
 from .counts import Counts, check_alpha
-
-GAMMA = 1e-10
-"""Probability spent on the confidence interval for q; no p-value is smaller."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Fineness:
-    """Width of cells and blocks in standard errors, and the variance from which tails use the normal bound."""
-
-    cell: float
-    normal_from: float
-
-
-_FINE = _Fineness(0.03, NORMAL_FROM)  # costs the bound about 3% of its distance from the estimate
-_ROUGH = _Fineness(0.1, 400.0)
-_REACH = 7.0  # standard errors around a cell within which blocks are separate; the probability beyond is 3e-12
 
 
 def p_value(counts: Counts, claim: Claim, *, alpha: float = 0.05) -> float:
@@ -70,23 +33,21 @@ def p_value(counts: Counts, claim: Claim, *, alpha: float = 0.05) -> float:
     >>> p_value(Counts(hits_x=20, runs_x=100, hits_y=10, runs_y=100), PureDP(1.0))
     1.0
     """
-    return _p_value(counts, claim, alpha, _FINE)
+    return _p_value(counts, claim, alpha, FINE)
 
 
 def rough_p_value(counts: Counts, claim: Claim, *, alpha: float) -> float:
     """Return a faster and larger p-value for planning: larger by a quarter at .05 and by half at 1e-5."""
-    return _p_value(counts, claim, alpha, _ROUGH)
+    return _p_value(counts, claim, alpha, ROUGH)
 
 
-def _p_value(counts: Counts, claim: Claim, alpha: float, fineness: _Fineness) -> float:
+def _p_value(counts: Counts, claim: Claim, alpha: float, fineness: Fineness) -> float:
     check_alpha(alpha)
-    return 1.0 if _allows(claim, counts) else _Evidence.of(counts, claim, alpha, fineness).p_value_of_forbidden(claim)
-
-
-def _allows(claim: Claim, counts: Counts) -> bool:
-    """Return whether the observed frequencies lie under the boundary."""
-    observed = claim.max_power(counts.hits_y / counts.runs_y, (counts.runs_y - counts.hits_y) / counts.runs_y)[0]
-    return counts.hits_x / counts.runs_x <= float(observed) * (1 + 1e-12)
+    return (
+        1.0
+        if allows(claim, counts)
+        else Evidence.of(counts, claim, alpha, fineness=fineness).p_value_of_forbidden(claim)
+    )
 
 
 def strength_lower(counts: Counts, claim: Claim, *, alpha: float) -> float:
@@ -124,46 +85,8 @@ def check_test_alpha(alpha: float) -> float:
 
 def joint_test(counts: Counts, claim: Claim, *, alpha: float) -> tuple[float, float]:
     """Return `p_value` and `strength_lower` at little more than the cost of one of them."""
-    check_test_alpha(alpha)
-    evidence = _Evidence.of(counts, claim, alpha)
-    p = evidence.p_value(claim)
-    # The strength cleared by the ellipse is off by a few percent of the bound's gap, which half the ellipse measures.
-    guess = order(counts, claim, _order_z(alpha))[0]
-    halfway = order(counts, claim, _order_z(alpha) / 2)[0]
-    return p, _last_refuted(evidence, claim, alpha, guess, max(2 * (halfway - guess), 1e-9 * (1 + guess)))
-
-
-def _last_refuted(evidence: _Evidence, claim: Claim, alpha: float, guess: float, gap: float) -> float:
-    """Return a refuted strength at most about .4% of `gap` below a strength that is not refuted; 0 if there is none.
-
-    Over one gap, the normal quantile of the p-value rises almost linearly from that of alpha to about 0.
-    """
-    target, slope, tolerance = float(ndtri(alpha)), _order_z(alpha) / gap, 4e-3 * gap
-
-    def excess(strength: float) -> float:
-        """Return the normal quantile of the p-value minus that of alpha; at most 0 where the strength is refuted."""
-        return float(ndtri(min(evidence.p_value(claim.with_strength(strength)), 1 - 1e-12))) - target
-
-    low, low_excess, high, high_excess = 0.0, -math.inf, math.inf, math.inf
-    at, reach = guess, 1.0
-    while high - low > tolerance and low_excess < -slope * tolerance:
-        value = excess(at)
-        if value <= 0:
-            low, low_excess = at, value
-        else:
-            high, high_excess = at, value
-        # Aim slightly below the root of the line, because the result must be refuted.
-        step = max(reach * abs(value) / slope, tolerance)
-        if math.isinf(high):
-            at, reach = min(low + step - 0.4 * tolerance, 0.5 * (low + claim.max_strength)), 2 * reach
-        elif math.isinf(low_excess):
-            at, reach = max(high - step - 0.4 * tolerance, 0.5 * high), 2 * reach
-        else:  # interpolate, but shrink the bracket by at least a tenth
-            share = min(max(low_excess / (low_excess - high_excess), 0.1), 0.9)
-            at = max(low + share * (high - low) - 0.4 * tolerance, low + 0.1 * (high - low))
-        if low > 1e6:  # larger strengths are not distinguished
-            break
-    return low
+    evidence = Evidence.of(counts, claim, check_test_alpha(alpha))
+    return evidence.p_value(claim), evidence.last_refuted(claim, alpha)
 
 
 def strength_estimate(counts: Counts, claim: Claim) -> float:
@@ -192,87 +115,3 @@ def largest_strength(
         else:
             high = middle
     return low
-
-
-@dataclass(frozen=True, slots=True)
-class _Grid:
-    """The part of the test that depends on the hits on y alone: cells of q, blocks of y and their probabilities."""
-
-    starts: Array  # first y of each block, shape (blocks,)
-    q: Array  # upper edges of the cells, and 1 − q, shape (cells,)
-    q_rest: Array
-    columns: np.ndarray[tuple[int, ...], np.dtype[np.int64]]  # separate blocks of each cell, shape (cells, width)
-    below: Array  # bounds on Pr[Y ≤ end of block] at the lower edge of each cell, shape (cells, width)
-    before: Array  # the same bounds for all y before the first block, shape (cells,)
-
-
-@lru_cache(maxsize=4)  # the resolution uses the hits that were tested; up to 3 MB each
-def _grid(hits_y: int, m: int, fineness: _Fineness) -> _Grid:
-    cell = fineness.cell
-    (low, low_rest), (high, high_rest) = clopper_pearson(hits_y, m, alpha=GAMMA)
-    unit = 0.5 / math.sqrt(m)  # a standard error on the arcsine scale
-    first, last = math.atan2(math.sqrt(low), math.sqrt(low_rest)), math.atan2(math.sqrt(high), math.sqrt(high_rest))
-    edges = np.linspace(first, last, max(2, math.ceil((last - first) / (cell * unit)) + 1))
-    span = np.arange(first - _REACH * unit, last + _REACH * unit, cell * unit)
-    starts = np.unique(np.floor(m * np.sin(np.clip(span, 0.0, math.pi / 2)) ** 2))
-    nearest = m * np.sin(np.clip(edges[:-1] - _REACH * unit, 0.0, math.pi / 2)) ** 2
-    furthest = m * np.sin(np.clip(edges[:-1] + _REACH * unit, 0.0, math.pi / 2)) ** 2
-    from_block = np.maximum(np.searchsorted(starts, nearest, side="right") - 1, 0)
-    to_block = np.searchsorted(starts, furthest, side="right")
-    width = int((to_block - from_block).max()) + 1
-    columns = np.minimum(from_block[:, None] + np.arange(width), len(starts) - 1)
-    # Pr[Y ≤ k] is the tail of the misses: Pr[m − Y ≥ m − k].
-    q_low, q_low_rest = np.sin(edges[:-1]) ** 2, np.cos(edges[:-1]) ** 2
-    q_low[0], q_low_rest[0] = low, low_rest
-    ends = np.append(starts[1:] - 1.0, float(m))
-    through = np.concatenate([starts[columns[:, :1]] - 1.0, ends[columns]], axis=1)
-    below = upper_tail(m - through, m, q_low_rest, q_low, normal_from=fineness.normal_from)
-    below[:, 0] = np.where(through[:, 0] < 0, 0.0, below[:, 0])
-    q, q_rest = np.sin(edges[1:]) ** 2, np.cos(edges[1:]) ** 2
-    q[-1], q_rest[-1] = high, high_rest
-    return _Grid(starts, q, q_rest, columns, below[:, 1:], below[:, 0])
-
-
-@dataclass(frozen=True, slots=True)
-class _Evidence:
-    """The part of the test that does not depend on the member tested."""
-
-    counts: Counts
-    fineness: _Fineness
-    grid: _Grid | None  # None if the frequencies lie under the smallest boundary: no member is refuted
-    critical: Array  # c at the first y of each block, shape (blocks,)
-
-    @classmethod
-    def of(cls, counts: Counts, claim: Claim, alpha: float, fineness: _Fineness = _FINE) -> _Evidence:
-        strength, z = order(counts, claim, _order_z(alpha))
-        if z == 0.0:
-            return cls(counts, fineness, None, np.empty(0))
-        grid = _grid(counts.hits_y, counts.runs_y, fineness)
-        critical = critical_hits(grid.starts, counts.runs_x, counts.runs_y, claim.with_strength(strength), z)
-        return cls(counts, fineness, grid, critical)
-
-    def p_value(self, claim: Claim) -> float:
-        """Return the p-value of a member of the family; it is nondecreasing in the strength."""
-        return 1.0 if _allows(claim, self.counts) else self.p_value_of_forbidden(claim)
-
-    def p_value_of_forbidden(self, claim: Claim) -> float:
-        """Return the p-value of a member that does not allow the observed frequencies."""
-        grid = self.grid
-        if grid is None:
-            return 1.0
-        p, rest = claim.max_power(grid.q, grid.q_rest)
-        # Σ_k tail_k Pr[Y in block k], summed by parts so that upper bounds on the tails and on Pr[Y ≤ end] both enlarge
-        # the sum; y before the first block gets tail 1, y after the last block the tail of the last block.
-        largest = 0.0
-        for some in row_slices(*grid.columns.shape):
-            critical = self.critical[grid.columns[some]]
-            tails = upper_tail(critical, self.counts.runs_x, p[some], rest[some], normal_from=self.fineness.normal_from)
-            steps = tails[:, :-1] - tails[:, 1:]
-            steps *= grid.below[some, :-1]
-            mass = (1.0 - tails[:, 0]) * grid.before[some] + steps.sum(axis=1) + tails[:, -1]
-            largest = max(largest, float(mass.max()))
-        return min(1.0, GAMMA + largest)
-
-
-def _order_z(alpha: float) -> float:
-    return max(float(-ndtri(alpha)), 0.5)

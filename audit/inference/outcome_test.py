@@ -22,10 +22,11 @@ from scipy.special import ndtri
 
 from ..claims.claim import Claim
 from .binomial_tails import Array
+from .boundary_test import GAMMA
 from .count_ordering import arcsine_angle
 from .counts import Counts
 from .direction import Direction, directed
-from .joint_test import GAMMA, joint_test
+from .joint_test import joint_test
 
 Hits: TypeAlias = npt.NDArray[np.int64]
 

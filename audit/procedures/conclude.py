@@ -6,20 +6,25 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from ..distinguishers.low_bits_warning import look_at_bits
 from ..events.events import Event
 from ..events.pilot_histogram import sketch
 from ..health.findings import Finding, HealthCheck
 from ..inference.counts import Counts
 from ..inference.direction import Direction, directed
+from ..inference.guess_test import guess_test, guesses_by_coins
 from ..inference.joint_test import joint_test
 from ..inference.outcome_test import outcome_test
+from ..random_streams import Stream, sequence_of
 from ..results.audit_result import AuditResult, verdict_of
-from ..results.audit_settings import FINAL_SHARE, Settings
+from ..results.audit_settings import ALONE_SHARE, FINAL_SHARE, Settings
 from ..results.fixed_size_result import FixedSizeResult
+from ..results.other_direction import OtherDirection
 from ..results.sequential_result import SequentialResult
 from ..sampling.provenance import versions
-from .detectable_excess import detectable, detectable_sequentially
+from .detectable_excess import detectable, detectable_by_guesses, detectable_sequentially
 from .event_checks import event_findings, pilot_findings
 from .evidence import Evidence, FixedSizeEvidence, SequentialEvidence
 
@@ -68,8 +73,13 @@ def conclude(
         }
     choice = of.kept.choice
     held = directed(settings.claim, of.fresh_counts, choice.likelier_on)
-    stating = detectable if isinstance(of, FixedSizeEvidence) else detectable_sequentially
-    found = stating(held.claim, held.counts, of.runs, alpha=tested.event_alpha, power=power)
+    errors = {"alpha": tested.event_alpha, "power": power}
+    if isinstance(of, SequentialEvidence):
+        found = detectable_sequentially(held.claim, held.counts, of.runs, **errors)
+    elif tested.opposite is not None:
+        found = detectable_by_guesses(settings.claim, tested.opposite.guesses, of.runs, **errors)
+    else:
+        found = detectable(held.claim, held.counts, of.runs, **errors)
     unsteady = []
     if isinstance(of, FixedSizeEvidence) and of.is_in_order:
         unsteady = pilot_findings(choice, of.counts, of_runs)
@@ -91,6 +101,8 @@ def conclude(
         event=tested.event,
         likelier_on=tested.likelier_on,
         counts=tested.counts,
+        opposite=tested.opposite,
+        alone_alpha=tested.alone_alpha,
         alpha=settings.alpha,
         p_value=tested.p_value,
         bound=tested.bound,
@@ -123,7 +135,11 @@ class _Tested:
     Attributes
     ----------
     event_alpha, outcome_alpha : float
-        Error probabilities of the test of the chosen event and of the tests of single outcomes.
+        Error probabilities of the test of the chosen event, or of both events, and of the tests of single outcomes.
+    alone_alpha : float
+        Error probability of the test of one direction alone, beside that of both.
+    opposite : OtherDirection, optional
+        The event of the other direction, if both decide together.
     """
 
     event: Event
@@ -133,33 +149,57 @@ class _Tested:
     bound: float
     event_alpha: float
     outcome_alpha: float = 0.0
+    alone_alpha: float = 0.0
+    opposite: OtherDirection | None = None
 
 
 def _tested(settings: Settings, evidence: FixedSizeEvidence, share: float = 1.0) -> _Tested:
     """Test the chosen event, and every outcome alone if outcomes recur, in a share of alpha; keep what refutes more."""
-    choice, outcomes = evidence.kept.choice, evidence.outcomes
+    outcomes = evidence.outcomes
     alpha = settings.event_alpha(share, has_cells=evidence.cells is not None, has_outcomes=outcomes is not None)
-    held = directed(settings.claim, evidence.counts, choice.likelier_on)
-    p_value, bound = joint_test(held.counts, held.claim, alpha=alpha)
-    chosen = _Tested(choice.event, choice.likelier_on, evidence.counts, p_value, bound, alpha)
+    chosen = _chosen(settings, evidence, alpha)
     if outcomes is None:
-        return chosen if share == 1.0 else replace(chosen, p_value=min(1.0, p_value * settings.alpha / alpha))
+        return chosen if share == 1.0 else replace(chosen, p_value=min(1.0, chosen.p_value * settings.alpha / alpha))
     level, runs_x, runs_y = settings.outcome_alpha(share), evidence.counts.runs_x, evidence.counts.runs_y
     single = outcome_test(*evidence.outcome_hits, runs_x, runs_y, settings.claim, alpha=level)
-    p_value = min(1.0, p_value * settings.alpha / alpha)
+    p_value = min(1.0, chosen.p_value * settings.alpha / alpha)
     chosen = replace(chosen, p_value=p_value, outcome_alpha=level)
     if single is None:
         return chosen
     chosen = replace(chosen, p_value=min(p_value, single.p_value * settings.alpha / level))
-    if single.bound <= max(bound, settings.claim.strength):
+    if single.bound <= max(chosen.bound, settings.claim.strength):
         return chosen
     return replace(
         chosen,
         event=outcomes.event(single.index),
         likelier_on=single.likelier_on,
         counts=single.counts,
+        opposite=None,
         bound=single.bound,
     )
+
+
+def _chosen(settings: Settings, evidence: FixedSizeEvidence, alpha: float) -> _Tested:
+    """Test the event that the pilot chose, together with that of the other direction if it chose one."""
+    choice, counts, against = evidence.kept.choice, evidence.counts, evidence.opposite_counts
+    held = directed(settings.claim, counts, choice.likelier_on)
+    if choice.opposite is None or against is None:
+        p_value, bound = joint_test(held.counts, held.claim, alpha=alpha)
+        return _Tested(choice.event, choice.likelier_on, counts, p_value, bound, alpha)
+    coins = np.random.default_rng(sequence_of(settings.seed, Stream.COINS))
+    on_x, on_y = (counts, against) if choice.likelier_on == "x" else (against, counts)
+    guesses, fits = guesses_by_coins(on_x, on_y, coins)
+    alone = ALONE_SHARE * alpha
+    p_value, bound = guess_test(guesses, settings.claim, alpha=alpha - alone, fits=fits)
+    opposite = OtherDirection(event=choice.opposite.event, counts=against, guesses=guesses)
+    tested = _Tested(choice.event, choice.likelier_on, counts, p_value, bound, alpha - alone)
+    tested = replace(tested, alone_alpha=alone, opposite=opposite)
+    # The better direction alone, in case the other one shows less.
+    p_alone, bound_alone = joint_test(held.counts, held.claim, alpha=alone)
+    p_value = min(1.0, p_value / (1 - ALONE_SHARE), p_alone / ALONE_SHARE)
+    if bound_alone > max(bound, settings.claim.strength):
+        return replace(tested, p_value=p_value, bound=bound_alone, opposite=None)
+    return replace(tested, p_value=p_value)
 
 
 def _bet_on(settings: Settings, evidence: SequentialEvidence) -> _Tested:

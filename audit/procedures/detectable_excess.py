@@ -20,10 +20,11 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from ..claims.claim import Claim
-from ..distinguishers.event_choice import CAUTION
+from ..distinguishers.event_value import CAUTION
 from ..inference.alternatives import Alternative, AlternativeEvent, AsLikely, GaussianNoise, event_of
 from ..inference.betting_test import sequential_resolution
 from ..inference.counts import Counts
+from ..inference.guess_test import Guesses, equivalent_runs, guess_resolution
 from ..inference.power import resolution
 from ..results.audit_result import Basis
 from ..sampling.batches import late_batches
@@ -75,6 +76,31 @@ def detectable(claim: Claim, counts: Counts, runs: int, *, alpha: float, power: 
         return excess
 
     return _of_either(claim, counts, of)
+
+
+def detectable_by_guesses(claim: Claim, guesses: Guesses, runs: int, *, alpha: float, power: float) -> Detectable:
+    """Smallest excess that an audit of fixed size detects by guesses in both directions.
+
+    Parameters
+    ----------
+    claim, guesses : Claim, Guesses
+    runs : int
+        All runs on each dataset, the pilot's included.
+    """
+    needed, main = power_of_the_test(power), equivalent_runs(claim, guesses)
+    if claim.log_ratio is not None:
+        return Detectable(guess_resolution(claim, guesses, alpha=alpha, power=needed), "event")
+
+    def of(alternative: Alternative) -> float:
+        excess = resolution(claim, main, main, alternative, alpha=alpha, power=needed)
+        if excess < math.inf:
+            share = main_runs(runs, event_of(claim, excess, alternative).q) / main_runs(runs, 0.5)
+            if share < 1.0:  # the events are rare and need a longer pilot
+                fewer = max(int(share * main), 1)
+                return resolution(claim, fewer, fewer, alternative, alpha=alpha, power=needed)
+        return excess
+
+    return _of_either(claim, guesses.as_counts, of)
 
 
 def detectable_sequentially(claim: Claim, counts: Counts, runs: int, *, alpha: float, power: float) -> Detectable:

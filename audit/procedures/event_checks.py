@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..claims.claim import Claim
-from ..distinguishers.event_choice import Choice
+from ..distinguishers.choice import Choice
 from ..events.events import Event, Intervals, Outcomes, Scored
 from ..events.outputs import Outputs, are_equal, outcome_key, outcome_list, outcome_words, tally
 from ..health.findings import FALSE_ALARM, Finding, HealthCheck

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..distinguishers.event_choice import Choice, choose_event
+from ..distinguishers.choice import Choice
+from ..distinguishers.event_choice import choose_event
 from ..distinguishers.learned_partition import single_outcomes
 from ..distinguishers.pilot_split import PilotSplit
-from ..events.events import Event
 from ..events.outputs import Outputs
 from ..events.partitions import OutcomeCells
 from ..inference.outcome_test import most_outcomes
 from ..results.audit_settings import FINAL_SHARE, Settings
-from ..sampling.block_counts import FinalCounts
+from ..sampling.block_counts import Events, FinalCounts
 from ..sampling.pilot_size import pilot_runs
 from .evidence import FixedSizeEvidence
 from .pilot import Pilot, deep_pilot_runs, width
@@ -55,8 +55,11 @@ class FinalTest:
         return cls(settings, runs, pilot_runs(runs))
 
     @property
-    def event(self) -> Event | None:
-        return None if self.choice is None else self.choice.event
+    def events(self) -> Events:
+        """The event to count, and that of the other direction if both are tested together."""
+        if self.choice is None:
+            return None, None
+        return self.choice.event, None if self.choice.opposite is None else self.choice.opposite.event
 
     def is_due(self, done: int, most: int) -> bool:
         """Whether to choose the event after `done` runs, of which at most `most` are kept."""
@@ -72,6 +75,7 @@ class FinalTest:
             FINAL_SHARE * settings.alpha,
             deep=self.is_deep,
             bits=settings.bits is True,
+            both=True,
         )
         due = min(deep_pilot_runs(choice, self.runs, width(x)), most)
         if not self.is_deep and due > done:
@@ -86,7 +90,7 @@ class FinalTest:
 
     def after(self, x: Outputs, y: Outputs) -> FinalTest:
         """The counts after these outputs."""
-        return self if self.choice is None else self.followed_by(FinalCounts.of(self.event, self.outcomes, x, y))
+        return self if self.choice is None else self.followed_by(FinalCounts.of(self.events, self.outcomes, x, y))
 
     def followed_by(self, counted: FinalCounts) -> FinalTest:
         """The counts after a batch that was counted elsewhere."""
@@ -102,6 +106,7 @@ class FinalTest:
         return FixedSizeEvidence(
             kept=replace(kept, choice=self.choice),
             counts=self.counted.counts,
+            opposite_counts=None if self.choice.opposite is None else self.counted.opposite,
             runs=self.runs,
             pilot_runs=self.runs - self.counted.runs,
             is_in_order=False,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from ..distinguishers.learned_partition import learn_cells, single_outcomes
 from ..inference.outcome_test import most_outcomes
 from ..results.audit_settings import Settings
-from ..sampling.block_counts import total_counts
+from ..sampling.block_counts import opposite_counts, total_counts
 from ..sampling.block_plan import Plan
 from ..sampling.draw import count_hits, shapes_of
 from .count_cells import as_cell_counts
@@ -24,7 +24,7 @@ def draw_fixed_size(
 ) -> FixedSizeEvidence:
     """Draws the pilot, which chooses the event, and counts event, single outcomes and `n_cells` cells afterwards."""
     started = time.perf_counter()
-    pilot = run_pilot(plan, settings.claim, runs, settings.alpha, bits=settings.bits is True)
+    pilot = run_pilot(plan, settings.claim, runs, settings.alpha, bits=settings.bits is True, both=True)
     is_replayable = plan.comes_again(pilot.blocks_x, pilot.blocks_y)
     if progress is not None:
         progress(2 * pilot.runs)
@@ -33,8 +33,15 @@ def draw_fixed_size(
     outcomes = single_outcomes(pilot.x, pilot.y, most_outcomes(settings.outcome_alpha()))
     partition = learn_cells(pilot.x, pilot.y, n_cells) if n_cells else None
     partitions = tuple(each for each in (outcomes, partition) if each is not None)
+    opposite = pilot.choice.opposite
     main_x, main_y = count_hits(
-        plan, pilot.choice.event, shapes, runs - pilot.runs, partitions=partitions, progress=progress
+        plan,
+        pilot.choice.event,
+        shapes,
+        runs - pilot.runs,
+        opposite=None if opposite is None else opposite.event,
+        partitions=partitions,
+        progress=progress,
     )
     n_outcomes = 0 if outcomes is None else outcomes.n_cells
     cells = None
@@ -48,6 +55,7 @@ def draw_fixed_size(
     return FixedSizeEvidence(
         kept=pilot,
         counts=total_counts(main_x, main_y),
+        opposite_counts=None if opposite is None else opposite_counts(main_x, main_y),
         runs=runs,
         pilot_runs=pilot.runs,
         main=(main_x, main_y),

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..claims.claim import Claim
-from ..distinguishers.event_choice import Choice, choose_event
+from ..distinguishers.choice import Choice
+from ..distinguishers.event_choice import choose_event
 from ..distinguishers.pilot_split import PilotSplit
 from ..errors import MechanismError, described
 from ..events.output_bytes import note_of_cut
@@ -53,8 +54,8 @@ class Pilot:
         return len(self.x)
 
 
-def run_pilot(plan: Plan, claim: Claim, runs: int, alpha: float, *, bits: bool = False) -> Pilot:
-    """Draws the pilot of an audit of `runs` runs on each dataset and chooses the event.
+def run_pilot(plan: Plan, claim: Claim, runs: int, alpha: float, *, bits: bool = False, both: bool = False) -> Pilot:
+    """Draws the pilot of an audit of `runs` runs on each dataset and chooses the event, or one for each direction.
 
     Raises
     ------
@@ -64,11 +65,11 @@ def run_pilot(plan: Plan, claim: Claim, runs: int, alpha: float, *, bits: bool =
     wanted = pilot_runs(runs)
     size = plan.may_keep(wanted)
     blocks_x, blocks_y = draw_pilot(plan.for_pilot(size), size)
-    pilot = _pilot(plan, blocks_x, blocks_y, claim, runs, alpha, deep=False, bits=bits)
+    pilot = _pilot(plan, blocks_x, blocks_y, claim, runs, alpha, deep=False, bits=bits, both=both)
     deeper = plan.may_keep(deep_pilot_runs(pilot.choice, runs, width(pilot.x)))
     if deeper > size:
         more_x, more_y = draw_pilot(plan.for_pilot(deeper), deeper - size, first_block=len(blocks_x))
-        pilot = _pilot(plan, blocks_x + more_x, blocks_y + more_y, claim, runs, alpha, deep=True, bits=bits)
+        pilot = _pilot(plan, blocks_x + more_x, blocks_y + more_y, claim, runs, alpha, deep=True, bits=bits, both=both)
     return replace(pilot, notes=note_of_cut(size, wanted, plan.output_bytes))
 
 
@@ -133,13 +134,15 @@ def _pilot(
     *,
     deep: bool,
     bits: bool,
+    both: bool,
 ) -> Pilot:
     check_blocks(blocks_x, blocks_y, plan.sampler.is_block, plan.sampler.name)
     x, y = merge(blocks_x, blocks_y)
     refuse_if_all_raised(plan, x, y)
     if x.ndim == 2:  # vectors are large, so keep a single copy
         blocks_x, blocks_y = (_cut(side, blocks) for side, blocks in ((x, blocks_x), (y, blocks_y)))
-    return Pilot(_choose(x, y, claim, runs, alpha, deep=deep, bits=bits), blocks_x, blocks_y, x, y)
+    choice = _choose(x, y, claim, runs, alpha, deep=deep, bits=bits, both=both)
+    return Pilot(choice, blocks_x, blocks_y, x, y)
 
 
 def _cut(outputs: Outputs, blocks: list[Outputs]) -> list[Outputs]:
@@ -147,8 +150,10 @@ def _cut(outputs: Outputs, blocks: list[Outputs]) -> list[Outputs]:
     return np.split(outputs, np.cumsum([len(block) for block in blocks])[:-1])
 
 
-def _choose(x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, *, deep: bool, bits: bool) -> Choice:
-    return choose_event(PilotSplit.in_half(x, y), claim, runs - len(x), alpha, deep=deep, bits=bits)
+def _choose(
+    x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, *, deep: bool, bits: bool, both: bool = False
+) -> Choice:
+    return choose_event(PilotSplit.in_half(x, y), claim, runs - len(x), alpha, deep=deep, bits=bits, both=both)
 
 
 def deep_pilot_runs(choice: Choice, runs: int, width: int) -> int:

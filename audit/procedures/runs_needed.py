@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..claims.claim import Claim
-from ..distinguishers.event_choice import Choice
+from ..distinguishers.choice import Choice
 from ..distinguishers.learned_partition import single_outcomes
 from ..errors import OptionError
 from ..inference.alternatives import Alternative, AsLikely, GaussianNoise, event_of

@@ -24,7 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..claims.claim import Claim
-from ..distinguishers.event_choice import Choice, choose_event_each_way
+from ..distinguishers.choice import Choice
+from ..distinguishers.event_choice import choose_event_each_way
 from ..distinguishers.pilot_split import PilotSplit
 from ..events.events import Event
 from ..events.output_bytes import note_of_cut
@@ -32,14 +33,15 @@ from ..events.outputs import Outputs, merge
 from ..inference.betting_test import NO_PAIRS, JointCounts, Wealth
 from ..inference.counts import Counts
 from ..inference.direction import Direction
+from ..inference.guess_test import is_symmetric
 from ..inference.supporting_lines import Line, best_lines, drift
 from ..results.audit_settings import Settings
 from ..results.interim_look import Look, Stop
 from ..sampling.batches import FIRST, LEAST, Begun, Clock, keep_begun, next_size, recall_begun
-from ..sampling.block_counts import no_blocks
+from ..sampling.block_counts import Events, no_blocks
 from ..sampling.block_plan import Plan
 from ..sampling.draw import count_pairs, draw_pilot, shapes_of
-from ..sampling.tasks import Events, PairCounts, pair_counts
+from ..sampling.tasks import PairCounts, pair_counts
 from .evidence import SequentialEvidence
 from .final_test import FinalTest
 from .pilot import Pilot, check_blocks, refuse_if_all_raised
@@ -146,7 +148,7 @@ def draw_sequentially(
                 shapes,
                 size,
                 first_block=n_blocks,
-                final=None if final is None else final.event,
+                final=(None, None) if final is None else final.events,
                 outcomes=None if final is None else final.outcomes,
             )
             main_x, main_y = main_x.followed_by(more_x), main_y.followed_by(more_y)
@@ -221,7 +223,7 @@ class _Bets:
 
     @classmethod
     def start(cls, claim: Claim, members: list[float], alpha: float, bits: bool) -> _Bets:
-        accounts = 3 if claim.reversed() == claim else 2
+        accounts = 3 if is_symmetric(claim) else 2
         wealth = Wealth.start(len(members), accounts)
         return cls(claim, members, alpha, bits, wealth, (None, None), 0, [], np.zeros((0, accounts), np.int64))
 

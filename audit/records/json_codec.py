@@ -24,7 +24,7 @@ from ..claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
 from ..claims.renyi import RenyiDP, ZeroConcentratedDP
 from ..distinguishers.low_bits_warning import LowBits
 from ..errors import AuditError, RecordError
-from ..events.events import Event, Intervals, Outcomes, Scored
+from ..events.events import Apart, Event, Intervals, Outcomes, Scored
 from ..events.features import Coordinates, Leaves
 from ..events.outcome_text import printed
 from ..events.outputs import Raised
@@ -32,18 +32,20 @@ from ..events.pilot_histogram import Sketch
 from ..events.scores import Additive, Column, Forest, LowestBit, Number, Residue, Tree, Weighted
 from ..health.findings import Finding, HealthCheck
 from ..inference.counts import Counts
+from ..inference.guess_test import Guesses
 from ..printing import shorten
 from ..results.audit_result import AuditResult, Pair, Verdict
 from ..results.cell_result import CellCounts
 from ..results.fixed_size_result import FixedSizeResult
 from ..results.interim_look import Look
+from ..results.other_direction import OtherDirection
 from ..results.recount import Accepted, Recount
 from ..results.sequential_result import SequentialResult
 from ..results.statement_result import Point, Series, StatementResult
 from ..sampling.provenance import Provenance
 from .suite import Entry, Suite, Topic
 
-SCHEMA = 4
+SCHEMA = 5
 """Version of the file format, the only one that is read."""
 
 _MOST_BITS = 14_000  # of an integer: Python prints at most 4,300 digits
@@ -65,10 +67,10 @@ TYPES: dict[str, type[Any]] = {
     for kind in (
         PureDP, ApproxDP, GaussianDP, GroupClaim, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOffCurve,
         ProbabilityPreservation, NFoldComposition,
-        Intervals, Outcomes, Scored, Number, Weighted, Column, LowestBit, Residue, Additive, Forest, Tree, Coordinates,
-        Leaves, Counts, Pair, Provenance, Finding, Look, CellCounts, LowBits, Sketch, FixedSizeResult,
-        SequentialResult, Point, Series, StatementResult, Recount, Accepted, Entry, Topic, Suite,
-        Raised, Opaque,
+        Intervals, Outcomes, Scored, Apart, Number, Weighted, Column, LowestBit, Residue, Additive, Forest, Tree,
+        Coordinates, Leaves, Counts, Guesses, OtherDirection, Pair, Provenance, Finding, Look, CellCounts, LowBits,
+        Sketch, FixedSizeResult, SequentialResult, Point, Series, StatementResult, Recount, Accepted, Entry, Topic,
+        Suite, Raised, Opaque,
     )
 }  # fmt: skip
 ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck}

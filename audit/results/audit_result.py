@@ -25,6 +25,7 @@ from ..printing import rounded_down
 from ..sampling.provenance import Provenance
 from .cell_result import CellCounts
 from .interim_look import Look, Stop
+from .other_direction import OtherDirection
 
 Basis = Literal["event", "gaussian", "common"]
 """The kind of violation that a smallest detectable excess is stated for."""
@@ -118,6 +119,8 @@ class AuditResult(ABC):
         The dataset whose probability of the event is tested against the boundary.
     counts : Counts
         Hits of the event and runs on each dataset.
+    opposite : OtherDirection, optional
+        The event of the other direction, if both are tested together.
     alpha : float
         Largest probability that a correct mechanism is refuted.
     p_value, bound : float
@@ -131,6 +134,9 @@ class AuditResult(ABC):
     power : float
     requested_resolution : float, optional
         The resolution that the caller requested.
+    alone_alpha : float
+        Error probability of a test of the better direction alone, beside the test of both directions; 0 if only one
+        direction is tested.
     n_outcomes : int
         Number of outcomes that were tested alone, with all others together counted as one; 0 if outputs hardly repeat.
     outcome_alpha : float
@@ -167,6 +173,7 @@ class AuditResult(ABC):
     event: Event
     likelier_on: Direction
     counts: Counts
+    opposite: OtherDirection | None = None
     alpha: float
     p_value: float
     bound: float
@@ -174,6 +181,7 @@ class AuditResult(ABC):
     resolution_basis: Basis = "event"
     power: float
     requested_resolution: float | None = None
+    alone_alpha: float = 0.0
     n_outcomes: int = 0
     outcome_alpha: float = 0.0
     runs: int
@@ -194,9 +202,13 @@ class AuditResult(ABC):
     def test_shares(self) -> tuple[tuple[str, float], ...]:
         """The parts of alpha, by the name of the test that has each."""
 
-    @property
-    def _outcome_shares(self) -> tuple[tuple[str, float], ...]:
-        return ((f"each of {self.n_outcomes} outcomes alone", self.outcome_alpha),) if self.n_outcomes else ()
+    def _shares_of_test(self, name: str, alpha: float) -> tuple[tuple[str, float], ...]:
+        """The parts of the alpha of a test of fixed size."""
+        outcomes = ((f"each of {self.n_outcomes} outcomes alone", self.outcome_alpha),) if self.n_outcomes else ()
+        alone = ((f"{name}, one direction", self.alone_alpha),) if self.alone_alpha else ()
+        of_both = f"{name}, both directions" if self.alone_alpha else name
+        beside = (*alone, *outcomes)
+        return (of_both, alpha - sum(share for _, share in beside)), *beside
 
     @property
     def cells(self) -> CellCounts | None:
@@ -263,6 +275,8 @@ class AuditResult(ABC):
     @property
     def estimate(self) -> float:
         """Point estimate: the smallest strength that allows the observed frequencies; infinite if there is none."""
+        if self.opposite is not None:
+            return strength_estimate(self.opposite.guesses.as_counts, self.claim)
         return strength_estimate(self.directed_counts, self.directed_claim)
 
     @property
@@ -276,18 +290,14 @@ class AuditResult(ABC):
     @property
     def event_in_words(self) -> str:
         """For example "output ≤ -0.31 is 2.70 times likelier on x", where the event is more frequent on x."""
-        counts, (tested, other) = self.directed_counts, self._sides
-        if counts.hits_x == counts.hits_y == 0:
-            return f"{self.event} never occurred"
-        if self.ratio < 1.0:
-            counts, tested, other = counts.swapped(), other, tested
-        if counts.hits_y == 0:
-            times = "once" if counts.hits_x == 1 else f"{counts.hits_x:,} times"
-            return f"{self.event} occurred {times} on {tested} and never on {other}"
-        ratio = f"{max(self.ratio, 1.0 / self.ratio):.3g}"
-        if ratio == "1":
-            return f"{self.event} is about as likely on x as on y"
-        return f"{self.event} is {ratio} times likelier on {tested}"
+        return _likelier(self.event, self.counts, self.likelier_on)
+
+    @property
+    def opposite_in_words(self) -> str:
+        """The event of the other direction in the same words; empty if only one direction was tested."""
+        if self.opposite is None:
+            return ""
+        return _likelier(self.opposite.event, self.opposite.counts, self._sides[1])
 
     @property
     def _sides(self) -> tuple[Direction, Direction]:
@@ -298,6 +308,8 @@ class AuditResult(ABC):
     def _no_estimate(self) -> str:
         """Why no finite strength allows the observed frequencies."""
         counts, (tested, other) = self.directed_counts, self._sides
+        if self.opposite is not None and self.opposite.guesses.wrong == 0:
+            return "no guess of the dataset was wrong, so the point estimate is infinite"
         if counts.hits_y == 0:
             return f"the event never occurred on {other}, so the point estimate is infinite"
         if counts.hits_x == counts.runs_x:
@@ -310,6 +322,8 @@ class AuditResult(ABC):
         if math.isinf(self.resolution):
             return f"no excess, however large, is detected with {100 * self.power:.6g}% power"
         of = _BASES[self.resolution_basis]
+        if self.opposite is not None and self.resolution_basis == "event":
+            of = "these events"
         return f"smallest detectable excess: {self.resolution:.2g} ({100 * self.power:.6g}% power, {of})"
 
     @property
@@ -356,3 +370,20 @@ class AuditResult(ABC):
             f"<{type(self).__name__} {self.mechanism}: {self.verdict.value}, "
             f"{self.claim.strength_name} >= {rounded_down(self.bound):g}, claim {self.claim}>"
         )
+
+
+def _likelier(event: Event, counts: Counts, likelier_on: Direction) -> str:
+    """How much likelier an event is on one dataset, the one in whose direction it is tested if neither is clear."""
+    p, q = counts.hits_x / counts.runs_x, counts.hits_y / counts.runs_y
+    if p == q == 0.0:
+        return f"{event} never occurred"
+    is_on_x = p > q or (p == q and likelier_on == "x")
+    more, less = ("x", "y") if is_on_x else ("y", "x")
+    larger, smaller, hits = (p, q, counts.hits_x) if is_on_x else (q, p, counts.hits_y)
+    if smaller == 0.0:
+        times = "once" if hits == 1 else f"{hits:,} times"
+        return f"{event} occurred {times} on {more} and never on {less}"
+    ratio = f"{larger / smaller:.3g}"
+    return (
+        f"{event} is about as likely on x as on y" if ratio == "1" else f"{event} is {ratio} times likelier on {more}"
+    )

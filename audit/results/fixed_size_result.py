@@ -27,7 +27,7 @@ class FixedSizeResult(AuditResult):
 
     @property
     def test_shares(self) -> tuple[tuple[str, float], ...]:
-        beside = self._outcome_shares
-        if self.cells is not None:
-            beside = (*beside, ("cell intervals", self.cells.alpha))
-        return ("event test", self.alpha - sum(share for _, share in beside)), *beside
+        if self.cells is None:
+            return self._shares_of_test("event test", self.alpha)
+        of_cells = self.cells.alpha
+        return *self._shares_of_test("event test", self.alpha - of_cells), ("cell intervals", of_cells)

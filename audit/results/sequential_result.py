@@ -40,9 +40,7 @@ class SequentialResult(AuditResult):
     def test_shares(self) -> tuple[tuple[str, float], ...]:
         if not self.final_alpha:
             return (("betting test", self.alpha),)
-        beside = self._outcome_shares
-        rest = self.final_alpha - sum(share for _, share in beside)
-        return ("betting test", self.alpha - self.final_alpha), ("final test", rest), *beside
+        return ("betting test", self.alpha - self.final_alpha), *self._shares_of_test("final test", self.final_alpha)
 
     @property
     def _when_refuted(self) -> str:

@@ -13,18 +13,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from ..events.events import Event, Mask
+from ..events.events import Apart, Event, Mask
 from ..events.outputs import Outputs, Raised
 from ..events.partitions import Labels, Partition
 from ..inference.betting_test import GuessCounts, JointCounts
-from .block_counts import FinalCounts
+from .block_counts import Events, FinalCounts, hits_of
 from .block_plan import SIDES, Side
 from .output_hashes import BLOCK_MARKS, block_marks, digest
 
 if TYPE_CHECKING:
     from .block_plan import Plan
 Shapes = dict[str, tuple[int, ...]] | None
-Events = tuple[Event | None, Event | None]
 RaisedTimes = tuple[str, int]
 
 _MARK = 1 << 64  # above all marks
@@ -68,7 +67,10 @@ class DrawBlocks:
 
 @dataclass(frozen=True, slots=True)
 class CountBlocks:
-    """Counts main runs on one dataset: (hits, marks) of each block, and cells and exceptions of all blocks."""
+    """Counts main runs on one dataset: (hits, marks) of each block, and cells and exceptions of all blocks.
+
+    The hits of the `opposite` event are those of all blocks together.
+    """
 
     event: Event | None
     partitions: tuple[Partition, ...]
@@ -76,10 +78,11 @@ class CountBlocks:
     side: Side
     first: int
     sizes: tuple[int, ...]
+    opposite: Event | None = None
 
     @property
     def owners(self) -> Sequence[Any]:
-        return [value for each in (self.event, *self.partitions) for value in getattr(each, "values", ())]
+        return [value for each in (self.event, self.opposite, *self.partitions) for value in listed_in(each)]
 
     @property
     def blocks(self) -> int:
@@ -91,23 +94,23 @@ class CountBlocks:
 
     @property
     def key(self) -> str:
-        return f"{self.words}, {sum(self.sizes)} counted by {digest((self.event, self.partitions))}"
+        return f"{self.words}, {sum(self.sizes)} counted by {digest((self.event, self.opposite, self.partitions))}"
 
-    def __call__(self, plan: Plan) -> tuple[list[tuple[int, ...]], Labels, list[RaisedTimes]]:
+    def __call__(self, plan: Plan) -> tuple[list[tuple[int, ...]], int, Labels, list[RaisedTimes]]:
         counted = [self._count(plan, number, size) for number, size in enumerate(self.sizes, start=self.first)]
-        marks, cells, raised = zip(*counted, strict=True)
-        return list(marks), np.sum(cells, axis=0), _added(raised)
+        marks, opposite, cells, raised = zip(*counted, strict=True)
+        return list(marks), sum(opposite), np.sum(cells, axis=0), _added(raised)
 
-    def _count(self, plan: Plan, number: int, size: int) -> tuple[tuple[int, ...], Labels, Counter[str]]:
+    def _count(self, plan: Plan, number: int, size: int) -> tuple[tuple[int, ...], int, Labels, Counter[str]]:
         """Count one block; its outputs are discarded before the next block, so that the cache stays warm."""
         outputs = plan.draw("main", self.side, number, size, None if self.shapes is None else self.shapes[self.side])
         cells = np.concatenate([np.zeros(0, np.int64), *(each.count(outputs) for each in self.partitions)])
-        hits = 0 if self.event is None else self.event.count(outputs)
-        return (hits, *_marks(plan, number, outputs)), cells, raised_in(outputs)
+        hits, opposite = hits_of((self.event, self.opposite), outputs)
+        return (hits, *_marks(plan, number, outputs)), opposite, cells, raised_in(outputs)
 
     def fits(self, result: Any) -> bool:
         match result:
-            case [[*counted], np.ndarray() as cells, [*raised]]:
+            case [[*counted], int() as opposite, np.ndarray() as cells, [*raised]]:
                 n_cells, runs = [each.n_cells for each in self.partitions], sum(self.sizes)
                 return (
                     len(counted) == len(self.sizes)
@@ -115,6 +118,7 @@ class CountBlocks:
                         _are_within(one, (size + 1, *(_MARK,) * BLOCK_MARKS))
                         for one, size in zip(counted, self.sizes, strict=True)
                     )
+                    and 0 <= opposite <= runs
                     and cells.shape == (sum(n_cells),)
                     and cells.dtype == np.int64
                     and bool((cells >= 0).all())
@@ -133,11 +137,11 @@ Pairs = tuple[Fates, Fates, tuple[int, ...], tuple[int, ...]]
 class CountPairs:
     """Counts pairs of main runs: (fates for the event of each direction, marks) of each block, and exceptions.
 
-    The `final` event and the `outcomes` are counted in addition, for the final test.
+    The `final` events and the `outcomes` are counted in addition, for the final test.
     """
 
     events: Events
-    final: Event | None
+    final: Events
     outcomes: Partition | None
     shapes: Shapes
     first: int
@@ -145,8 +149,7 @@ class CountPairs:
 
     @property
     def owners(self) -> Sequence[Any]:
-        counting = (*self.events, self.final, self.outcomes)
-        return [value for each in counting for value in getattr(each, "values", ())]
+        return [value for each in (*self.events, *self.final, self.outcomes) for value in listed_in(each)]
 
     @property
     def blocks(self) -> int:
@@ -183,12 +186,19 @@ class CountPairs:
                     len(counted) == len(self.sizes)
                     and all(_are_pairs(one, size) for one, size in zip(counted, self.sizes, strict=True))
                     and all(_are_raised(raised, runs) for raised in (on_x, on_y))
-                    and (hits.shape, cells.shape) == ((2,), (2, n_cells))
+                    and (hits.shape, cells.shape) == ((2, 2), (2, n_cells))
                     and hits.dtype == cells.dtype == np.int64
                     and bool((hits >= 0).all() and (hits <= runs).all() and (cells >= 0).all())
                     and (n_cells == 0 or cells.sum(axis=1).tolist() == [runs, runs])
                 )
         return False
+
+
+def listed_in(counting: Any) -> Sequence[Any]:
+    """The outcomes that an event or a partition lists."""
+    if isinstance(counting, Apart):
+        return [*listed_in(counting.event), *listed_in(counting.other)]
+    return getattr(counting, "values", ())
 
 
 Task = DrawBlocks | CountBlocks | CountPairs

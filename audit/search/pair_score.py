@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from ..claims.claim import Claim
-from ..distinguishers.event_choice import Choice, choose_among, expected_excess
+from ..distinguishers.choice import Choice
+from ..distinguishers.event_choice import choose_among, expected_excess
 from ..distinguishers.event_families import Effort, event_families
 from ..distinguishers.low_bits import bit_families
 from ..distinguishers.pilot_split import PilotSplit

@@ -85,7 +85,7 @@ def audit(
     from ...audit.records.suite import Entry, Suite
     from ...audit.results.audit_result import Verdict
     from ...audit.search.find_worst_pair import find_worst_pair
-    from ...reports.plain_text import error_budget, other_way
+    from ...reports.plain_text import error_budget, other_way, tested_counts
     from .claim_options import adjacency_from_option, bits_from_option, claim_or_none
     from .dataset_arguments import import_object, read_dataset
     from .interruption import STATUS, interruptible
@@ -140,7 +140,9 @@ def audit(
                 raise OptionError("--x and --y name a pair, and --search finds one; use one of the two.")
         if complement := other_way(result):
             shown += f"\n          {complement}"
-        typer.echo(f"{shown}\n  counts  {result.counts}\n  seed    {result.seed}\n  alpha   {error_budget(result)}")
+        typer.echo(
+            f"{shown}\n  counts  {tested_counts(result)}\n  seed    {result.seed}\n  alpha   {error_budget(result)}"
+        )
         if result.cells is not None:
             typer.echo(f"  cells   {result.cells}")
         if out is not None:

@@ -85,6 +85,7 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
         ("Difference", visible(pair.difference)),
         ("Event", visible(str(result.event))),
         ("Observed", visible("; ".join(filter(None, (result.event_in_words, other_way(result)))))),
+        *([] if result.opposite is None else [("Guesses", str(result.opposite.guesses))]),
         ("Estimate", f"{number(result.estimate)} ({source})"),
         *([] if entry.exact is None else [("Exact value", f"{exact_text(entry)} on this pair")]),
         ("p-value of the claim", p_text(result.p_value)),

@@ -133,6 +133,6 @@ def _detail(entry: Entry) -> str:
         f"  - event: {escaped('; '.join(filter(None, (result.event_in_words, plain.other_way(result)))))}\n"
         f"  - hits: {counts.hits_x:,} of {counts.runs_x:,} on x ({plain.number(counts.hits_x / counts.runs_x)}), "
         f"{counts.hits_y:,} of {counts.runs_y:,} on y ({plain.number(counts.hits_y / counts.runs_y)}); "
-        f"p-value {plain.p_text(result.p_value)}\n"
+        f"{'' if result.opposite is None else f'{result.opposite.guesses}; '}p-value {plain.p_text(result.p_value)}\n"
         f"  - pair: {escaped(result.pair.difference)} ({escaped(result.pair.adjacency)}).{note}"
     )

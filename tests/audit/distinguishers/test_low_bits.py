@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from dpaudit import PureDP, Verdict, check, check_outputs
-from dpaudit.audit.distinguishers.event_choice import Choice
+from dpaudit.audit.distinguishers.choice import Choice
 from dpaudit.audit.distinguishers.low_bits_warning import _KINDS, _LENGTHS, FALSE_WARNING, LowBits, look_at_bits
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.events.events import Intervals

@@ -1,0 +1,47 @@
+"""The event chosen on the pilot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..events.events import Event
+from ..inference.counts import Counts
+from ..inference.direction import Direction
+from .event_value import Best, Criterion
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The event to test and its direction, with the pilot counts that it was chosen on.
+
+    `shows_nothing` says that not even this event showed a difference between x and y. `opposite` is the event of the
+    other direction, where both are to be tested together; the two exclude each other.
+    """
+
+    event: Event
+    likelier_on: Direction
+    pilot_hits_x: int
+    pilot_hits_y: int
+    pilot_runs: int
+    shows_nothing: bool = False
+    opposite: Choice | None = None
+
+    @property
+    def pilot_counts(self) -> Counts:
+        """Hits in the held-out runs, on which the event was chosen but not learned."""
+        return Counts(
+            hits_x=self.pilot_hits_x, runs_x=self.pilot_runs, hits_y=self.pilot_hits_y, runs_y=self.pilot_runs
+        )
+
+
+def chosen(best: Best) -> Choice:
+    """The event itself, with its pilot counts."""
+    return Choice(best.family.build(best.index, best.is_inside), best.direction, *best.hits, best.family.runs)
+
+
+def value_of(choice: Choice, criterion: Criterion, caution: float) -> float:
+    """The criterion for a chosen event."""
+    hits_x, hits_y = (np.array([float(hits)]) for hits in (choice.pilot_hits_x, choice.pilot_hits_y))
+    return float(criterion.values(hits_x, hits_y, choice.pilot_runs, True, choice.likelier_on, caution)[0])

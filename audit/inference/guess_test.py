@@ -1,0 +1,225 @@
+"""Both directions of an event in one test: from each output, guess the dataset.
+
+Let the dataset of each run be drawn by a fair coin. An output in S is guessed to be from x, an output in T from y, any
+other output is not guessed; S and T exclude each other. If a claim has a concave boundary B that is the same in both
+directions, the probabilities c of a right guess and w of a wrong one satisfy
+
+    c = ½ (P(S) + Q(T)) ≤ ½ (B(Q(S)) + B(P(T))) ≤ B(½ (Q(S) + P(T))) = B(w).
+
+The numbers of right and wrong guesses among N runs are trinomial. Where the violation shows in both directions, a test
+of c ≤ B(w) needs up to half the runs of a test of one of them.
+
+- *Pure claims.* Given G guesses the right ones are Bin(G, c/(c + w)) with c/(c + w) ≤ e^ε/(1 + e^ε): a binomial test
+  without a nuisance parameter, and a bound in closed form.
+- *Other claims.* Given W wrong guesses the right ones are Bin(N − W, c/(1 − w)). The regions, the supremum over w and
+  the bound are those of the joint test (`boundary_test`).
+
+The theorem needs coins: with n runs on each dataset the conditional law is another one. So of the n runs on each, only
+as many are counted as coins say: of N = 2n − 3√(2n) coins, given that neither side needs more than n (`coins_for`).
+
+Proof: docs/proofs/guesses.md
+
+References
+----------
+Guesses of the dataset stand behind audits of one training run: Steinke, Nasr & Jagielski (2023), Privacy auditing with
+one (1) training run, Theorem 5.2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import betaincc
+from scipy.stats import binom
+
+from ..claims.claim import Claim
+from ..errors import OptionError
+from .binomial_tails import limits
+from .boundary_test import Evidence
+from .counts import Counts
+from .joint_test import check_test_alpha, largest_strength
+
+_LEFT_OUT = 3.0  # standard deviations by which the coins fall short of all runs
+_ROUNDING = 1.0 + 1e-9
+_FEWEST = 32  # runs on each dataset from which coins are drawn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guesses:
+    """Right and wrong guesses among runs whose dataset was drawn by a fair coin.
+
+    Raises
+    ------
+    OptionError
+        Unless right + wrong <= runs, all whole numbers that are not negative, and runs >= 1.
+    """
+
+    right: int
+    wrong: int
+    runs: int
+
+    def __post_init__(self) -> None:
+        if not (min(self.right, self.wrong) >= 0 and self.runs >= max(self.right + self.wrong, 1)):
+            raise OptionError(
+                f"right={self.right!r}, wrong={self.wrong!r} of runs={self.runs!r} is impossible; use "
+                "right + wrong <= runs.",
+                right=self.right,
+                wrong=self.wrong,
+                runs=self.runs,
+            )
+
+    @property
+    def as_counts(self) -> Counts:
+        """The right guesses in place of hits on x, the wrong ones in place of hits on y."""
+        return Counts(hits_x=self.right, runs_x=self.runs, hits_y=self.wrong, runs_y=self.runs)
+
+    def __str__(self) -> str:
+        return f"{self.right:,} right and {self.wrong:,} wrong guesses in {self.runs:,} runs"
+
+
+def coins_for(runs: int) -> int:
+    """Return how many coins decide about the datasets where there are `runs` runs on each; 0 for very few runs.
+
+    Examples
+    --------
+    >>> coins_for(20), coins_for(1_000), coins_for(1_000_000)
+    (0, 1866, 1995758)
+    """
+    return 2 * runs - math.floor(_LEFT_OUT * math.sqrt(2.0 * runs)) if runs >= _FEWEST else 0
+
+
+@lru_cache(maxsize=64)
+def share_that_fits(runs: int) -> float:
+    """Return the probability that neither dataset needs more than `runs` runs, rounded down.
+
+    Examples
+    --------
+    >>> round(share_that_fits(1_000_000), 4)
+    0.9973
+    """
+    coins = coins_for(runs)
+    return 1.0 - 2.0 * float(binom.sf(runs, coins, 0.5)) * _ROUNDING
+
+
+def runs_by_coins(runs: int, rng: np.random.Generator) -> tuple[int, int]:
+    """Return the runs on x and on y that fair coins give, given that neither dataset needs more than `runs`."""
+    coins = coins_for(runs)
+    while True:
+        on_x = int(rng.binomial(coins, 0.5))
+        if on_x <= runs and coins - on_x <= runs:
+            return on_x, coins - on_x
+
+
+def guesses_by_coins(first: Counts, second: Counts, rng: np.random.Generator) -> tuple[Guesses, float]:
+    """Return right and wrong guesses among as many runs as coins say, and the probability that the coins fit.
+
+    Which runs are left out is drawn at random, so the runs that are counted are independent runs as before.
+
+    Parameters
+    ----------
+    first, second : Counts
+        Of the event that is guessed to be from x, and of the event that is guessed to be from y, in the same runs; the
+        events exclude each other.
+    """
+    runs = min(first.runs_x, first.runs_y)
+    on_x, on_y = runs_by_coins(runs, rng)
+    right_x, wrong_x = _some_of(first.hits_x, second.hits_x, first.runs_x, on_x, rng)
+    wrong_y, right_y = _some_of(first.hits_y, second.hits_y, first.runs_y, on_y, rng)
+    return Guesses(right=right_x + right_y, wrong=wrong_x + wrong_y, runs=on_x + on_y), share_that_fits(runs)
+
+
+def _some_of(first: int, second: int, runs: int, kept: int, rng: np.random.Generator) -> tuple[int, int]:
+    """Return the hits of two events that exclude each other, in some runs drawn without replacement."""
+    left_out = rng.choice(runs, runs - kept, replace=False, shuffle=False)
+    of_first = int(np.count_nonzero(left_out < first))
+    of_second = int(np.count_nonzero(left_out < first + second)) - of_first
+    return first - of_first, second - of_second
+
+
+def guess_test(guesses: Guesses, claim: Claim, *, alpha: float, fits: float = 1.0) -> tuple[float, float]:
+    """Return the exact p-value of the claim, and a lower bound on its strength at confidence 1 − alpha.
+
+    Parameters
+    ----------
+    guesses : Guesses
+        For a rule that was chosen without looking at these runs.
+    claim : Claim
+        With a concave boundary that is the same in both directions.
+    alpha : float
+        In (0, 1), and above 1e-9.
+    fits : float
+        Probability of the event under which the coins were drawn, `share_that_fits`; 1 for coins without condition.
+
+    Examples
+    --------
+    >>> from dpaudit import PureDP
+    >>> p, bound = guess_test(Guesses(right=1_480, wrong=520, runs=3_000), PureDP(1.0), alpha=0.05)
+    >>> round(p, 3), round(bound, 3)
+    (0.191, 0.961)
+    """
+    if not is_symmetric(claim):
+        raise OptionError(f"{claim} differs between the directions; test one direction alone.", claim=claim)
+    level = check_test_alpha(alpha) * fits
+    p, bound = _pure(guesses, claim, level) if claim.log_ratio is not None else _other(guesses, claim, level)
+    return min(1.0, p / fits), bound
+
+
+def guess_resolution(claim: Claim, guesses: Guesses, *, alpha: float, power: float) -> float:
+    """Return the smallest excess of a claim with a `log_ratio` that the test finds with probability `power`.
+
+    The alternative keeps the frequency of right guesses, and those of wrong ones fall as the excess grows; the number
+    of guesses is taken as its mean. Infinite if no excess is found with that power.
+    """
+    each, unit = claim.log_ratio, claim.with_strength(1.0).log_ratio
+    if each is None or unit is None:
+        raise OptionError(f"{claim} is not a limit on the log likelihood ratio alone.", claim=claim)
+    right = guesses.right + 0.5
+    usual = 1.0 / (1.0 + math.exp(-each))
+
+    def is_missed(excess: float) -> bool:
+        likelier = 1.0 / (1.0 + math.exp(-(each + excess * unit)))
+        made = round(right / likelier)
+        least = float(binom.isf(alpha, made, usual))  # Pr[more than this] is at most alpha
+        return float(binom.sf(least, made, likelier)) < power
+
+    found = largest_strength(is_missed, 700.0 / unit, tolerance=1e-4)
+    return math.inf if found >= 0.99 * 700.0 / unit else max(found, 1e-12)
+
+
+def equivalent_runs(claim: Claim, guesses: Guesses) -> int:
+    """Return with how many runs on each dataset hits in independent runs would show as small an excess as the guesses.
+
+    Right and wrong guesses exclude each other, which adds to the variance of the distance from the boundary.
+    """
+    w = (guesses.wrong + 0.5) / (guesses.runs + 1.0)
+    near = 1e-3 * min(w, 1.0 - w)
+    power, _ = claim.max_power(np.array([w - near, w, w + near]))
+    c, slope = min(float(power[1]), 1.0 - w), float(power[2] - power[0]) / (2.0 * near)
+    apart = c * (1.0 - c) + slope**2 * w * (1.0 - w)
+    return max(1, int(guesses.runs * apart / (apart + 2.0 * slope * c * w)))
+
+
+def is_symmetric(claim: Claim) -> bool:
+    """Whether a claim says the same of both directions, so that guesses can be tested."""
+    return claim.reversed() == claim
+
+
+def _pure(guesses: Guesses, claim: Claim, alpha: float) -> tuple[float, float]:
+    """Test a claim that only limits the ratio of right guesses to wrong ones."""
+    right, wrong, log_ratio = guesses.right, guesses.wrong, claim.log_ratio
+    assert log_ratio is not None
+    if right == 0:
+        return 1.0, 0.0
+    p = float(betaincc(wrong + 1.0, float(right), 1.0 / (1.0 + math.exp(log_ratio)))) if log_ratio < 700.0 else 1.0
+    most_wrong = float(limits(np.array([float(wrong)]), float(right + wrong), alpha=alpha)[1][0])
+    least_ratio, unit = math.log(1.0 - most_wrong) - math.log(most_wrong), claim.with_strength(1.0).log_ratio
+    assert unit is not None  # the log ratio is proportional to the strength
+    return min(1.0, p * _ROUNDING), max(least_ratio / unit * (1.0 - 1e-12), 0.0)
+
+
+def _other(guesses: Guesses, claim: Claim, alpha: float) -> tuple[float, float]:
+    evidence = Evidence.of(guesses.as_counts, claim, alpha, are_guesses=True)
+    return evidence.p_value(claim), evidence.last_refuted(claim, alpha)

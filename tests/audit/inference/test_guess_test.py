@@ -1,0 +1,222 @@
+"""Guesses in both directions: enumeration of sizes and bounds, coins, tails, and the law that fixed sides break."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import gammaln, xlogy
+
+from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP
+from dpaudit.audit.errors import OptionError
+from dpaudit.audit.inference.binomial_tails import varied_upper_tail
+from dpaudit.audit.inference.boundary_test import Evidence
+from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.guess_test import (
+    Guesses,
+    coins_for,
+    equivalent_runs,
+    guess_resolution,
+    guess_test,
+    guesses_by_coins,
+    share_that_fits,
+)
+from dpaudit.audit.inference.joint_test import strength_lower
+
+RUNS = 14
+ALL = [(right, wrong) for right in range(RUNS + 1) for wrong in range(RUNS + 1 - right)]
+
+
+def law_of(c, w, runs=RUNS, outcomes=ALL):
+    """Trinomial probabilities of numbers of right and wrong guesses."""
+    right, wrong = np.array(outcomes).T
+    rest = runs - right - wrong
+    ways = gammaln(runs + 1) - gammaln(right + 1) - gammaln(wrong + 1) - gammaln(rest + 1)
+    return np.exp(ways + xlogy(right, c) + xlogy(wrong, w) + xlogy(rest, max(1.0 - c - w, 0.0)))
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        PureDP(0.0),
+        PureDP(1.0),
+        PureDP(0.3).group(3),
+        ApproxDP(0.0, 0.1, bound_on="delta"),
+        ApproxDP(1.0, 0.05),
+        ApproxDP(1.0, 0.05, bound_on="delta"),
+        GaussianDP(0.7),
+        PrivacyProfile((0.0, 1.0), (0.4, 0.05)),
+        RenyiDP(2.0, 0.5),
+    ],
+    ids=str,
+)
+def test_sizes_and_bounds_by_enumeration(claim):
+    """For any probabilities under the boundary, small p-values and large bounds are as rare as they should be."""
+    levels = (0.05, 0.3) if claim.has_closed_form else (0.3,)
+    found = {a: [guess_test(Guesses(right=r, wrong=w, runs=RUNS), claim, alpha=a) for r, w in ALL] for a in levels}
+    for tuned, results in found.items():
+        p_values, bounds = np.array(results).T
+        for w in (1e-4, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5):
+            most = min(float(claim.max_power(w)[0]), 1.0 - w)
+            for c in (most, 0.9 * most):
+                law = law_of(c, w)
+                assert law.sum() == pytest.approx(1.0)
+                assert all(law[p_values <= a].sum() <= a + 1e-12 for a in (0.01, 0.05, 0.3, 0.6))
+                assert law[bounds > claim.strength].sum() <= tuned
+        assert np.array_equal(p_values <= tuned, bounds > claim.strength) or claim.log_ratio is None
+        assert not np.any((bounds > claim.strength) & (p_values > tuned))
+    assert min(p for p, _ in found[0.3]) < 0.05, "some counts refute"
+
+
+def test_laws_with_a_worse_direction_are_covered_too():
+    """S and T with different losses: only their mean keeps the boundary."""
+    p_values = np.array(
+        [guess_test(Guesses(right=r, wrong=w, runs=RUNS), GaussianDP(1.0), alpha=0.05)[0] for r, w in ALL]
+    )
+    for q_s, p_t in ((0.02, 0.3), (0.2, 0.01), (0.1, 0.1)):
+        p_s, q_t = (float(GaussianDP(1.0).max_power(rate)[0]) for rate in (q_s, p_t))
+        law = law_of(0.5 * (p_s + q_t), 0.5 * (q_s + p_t))
+        assert law[p_values <= 0.05].sum() <= 0.05
+
+
+def test_fixed_sides_break_the_law_of_pure_claims():
+    """Negative control for the coins: with ten runs on each dataset, five right guesses of five are too likely."""
+    sigma = 1.0 / (1.0 + math.exp(-1.0))
+    law = [stats.binom.pmf(k, 10, sigma) * stats.binom.pmf(5 - k, 10, 1.0 - sigma) for k in range(6)]
+    assert law[5] / sum(law) == pytest.approx(0.388, abs=1e-3)
+    assert sigma**5 == pytest.approx(0.209, abs=1e-3)
+
+
+@pytest.mark.parametrize("runs", [32, 100, 12_345, 10**7])
+def test_coins_fit(runs):
+    coins = coins_for(runs)
+    assert 2 * runs - 3.1 * math.sqrt(2 * runs) - 1 <= coins < 2 * runs
+    inside = stats.binom.cdf(runs, coins, 0.5) - stats.binom.cdf(coins - runs - 1, coins, 0.5)
+    assert share_that_fits(runs) == pytest.approx(inside, abs=1e-9)
+    assert share_that_fits(runs) <= inside + 1e-12
+    assert 0.99 < inside < 1.0
+
+
+def test_very_few_runs_have_no_coins():
+    assert coins_for(31) == 0
+
+
+def test_guesses_by_coins_are_trinomial():
+    """Means and variances over 4,000 audits of 50 runs; the limits are five standard errors."""
+    rng, p, q = np.random.default_rng(0), (0.5, 0.1), (0.2, 0.4)
+    on_x, on_y = (rng.multinomial(50, (*rates, 1 - sum(rates)), size=4_000) for rates in (p, q))
+    found = []
+    for (first_x, second_x, _), (first_y, second_y, _) in zip(on_x.tolist(), on_y.tolist(), strict=True):
+        first = Counts(hits_x=first_x, runs_x=50, hits_y=first_y, runs_y=50)
+        second = Counts(hits_x=second_x, runs_x=50, hits_y=second_y, runs_y=50)
+        guesses, fits = guesses_by_coins(first, second, rng)
+        assert (guesses.runs, fits) == (coins_for(50), share_that_fits(50))
+        found.append((guesses.right, guesses.wrong))
+    n, c, w = coins_for(50), 0.5 * (0.5 + 0.4), 0.5 * (0.2 + 0.1)
+    right, wrong = np.array(found).T
+    for counts, rate in ((right, c), (wrong, w)):
+        spread = math.sqrt(n * rate * (1 - rate))
+        assert abs(counts.mean() - n * rate) < 5 * spread / math.sqrt(4_000)
+        assert counts.std() == pytest.approx(spread, rel=5 / math.sqrt(8_000))
+    assert np.cov(right, wrong)[0, 1] == pytest.approx(-n * c * w, abs=5 * n * math.sqrt(c * w / 4_000))
+
+
+def test_tails_of_varied_runs():
+    rng = np.random.default_rng(1)
+    runs = np.sort(rng.integers(900, 1_000, (5, 40)))[:, ::-1].astype(float)
+    hits = np.sort(rng.integers(200, 400, (5, 40))).astype(float)
+    hits[0, :3], hits[1, -1] = (-1.0, 0.0, 1.0), 1_200.0
+    p = np.array([0.3, 0.32, 0.25, 1e-9, 1.0])
+    exact = stats.binom.sf(hits - 1, runs, p[:, None])
+    for is_small, accuracy in ((True, 2e-9), (False, 0.06)):
+        found = varied_upper_tail(hits, runs, p, 1.0 - p, np.full(5, is_small))
+        assert np.all(found >= exact * (1 - 1e-11))
+        assert np.all(found <= exact + accuracy)
+        assert np.all(np.diff(found, axis=1) <= 1e-12)
+
+
+def test_both_forms_of_the_test_agree_on_pure_claims():
+    guesses = Guesses(right=14_700, wrong=5_300, runs=50_000)
+    p, bound = guess_test(guesses, PureDP(1.0), alpha=0.05)
+    evidence = Evidence.of(guesses.as_counts, PureDP(1.0), 0.05, are_guesses=True)
+    assert p <= evidence.p_value(PureDP(1.0)) < 1.5 * p
+    gap = math.log(14_700 / 5_300) - bound
+    assert bound - 0.1 * gap < evidence.last_refuted(PureDP(1.0), 0.05) <= bound
+
+
+def test_both_directions_give_more_than_one():
+    """Counts as expected of randomised response and of Laplace noise."""
+    for p in (math.e / (1 + math.e), 0.5):
+        right, wrong = round(p * 100_000), round(p * 100_000 / math.e)
+        one = strength_lower(
+            Counts(hits_x=right, runs_x=100_000, hits_y=wrong, runs_y=100_000), PureDP(1.0), alpha=0.05
+        )
+        both = guess_test(Guesses(right=2 * right, wrong=2 * wrong, runs=200_000), PureDP(1.0), alpha=0.05)[1]
+        assert (1.0 - both) / (1.0 - one) < 0.86
+
+
+def test_large_and_extreme_counts():
+    assert guess_test(Guesses(right=0, wrong=0, runs=50), PureDP(1.0), alpha=0.05) == (1.0, 0.0)
+    p, bound = guess_test(Guesses(right=40, wrong=0, runs=50), PureDP(1.0), alpha=0.05)
+    assert p == pytest.approx((1 / (1 + math.exp(-1))) ** 40, rel=1e-6)
+    assert bound == pytest.approx(math.log(0.05 ** (1 / 40) / (1 - 0.05 ** (1 / 40))), rel=1e-6)
+    for claim in (ApproxDP(1.0, 1e-6), GaussianDP(1.0)):
+        assert guess_test(Guesses(right=0, wrong=0, runs=50), claim, alpha=0.05) == (1.0, 0.0)
+        assert guess_test(Guesses(right=50, wrong=0, runs=50), claim, alpha=0.05)[1] > claim.strength
+        assert guess_test(Guesses(right=3 * 10**9, wrong=10**9, runs=10**10), claim, alpha=0.05)[1] > 0.0
+
+
+def test_a_condition_on_the_coins_costs_its_probability():
+    guesses = Guesses(right=1_480, wrong=500, runs=3_000)
+    p, bound = guess_test(guesses, PureDP(1.0), alpha=0.05)
+    given, lower = guess_test(guesses, PureDP(1.0), alpha=0.05, fits=0.9)
+    assert given == pytest.approx(p / 0.9)
+    assert lower == guess_test(guesses, PureDP(1.0), alpha=0.045)[1] < bound
+
+
+@dataclass(frozen=True, slots=True)
+class OneWay(PureDP):
+    """A claim about one direction only."""
+
+    def reversed(self):
+        return PureDP(2.0 * self.epsilon)
+
+
+def test_claims_that_differ_between_directions_are_refused():
+    with pytest.raises(OptionError, match="differs between the directions"):
+        guess_test(Guesses(right=3, wrong=1, runs=9), OneWay(1.0), alpha=0.05)
+
+
+@pytest.mark.parametrize(("right", "wrong", "runs"), [(-1, 0, 5), (3, 3, 5), (0, 0, 0), (0, -1, 3)])
+def test_impossible_guesses_are_refused(right, wrong, runs):
+    with pytest.raises(OptionError, match="is impossible"):
+        Guesses(right=right, wrong=wrong, runs=runs)
+
+
+@pytest.mark.parametrize(("right", "wrong"), [(0.5, 0.184), (0.03, 0.011), (0.73, 0.27)])
+def test_the_stated_excess_is_found_as_often_as_stated(right, wrong):
+    """Power of the exact test at the stated excess, summed over all counts, for .9."""
+    runs = 3_000
+    guesses = Guesses(right=round(right * runs), wrong=round(wrong * runs), runs=runs)
+    excess = guess_resolution(PureDP(1.0), guesses, alpha=0.01, power=0.9)
+    share = 1.0 / (1.0 + math.exp(-1.0 - excess))
+    made = round((guesses.right + 0.5) / share)
+    numbers = np.arange(made + 1)
+    found = [
+        guess_test(Guesses(right=k, wrong=made - k, runs=runs), PureDP(1.0), alpha=0.01)[0] <= 0.01 for k in numbers
+    ]
+    assert stats.binom.pmf(numbers, made, share)[found].sum() == pytest.approx(0.9, abs=0.03)
+    assert math.isinf(guess_resolution(PureDP(1.0), Guesses(right=1, wrong=0, runs=9), alpha=0.01, power=0.9))
+
+
+def test_equivalent_runs_give_the_same_variance():
+    guesses = Guesses(right=240_000, wrong=100_000, runs=1_000_000)
+    claim, w = GaussianDP(0.6), 0.1
+    c = float(claim.max_power(w)[0])
+    slope = (float(claim.max_power(w + 1e-5)[0]) - float(claim.max_power(w - 1e-5)[0])) / 2e-5
+    variance = (c * (1 - c) + slope**2 * w * (1 - w) + 2 * slope * c * w) / 1_000_000
+    apart = c * (1 - c) + slope**2 * w * (1 - w)
+    assert apart / equivalent_runs(claim, guesses) == pytest.approx(variance, rel=1e-3)
