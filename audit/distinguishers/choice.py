@@ -17,7 +17,8 @@ class Choice:
     """The event to test and its direction, with the pilot counts that it was chosen on.
 
     `shows_nothing` says that not even this event showed a difference between x and y. `opposite` is the event of the
-    other direction, where both are to be tested together; the two exclude each other.
+    other direction, where both are to be tested together; the two exclude each other. `bold` is an event that would be
+    better if the few pilot runs that show it were typical; it is tested too, on a small share of alpha.
     """
 
     event: Event
@@ -27,6 +28,12 @@ class Choice:
     pilot_runs: int
     shows_nothing: bool = False
     opposite: Choice | None = None
+    bold: Choice | None = None
+
+    @property
+    def others(self) -> tuple[Choice, ...]:
+        """The other events to count in the main runs: the opposite one, and the bold one."""
+        return tuple(each for each in (self.opposite, self.bold) if each is not None)
 
     @property
     def pilot_counts(self) -> Counts:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..claims.claim import Claim
 from ..events.events import Outcomes
-from ..events.outputs import tally
+from ..events.outputs import merge, tally
 from ..inference.direction import Direction
 from ..inference.guess_test import is_symmetric
 from .both_directions import choose_together
@@ -24,6 +24,7 @@ from .choice import Choice, chosen, value_of
 from .event_families import TABLE, Effort, Family, event_families
 from .event_value import CAUTION, DIRECTIONS, Best, Criterion, best_each_way, best_event, leading, normal_quantile
 from .low_bits import bit_families
+from .one_sided_sets import one_sided_sets
 from .pilot_split import PilotSplit
 
 # If the best event is rare even in a long pilot, the ratio grows into the tail and caution costs depth, so less is
@@ -32,6 +33,7 @@ _RARE_CAUTION, _RARE_HITS, _FEW_FAMILIES, _RARE_AMONG_MANY = 2.0, 1000, 8, 5.0
 # An event that contradicts the claim by this many standard errors in the pilot is preferred to one that does not: it
 # may be rare, and the most cautious choice would never take it.
 _SUSPICION = 3.0
+_BOLD_CAUTION, _BOLD_Z, _BOLD_HITS = 1.0, 2.6, 6
 # If the pilot shows no difference, an event that occurs nearly always or hardly ever has the best bound but could show
 # no excess. The pilot is then made longer; if it still shows nothing, an event is taken that has at least this share of
 # the runs, as has its complement, and that shows a difference with less caution, reduced step by step. If all outputs
@@ -68,8 +70,7 @@ def choose_event(
     bits : bool
         Whether to include events by the low bits of outputs.
     both : bool
-        Whether an event of the other direction may be tested together with the best one, where this gives the larger
-        bound.
+        Whether an event of the other direction may be tested together with the best one, and a bold event beside it.
     """
     families = _families(split, bits, "trees")
     criterion = Criterion(claim, runs, normal_quantile(alpha), CAUTION)
@@ -88,8 +89,29 @@ def choose_event(
     best = leading(found)
     if best is None:
         return _likelier(_anything_else(split))
-    together = choose_together(found, criterion, split) if both and is_symmetric(claim) else None
-    return together or chosen(best)
+    if not both:
+        return chosen(best)
+    together = choose_together(found, criterion, split) if is_symmetric(claim) else None
+    return replace(together or chosen(best), bold=_bold(families, criterion, best, split))
+
+
+def _bold(families: Sequence[Family[Any]], criterion: Criterion, best: Best, split: PilotSplit) -> Choice | None:
+    """An event that few pilot runs show to be better than the best one: of the families, or seen on one dataset only.
+
+    A rare leak that the pilot saw a dozen times is such an event; so are, about as often as not, chance finds.
+    """
+    criterion = replace(criterion, z=max(criterion.z, _BOLD_Z), caution=_BOLD_CAUTION)
+    found = best_event(families, criterion)
+    tried = [] if found is None else [chosen(found)]
+    x, y = merge([split.learn_x, split.held_x], [split.learn_y, split.held_y])
+    for event, direction in zip(one_sided_sets(x, y, least=_BOLD_HITS), DIRECTIONS, strict=True):
+        if event is not None:
+            tried.append(Choice(event, direction, event.count(x), event.count(y), len(x)))
+    values = [value_of(each, replace(criterion, is_one_way=True), _BOLD_CAUTION) for each in tried]
+    if not tried or max(values) <= max(best.value, 0.0):
+        return None
+    bold = tried[values.index(max(values))]
+    return bold if max(bold.pilot_hits_x, bold.pilot_hits_y) >= _BOLD_HITS else None
 
 
 def choose_event_each_way(

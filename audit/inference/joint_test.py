@@ -18,6 +18,9 @@ from ..errors import OptionError
 from .boundary_test import FINE, GAMMA, ROUGH, Evidence, Fineness, allows
 from .counts import Counts, check_alpha
 
+LEAST_ALPHA = 10 * GAMMA
+"""No test is made at a level as small as this."""
+
 
 def p_value(counts: Counts, claim: Claim, *, alpha: float = 0.05) -> float:
     """Return the exact p-value of the null that `claim` allows Pr[M(x) ∈ S] given Pr[M(y) ∈ S].
@@ -78,8 +81,8 @@ def strength_lower(counts: Counts, claim: Claim, *, alpha: float) -> float:
 
 def check_test_alpha(alpha: float) -> float:
     """Return `alpha` as a float that the exact test can reach; else raise an `OptionError`."""
-    if check_alpha(alpha) <= 10 * GAMMA:
-        raise OptionError(f"alpha={alpha:g} is too small for the exact test; use alpha > {10 * GAMMA:g}.", alpha=alpha)
+    if check_alpha(alpha) <= LEAST_ALPHA:
+        raise OptionError(f"alpha={alpha:g} is too small for the exact test; use alpha > {LEAST_ALPHA:g}.", alpha=alpha)
     return float(alpha)
 
 

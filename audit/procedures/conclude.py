@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..distinguishers.choice import Choice
 from ..distinguishers.low_bits_warning import look_at_bits
 from ..events.events import Event
 from ..events.pilot_histogram import sketch
@@ -15,11 +16,11 @@ from ..health.findings import Finding, HealthCheck
 from ..inference.counts import Counts
 from ..inference.direction import Direction, directed
 from ..inference.guess_test import guess_test, guesses_by_coins
-from ..inference.joint_test import joint_test
+from ..inference.joint_test import LEAST_ALPHA, joint_test
 from ..inference.outcome_test import outcome_test
 from ..random_streams import Stream, sequence_of
 from ..results.audit_result import AuditResult, verdict_of
-from ..results.audit_settings import ALONE_SHARE, FINAL_SHARE, Settings
+from ..results.audit_settings import FINAL_SHARE, RESERVE_SHARE, Settings
 from ..results.fixed_size_result import FixedSizeResult
 from ..results.other_direction import OtherDirection
 from ..results.sequential_result import SequentialResult
@@ -102,7 +103,7 @@ def conclude(
         likelier_on=tested.likelier_on,
         counts=tested.counts,
         opposite=tested.opposite,
-        alone_alpha=tested.alone_alpha,
+        reserve_alpha=tested.reserve_alpha,
         alpha=settings.alpha,
         p_value=tested.p_value,
         bound=tested.bound,
@@ -136,8 +137,8 @@ class _Tested:
     ----------
     event_alpha, outcome_alpha : float
         Error probabilities of the test of the chosen event, or of both events, and of the tests of single outcomes.
-    alone_alpha : float
-        Error probability of the test of one direction alone, beside that of both.
+    reserve_alpha : float
+        Error probability of the tests beside it: of one direction alone, and of a bold event.
     opposite : OtherDirection, optional
         The event of the other direction, if both decide together.
     """
@@ -149,7 +150,7 @@ class _Tested:
     bound: float
     event_alpha: float
     outcome_alpha: float = 0.0
-    alone_alpha: float = 0.0
+    reserve_alpha: float = 0.0
     opposite: OtherDirection | None = None
 
 
@@ -180,26 +181,42 @@ def _tested(settings: Settings, evidence: FixedSizeEvidence, share: float = 1.0)
 
 
 def _chosen(settings: Settings, evidence: FixedSizeEvidence, alpha: float) -> _Tested:
-    """Test the event that the pilot chose, together with that of the other direction if it chose one."""
-    choice, counts, against = evidence.kept.choice, evidence.counts, evidence.opposite_counts
+    """Test what the pilot chose: one event or two together, and on small shares of alpha one direction or a bold event.
+
+    What refutes the claim and has the largest bound is reported; the p-value is the smallest alpha at which any does.
+    """
+    choice, counts = evidence.kept.choice, evidence.counts
+    others = list(zip(choice.others, evidence.other_counts, strict=True))
+    reserve = [(choice, counts)] * (choice.opposite is not None) + [pair for pair in others if pair[0] is choice.bold]
+    share = RESERVE_SHARE if RESERVE_SHARE * alpha > LEAST_ALPHA else 0.0
+    small = [_of_one(settings, each, hits, share * alpha) for each, hits in reserve if share]
+    level = alpha * (1.0 - share * len(small))
+    if choice.opposite is None:
+        tested = _of_one(settings, choice, counts, level)
+    else:
+        tested = _of_both(settings, choice, counts, others[0][1], level)
+    p_values = (each.p_value * alpha / each.event_alpha for each in (tested, *small))
+    best = max((tested, *small), key=lambda each: each.bound if each.bound > settings.claim.strength else 0.0)
+    shown = best if best.bound > settings.claim.strength else tested
+    return replace(shown, p_value=min(1.0, *p_values), event_alpha=level, reserve_alpha=alpha - level)
+
+
+def _of_one(settings: Settings, choice: Choice, counts: Counts, alpha: float) -> _Tested:
+    """The test of one event in its direction."""
     held = directed(settings.claim, counts, choice.likelier_on)
-    if choice.opposite is None or against is None:
-        p_value, bound = joint_test(held.counts, held.claim, alpha=alpha)
-        return _Tested(choice.event, choice.likelier_on, counts, p_value, bound, alpha)
+    p_value, bound = joint_test(held.counts, held.claim, alpha=alpha)
+    return _Tested(choice.event, choice.likelier_on, counts, p_value, bound, alpha)
+
+
+def _of_both(settings: Settings, choice: Choice, counts: Counts, against: Counts, alpha: float) -> _Tested:
+    """The test of an event together with that of the other direction."""
+    assert choice.opposite is not None
     coins = np.random.default_rng(sequence_of(settings.seed, Stream.COINS))
     on_x, on_y = (counts, against) if choice.likelier_on == "x" else (against, counts)
     guesses, fits = guesses_by_coins(on_x, on_y, coins)
-    alone = ALONE_SHARE * alpha
-    p_value, bound = guess_test(guesses, settings.claim, alpha=alpha - alone, fits=fits)
+    p_value, bound = guess_test(guesses, settings.claim, alpha=alpha, fits=fits)
     opposite = OtherDirection(event=choice.opposite.event, counts=against, guesses=guesses)
-    tested = _Tested(choice.event, choice.likelier_on, counts, p_value, bound, alpha - alone)
-    tested = replace(tested, alone_alpha=alone, opposite=opposite)
-    # The better direction alone, in case the other one shows less.
-    p_alone, bound_alone = joint_test(held.counts, held.claim, alpha=alone)
-    p_value = min(1.0, p_value / (1 - ALONE_SHARE), p_alone / ALONE_SHARE)
-    if bound_alone > max(bound, settings.claim.strength):
-        return replace(tested, p_value=p_value, bound=bound_alone, opposite=None)
-    return replace(tested, p_value=p_value)
+    return _Tested(choice.event, choice.likelier_on, counts, p_value, bound, alpha, opposite=opposite)
 
 
 def _bet_on(settings: Settings, evidence: SequentialEvidence) -> _Tested:

@@ -26,8 +26,8 @@ class FixedSizeEvidence:
         The event, and the outputs of the pilot that chose it.
     counts : Counts
         Hits of the event in the main runs.
-    opposite_counts : Counts, optional
-        Hits of the event of the other direction, if both are tested together.
+    other_counts : tuple of Counts
+        Hits of the other events of the choice, in its order.
     runs : int
         Runs on each dataset, the pilot's included.
     pilot_runs : int
@@ -58,7 +58,7 @@ class FixedSizeEvidence:
     outcome_hits: tuple[Labels, Labels] = field(default_factory=lambda: (np.zeros(0, np.int64), np.zeros(0, np.int64)))
     cells: CellCounts | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
-    opposite_counts: Counts | None = None
+    other_counts: tuple[Counts, ...] = ()
 
     @property
     def fresh_counts(self) -> Counts:

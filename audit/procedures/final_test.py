@@ -11,11 +11,12 @@ from ..distinguishers.choice import Choice
 from ..distinguishers.event_choice import choose_event
 from ..distinguishers.learned_partition import single_outcomes
 from ..distinguishers.pilot_split import PilotSplit
+from ..events.events import Event
 from ..events.outputs import Outputs
 from ..events.partitions import OutcomeCells
 from ..inference.outcome_test import most_outcomes
 from ..results.audit_settings import FINAL_SHARE, Settings
-from ..sampling.block_counts import Events, FinalCounts
+from ..sampling.block_counts import FinalCounts
 from ..sampling.pilot_size import pilot_runs
 from .evidence import FixedSizeEvidence
 from .pilot import Pilot, deep_pilot_runs, width
@@ -55,11 +56,9 @@ class FinalTest:
         return cls(settings, runs, pilot_runs(runs))
 
     @property
-    def events(self) -> Events:
-        """The event to count, and that of the other direction if both are tested together."""
-        if self.choice is None:
-            return None, None
-        return self.choice.event, None if self.choice.opposite is None else self.choice.opposite.event
+    def events(self) -> tuple[Event, ...]:
+        """The events to count; none before the choice."""
+        return () if self.choice is None else tuple(each.event for each in (self.choice, *self.choice.others))
 
     def is_due(self, done: int, most: int) -> bool:
         """Whether to choose the event after `done` runs, of which at most `most` are kept."""
@@ -102,11 +101,11 @@ class FinalTest:
         """The evidence of the test; None if there were too few runs to choose an event and to count it."""
         if self.choice is None or self.counted is None:
             return None
-        hits_x, hits_y = self.counted.cells
+        (counts, *others), (hits_x, hits_y) = self.counted.counts, self.counted.cells
         return FixedSizeEvidence(
             kept=replace(kept, choice=self.choice),
-            counts=self.counted.counts,
-            opposite_counts=None if self.choice.opposite is None else self.counted.opposite,
+            counts=counts,
+            other_counts=tuple(others),
             runs=self.runs,
             pilot_runs=self.runs - self.counted.runs,
             is_in_order=False,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from ..distinguishers.learned_partition import learn_cells, single_outcomes
 from ..inference.outcome_test import most_outcomes
 from ..results.audit_settings import Settings
-from ..sampling.block_counts import opposite_counts, total_counts
+from ..sampling.block_counts import counts_of_others, total_counts
 from ..sampling.block_plan import Plan
 from ..sampling.draw import count_hits, shapes_of
 from .count_cells import as_cell_counts
@@ -33,13 +33,13 @@ def draw_fixed_size(
     outcomes = single_outcomes(pilot.x, pilot.y, most_outcomes(settings.outcome_alpha()))
     partition = learn_cells(pilot.x, pilot.y, n_cells) if n_cells else None
     partitions = tuple(each for each in (outcomes, partition) if each is not None)
-    opposite = pilot.choice.opposite
+    others = tuple(each.event for each in pilot.choice.others)
     main_x, main_y = count_hits(
         plan,
         pilot.choice.event,
         shapes,
         runs - pilot.runs,
-        opposite=None if opposite is None else opposite.event,
+        others=others,
         partitions=partitions,
         progress=progress,
     )
@@ -55,7 +55,7 @@ def draw_fixed_size(
     return FixedSizeEvidence(
         kept=pilot,
         counts=total_counts(main_x, main_y),
-        opposite_counts=None if opposite is None else opposite_counts(main_x, main_y),
+        other_counts=counts_of_others(main_x, main_y),
         runs=runs,
         pilot_runs=pilot.runs,
         main=(main_x, main_y),

@@ -38,10 +38,10 @@ from ..inference.supporting_lines import Line, best_lines, drift
 from ..results.audit_settings import Settings
 from ..results.interim_look import Look, Stop
 from ..sampling.batches import FIRST, LEAST, Begun, Clock, keep_begun, next_size, recall_begun
-from ..sampling.block_counts import Events, no_blocks
+from ..sampling.block_counts import no_blocks
 from ..sampling.block_plan import Plan
 from ..sampling.draw import count_pairs, draw_pilot, shapes_of
-from ..sampling.tasks import PairCounts, pair_counts
+from ..sampling.tasks import Events, PairCounts, pair_counts
 from .evidence import SequentialEvidence
 from .final_test import FinalTest
 from .pilot import Pilot, check_blocks, refuse_if_all_raised
@@ -148,7 +148,7 @@ def draw_sequentially(
                 shapes,
                 size,
                 first_block=n_blocks,
-                final=(None, None) if final is None else final.events,
+                final=() if final is None else final.events,
                 outcomes=None if final is None else final.outcomes,
             )
             main_x, main_y = main_x.followed_by(more_x), main_y.followed_by(more_y)

@@ -134,9 +134,9 @@ class AuditResult(ABC):
     power : float
     requested_resolution : float, optional
         The resolution that the caller requested.
-    alone_alpha : float
-        Error probability of a test of the better direction alone, beside the test of both directions; 0 if only one
-        direction is tested.
+    reserve_alpha : float
+        Error probability of tests in reserve: of the better direction alone, beside the test of both, and of an event
+        that only few pilot runs showed; 0 if there are none.
     n_outcomes : int
         Number of outcomes that were tested alone, with all others together counted as one; 0 if outputs hardly repeat.
     outcome_alpha : float
@@ -181,7 +181,7 @@ class AuditResult(ABC):
     resolution_basis: Basis = "event"
     power: float
     requested_resolution: float | None = None
-    alone_alpha: float = 0.0
+    reserve_alpha: float = 0.0
     n_outcomes: int = 0
     outcome_alpha: float = 0.0
     runs: int
@@ -205,10 +205,9 @@ class AuditResult(ABC):
     def _shares_of_test(self, name: str, alpha: float) -> tuple[tuple[str, float], ...]:
         """The parts of the alpha of a test of fixed size."""
         outcomes = ((f"each of {self.n_outcomes} outcomes alone", self.outcome_alpha),) if self.n_outcomes else ()
-        alone = ((f"{name}, one direction", self.alone_alpha),) if self.alone_alpha else ()
-        of_both = f"{name}, both directions" if self.alone_alpha else name
-        beside = (*alone, *outcomes)
-        return (of_both, alpha - sum(share for _, share in beside)), *beside
+        reserve = (("events in reserve", self.reserve_alpha),) if self.reserve_alpha else ()
+        beside = (*reserve, *outcomes)
+        return (name, alpha - sum(share for _, share in beside)), *beside
 
     @property
     def cells(self) -> CellCounts | None:

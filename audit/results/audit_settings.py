@@ -11,8 +11,8 @@ from .audit_result import Pair
 
 # Shares of alpha for the cells and for the tests of single outcomes, if they are counted; the event test has the rest.
 _CELL_SHARE, _OUTCOME_SHARE = 0.1, 0.1
-ALONE_SHARE = 0.05
-"""Share of the event test's alpha for the better direction alone, where both directions are tested together."""
+RESERVE_SHARE = 0.05
+"""Share of the event test's alpha for the better direction alone, if both are tested together, and for a bold event."""
 FINAL_SHARE = 0.5
 """Share of alpha for the final test of a sequential audit; the bets have the rest."""
 

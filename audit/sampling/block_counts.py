@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import add
 
 import numpy as np
 
@@ -13,7 +15,6 @@ from ..events.partitions import Labels, Partition
 from ..inference.counts import Counts
 from .stretch_hashes import MARKS
 
-Events = tuple[Event | None, Event | None]
 Marks = np.ndarray[tuple[int, int], np.dtype[np.uint64]]
 
 
@@ -24,8 +25,8 @@ class BlockCounts:
     The shapes are (blocks,), but (blocks, 4) for `stretches` and (cells,) for `cells`. `fingerprints` are hashes of the
     first outputs of each block, `orders` are hashes of their order, and `stretches` are the smallest hashes of
     stretches, 0 for none; the last two are empty if not recorded. `cells` counts the outputs of all blocks in each cell
-    of every partition, one after the other; `raised` counts exceptions by type; `opposite` is the number of hits of the
-    event of the other direction in all blocks.
+    of every partition, one after the other; `raised` counts exceptions by type; `others` are the hits of other events
+    in all blocks.
     """
 
     hits: np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -35,14 +36,14 @@ class BlockCounts:
     orders: np.ndarray[tuple[int], np.dtype[np.uint64]] = field(default_factory=lambda: np.zeros(0, np.uint64))
     stretches: Marks = field(default_factory=lambda: np.zeros((0, MARKS), np.uint64))
     raised: Counter[str] = field(default_factory=Counter)
-    opposite: int = 0
+    others: tuple[int, ...] = ()
 
     @classmethod
     def of(
-        cls, hits: Labels, sizes: Labels, marks: Marks, cells: Labels, raised: Counter[str], opposite: int = 0
+        cls, hits: Labels, sizes: Labels, marks: Marks, cells: Labels, raised: Counter[str], others: Iterable[int] = ()
     ) -> BlockCounts:
         """Return the counts for `marks` of shape (blocks, 6)."""
-        return cls(hits, sizes, marks[:, 0], cells, marks[:, 1], marks[:, 2:], raised, opposite)
+        return cls(hits, sizes, marks[:, 0], cells, marks[:, 1], marks[:, 2:], raised, tuple(others))
 
     def followed_by(self, other: BlockCounts) -> BlockCounts:
         """Return these blocks followed by the blocks of `other`."""
@@ -54,7 +55,7 @@ class BlockCounts:
             np.concatenate([self.orders, other.orders]),
             np.concatenate([self.stretches, other.stretches]),
             self.raised + other.raised,
-            self.opposite + other.opposite,
+            tuple(map(add, self.others, other.others)) if self.others else other.others,
         )
 
 
@@ -67,7 +68,7 @@ def no_blocks() -> BlockCounts:
 class FinalCounts:
     """What the final test of a sequential audit counts: hits of its events, and outputs in the cells of a partition.
 
-    There are `runs` runs on each dataset; the arrays have the shapes (2 datasets, 2 events) and (2 datasets, cells), x
+    There are `runs` runs on each dataset; the arrays have the shapes (2 datasets, events) and (2 datasets, cells), x
     first.
     """
 
@@ -76,8 +77,8 @@ class FinalCounts:
     cells: Labels
 
     @classmethod
-    def of(cls, events: Events, partition: Partition | None, x: Outputs, y: Outputs) -> FinalCounts:
-        """Count these outputs; there are no hits of an event that is None."""
+    def of(cls, events: Sequence[Event], partition: Partition | None, x: Outputs, y: Outputs) -> FinalCounts:
+        """Count these outputs."""
         hits = np.array([hits_of(events, side) for side in (x, y)], dtype=np.int64)
         empty = np.zeros(0, np.int64)
         return cls(len(x), hits, np.stack([empty if partition is None else partition.count(side) for side in (x, y)]))
@@ -87,26 +88,19 @@ class FinalCounts:
         return FinalCounts(self.runs + other.runs, self.hits + other.hits, self.cells + other.cells)
 
     @property
-    def counts(self) -> Counts:
-        """Counts of the first event."""
-        return self._counts(0)
-
-    @property
-    def opposite(self) -> Counts:
-        """Counts of the second event."""
-        return self._counts(1)
-
-    def _counts(self, event: int) -> Counts:
-        hits_x, hits_y = self.hits[:, event].tolist()
-        return Counts(hits_x=hits_x, runs_x=self.runs, hits_y=hits_y, runs_y=self.runs)
+    def counts(self) -> tuple[Counts, ...]:
+        """Counts of each event."""
+        return tuple(
+            Counts(hits_x=hits_x, runs_x=self.runs, hits_y=hits_y, runs_y=self.runs)
+            for hits_x, hits_y in self.hits.T.tolist()
+        )
 
 
-def hits_of(events: Events, outputs: Outputs) -> tuple[int, int]:
-    """Return the hits of each of two events; none of an event that is None."""
-    first, second = events
-    if first is not None and second is not None:
-        return count_both(first, second, outputs)
-    return 0 if first is None else first.count(outputs), 0 if second is None else second.count(outputs)
+def hits_of(events: Sequence[Event], outputs: Outputs) -> list[int]:
+    """Return the hits of each event; the first two may share a score, which is then read once."""
+    if len(events) < 2:
+        return [event.count(outputs) for event in events]
+    return [*count_both(events[0], events[1], outputs), *(event.count(outputs) for event in events[2:])]
 
 
 def total_counts(x: BlockCounts, y: BlockCounts) -> Counts:
@@ -116,6 +110,10 @@ def total_counts(x: BlockCounts, y: BlockCounts) -> Counts:
     )
 
 
-def opposite_counts(x: BlockCounts, y: BlockCounts) -> Counts:
-    """Return hits and runs of all blocks on x and on y for the event of the other direction."""
-    return Counts(hits_x=x.opposite, runs_x=int(x.sizes.sum()), hits_y=y.opposite, runs_y=int(y.sizes.sum()))
+def counts_of_others(x: BlockCounts, y: BlockCounts) -> tuple[Counts, ...]:
+    """Return hits and runs of all blocks on x and on y for each of the other events."""
+    runs_x, runs_y = int(x.sizes.sum()), int(y.sizes.sum())
+    return tuple(
+        Counts(hits_x=hits_x, runs_x=runs_x, hits_y=hits_y, runs_y=runs_y)
+        for hits_x, hits_y in zip(x.others, y.others, strict=True)
+    )

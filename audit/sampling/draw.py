@@ -21,12 +21,12 @@ from ..events.output_bytes import BLOCK, bytes_of_one, most_kept, refuse_too_muc
 from ..events.outputs import Outputs
 from ..events.partitions import Partition
 from ..inference.betting_test import NO_PAIRS, GuessCounts, JointCounts
-from .block_counts import BlockCounts, Events, FinalCounts
+from .block_counts import BlockCounts, FinalCounts
 from .block_plan import SIDES, Phase, Plan, Side
 from .object_identity import identity_of_mechanism
 from .output_hashes import BLOCK_MARKS
 from .sampler import Sampler, as_sampler
-from .tasks import AnyTask, CountBlocks, CountPairs, DrawBlocks, PairCounts, Shapes
+from .tasks import AnyTask, CountBlocks, CountPairs, DrawBlocks, Events, PairCounts, Shapes
 from .workers import spread
 
 _FATES, _GUESSES = (tuple(each.name for each in fields(kind)) for kind in (JointCounts, GuessCounts))
@@ -106,7 +106,7 @@ def count_hits(
     shapes: Shapes,
     runs: int,
     *,
-    opposite: Event | None = None,
+    others: tuple[Event, ...] = (),
     partitions: tuple[Partition, ...] = (),
     progress: Callable[[int], None] | None = None,
 ) -> tuple[BlockCounts, BlockCounts]:
@@ -117,14 +117,14 @@ def count_hits(
     shapes : dict, optional
         Shape of a single pilot output on x and on y, () or (n_coords,); a block with another shape is an error. None if
         outputs may vary in length.
-    opposite : Event, optional
-        The event of the other direction, counted in all blocks together.
+    others : tuple of Event
+        Other events, counted in all blocks together.
     progress : callable, optional
         Called with the number of runs just finished, on both datasets together.
     """
     sizes = _sizes(runs, plan.block)
     tasks = [
-        CountBlocks(event, partitions, shapes, side, first, part, opposite)
+        CountBlocks(event, partitions, shapes, side, first, part, others)
         for first, part in parts(sizes, 2 * len(sizes), plan.blocks_of_task)
         for side in SIDES
     ]
@@ -139,10 +139,10 @@ def count_hits(
         )
         for side in SIDES
     }
-    against = dict.fromkeys(SIDES, 0)
-    for task, (blocks, hits_opposite, cells, raised) in _run(plan, tasks):
+    of_others = {side: np.zeros(len(others), np.int64) for side in SIDES}
+    for task, (blocks, own_others, cells, raised) in _run(plan, tasks):
         own = kept[task.side]
-        against[task.side] += hits_opposite
+        of_others[task.side] += np.array(own_others, np.int64)
         own.cells[:] += cells
         own.raised.update(dict(raised))
         for number, (hits, mark, order, *stretches) in enumerate(blocks, start=task.first):
@@ -150,7 +150,7 @@ def count_hits(
             own.stretches[number] = stretches
         if progress is not None:
             progress(sum(task.sizes))
-    on_x, on_y = (replace(kept[side], opposite=against[side]) for side in SIDES)
+    on_x, on_y = (replace(kept[side], others=tuple(of_others[side].tolist())) for side in SIDES)
     return on_x, on_y
 
 
@@ -161,7 +161,7 @@ def count_pairs(
     runs: int,
     *,
     first_block: int,
-    final: Events = (None, None),
+    final: tuple[Event, ...] = (),
     outcomes: Partition | None = None,
 ) -> tuple[PairCounts, BlockCounts, BlockCounts, FinalCounts]:
     """Draw `runs` pairs of main-phase outputs, one on each dataset, and count the pairs by which outputs are hits.
@@ -170,7 +170,7 @@ def count_pairs(
     ----------
     events : tuple of Event or None
         The event for p on x, and the event for p on y; None is never hit.
-    final, outcomes : tuple of Event or None, Partition, optional
+    final, outcomes : tuple of Event, Partition, optional
         Counted in addition on each dataset, for the final test.
 
     Returns
@@ -188,7 +188,7 @@ def count_pairs(
     tasks = [CountPairs(events, final, outcomes, shapes, first_block + first, part) for first, part in cut]
     raised = {side: Counter[str]() for side in SIDES}
     n_cells = 0 if outcomes is None else outcomes.n_cells
-    hits, cells = np.zeros((2, 2), np.int64), np.zeros((2, n_cells), np.int64)
+    hits, cells = np.zeros((2, len(final)), np.int64), np.zeros((2, n_cells), np.int64)
     for task, (counted, on_x, on_y, own_hits, own_cells) in _run(plan, tasks):
         start = task.first - first_block
         found[start : start + len(counted)] = counted

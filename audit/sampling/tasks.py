@@ -17,13 +17,14 @@ from ..events.events import Apart, Event, Mask
 from ..events.outputs import Outputs, Raised
 from ..events.partitions import Labels, Partition
 from ..inference.betting_test import GuessCounts, JointCounts
-from .block_counts import Events, FinalCounts, hits_of
+from .block_counts import FinalCounts, hits_of
 from .block_plan import SIDES, Side
 from .output_hashes import BLOCK_MARKS, block_marks, digest
 
 if TYPE_CHECKING:
     from .block_plan import Plan
 Shapes = dict[str, tuple[int, ...]] | None
+Events = tuple[Event | None, Event | None]
 RaisedTimes = tuple[str, int]
 
 _MARK = 1 << 64  # above all marks
@@ -69,7 +70,7 @@ class DrawBlocks:
 class CountBlocks:
     """Counts main runs on one dataset: (hits, marks) of each block, and cells and exceptions of all blocks.
 
-    The hits of the `opposite` event are those of all blocks together.
+    The hits of the `others` are those of all blocks together.
     """
 
     event: Event | None
@@ -78,11 +79,11 @@ class CountBlocks:
     side: Side
     first: int
     sizes: tuple[int, ...]
-    opposite: Event | None = None
+    others: tuple[Event, ...] = ()
 
     @property
     def owners(self) -> Sequence[Any]:
-        return [value for each in (self.event, self.opposite, *self.partitions) for value in listed_in(each)]
+        return [value for each in (self.event, *self.others, *self.partitions) for value in listed_in(each)]
 
     @property
     def blocks(self) -> int:
@@ -94,23 +95,23 @@ class CountBlocks:
 
     @property
     def key(self) -> str:
-        return f"{self.words}, {sum(self.sizes)} counted by {digest((self.event, self.opposite, self.partitions))}"
+        return f"{self.words}, {sum(self.sizes)} counted by {digest((self.event, self.others, self.partitions))}"
 
-    def __call__(self, plan: Plan) -> tuple[list[tuple[int, ...]], int, Labels, list[RaisedTimes]]:
+    def __call__(self, plan: Plan) -> tuple[list[tuple[int, ...]], list[int], Labels, list[RaisedTimes]]:
         counted = [self._count(plan, number, size) for number, size in enumerate(self.sizes, start=self.first)]
-        marks, opposite, cells, raised = zip(*counted, strict=True)
-        return list(marks), sum(opposite), np.sum(cells, axis=0), _added(raised)
+        marks, others, cells, raised = zip(*counted, strict=True)
+        return list(marks), np.sum(others, axis=0).tolist(), np.sum(cells, axis=0), _added(raised)
 
-    def _count(self, plan: Plan, number: int, size: int) -> tuple[tuple[int, ...], int, Labels, Counter[str]]:
+    def _count(self, plan: Plan, number: int, size: int) -> tuple[tuple[int, ...], list[int], Labels, Counter[str]]:
         """Count one block; its outputs are discarded before the next block, so that the cache stays warm."""
         outputs = plan.draw("main", self.side, number, size, None if self.shapes is None else self.shapes[self.side])
         cells = np.concatenate([np.zeros(0, np.int64), *(each.count(outputs) for each in self.partitions)])
-        hits, opposite = hits_of((self.event, self.opposite), outputs)
-        return (hits, *_marks(plan, number, outputs)), opposite, cells, raised_in(outputs)
+        hits, *others = (0,) if self.event is None else hits_of((self.event, *self.others), outputs)
+        return (hits, *_marks(plan, number, outputs)), others, cells, raised_in(outputs)
 
     def fits(self, result: Any) -> bool:
         match result:
-            case [[*counted], int() as opposite, np.ndarray() as cells, [*raised]]:
+            case [[*counted], [*others], np.ndarray() as cells, [*raised]]:
                 n_cells, runs = [each.n_cells for each in self.partitions], sum(self.sizes)
                 return (
                     len(counted) == len(self.sizes)
@@ -118,7 +119,7 @@ class CountBlocks:
                         _are_within(one, (size + 1, *(_MARK,) * BLOCK_MARKS))
                         for one, size in zip(counted, self.sizes, strict=True)
                     )
-                    and 0 <= opposite <= runs
+                    and _are_within(others, (runs + 1,) * len(self.others))
                     and cells.shape == (sum(n_cells),)
                     and cells.dtype == np.int64
                     and bool((cells >= 0).all())
@@ -137,11 +138,11 @@ Pairs = tuple[Fates, Fates, tuple[int, ...], tuple[int, ...]]
 class CountPairs:
     """Counts pairs of main runs: (fates for the event of each direction, marks) of each block, and exceptions.
 
-    The `final` events and the `outcomes` are counted in addition, for the final test.
+    The events of the `final` test and the `outcomes` are counted in addition, for the final test.
     """
 
     events: Events
-    final: Events
+    final: tuple[Event, ...]
     outcomes: Partition | None
     shapes: Shapes
     first: int
@@ -186,7 +187,7 @@ class CountPairs:
                     len(counted) == len(self.sizes)
                     and all(_are_pairs(one, size) for one, size in zip(counted, self.sizes, strict=True))
                     and all(_are_raised(raised, runs) for raised in (on_x, on_y))
-                    and (hits.shape, cells.shape) == ((2, 2), (2, n_cells))
+                    and (hits.shape, cells.shape) == ((2, len(self.final)), (2, n_cells))
                     and hits.dtype == cells.dtype == np.int64
                     and bool((hits >= 0).all() and (hits <= runs).all() and (cells >= 0).all())
                     and (n_cells == 0 or cells.sum(axis=1).tolist() == [runs, runs])

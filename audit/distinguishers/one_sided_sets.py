@@ -1,0 +1,127 @@
+"""Sets of outputs that were seen on one dataset only: what a rare leak looks like after a few hits.
+
+A leak of probability p shows np times in n runs. Families of events are ranked with caution, which a dozen hits do not
+survive. These sets need few hits, and are often chance finds: they are tested on a small share of alpha, or bet on with
+a small share of the wealth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+from scipy.special import gammaln
+
+from ..events.events import Event, Intervals, Outcomes, Scored
+from ..events.outputs import Outputs, tally
+from ..events.scores import Weighted
+from .quantile_cells import Array, distinct
+
+_MOST = 8  # intervals or outcomes in a set
+_NEIGHBOURS = 32  # outputs on either side of a cluster that show how dense outputs are there
+_CLUSTERS = (3, 5, 8, 13)  # spacings in a cluster
+_BY_CHANCE = 0.01  # expected number of clusters as narrow as one that counts, if outputs are spread evenly
+_MOST_COORDINATES = 64
+
+_Interval = tuple[float, float]
+
+
+def one_sided_sets(x: Outputs, y: Outputs, *, least: int) -> tuple[Event | None, Event | None]:
+    """A set of outputs seen on x at least `least` times and never on y, and the reverse; None where there is none.
+
+    Numbers beyond the range of the other dataset, values that recur, and narrow clusters; the coordinate of vectors
+    with most such outputs; outcomes of any other kind.
+
+    Examples
+    --------
+    >>> on_x, on_y = np.array([0.1, 0.2, 0.3, 7.0, 8.0]), np.array([0.15, 0.25, 0.35, 0.4, 0.05])
+    >>> str(one_sided_sets(on_x, on_y, least=2)[0]), one_sided_sets(on_x, on_y, least=2)[1]
+    ('output ≥ 7', None)
+    """
+    if x.dtype == object or y.dtype == object:
+        return _outcomes(x, y, least), _outcomes(y, x, least)
+    if x.ndim == 1:
+        return _numbers(x, y, least)
+    best: tuple[Event | None, Event | None] = (None, None)
+    most = 0
+    for place in range(min(x.shape[1], _MOST_COORDINATES)):
+        found = _numbers(x[:, place], y[:, place], least)
+        hits = sum(
+            0 if event is None else event.count(side[:, place]) for event, side in zip(found, (x, y), strict=True)
+        )
+        if hits > most:
+            score = Weighted(tuple(float(place == other) for other in range(x.shape[1])))
+            best = tuple(None if each is None else Scored(score, each) for each in found)  # type: ignore[assignment]
+            most = hits
+    return best
+
+
+def _outcomes(own: Outputs, other: Outputs, least: int) -> Event | None:
+    seen, names = tally(own)
+    elsewhere = tally(other)[0]
+    values = [names[key] for key, times in seen.most_common() if times >= least and key not in elsewhere]
+    return Outcomes(tuple(values[:_MOST])) if values else None
+
+
+def _numbers(x: Outputs, y: Outputs, least: int) -> tuple[Intervals | None, Intervals | None]:
+    on_x, on_y = (np.sort(side[~np.isnan(side)].astype(np.float64)) for side in (x, y))
+    if len(on_x) == 0 or len(on_y) == 0:
+        return None, None
+    found = []
+    for own, other in ((on_x, on_y), (on_y, on_x)):
+        parts = [*_beyond(own, other, least), *_recurring(own, other, least), *_clusters(own, other)]
+        found.append(Intervals(_united(parts[:_MOST])) if parts else None)
+    return found[0], found[1]
+
+
+def _beyond(own: Array, other: Array, least: int) -> Iterator[_Interval]:
+    """Half-lines beyond the other dataset's range."""
+    above, below = own[own > other[-1]], own[own < other[0]]
+    if len(above) >= least:
+        yield float(above[0]), math.inf
+    if len(below) >= least:
+        yield -math.inf, float(below[-1])
+
+
+def _recurring(own: Array, other: Array, least: int) -> list[_Interval]:
+    """Values that recur and that the other dataset never has, the commonest first."""
+    again = distinct(own[least - 1 :][own[least - 1 :] == own[: len(own) - least + 1]])
+    again = again[other[np.minimum(np.searchsorted(other, again), len(other) - 1)] != again]
+    times = np.searchsorted(own, again, side="right") - np.searchsorted(own, again)
+    return [(float(value), float(value)) for value in again[np.argsort(-times, kind="stable")[:_MOST]]]
+
+
+def _clusters(own: Array, other: Array) -> list[_Interval]:
+    """Intervals in which outputs are far denser than beside them, without outputs of the other dataset; densest first.
+
+    In an evenly spread stretch the length of k spacings, in units of the mean spacing, is at most r with probability at
+    most rᵏ/k!.
+    """
+    found: list[tuple[float, _Interval]] = []
+    for k in _CLUSTERS:
+        if len(own) <= k + 2 * _NEIGHBOURS:
+            break
+        start = np.arange(_NEIGHBOURS, len(own) - k - _NEIGHBOURS)
+        low, high = own[start], own[start + k]
+        beside = (own[start + k + _NEIGHBOURS] - own[start - _NEIGHBOURS] - (high - low)) / (2 * _NEIGHBOURS)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_chance = k * np.log((high - low) / beside) - gammaln(k + 1.0)
+        is_alone = np.searchsorted(other, low) == np.searchsorted(other, high, side="right")
+        kept = np.flatnonzero(is_alone & (high > low) & (log_chance < math.log(_BY_CHANCE / len(own))))
+        best = kept[np.argsort(log_chance[kept], kind="stable")[:_MOST]]
+        found += [(float(log_chance[i]), (float(low[i]), float(high[i]))) for i in best]
+    return [interval for _, interval in sorted(found)]
+
+
+def _united(parts: list[_Interval]) -> tuple[_Interval, ...]:
+    """Disjoint intervals with the same union."""
+    united: list[_Interval] = []
+    for low, high in sorted(parts):
+        if united and low <= united[-1][1]:
+            united[-1] = united[-1][0], max(united[-1][1], high)
+        else:
+            united.append((low, high))
+    assert all(before[1] < after[0] for before, after in pairwise(united))
+    return tuple(united)
