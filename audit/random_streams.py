@@ -25,6 +25,8 @@ class Stream(enum.Enum):
     """Counts kept by a baseline; the hash of their name is part of the seed."""
     COINS = (6,)
     """The datasets of the runs of a test of both directions."""
+    BATCHES = (4, 0)
+    """The datasets of the runs of a batch that is bet on, numbered by batch."""
     TRIALS = (1, 0)
     """The pilots of a search, numbered by pair."""
     PAIRS = (2, 0)
@@ -34,7 +36,7 @@ class Stream(enum.Enum):
 
 
 def sequence_of(seed: int | tuple[int, ...], stream: Stream, number: int = 0) -> np.random.SeedSequence:
-    """Return the seed sequence of a stream; `number` counts the members of the streams of a search."""
+    """Return the seed sequence of a stream; `number` counts the members of a numbered stream."""
     key = stream.value if len(stream.value) == 1 else (stream.value[0], number)
     return np.random.SeedSequence(seed, spawn_key=key)
 

@@ -22,7 +22,9 @@ from .quantile_cells import Array, distinct
 _MOST = 8  # intervals or outcomes in a set
 _NEIGHBOURS = 32  # outputs on either side of a cluster that show how dense outputs are there
 _CLUSTERS = (3, 5, 8, 13)  # spacings in a cluster
-_BY_CHANCE = 0.01  # expected number of clusters as narrow as one that counts, if outputs are spread evenly
+_BY_CHANCE = 1e-4  # expected number of clusters as narrow as one that counts, if outputs are spread evenly
+_TAIL, _FAR = 10, 2.0  # outputs at an end, and the multiple of their range that lies between them and what is far off
+_AMONG_MANY = 8  # times that an outcome has to be seen where others recur too
 _MOST_COORDINATES = 64
 
 _Interval = tuple[float, float]
@@ -31,17 +33,20 @@ _Interval = tuple[float, float]
 def one_sided_sets(x: Outputs, y: Outputs, *, least: int) -> tuple[Event | None, Event | None]:
     """A set of outputs seen on x at least `least` times and never on y, and the reverse; None where there is none.
 
-    Numbers beyond the range of the other dataset, values that recur, and narrow clusters; the coordinate of vectors
-    with most such outputs; outcomes of any other kind.
+    Numbers far beyond the range of the other dataset, values that recur, and narrow clusters; the coordinate of vectors
+    with most such outputs; outcomes of any other kind. Values and outcomes have to be seen eight times where others
+    recur too, since one among many rare ones is seen on one dataset only by chance.
 
     Examples
     --------
     >>> on_x, on_y = np.array([0.1, 0.2, 0.3, 7.0, 8.0]), np.array([0.15, 0.25, 0.35, 0.4, 0.05])
     >>> str(one_sided_sets(on_x, on_y, least=2)[0]), one_sided_sets(on_x, on_y, least=2)[1]
-    ('output ≥ 7', None)
+    ('6 ≤ output ≤ 9', None)
+    >>> print(one_sided_sets(on_x[:3], on_y, least=2)[0])
+    None
     """
     if x.dtype == object or y.dtype == object:
-        return _outcomes(x, y, least), _outcomes(y, x, least)
+        return tuple(_outcomes(*sides, max(least, _AMONG_MANY)) for sides in ((x, y), (y, x)))
     if x.ndim == 1:
         return _numbers(x, y, least)
     best: tuple[Event | None, Event | None] = (None, None)
@@ -69,20 +74,25 @@ def _numbers(x: Outputs, y: Outputs, least: int) -> tuple[Intervals | None, Inte
     on_x, on_y = (np.sort(side[~np.isnan(side)].astype(np.float64)) for side in (x, y))
     if len(on_x) == 0 or len(on_y) == 0:
         return None, None
-    found = []
+    found, is_continuous = [], 2 * len(distinct(on_x)) > len(on_x)
+    again = least if is_continuous else max(least, _AMONG_MANY)
     for own, other in ((on_x, on_y), (on_y, on_x)):
-        parts = [*_beyond(own, other, least), *_recurring(own, other, least), *_clusters(own, other)]
+        parts = [*_recurring(own, other, again), *_beyond(own, other, least), *_clusters(own, other)]
         found.append(Intervals(_united(parts[:_MOST])) if parts else None)
     return found[0], found[1]
 
 
 def _beyond(own: Array, other: Array, least: int) -> Iterator[_Interval]:
-    """Half-lines beyond the other dataset's range."""
-    above, below = own[own > other[-1]], own[own < other[0]]
-    if len(above) >= least:
-        yield float(above[0]), math.inf
-    if len(below) >= least:
-        yield -math.inf, float(below[-1])
+    """Intervals around what lies so far beyond the other dataset's range that its tail hardly reaches it.
+
+    They are three times as long as the outputs in them lie apart, since the other dataset may leak nearby.
+    """
+    place = min(_TAIL, len(other) - 1)
+    reach = _FAR * (other[-1] - other[-1 - place]), _FAR * (other[place] - other[0])
+    for far in (own[own > other[-1] + reach[0]], own[own < other[0] - reach[1]]):
+        if len(far) >= least and far[-1] > far[0]:
+            low, high, spread = far[0], far[-1], far[-1] - far[0]
+            yield float(max(low - spread, other[-1]) if low > other[-1] else low - spread), float(high + spread)
 
 
 def _recurring(own: Array, other: Array, least: int) -> list[_Interval]:
@@ -94,7 +104,7 @@ def _recurring(own: Array, other: Array, least: int) -> list[_Interval]:
 
 
 def _clusters(own: Array, other: Array) -> list[_Interval]:
-    """Intervals in which outputs are far denser than beside them, without outputs of the other dataset; densest first.
+    """Intervals without outputs of the other dataset in which outputs are far denser than beside them; densest first.
 
     In an evenly spread stretch the length of k spacings, in units of the mean spacing, is at most r with probability at
     most rᵏ/k!.
@@ -105,7 +115,8 @@ def _clusters(own: Array, other: Array) -> list[_Interval]:
             break
         start = np.arange(_NEIGHBOURS, len(own) - k - _NEIGHBOURS)
         low, high = own[start], own[start + k]
-        beside = (own[start + k + _NEIGHBOURS] - own[start - _NEIGHBOURS] - (high - low)) / (2 * _NEIGHBOURS)
+        before, after = low - own[start - _NEIGHBOURS], own[start + k + _NEIGHBOURS] - high
+        beside = np.minimum(before, after) / _NEIGHBOURS
         with np.errstate(divide="ignore", invalid="ignore"):
             log_chance = k * np.log((high - low) / beside) - gammaln(k + 1.0)
         is_alone = np.searchsorted(other, low) == np.searchsorted(other, high, side="right")

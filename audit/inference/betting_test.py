@@ -5,9 +5,11 @@ and any event S, W = 1[M(x) ∈ S] − e^{ε₀} 1[M(y) ∈ S] then has mean at 
 [0, 1/(e^{ε₀} + δ₀)] the wealth ∏(1 + λ(W_t − δ₀)) is a nonnegative supermartingale that starts at 1, and it ever
 reaches 1/alpha with probability at most alpha (Ville 1939). The same holds for any average of such wealths: over
 shares, over accounts, over pairs. There is an account for each direction and, for claims that are the same in both
-directions, one that bets on both at once: for an event S likelier on x and an event T likelier on y, half the sum of
-the two W has mean at most δ₀ and half the variance, so a violation that shows in both takes up to half the runs. The
-event, line and shares of a batch may depend on all earlier batches, so no runs are set aside for learning.
+directions, two that bet on both at once. For an event S likelier on x and an event T likelier on y, half the sum of the
+two W has mean at most δ₀ and half the variance, so a violation that shows in both takes up to half the runs. Where
+coins draw the dataset of each run, 1[right guess] − e^{ε₀} 1[wrong guess] has mean at most δ₀ too (`guess_test`): such
+bets win up to twice as much on rare events, but some runs are left over. The event, line and shares of a batch may
+depend on all earlier batches, so no runs are set aside for learning.
 
 Proof: docs/proofs/wealth.md
 
@@ -32,6 +34,7 @@ from ..errors import OptionError
 from .alternatives import Alternative, AlternativeEvent, event_of
 from .binomial_tails import Array
 from .counts import Counts, check_alpha
+from .guess_test import Guesses
 from .joint_test import largest_strength
 from .supporting_lines import Line, best_line
 
@@ -39,8 +42,10 @@ SizesFor: TypeAlias = Callable[[AlternativeEvent], Sequence[int]]
 
 # Shares of the largest bet; the best bet is about the excess over the variance, so small excesses need small shares.
 _BETS = np.geomspace(3e-3, 0.8, 10)
-# Shares of the initial wealth: of a single account, of one for each direction, and of these with one for both.
-_WEIGHTS = {1: (1.0,), 2: (0.5, 0.5), 3: (0.2, 0.2, 0.6)}
+_RARE_BETS = 1.0 - np.geomspace(0.6, 0.03, 10)  # against outputs that may never be seen on one of the datasets
+# Shares of the initial wealth: of a single account, of one for each direction, and of these with two for both: on the
+# best events, and on outputs seen on one dataset only.
+_WEIGHTS = {1: (1.0,), 2: (0.5, 0.5), 4: (0.1, 0.1, 0.55, 0.25)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +81,6 @@ class JointCounts:
             hits_x=self.both + self.only_p, runs_x=self.runs, hits_y=self.both + self.only_q, runs_y=self.runs
         )
 
-    def gains(self, slope: Array) -> list[tuple[int, Array]]:
-        """Return how often W has each of its values, for each slope of the line."""
-        none = np.zeros_like(slope)
-        return [(self.both, 1.0 - slope), (self.only_p, none + 1.0), (self.only_q, -slope), (self.neither, none)]
-
     def followed_by(self, other: JointCounts) -> JointCounts:
         """Return the counts of both batches together."""
         return JointCounts(
@@ -92,7 +92,7 @@ class JointCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GuessCounts:
+class PairedGuesses:
     """Pairs of runs, one on each dataset, classified by which runs are guessed right.
 
     An output in S alone is guessed to be from x, an output in T alone from y.
@@ -109,20 +109,11 @@ class GuessCounts:
     one_wrong: int
     unguessed: int
 
-    def gains(self, slope: Array) -> list[tuple[int, Array]]:
-        """Return how often half the sum of both W has each of its values, for each slope of the line."""
-        none = np.zeros_like(slope)
-        return [
-            (self.both_right, none + 1.0),
-            (self.one_each, 0.5 * (1.0 - slope)),
-            (self.one_right, none + 0.5),
-            (self.both_wrong, -slope),
-            (self.one_wrong, -0.5 * slope),
-            (self.unguessed, none),
-        ]
-
 
 NO_PAIRS = JointCounts(both=0, only_p=0, only_q=0, neither=0)
+
+
+BetCounts: TypeAlias = JointCounts | PairedGuesses | Guesses | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +139,7 @@ class Wealth:
     def after(
         self,
         lines: Sequence[Sequence[Line]],
-        counts: Sequence[JointCounts | GuessCounts],
+        counts: Sequence[BetCounts],
         *,
         first: int = 0,
         placed: npt.NDArray[np.int64] | None = None,
@@ -159,8 +150,8 @@ class Wealth:
         ----------
         lines : sequence of sequence of Line
             One line for each member from `first` on and each account.
-        counts : sequence of JointCounts or GuessCounts
-            Counts of the batch, for the event or the two events of each account.
+        counts : sequence of JointCounts, PairedGuesses, Guesses or None
+            Counts of the batch, for the event or the two events of each account; None places no bet.
         first : int
             Number of leading members that are not bet against because they are already refuted.
         placed : ndarray of int, shape (members, accounts), optional
@@ -175,10 +166,10 @@ class Wealth:
                 f"{before.shape[:2]}; give a line for each member and account.",
                 shape=slope.shape,
             )
-        bet = _BETS / (slope + intercept)[..., None]
+        bet = np.stack([_BETS] * 3 + [_RARE_BETS])[: slope.shape[1]] / (slope + intercept)[..., None]
         gained = np.zeros_like(before)
         for account, counted in enumerate(counts):
-            for times, value in counted.gains(slope[:, account]):
+            for times, value in () if counted is None else _gains(counted, slope[:, account]):
                 if times:
                     gain = (value - intercept[:, account])[:, None]
                     gained[:, account] += times * np.log1p(bet[:, account] * gain)
@@ -248,8 +239,26 @@ def found_share(
         log_wealth += joint @ gains
         # The largest term bounds the average, so few averages are computed.
         near = np.flatnonzero(~found & (log_wealth >= enough).any(axis=1))
-        found[near] = _log_mean(log_wealth[near]) + math.log(_WEIGHTS[3][0]) >= enough
+        found[near] = _log_mean(log_wealth[near]) + math.log(_WEIGHTS[4][0]) >= enough
     return float(found.mean())
+
+
+def _gains(counts: JointCounts | PairedGuesses | Guesses, slope: Array) -> list[tuple[int, Array]]:
+    """Return how often a pair of runs, or a guess, has each of its values, for each slope of the line."""
+    none = np.zeros_like(slope)
+    if isinstance(counts, PairedGuesses):
+        return [
+            (counts.both_right, none + 1.0),
+            (counts.one_each, 0.5 * (1.0 - slope)),
+            (counts.one_right, none + 0.5),
+            (counts.both_wrong, -slope),
+            (counts.one_wrong, -0.5 * slope),
+            (counts.unguessed, none),
+        ]
+    if isinstance(counts, Guesses):
+        unguessed = counts.runs - counts.right - counts.wrong
+        return [(counts.right, none + 1.0), (counts.wrong, -slope), (unguessed, none)]
+    return [(counts.both, 1.0 - slope), (counts.only_p, none + 1.0), (counts.only_q, -slope), (counts.neither, none)]
 
 
 def _log_mean(log_values: Array) -> Array:

@@ -44,6 +44,7 @@ from .joint_test import check_test_alpha, largest_strength
 
 _LEFT_OUT = 3.0  # standard deviations by which the coins fall short of all runs
 _ROUNDING = 1.0 + 1e-9
+_AT_ONCE = 5.0  # standard deviations of the coins of a batch that are drawn one by one
 _FEWEST = 32  # runs on each dataset from which coins are drawn
 
 
@@ -129,6 +130,28 @@ def guesses_by_coins(first: Counts, second: Counts, rng: np.random.Generator) ->
     right_x, wrong_x = _some_of(first.hits_x, second.hits_x, first.runs_x, on_x, rng)
     wrong_y, right_y = _some_of(first.hits_y, second.hits_y, first.runs_y, on_y, rng)
     return Guesses(right=right_x + right_y, wrong=wrong_x + wrong_y, runs=on_x + on_y), share_that_fits(runs)
+
+
+def guesses_in_batch(first: Counts, second: Counts, rng: np.random.Generator) -> Guesses | None:
+    """Return right and wrong guesses among the runs of a batch, with coins until one dataset has no more runs.
+
+    When the coins end depends on the coins alone, so each run that is counted is one whose dataset a fair coin drew.
+    All but the last coins are drawn at once; if they already need too many runs, which has probability 1e-6, there are
+    no guesses.
+    """
+    runs = first.runs_x
+    at_once = max(0, 2 * runs - math.ceil(_AT_ONCE * math.sqrt(2.0 * runs)))
+    on_x = int(rng.binomial(at_once, 0.5))
+    on_y = at_once - on_x
+    if max(on_x, on_y) > runs:
+        return None
+    coins = rng.integers(2, size=2 * runs - at_once)  # one more coin always finds a dataset without runs
+    needed_x, needed_y = on_x + np.cumsum(coins), on_y + np.cumsum(1 - coins)
+    last = int(np.argmax((needed_x == runs) | (needed_y == runs)))
+    kept_x, kept_y = (on_x, on_y) if max(on_x, on_y) == runs else (int(needed_x[last]), int(needed_y[last]))
+    right_x, wrong_x = _some_of(first.hits_x, second.hits_x, runs, kept_x, rng)
+    wrong_y, right_y = _some_of(first.hits_y, second.hits_y, runs, kept_y, rng)
+    return Guesses(right=right_x + right_y, wrong=wrong_x + wrong_y, runs=kept_x + kept_y)
 
 
 def _some_of(first: int, second: int, runs: int, kept: int, rng: np.random.Generator) -> tuple[int, int]:

@@ -26,22 +26,24 @@ import numpy.typing as npt
 from ..claims.claim import Claim
 from ..distinguishers.choice import Choice
 from ..distinguishers.event_choice import choose_event_each_way
+from ..distinguishers.one_sided_sets import one_sided_sets
 from ..distinguishers.pilot_split import PilotSplit
 from ..events.events import Event
 from ..events.output_bytes import note_of_cut
 from ..events.outputs import Outputs, merge
-from ..inference.betting_test import NO_PAIRS, JointCounts, Wealth
+from ..inference.betting_test import NO_PAIRS, BetCounts, JointCounts, Wealth
 from ..inference.counts import Counts
 from ..inference.direction import Direction
-from ..inference.guess_test import is_symmetric
+from ..inference.guess_test import guesses_in_batch, is_symmetric
 from ..inference.supporting_lines import Line, best_lines, drift
+from ..random_streams import Stream, sequence_of
 from ..results.audit_settings import Settings
 from ..results.interim_look import Look, Stop
 from ..sampling.batches import FIRST, LEAST, Begun, Clock, keep_begun, next_size, recall_begun
 from ..sampling.block_counts import no_blocks
 from ..sampling.block_plan import Plan
 from ..sampling.draw import count_pairs, draw_pilot, shapes_of
-from ..sampling.tasks import Events, PairCounts, pair_counts
+from ..sampling.tasks import Events, PairCounts
 from .evidence import SequentialEvidence
 from .final_test import FinalTest
 from .pilot import Pilot, check_blocks, refuse_if_all_raised
@@ -59,6 +61,7 @@ _WORKERS_FROM = 0.3  # seconds from which a batch is spread over workers
 _FINEST, _COARSEST = 2e-3, 2.0  # distances of the members of the grid from the claim, in units of its strength
 _ABOVE, _BELOW = 10, 20
 
+_RARE_HITS = 2  # outputs seen on one dataset only that are bet on
 _LOSING = 1.0  # an event further below its line than this, in standard errors, is not bet on
 
 Placed: TypeAlias = npt.NDArray[np.int64]
@@ -112,7 +115,7 @@ def draw_sequentially(
     main_x, main_y = no_blocks(), no_blocks()
     main = (NO_PAIRS, NO_PAIRS)
     looks: list[Look] = []
-    done = n_blocks = learned = 0
+    done = n_blocks = learned = learned_rare = 0
     most = plan.may_keep(_KEPT)
     clock = Clock(until)
     begun: Begun | None = None
@@ -131,6 +134,7 @@ def draw_sequentially(
             if number > 0:  # the first batch has the same size in every audit
                 keep_begun(plan.memory, number, size, clock)
         batch = _spread(plan, size, clock.pace)
+        coins = np.random.default_rng(sequence_of(plan.seed, Stream.BATCHES, number))
         if done < most:
             new_x, new_y = draw_pilot(batch, size, first_block=n_blocks)
             kept_x, kept_y = kept_x + new_x, kept_y + new_y
@@ -138,7 +142,7 @@ def draw_sequentially(
             is_replayable = is_replayable if number else plan.comes_again(kept_x, kept_y)
             check_blocks([kept_x[0], *new_x], [kept_y[0], *new_y], plan.sampler.is_block, plan.sampler.name)
             if done > 0:
-                state = state.after(pair_counts(state.events, *merge(new_x, new_y)))
+                state = state.after(PairCounts.of(state.events, state.rare, *merge(new_x, new_y)), coins)
             final = final and final.after(*merge(new_x, new_y))
         else:
             shapes = shapes_of(plan, kept_x, kept_y)
@@ -148,13 +152,14 @@ def draw_sequentially(
                 shapes,
                 size,
                 first_block=n_blocks,
+                rare=state.rare,
                 final=() if final is None else final.events,
                 outcomes=None if final is None else final.outcomes,
             )
             main_x, main_y = main_x.followed_by(more_x), main_y.followed_by(more_y)
-            state = state.after(pairs)
+            state = state.after(pairs, coins)
             final = final and final.followed_by(counted)
-            main = (main[0].followed_by(pairs[0]), main[1].followed_by(pairs[1]))
+            main = (main[0].followed_by(pairs.first), main[1].followed_by(pairs.second))
         done += size
         n_blocks += -(-size // batch.block)
         if is_new:
@@ -182,23 +187,25 @@ def draw_sequentially(
             break
         if final is not None and final.is_due(done, most):
             final = final.chosen_on(*merge(kept_x, kept_y), done, most)
+        kept = sum(map(len, kept_x))
         growth = _RARELY if learned > _MANY else _OFTEN
-        if learned < most and done >= min(growth * learned, most):
-            learned = sum(map(len, kept_x))
-            state = state.learned(*merge(kept_x, kept_y))
+        anew = learned < most and done >= min(growth * learned, most)
+        if anew or (learned_rare < most and done >= min(_OFTEN * learned_rare, most)):
+            learned, learned_rare = kept if anew else learned, kept
+            state = state.learned(*merge(kept_x, kept_y), anew=anew)
     choice = state.leading()
     x, y = merge(kept_x, kept_y)
     cut = note_of_cut(plan.most_kept, min(_most_kept(kept_x[0]), done), plan.output_bytes)
-    kept = Pilot(choice, kept_x, kept_y, x, y, cut)
+    pilot = Pilot(choice, kept_x, kept_y, x, y, cut)
     return SequentialEvidence(
-        kept=kept,
+        kept=pilot,
         counts=_recounted(choice.event, x, y, main[int(choice.likelier_on == "y")], choice.likelier_on),
         pilot_runs=min(FIRST, done),
         main=(main_x, main_y),
         is_replayable=is_replayable,
         looks=tuple(looks),
         stopped=stopped,
-        final=final.evidence(kept) if final is not None and stopped == "runs" and done == runs else None,
+        final=final.evidence(pilot) if final is not None and stopped == "runs" and done == runs else None,
         has_final=has_final,
         is_complete=done == runs,
     )
@@ -208,7 +215,8 @@ def draw_sequentially(
 class _Bets:
     """The wealth so far and the next bets: for each direction an event, and lines for each member of the grid.
 
-    There is an account for each direction and, for claims that are the same in both directions, one for both at once.
+    There is an account for each direction and, for claims that are the same in both directions, one for both at once
+    and one for rare events, seen on one dataset only.
     """
 
     claim: Claim
@@ -217,15 +225,26 @@ class _Bets:
     bits: bool  # whether to bet on events by low bits
     wealth: Wealth
     choices: tuple[Choice | None, Choice | None]
+    rare: Events
     first: int  # members before this one are refuted and no longer bet against
     lines: Sequence[Sequence[Line]]
     placed: Placed  # for each member and account: the account whose bet that wealth is placed on, or -1
 
     @classmethod
     def start(cls, claim: Claim, members: list[float], alpha: float, bits: bool) -> _Bets:
-        accounts = 3 if is_symmetric(claim) else 2
-        wealth = Wealth.start(len(members), accounts)
-        return cls(claim, members, alpha, bits, wealth, (None, None), 0, [], np.zeros((0, accounts), np.int64))
+        accounts = 4 if is_symmetric(claim) else 2
+        return cls(
+            claim=claim,
+            members=members,
+            alpha=alpha,
+            bits=bits,
+            wealth=Wealth.start(len(members), accounts),
+            choices=(None, None),
+            rare=(None, None),
+            first=0,
+            lines=[],
+            placed=np.zeros((0, accounts), np.int64),
+        )
 
     @property
     def events(self) -> Events:
@@ -238,15 +257,20 @@ class _Bets:
         n_refuted = self.wealth.n_refuted(self.alpha)
         return self.members[n_refuted - 1] if n_refuted else 0.0
 
-    def learned(self, x: Outputs, y: Outputs) -> _Bets:
-        """The bets after learning from these outputs."""
-        split = PilotSplit.in_half(x, y)
-        choices = choose_event_each_way(split, self.claim, len(x), self.alpha, bits=self.bits)
+    def learned(self, x: Outputs, y: Outputs, *, anew: bool = True) -> _Bets:
+        """The bets after learning from these outputs: rare events always, and the others if learned `anew`."""
+        choices = self.choices
+        if anew:
+            split = PilotSplit.in_half(x, y)
+            choices = choose_event_each_way(split, self.claim, len(x), self.alpha, bits=self.bits)
         seen = [_frequencies(choice) for choice in choices]
+        rare = one_sided_sets(x, y, least=_RARE_HITS) if self.is_symmetric else (None, None)
         first = self.wealth.n_refuted(self.alpha)
         sides = [self.claim, self.claim.reversed()]
         if self.is_symmetric:
-            sides, seen = [*sides, self.claim], [*seen, _of_both(*choices)]
+            hits = sum(event.count(side) for event, side in zip(rare, (x, y), strict=True) if event is not None)
+            of_rare = _smoothed(hits, 0, 2 * len(x)) if hits else _frequencies(None)
+            sides, seen = [*sides, self.claim, self.claim], [*seen, _of_both(*choices), of_rare]
         lines = [
             best_lines([side.with_strength(member) for member in self.members[first:]], *at)
             for side, at in zip(sides, seen, strict=True)
@@ -257,6 +281,7 @@ class _Bets:
         return replace(
             self,
             choices=choices,
+            rare=rare,
             first=first,
             lines=list(zip(*lines, strict=True)),
             placed=_placed(scores),
@@ -264,11 +289,13 @@ class _Bets:
 
     @property
     def is_symmetric(self) -> bool:
-        return len(self.wealth.log_wealth[0]) == 3
+        return len(self.wealth.log_wealth[0]) == 4
 
-    def after(self, pairs: PairCounts) -> _Bets:
+    def after(self, pairs: PairCounts, coins: np.random.Generator) -> _Bets:
         """The wealth after a batch."""
-        counts = pairs if self.is_symmetric else pairs[:2]
+        counts: list[BetCounts] = [pairs.first, pairs.second]
+        if self.is_symmetric:
+            counts += [pairs.both, guesses_in_batch(*pairs.rare, coins)]
         return replace(self, wealth=self.wealth.after(self.lines, counts, first=self.first, placed=self.placed))
 
     @property
@@ -298,9 +325,11 @@ def _placed(scores: npt.NDArray[np.float64]) -> Placed:
     scores : ndarray, shape (accounts, members)
         Signed squares of the distances of the events' frequencies above the lines, in standard errors.
     """
-    is_losing, best = scores.T < -(_LOSING**2), scores.argmax(axis=0)[:, None]
+    is_losing, best = scores.T < -(_LOSING**2), scores[:3].argmax(axis=0)[:, None]
     other = np.where(np.take_along_axis(is_losing, best, axis=1), -1, best)
-    return np.where(is_losing, other, np.arange(len(scores)))
+    placed = np.where(is_losing, other, np.arange(len(scores)))
+    placed[:, 3:] = np.where(is_losing[:, 3:], -1, 3)  # what may be needed for rare events is not bet on others
+    return placed
 
 
 def _frequencies(choice: Choice | None) -> tuple[float, float, float]:
@@ -311,8 +340,11 @@ def _frequencies(choice: Choice | None) -> tuple[float, float, float]:
     if choice is None:
         return 1e-9, 0.5, 1e9
     hits = (choice.pilot_hits_x, choice.pilot_hits_y)
-    p, q = hits if choice.likelier_on == "x" else hits[::-1]
-    return (p + 0.5) / (choice.pilot_runs + 1.0), (q + 0.5) / (choice.pilot_runs + 1.0), float(choice.pilot_runs)
+    return _smoothed(*(hits if choice.likelier_on == "x" else hits[::-1]), choice.pilot_runs)
+
+
+def _smoothed(hits_p: int, hits_q: int, runs: int) -> tuple[float, float, float]:
+    return (hits_p + 0.5) / (runs + 1.0), (hits_q + 0.5) / (runs + 1.0), float(runs)
 
 
 def _of_both(first: Choice | None, second: Choice | None) -> tuple[float, float, float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,16 +20,13 @@ from ..events.events import Event
 from ..events.output_bytes import BLOCK, bytes_of_one, most_kept, refuse_too_much
 from ..events.outputs import Outputs
 from ..events.partitions import Partition
-from ..inference.betting_test import NO_PAIRS, GuessCounts, JointCounts
 from .block_counts import BlockCounts, FinalCounts
 from .block_plan import SIDES, Phase, Plan, Side
 from .object_identity import identity_of_mechanism
 from .output_hashes import BLOCK_MARKS
 from .sampler import Sampler, as_sampler
-from .tasks import AnyTask, CountBlocks, CountPairs, DrawBlocks, Events, PairCounts, Shapes
+from .tasks import PAIR_NUMBERS, AnyTask, CountBlocks, CountPairs, DrawBlocks, Events, PairCounts, Shapes
 from .workers import spread
-
-_FATES, _GUESSES = (tuple(each.name for each in fields(kind)) for kind in (JointCounts, GuessCounts))
 
 _BLOCK_NUMBERS = 1 << 17  # most numbers in a block of a block sampler: a megabyte, the fastest of 2¹⁵ … 2¹⁷
 _MOST_LOOPED = 1 << 10  # most runs in a block of a looped function
@@ -161,6 +158,7 @@ def count_pairs(
     runs: int,
     *,
     first_block: int,
+    rare: Events = (None, None),
     final: tuple[Event, ...] = (),
     outcomes: Partition | None = None,
 ) -> tuple[PairCounts, BlockCounts, BlockCounts, FinalCounts]:
@@ -170,13 +168,14 @@ def count_pairs(
     ----------
     events : tuple of Event or None
         The event for p on x, and the event for p on y; None is never hit.
+    rare : tuple of Event or None
+        The same, of outputs seen on one dataset only.
     final, outcomes : tuple of Event, Partition, optional
         Counted in addition on each dataset, for the final test.
 
     Returns
     -------
-    pairs : tuple of JointCounts, JointCounts and GuessCounts
-        Counts for each event and for both.
+    pairs : PairCounts
     blocks_x, blocks_y : BlockCounts
         With the hits of the first event, or of the second if the first is None.
     counted : FinalCounts
@@ -185,7 +184,7 @@ def count_pairs(
     sizes = _sizes(runs, plan.block)
     found: list[Any] = [None] * len(sizes)
     cut = parts(sizes, len(sizes), plan.blocks_of_task)
-    tasks = [CountPairs(events, final, outcomes, shapes, first_block + first, part) for first, part in cut]
+    tasks = [CountPairs(events, rare, final, outcomes, shapes, first_block + first, part) for first, part in cut]
     raised = {side: Counter[str]() for side in SIDES}
     n_cells = 0 if outcomes is None else outcomes.n_cells
     hits, cells = np.zeros((2, len(final)), np.int64), np.zeros((2, n_cells), np.int64)
@@ -196,23 +195,20 @@ def count_pairs(
             raised[side].update(dict(times))
         hits += own_hits
         cells += own_cells
-    first = second = NO_PAIRS
-    guessed = np.zeros(len(_GUESSES), np.int64)
+    totals = np.zeros(PAIR_NUMBERS, np.int64)
     hits_x, hits_y = np.zeros(len(sizes), np.int64), np.zeros(len(sizes), np.int64)
     marks = np.zeros((len(sizes), 2 * BLOCK_MARKS), np.uint64)
-    for index, (*each_way, guesses, own_marks) in enumerate(found):
-        guessed += guesses
-        of_first, of_second = (JointCounts(**dict(zip(_FATES, counts, strict=True))) for counts in each_way)
-        first, second = first.followed_by(of_first), second.followed_by(of_second)
-        shown = of_first if events[0] is not None else of_second
+    for index, (numbers, own_marks) in enumerate(found):
+        totals += numbers
+        pairs = PairCounts.from_numbers(numbers)
+        shown = pairs.first if events[0] is not None else pairs.second
         hits_p, hits_q = shown.both + shown.only_p, shown.both + shown.only_q
         hits_x[index], hits_y[index] = (hits_p, hits_q) if events[0] is not None else (hits_q, hits_p)
         marks[index] = own_marks
     every, no_cells = np.array(sizes, np.int64), np.zeros(0, np.int64)
     blocks_x = BlockCounts.of(hits_x, every, marks[:, :BLOCK_MARKS], no_cells, raised["x"])
     blocks_y = BlockCounts.of(hits_y, every, marks[:, BLOCK_MARKS:], no_cells, raised["y"])
-    both = GuessCounts(**dict(zip(_GUESSES, guessed.tolist(), strict=True)))
-    return (first, second, both), blocks_x, blocks_y, FinalCounts(runs, hits, cells)
+    return PairCounts.from_numbers(totals.tolist()), blocks_x, blocks_y, FinalCounts(runs, hits, cells)
 
 
 def draw_pilot(plan: Plan, runs: int, *, first_block: int = 0) -> tuple[list[Outputs], list[Outputs]]:
