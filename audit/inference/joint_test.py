@@ -35,7 +35,7 @@ from scipy.special import ndtri
 
 from ..claims.claim import Claim
 from ..errors import OptionError
-from .binomial_tails import NORMAL_FROM, Array, clopper_pearson, row_slices, upper_tail
+from .binomial_tails import Array, clopper_pearson, row_slices, upper_tail
 from .count_ordering import critical_hits, order
 from .counts import Counts, check_alpha
 
@@ -43,17 +43,11 @@ GAMMA = 1e-10
 """Probability spent on the confidence interval for q; no p-value is smaller."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Fineness:
-    """Width of cells and blocks in standard errors, and the variance from which tails use the normal bound."""
+CELL = 0.03
+"""Standard errors in a cell of q or a block of y; they cost the bound about 3% of its distance from the estimate."""
 
-    cell: float
-    normal_from: float
-
-
-_FINE = _Fineness(0.03, NORMAL_FROM)  # costs the bound about 3% of its distance from the estimate
-_ROUGH = _Fineness(0.1, 400.0)
-_REACH = 7.0  # standard errors around a cell within which blocks are separate; the probability beyond is 3e-12
+REACH = 7.0
+"""Standard errors around a cell within which blocks of y are separate; the probability beyond is 3e-12."""
 
 
 def p_value(counts: Counts, claim: Claim, *, alpha: float = 0.05) -> float:
@@ -70,17 +64,8 @@ def p_value(counts: Counts, claim: Claim, *, alpha: float = 0.05) -> float:
     >>> p_value(Counts(hits_x=20, runs_x=100, hits_y=10, runs_y=100), PureDP(1.0))
     1.0
     """
-    return _p_value(counts, claim, alpha, _FINE)
-
-
-def rough_p_value(counts: Counts, claim: Claim, *, alpha: float) -> float:
-    """Return a faster and larger p-value for planning: larger by a quarter at .05 and by half at 1e-5."""
-    return _p_value(counts, claim, alpha, _ROUGH)
-
-
-def _p_value(counts: Counts, claim: Claim, alpha: float, fineness: _Fineness) -> float:
     check_alpha(alpha)
-    return 1.0 if _allows(claim, counts) else _Evidence.of(counts, claim, alpha, fineness).p_value_of_forbidden(claim)
+    return 1.0 if _allows(claim, counts) else _Evidence.of(counts, claim, alpha).p_value_of_forbidden(claim)
 
 
 def _allows(claim: Claim, counts: Counts) -> bool:
@@ -207,16 +192,15 @@ class _Grid:
 
 
 @lru_cache(maxsize=4)  # the resolution uses the hits that were tested; up to 3 MB each
-def _grid(hits_y: int, m: int, fineness: _Fineness) -> _Grid:
-    cell = fineness.cell
+def _grid(hits_y: int, m: int) -> _Grid:
     (low, low_rest), (high, high_rest) = clopper_pearson(hits_y, m, alpha=GAMMA)
     unit = 0.5 / math.sqrt(m)  # a standard error on the arcsine scale
     first, last = math.atan2(math.sqrt(low), math.sqrt(low_rest)), math.atan2(math.sqrt(high), math.sqrt(high_rest))
-    edges = np.linspace(first, last, max(2, math.ceil((last - first) / (cell * unit)) + 1))
-    span = np.arange(first - _REACH * unit, last + _REACH * unit, cell * unit)
+    edges = np.linspace(first, last, max(2, math.ceil((last - first) / (CELL * unit)) + 1))
+    span = np.arange(first - REACH * unit, last + REACH * unit, CELL * unit)
     starts = np.unique(np.floor(m * np.sin(np.clip(span, 0.0, math.pi / 2)) ** 2))
-    nearest = m * np.sin(np.clip(edges[:-1] - _REACH * unit, 0.0, math.pi / 2)) ** 2
-    furthest = m * np.sin(np.clip(edges[:-1] + _REACH * unit, 0.0, math.pi / 2)) ** 2
+    nearest = m * np.sin(np.clip(edges[:-1] - REACH * unit, 0.0, math.pi / 2)) ** 2
+    furthest = m * np.sin(np.clip(edges[:-1] + REACH * unit, 0.0, math.pi / 2)) ** 2
     from_block = np.maximum(np.searchsorted(starts, nearest, side="right") - 1, 0)
     to_block = np.searchsorted(starts, furthest, side="right")
     width = int((to_block - from_block).max()) + 1
@@ -226,7 +210,7 @@ def _grid(hits_y: int, m: int, fineness: _Fineness) -> _Grid:
     q_low[0], q_low_rest[0] = low, low_rest
     ends = np.append(starts[1:] - 1.0, float(m))
     through = np.concatenate([starts[columns[:, :1]] - 1.0, ends[columns]], axis=1)
-    below = upper_tail(m - through, m, q_low_rest, q_low, normal_from=fineness.normal_from)
+    below = upper_tail(m - through, m, q_low_rest, q_low)
     below[:, 0] = np.where(through[:, 0] < 0, 0.0, below[:, 0])
     q, q_rest = np.sin(edges[1:]) ** 2, np.cos(edges[1:]) ** 2
     q[-1], q_rest[-1] = high, high_rest
@@ -238,18 +222,17 @@ class _Evidence:
     """The part of the test that does not depend on the member tested."""
 
     counts: Counts
-    fineness: _Fineness
     grid: _Grid | None  # None if the frequencies lie under the smallest boundary: no member is refuted
     critical: Array  # c at the first y of each block, shape (blocks,)
 
     @classmethod
-    def of(cls, counts: Counts, claim: Claim, alpha: float, fineness: _Fineness = _FINE) -> _Evidence:
+    def of(cls, counts: Counts, claim: Claim, alpha: float) -> _Evidence:
         strength, z = order(counts, claim, _order_z(alpha))
         if z == 0.0:
-            return cls(counts, fineness, None, np.empty(0))
-        grid = _grid(counts.hits_y, counts.runs_y, fineness)
+            return cls(counts, None, np.empty(0))
+        grid = _grid(counts.hits_y, counts.runs_y)
         critical = critical_hits(grid.starts, counts.runs_x, counts.runs_y, claim.with_strength(strength), z)
-        return cls(counts, fineness, grid, critical)
+        return cls(counts, grid, critical)
 
     def p_value(self, claim: Claim) -> float:
         """Return the p-value of a member of the family; it is nondecreasing in the strength."""
@@ -266,7 +249,7 @@ class _Evidence:
         largest = 0.0
         for some in row_slices(*grid.columns.shape):
             critical = self.critical[grid.columns[some]]
-            tails = upper_tail(critical, self.counts.runs_x, p[some], rest[some], normal_from=self.fineness.normal_from)
+            tails = upper_tail(critical, self.counts.runs_x, p[some], rest[some])
             steps = tails[:, :-1] - tails[:, 1:]
             steps *= grid.below[some, :-1]
             mass = (1.0 - tails[:, 0]) * grid.before[some] + steps.sum(axis=1) + tails[:, -1]
