@@ -34,8 +34,8 @@ def power_of_test(claim: Claim, runs_x: int, runs_y: int, q: Alternative, excess
 
     The event has probability `q` on y and, on x, the largest probability that the claim with strength + `excess`
     allows; or it is that of another `Alternative`. The result is within .02 of the true power, and within .01 at power
-    .95. It is off by up to .05 in two cases: some hundred runs with a boundary that has no closed form, and many times
-    more runs on one dataset than on the other. Probabilities outside (0, 1) and a negative excess raise an
+    .95. It is off by up to .05 for some hundred runs with a boundary that has no closed form, and by up to .15 for
+    many times more runs on one dataset than on the other. Probabilities outside (0, 1) and a negative excess raise an
     `OptionError`.
 
     Examples
