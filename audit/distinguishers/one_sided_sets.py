@@ -46,7 +46,8 @@ def one_sided_sets(x: Outputs, y: Outputs, *, least: int) -> tuple[Event | None,
     None
     """
     if x.dtype == object or y.dtype == object:
-        return tuple(_outcomes(*sides, max(least, _AMONG_MANY)) for sides in ((x, y), (y, x)))
+        times = max(least, _AMONG_MANY)
+        return _outcomes(x, y, times), _outcomes(y, x, times)
     if x.ndim == 1:
         return _numbers(x, y, least)
     best: tuple[Event | None, Event | None] = (None, None)

@@ -16,6 +16,7 @@ Dong, Roth & Su (2022), Gaussian differential privacy, Section 2.3 (the trade-of
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -85,13 +86,23 @@ class AlternativeEvent:
 
 def event_of(claim: Claim, excess: float, alternative: Alternative) -> AlternativeEvent:
     """Return the event that an audit tests if the strength is `excess` above the claim."""
-    rates = _rates_of(claim, excess, alternative)
-    p, rest = _power_at(claim, excess, rates, alternative)
-    clear = _clearance(claim, rates, p, rest)
-    at = int(np.argmax(clear))
-    if isinstance(alternative, GaussianNoise):
-        at = int(np.argmax(clear >= alternative.share * clear[at])) if clear[at] > 0.0 else at
-    return AlternativeEvent(float(rates[at]), float(p[at]), float(rest[at]), float(clear[at]))
+    return events_of(claim, alternative)(excess)
+
+
+def events_of(claim: Claim, alternative: Alternative) -> Callable[[float], AlternativeEvent]:
+    """Return `event_of` as a function of the excess; it computes once what does not depend on the excess."""
+    all_rates = _Claimed.of(claim, _rates()) if isinstance(alternative, GaussianNoise) else None
+
+    def event(excess: float) -> AlternativeEvent:
+        claimed = all_rates or _Claimed.of(claim, _rate_of(claim, excess, alternative))
+        p, rest = _power_at(claim, excess, claimed.q, alternative)
+        clear = claimed.clearance(p, rest)
+        at = int(np.argmax(clear))
+        if isinstance(alternative, GaussianNoise):
+            at = int(np.argmax(clear >= alternative.share * clear[at])) if clear[at] > 0.0 else at
+        return AlternativeEvent(float(claimed.q[at]), float(p[at]), float(rest[at]), float(clear[at]))
+
+    return event
 
 
 def power_at(claim: Claim, excess: float, q: float, alternative: Alternative) -> tuple[float, float]:
@@ -115,13 +126,11 @@ def best_q(claim: Claim, *, resolution: float) -> float:
     stronger = claim.with_strength(claim.strength + resolution)
     corner = largest_strength(lambda q: float(stronger.max_power(q)[0]) <= 1.0 - q, 1.0)  # of (ε, δ), often the best
     q = np.concatenate([[corner] * (corner > 0.0), _rates()])
-    return float(q[int(np.argmax(_clearance(claim, q, *_power_at(claim, resolution, q, 0.5))))])
+    return float(q[int(np.argmax(_Claimed.of(claim, q).clearance(*_power_at(claim, resolution, q, 0.5))))])
 
 
-def _rates_of(claim: Claim, excess: float, alternative: Alternative) -> Array:
+def _rate_of(claim: Claim, excess: float, alternative: Alternative) -> Array:
     match alternative:
-        case GaussianNoise():
-            return _rates()
         case AsLikely(p, q):
             stronger = claim.with_strength(claim.strength + excess)
             if p + q > 1.0 or 2.0 * float(stronger.max_power(0.0)[0]) > p:
@@ -130,6 +139,8 @@ def _rates_of(claim: Claim, excess: float, alternative: Alternative) -> Array:
             return np.maximum(stronger.max_power(np.array([1.0 - p]), np.array([p]))[1], _LEAST)
         case float():
             return np.array([alternative])
+        case GaussianNoise():
+            raise NotImplementedError  # its event is chosen among all rates
 
 
 def _rates() -> Array:
@@ -149,13 +160,25 @@ def _power_at(claim: Claim, excess: float, q: Array, alternative: Alternative) -
     return ndtr(z), ndtr(-z)
 
 
-def _clearance(claim: Claim, q: Array, p: Array, p_rest: Array) -> Array:
-    """Return the distance of events at (p, q) above the claim's boundary, in standard errors of one run."""
-    q_rest = 1.0 - q
-    at, at_rest = claim.max_power(q, q_rest)
-    rise = np.where(p < 0.5, p - at, at_rest - p_rest)
-    near = 1e-6 * q * q_rest
-    slope = (claim.max_power(q + near)[0] - claim.max_power(q - near)[0]) / (2.0 * near)
-    spread = np.sqrt(at * at_rest + slope**2 * q * q_rest)
-    clear: Array = np.where(spread > 0, rise / np.maximum(spread, 1e-300), 0.0)
-    return clear
+@dataclass(frozen=True, slots=True)
+class _Claimed:
+    """What the claim allows for events of probabilities q on y."""
+
+    q: Array
+    at: Array  # on x
+    at_rest: Array
+    spread: Array  # standard error of one run on each dataset
+
+    @classmethod
+    def of(cls, claim: Claim, q: Array) -> _Claimed:
+        q_rest = 1.0 - q
+        at, at_rest = claim.max_power(q, q_rest)
+        near = 1e-6 * q * q_rest
+        slope = (claim.max_power(q + near)[0] - claim.max_power(q - near)[0]) / (2.0 * near)
+        return cls(q, at, at_rest, np.sqrt(at * at_rest + slope**2 * q * q_rest))
+
+    def clearance(self, p: Array, p_rest: Array) -> Array:
+        """Return the distance of events at (p, q) above the claim's boundary, in standard errors of one run."""
+        rise = np.where(p < 0.5, p - self.at, self.at_rest - p_rest)
+        clear: Array = np.where(self.spread > 0, rise / np.maximum(self.spread, 1e-300), 0.0)
+        return clear

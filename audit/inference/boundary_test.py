@@ -41,17 +41,11 @@ GAMMA = 1e-10
 """Probability spent on the confidence interval for q; no p-value is smaller."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fineness:
-    """Width of cells and blocks in standard errors, and the variance from which tails use the normal bound."""
+CELL = 0.03
+"""Standard errors in a cell of q or a block of y; they cost the bound about 3% of its distance from the estimate."""
 
-    cell: float
-    normal_from: float
-
-
-FINE = Fineness(0.03, NORMAL_FROM)  # costs the bound about 3% of its distance from the estimate
-ROUGH = Fineness(0.1, 400.0)
-_REACH = 7.0  # standard errors around a cell within which blocks are separate; the probability beyond is 3e-12
+REACH = 7.0
+"""Standard errors around a cell within which blocks of y are separate; the probability beyond is 3e-12."""
 
 
 def allows(claim: Claim, counts: Counts) -> bool:
@@ -75,16 +69,15 @@ class _Grid:
 
 
 @lru_cache(maxsize=4)  # the resolution uses the hits that were tested; up to 3 MB each
-def _grid(hits_y: int, m: int, fineness: Fineness) -> _Grid:
-    cell = fineness.cell
+def _grid(hits_y: int, m: int) -> _Grid:
     (low, low_rest), (high, high_rest) = clopper_pearson(hits_y, m, alpha=GAMMA)
     unit = 0.5 / math.sqrt(m)  # a standard error on the arcsine scale
     first, last = math.atan2(math.sqrt(low), math.sqrt(low_rest)), math.atan2(math.sqrt(high), math.sqrt(high_rest))
-    edges = np.linspace(first, last, max(2, math.ceil((last - first) / (cell * unit)) + 1))
-    span = np.arange(first - _REACH * unit, last + _REACH * unit, cell * unit)
+    edges = np.linspace(first, last, max(2, math.ceil((last - first) / (CELL * unit)) + 1))
+    span = np.arange(first - REACH * unit, last + REACH * unit, CELL * unit)
     starts = np.unique(np.floor(m * np.sin(np.clip(span, 0.0, math.pi / 2)) ** 2))
-    nearest = m * np.sin(np.clip(edges[:-1] - _REACH * unit, 0.0, math.pi / 2)) ** 2
-    furthest = m * np.sin(np.clip(edges[:-1] + _REACH * unit, 0.0, math.pi / 2)) ** 2
+    nearest = m * np.sin(np.clip(edges[:-1] - REACH * unit, 0.0, math.pi / 2)) ** 2
+    furthest = m * np.sin(np.clip(edges[:-1] + REACH * unit, 0.0, math.pi / 2)) ** 2
     from_block = np.maximum(np.searchsorted(starts, nearest, side="right") - 1, 0)
     to_block = np.searchsorted(starts, furthest, side="right")
     width = int((to_block - from_block).max()) + 1
@@ -94,7 +87,7 @@ def _grid(hits_y: int, m: int, fineness: Fineness) -> _Grid:
     q_low[0], q_low_rest[0] = low, low_rest
     ends = np.append(starts[1:] - 1.0, float(m))
     through = np.concatenate([starts[columns[:, :1]] - 1.0, ends[columns]], axis=1)
-    below = upper_tail(m - through, m, q_low_rest, q_low, normal_from=fineness.normal_from)
+    below = upper_tail(m - through, m, q_low_rest, q_low)
     below[:, 0] = np.where(through[:, 0] < 0, 0.0, below[:, 0])
     q, q_rest = np.sin(edges[1:]) ** 2, np.cos(edges[1:]) ** 2
     q[-1], q_rest[-1] = high, high_rest
@@ -107,20 +100,17 @@ class Evidence:
 
     counts: Counts
     are_guesses: bool  # whether the hits are right and wrong guesses, of which each run has at most one
-    fineness: Fineness
     grid: _Grid | None  # None if the frequencies lie under the smallest boundary: no member is refuted
     critical: Array  # c at the first y of each block, shape (blocks,)
 
     @classmethod
-    def of(
-        cls, counts: Counts, claim: Claim, alpha: float, *, are_guesses: bool = False, fineness: Fineness = FINE
-    ) -> Evidence:
+    def of(cls, counts: Counts, claim: Claim, alpha: float, *, are_guesses: bool = False) -> Evidence:
         strength, z = order(counts, claim, order_z(alpha))
         if z == 0.0:
-            return cls(counts, are_guesses, fineness, None, np.empty(0))
-        grid = _grid(counts.hits_y, counts.runs_y, fineness)
+            return cls(counts, are_guesses, None, np.empty(0))
+        grid = _grid(counts.hits_y, counts.runs_y)
         critical = critical_hits(grid.starts, counts.runs_x, counts.runs_y, claim.with_strength(strength), z)
-        return cls(counts, are_guesses, fineness, grid, critical)
+        return cls(counts, are_guesses, grid, critical)
 
     def p_value(self, claim: Claim) -> float:
         """Return the p-value of a member of the family; it is nondecreasing in the strength."""
@@ -182,14 +172,14 @@ class Evidence:
 
     def _tails(self, grid: _Grid, some: slice, p: Array, rest: Array) -> Array:
         """Return bounds on Pr[X ≥ c | Y] at the first y of each block, for some cells."""
-        columns, runs, normal_from = grid.columns[some], self.counts.runs_x, self.fineness.normal_from
+        columns, runs = grid.columns[some], self.counts.runs_x
         critical = self.critical[columns]
         if not self.are_guesses:
-            return upper_tail(critical, runs, p, rest, normal_from=normal_from)
+            return upper_tail(critical, runs, p, rest)
         # A guess that is not wrong is right with probability p/(1 − q), and p is at most 1 − q.
         low, low_rest = grid.low[some], grid.low_rest[some]
         right, other = np.minimum(p / low_rest, 1.0), np.maximum((rest - low) / low_rest, 0.0)
-        is_small = runs * p * rest < normal_from
+        is_small = runs * p * rest < NORMAL_FROM
         return varied_upper_tail(critical, runs - grid.starts[columns], right, other, is_small)
 
 

@@ -35,15 +35,15 @@ def order(counts: Counts, claim: Claim, z: float) -> tuple[float, float]:
     y = np.array([float(counts.hits_y)])
 
     def lacking(strength: float, part: float) -> float:
-        needed = _hits_needed(y, counts.runs_x, counts.runs_y, claim.with_strength(strength), part)
+        needed = hits_needed(y, counts.runs_x, counts.runs_y, claim.with_strength(strength), part)
         return float(needed[0]) - counts.hits_x
 
     size = 1.0 + min(counts.hits_x, counts.runs_x - counts.hits_x)
     if lacking(0.0, z) <= 0:
-        return _root_from_below(lambda s: lacking(s, z), claim.max_strength, claim.strength or 1.0, size), z
+        return root_from_below(lambda s: lacking(s, z), claim.max_strength, claim.strength or 1.0, size), z
     if lacking(0.0, 0.0) > 0:
         return 0.0, 0.0
-    return 0.0, _root_from_below(lambda part: lacking(0.0, part), z, 0.5 * z, size)
+    return 0.0, root_from_below(lambda part: lacking(0.0, part), z, 0.5 * z, size)
 
 
 def critical_hits(y: Array, n: int, m: int, claim: Claim, z: float) -> Array:
@@ -51,11 +51,11 @@ def critical_hits(y: Array, n: int, m: int, claim: Claim, z: float) -> Array:
 
     c is nondecreasing in y, in the claim's strength and in z; it is n + 1 where no count suffices.
     """
-    return np.ceil(_hits_needed(y, n, m, claim, z))
+    return np.ceil(hits_needed(y, n, m, claim, z))
 
 
-def _hits_needed(y: Array, n: int, m: int, claim: Claim, z: float) -> Array:
-    """Return c(y) before rounding up.
+def hits_needed(y: Array, n: int, m: int, claim: Claim, z: float) -> Array:
+    """Return c(y) of `critical_hits` before rounding up.
 
     At every angle, the ellipse assigns z·cos(angle) standard errors to y and z·sin(angle) to x.
     """
@@ -71,12 +71,17 @@ def _power_at(claim: Claim, angle: Array, m: int) -> tuple[Array, Array]:
     """Return B and 1 − B at these angles of q, interpolated from a table if the boundary has no closed form."""
     if claim.has_closed_form:
         return claim.max_power(np.sin(angle) ** 2, np.cos(angle) ** 2)
-    step = _STEP * 0.5 / math.sqrt(m)
-    places = np.arange(math.floor(float(angle.min()) / step), math.ceil(float(angle.max()) / step) + 1) * step
-    places = np.minimum(places, math.pi / 2)
+    places = table_angles(float(angle.min()), float(angle.max()), m)
     p, rest = claim.max_power(np.sin(places) ** 2, np.cos(places) ** 2)
     power = np.interp(angle, places, arcsine_angle(p, rest))
     return np.sin(power) ** 2, np.cos(power) ** 2
+
+
+def table_angles(low: float, high: float, m: int) -> Array:
+    """Return the angles of q from `low` to `high` at which the boundary is computed."""
+    step = _STEP * 0.5 / math.sqrt(m)
+    number = np.arange(math.floor(low / step), math.ceil(high / step) + 1)
+    return np.asarray(np.minimum(number * step, math.pi / 2), dtype=np.float64)
 
 
 def arcsine_angle(p: npt.ArrayLike, rest: npt.ArrayLike) -> Array:
@@ -84,18 +89,21 @@ def arcsine_angle(p: npt.ArrayLike, rest: npt.ArrayLike) -> Array:
     return np.asarray(np.arctan2(np.sqrt(p), np.sqrt(rest)))
 
 
-def _root_from_below(excess: Callable[[float], float], limit: float, start: float, size: float) -> float:
+def root_from_below(
+    excess: Callable[[float], float], limit: float, start: float, size: float, *, nearness: float = _NEARNESS
+) -> float:
     """Return the largest number below `limit` at which an increasing function is at most 0, as it is at 0.
 
-    The number is rounded down, by a relative `_NEARNESS` at most. The search leaves `start` in growing steps, the first
-    of which depends on the excess as a share of `size`. Linear interpolation follows; every fourth step is a bisection
-    unless the last four steps did well. The value at an end that is kept a second time is reduced (Anderson & Björck
-    1973, A new high order method of the regula falsi type for computing a root of an equation). Every point is at least
-    half the accuracy away from both ends, so that the next point lies beyond the root.
+    The number is rounded down, by a relative `nearness` at most; it is infinite if it exceeds a million. The search
+    leaves `start` in growing steps, the first of which depends on the excess as a share of `size`. Linear interpolation
+    follows; every fourth step is a bisection unless the last four steps did well. The value at an end that is kept a
+    second time is reduced (Anderson & Björck 1973, A new high order method of the regula falsi type for computing a
+    root of an equation). Every point is at least half the accuracy away from both ends, so that the next point lies
+    beyond the root.
     """
     low, low_value, high, high_value = 0.0, -math.inf, limit, math.inf
     at, further, step, last, before = min(start, 0.5 * limit), 0.0, 0, 0, math.inf
-    while low <= _LARGEST and (math.isinf(high) or high - low > _NEARNESS * max(high, 1e-9)):
+    while low <= _LARGEST and (math.isinf(high) or high - low > nearness * max(high, 1e-9)):
         value, step = excess(at), step + 1
         if value <= 0:
             share = 1.0 - value / low_value if last < 0 and low_value < 0.0 else 1.0
@@ -112,7 +120,7 @@ def _root_from_below(excess: Callable[[float], float], limit: float, start: floa
         else:
             is_slow = step % 4 == 0 and abs(value) >= 0.1 * before
             share = 0.5 if is_slow else low_value / (low_value - high_value)
-            least = 0.5 * _NEARNESS * max(high, 1e-9)
+            least = 0.5 * nearness * max(high, 1e-9)
             at = min(max(low + share * (high - low), low + least), high - least)
         before = abs(value) if step % 4 == 0 else before
     return low if low <= _LARGEST else math.inf

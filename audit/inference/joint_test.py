@@ -15,7 +15,7 @@ import numpy as np
 
 from ..claims.claim import Claim
 from ..errors import OptionError
-from .boundary_test import FINE, GAMMA, ROUGH, Evidence, Fineness, allows
+from .boundary_test import GAMMA, Evidence, allows
 from .counts import Counts, check_alpha
 
 LEAST_ALPHA = 10 * GAMMA
@@ -36,21 +36,8 @@ def p_value(counts: Counts, claim: Claim, *, alpha: float = 0.05) -> float:
     >>> p_value(Counts(hits_x=20, runs_x=100, hits_y=10, runs_y=100), PureDP(1.0))
     1.0
     """
-    return _p_value(counts, claim, alpha, FINE)
-
-
-def rough_p_value(counts: Counts, claim: Claim, *, alpha: float) -> float:
-    """Return a faster and larger p-value for planning: larger by a quarter at .05 and by half at 1e-5."""
-    return _p_value(counts, claim, alpha, ROUGH)
-
-
-def _p_value(counts: Counts, claim: Claim, alpha: float, fineness: Fineness) -> float:
     check_alpha(alpha)
-    return (
-        1.0
-        if allows(claim, counts)
-        else Evidence.of(counts, claim, alpha, fineness=fineness).p_value_of_forbidden(claim)
-    )
+    return 1.0 if allows(claim, counts) else Evidence.of(counts, claim, alpha).p_value_of_forbidden(claim)
 
 
 def strength_lower(counts: Counts, claim: Claim, *, alpha: float) -> float:

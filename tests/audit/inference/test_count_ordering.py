@@ -7,7 +7,7 @@ import pytest
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, TradeOffCurve, ZeroConcentratedDP
 from dpaudit.audit.claims.mironov_propositions import ProbabilityPreservation
-from dpaudit.audit.inference.count_ordering import _root_from_below, critical_hits, order
+from dpaudit.audit.inference.count_ordering import critical_hits, order, root_from_below
 from dpaudit.audit.inference.counts import Counts
 
 CLAIMS = [
@@ -83,18 +83,18 @@ def test_the_search_ends_just_below_the_root(root, start, size):
         lambda at: math.floor(10 * (at - root)) + 0.5,  # a step
         lambda at: 1e-9 if at > root else -1e6,
     ):
-        found = _root_from_below(excess, math.inf, start, size)
+        found = root_from_below(excess, math.inf, start, size)
         assert found == 0.0 or excess(found) <= 0
         assert found <= root + 0.1
         assert excess(found * (1 + 2e-7) + 1e-15) > 0
 
 
 def test_the_search_ends_below_a_limit_and_gives_up_far_out():
-    assert 1.0 - 1e-6 < _root_from_below(lambda at: -1.0, 1.0, 0.2, 1.0) < 1.0
-    assert _root_from_below(lambda at: -1.0, math.inf, 1.0, 1.0) == math.inf
+    assert 1.0 - 1e-6 < root_from_below(lambda at: -1.0, 1.0, 0.2, 1.0) < 1.0
+    assert root_from_below(lambda at: -1.0, math.inf, 1.0, 1.0) == math.inf
 
 
 def test_the_search_takes_a_dozen_steps():
     asked = []
-    _root_from_below(lambda at: asked.append(at) or math.expm1(at - 1.05), math.inf, 1.0, 1.0)
+    root_from_below(lambda at: asked.append(at) or math.expm1(at - 1.05), math.inf, 1.0, 1.0)
     assert len(asked) <= 12
