@@ -24,6 +24,7 @@ _NEIGHBOURS = 32  # outputs on either side of a cluster that show how dense outp
 _CLUSTERS = (3, 5, 8, 13)  # spacings in a cluster
 _BY_CHANCE = 1e-4  # expected number of clusters as narrow as one that counts, if outputs are spread evenly
 _TAIL, _FAR = 10, 2.0  # outputs at an end, and the multiple of their range that lies between them and what is far off
+_FEW_RECUR = 32  # most values that recur, if they are leaks and not the grid of rounded outputs
 _AMONG_MANY = 8  # times that an outcome has to be seen where others recur too
 _MOST_COORDINATES = 64
 
@@ -97,7 +98,9 @@ def _beyond(own: Array, other: Array, least: int) -> Iterator[_Interval]:
 
 
 def _recurring(own: Array, other: Array, least: int) -> list[_Interval]:
-    """Values that recur and that the other dataset never has, the commonest first."""
+    """Values that recur and that the other dataset never has, the commonest first; none if many values recur."""
+    if len(distinct(own[1:][own[1:] == own[:-1]])) > _FEW_RECUR:
+        return []
     again = distinct(own[least - 1 :][own[least - 1 :] == own[: len(own) - least + 1]])
     again = again[other[np.minimum(np.searchsorted(other, again), len(other) - 1)] != again]
     times = np.searchsorted(own, again, side="right") - np.searchsorted(own, again)

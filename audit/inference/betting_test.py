@@ -22,30 +22,27 @@ processes and their mixtures over a grid of bets).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ..claims.claim import Claim
 from ..errors import OptionError
-from .alternatives import Alternative, AlternativeEvent, event_of
 from .binomial_tails import Array
 from .counts import Counts, check_alpha
 from .guess_test import Guesses
-from .joint_test import largest_strength
-from .supporting_lines import Line, best_line
+from .supporting_lines import Line
 
-SizesFor: TypeAlias = Callable[[AlternativeEvent], Sequence[int]]
+BETS = np.geomspace(3e-3, 0.8, 10)
+"""Shares of the largest bet; the best is about the excess over the variance, so small excesses need small shares."""
 
-# Shares of the largest bet; the best bet is about the excess over the variance, so small excesses need small shares.
-_BETS = np.geomspace(3e-3, 0.8, 10)
 _RARE_BETS = 1.0 - np.geomspace(0.6, 0.03, 10)  # against outputs that may never be seen on one of the datasets
-# Shares of the initial wealth: of a single account, of one for each direction, and of these with two for both: on the
-# best events, and on outputs seen on one dataset only.
-_WEIGHTS = {1: (1.0,), 2: (0.5, 0.5), 4: (0.1, 0.1, 0.55, 0.25)}
+
+WEIGHTS = {1: (1.0,), 2: (0.5, 0.5), 4: (0.1, 0.1, 0.55, 0.25)}
+"""Shares of the initial wealth, by the number of accounts: of a single one, of one for each direction, and of these
+with two for both directions, on the best events and on outputs seen on one dataset only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +131,7 @@ class Wealth:
     @classmethod
     def start(cls, members: int, accounts: int = 2) -> Wealth:
         """Return the wealth before any run."""
-        return cls(np.zeros((members, accounts, len(_BETS))), np.zeros(members))
+        return cls(np.zeros((members, accounts, len(BETS))), np.zeros(members))
 
     def after(
         self,
@@ -166,7 +163,7 @@ class Wealth:
                 f"{before.shape[:2]}; give a line for each member and account.",
                 shape=slope.shape,
             )
-        bet = np.stack([_BETS] * 3 + [_RARE_BETS])[: slope.shape[1]] / (slope + intercept)[..., None]
+        bet = np.stack([BETS] * 3 + [_RARE_BETS])[: slope.shape[1]] / (slope + intercept)[..., None]
         gained = np.zeros_like(before)
         for account, counted in enumerate(counts):
             for times, value in () if counted is None else _gains(counted, slope[:, account]):
@@ -183,8 +180,8 @@ class Wealth:
     @property
     def log_average(self) -> Array:
         """Logarithm of the weighted average wealth over accounts and bets, shape (members,)."""
-        weighted = self.log_wealth + np.log(_WEIGHTS[self.log_wealth.shape[1]])[:, None]
-        return _log_mean(weighted.reshape(len(self.log_wealth), -1)) + math.log(self.log_wealth.shape[1])
+        weighted = self.log_wealth + np.log(WEIGHTS[self.log_wealth.shape[1]])[:, None]
+        return log_mean(weighted.reshape(len(self.log_wealth), -1)) + math.log(self.log_wealth.shape[1])
 
     def p_values(self) -> Array:
         """Return anytime-valid p-values: for a true member, the probability of ever being at most a is at most a."""
@@ -198,49 +195,6 @@ class Wealth:
         """
         refuted = self.log_peak >= -math.log(check_alpha(alpha))
         return int(np.argmin(refuted)) if not refuted.all() else len(refuted)
-
-
-def found_share(
-    claim: Claim,
-    excess: float,
-    sizes: Sequence[int] | SizesFor,
-    q: Alternative,
-    *,
-    alpha: float,
-    repetitions: int = 400,
-    seed: int = 0,
-) -> float:
-    """Return the share of simulated audits that refute the claim; it is within .025 of the true power.
-
-    The event has probability `q` on y and, on x, the largest probability that the claim strengthened by `excess`
-    allows; or it is the event of another `Alternative`. The wealth of the other accounts is taken as lost.
-
-    Parameters
-    ----------
-    sizes : sequence of int, or callable
-        Runs in each batch, or a function that returns them for an event.
-    """
-    rng, event = np.random.default_rng(seed), event_of(claim, excess, q)
-    p, rate = event.p, event.q
-    batches = sizes(event) if callable(sizes) else sizes
-    if not batches:
-        return 0.0
-    line = best_line(claim, p, rate, float(sum(batches)))
-    bets = _BETS / (line.slope + line.intercept)
-    gains = np.array([np.log1p(bets * (value - line.intercept)) for value in (1.0 - line.slope, 1.0, -line.slope, 0.0)])
-    log_wealth = np.zeros((repetitions, len(bets)))
-    found = np.zeros(repetitions, dtype=np.bool_)
-    enough = -math.log(alpha)
-    for size in batches:
-        hits_q = rng.binomial(size, rate, repetitions)
-        both = rng.binomial(hits_q, p)
-        only_p = rng.binomial(size - hits_q, p)
-        joint = np.stack([both, only_p, hits_q - both, size - hits_q - only_p], axis=1)
-        log_wealth += joint @ gains
-        # The largest term bounds the average, so few averages are computed.
-        near = np.flatnonzero(~found & (log_wealth >= enough).any(axis=1))
-        found[near] = _log_mean(log_wealth[near]) + math.log(_WEIGHTS[4][0]) >= enough
-    return float(found.mean())
 
 
 def _gains(counts: JointCounts | PairedGuesses | Guesses, slope: Array) -> list[tuple[int, Array]]:
@@ -261,32 +215,7 @@ def _gains(counts: JointCounts | PairedGuesses | Guesses, slope: Array) -> list[
     return [(counts.both, 1.0 - slope), (counts.only_p, none + 1.0), (counts.only_q, -slope), (counts.neither, none)]
 
 
-def _log_mean(log_values: Array) -> Array:
+def log_mean(log_values: Array) -> Array:
     """Return the logarithm of the mean of each row, from the logarithms of its values."""
     top = log_values.max(axis=1)
     return np.asarray(top + np.log(np.exp(log_values - top[:, None]).mean(axis=1)))
-
-
-def sequential_resolution(
-    claim: Claim, sizes: Sequence[int] | SizesFor, q: Alternative, *, alpha: float, power: float
-) -> float:
-    """Return the smallest excess that a sequential audit finds with probability `power`, to a relative 1%.
-
-    The stopping rule is simulated with 400 repetitions, which adds an error of 3% where measured. The value is infinite
-    if no excess is found with that power. The parameters are those of `found_share`.
-    """
-    check_alpha(alpha)
-    rate = q if isinstance(q, float) else 0.1
-    if not (0.0 < rate < 1.0 and 0.0 < power < 1.0):
-        raise OptionError(
-            f"q={q!r} or power={power!r} is not inside (0, 1); use values between 0 and 1.", q=q, power=power
-        )
-    runs = 10_000 if callable(sizes) else sum(sizes)
-    limit = claim.max_strength - claim.strength
-    excess = largest_strength(
-        lambda excess: found_share(claim, excess, sizes, q, alpha=alpha) < power,
-        limit,
-        tolerance=1e-2,
-        start=4.0 / math.sqrt(runs * rate * (1.0 - rate)),  # about the size of the answer
-    )
-    return math.inf if excess >= 0.99 * limit else excess

@@ -40,7 +40,7 @@ from ..errors import OptionError
 from .binomial_tails import limits
 from .boundary_test import Evidence
 from .counts import Counts
-from .joint_test import check_test_alpha, largest_strength
+from .joint_test import check_test_alpha
 
 _LEFT_OUT = 3.0  # standard deviations by which the coins fall short of all runs
 _ROUNDING = 1.0 + 1e-9
@@ -188,41 +188,6 @@ def guess_test(guesses: Guesses, claim: Claim, *, alpha: float, fits: float = 1.
     level = check_test_alpha(alpha) * fits
     p, bound = _pure(guesses, claim, level) if claim.log_ratio is not None else _other(guesses, claim, level)
     return min(1.0, p / fits), bound
-
-
-def guess_resolution(claim: Claim, guesses: Guesses, *, alpha: float, power: float) -> float:
-    """Return the smallest excess of a claim with a `log_ratio` that the test finds with probability `power`.
-
-    The alternative keeps the frequency of right guesses, and those of wrong ones fall as the excess grows; the number
-    of guesses is taken as its mean. Infinite if no excess is found with that power.
-    """
-    each, unit = claim.log_ratio, claim.with_strength(1.0).log_ratio
-    if each is None or unit is None:
-        raise OptionError(f"{claim} is not a limit on the log likelihood ratio alone.", claim=claim)
-    right = guesses.right + 0.5
-    usual = 1.0 / (1.0 + math.exp(-each))
-
-    def is_missed(excess: float) -> bool:
-        likelier = 1.0 / (1.0 + math.exp(-(each + excess * unit)))
-        made = round(right / likelier)
-        least = float(binom.isf(alpha, made, usual))  # Pr[more than this] is at most alpha
-        return float(binom.sf(least, made, likelier)) < power
-
-    found = largest_strength(is_missed, 700.0 / unit, tolerance=1e-4)
-    return math.inf if found >= 0.99 * 700.0 / unit else max(found, 1e-12)
-
-
-def equivalent_runs(claim: Claim, guesses: Guesses) -> int:
-    """Return with how many runs on each dataset hits in independent runs would show as small an excess as the guesses.
-
-    Right and wrong guesses exclude each other, which adds to the variance of the distance from the boundary.
-    """
-    w = (guesses.wrong + 0.5) / (guesses.runs + 1.0)
-    near = 1e-3 * min(w, 1.0 - w)
-    power, _ = claim.max_power(np.array([w - near, w, w + near]))
-    c, slope = min(float(power[1]), 1.0 - w), float(power[2] - power[0]) / (2.0 * near)
-    apart = c * (1.0 - c) + slope**2 * w * (1.0 - w)
-    return max(1, int(guesses.runs * apart / (apart + 2.0 * slope * c * w)))
 
 
 def is_symmetric(claim: Claim) -> bool:

@@ -30,11 +30,11 @@ from ..floating_point_errors import with_own_arithmetic
 from ..health.dataset_checks import take_snapshot
 from ..health.findings import HealthCheck, checks_to_ignore
 from ..health.run_independence import examine
-from ..inference.betting_test import sequential_resolution
 from ..inference.counts import check_alpha
 from ..inference.direction import directed
 from ..inference.joint_test import check_test_alpha, strength_lower
 from ..options import Bits, check_cells, check_jobs, check_runs, check_seed
+from ..power.betting_test_power import sequential_resolution
 from ..printing import confidence, rounded_down
 from ..results.audit_result import AuditResult, Pair, Verdict
 from ..results.equivalence_result import Equivalence, EquivalenceResult, event_counts_in_words

@@ -21,11 +21,12 @@ from scipy.special import ndtr, ndtri
 
 from ..claims.claim import Claim
 from ..distinguishers.event_value import CAUTION
-from ..inference.alternatives import Alternative, AlternativeEvent, AsLikely, GaussianNoise, event_of
-from ..inference.betting_test import sequential_resolution
 from ..inference.counts import Counts
-from ..inference.guess_test import Guesses, equivalent_runs, guess_resolution
-from ..inference.power import resolution
+from ..inference.guess_test import Guesses
+from ..power.alternatives import Alternative, AlternativeEvent, AsLikely, GaussianNoise, event_of
+from ..power.betting_test_power import sequential_resolution
+from ..power.guess_test_power import equivalent_runs, guess_resolution
+from ..power.joint_test_power import resolution
 from ..results.audit_result import Basis
 from ..sampling.batches import late_batches
 from ..sampling.pilot_size import main_runs

@@ -13,11 +13,11 @@ from ..claims.claim import Claim
 from ..distinguishers.choice import Choice
 from ..distinguishers.learned_partition import single_outcomes
 from ..errors import OptionError
-from ..inference.alternatives import Alternative, AsLikely, GaussianNoise, event_of
 from ..inference.direction import directed
 from ..inference.outcome_test import most_outcomes
-from ..inference.power import power_of_test, runs_needed
 from ..options import LEAST_RUNS
+from ..power.alternatives import Alternative, AsLikely, GaussianNoise, event_of
+from ..power.joint_test_power import power_of_test, runs_needed
 from ..random_streams import Stream, seed_of
 from ..results.audit_settings import FINAL_SHARE, Settings
 from ..sampling.block_plan import MemoryPart, Plan

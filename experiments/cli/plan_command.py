@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 from ...audit.claims.claim import Claim
-from ...audit.inference.alternatives import Alternative, GaussianNoise, best_q, event_of
-from ...audit.inference.power import resolution, runs_needed
 from ...audit.options import check_runs
+from ...audit.power.alternatives import Alternative, GaussianNoise, best_q, event_of
+from ...audit.power.joint_test_power import resolution, runs_needed
 from ...audit.procedures.detectable_excess import SHARE, power_of_the_test
 from ...audit.results.audit_settings import FINAL_SHARE
 from ...audit.sampling.pilot_size import main_runs, pilot_runs, with_pilot

@@ -16,23 +16,22 @@ from functools import partial
 import numpy as np
 from scipy.special import ndtr
 
-from ....audit import inference
+from ....audit import inference, power
 from ....audit.claims.claim import Claim
 from ....audit.claims.mironov_propositions import NFoldComposition, ProbabilityPreservation
 from ....audit.claims.privacy_profile import PrivacyProfile, TradeOffCurve
 from ....audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
 from ....audit.claims.renyi import RenyiDP, ZeroConcentratedDP
 from ....audit.inference import (
-    alternatives,
     betting_test,
     binomial_tails,
     confidence_bands,
     count_ordering,
     direction,
     dispersion,
+    guess_test,
     joint_test,
     multiplicity,
-    power,
     ratio_intervals,
     renyi_lower_bound,
     repeated_order,
@@ -42,6 +41,12 @@ from ....audit.inference import (
 )
 from ....audit.inference.binomial_tails import Array
 from ....audit.inference.counts import Counts
+from ....audit.power import (
+    alternatives,
+    betting_test_power,
+    guess_test_power,
+    joint_test_power,
+)
 from ..core.bench_json import Figures, Value, at_most, columns
 from ..core.effort import ALPHA, Bench, Effort, Task, once
 from ..core.timing import timed

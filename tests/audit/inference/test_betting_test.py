@@ -12,9 +12,10 @@ from scipy.stats import binom
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.events.events import Intervals
-from dpaudit.audit.inference.betting_test import GuessCounts, JointCounts, Wealth
+from dpaudit.audit.inference.betting_test import WEIGHTS, JointCounts, PairedGuesses, Wealth
+from dpaudit.audit.inference.guess_test import Guesses
 from dpaudit.audit.inference.supporting_lines import Line, supporting_line
-from dpaudit.audit.sampling.tasks import pair_counts
+from dpaudit.audit.sampling.tasks import PairCounts
 
 CLAIMS = [
     PureDP(0.0),
@@ -65,13 +66,13 @@ def test_a_bet_on_both_directions_is_fair(claim, q, more_q):
     p, more_p = (min(float(claim.max_power(rate)[0]), 1.0 - other) for rate, other in ((q, more_q), (more_q, q)))
     on_x, on_y = (p, more_q, 1.0 - p - more_q), (q, more_p, 1.0 - q - more_p)  # in S, in T, in neither
     line = supporting_line(claim, 0.5 * (q + more_q))
-    mean, chances = 0.0, dict.fromkeys(GuessCounts.__slots__, 0.0)
+    mean, chances = 0.0, dict.fromkeys(PairedGuesses.__slots__, 0.0)
     for (i, a), (j, b) in itertools.product(enumerate(on_x), enumerate(on_y)):
         right, wrong = (i == 0) + (j == 1), (i == 1) + (j == 0)
         names = {(2, 0): "both_right", (1, 1): "one_each", (1, 0): "one_right", (0, 2): "both_wrong"}
         chances[names.get((right, wrong), "one_wrong" if wrong else "unguessed")] += a * b
     for name, chance in chances.items():
-        counts = GuessCounts(**dict.fromkeys(chances, 0) | {name: 1})
+        counts = PairedGuesses(**dict.fromkeys(chances, 0) | {name: 1})
         mean = mean + chance * np.exp(Wealth.start(1, 1).after([[line]], [counts]).log_wealth)
     assert sum(chances.values()) == pytest.approx(1.0)
     assert np.all(mean <= 1 + 1e-9)
@@ -82,21 +83,38 @@ def test_a_bet_on_both_directions_is_fair(claim, q, more_q):
 def test_pairs_are_counted_by_which_runs_are_guessed_right():
     first, second = Intervals(((0.0, 2.0),)), Intervals(((1.0, 3.0),))
     x, y = np.array([0.5, 0.5, 0.5, 2.5, 2.5, 1.5, 9.0]), np.array([2.5, 0.5, 9.0, 0.5, 9.0, 2.5, 1.5])
-    on_first, on_second, guesses = pair_counts((first, second), x, y)
-    assert on_first == JointCounts(both=1, only_p=3, only_q=2, neither=1)
-    assert on_second == JointCounts(both=1, only_p=2, only_q=2, neither=2)
-    assert guesses == GuessCounts(both_right=1, one_each=1, one_right=2, both_wrong=1, one_wrong=1, unguessed=1)
-    nothing = pair_counts((None, second), x, y)
-    assert nothing[0] == JointCounts(both=0, only_p=0, only_q=0, neither=7)
-    assert nothing[2].both_right == 0
+    counted = PairCounts.of((first, second), (None, second), x, y)
+    assert counted.first == JointCounts(both=1, only_p=3, only_q=2, neither=1)
+    assert counted.second == JointCounts(both=1, only_p=2, only_q=2, neither=2)
+    assert counted.both == PairedGuesses(both_right=1, one_each=1, one_right=2, both_wrong=1, one_wrong=1, unguessed=1)
+    on_x, on_y = counted.rare
+    assert (on_x.hits_x, on_x.hits_y) == (0, 0)
+    assert (on_y.hits_x, on_y.hits_y, on_y.runs_x) == (4, 3, 7)
+    assert PairCounts.from_numbers(counted.numbers()) == counted
+    nothing = PairCounts.of((None, second), (None, None), x, y)
+    assert nothing.first == JointCounts(both=0, only_p=0, only_q=0, neither=7)
+    assert nothing.both.both_right == 0
 
 
 def test_the_account_of_both_directions_has_the_largest_share():
-    lines = [[Line(math.e, 0.0)] * 3]
-    nothing = GuessCounts(both_right=0, one_each=0, one_right=0, both_wrong=0, one_wrong=0, unguessed=1)
+    lines = [[Line(math.e, 0.0)] * 4]
+    nothing = PairedGuesses(both_right=0, one_each=0, one_right=0, both_wrong=0, one_wrong=0, unguessed=1)
     lost = JointCounts(both=0, only_p=0, only_q=10**6, neither=0)
-    after = Wealth.start(1, 3).after(lines, [lost, lost, nothing])
-    assert np.exp(after.log_average) == pytest.approx(0.6)
+    after = Wealth.start(1, 4).after(lines, [lost, lost, nothing, Guesses(right=0, wrong=10**6, runs=10**6)])
+    assert np.exp(after.log_average) == pytest.approx(WEIGHTS[4][2])
+    assert all(sum(shares) == pytest.approx(1.0) for shares in WEIGHTS.values())
+
+
+def test_a_guess_by_coins_is_fair_and_none_changes_nothing():
+    """A rare event that is e times likelier on the dataset guessed, and bets of all sizes."""
+    c, w = 0.01 * math.e, 0.01
+    start, line = Wealth.start(1, 4), [[Line(math.e, 0.0)] * 4]
+    mean = 0.0
+    for chance, right, wrong in ((c, 1, 0), (w, 0, 1), (1 - c - w, 0, 0)):
+        after = start.after(line, [None, None, None, Guesses(right=right, wrong=wrong, runs=1)])
+        assert np.all(after.log_wealth[:, :3] == 0.0)
+        mean = mean + chance * np.exp(after.log_wealth[0, 3])
+    assert np.all(np.abs(mean - 1.0) < 1e-12)
 
 
 def batches(p, q, sizes, rng):

@@ -18,10 +18,9 @@ from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.inference.guess_test import (
     Guesses,
     coins_for,
-    equivalent_runs,
-    guess_resolution,
     guess_test,
     guesses_by_coins,
+    guesses_in_batch,
     share_that_fits,
 )
 from dpaudit.audit.inference.joint_test import strength_lower
@@ -124,6 +123,24 @@ def test_guesses_by_coins_are_trinomial():
     assert np.cov(right, wrong)[0, 1] == pytest.approx(-n * c * w, abs=5 * n * math.sqrt(c * w / 4_000))
 
 
+@pytest.mark.parametrize("runs", [8, 61, 5_000])
+def test_coins_of_a_batch_are_fair_until_one_dataset_is_used_up(runs):
+    """Runs of a batch in which all outputs on x are in the first event, and none on y: right guesses are runs on x."""
+    rng = np.random.default_rng(runs)
+    first, none = (
+        Counts(hits_x=runs, runs_x=runs, hits_y=0, runs_y=runs),
+        Counts(hits_x=0, runs_x=runs, hits_y=0, runs_y=runs),
+    )
+    found = [guesses_in_batch(first, none, rng) for _ in range(2_000)]
+    on_x, made = np.array([(each.right, each.runs) for each in found]).T
+    assert np.all(np.maximum(on_x, made - on_x) == runs), "one dataset is used up"
+    left_out = 2 * runs - made.mean()
+    assert left_out == pytest.approx(math.sqrt(4 * runs / math.pi), rel=0.15)
+    # Wealth from bets that the dataset is x, at even odds, has mean 1; its standard error is below .05.
+    wealth = np.exp(on_x * math.log1p(0.3 / math.sqrt(runs)) + (made - on_x) * math.log1p(-0.3 / math.sqrt(runs)))
+    assert wealth.mean() == pytest.approx(1.0, abs=5 * wealth.std() / math.sqrt(2_000))
+
+
 def test_tails_of_varied_runs():
     rng = np.random.default_rng(1)
     runs = np.sort(rng.integers(900, 1_000, (5, 40)))[:, ::-1].astype(float)
@@ -194,29 +211,3 @@ def test_claims_that_differ_between_directions_are_refused():
 def test_impossible_guesses_are_refused(right, wrong, runs):
     with pytest.raises(OptionError, match="is impossible"):
         Guesses(right=right, wrong=wrong, runs=runs)
-
-
-@pytest.mark.parametrize(("right", "wrong"), [(0.5, 0.184), (0.03, 0.011), (0.73, 0.27)])
-def test_the_stated_excess_is_found_as_often_as_stated(right, wrong):
-    """Power of the exact test at the stated excess, summed over all counts, for .9."""
-    runs = 3_000
-    guesses = Guesses(right=round(right * runs), wrong=round(wrong * runs), runs=runs)
-    excess = guess_resolution(PureDP(1.0), guesses, alpha=0.01, power=0.9)
-    share = 1.0 / (1.0 + math.exp(-1.0 - excess))
-    made = round((guesses.right + 0.5) / share)
-    numbers = np.arange(made + 1)
-    found = [
-        guess_test(Guesses(right=k, wrong=made - k, runs=runs), PureDP(1.0), alpha=0.01)[0] <= 0.01 for k in numbers
-    ]
-    assert stats.binom.pmf(numbers, made, share)[found].sum() == pytest.approx(0.9, abs=0.03)
-    assert math.isinf(guess_resolution(PureDP(1.0), Guesses(right=1, wrong=0, runs=9), alpha=0.01, power=0.9))
-
-
-def test_equivalent_runs_give_the_same_variance():
-    guesses = Guesses(right=240_000, wrong=100_000, runs=1_000_000)
-    claim, w = GaussianDP(0.6), 0.1
-    c = float(claim.max_power(w)[0])
-    slope = (float(claim.max_power(w + 1e-5)[0]) - float(claim.max_power(w - 1e-5)[0])) / 2e-5
-    variance = (c * (1 - c) + slope**2 * w * (1 - w) + 2 * slope * c * w) / 1_000_000
-    apart = c * (1 - c) + slope**2 * w * (1 - w)
-    assert apart / equivalent_runs(claim, guesses) == pytest.approx(variance, rel=1e-3)

@@ -12,9 +12,9 @@ from scipy.special import ndtr, ndtri
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP, check
 from dpaudit.audit.errors import OptionError
-from dpaudit.audit.inference.alternatives import AsLikely, GaussianNoise, event_of, power_at
 from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.inference.power import power_of_test, resolution, runs_needed
+from dpaudit.audit.power.alternatives import AsLikely, GaussianNoise, event_of, power_at
+from dpaudit.audit.power.joint_test_power import power_of_test, resolution, runs_needed
 from dpaudit.audit.procedures.detectable_excess import (
     bet_on,
     detectable,

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..claims.claim import Claim, ParametricClaim
-from .binomial_tails import Array
-from .count_ordering import arcsine_angle, table_angles
+from ..inference.binomial_tails import Array
+from ..inference.count_ordering import arcsine_angle, table_angles
 
 _NEAR = 24.0  # standard errors around q that a power needs
 

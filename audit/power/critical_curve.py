@@ -15,9 +15,9 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from ..claims.claim import Claim
-from .binomial_tails import Array, limits
-from .boundary_test import CELL, GAMMA
-from .count_ordering import arcsine_angle, hits_needed
+from ..inference.binomial_tails import Array, limits
+from ..inference.boundary_test import CELL, GAMMA
+from ..inference.count_ordering import arcsine_angle, hits_needed
 from .region_probabilities import RegionProbabilities, rates
 from .tabulated_claim import rise, tabulated
 

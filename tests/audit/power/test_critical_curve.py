@@ -9,9 +9,9 @@ import pytest
 
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.inference.critical_curve import critical_curve, likely_hits
 from dpaudit.audit.inference.joint_test import p_value
-from dpaudit.audit.inference.region_probabilities import RegionProbabilities
+from dpaudit.audit.power.critical_curve import critical_curve, likely_hits
+from dpaudit.audit.power.region_probabilities import RegionProbabilities
 
 
 def p_of(claim, n, m, alpha, x, y):

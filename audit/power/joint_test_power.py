@@ -14,10 +14,10 @@ from scipy.special import ndtri
 
 from ..claims.claim import Claim
 from ..errors import OptionError
+from ..inference.binomial_tails import Array, upper_tail
+from ..inference.count_ordering import root_from_below
+from ..inference.counts import check_alpha
 from .alternatives import Alternative, event_of, events_of, power_at
-from .binomial_tails import Array, upper_tail
-from .count_ordering import root_from_below
-from .counts import check_alpha
 from .critical_curve import critical_curve, likely_hits
 
 _MOST_RUNS = 10**12
