@@ -32,6 +32,7 @@ from ....audit.inference import (
     dispersion,
     joint_test,
     multiplicity,
+    outcome_test,
     power,
     ratio_intervals,
     renyi_lower_bound,
@@ -177,6 +178,10 @@ CALLS: dict[str, Callable[[Given], object]] = {
         g.x, g.runs, g.y, g.runs, alpha=ALPHA
     ),
     "ratio_intervals.ratio_lower": lambda g: ratio_intervals.ratio_lower(g.x, g.runs, g.y, g.runs, alpha=ALPHA),
+    "outcome_test.outcome_test": lambda g: outcome_test.outcome_test(
+        g.x.astype(np.int64), g.y.astype(np.int64), g.runs, g.runs, _CLAIM, alpha=ALPHA
+    ),
+    "outcome_test.most_outcomes": lambda g: outcome_test.most_outcomes(ALPHA),
     "confidence_bands.confidence_band": lambda g: confidence_bands.confidence_band(g.x, g.y, alpha=ALPHA),
     "confidence_bands.Band.profile": lambda g: confidence_bands.confidence_band(g.x, g.y, alpha=ALPHA).profile(
         np.linspace(0, 1, 101)
