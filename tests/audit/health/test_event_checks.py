@@ -96,7 +96,8 @@ def test_constant_outputs_made_elsewhere():
 
 def made(hits_x, hits_y, *, runs=10_000, event=HALF_LINE):
     counts = Counts(hits_x=hits_x, runs_x=runs, hits_y=hits_y, runs_y=runs)
-    return FixedSizeEvidence(kept=Pilot(choice(1, 1, event), [], [], VARIED, VARIED), counts=counts, runs=runs + 2_000)
+    kept = Pilot(choice(1, 1, event), [], [], VARIED, VARIED)
+    return FixedSizeEvidence(kept=kept, counts=counts, runs=runs + 2_000, pilot_runs=2_000)
 
 
 def of_event(evidence, verdict=Verdict.NOT_REFUTED):
