@@ -19,6 +19,8 @@ from dpaudit.audit.health.run_independence import examine
 from dpaudit.audit.sampling.block_counts import no_blocks
 from dpaudit.audit.sampling.stretch_hashes import MARKS, n_stretches, stretch_length, stretch_marks
 
+pytestmark = pytest.mark.usefixtures("learned_seldom")
+
 UNSTEADY, SERIAL, REPEATED = (
     HealthCheck.UNSTEADY_HITS,
     HealthCheck.SERIAL_DEPENDENCE,
@@ -80,7 +82,7 @@ def rounded_pool(dataset, size, rng):
         (one_scale_a_call, 200_000, UNSTEADY, True),
         (balanced, 60_000, UNSTEADY, False),
         (balanced, 60_000, SERIAL, True),  # in calls of few runs, a run that has a stratum takes it from the next one
-        (balanced, 600_000, UNSTEADY, True),
+        (balanced, 400_000, UNSTEADY, True),
         (noise_again, 20_000, SERIAL, False),
         (noise_again, 20_000, SERIAL, True),
         (pool, 20_000, SERIAL, False),
@@ -93,7 +95,7 @@ def test_randomness_that_a_call_shares_is_found(mechanism, runs, expected, seque
     result = audit(mechanism, runs, sequential=sequential)
     assert result.verdict is Verdict.INCONCLUSIVE
     assert expected in checks(result)
-    if mechanism in (one_scale_a_call, pool):  # one for each check
+    if mechanism is pool or (mechanism is one_scale_a_call and not sequential):  # one for each check
         assert expected not in checks(audit(mechanism, runs, sequential=sequential, ignore=expected.value))
 
 
