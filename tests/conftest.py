@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpaudit.audit.procedures import conclude
+from dpaudit.audit.procedures import conclude, sequential
 from dpaudit.audit.procedures.detectable_excess import Detectable
 
 
@@ -17,3 +17,12 @@ def without_resolution(monkeypatch):
     """
     for name in ("detectable", "detectable_sequentially"):
         monkeypatch.setattr(conclude, name, lambda *_, **options: Detectable(0.1, "event"))
+
+
+@pytest.fixture
+def learned_seldom(monkeypatch):
+    """Lets sequential audits learn events anew only when their runs have tripled, which halves the time they take.
+
+    They make the same runs, so health checks, stores and workers see the same blocks; only the bets are worse.
+    """
+    monkeypatch.setattr(sequential, "_OFTEN", 3.0)

@@ -14,6 +14,7 @@ import numpy as np
 from ..datasets.contents import Kept
 from ..errors import MechanismError, StoreError
 from ..events.outputs import Outputs, are_equal, tally
+from .block_seeds import BlockSeed
 from .pickling import Parcel
 from .sampler import Sampler
 
@@ -132,8 +133,8 @@ class Plan:
 
     def generator(self, phase: Phase, side: Side, number: int) -> np.random.Generator:
         """Return the generator of one block; SFC64 is numpy's fastest."""
-        key = (_PHASES.index(phase), SIDES.index(side), number)
-        return np.random.Generator(np.random.SFC64(np.random.SeedSequence(self.seed, spawn_key=key)))
+        seed = BlockSeed(self.seed, (_PHASES.index(phase), SIDES.index(side)), number)
+        return np.random.Generator(np.random.SFC64(seed))
 
     def repeats(self, side: Side, drawn: Outputs | None = None) -> bool:
         """Whether the seed repeats the first pilot block on one dataset, so that it alone determines the noise.

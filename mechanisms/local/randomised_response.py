@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from ..noise_samplers import Integers, draw_indices
 from ..parameter_checks import check_count
 
 
+@functools.lru_cache(maxsize=256)
 def response_law(value: int, k: int, log_odds: float) -> FiniteLaw:
     """Return the law that makes `value` e^log_odds times as likely as each other value."""
     return FiniteLaw.from_log_weights([log_odds if other == value else 0.0 for other in range(k)])

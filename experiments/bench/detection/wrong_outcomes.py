@@ -16,7 +16,7 @@ from ..core.bench_json import Figures, Value, at_least, at_most, columns
 from ..core.effort import Bench, Effort, in_batches, one_row_each, seeds_of
 
 ALPHA = 0.05
-_AUDITS, _QUICK_AUDITS, _BATCH = 100, 4, 5
+_AUDITS, _QUICK_AUDITS, _BATCH = 100, 1, 5
 _ERRORS = (0, 5, 10, 20)  # standard errors of the whole audit; 0 is the right sampler
 _FOUND_FROM, _SHARE = 10, 0.95
 

@@ -12,6 +12,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from types import ModuleType
 
 import numpy as np
 from scipy.special import ndtr
@@ -32,6 +33,7 @@ from ....audit.inference import (
     guess_test,
     joint_test,
     multiplicity,
+    outcome_test,
     ratio_intervals,
     renyi_lower_bound,
     repeated_order,
@@ -44,6 +46,7 @@ from ....audit.inference.counts import Counts
 from ....audit.power import (
     alternatives,
     betting_test_power,
+    critical_curve,
     guess_test_power,
     joint_test_power,
 )
@@ -108,6 +111,10 @@ class Given:
         return 6.0 / math.sqrt(self.runs)
 
     @property
+    def guesses(self) -> guess_test.Guesses:
+        return guess_test.Guesses(right=self.counts.hits_x, wrong=self.counts.hits_y, runs=self.runs)
+
+    @property
     def pairs(self) -> betting_test.JointCounts:
         p, n = 0.5, self.runs
         parts = (p * _Q, p * (1 - _Q), (1 - p) * _Q, (1 - p) * (1 - _Q))
@@ -131,6 +138,11 @@ def _after(given: Given) -> object:
     return betting_test.Wealth.start(30).after([[line, line]] * 30, [given.pairs, given.pairs])
 
 
+_HELPERS = {"log_mean", "allows", "order_z", "is_symmetric", "root_from_below", "table_angles", "likely_hits", "rates",
+            "rise", "tabulated"}  # fmt: skip
+"""Functions of a line or of a single use, which other calls time."""
+
+
 CALLS: dict[str, Callable[[Given], object]] = {
     "binomial_tails.clopper_pearson": lambda g: binomial_tails.clopper_pearson(g.counts.hits_x, g.runs, alpha=ALPHA),
     "binomial_tails.limits": lambda g: binomial_tails.limits(g.x, g.runs, alpha=ALPHA),
@@ -142,7 +154,6 @@ CALLS: dict[str, Callable[[Given], object]] = {
         np.tile(g.near, (200, 1)), g.runs, np.linspace(0.1, 0.3, 200), np.linspace(0.9, 0.7, 200)
     ),
     "joint_test.p_value": lambda g: joint_test.p_value(g.counts, _CLAIM, alpha=ALPHA),
-    "joint_test.rough_p_value": lambda g: joint_test.rough_p_value(g.counts, _CLAIM, alpha=ALPHA),
     "joint_test.strength_lower": lambda g: joint_test.strength_lower(g.counts, _CLAIM, alpha=ALPHA),
     "joint_test.joint_test": lambda g: joint_test.joint_test(g.counts, _CLAIM, alpha=ALPHA),
     "joint_test.strength_estimate": lambda g: joint_test.strength_estimate(g.counts, _CLAIM),
@@ -153,9 +164,13 @@ CALLS: dict[str, Callable[[Given], object]] = {
     "supporting_lines.supporting_line": lambda g: supporting_lines.supporting_line(_CLAIM, _Q),
     "supporting_lines.best_line": lambda g: supporting_lines.best_line(_CLAIM, 1.2 * math.e * _Q, _Q, g.runs),
     "supporting_lines.best_lines": lambda g: supporting_lines.best_lines([_CLAIM] * 30, 1.2 * math.e * _Q, _Q, g.runs),
-    "power.power_of_test": lambda g: power.power_of_test(_CLAIM, g.runs, g.runs, _Q, g.excess, alpha=ALPHA),
-    "power.resolution": lambda g: power.resolution(_CLAIM, g.runs, g.runs, _Q, alpha=ALPHA),
-    "power.runs_needed": lambda g: power.runs_needed(_CLAIM, _Q, resolution=g.excess, alpha=ALPHA),
+    "joint_test_power.power_of_test": lambda g: joint_test_power.power_of_test(
+        _CLAIM, g.runs, g.runs, _Q, g.excess, alpha=ALPHA
+    ),
+    "joint_test_power.resolution": lambda g: joint_test_power.resolution(_CLAIM, g.runs, g.runs, _Q, alpha=ALPHA),
+    "joint_test_power.runs_needed": lambda g: joint_test_power.runs_needed(
+        _CLAIM, _Q, resolution=g.excess, alpha=ALPHA
+    ),
     "alternatives.event_of": lambda g: alternatives.event_of(_CLAIM, g.excess, alternatives.AsLikely(0.49, _Q)),
     "alternatives.power_at": lambda g: alternatives.power_at(_CLAIM, g.excess, _Q, _Q),
     "supporting_lines.drift": lambda g: supporting_lines.drift(
@@ -173,8 +188,10 @@ CALLS: dict[str, Callable[[Given], object]] = {
     "repeated_order.log_chance_of_order": lambda g: repeated_order.log_chance_of_order(256, 1.0 / g.runs),
     "alternatives.best_q": lambda g: alternatives.best_q(_CLAIM, resolution=g.excess),
     "betting_test.Wealth.after": _after,
-    "betting_test.found_share": lambda g: betting_test.found_share(_CLAIM, g.excess, g.sizes, _Q, alpha=ALPHA),
-    "betting_test.sequential_resolution": lambda g: betting_test.sequential_resolution(
+    "betting_test_power.found_share": lambda g: betting_test_power.found_share(
+        _CLAIM, g.excess, g.sizes, _Q, alpha=ALPHA
+    ),
+    "betting_test_power.sequential_resolution": lambda g: betting_test_power.sequential_resolution(
         _CLAIM, g.sizes, _Q, alpha=ALPHA, power=0.95
     ),
     "ratio_intervals.ratio_intervals": lambda g: ratio_intervals.ratio_intervals(g.x, g.runs, g.y, g.runs, alpha=ALPHA),
@@ -182,6 +199,10 @@ CALLS: dict[str, Callable[[Given], object]] = {
         g.x, g.runs, g.y, g.runs, alpha=ALPHA
     ),
     "ratio_intervals.ratio_lower": lambda g: ratio_intervals.ratio_lower(g.x, g.runs, g.y, g.runs, alpha=ALPHA),
+    "outcome_test.outcome_test": lambda g: outcome_test.outcome_test(
+        g.x.astype(np.int64), g.y.astype(np.int64), g.runs, g.runs, _CLAIM, alpha=ALPHA
+    ),
+    "outcome_test.most_outcomes": lambda g: outcome_test.most_outcomes(ALPHA),
     "confidence_bands.confidence_band": lambda g: confidence_bands.confidence_band(g.x, g.y, alpha=ALPHA),
     "confidence_bands.Band.profile": lambda g: confidence_bands.confidence_band(g.x, g.y, alpha=ALPHA).profile(
         np.linspace(0, 1, 101)
@@ -203,6 +224,29 @@ CALLS: dict[str, Callable[[Given], object]] = {
     "two_sample_test.change_p_value": lambda g: two_sample_test.change_p_value(
         g.runs // 3, g.runs, g.runs // 3 + 1, g.runs
     ),
+    "binomial_tails.varied_upper_tail": lambda g: binomial_tails.varied_upper_tail(
+        np.tile(g.near, (200, 1)),
+        np.tile(g.runs - g.near, (200, 1)),
+        np.linspace(0.1, 0.3, 200),
+        np.linspace(0.9, 0.7, 200),
+        np.full(200, True),
+    ),
+    "guess_test.guess_test": lambda g: guess_test.guess_test(g.guesses, _CLAIM, alpha=ALPHA),
+    "guess_test.coins_for": lambda g: guess_test.coins_for(g.runs),
+    "guess_test.runs_by_coins": lambda g: guess_test.runs_by_coins(g.runs, np.random.default_rng(1)),
+    "guess_test.guesses_by_coins": lambda g: guess_test.guesses_by_coins(
+        g.counts, g.counts.swapped(), np.random.default_rng(1)
+    ),
+    "guess_test.guesses_in_batch": lambda g: guess_test.guesses_in_batch(
+        g.counts, g.counts.swapped(), np.random.default_rng(1)
+    ),
+    "guess_test_power.guess_resolution": lambda g: guess_test_power.guess_resolution(
+        _CLAIM, g.guesses, alpha=ALPHA, power=0.95
+    ),
+    "guess_test_power.equivalent_runs": lambda g: guess_test_power.equivalent_runs(_CLAIM, g.guesses),
+    "alternatives.events_of": lambda g: alternatives.events_of(_CLAIM, alternatives.AsLikely(0.49, _Q))(g.excess),
+    "critical_curve.critical_curve": lambda g: critical_curve.critical_curve(_CLAIM, g.runs, g.runs, _Q, ALPHA, g.near),
+    "count_ordering.hits_needed": lambda g: count_ordering.hits_needed(g.near, g.runs, g.runs, _CLAIM, 1.645),
     "direction.directed": lambda g: direction.directed(_CLAIM, g.counts, "y"),
     "multiplicity.holm": lambda g: multiplicity.holm(np.linspace(0.0, 1.0, 100).tolist()),
     "multiplicity.split_budget": lambda g: multiplicity.split_budget(ALPHA, [str(k) for k in range(100)]),
@@ -220,15 +264,21 @@ CALLS |= {
 
 
 def untimed() -> list[str]:
-    """Return the public functions of the inference without a call here, except those that only check arguments."""
+    """Return the public functions of the inference without a call here, except helpers and checks of arguments."""
     found = []
-    for module in pkgutil.iter_modules(inference.__path__):
-        loaded = importlib.import_module(f"{inference.__name__}.{module.name}")
+    for module, loaded in _modules():
         for name, function in inspect.getmembers(loaded, inspect.isfunction):
             is_own = function.__module__ == loaded.__name__ and not name.startswith(("_", "check"))
-            if is_own and f"{module.name}.{name}" not in CALLS:
-                found.append(f"{module.name}.{name}")
+            if is_own and name not in _HELPERS and f"{module}.{name}" not in CALLS:
+                found.append(f"{module}.{name}")
     return sorted(found)
+
+
+def _modules() -> Iterator[tuple[str, ModuleType]]:
+    """Yield the modules of the inference and of its power, with their names."""
+    for room in (inference, power):
+        for module in pkgutil.iter_modules(room.__path__):
+            yield module.name, importlib.import_module(f"{room.__name__}.{module.name}")
 
 
 def seconds_of(call: Callable[[], object], repeats: int) -> list[float]:
@@ -242,8 +292,8 @@ def seconds_of(call: Callable[[], object], repeats: int) -> list[float]:
 
 def _forget() -> None:
     """Empty the caches of the inference."""
-    for module in pkgutil.iter_modules(inference.__path__):
-        for value in vars(importlib.import_module(f"{inference.__name__}.{module.name}")).values():
+    for _, module in _modules():
+        for value in vars(module).values():
             if callable(getattr(value, "cache_clear", None)):
                 value.cache_clear()
 

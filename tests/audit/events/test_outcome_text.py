@@ -19,6 +19,8 @@ from dpaudit import PureDP, check
 from dpaudit.audit.events.outcome_text import outcome_text
 from dpaudit.audit.health.findings import HealthCheck
 
+pytestmark = pytest.mark.usefixtures("learned_seldom")
+
 COUNTER = itertools.count()
 
 

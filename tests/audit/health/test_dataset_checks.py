@@ -20,6 +20,8 @@ from dpaudit.audit.errors import AdjacencyError
 from dpaudit.audit.health.dataset_checks import take_snapshot
 from dpaudit.audit.health.findings import HealthCheck
 
+pytestmark = pytest.mark.usefixtures("learned_seldom")
+
 MUTATED, EQUAL = HealthCheck.DATASET_MUTATED, HealthCheck.EQUAL_DATASETS
 NONE = frozenset()
 
@@ -276,12 +278,12 @@ def test_changes_in_worker_processes_are_seen():
 @pytest.mark.parametrize("sequential", [False, True])
 def test_equal_datasets(sequential):
     for x, y in ((3.0, 3.0), ([1, 2], [1, 2]), (np.ones(2), np.ones(2))):
-        result = audit(noise, x, y, sequential=sequential, runs=20_000)
+        result = audit(noise, x, y, sequential=sequential, runs=6_000)
         assert result.verdict is Verdict.INCONCLUSIVE
         assert checks(result) == {EQUAL}
         assert "x and y " in str(result)
         assert str(result.findings[0]).endswith("Silence this check with ignore='equal-datasets'.")
-        assert audit(noise, x, y, sequential=sequential, runs=20_000, ignore=EQUAL.value).findings == ()
+        assert audit(noise, x, y, sequential=sequential, runs=6_000, ignore=EQUAL.value).findings == ()
     rows = [1, 2]
     assert "x and y are the same object (list of 2)" in str(audit(noise, rows, rows))
     assert "x and y have equal contents (list of 2)" in str(audit(noise, rows, [1, 2]))

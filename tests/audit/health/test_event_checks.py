@@ -20,6 +20,8 @@ from dpaudit.audit.procedures.event_checks import event_findings, pilot_findings
 from dpaudit.audit.procedures.evidence import FixedSizeEvidence
 from dpaudit.audit.procedures.pilot import Pilot
 
+pytestmark = pytest.mark.usefixtures("learned_seldom")
+
 CONSTANT, IDLE, UNSTEADY = HealthCheck.CONSTANT_OUTPUT, HealthCheck.IDLE_EVENT, HealthCheck.UNSTEADY_HITS
 HALF_LINE = Intervals(((0.0, np.inf),))
 
@@ -55,6 +57,7 @@ def test_a_constant_says_nothing(name, sequential):
     assert str(result.findings[0]).endswith("Silence this check with ignore='constant-output'.")
 
 
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("sequential", [False, True])
 @pytest.mark.parametrize("name", ["zero", "tuple"])
 def test_a_constant_is_silenced_by_its_own_check_alone(name, sequential):
@@ -97,7 +100,8 @@ def test_constant_outputs_made_elsewhere():
 
 def made(hits_x, hits_y, *, runs=10_000, event=HALF_LINE):
     counts = Counts(hits_x=hits_x, runs_x=runs, hits_y=hits_y, runs_y=runs)
-    return FixedSizeEvidence(kept=Pilot(choice(1, 1, event), [], [], VARIED, VARIED), counts=counts, runs=runs + 2_000)
+    kept = Pilot(choice(1, 1, event), [], [], VARIED, VARIED)
+    return FixedSizeEvidence(kept=kept, counts=counts, runs=runs + 2_000, pilot_runs=2_000)
 
 
 def of_event(evidence, verdict=Verdict.NOT_REFUTED):
@@ -242,10 +246,10 @@ def test_a_violation_in_texts_that_hardly_come_again_does_not_pass(mechanism, se
 def test_many_identifiers(count):
     """Correct identifiers that hardly repeat in a pilot raise no alarm; disjoint identifiers are refuted."""
     for sequential in (False, True):
-        settings = {"runs": 40_000, "sequential": sequential, "bits": False}
+        settings = {"sequential": sequential, "bits": False}
         if not sequential or count == 100_000:
-            assert audit(identifiers(count), **settings).findings == ()
-        leaking = audit(identifiers(count, leak=True), **settings)
+            assert audit(identifiers(count), runs=40_000, **settings).findings == ()
+        leaking = audit(identifiers(count, leak=True), runs=20_000, **settings)
         assert leaking.is_refuted
         assert leaking.findings == ()
 

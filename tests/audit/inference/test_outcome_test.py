@@ -89,4 +89,5 @@ def test_p_values_are_those_of_the_smallest_alpha_that_refutes():
 
 def test_as_many_outcomes_as_exact_p_values_can_tell_apart():
     for alpha in (0.005, 1e-6):
-        assert alpha / (2 * most_outcomes(alpha)) >= 2e-9
+        assert alpha / (2 * most_outcomes(alpha)) >= 2e-9 * (1 - 1e-12)
+        assert alpha / (2 * (most_outcomes(alpha) + 1)) < 2e-9

@@ -36,10 +36,12 @@ def bit(dataset, size, rng):
 
 @pytest.mark.parametrize("runs", [40, 41, 1000, 123_456, 10**9])
 def test_batches_add_up_and_are_few(runs):
+    """32 runs, batches of 8 up to 152 runs, then 6% of the total; rounding down adds two batches at most."""
     sizes = batch_sizes(runs)
     assert sum(sizes) == runs
     assert min(sizes) >= 1
-    assert len(sizes) < 110
+    assert np.all(np.array(sizes[1:]) <= np.maximum(8, 0.06 * np.cumsum(sizes)[:-1]))
+    assert len(sizes) <= 1 + 15 + 2 + math.ceil(max(math.log(runs / 152) / math.log(1.06), 0.0))
     assert 0 < sum(late_batches(runs)) <= runs
 
 
@@ -142,10 +144,15 @@ def test_the_final_test_sees_every_outcome():
         for sequential in (True, False)
     ]
     assert sum(result.is_refuted for result in found) >= 6
+    by_bets = [result for result in found if isinstance(result, SequentialResult) and not result.is_closed]
+    assert len(by_bets) < 4  # of the four sequential audits
     for result in found:
         shares = dict(result.ledger.shares)
         level = 5e-4 if isinstance(result, SequentialResult) else 1e-3
-        assert shares[f"each of {result.n_outcomes} outcomes alone"] == pytest.approx(0.1 * level)
+        if result in by_bets:  # they refute before the outcomes are tested
+            assert shares == pytest.approx({"betting test": level, "final test": level})
+        else:
+            assert shares[f"each of {result.n_outcomes} outcomes alone"] == pytest.approx(0.1 * level)
         assert sum(shares.values()) == pytest.approx(result.alpha)
         assert (result.p_value <= result.alpha) == result.is_refuted
     assert any(str(result.event) in ("output = 2", "output = 3") for result in found)

@@ -20,6 +20,8 @@ from dpaudit.audit.sampling.draw import count_hits, draw_pilot, plan_blocks
 from dpaudit.audit.sampling.output_hashes import fingerprint
 from dpaudit.audit.sampling.sampler import as_sampler
 
+pytestmark = pytest.mark.usefixtures("learned_seldom")
+
 POSITIVE = Intervals(((0.0, np.inf),))
 SHAPES = {"x": (), "y": ()}
 

@@ -8,7 +8,9 @@ import pytest
 import dpaudit
 from dpaudit import AddRemove, PureDP, Rows
 
-SETTINGS = {"runs": 2_000, "seed": 1, "jobs": 1}
+pytestmark = pytest.mark.usefixtures("learned_seldom")
+
+SETTINGS = {"runs": 500, "seed": 1, "jobs": 1}
 
 
 def noisy(dataset, rng):

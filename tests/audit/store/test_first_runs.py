@@ -9,6 +9,8 @@ from dpaudit.audit.sampling.object_identity import identity
 
 from .test_sqlite_store import MODES, audited, stopped
 
+pytestmark = pytest.mark.usefixtures("learned_seldom")
+
 
 def waiting(dataset, rng):
     return dataset + rng.laplace(scale=SCALE["both"])

@@ -27,6 +27,7 @@ from dpaudit.audit.store.sqlite_store import FILE, Store
 pytestmark = pytest.mark.usefixtures("without_resolution")
 
 CLAIM = PureDP(30.0)  # noise of scale 1 never violates it on neighbours
+SESSIONS = (135.0, 135.0, 300.0, 700.0, 50.0)  # time limits; batches after 550 runs are blocks of more than one run
 
 
 def fresh(dataset, size, rng):
@@ -76,7 +77,7 @@ def test_a_batch_that_was_cut_goes_on_where_it_was(tmp_path, drawn, monkeypatch,
     monkeypatch.setattr(sequential, "_KEPT", most_kept)
     monkeypatch.setattr(sequential, "_KEPT_NUMBERS", most_kept)
     before, blocks = (), set()
-    for seconds in (135.0, 135.0, 300.0, 700.0, 50.0):
+    for seconds in SESSIONS:
         result = audited(mechanism, tmp_path, seconds=seconds)
         assert result.stopped == "time"
         assert result.looks[: len(before)] == before
@@ -93,11 +94,12 @@ def test_a_batch_that_was_cut_goes_on_where_it_was(tmp_path, drawn, monkeypatch,
     assert whole.stopped == "request"
 
 
-def test_the_same_draws_are_redone_where_sizes_are_forgotten(tmp_path, drawn, monkeypatch):
+@pytest.mark.parametrize("mechanism", [fresh, one_fresh])
+def test_the_same_draws_are_redone_where_sizes_are_forgotten(tmp_path, drawn, monkeypatch, mechanism):
     """Negative control of the test above: without the sizes an interrupted batch is discarded."""
     monkeypatch.setattr(sequential, "recall_begun", lambda *_: None)
-    for seconds in (140.0, 300.0):
-        audited(fresh, tmp_path, seconds=seconds)
+    for seconds in SESSIONS:
+        audited(mechanism, tmp_path, seconds=seconds)
     own = of_the_audit(drawn)
     assert len(own) > len({each[:3] for each in own})
 
@@ -260,17 +262,24 @@ def test_what_cannot_be_a_size_is_refused(value):
     memory = Remembered([0.0])
     memory.keep("size of batch 1", value)
     with pytest.raises(StoreError, match="its value for the size of batch 1 is impossible"):
-        recall_begun(memory, 1, 32)
+        recall_begun(memory, 1, 280)
+
+
+@pytest.mark.parametrize("value", [[1], [16], [16, 1], [16, 1, 0]])
+def test_what_can_be_a_size_after_280_runs_is_read(value):
+    memory = Remembered([0.0])
+    memory.keep("size of batch 1", value)
+    assert recall_begun(memory, 1, 280).size == value[0]
 
 
 def test_a_size_comes_back_with_its_paces():
     memory = Remembered([0.0])
     keep_begun(memory, 9, 20, Clock(None, (1.5, 2e-9)))
-    begun = recall_begun(memory, 9, 120)
+    begun = recall_begun(memory, 9, 400)
     assert begun.size == 20
     assert begun.paces == pytest.approx((1.5, 2e-9))
-    assert recall_begun(memory, 10, 120) is None
-    assert recall_begun(None, 9, 120) is None
+    assert recall_begun(memory, 10, 400) is None
+    assert recall_begun(None, 9, 400) is None
 
 
 def test_the_blocks_of_a_batch_are_the_same_with_and_without_a_time_limit(tmp_path, drawn):

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, pearsonr
 
-from dpaudit import check_same_distribution
+from dpaudit import PureDP, check, check_same_distribution
+from dpaudit.audit.procedures.count_again import recount
 from dpaudit.experiments.bench.core.effort import Effort, finished, seeds_of
 from dpaudit.experiments.bench.regression.pytest_cases import BUGS, bugs, right
 from dpaudit.experiments.bench.regression.pytest_sessions import _session
 from dpaudit.experiments.bench.regression.rewritten_mechanisms import _ALPHAS, _REWRITES, _cells, _p_values, _tasks
 from dpaudit.experiments.cli.main import main
+from dpaudit.reports.pytest_plugin.session import compared_with, saved_as
 
 
 def test_there_are_thirty_right_ones_and_twenty_bugs():
@@ -38,16 +41,27 @@ def test_a_rewrite_keeps_the_law(name):
 
 
 def test_one_stream_makes_counts_depend_on_each_other():
-    """Too often changed, or never at all: numpy's Laplace law is the inverse distribution of one uniform number.
+    """Hits of old and new code of the coin: their correlation is -.82 with one stream, and 0 with two.
 
-    With two streams the coin is called changed at .05 by chance, false alarm of this test: 1e-6.
+    A difference of the counts then has 1.8 times its variance, and is called a change too often; or never at all, as
+    numpy's Laplace law is the inverse distribution of one uniform number. False alarm with two streams: 2e-6.
     """
-    one, two = (
-        sum(p <= 0.05 for p in _p_values("coin, r >= 1 - p", is_one, range(size)))
-        for is_one, size in ((True, 400), (False, 100))
-    )
-    assert one > binom.isf(1e-6, 400, 0.05)
-    assert two <= binom.isf(1e-6, 100, 0.05)
+    old, new = _REWRITES["coin, r >= 1 - p"]
+    event = check(old, 1.0, 0.0, claim=PureDP(1.0), runs=1_000, bits=False, jobs=1).event
+
+    def hits(draw, stream):
+        """Differences from the mean over seeds, on x and on y."""
+        counts = [
+            recount(draw, 1.0, 0.0, event, stream=stream, runs=1_000, seed=seed, jobs=1).counts for seed in range(30)
+        ]
+        both = np.array([[each.hits_x, each.hits_y] for each in counts])
+        return (both - both.mean(axis=0)).ravel()
+
+    before = hits(old, saved_as("main"))
+    one, two = (pearsonr(before, hits(new, stream)) for stream in (saved_as("main"), compared_with("main")))
+    assert one.statistic < -0.6
+    assert one.pvalue < 1e-6 < two.pvalue
+    assert sum(p <= 0.05 for p in _p_values("coin, r >= 1 - p", False, range(40))) <= binom.isf(1e-6, 40, 0.05)
     assert set(_p_values("Laplace, by inverse distribution", True, range(5))) == {1.0}
 
 

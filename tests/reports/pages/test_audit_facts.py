@@ -5,6 +5,7 @@ import datetime
 import functools
 import json
 import math
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -18,10 +19,13 @@ from dpaudit.audit.records.baseline_comparison import compare
 from dpaudit.audit.records.json_codec import from_json, to_json
 from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.audit.results.recount import Accepted
+from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.reports import html, markdown
 from dpaudit.reports.figures.figures import distance_figures
 from dpaudit.reports.pages.audit_facts import facts, repetition
 from dpaudit.reports.plain_text import acceptance, found, held_together, other_way
+
+pytestmark = pytest.mark.usefixtures("learned_seldom")
 
 TODAY = datetime.date(2027, 1, 31)
 
@@ -75,13 +79,23 @@ def test_the_call_that_is_printed_gives_the_same_result(mechanism, options):
     assert again == first
 
 
-def test_an_audit_of_several_sessions_says_that_one_has_other_batches(tmp_path):
-    options = {"claim": PureDP(3.0), "runs": 400, "sequential": True, "store": tmp_path}
-    check(noisy, 0.0, 1.0, **options, seconds=math.inf, on_look=lambda look: look.runs > 300)
-    resumed = Entry(name="a", result=check(noisy, 0.0, 1.0, **options))
-    assert "this audit ran in several, with other batches" in repetition(resumed)
-    whole = Entry(name="a", result=check(noisy, 0.0, 1.0, **{**options, "store": None}))
-    assert "several" not in repetition(whole)
+def test_an_audit_of_several_sessions_says_that_one_has_other_batches(tmp_path, monkeypatch):
+    clock, draw = [0.0], Plan.draw
+
+    def slow(plan, phase, side, number, size, *shape):
+        clock[0] += 0.5 * size  # seconds
+        return draw(plan, phase, side, number, size, *shape)
+
+    monkeypatch.setattr(Plan, "draw", slow)
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+    options = {"claim": PureDP(3.0), "runs": 400, "sequential": True, "jobs": 1}
+    limited = check(noisy, 0.0, 1.0, **options, seconds=290.0, store=tmp_path)
+    assert limited.stopped == "time"
+    resumed = check(noisy, 0.0, 1.0, **options, store=tmp_path)
+    assert (resumed.stopped, resumed.looks[: len(limited.looks)]) == ("runs", limited.looks)
+    assert "this audit ran in several, with other batches" in repetition(Entry(name="a", result=resumed))
+    whole = check(noisy, 0.0, 1.0, **options)
+    assert "several" not in repetition(Entry(name="a", result=whole))
 
 
 def test_outputs_made_elsewhere_are_repeated_as_such():
