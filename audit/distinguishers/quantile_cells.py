@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -55,11 +56,21 @@ def fine_cells(
     if len(cells) < 2:
         return None
     hits_x, hits_y = count_cells(cells, all_x), count_cells(cells, all_y)
+    is_hit = hits_x + hits_y > 0
+    if not is_hit.all():  # between values that recur
+        cells, hits_x, hits_y = _joined(cells, is_hit), hits_x[is_hit], hits_y[is_hit]
+        if len(cells) < 2:
+            return None
     middles = np.searchsorted(pooled, np.array([low for low, _ in cells])) + (hits_x + hits_y).astype(np.int64) // 2
     at = pooled[np.minimum(middles, len(pooled) - 1)]
-    if not (np.isfinite(at).all() and (hits_x + hits_y > 0).all()):
-        return None
-    return cells, at, hits_x, hits_y
+    return (cells, at, hits_x, hits_y) if np.isfinite(at).all() else None
+
+
+def _joined(cells: Cells, is_hit: npt.NDArray[np.bool_]) -> Cells:
+    """Every cell without hits joined to the one below it, or to the first one with hits."""
+    kept = [cell for cell, hit in zip(cells, is_hit.tolist(), strict=True) if hit]
+    lows = [-math.inf, *(low for low, _ in kept[1:])]
+    return [(low, math.nextafter(after, -math.inf)) for low, after in pairwise(lows)] + [(lows[-1], math.inf)]
 
 
 def merged(a: Array, b: Array) -> Array:

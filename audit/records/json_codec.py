@@ -24,7 +24,7 @@ from ..claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
 from ..claims.renyi import RenyiDP, ZeroConcentratedDP
 from ..distinguishers.low_bits_warning import LowBits
 from ..errors import AuditError, RecordError
-from ..events.events import Event, Intervals, Outcomes, Scored
+from ..events.events import Event, ExceptFor, Intervals, Outcomes, Scored
 from ..events.features import Coordinates, Leaves
 from ..events.outcome_text import printed
 from ..events.outputs import Raised
@@ -65,9 +65,9 @@ TYPES: dict[str, type[Any]] = {
     for kind in (
         PureDP, ApproxDP, GaussianDP, GroupClaim, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOffCurve,
         ProbabilityPreservation, NFoldComposition,
-        Intervals, Outcomes, Scored, Number, Weighted, Column, LowestBit, Residue, Additive, Forest, Tree, Coordinates,
-        Leaves, Counts, Pair, Provenance, Finding, Look, CellCounts, LowBits, Sketch, FixedSizeResult,
-        SequentialResult, Point, Series, StatementResult, Recount, Accepted, Entry, Topic, Suite,
+        Intervals, Outcomes, Scored, ExceptFor, Number, Weighted, Column, LowestBit, Residue, Additive, Forest, Tree,
+        Coordinates, Leaves, Counts, Pair, Provenance, Finding, Look, CellCounts, LowBits, Sketch,
+        FixedSizeResult, SequentialResult, Point, Series, StatementResult, Recount, Accepted, Entry, Topic, Suite,
         Raised, Opaque,
     )
 }  # fmt: skip
