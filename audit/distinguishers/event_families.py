@@ -22,6 +22,7 @@ from ..events.scores import Additive, Column, Number, Score, Weighted
 from .learned_scores import MOST_LEARNED, additive_scores, forest
 from .number_families import Family as Family
 from .number_families import fitted_curve, of_learned, ordered, ordered_families, value_families
+from .order_families import order_families
 from .outcome_counts import count_outcomes
 from .pilot_split import PilotSplit
 from .quantile_cells import distinct, merged
@@ -80,6 +81,7 @@ def _vector_families(split: PilotSplit, width: int, effort: Effort) -> Iterator[
             read = vectors.map(columns.read)
             scores += (found := _sums(columns, read, own))
             yield from _learned_families(columns, read, found, own)
+        yield from order_families(vectors, width, together=effort != "quick")
         weights = fisher_direction(vectors.learn_x, vectors.learn_y)
         if weights is not None:
             linear = Weighted(weights)

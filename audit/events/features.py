@@ -1,6 +1,7 @@
 """Outputs of any kind as columns of numbers, for scores that are sums over the parts of an output.
 
-A vector has a column for each coordinate, or for the differences of neighbouring coordinates. Any other output is split
+A vector has a column for each coordinate, for the differences of neighbouring coordinates, or for the sorted
+coordinates and the gaps between them. Any other output is split
 into leaves, which are the parts of nested tuples. A numeric leaf fills one column; any other leaf (a string, an Enum,
 None) fills another column with a code. The form of the output (lengths of tuples and kinds of leaves) is a code as
 well. Missing parts are NaN.
@@ -67,6 +68,23 @@ class Coordinates(Columns):
         # A new array, because `columns` may share memory with the caller's outputs.
         with np.errstate(invalid="ignore", over="ignore"):
             return np.concatenate([columns[:1], columns[1:] - columns[:-1]])
+
+
+@dataclass(frozen=True, slots=True)
+class OrderStatistics(Columns):
+    """The sorted coordinates of vectors, smallest first, and the gaps between neighbours among them."""
+
+    width: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        gaps = (f"(sorted coordinate {i} − sorted coordinate {i - 1})" for i in range(1, self.width))
+        return (*(f"sorted coordinate {i}" for i in range(self.width)), *gaps)
+
+    def read(self, outputs: Outputs) -> Matrix:
+        columns = np.sort(as_vectors(outputs, self.width).astype(np.float64), axis=1).T  # NaN last
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.concatenate([columns, columns[1:] - columns[:-1]])
 
 
 @dataclass(frozen=True, slots=True)
