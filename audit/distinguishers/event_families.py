@@ -19,6 +19,7 @@ import numpy.typing as npt
 from ..events.features import Columns, Coordinates, learn_leaves
 from ..events.outputs import Outputs, as_vectors, row_keys, vector_width
 from ..events.scores import Additive, Column, Number, Score, Weighted
+from .key_families import key_families
 from .learned_scores import MOST_LEARNED, additive_scores, forest
 from .number_families import Family as Family
 from .number_families import fitted_curve, of_learned, ordered, ordered_families, value_families
@@ -81,6 +82,8 @@ def _vector_families(split: PilotSplit, width: int, effort: Effort) -> Iterator[
             read = vectors.map(columns.read)
             scores += (found := _sums(columns, read, own))
             yield from _learned_families(columns, read, found, own)
+            if not columns.differences:
+                yield from key_families(columns, read)
         yield from order_families(vectors, width, together=effort != "quick")
         weights = fisher_direction(vectors.learn_x, vectors.learn_y)
         if weights is not None:
@@ -104,6 +107,7 @@ def _object_families(split: PilotSplit, effort: Effort) -> Iterator[Family[Any]]
     if len(leaves.names) > 2 and not _are_few(split.learn_x, split.learn_y):
         scores = _sums(leaves, read, effort)
         yield from _learned_families(leaves, read, scores, effort)
+        yield from key_families(leaves, read)
     yield from table_families(split, split, scores=scores)
 
 

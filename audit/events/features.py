@@ -26,7 +26,7 @@ Path = tuple[int, ...]
 """Position of a leaf in nested tuples."""
 
 _MOST_PATHS = 64  # most paths with a column, the most frequent ones
-_MOST_CODES = 64  # most leaves at one path, and most forms, with their own code
+_MOST_CODES = 256  # most leaves at one path, and most forms, with their own code
 _LEARNED = 20_000  # outputs on each side from which paths and codes are learned
 _REMEMBERED = 100_000  # distinct outputs of a block whose rows are cached
 
@@ -85,6 +85,34 @@ class OrderStatistics(Columns):
         columns = np.sort(as_vectors(outputs, self.width).astype(np.float64), axis=1).T  # NaN last
         with np.errstate(invalid="ignore", over="ignore"):
             return np.concatenate([columns, columns[1:] - columns[:-1]])
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional(Columns):
+    """Columns where another column has a given value, NaN elsewhere: what a key goes with.
+
+    Attributes
+    ----------
+    of : Columns
+    cases : tuple of (int, float, int)
+        A column, the value or code that it must have, and the column that is then read.
+    """
+
+    of: Columns
+    cases: tuple[tuple[int, float, int], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        names = self.of.names
+        return tuple(f"({names[read]} where {names[key]} = {self._words(key, at)})" for key, at, read in self.cases)
+
+    def read(self, outputs: Outputs) -> Matrix:
+        columns = self.of.read(outputs)
+        return np.array([np.where(columns[key] == at, columns[read], np.nan) for key, at, read in self.cases])
+
+    def _words(self, key: int, at: float) -> str:
+        codes = self.of.codes(key)
+        return f"{at:g}" if codes is None else codes[int(at)] if at >= 0 else "anything else"
 
 
 @dataclass(frozen=True, slots=True)
