@@ -26,6 +26,7 @@ from .number_families import fitted_curve, of_learned, ordered, ordered_families
 from .order_families import order_families
 from .outcome_counts import count_outcomes
 from .pilot_split import PilotSplit
+from .product_families import product_families
 from .quantile_cells import distinct, merged
 from .table_families import table_families
 
@@ -84,6 +85,7 @@ def _vector_families(split: PilotSplit, width: int, effort: Effort) -> Iterator[
             yield from _learned_families(columns, read, found, own)
             if not columns.differences:
                 yield from key_families(columns, read)
+                yield from product_families(columns, read)
         yield from order_families(vectors, width, together=effort != "quick")
         weights = fisher_direction(vectors.learn_x, vectors.learn_y)
         if weights is not None:
@@ -108,6 +110,7 @@ def _object_families(split: PilotSplit, effort: Effort) -> Iterator[Family[Any]]
         scores = _sums(leaves, read, effort)
         yield from _learned_families(leaves, read, scores, effort)
         yield from key_families(leaves, read)
+        yield from product_families(leaves, read)
     yield from table_families(split, split, scores=scores)
 
 

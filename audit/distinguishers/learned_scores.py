@@ -34,7 +34,8 @@ _CELLS = 48  # cells of a fitted curve
 _LEAST_RUNS = 1_000  # fewest runs on each dataset for a joint model
 MOST_LEARNED = 200_000
 """Most runs on each dataset that a score is learned from."""
-_TREES, _DEPTH, _TREE_RUNS, _LEAST_TREE_RUNS, _TREE_COLUMNS = 20, 3, 3_000, 3_000, 64
+_TREES, _DEPTH, _TREE_BINS, _LEAST_TREE_RUNS, _TREE_COLUMNS = 20, 3, 64, 3_000, 64
+_TREE_RUNS, _TREE_NUMBERS = 50_000, 400_000  # most runs on each dataset, and most numbers in their columns
 
 
 def additive_scores(columns: Columns, x: Array, y: Array, *, together: bool = True) -> Iterator[Additive]:
@@ -61,31 +62,31 @@ def additive_scores(columns: Columns, x: Array, y: Array, *, together: bool = Tr
 
 def forest(columns: Columns, x: Array, y: Array) -> Forest | None:
     """A few boosted small trees, for interactions of columns; None for too few runs or too many columns."""
-    from sklearn.ensemble import GradientBoostingClassifier  # imported here because the import takes a second
+    from sklearn.ensemble import HistGradientBoostingClassifier  # imported here because the import takes a second
 
     if len(x) > _TREE_COLUMNS or min(x.shape[1], y.shape[1]) < _LEAST_TREE_RUNS:
         return None
-    x, y = x[:, :_TREE_RUNS], y[:, :_TREE_RUNS]
+    runs = min(_TREE_RUNS, _TREE_NUMBERS // len(x))
+    x, y = x[:, :runs], y[:, :runs]
     rows = np.concatenate([x, y], axis=1).T
-    # A missing value lies above every threshold, as in `Forest`; the library sums single-precision numbers.
+    # A missing value lies above every threshold, as in `Forest`.
     limit = 1e30
     rows = np.clip(np.where(np.isnan(rows), limit, rows), -limit, limit)
-    model = GradientBoostingClassifier(n_estimators=_TREES, max_depth=_DEPTH, learning_rate=0.3, random_state=0)
-    model.fit(rows, _labels(x, y))
-    return Forest(columns, tuple(_tree(estimator.tree_) for estimator in model.estimators_[:, 0]))
-
-
-def _tree(fitted: object) -> Tree:
-    at, thresholds, lefts, rights, values = (
-        getattr(fitted, name).ravel().tolist()
-        for name in ("feature", "threshold", "children_left", "children_right", "value")
+    model = HistGradientBoostingClassifier(
+        max_iter=_TREES, max_depth=_DEPTH, max_bins=_TREE_BINS, learning_rate=0.3, early_stopping=False, random_state=0
     )
+    model.fit(rows, _labels(x, y))
+    return Forest(columns, tuple(_tree(predictor.nodes) for (predictor,) in model._predictors))
+
+
+def _tree(nodes: npt.NDArray[np.void]) -> Tree:
+    is_leaf = nodes["is_leaf"].astype(bool)
     return Tree(
-        tuple(column if left >= 0 else -1 for column, left in zip(at, lefts, strict=True)),
-        tuple(thresholds),
-        tuple(lefts),
-        tuple(rights),
-        tuple(values),
+        tuple(np.where(is_leaf, -1, nodes["feature_idx"]).astype(int).tolist()),
+        tuple(nodes["num_threshold"].astype(float).tolist()),
+        tuple(nodes["left"].astype(int).tolist()),
+        tuple(nodes["right"].astype(int).tolist()),
+        tuple(np.where(is_leaf, nodes["value"], 0.0).tolist()),
     )
 
 

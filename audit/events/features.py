@@ -116,6 +116,31 @@ class Conditional(Columns):
 
 
 @dataclass(frozen=True, slots=True)
+class Products(Columns):
+    """Products of two columns, each less its centre: positive where both are on the same side of their centres.
+
+    Attributes
+    ----------
+    of : Columns
+    factors : tuple of (int, float, int, float)
+        A column and its centre, and another column and its centre.
+    """
+
+    of: Columns
+    factors: tuple[tuple[int, float, int, float], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        names = self.of.names
+        return tuple(f"({names[a]} − {at:.3g})·({names[b]} − {bt:.3g})" for a, at, b, bt in self.factors)
+
+    def read(self, outputs: Outputs) -> Matrix:
+        columns = self.of.read(outputs)
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.array([(columns[a] - at) * (columns[b] - bt) for a, at, b, bt in self.factors])
+
+
+@dataclass(frozen=True, slots=True)
 class Leaves(Columns):
     """The leaves of outputs that may be nested, of different lengths, and not only numbers.
 

@@ -25,7 +25,7 @@ from ..claims.renyi import RenyiDP, ZeroConcentratedDP
 from ..distinguishers.low_bits_warning import LowBits
 from ..errors import AuditError, RecordError
 from ..events.events import Event, ExceptFor, Intervals, Outcomes, Scored
-from ..events.features import Conditional, Coordinates, Leaves, OrderStatistics
+from ..events.features import Conditional, Coordinates, Leaves, OrderStatistics, Products
 from ..events.outcome_text import printed
 from ..events.outputs import Raised
 from ..events.pilot_histogram import Sketch
@@ -66,9 +66,9 @@ TYPES: dict[str, type[Any]] = {
         PureDP, ApproxDP, GaussianDP, GroupClaim, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOffCurve,
         ProbabilityPreservation, NFoldComposition,
         Intervals, Outcomes, Scored, ExceptFor, Number, Weighted, Column, LowestBit, Residue, Additive, Forest, Tree,
-        Coordinates, OrderStatistics, Conditional, Leaves, Counts, Pair, Provenance, Finding, Look, CellCounts, LowBits,
-        Sketch, FixedSizeResult, SequentialResult, Point, Series, StatementResult, Recount, Accepted, Entry, Topic,
-        Suite,
+        Coordinates, OrderStatistics, Conditional, Products, Leaves, Counts, Pair, Provenance, Finding, Look,
+        CellCounts, LowBits, Sketch, FixedSizeResult, SequentialResult, Point, Series, StatementResult, Recount,
+        Accepted, Entry, Topic, Suite,
         Raised, Opaque,
     )
 }  # fmt: skip

@@ -21,7 +21,7 @@ from dpaudit import PureDP, Verdict
 from dpaudit.audit.distinguishers.low_bits_warning import LowBits
 from dpaudit.audit.errors import RecordError
 from dpaudit.audit.events.events import ExceptFor, Intervals, Outcomes, Scored
-from dpaudit.audit.events.features import Conditional, Coordinates, Leaves, OrderStatistics
+from dpaudit.audit.events.features import Conditional, Coordinates, Leaves, OrderStatistics, Products
 from dpaudit.audit.events.outputs import Raised
 from dpaudit.audit.events.pilot_histogram import Sketch
 from dpaudit.audit.events.scores import Additive, Column, Forest, LowestBit, Number, Residue, Tree, Weighted
@@ -122,6 +122,7 @@ LEAVES = Leaves((None, (2, None)), ((), (0, 1)), (((1,), ("a", None, 2.5)),))
 SCORES = [
     Number(), Weighted((0.5, -1.0)), Column(LEAVES, 1), LowestBit(Column(Coordinates(2), 0)), Residue(Number(), -20),
     Column(OrderStatistics(3), 4), Column(Conditional(Coordinates(2), ((0, 5.0, 1),)), 0),
+    Column(Products(Coordinates(2), ((0, 0.5, 1, -0.5),)), 0),
     Additive(Coordinates(3, differences=True), ((0, -1.0, INF, 0.5),), ((1, 0.25),)),
     Forest(LEAVES, (Tree((0, -1, -1), (0.5, 0.0, NAN), (1, 0, 0), (2, 0, 0), (0.0, 1.0, -1.0)),)),
 ]  # fmt: skip
