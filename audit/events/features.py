@@ -1,10 +1,9 @@
 """Outputs of any kind as columns of numbers, for scores that are sums over the parts of an output.
 
-A vector has a column for each coordinate, for the differences of neighbouring coordinates, or for the sorted
-coordinates and the gaps between them. Any other output is split
-into leaves, which are the parts of nested tuples. A numeric leaf fills one column; any other leaf (a string, an Enum,
-None) fills another column with a code. The form of the output (lengths of tuples and kinds of leaves) is a code as
-well. Missing parts are NaN.
+A vector has a column for each coordinate, for the differences of neighbouring coordinates, or for sorted coordinates
+and the gaps between them. Any other output is split into leaves, which are the parts of nested tuples and the values of
+dictionaries by key. A numeric leaf fills one column; any other leaf (a string, an Enum, None) fills another column with
+a code. The form of the output (lengths of tuples and kinds of leaves) is a code as well. Missing parts are NaN.
 """
 
 from __future__ import annotations
@@ -19,11 +18,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .dictionaries import Dictionary
+from .outcome_text import printed
 from .outputs import Outputs, as_vectors, number_of, outcome_key, outcome_list, outcome_words
 
 Matrix = npt.NDArray[np.float64]
-Path = tuple[int, ...]
-"""Position of a leaf in nested tuples."""
+Path = tuple[int | str, ...]
+"""Position of a leaf in nested tuples and dictionaries: a place, the text of a key, or `SIZE`."""
+
+SIZE = "len()"
+"""End of the path to the number of entries of a dictionary."""
 
 _MOST_PATHS = 64  # most paths with a column, the most frequent ones
 _MOST_CODES = 256  # most leaves at one path, and most forms, with their own code
@@ -223,8 +227,11 @@ def learn_leaves(x: Outputs, y: Outputs) -> Leaves:
     coded = sorted(leaves, key=lambda path: -leaves[path].total())[:_MOST_PATHS]
     return Leaves(
         tuple(build for build, _ in builds.most_common(_MOST_CODES)),
-        tuple(sorted(path for path, _ in paths.most_common(_MOST_PATHS))),
-        tuple((path, tuple(leaf for leaf, _ in leaves[path].most_common(_MOST_CODES))) for path in sorted(coded)),
+        tuple(sorted((path for path, _ in paths.most_common(_MOST_PATHS)), key=_order)),
+        tuple(
+            (path, tuple(leaf for leaf, _ in leaves[path].most_common(_MOST_CODES)))
+            for path in sorted(coded, key=_order)
+        ),
     )
 
 
@@ -232,18 +239,29 @@ def _leaves(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     if type(output) is tuple:
         for place, part in enumerate(output):
             yield from _leaves(part, (*path, place))
+    elif type(output) is Dictionary:
+        yield (*path, SIZE), len(output.entries)
+        for key, part in output.entries:
+            yield from _leaves(part, (*path, printed(key)))
     else:
         yield path, output
 
 
+def _order(path: Path) -> tuple[tuple[bool, int, str], ...]:
+    """Return what sorts paths, places before keys."""
+    return tuple((True, 0, part) if isinstance(part, str) else (False, part, "") for part in path)
+
+
 def _build(output: Any) -> Any:
-    """Return the form of an output: nested tuples of whether each leaf is a number."""
+    """Return the form of an output: nested tuples of whether each leaf is a number, and the text "dictionary"."""
+    if type(output) is Dictionary:
+        return "dictionary"
     return tuple(map(_build, output)) if type(output) is tuple else _is_number(output)
 
 
 def _build_words(build: Any) -> str:
     if type(build) is not tuple:
-        return "a number" if build else "not a number"
+        return f"a {build}" if isinstance(build, str) else "a number" if build else "not a number"
     parts = "numbers" if all(part is True for part in build) else ", ".join(map(_build_words, build))
     return f"a tuple of {len(build)}{f' ({parts})' if build else ''}"
 
@@ -253,4 +271,6 @@ def _is_number(leaf: Any) -> bool:
 
 
 def _place(path: Path) -> str:
+    if path and path[-1] == SIZE:
+        return f"len({_place(path[:-1])})"
     return "output" + "".join(f"[{place}]" for place in path)

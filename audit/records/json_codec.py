@@ -24,6 +24,7 @@ from ..claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
 from ..claims.renyi import RenyiDP, ZeroConcentratedDP
 from ..distinguishers.low_bits_warning import LowBits
 from ..errors import AuditError, RecordError
+from ..events.dictionaries import Dictionary
 from ..events.events import Event, ExceptFor, Intervals, Outcomes, Scored
 from ..events.features import Conditional, Coordinates, Leaves, OrderStatistics, Products
 from ..events.outcome_text import printed
@@ -69,7 +70,7 @@ TYPES: dict[str, type[Any]] = {
         Coordinates, OrderStatistics, Conditional, Products, Leaves, Counts, Pair, Provenance, Finding, Look,
         CellCounts, LowBits, Sketch, FixedSizeResult, SequentialResult, Point, Series, StatementResult, Recount,
         Accepted, Entry, Topic, Suite,
-        Raised, Opaque,
+        Raised, Dictionary, Opaque,
     )
 }  # fmt: skip
 ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck}

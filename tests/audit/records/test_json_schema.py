@@ -20,6 +20,7 @@ import dpaudit as dp
 from dpaudit import PureDP, Verdict
 from dpaudit.audit.distinguishers.low_bits_warning import LowBits
 from dpaudit.audit.errors import RecordError
+from dpaudit.audit.events.dictionaries import Dictionary
 from dpaudit.audit.events.events import ExceptFor, Intervals, Outcomes, Scored
 from dpaudit.audit.events.features import Conditional, Coordinates, Leaves, OrderStatistics, Products
 from dpaudit.audit.events.outputs import Raised
@@ -118,7 +119,7 @@ CLAIMS = [
 ]  # fmt: skip
 HALF_LINE = Intervals(((0.5, INF),))
 EXCEPTIONS = ExceptFor(Scored(Weighted((1.0, 2.0)), HALF_LINE), Outcomes(((1, 2), (3, 4))))
-LEAVES = Leaves((None, (2, None)), ((), (0, 1)), (((1,), ("a", None, 2.5)),))
+LEAVES = Leaves((None, (2, None)), ((), (0, 1), ("'a'",)), (((1,), ("a", None, 2.5)),))
 SCORES = [
     Number(), Weighted((0.5, -1.0)), Column(LEAVES, 1), LowestBit(Column(Coordinates(2), 0)), Residue(Number(), -20),
     Column(OrderStatistics(3), 4), Column(Conditional(Coordinates(2), ((0, 5.0, 1),)), 0),
@@ -130,7 +131,7 @@ COLOUR = enum.Enum("Colour", "RED")
 OUTCOMES = [
     None, NAN, INF, -INF, True, -0.0, 2**53, -(2**200), "a\n\u2028é", "\udcff", (), (1, (2.5, ("b", None))),
     Raised("KeyError"), (Raised("A.B"),), COLOUR.RED, Verdict.REFUTED, b"bytes", Fraction(1, 3), frozenset({1}),
-    {"a": (1, NAN)}, PureDP(1.0),
+    {"a": (1, NAN)}, PureDP(1.0), Dictionary.of([("b", 1), ("a", NAN)]),
 ]  # fmt: skip
 RESULTS = [
     {"cells": CELLS, "bits": True, "ignored": ("idle-event",), "notes": ("n",), "provenance": Provenance(where="m:f")},
