@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ..events.features import Columns, Coordinates, learn_leaves
 from ..events.outputs import Outputs, as_vectors, row_keys, vector_width
-from ..events.scores import Additive, Column, Number, Score, Weighted
+from ..events.scores import Additive, Column, Forest, Number, Score, Weighted
 from .key_families import key_families
 from .learned_scores import MOST_LEARNED, additive_scores, forest
 from .number_families import Family as Family
@@ -28,6 +28,7 @@ from .outcome_counts import count_outcomes
 from .pilot_split import PilotSplit
 from .product_families import product_families
 from .quantile_cells import distinct, merged
+from .shrunken_ratios import calibrated, log_likelihood
 from .table_families import table_families
 
 Array = npt.NDArray[np.float64]
@@ -38,6 +39,7 @@ _MOST_COORDINATES = 64  # largest number of coordinates that are looked at singl
 _MOST_COLUMNS = 20_000  # beyond it only weighted sums are learned: other scores take 0.2 ms per column
 _FITTED_COORDINATES = 8  # longest vector whose single coordinates are fitted with a curve
 _TREES_MARGIN = 0.02  # trees cost twenty times as much as an additive score, so they have to be better
+_JUDGED_ON = 5_000  # runs on each dataset that show whether trees are worth counting
 _FEW_OUTCOMES, _LOOKED_AT = 8, 2_000  # with so few outcomes in the first runs, a table learns everything
 _ATOM_RUNS = 5  # occurrences of a value in the pilot that make it an atom of a continuous output
 TABLE = 512
@@ -138,8 +140,25 @@ def _learned_families(
         yield from of_learned(score, score.add_up(read.held_x), score.add_up(read.held_y))
     learn_x, learn_y = read.learn_x[:, :MOST_LEARNED], read.learn_y[:, :MOST_LEARNED]
     if effort == "trees" and (trees := forest(columns, learn_x, learn_y)) is not None:
+        if not _gains_more(trees, scores, read):
+            return
         for family in of_learned(trees, trees.add_up(read.held_x), trees.add_up(read.held_y)):
             yield replace(family, margin=_TREES_MARGIN)
+
+
+def _gains_more(trees: Forest, scores: list[Additive], read: PilotSplit) -> bool:
+    """Whether trees explain some held-out runs better than each sum over columns, so that they are worth counting."""
+    x, y = read.held_x[:, :_JUDGED_ON], read.held_y[:, :_JUDGED_ON]
+    rows = np.concatenate([x, y], axis=1)
+    on_x = np.repeat([1.0, 0.0], [x.shape[1], y.shape[1]])
+    judged: list[Additive | Forest] = [trees, *scores]
+    gains = []
+    for score in judged:
+        values = score.add_up(rows)
+        if np.isfinite(values).all():
+            level, slope = calibrated(values, on_x, 1.0 - on_x)
+            gains.append(log_likelihood(level + slope * values, on_x, 1.0 - on_x))
+    return gains[0] >= max(gains)
 
 
 def fisher_direction(x: Outputs, y: Outputs) -> tuple[float, ...] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ Integers = npt.NDArray[np.int64]
 MOST_OUTCOMES = 100_000
 """Most different outcomes whose counts are kept, the commonest ones."""
 
-_CLOSE = 1 << 20  # integers within such a range are counted in an array
+_CLOSE = 1 << 20  # as many possible rows of integers are counted in an array
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +65,29 @@ def count_outcomes(split: PilotSplit) -> OutcomeCounts:
 
 def _of_numbers(outputs: Outputs, sizes: list[int]) -> OutcomeCounts:
     ends = np.cumsum(sizes)[:-1]
-    if outputs.ndim == 1 and outputs.dtype.kind in "iu" and len(outputs):
-        least, most = int(outputs.min()), int(outputs.max())
-        if most - least < _CLOSE and most < 1 << 62:
-            places = outputs.astype(np.int64) - least
-            width = most - least + 1
-            counts = np.array([np.bincount(part, minlength=width) for part in np.split(places, ends)])
-            found = np.flatnonzero(counts.any(axis=0))
-            return OutcomeCounts((found + least).astype(outputs.dtype), counts[:, found])
+    if outputs.dtype.kind in "iu" and outputs.size:
+        rows = outputs.reshape(len(outputs), -1)
+        least, most = rows.min(axis=0), rows.max(axis=0)
+        ranges = [int(high) - int(low) + 1 for low, high in zip(least, most, strict=True)]
+        if max(map(int, most)) < 1 << 62 and math.prod(ranges) < _CLOSE:
+            codes, counts = _of_close(rows, least, ranges, ends)
+            values = np.stack(np.unravel_index(codes, ranges), axis=1) + least.astype(np.int64)
+            return OutcomeCounts(values.astype(outputs.dtype).reshape(-1, *outputs.shape[1:]), counts)
     keys = row_keys(outputs) if outputs.ndim == 2 else outputs
     _, first, place = np.unique(keys, return_index=True, return_inverse=True)
     counts = np.array([np.bincount(part, minlength=len(first)) for part in np.split(place.reshape(-1), ends)])
     return OutcomeCounts(outputs[first], counts)
+
+
+def _of_close(rows: Outputs, least: Outputs, ranges: list[int], ends: Integers) -> tuple[Integers, Integers]:
+    """Codes of the integer rows that occur, in the order of an array with these ranges, and their counts."""
+    codes = np.zeros(len(rows), dtype=np.int64)
+    for column, (low, width) in enumerate(zip(least.tolist(), ranges, strict=True)):
+        codes *= width
+        codes += rows[:, column].astype(np.int64) - low
+    counts = np.array([np.bincount(part, minlength=math.prod(ranges)) for part in np.split(codes, ends)])
+    found = np.flatnonzero(counts.any(axis=0))
+    return found, counts[:, found]
 
 
 def _of_objects(parts: list[list[Any]]) -> OutcomeCounts:

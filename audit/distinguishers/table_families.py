@@ -30,7 +30,7 @@ from .shrunken_ratios import calibrated, log_likelihood, shrunken_log_ratios
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-_FEW = 48  # outcomes that are compared on the whole pilot
+_FEW = 64  # outcomes that are compared on the whole pilot
 _MOST_NUMBERS = 16_384  # numbers or words of known outcomes: at most 240 kB in a file of results, one line each
 _MOST_OUTCOMES = 100_000  # most outcomes with counts of their own, the commonest ones
 _REPEATED, _RECURRING, _MOSTLY = 3, 0.2, 0.5  # hits of an outcome that recurs, and shares of runs in such outcomes
