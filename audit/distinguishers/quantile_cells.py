@@ -29,7 +29,7 @@ def ratio_by_cell(
     Takes sorted outputs, their different values if there are few, and whether the ratio is known to have a slope. None
     if there are fewer than two cells.
     """
-    found = fine_cells(all_x, all_y, values, most=most)
+    found = fine_cells(all_x, all_y, values, most=most, joined=sloped)
     if found is None:
         return None
     cells, at, hits_x, hits_y = found
@@ -37,9 +37,13 @@ def ratio_by_cell(
 
 
 def fine_cells(
-    all_x: Array, all_y: Array, values: Array | None = None, *, most: int = CELLS
+    all_x: Array, all_y: Array, values: Array | None = None, *, most: int = CELLS, joined: bool = False
 ) -> tuple[Cells, Array, Array, Array] | None:
-    """Cells that cover all numbers, dense in the tails, with a number and the outputs on x and on y in each."""
+    """Cells that cover all numbers, dense in the tails, with a number and the outputs on x and on y in each.
+
+    None if a cell is empty, unless empty cells are `joined` to their neighbours: the scores of outcomes that recur lie
+    apart, but a few numbers in the tails of a small pilot are no basis for a curve.
+    """
     pooled = merged(all_x, all_y)
     pooled = pooled[~np.isnan(pooled)]
     if len(pooled) < 2:
@@ -57,7 +61,9 @@ def fine_cells(
         return None
     hits_x, hits_y = count_cells(cells, all_x), count_cells(cells, all_y)
     is_hit = hits_x + hits_y > 0
-    if not is_hit.all():  # between values that recur
+    if not is_hit.all() and not joined:
+        return None
+    if not is_hit.all():
         cells, hits_x, hits_y = _joined(cells, is_hit), hits_x[is_hit], hits_y[is_hit]
         if len(cells) < 2:
             return None

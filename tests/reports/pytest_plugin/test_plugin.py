@@ -136,7 +136,7 @@ def test_a_search_finds_the_pair(project):
     )
     text = text_of(run(project))
     assert "search     of " in text
-    assert re.search(r"pair       x = .*, y = .*: (1 row only in|0 rows only in x, 1)", text)
+    assert re.search(r"pair       x = .*, y = .*: 1 row only in", text)
     assert "pass x and y, or neighbours=" in text
 
 
