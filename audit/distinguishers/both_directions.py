@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..events.events import Apart, count_both, set_apart
+from ..events.events_apart import Apart, count_both, set_apart
 from ..inference.guess_test import coins_for
 from .choice import Choice, chosen, value_of
 from .event_value import Best, Criterion, leading

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,13 +24,18 @@ Array = npt.NDArray[np.float64]
 
 _BINS = (2, 8)  # bins of a column: 2 preserve weak signals in many columns, 8 follow strong ones
 _FEW = 12  # most different values of a column that are all distinguished
-_MOST_STEPS, _TOGETHER_RUNS = 512, 100_000  # most parameters of a joint model, and most runs on each dataset
+_MOST_STEPS = 512  # most parameters of a joint model
+# Runs on each dataset for a joint model: 20,000 runs give the same event if the signal is strong, so more are used only
+# if the steps gain less than ten times the likelihood that as many parameters gain by chance.
+_TOGETHER_RUNS, _CLEAR = (20_000, 100_000), 10.0
+_SINGLE_RUNS = 50_000  # most runs on each dataset for the curves of single columns
 _FITTED_COLUMNS = 24  # most columns that are fitted with a curve each
 _CELLS = 48  # cells of a fitted curve
 _LEAST_RUNS = 1_000  # fewest runs on each dataset for a joint model
 MOST_LEARNED = 200_000
 """Most runs on each dataset that a score is learned from."""
-_TREES, _DEPTH, _TREE_RUNS, _LEAST_TREE_RUNS, _TREE_COLUMNS = 20, 3, 3_000, 3_000, 64
+_TREES, _DEPTH, _TREE_BINS, _LEAST_TREE_RUNS, _TREE_COLUMNS = 20, 3, 64, 3_000, 64
+_TREE_RUNS, _TREE_NUMBERS = 50_000, 400_000  # most runs on each dataset, and most numbers in their columns
 
 
 def additive_scores(columns: Columns, x: Array, y: Array, *, together: bool = True) -> Iterator[Additive]:
@@ -45,41 +51,42 @@ def additive_scores(columns: Columns, x: Array, y: Array, *, together: bool = Tr
     """
     yield from _alike(columns, x, y)
     if len(x) <= _FITTED_COLUMNS:
-        yield _each_by_itself(columns, x, y)
+        yield _each_by_itself(columns, x[:, :_SINGLE_RUNS], y[:, :_SINGLE_RUNS])
     if together and min(x.shape[1], y.shape[1]) >= _LEAST_RUNS:
-        edges = [[_edges(np.concatenate(both), bins) for both in zip(x, y, strict=True)] for bins in _BINS]
-        for cut in edges if edges[0] != edges[1] else edges[:1]:
-            if 0 < sum(map(len, cut)) <= _MOST_STEPS:
-                yield _together(columns, x, y, cut)
+        first = zip(x[:, : _TOGETHER_RUNS[0]], y[:, : _TOGETHER_RUNS[0]], strict=True)
+        sets = zip(*(_edges(np.concatenate(both)) for both in first), strict=True)
+        for cuts in dict.fromkeys(sets):
+            if 0 < sum(map(len, cuts)) <= _MOST_STEPS:
+                yield _together(columns, x, y, cuts)
 
 
 def forest(columns: Columns, x: Array, y: Array) -> Forest | None:
     """A few boosted small trees, for interactions of columns; None for too few runs or too many columns."""
-    from sklearn.ensemble import GradientBoostingClassifier  # imported here because the import takes a second
+    from sklearn.ensemble import HistGradientBoostingClassifier  # imported here because the import takes a second
 
     if len(x) > _TREE_COLUMNS or min(x.shape[1], y.shape[1]) < _LEAST_TREE_RUNS:
         return None
-    x, y = x[:, :_TREE_RUNS], y[:, :_TREE_RUNS]
+    runs = min(_TREE_RUNS, _TREE_NUMBERS // len(x))
+    x, y = x[:, :runs], y[:, :runs]
     rows = np.concatenate([x, y], axis=1).T
-    # A missing value lies above every threshold, as in `Forest`; the library sums single-precision numbers.
+    # A missing value lies above every threshold, as in `Forest`.
     limit = 1e30
     rows = np.clip(np.where(np.isnan(rows), limit, rows), -limit, limit)
-    model = GradientBoostingClassifier(n_estimators=_TREES, max_depth=_DEPTH, learning_rate=0.3, random_state=0)
-    model.fit(rows, _labels(x, y))
-    return Forest(columns, tuple(_tree(estimator.tree_) for estimator in model.estimators_[:, 0]))
-
-
-def _tree(fitted: object) -> Tree:
-    at, thresholds, lefts, rights, values = (
-        getattr(fitted, name).ravel().tolist()
-        for name in ("feature", "threshold", "children_left", "children_right", "value")
+    model = HistGradientBoostingClassifier(
+        max_iter=_TREES, max_depth=_DEPTH, max_bins=_TREE_BINS, learning_rate=0.3, early_stopping=False, random_state=0
     )
+    model.fit(rows, _labels(x, y))
+    return Forest(columns, tuple(_tree(predictor.nodes) for (predictor,) in model._predictors))
+
+
+def _tree(nodes: npt.NDArray[np.void]) -> Tree:
+    is_leaf = nodes["is_leaf"].astype(bool)
     return Tree(
-        tuple(column if left >= 0 else -1 for column, left in zip(at, lefts, strict=True)),
-        tuple(thresholds),
-        tuple(lefts),
-        tuple(rights),
-        tuple(values),
+        tuple(np.where(is_leaf, -1, nodes["feature_idx"]).astype(int).tolist()),
+        tuple(nodes["num_threshold"].astype(float).tolist()),
+        tuple(nodes["left"].astype(int).tolist()),
+        tuple(nodes["right"].astype(int).tolist()),
+        tuple(np.where(is_leaf, nodes["value"], 0.0).tolist()),
     )
 
 
@@ -147,38 +154,37 @@ def _alike(columns: Columns, x: Array, y: Array) -> Iterator[Additive]:
             yield Additive(columns, tuple(turned))
 
 
-def _edges(values: Array, bins: int) -> tuple[float, ...]:
-    """Cuts of a column: at each value if there are few, otherwise at quantiles."""
+def _edges(values: Array) -> list[tuple[float, ...]]:
+    """Cuts of a column for each number of bins: at each value if there are few, otherwise at quantiles."""
     values = values[~np.isnan(values)]
     few = _few_values(values)
     if few is not None:
-        return tuple(few[1:].tolist())
+        return [tuple(few[1:].tolist())] * len(_BINS)
     if len(values) == 0:
-        return ()
-    return tuple(low for low, _ in quantile_cells(np.sort(values), np.linspace(0.0, 1.0, bins + 1)[1:-1])[1:])
+        return [()] * len(_BINS)
+    values = np.sort(values)
+    levels = (np.linspace(0.0, 1.0, bins + 1)[1:-1] for bins in _BINS)
+    return [tuple(low for low, _ in quantile_cells(values, at)[1:]) for at in levels]
 
 
-def _together(columns: Columns, x: Array, y: Array, cuts: list[tuple[float, ...]]) -> Additive:
-    """Steps at the cuts of all columns, fitted jointly by logistic regression."""
-    from scipy.sparse import csr_array
+def _together(columns: Columns, x: Array, y: Array, cuts: tuple[tuple[float, ...], ...]) -> Additive:
+    """Steps at the cuts of all columns, fitted jointly by logistic regression; on more runs if a fit is unclear."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
-    x, y = x[:, :_TOGETHER_RUNS], y[:, :_TOGETHER_RUNS]
-    rows = np.concatenate([x, y], axis=1)
     # One parameter for each cell of a column except the first, and one for a missing value.
     starts = np.concatenate([[0], np.cumsum([len(cut) + 1 for cut in cuts])])
-    places = np.full(rows.shape, -1, dtype=np.int64)
-    for column, cut in enumerate(cuts):
-        cell = np.searchsorted(np.array(cut), rows[column], side="right")
-        cell = np.where(np.isnan(rows[column]), len(cut) + 1, cell)
-        places[column] = np.where(cell > 0, starts[column] + cell - 1, -1)
-    is_set = places.T >= 0
-    ends = np.concatenate([[0], is_set.sum(axis=1).cumsum()])
-    design = csr_array((np.ones(int(ends[-1])), places.T[is_set], ends), shape=(rows.shape[1], int(starts[-1])))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the score need not be optimal
-        weights = LogisticRegression(max_iter=60).fit(design, _labels(x, y)).coef_[0]
+    for runs in _TOGETHER_RUNS:
+        rows, labels = np.concatenate([x[:, :runs], y[:, :runs]], axis=1), _labels(x[:, :runs], y[:, :runs])
+        design = _steps(rows, cuts, starts)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the score need not be optimal
+            fitted = LogisticRegression(max_iter=60).fit(design, labels)
+        odds = np.where(labels == 1, 1.0, -1.0) * fitted.decision_function(design)
+        gain = len(labels) * math.log(2.0) - float(np.logaddexp(0.0, -odds).sum())
+        if runs >= min(x.shape[1], y.shape[1]) or 2.0 * gain > _CLEAR * starts[-1]:
+            break
+    weights = fitted.coef_[0]
     pieces: list[Piece] = []
     missing: list[tuple[int, float]] = []
     for column, cut in enumerate(cuts):
@@ -188,3 +194,17 @@ def _together(columns: Columns, x: Array, y: Array, cuts: list[tuple[float, ...]
         if np.isnan(rows[column]).any():
             missing.append((column, float(own[-1])))
     return Additive(columns, tuple(pieces), tuple(missing))
+
+
+def _steps(rows: Array, cuts: tuple[tuple[float, ...], ...], starts: npt.NDArray[np.int64]) -> Any:
+    """The cell of each row in each column as a sparse matrix of ones, shape (runs, parameters)."""
+    from scipy.sparse import csr_array
+
+    places = np.full(rows.shape, -1, dtype=np.int64)
+    for column, cut in enumerate(cuts):
+        cell = np.searchsorted(np.array(cut), rows[column], side="right")
+        cell = np.where(np.isnan(rows[column]), len(cut) + 1, cell)
+        places[column] = np.where(cell > 0, starts[column] + cell - 1, -1)
+    is_set = places.T >= 0
+    ends = np.concatenate([[0], is_set.sum(axis=1).cumsum()])
+    return csr_array((np.ones(int(ends[-1])), places.T[is_set], ends), shape=(rows.shape[1], int(starts[-1])))

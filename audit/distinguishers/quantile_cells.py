@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +29,7 @@ def ratio_by_cell(
     Takes sorted outputs, their different values if there are few, and whether the ratio is known to have a slope. None
     if there are fewer than two cells.
     """
-    found = fine_cells(all_x, all_y, values, most=most)
+    found = fine_cells(all_x, all_y, values, most=most, joined=sloped)
     if found is None:
         return None
     cells, at, hits_x, hits_y = found
@@ -36,9 +37,13 @@ def ratio_by_cell(
 
 
 def fine_cells(
-    all_x: Array, all_y: Array, values: Array | None = None, *, most: int = CELLS
+    all_x: Array, all_y: Array, values: Array | None = None, *, most: int = CELLS, joined: bool = False
 ) -> tuple[Cells, Array, Array, Array] | None:
-    """Cells that cover all numbers, dense in the tails, with a number and the outputs on x and on y in each."""
+    """Cells that cover all numbers, dense in the tails, with a number and the outputs on x and on y in each.
+
+    None if a cell is empty, unless empty cells are `joined` to their neighbours: the scores of outcomes that recur lie
+    apart, but a few numbers in the tails of a small pilot are no basis for a curve.
+    """
     pooled = merged(all_x, all_y)
     pooled = pooled[~np.isnan(pooled)]
     if len(pooled) < 2:
@@ -55,11 +60,23 @@ def fine_cells(
     if len(cells) < 2:
         return None
     hits_x, hits_y = count_cells(cells, all_x), count_cells(cells, all_y)
+    is_hit = hits_x + hits_y > 0
+    if not is_hit.all() and not joined:
+        return None
+    if not is_hit.all():
+        cells, hits_x, hits_y = _joined(cells, is_hit), hits_x[is_hit], hits_y[is_hit]
+        if len(cells) < 2:
+            return None
     middles = np.searchsorted(pooled, np.array([low for low, _ in cells])) + (hits_x + hits_y).astype(np.int64) // 2
     at = pooled[np.minimum(middles, len(pooled) - 1)]
-    if not (np.isfinite(at).all() and (hits_x + hits_y > 0).all()):
-        return None
-    return cells, at, hits_x, hits_y
+    return (cells, at, hits_x, hits_y) if np.isfinite(at).all() else None
+
+
+def _joined(cells: Cells, is_hit: npt.NDArray[np.bool_]) -> Cells:
+    """Every cell without hits joined to the one below it, or to the first one with hits."""
+    kept = [cell for cell, hit in zip(cells, is_hit.tolist(), strict=True) if hit]
+    lows = [-math.inf, *(low for low, _ in kept[1:])]
+    return [(low, math.nextafter(after, -math.inf)) for low, after in pairwise(lows)] + [(lows[-1], math.inf)]
 
 
 def merged(a: Array, b: Array) -> Array:

@@ -8,17 +8,22 @@ from __future__ import annotations
 import math
 import numbers
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .outputs import Outputs, as_numbers, is_vector, number_of, outcome_key, outcome_words, row_keys
+from .outputs import Outputs, as_numbers, is_vector, number_of, outcome_key, outcome_words
+from .row_lookup import RowLookup, are_same_rows
 from .scores import Score
 
 Mask = npt.NDArray[np.bool_]
+
+_FEW_NUMBERS, _FEW_ROWS = 8, 4  # at most as many are compared one by one
+_MOST_SHOWN, _EXAMPLES = 20, 3  # outcomes of a list that is shown in part, and of a long list that is only named
 
 
 class Event(ABC):
@@ -103,16 +108,16 @@ class Outcomes(Event):
             keys = {outcome_key(value) for value in self.values}
             listed = np.fromiter((outcome_key(o) in keys for o in outputs), dtype=np.bool_, count=len(outputs))
         elif outputs.ndim == 2:
-            listed = _rows_among(outputs, [value for value in self.values if is_vector(value, outputs.shape[1])])
+            listed = _rows_among(outputs, self.values)
         else:
             outputs = as_numbers(outputs)
-            known = [value for value in self.values if isinstance(value, numbers.Real)]
-            listed = _numbers_among(outputs, _held_by(outputs.dtype, [(value,) for value in known]).ravel())
-            if any(value != value for value in known):
-                listed |= outputs != outputs
+            listed = _numbers_among(outputs, self.values)
         return ~listed if self.others else listed
 
     def __str__(self) -> str:
+        if len(self.values) > _MOST_SHOWN:
+            some = ", ".join(outcome_words(value) for value in self.values[:_EXAMPLES])
+            return f"output {'not among' if self.others else 'among'} {len(self.values):,} outcomes such as {some}"
         shown = [outcome_words(value) for value in self.values[:6]]
         if len(self.values) > 6:
             shown.append(f"… ({len(self.values)} values)")
@@ -134,32 +139,49 @@ def _held_by(dtype: np.dtype[Any], rows: list[tuple[Any, ...]]) -> Outputs:
     return np.array([[int(value) for value in row] for row in held], dtype=dtype)
 
 
-def _numbers_among(outputs: Outputs, wanted: Outputs) -> Mask:
-    """Return whether each number is among the wanted numbers."""
-    if len(wanted) > 8:
-        return np.isin(outputs, wanted)
+def _numbers_among(outputs: Outputs, values: tuple[Any, ...]) -> Mask:
+    """Return whether each number is among the values."""
+    wanted = _wanted(_hashable(values), outputs.dtype, None)
+    if isinstance(wanted, RowLookup):
+        return wanted.holds(outputs[:, None])
     listed = np.zeros(len(outputs), dtype=np.bool_)
-    for value in wanted:
-        listed |= outputs == value
+    for (value,) in wanted:
+        listed |= outputs == value if value == value else outputs != outputs
     return listed
 
 
-def _rows_among(outputs: Outputs, values: list[Any]) -> Mask:
-    """Return whether each row of a matrix is among the vectors."""
-    wanted = _held_by(outputs.dtype, values)
-    if len(wanted) <= 4:
-        listed = np.zeros(len(outputs), dtype=np.bool_)
-        for value in wanted:
-            listed |= _are_same_rows(outputs, value)
-        return listed
-    # A row is compared only with the vector of its key.
-    order = np.argsort(wanted_keys := row_keys(wanted))
-    place = np.minimum(np.searchsorted(wanted_keys[order], row_keys(outputs)), len(wanted) - 1)
-    return _are_same_rows(outputs, wanted[order[place]])
+def _rows_among(outputs: Outputs, values: tuple[Any, ...]) -> Mask:
+    """Return whether each row of a matrix is among the values."""
+    wanted = _wanted(_hashable(values), outputs.dtype, outputs.shape[1])
+    if isinstance(wanted, RowLookup):
+        return wanted.holds(outputs)
+    listed = np.zeros(len(outputs), dtype=np.bool_)
+    for value in wanted:
+        listed |= are_same_rows(outputs, value)
+    return listed
 
 
-def _are_same_rows(rows: Outputs, wanted: Outputs) -> Mask:
-    return np.asarray(((rows == wanted) | ((rows != rows) & (wanted != wanted))).all(axis=1))
+def _hashable(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the values that can be outputs; a file may hold others."""
+    try:
+        hash(values)
+    except TypeError:
+        return tuple(value for value in values if isinstance(value, Hashable))
+    return values
+
+
+@lru_cache(maxsize=8)  # every block of an audit asks for the same list
+def _wanted(values: tuple[Any, ...], dtype: np.dtype[Any], width: int | None) -> Outputs | RowLookup:
+    """Return the vectors of this width among the values, or the numbers, as rows that an array of this type can hold.
+
+    More rows than are worth comparing one by one are a lookup.
+    """
+    if width is None:
+        rows = [(value,) for value in values if isinstance(value, numbers.Real)]
+    else:
+        rows = [value for value in values if is_vector(value, width)]
+    held = _held_by(dtype, rows)
+    return held if len(held) <= (_FEW_NUMBERS if width is None else _FEW_ROWS) else RowLookup.of(held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,62 +203,18 @@ class Scored(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Apart(Event):
-    """Outputs in an event that are not in another one."""
+class ExceptFor(Event):
+    """Outputs whose score lies in a union of intervals, except that the listed outcomes are the other way round.
 
-    event: Event
-    other: Event
+    A list of all outcomes in the event would take megabytes for a vector; a score and its exceptions do not.
+    """
+
+    event: Scored
+    exceptions: Outcomes
 
     def contains(self, outputs: Outputs) -> Mask:
-        return self.event.contains(outputs) & ~self.other.contains(outputs)
+        return self.event.contains(outputs) ^ self.exceptions.contains(outputs)
 
     def __str__(self) -> str:
-        return f"{self.event}, but not {self.other}"
-
-
-def set_apart(first: Event, second: Event) -> tuple[Event, Event]:
-    """Return both events without the outputs that they share.
-
-    Examples
-    --------
-    >>> low, high = Intervals(((-math.inf, 0.0),)), Intervals(((0.0, math.inf),))
-    >>> str(set_apart(low, high)[0]), set_apart(low, Intervals(((1.0, math.inf),)))[0] == low
-    ('output ≤ 0, but not output ≥ 0', True)
-    """
-    return (first, second) if _exclude_each_other(first, second) else (Apart(first, second), Apart(second, first))
-
-
-def count_both(first: Event, second: Event, outputs: Outputs) -> tuple[int, int]:
-    """Return the number of outputs in each of two events, reading a score that they share once."""
-    if isinstance(first, Scored) and isinstance(second, Scored) and first.score == second.score:
-        values = first.score.values(outputs)
-        return first.event.count(values), second.event.count(values)
-    if (
-        isinstance(first, Apart)
-        and isinstance(second, Apart)
-        and (first.event, first.other)
-        == (
-            second.other,
-            second.event,
-        )
-    ):
-        in_first, in_second = first.event.contains(outputs), second.event.contains(outputs)
-        return int(np.count_nonzero(in_first & ~in_second)), int(np.count_nonzero(in_second & ~in_first))
-    return first.count(outputs), second.count(outputs)
-
-
-def _exclude_each_other(first: Event, second: Event) -> bool:
-    """Whether no output can lie in both events, as far as their form tells."""
-    match first, second:
-        case Scored(), Scored():
-            return first.score == second.score and _exclude_each_other(first.event, second.event)
-        case Intervals(), Intervals():
-            ordered = sorted([*first.intervals, *second.intervals])
-            are_disjoint = all(before[1] < after[0] for before, after in pairwise(ordered))
-            return are_disjoint and not (first.others and second.others)
-        case Outcomes(), Outcomes():
-            listed, other = ({outcome_key(value) for value in event.values} for event in (first, second))
-            if first.others or second.others:
-                return first.others != second.others and (other <= listed if first.others else listed <= other)
-            return not listed & other
-    return False
+        some = ", ".join(outcome_words(value) for value in self.exceptions.values[:_EXAMPLES])
+        return f"{self.event} except for {len(self.exceptions.values):,} outcomes such as {some}"

@@ -1,9 +1,9 @@
 """Outputs of any kind as columns of numbers, for scores that are sums over the parts of an output.
 
-A vector has a column for each coordinate, or for the differences of neighbouring coordinates. Any other output is split
-into leaves, which are the parts of nested tuples. A numeric leaf fills one column; any other leaf (a string, an Enum,
-None) fills another column with a code. The form of the output (lengths of tuples and kinds of leaves) is a code as
-well. Missing parts are NaN.
+A vector has a column for each coordinate, for the differences of neighbouring coordinates, or for sorted coordinates
+and the gaps between them. Any other output is split into leaves, which are the parts of nested tuples and the values of
+dictionaries by key. A numeric leaf fills one column; any other leaf (a string, an Enum, None) fills another column with
+a code. The form of the output (lengths of tuples and kinds of leaves) is a code as well. Missing parts are NaN.
 """
 
 from __future__ import annotations
@@ -18,14 +18,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .dictionaries import Dictionary
+from .outcome_text import printed
 from .outputs import Outputs, as_vectors, number_of, outcome_key, outcome_list, outcome_words
 
 Matrix = npt.NDArray[np.float64]
-Path = tuple[int, ...]
-"""Position of a leaf in nested tuples."""
+Path = tuple[int | str, ...]
+"""Position of a leaf in nested tuples and dictionaries: a place, the text of a key, or `SIZE`."""
+
+SIZE = "len()"
+"""End of the path to the number of entries of a dictionary."""
 
 _MOST_PATHS = 64  # most paths with a column, the most frequent ones
-_MOST_CODES = 64  # most leaves at one path, and most forms, with their own code
+_MOST_CODES = 256  # most leaves at one path, and most forms, with their own code
 _LEARNED = 20_000  # outputs on each side from which paths and codes are learned
 _REMEMBERED = 100_000  # distinct outputs of a block whose rows are cached
 
@@ -67,6 +72,76 @@ class Coordinates(Columns):
         # A new array, because `columns` may share memory with the caller's outputs.
         with np.errstate(invalid="ignore", over="ignore"):
             return np.concatenate([columns[:1], columns[1:] - columns[:-1]])
+
+
+@dataclass(frozen=True, slots=True)
+class OrderStatistics(Columns):
+    """The sorted coordinates of vectors, smallest first, and the gaps between neighbours among them."""
+
+    width: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        gaps = (f"(sorted coordinate {i} − sorted coordinate {i - 1})" for i in range(1, self.width))
+        return (*(f"sorted coordinate {i}" for i in range(self.width)), *gaps)
+
+    def read(self, outputs: Outputs) -> Matrix:
+        columns = np.sort(as_vectors(outputs, self.width).astype(np.float64), axis=1).T  # NaN last
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.concatenate([columns, columns[1:] - columns[:-1]])
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional(Columns):
+    """Columns where another column has a given value, NaN elsewhere: what a key goes with.
+
+    Attributes
+    ----------
+    of : Columns
+    cases : tuple of (int, float, int)
+        A column, the value or code that it must have, and the column that is then read.
+    """
+
+    of: Columns
+    cases: tuple[tuple[int, float, int], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        names = self.of.names
+        return tuple(f"({names[read]} where {names[key]} = {self._words(key, at)})" for key, at, read in self.cases)
+
+    def read(self, outputs: Outputs) -> Matrix:
+        columns = self.of.read(outputs)
+        return np.array([np.where(columns[key] == at, columns[read], np.nan) for key, at, read in self.cases])
+
+    def _words(self, key: int, at: float) -> str:
+        codes = self.of.codes(key)
+        return f"{at:g}" if codes is None else codes[int(at)] if at >= 0 else "anything else"
+
+
+@dataclass(frozen=True, slots=True)
+class Products(Columns):
+    """Products of two columns, each less its centre: positive where both are on the same side of their centres.
+
+    Attributes
+    ----------
+    of : Columns
+    factors : tuple of (int, float, int, float)
+        A column and its centre, and another column and its centre.
+    """
+
+    of: Columns
+    factors: tuple[tuple[int, float, int, float], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        names = self.of.names
+        return tuple(f"({names[a]} − {at:.3g})·({names[b]} − {bt:.3g})" for a, at, b, bt in self.factors)
+
+    def read(self, outputs: Outputs) -> Matrix:
+        columns = self.of.read(outputs)
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.array([(columns[a] - at) * (columns[b] - bt) for a, at, b, bt in self.factors])
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +227,11 @@ def learn_leaves(x: Outputs, y: Outputs) -> Leaves:
     coded = sorted(leaves, key=lambda path: -leaves[path].total())[:_MOST_PATHS]
     return Leaves(
         tuple(build for build, _ in builds.most_common(_MOST_CODES)),
-        tuple(sorted(path for path, _ in paths.most_common(_MOST_PATHS))),
-        tuple((path, tuple(leaf for leaf, _ in leaves[path].most_common(_MOST_CODES))) for path in sorted(coded)),
+        tuple(sorted((path for path, _ in paths.most_common(_MOST_PATHS)), key=_order)),
+        tuple(
+            (path, tuple(leaf for leaf, _ in leaves[path].most_common(_MOST_CODES)))
+            for path in sorted(coded, key=_order)
+        ),
     )
 
 
@@ -161,18 +239,29 @@ def _leaves(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     if type(output) is tuple:
         for place, part in enumerate(output):
             yield from _leaves(part, (*path, place))
+    elif type(output) is Dictionary:
+        yield (*path, SIZE), len(output.entries)
+        for key, part in output.entries:
+            yield from _leaves(part, (*path, printed(key)))
     else:
         yield path, output
 
 
+def _order(path: Path) -> tuple[tuple[bool, int, str], ...]:
+    """Return what sorts paths, places before keys."""
+    return tuple((True, 0, part) if isinstance(part, str) else (False, part, "") for part in path)
+
+
 def _build(output: Any) -> Any:
-    """Return the form of an output: nested tuples of whether each leaf is a number."""
+    """Return the form of an output: nested tuples of whether each leaf is a number, and the text "dictionary"."""
+    if type(output) is Dictionary:
+        return "dictionary"
     return tuple(map(_build, output)) if type(output) is tuple else _is_number(output)
 
 
 def _build_words(build: Any) -> str:
     if type(build) is not tuple:
-        return "a number" if build else "not a number"
+        return f"a {build}" if isinstance(build, str) else "a number" if build else "not a number"
     parts = "numbers" if all(part is True for part in build) else ", ".join(map(_build_words, build))
     return f"a tuple of {len(build)}{f' ({parts})' if build else ''}"
 
@@ -182,4 +271,6 @@ def _is_number(leaf: Any) -> bool:
 
 
 def _place(path: Path) -> str:
+    if path and path[-1] == SIZE:
+        return f"len({_place(path[:-1])})"
     return "output" + "".join(f"[{place}]" for place in path)

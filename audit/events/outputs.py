@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import MechanismError
+from .dictionaries import Dictionary
 from .outcome_text import printed
 
 Outputs: TypeAlias = npt.NDArray[Any]
@@ -81,7 +82,10 @@ def as_outputs(raw: Any, size: int, name: str) -> Outputs:
 
 
 def _plain(output: Any, name: str, depth: int = 0) -> Any:
-    """Return one output in a form that compares and hashes by value: arrays and lists become tuples."""
+    """Return one output in a form that compares and hashes by value: arrays and lists become tuples.
+
+    Dictionaries become `Dictionary`, in which the order of insertion does not matter.
+    """
     if type(output) in _PLAIN:
         return output
     if depth > _DEEPEST:
@@ -97,6 +101,9 @@ def _plain(output: Any, name: str, depth: int = 0) -> Any:
             _plain(part, name, depth + 1)
     if isinstance(output, (list, tuple)):  # also named tuples, so that an output is read alike in every block
         return tuple(_plain(part, name, depth + 1) for part in output)
+    if isinstance(output, dict):
+        parts = ((_plain(key, name, depth + 1), _plain(value, name, depth + 1)) for key, value in output.items())
+        return Dictionary.of(parts)
     if isinstance(output, complex):
         raise MechanismError(f"{name} returned the complex number {output}; use a pair of reals.", mechanism=name)
     try:
@@ -211,6 +218,8 @@ def outcome_key(output: Any) -> Any:
         output = output.item()
     if isinstance(output, float):
         return output if output == output else _NAN
+    if type(output) is Dictionary:
+        return Dictionary, outcome_key(output.entries)
     return tuple(map(outcome_key, output)) if type(output) is tuple else output
 
 

@@ -6,7 +6,7 @@ import math
 
 from ..claims.claim import Claim
 from ..distinguishers.choice import Choice
-from ..events.events import Event, Intervals, Outcomes, Scored
+from ..events.events import Event, ExceptFor, Intervals, Outcomes, Scored
 from ..events.outputs import Outputs, are_equal, outcome_key, outcome_list, outcome_words, tally
 from ..health.findings import FALSE_ALARM, Finding, HealthCheck
 from ..inference.counts import Counts
@@ -76,7 +76,7 @@ def pilot_findings(choice: Choice, counts: Counts, findings: tuple[Finding, ...]
 def _ends(event: Event) -> int | None:
     """Number of half-lines whose indicators add up to that of the event, with signs."""
     match event:
-        case Scored():
+        case Scored() | ExceptFor():
             return _ends(event.event)
         case Intervals():
             return max(1, sum(math.isfinite(end) for pair in event.intervals for end in pair) + event.others)

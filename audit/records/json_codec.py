@@ -24,8 +24,10 @@ from ..claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
 from ..claims.renyi import RenyiDP, ZeroConcentratedDP
 from ..distinguishers.low_bits_warning import LowBits
 from ..errors import AuditError, RecordError
-from ..events.events import Apart, Event, Intervals, Outcomes, Scored
-from ..events.features import Coordinates, Leaves
+from ..events.dictionaries import Dictionary
+from ..events.events import Event, ExceptFor, Intervals, Outcomes, Scored
+from ..events.events_apart import Apart
+from ..events.features import Conditional, Coordinates, Leaves, OrderStatistics, Products
 from ..events.outcome_text import printed
 from ..events.outputs import Raised
 from ..events.pilot_histogram import Sketch
@@ -67,10 +69,10 @@ TYPES: dict[str, type[Any]] = {
     for kind in (
         PureDP, ApproxDP, GaussianDP, GroupClaim, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOffCurve,
         ProbabilityPreservation, NFoldComposition,
-        Intervals, Outcomes, Scored, Apart, Number, Weighted, Column, LowestBit, Residue, Additive, Forest, Tree,
-        Coordinates, Leaves, Counts, Guesses, OtherDirection, Pair, Provenance, Finding, Look, CellCounts, LowBits,
-        Sketch, FixedSizeResult, SequentialResult, Point, Series, StatementResult, Recount, Accepted, Entry, Topic,
-        Suite, Raised, Opaque,
+        Intervals, Outcomes, Scored, ExceptFor, Apart, Number, Weighted, Column, LowestBit, Residue, Additive, Forest,
+        Tree, Coordinates, OrderStatistics, Conditional, Products, Leaves, Counts, Guesses, OtherDirection, Pair,
+        Provenance, Finding, Look, CellCounts, LowBits, Sketch, FixedSizeResult, SequentialResult, Point, Series,
+        StatementResult, Recount, Accepted, Entry, Topic, Suite, Raised, Dictionary, Opaque,
     )
 }  # fmt: skip
 ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck}

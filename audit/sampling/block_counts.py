@@ -9,7 +9,8 @@ from operator import add
 
 import numpy as np
 
-from ..events.events import Event, count_both
+from ..events.events import Event
+from ..events.events_apart import count_both
 from ..events.outputs import Outputs
 from ..events.partitions import Labels, Partition
 from ..inference.counts import Counts

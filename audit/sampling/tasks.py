@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ..events.events import Apart, Event, Mask
+from ..events.events import Event, Mask
+from ..events.events_apart import Apart
 from ..events.outputs import Outputs, Raised
 from ..events.partitions import Labels, Partition
 from ..inference.betting_test import JointCounts, PairedGuesses

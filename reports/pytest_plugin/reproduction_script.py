@@ -199,12 +199,14 @@ def _leaf(leaves: Leaves, column: int, inside: Intervals) -> tuple[list[str], st
     is_number = "isinstance({0}, (int, float, np.number))"
     if column == 0:
         known: tuple[Any, ...] = leaves.builds
+        if "dictionary" in str(known):
+            raise ScriptError("the form of a dictionary cannot be written in a few lines.")
         build = f"build = lambda o: tuple(map(build, o)) if type(o) is tuple else {is_number.format('o')}"
         read = [build, "v = [build(o) for o in outputs]"]
     else:
         place = column - 1 - len(leaves.paths)
         path, known = (leaves.paths[column - 1], ()) if place < 0 else leaves.coded[place]
-        if len(path) > 1:
+        if len(path) > 1 or any(isinstance(part, str) for part in path):
             raise ScriptError(f"the event by {leaves.names[column]} cannot be written in a few lines.")
         part = f"o[{path[0]}]" if path else "o"
         is_there = [f"type(o) is tuple and len(o) > {path[0]}"] if path else ["type(o) is not tuple"]

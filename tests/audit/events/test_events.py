@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit import PureDP, check
-from dpaudit.audit.events.events import Intervals, Outcomes, Scored
+from dpaudit.audit.events.events import ExceptFor, Intervals, Outcomes, Scored
 from dpaudit.audit.events.outputs import Raised, outcome_words
 from dpaudit.audit.events.scores import Weighted
 
@@ -127,6 +127,38 @@ def test_integers_beyond_every_float_are_outputs():
         assert len(event.contains(huge)) == 4
         assert event.count(huge) == event.contains(huge).sum()
     assert Outcomes((10**400,)).count(huge) == 1
+
+
+def test_a_value_that_is_no_output_is_equal_to_none():
+    """A file of results may hold any value in a list of outcomes."""
+    assert Outcomes(({"a": 1}, 2.0)).contains(np.array([1.0, 2.0])).tolist() == [False, True]
+    assert Outcomes(({"a": 1}, (1, 2))).contains(np.array([[1, 2], [2, 1]])).tolist() == [True, False]
+
+
+def test_exceptions_are_the_other_way_round():
+    rows = np.array([[0, 0], [1, 2], [3, 1], [0, 4]])
+    event = ExceptFor(Scored(Weighted((1.0, 1.0)), Intervals(((3.0, INF),))), Outcomes(((0, 0), (1, 2), (9, 9))))
+    assert event.contains(rows).tolist() == [True, False, True, True]
+    assert event.count(rows) == 3
+    assert str(event) == "1·coordinate 0 + 1·coordinate 1 ≥ 3 except for 3 outcomes such as (0, 0), (1, 2), (9, 9)"
+
+
+def test_a_long_list_is_only_named():
+    assert str(Outcomes(tuple(range(3_412)))) == "output among 3,412 outcomes such as 0, 1, 2"
+    assert str(Outcomes(tuple("abc" * 10), others=True)) == "output not among 30 outcomes such as 'a', 'b', 'c'"
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.int64, np.uint64, np.int16, np.bool_])
+def test_a_long_list_of_vectors_or_numbers(kind):
+    """Lists of many values are looked up by keys: the result is that of the plain definition."""
+    rng = np.random.default_rng(0)
+    outputs = rng.integers(0, 2 if kind is np.bool_ else 40, (500, 2)).astype(kind)
+    values = rng.integers(0, 40, (300, 2)).tolist()
+    rows = (*map(tuple, values), (NAN, 1.0), (1, 2**80), (0.5, 1), "a")
+    numbers = (*(row[0] for row in values[:20]), NAN, 2**80, -0.0, 0.5, None)
+    for others in (False, True):
+        assert_agree(Outcomes(rows, others), outputs)
+        assert_agree(Outcomes(numbers, others), outputs[:, 0])
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])

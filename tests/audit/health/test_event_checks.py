@@ -261,6 +261,6 @@ def test_the_hits_of_an_event_of_last_resort_are_those_of_the_half_that_was_held
     for way in choose_event_each_way(PilotSplit(*parts), PureDP(1.0), 10_000, 0.05):
         assert (way.pilot_hits_x, way.pilot_hits_y) == tuple(way.event.count(part) for part in parts[2:])
     chosen = choose_event(PilotSplit(*parts), PureDP(1.0), 10_000, 0.05)
-    assert (chosen.pilot_hits_x, chosen.pilot_hits_y, chosen.likelier_on) == (30, 0, "x")
+    assert (chosen.pilot_hits_x, chosen.pilot_hits_y, chosen.likelier_on) == (30, 10, "x")
     swapped = choose_event(PilotSplit(parts[1], parts[0], parts[3], parts[2]), PureDP(1.0), 10_000, 0.05)
-    assert (swapped.pilot_hits_x, swapped.pilot_hits_y, swapped.likelier_on) == (0, 30, "y")
+    assert (swapped.pilot_hits_x, swapped.pilot_hits_y, swapped.likelier_on) == (10, 30, "y")

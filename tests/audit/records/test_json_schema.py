@@ -20,8 +20,9 @@ import dpaudit as dp
 from dpaudit import PureDP, Verdict
 from dpaudit.audit.distinguishers.low_bits_warning import LowBits
 from dpaudit.audit.errors import RecordError
-from dpaudit.audit.events.events import Intervals, Outcomes, Scored
-from dpaudit.audit.events.features import Coordinates, Leaves
+from dpaudit.audit.events.dictionaries import Dictionary
+from dpaudit.audit.events.events import ExceptFor, Intervals, Outcomes, Scored
+from dpaudit.audit.events.features import Conditional, Coordinates, Leaves, OrderStatistics, Products
 from dpaudit.audit.events.outputs import Raised
 from dpaudit.audit.events.pilot_histogram import Sketch
 from dpaudit.audit.events.scores import Additive, Column, Forest, LowestBit, Number, Residue, Tree, Weighted
@@ -117,9 +118,12 @@ CLAIMS = [
     dp.NFoldComposition(0.1, 4),
 ]  # fmt: skip
 HALF_LINE = Intervals(((0.5, INF),))
-LEAVES = Leaves((None, (2, None)), ((), (0, 1)), (((1,), ("a", None, 2.5)),))
+EXCEPTIONS = ExceptFor(Scored(Weighted((1.0, 2.0)), HALF_LINE), Outcomes(((1, 2), (3, 4))))
+LEAVES = Leaves((None, (2, None)), ((), (0, 1), ("'a'",)), (((1,), ("a", None, 2.5)),))
 SCORES = [
     Number(), Weighted((0.5, -1.0)), Column(LEAVES, 1), LowestBit(Column(Coordinates(2), 0)), Residue(Number(), -20),
+    Column(OrderStatistics(3), 4), Column(Conditional(Coordinates(2), ((0, 5.0, 1),)), 0),
+    Column(Products(Coordinates(2), ((0, 0.5, 1, -0.5),)), 0),
     Additive(Coordinates(3, differences=True), ((0, -1.0, INF, 0.5),), ((1, 0.25),)),
     Forest(LEAVES, (Tree((0, -1, -1), (0.5, 0.0, NAN), (1, 0, 0), (2, 0, 0), (0.0, 1.0, -1.0)),)),
 ]  # fmt: skip
@@ -127,7 +131,7 @@ COLOUR = enum.Enum("Colour", "RED")
 OUTCOMES = [
     None, NAN, INF, -INF, True, -0.0, 2**53, -(2**200), "a\n\u2028é", "\udcff", (), (1, (2.5, ("b", None))),
     Raised("KeyError"), (Raised("A.B"),), COLOUR.RED, Verdict.REFUTED, b"bytes", Fraction(1, 3), frozenset({1}),
-    {"a": (1, NAN)}, PureDP(1.0),
+    {"a": (1, NAN)}, PureDP(1.0), Dictionary.of([("b", 1), ("a", NAN)]),
 ]  # fmt: skip
 RESULTS = [
     {"cells": CELLS, "bits": True, "ignored": ("idle-event",), "notes": ("n",), "provenance": Provenance(where="m:f")},
@@ -156,6 +160,10 @@ def test_every_claim(claim):
     assert_valid(audit(claim=claim))
 
 
+def test_a_score_with_exceptions():
+    assert_valid(audit(event=EXCEPTIONS))
+
+
 @pytest.mark.parametrize("score", SCORES, ids=lambda score: type(score).__name__)
 def test_every_score(score):
     assert_valid(audit(event=Scored(score, HALF_LINE)))
@@ -181,6 +189,7 @@ def test_no_type_is_left_out_above():
         + [to_json(audit(claim=claim)) for claim in CLAIMS]
         + [to_json(audit(event=Scored(score, HALF_LINE))) for score in SCORES]
         + [to_json(audit(event=Outcomes((outcome,)))) for outcome in OUTCOMES]
+        + [to_json(audit(event=EXCEPTIONS))]
         + [to_json(audit(**changes)) for changes in RESULTS]
         + [to_json(STOPPED)]
     )

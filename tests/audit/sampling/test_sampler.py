@@ -249,7 +249,7 @@ def test_integers_beyond_double_precision_stay_distinct_beside_floats():
         (np.zeros((3, 2, 2)), r"shape \(3, 2, 2\)"),
         ([1, 2, 1j], "m returned the complex number 1j"),
         ([1, 2, (1, np.complex64(2))], "complex number"),
-        ([{1: 2}, 1, 2], "m returned an output of type dict, which cannot be compared"),
+        ([{1, 2}, 1, 2], "m returned an output of type set, which cannot be compared"),
         ([1, 2, (3, {4})], "output of type set"),
     ],
 )
