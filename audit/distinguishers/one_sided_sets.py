@@ -99,7 +99,7 @@ def _beyond(own: Array, other: Array, least: int) -> Iterator[_Interval]:
 
 def _recurring(own: Array, other: Array, least: int) -> list[_Interval]:
     """Values that recur and that the other dataset never has, the commonest first; none if many values recur."""
-    if len(distinct(own[1:][own[1:] == own[:-1]])) > _FEW_RECUR:
+    if len(own) < least or len(distinct(own[1:][own[1:] == own[:-1]])) > _FEW_RECUR:
         return []
     again = distinct(own[least - 1 :][own[least - 1 :] == own[: len(own) - least + 1]])
     again = again[other[np.minimum(np.searchsorted(other, again), len(other) - 1)] != again]

@@ -1,4 +1,4 @@
 """Tests and confidence bounds that use only integer counts and an error probability.
 
-Public names: `Counts`, `JointCounts`, `Wealth`, `resolution`, `Ledger`, `holm`, `joint_test`.
+Public names: `Counts`, `joint_test`, `guess_test`, `JointCounts`, `Wealth`, `Ledger`, `holm`.
 """

@@ -142,7 +142,10 @@ def test_tables_of_outcomes(law_x, law_y):
         rng = np.random.default_rng(seed)
         x, y = merged(draw_table(law_x)(rng), draw_table(law_y)(rng))
         forth, back = chosen(x, y, PureDP(0.1)), chosen(y, x, PureDP(0.1))
-        assert forth.likelier_on != back.likelier_on
+        masses = [forth.pilot_hits_x + forth.pilot_hits_y, back.pilot_hits_x + back.pilot_hits_y]
+        # An event of mean probability ½ and its complement are equally good in either direction.
+        is_even = all(abs(mass - forth.pilot_runs) < 5 * math.sqrt(forth.pilot_runs) for mass in masses)
+        assert forth.likelier_on != back.likelier_on or is_even
         for choice, a, b in ((forth, law_x, law_y), (back, law_y, law_x)):
             masses = table_mass(choice.event, a), table_mass(choice.event, b)
             p, q = masses if choice.likelier_on == "x" else masses[::-1]

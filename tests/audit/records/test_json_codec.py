@@ -22,15 +22,18 @@ import dpaudit as dp
 from dpaudit import PureDP, Verdict
 from dpaudit.audit.errors import RecordError
 from dpaudit.audit.events.events import Intervals, Outcomes, Scored
+from dpaudit.audit.events.events_apart import Apart
 from dpaudit.audit.events.outputs import Raised
 from dpaudit.audit.events.pilot_histogram import Sketch
 from dpaudit.audit.events.scores import Weighted
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.guess_test import Guesses
 from dpaudit.audit.records.json_codec import SCHEMA, Opaque, from_json, load, save, to_json
 from dpaudit.audit.records.suite import Entry, Suite
 from dpaudit.audit.results.audit_result import Pair
 from dpaudit.audit.results.fixed_size_result import FixedSizeResult
+from dpaudit.audit.results.other_direction import OtherDirection
 
 INF, NAN = math.inf, math.nan
 
@@ -80,7 +83,7 @@ EVENTS = [
     Intervals(((-INF, math.nextafter(2.0, 0)),)), Intervals((), others=True), Outcomes(()), Outcomes((NAN, (NAN, 1))),
     Outcomes((1, -0.0, 1e-320, True, None, "a\n\u2028é\U0001f600", 2**53, -(2**200), INF, -INF), others=True),
     Outcomes(((), (1,), (1, (2.5, "b")))), Outcomes((Raised("KeyError"), (Raised("A.B"), None))),
-    Scored(Weighted((0.5, -1.0, 0.0)), Intervals(((0.1, 0.2),))),
+    Scored(Weighted((0.5, -1.0, 0.0)), Intervals(((0.1, 0.2),))), Apart(Intervals(((0.1, 0.2),)), Outcomes((0.1,))),
 ]  # fmt: skip
 
 
@@ -101,7 +104,13 @@ def test_outcomes_that_json_cannot_hold_are_kept_as_text(outcome):
     assert from_json(to_json(after)) == after
 
 
+OPPOSITE = OtherDirection(
+    event=Outcomes((0.0,)),
+    counts=Counts(hits_x=2, runs_x=10, hits_y=1, runs_y=10),
+    guesses=Guesses(right=4, wrong=2, runs=18),
+)
 FIELDS_CHANGED = [
+    {"opposite": OPPOSITE, "reserve_alpha": 0.0025},
     {"bound": INF, "p_value": 0.0, "resolution": INF, "pair": dataclasses.replace(RESULT.pair, contents=("[1]", "é"))},
     {"requested_resolution": None, "seed": 0, "sketch": None, "findings": (), "versions": ()},
     {"sketch": Sketch((), (0.1, INF), (1, 2, 3), (0, 0, 2**60)), "seed": 2**53 + 1},

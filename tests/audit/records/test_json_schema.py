@@ -22,12 +22,14 @@ from dpaudit.audit.distinguishers.low_bits_warning import LowBits
 from dpaudit.audit.errors import RecordError
 from dpaudit.audit.events.dictionaries import Dictionary
 from dpaudit.audit.events.events import ExceptFor, Intervals, Outcomes, Scored
+from dpaudit.audit.events.events_apart import Apart
 from dpaudit.audit.events.features import Conditional, Coordinates, Leaves, OrderStatistics, Products
 from dpaudit.audit.events.outputs import Raised
 from dpaudit.audit.events.pilot_histogram import Sketch
 from dpaudit.audit.events.scores import Additive, Column, Forest, LowestBit, Number, Residue, Tree, Weighted
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
+from dpaudit.audit.inference.guess_test import Guesses
 from dpaudit.audit.records.json_codec import SCHEMA, TYPES, Opaque, from_json, to_json
 from dpaudit.audit.records.json_schema import json_schema, schema_text
 from dpaudit.audit.records.suite import Entry, Suite, Topic
@@ -35,6 +37,7 @@ from dpaudit.audit.results.audit_result import AuditResult, Pair
 from dpaudit.audit.results.cell_result import CellCounts
 from dpaudit.audit.results.fixed_size_result import FixedSizeResult
 from dpaudit.audit.results.interim_look import Look
+from dpaudit.audit.results.other_direction import OtherDirection
 from dpaudit.audit.results.recount import Accepted, Recount
 from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult
@@ -133,10 +136,16 @@ OUTCOMES = [
     Raised("KeyError"), (Raised("A.B"),), COLOUR.RED, Verdict.REFUTED, b"bytes", Fraction(1, 3), frozenset({1}),
     {"a": (1, NAN)}, PureDP(1.0), Dictionary.of([("b", 1), ("a", NAN)]),
 ]  # fmt: skip
+OPPOSITE = OtherDirection(
+    event=Apart(Outcomes((1,)), HALF_LINE),
+    counts=Counts(hits_x=2, runs_x=10, hits_y=1, runs_y=10),
+    guesses=Guesses(right=4, wrong=2, runs=18),
+)
 RESULTS = [
     {"cells": CELLS, "bits": True, "ignored": ("idle-event",), "notes": ("n",), "provenance": Provenance(where="m:f")},
     {"low_bits": BITS, "bits": False, "requested_resolution": 0.5},
     {"sketch": Sketch((), (0.1, INF), (1, 2, 3), (0, 0, 2**60))},
+    {"opposite": OPPOSITE, "reserve_alpha": 0.0025, "event": Apart(HALF_LINE, Outcomes((1,)))},
     {"pair": dataclasses.replace(RESULT.pair, distance=np.int64(2), contents=("[1]", "é"))},
 ]
 
