@@ -9,6 +9,7 @@ from .dp_sniper_pairs import SNIPER
 from .event_cost import COST
 from .leaks_and_low_bits import LEAKS
 from .published_suites import SUITES
+from .rare_leaks import RARE_LEAKS
 from .wrong_outcomes import OUTCOMES
 
-DETECTION = Page("detection", "Benchmarks of detection", (SNIPER, SUITES, CATALOGUE, LEAKS, OUTCOMES, COST))
+DETECTION = Page("detection", "Benchmarks of detection", (SNIPER, SUITES, CATALOGUE, LEAKS, RARE_LEAKS, OUTCOMES, COST))

@@ -66,7 +66,7 @@ def _cells(effort: Effort, place: int, name: str) -> Figures:
     cells: dict[str, Value] = {"name": name}
     targets = []
     for errors in _ERRORS:
-        seeds = seeds_of(15, place, 10_000 * errors, audits)
+        seeds = seeds_of(24, place, 10_000 * errors, audits)
         arguments = (case.mechanism(errors), case.runs, case.is_sequential)
         share = sum(in_batches(_found, arguments, seeds, _BATCH, effort.jobs)) / audits
         cells[f"at_{errors}"] = share

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..core.page import Page
 from .dependent_runs import CHECKS, DEPENDENCE
 from .exact_sizes_and_coverage import COVERAGE, SIZES
-from .false_alarms_and_tightness import FALSE_ALARMS, REFUTATION, TIGHTNESS
+from .false_alarms_and_tightness import FALSE_ALARMS, TIGHTNESS
+from .runs_to_refutation import REFUTATION
 from .speed import TIMING
 from .stated_power import STATED_POWER
 
