@@ -79,7 +79,10 @@ def _numbers(x: Outputs, y: Outputs, least: int) -> tuple[Intervals | None, Inte
     found, is_continuous = [], 2 * len(distinct(on_x)) > len(on_x)
     again = least if is_continuous else max(least, _AMONG_MANY)
     for own, other in ((on_x, on_y), (on_y, on_x)):
-        parts = [*_recurring(own, other, again), *_beyond(own, other, least), *_clusters(own, other)]
+        parts = _recurring(own, other, again)
+        own, other = own[np.isfinite(own)], other[np.isfinite(other)]
+        if len(own) and len(other):
+            parts += [*_beyond(own, other, least), *_clusters(own, other)]
         found.append(Intervals(_united(parts[:_MOST])) if parts else None)
     return found[0], found[1]
 

@@ -58,6 +58,8 @@ def _exclude_each_other(first: Event, second: Event) -> bool:
             ordered = sorted([*first.intervals, *second.intervals])
             are_disjoint = all(before[1] < after[0] for before, after in pairwise(ordered))
             return are_disjoint and not (first.others and second.others)
+        case (Outcomes(values, False), Intervals() as ranges) | (Intervals() as ranges, Outcomes(values, False)):
+            return not ranges.contains(np.fromiter(values, dtype=object, count=len(values))).any()
         case Outcomes(), Outcomes():
             listed, other = ({outcome_key(value) for value in event.values} for event in (first, second))
             if first.others or second.others:

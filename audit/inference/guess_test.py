@@ -38,7 +38,7 @@ from scipy.stats import binom
 from ..claims.claim import Claim
 from ..errors import OptionError
 from .binomial_tails import limits
-from .boundary_test import Evidence
+from .boundary_test import GAMMA, Evidence
 from .counts import Counts
 from .joint_test import check_test_alpha
 
@@ -187,7 +187,7 @@ def guess_test(guesses: Guesses, claim: Claim, *, alpha: float, fits: float = 1.
         raise OptionError(f"{claim} differs between the directions; test one direction alone.", claim=claim)
     level = check_test_alpha(alpha) * fits
     p, bound = _pure(guesses, claim, level) if claim.log_ratio is not None else _other(guesses, claim, level)
-    return min(1.0, p / fits), bound
+    return min(1.0, max(p / fits, GAMMA)), bound  # as small as the p-values of the other tests
 
 
 def is_symmetric(claim: Claim) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...audit.events.events import Event, Intervals, Outcomes, Scored
+from ...audit.events.events_apart import Apart
 from ...audit.events.features import Coordinates, Leaves
 from ...audit.events.outputs import Raised
 from ...audit.events.scores import Additive, Column, LowestBit, Number, Score, Weighted
@@ -165,6 +166,8 @@ def _literal(value: Any) -> str:
 
 def _raises(event: Event) -> bool:
     """Whether the event contains exceptions as outputs."""
+    if isinstance(event, Apart):
+        return _raises(event.event) or _raises(event.other)
     if isinstance(event, Scored) and isinstance(event.score, Column) and isinstance(event.score.columns, Leaves):
         return any(isinstance(leaf, Raised) for _, known in event.score.columns.coded for leaf in known)
     return isinstance(event, Outcomes) and any(isinstance(value, Raised) for value in event.values)
@@ -173,6 +176,9 @@ def _raises(event: Event) -> bool:
 def _reading_and_test(event: Event) -> tuple[list[str], str]:
     """Lines that compute v from `outputs`, and an expression for the outputs in the event."""
     match event:
+        case Apart(first, other):
+            (reading, inside), (reading_other, inside_other) = _reading_and_test(first), _reading_and_test(other)
+            return [*reading, f"inside = np.array({inside})", *reading_other], f"inside & ~np.array({inside_other})"
         case Outcomes(values, others):
             plain = "outputs.tolist() if isinstance(outputs, np.ndarray) else outputs"
             read = f"v = [tuple(o) if isinstance(o, list) else o for o in ({plain})]"

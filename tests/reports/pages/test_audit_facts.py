@@ -183,11 +183,20 @@ def test_bounds_for_groups_say_that_they_are_per_step():
 
 
 def test_the_complement_is_shown_where_it_says_more():
-    result = audit()
+    result = replace(audit(), opposite=None)
     large = replace(result, counts=replace(result.counts, hits_x=result.counts.runs_x - 5, hits_y=900), likelier_on="x")
     assert other_way(large).startswith("outputs outside the event are ")
     assert other_way(large) in of(large)["Observed"]
     assert other_way(replace(result, counts=replace(result.counts, hits_x=5, hits_y=1), likelier_on="x")) == ""
+
+
+def test_both_directions_are_shown_with_their_guesses():
+    result = audit()
+    assert result.opposite is not None
+    assert other_way(result) == result.opposite_in_words
+    facts = of(result)
+    assert result.opposite_in_words in facts["Observed"]
+    assert facts["Guesses"] == str(result.opposite.guesses)
 
 
 @pytest.mark.usefixtures("without_resolution")
