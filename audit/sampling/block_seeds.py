@@ -1,4 +1,4 @@
-"""Seeds of blocks: those of numpy's `SeedSequence`, in a quarter of the time.
+"""Seeds of blocks: those of numpy's `SeedSequence`, in a third of the time.
 
 An audit makes a generator for each block, and small audits have hundreds of small blocks, most of whose time
 `SeedSequence` would take. The keys of a phase differ in their last word only, so all before it is hashed once.

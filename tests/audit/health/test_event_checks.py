@@ -242,14 +242,14 @@ def test_a_violation_in_texts_that_hardly_come_again_does_not_pass(mechanism, se
     assert checks(result) == {IDLE} or result.resolution > 3.0  # the violation of the claim
 
 
-@pytest.mark.parametrize("count", [1_000, 100_000, 1_000_000])
+@pytest.mark.parametrize("count", [1_000, 100_000, 300_000])
 def test_many_identifiers(count):
     """Correct identifiers that hardly repeat in a pilot raise no alarm; disjoint identifiers are refuted."""
     for sequential in (False, True):
-        settings = {"sequential": sequential, "bits": False}
+        settings = {"runs": 30_000 if count > 100_000 else 20_000, "sequential": sequential, "bits": False}
         if not sequential or count == 100_000:
-            assert audit(identifiers(count), runs=40_000, **settings).findings == ()
-        leaking = audit(identifiers(count, leak=True), runs=20_000, **settings)
+            assert audit(identifiers(count), **settings).findings == ()
+        leaking = audit(identifiers(count, leak=True), **settings)
         assert leaking.is_refuted
         assert leaking.findings == ()
 

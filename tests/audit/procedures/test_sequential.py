@@ -68,7 +68,7 @@ def test_the_grid_increases_and_decides_just_above_the_claim(claim):
 
 @pytest.mark.usefixtures("without_resolution")
 def test_false_alarms_over_all_looks():
-    """30 audits of a mechanism on its boundary at alpha .3, 18 looks each; this test fails with probability 1e-7."""
+    """30 audits of a mechanism on its boundary at alpha .3, 34 looks each; this test fails with probability 1e-7."""
     alarms = 0
     for seed in range(30):
         result = check(bit, 0, 1, claim=PureDP(1.0), alpha=0.3, runs=400, sequential=True, seed=seed, jobs=1)
@@ -189,8 +189,9 @@ def test_the_time_allowed_ends_it():
     assert result.runs < 10**9
     assert "time limit reached" in str(result)
     assert result.final_alpha == 0.025
-    again = check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=result.runs, sequential=True, seconds=math.inf)
-    assert (again.counts.runs_x, again.likelier_on) == (result.counts.runs_x, result.likelier_on)
+    again = check(laplace, 0.0, 1.0, claim=PureDP(1.0), runs=result.runs, sequential=True)
+    assert again.runs == result.runs
+    assert again.looks[:-1] == result.looks[:-1]  # the last one has a final test
 
 
 def test_seconds_need_a_sequential_audit():
@@ -275,6 +276,7 @@ def test_time_that_is_up_at_once_still_gives_a_result():
     assert len(result.looks) == 2
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_health_checks_share_their_error_over_the_looks(monkeypatch):
     """Half of the error goes to the last planned look, the other half to all looks at which the audit may stop."""
     shares = []
@@ -286,11 +288,12 @@ def test_health_checks_share_their_error_over_the_looks(monkeypatch):
     monkeypatch.setattr("dpaudit.audit.procedures.check.examine", examined)
     options = {"claim": PureDP(1.0), "runs": 400, "sequential": True}
     n_looks = len(check(laplace, 0.0, 1.0, **options).looks)
-    for stop in range(2, n_looks):
+    stops = range(2, n_looks, 4)
+    for stop in stops:
         seen = []
         check(laplace, 0.0, 1.0, **options, on_look=lambda look: seen.append(look) or len(seen) == stop)  # noqa: B023
     assert shares[0] == 0.5
-    assert shares[1:] == pytest.approx([3 / (math.pi * look) ** 2 for look in range(2, n_looks)])
+    assert shares[1:] == pytest.approx([3 / (math.pi * look) ** 2 for look in stops])
     assert sum(3 / (math.pi * look) ** 2 for look in range(1, 100_000)) < 0.5
 
 

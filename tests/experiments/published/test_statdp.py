@@ -139,11 +139,12 @@ class TestSampling:
         assert {shapes[name] for name in ENTRIES if "SVT" in name} == {(10,)}
 
 
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize(
     ("name", "runs"),
     [
-        *(("noisy_max_v1a", 20_000), ("noisy_max_v2a", 20_000), ("noisy_max_v1b", 50_000), ("noisy_max_v2b", 20_000)),
-        *(("histogram", 20_000), ("histogram_eps", 20_000), ("SVT", 20_000), ("iSVT1", 20_000), ("iSVT2", 100_000)),
+        *(("noisy_max_v1a", 20_000), ("noisy_max_v2a", 20_000), ("noisy_max_v1b", 30_000), ("noisy_max_v2b", 20_000)),
+        *(("histogram", 20_000), ("histogram_eps", 20_000), ("SVT", 20_000), ("iSVT1", 20_000), ("iSVT2", 40_000)),
     ],
 )
 def test_an_audit_gives_the_right_verdict(name, runs):
