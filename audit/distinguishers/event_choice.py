@@ -22,7 +22,17 @@ from ..inference.guess_test import is_symmetric
 from .both_directions import choose_together
 from .choice import Choice, chosen, value_of
 from .event_families import TABLE, Effort, Family, event_families
-from .event_value import CAUTION, DIRECTIONS, Best, Criterion, best_each_way, best_event, leading, normal_quantile
+from .event_value import (
+    CAUTION,
+    DIRECTIONS,
+    Best,
+    Criterion,
+    best_each_way,
+    best_event,
+    leading,
+    normal_quantile,
+    with_the_larger,
+)
 from .low_bits import bit_families
 from .one_sided_sets import one_sided_sets
 from .pilot_split import PilotSplit
@@ -91,7 +101,9 @@ def choose_event(
         return _likelier(_anything_else(split))
     if not both:
         return chosen(best)
-    together = choose_together(found, criterion, split) if is_symmetric(claim) else None
+    together = None
+    if is_symmetric(claim) and len(found) == len(DIRECTIONS):
+        together = choose_together(with_the_larger(list(found), families, criterion), criterion, split)
     return replace(together or chosen(best), bold=_bold(families, criterion, best, split))
 
 
@@ -136,6 +148,8 @@ def choose_event_each_way(
     found = [_best_or_suspect(families, criterion, (direction,))[0] for direction in DIRECTIONS]
     if found == [None, None]:
         return _anything_else(split)
+    if is_small:
+        found = with_the_larger(found, families, criterion)
     if runs_learned >= _COMMON_FROM and claim.strength > 0:
         bold = best_event(families, replace(criterion, caution=_SUSPICION))
         if all(best is None or _shows_nothing(best, claim) for best in (*found, bold)):

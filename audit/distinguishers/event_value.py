@@ -27,7 +27,7 @@ is. For Laplace noise, where all half-lines in the tail have the same ratio and 
 # Shares of the caution for the single event that a fitted curve proposes: more for an event far in a tail, with less
 # than a thousandth of the runs on either dataset, whose step may be noise.
 _FITTED_SHARE, _FITTED_TAIL_SHARE, _TAIL = 0.25, 0.6, 0.001
-_ABOVE_HALF = 2.0  # standard errors by which the mean probability of an event may exceed a half
+_ABOVE_HALF = 2.0  # standard errors by which the mean probability of the second of two events may exceed a half
 _SPARE = 0.02  # share of the gap between bound and ratio given away to keep an event well inside a plateau
 # There are only a dozen learned scores, each with a single slope, so the best looks only slightly better than it is.
 _LEARNED_CAUTION, _CURVE_CAUTION = 3.0, 1.0
@@ -103,6 +103,23 @@ def best_each_way(
     return list(found.values())
 
 
+def with_the_larger(
+    found: list[Best | None], families: Sequence[Family[Any]], criterion: Criterion
+) -> list[Best | None]:
+    """Fill a direction without an event by an event whose probability is a half within the error of the pilot.
+
+    In randomised response, an event and its complement have together the mean probability of a half, so in every pilot
+    one of them is the larger. `found` has an event for x and one for y.
+    """
+    if (found[0] is None) == (found[1] is None):
+        return found
+    relaxed = replace(criterion, spare=_ABOVE_HALF)
+    return [
+        best or best_each_way(families, relaxed, (direction,))[0]
+        for best, direction in zip(found, DIRECTIONS, strict=True)
+    ]
+
+
 def _best_of(family: Family[Any], criterion: Criterion, inside: bool, direction: Direction) -> tuple[Best, float]:
     """The best event of a family, and the standard error of the value for a learned score."""
 
@@ -171,6 +188,7 @@ class Criterion:
     least_share: float = 0.0  # of the pilot runs that must lie inside the event, and outside
     is_one_way: bool = False  # whether the direction is given, not chosen with the event
     is_small: bool = False  # whether events of probability above a half, on average over x and y, are useless
+    spare: float = 0.0  # standard errors by which that mean may exceed a half
 
     def values(
         self, hits_x: Array, hits_y: Array, held: int, inside: bool, direction: Direction, caution: float | None = None
@@ -195,8 +213,7 @@ class Criterion:
             useless |= np.minimum(np.minimum(hits_p, held - hits_p), np.minimum(hits_q, held - hits_q)) < (
                 self.least_share * held
             )
-        # Both are about a half where an event and its complement say different things, as in randomised response.
-        spare = _ABOVE_HALF * np.sqrt((hits_p * (held - hits_p) + hits_q * (held - hits_q)) / held)
+        spare = self.spare * np.sqrt((hits_p * (held - hits_p) + hits_q * (held - hits_q)) / held)
         if self.is_small:
             useless |= hits_p + hits_q > held + spare
         if not self.is_one_way:

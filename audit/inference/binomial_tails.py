@@ -86,7 +86,7 @@ def varied_upper_tail(
 
 
 def _normal_tail(hits: Array, runs: int | Array, p: Array, p_complement: Array) -> Array:
-    mean, rest = (np.maximum(runs * side[:, None], 1e-300) for side in (p, p_complement))  # 0/0 is avoided
+    mean, rest = (np.maximum(runs * side[:, None], 1e-30) for side in (p, p_complement))  # not divided by 0
     away = np.clip(hits - 1.0 - mean, -mean, rest)  # hits − 1 is the k of the theorem
     divergence, other = _entropy_gain(away / mean), _entropy_gain(-away / rest)
     divergence *= mean
