@@ -15,7 +15,7 @@ def without_resolution(monkeypatch):
     It decides neither what is refuted nor which planted fault is found, and has tests of its own. A very large one is a
     finding, so tests that nothing is found in an honest mechanism keep the real one.
     """
-    for name in ("detectable", "detectable_sequentially"):
+    for name in ("detectable", "detectable_by_guesses", "detectable_sequentially"):
         monkeypatch.setattr(conclude, name, lambda *_, **options: Detectable(0.1, "event"))
 
 

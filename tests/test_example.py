@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
+import dpaudit
+
 pytest_plugins = ["pytester"]
+
+# A session in this process forgets the modules that it is the first to import; classes would then exist twice.
+for name in dpaudit.__all__:
+    getattr(dpaudit, name)
 
 SURVEY = Path(__file__).parents[1] / "examples" / "survey"
 
