@@ -163,7 +163,7 @@ def other_way(result: AuditResult) -> str:
     return f"outputs outside the event {times} {q}: {misses_q:,} there, {misses_p:,} on {p}"
 
 
-def tested_counts(result: AuditResult) -> str:
+def counts_tested(result: AuditResult) -> str:
     """The counts that are tested: hits of the event, or right and wrong guesses in both directions."""
     return str(result.counts if result.opposite is None else result.opposite.guesses)
 
@@ -226,7 +226,7 @@ def lines(result: AuditResult) -> str:
             f"  claim  {visible(str(claim), 80)}",
             f"  event  {visible(result.event_in_words)}",
             *([f"         {other}"] if (other := visible(other_way(result))) and result.opposite else []),
-            f"  counts {tested_counts(result)}; p-value {p_text(result.p_value)}, estimate {number(result.estimate)}",
+            f"  counts {counts_tested(result)}; p-value {p_text(result.p_value)}, estimate {number(result.estimate)}",
             f"  pair   {visible(pair.x)} and {visible(pair.y)}: {visible(pair.difference)}; {visible(pair.adjacency)}",
             f"  runs   {result.runs:,} on each dataset, {how}; seed {result.seed}",
             f"  alpha  {error_budget(result)}",

@@ -85,7 +85,7 @@ def audit(
     from ...audit.records.suite import Entry, Suite
     from ...audit.results.audit_result import Verdict
     from ...audit.search.find_worst_pair import find_worst_pair
-    from ...reports.plain_text import error_budget, other_way, tested_counts
+    from ...reports.plain_text import counts_tested, error_budget, other_way
     from .claim_options import adjacency_from_option, bits_from_option, claim_or_none
     from .dataset_arguments import import_object, read_dataset
     from .interruption import STATUS, interruptible
@@ -141,7 +141,7 @@ def audit(
         if complement := other_way(result):
             shown += f"\n          {complement}"
         typer.echo(
-            f"{shown}\n  counts  {tested_counts(result)}\n  seed    {result.seed}\n  alpha   {error_budget(result)}"
+            f"{shown}\n  counts  {counts_tested(result)}\n  seed    {result.seed}\n  alpha   {error_budget(result)}"
         )
         if result.cells is not None:
             typer.echo(f"  cells   {result.cells}")

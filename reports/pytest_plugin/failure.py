@@ -13,7 +13,7 @@ from ...audit.records.suite import Entry
 from ...audit.results.audit_result import AuditResult
 from ...audit.search.candidates import show
 from ...audit.search.find_worst_pair import WorstPair
-from ..plain_text import found, other_way, prose, tested_counts, visible
+from ..plain_text import counts_tested, found, other_way, prose, visible
 from .session import DEFAULTS, Settings
 
 _REFUTED = "the claim is refuted on this pair: the privacy loss is larger than claimed"
@@ -46,7 +46,7 @@ def failure_message(entry: Entry, case: Case, settings: Settings, script: str | 
             *([] if result.findings else [f"  bound      {found(result)}, confidence {percent(1 - result.alpha)}"]),
             f"  event      {visible(result.event_in_words)}",
             *([f"             {other}"] if (other := visible(other_way(result))) and result.opposite else []),
-            f"  counts     {tested_counts(result)}",
+            f"  counts     {counts_tested(result)}",
             *([f"             {other}"] if other and not result.opposite else []),
             f"  pair       {visible(contents)}{visible(pair.difference)}",
         ]

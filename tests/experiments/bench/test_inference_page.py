@@ -199,7 +199,11 @@ def test_a_file_that_is_no_record_is_refused(tmp_path, text):
 
 def test_tables_and_rows_are_selected_by_name():
     assert select_benches(INFERENCE, [], []) == list(INFERENCE.benches)
-    assert [bench.name for bench in select_benches(INFERENCE, [], ["laplace"])] == ["false-alarms", "tightness"]
+    assert [bench.name for bench in select_benches(INFERENCE, [], ["laplace"])] == [
+        "false-alarms",
+        "tightness",
+        "refutation",
+    ]
     with pytest.raises(UnknownNameError, match="'size' is not a table; use false-alarms, sizes"):
         select_benches(INFERENCE, ["size"], [])
     with pytest.raises(UnknownNameError, match="'laplace' is not a row; use one of sizes: equal, pure"):
