@@ -16,7 +16,7 @@ import numpy as np
 
 from ..events.events_apart import Apart, count_both, set_apart
 from ..inference.guess_test import coins_for
-from .choice import Choice, chosen, value_of
+from .choice import Choice, chosen, directed_shares, value_of
 from .event_value import Best, Criterion, leading
 from .pilot_split import PilotSplit
 
@@ -68,11 +68,5 @@ def _together(best: Best, other: Best, split: PilotSplit) -> tuple[Choice, Choic
 def _value(first: Choice, second: Choice, criterion: Criterion, caution: float) -> float:
     """The criterion for guesses by both events."""
     held = min(first.pilot_runs, second.pilot_runs)
-    right, wrong = (held * sum(shares) for shares in zip(_shares(first), _shares(second), strict=True))
+    right, wrong = (held * sum(shares) for shares in zip(*map(directed_shares, (first, second)), strict=True))
     return criterion.value_of_guesses(right, wrong, held, caution)
-
-
-def _shares(choice: Choice) -> tuple[float, float]:
-    """Frequencies of an event in the pilot, that of the likelier dataset first."""
-    shares = choice.pilot_hits_x / choice.pilot_runs, choice.pilot_hits_y / choice.pilot_runs
-    return shares if choice.likelier_on == "x" else shares[::-1]

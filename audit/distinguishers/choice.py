@@ -52,3 +52,9 @@ def value_of(choice: Choice, criterion: Criterion, caution: float) -> float:
     """The criterion for a chosen event."""
     hits_x, hits_y = (np.array([float(hits)]) for hits in (choice.pilot_hits_x, choice.pilot_hits_y))
     return float(criterion.values(hits_x, hits_y, choice.pilot_runs, True, choice.likelier_on, caution)[0])
+
+
+def directed_shares(choice: Choice) -> tuple[float, float]:
+    """Frequencies of an event in the pilot, that of the likelier dataset first."""
+    shares = choice.pilot_hits_x / choice.pilot_runs, choice.pilot_hits_y / choice.pilot_runs
+    return shares if choice.likelier_on == "x" else shares[::-1]

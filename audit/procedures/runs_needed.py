@@ -10,20 +10,22 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..claims.claim import Claim
-from ..distinguishers.choice import Choice
+from ..distinguishers.choice import Choice, directed_shares
 from ..distinguishers.learned_partition import single_outcomes
 from ..errors import OptionError
 from ..inference.direction import directed
+from ..inference.guess_test import Guesses, coins_for
 from ..inference.outcome_test import most_outcomes
 from ..options import LEAST_RUNS
 from ..power.alternatives import Alternative, AsLikely, GaussianNoise, event_of
 from ..power.joint_test_power import power_of_test, runs_needed
 from ..random_streams import Stream, seed_of
-from ..results.audit_settings import FINAL_SHARE, Settings
+from ..results.audit_settings import FINAL_SHARE, RESERVE_SHARE, Settings
 from ..sampling.block_plan import MemoryPart, Plan
 from ..sampling.pilot_size import main_runs, pilot_runs, with_pilot
 from .detectable_excess import (
     SHARE,
+    detectable_by_guesses,
     detectable_sequentially,
     is_gaussian,
     may_detect,
@@ -57,16 +59,22 @@ def runs_for(plan: Plan, settings: Settings, resolution: float, *, sequential: b
     needed, excess, share, alpha = _FIRST, _MARGIN * resolution, 0.0, settings.alpha
     alternatives: list[Alternative] = []
     for _ in range(2):
-        pilot = run_pilot(plan, claim, needed, settings.alpha, bits=settings.bits is True)
+        pilot = run_pilot(plan, claim, needed, settings.alpha, bits=settings.bits is True, both=True)
         recurring = single_outcomes(pilot.x, pilot.y, most_outcomes(settings.outcome_alpha(of_alpha)))
-        alpha = settings.event_alpha(of_alpha, has_outcomes=recurring is not None)
         choice, share = pilot.choice, pilot.runs / needed
+        in_reserve = (choice.opposite is not None) + (choice.bold is not None)
+        alpha = settings.event_alpha(of_alpha, has_outcomes=recurring is not None) * (1 - RESERVE_SHARE * in_reserve)
         if choice.pilot_hits_x == choice.pilot_hits_y == 0:  # outputs never vary: nothing to plan for
             return _FIRST
-        alternatives = _alternatives(claim, choice, excess)
         tested = directed(claim, choice.pilot_counts, choice.likelier_on).claim
-        main = runs_needed(tested, alternatives[0], resolution=excess, power=power, alpha=alpha)
-        needed = max(with_pilot(main, event_of(tested, excess, alternatives[0]).q), LEAST_RUNS)
+        alternatives, q = [], choice.pilot_counts.hits_y / choice.pilot_runs
+        if choice.opposite is not None:
+            main = _by_guesses(claim, _guesses(choice), excess, alpha=alpha, power=settings.power)
+        else:
+            alternatives = _alternatives(claim, choice, excess)
+            main = runs_needed(tested, alternatives[0], resolution=excess, power=power, alpha=alpha)
+            q = event_of(tested, excess, alternatives[0]).q
+        needed = max(with_pilot(main, q), LEAST_RUNS)
         if pilot.runs > pilot_runs(needed):  # a rare event needs a longer pilot
             needed = max(needed, math.ceil(main / (1.0 - share)))
         _check_size(needed, resolution)
@@ -90,6 +98,38 @@ def enough_for(settings: Settings) -> Callable[[Choice, int], bool]:
         )
 
     return is_enough
+
+
+def _guesses(choice: Choice) -> Guesses:
+    """Guesses in the pilot by both events, with two standard errors fewer right ones than there were."""
+    assert choice.opposite is not None
+    runs = 2 * min(choice.pilot_runs, choice.opposite.pilot_runs)
+    first, second = (directed_shares(each) for each in (choice, choice.opposite))
+    right, wrong = (0.5 * runs * (one + other) for one, other in zip(first, second, strict=True))
+    fewer = max(1.0 - 2.0 / math.sqrt(max(right, 1.0)), 0.25)
+    return Guesses(right=math.ceil(fewer * right), wrong=math.ceil(fewer * wrong), runs=runs)
+
+
+def _by_guesses(claim: Claim, guesses: Guesses, excess: float, *, alpha: float, power: float) -> int:
+    """Main runs on each dataset with which guesses as frequent as these detect the excess, to a percent."""
+
+    def detects(main: int) -> bool:
+        runs = coins_for(main)
+        expected = Guesses(
+            right=round(guesses.right * runs / guesses.runs),
+            wrong=round(guesses.wrong * runs / guesses.runs),
+            runs=runs,
+        )
+        return detectable_by_guesses(claim, expected, 2 * main, alpha=alpha, power=power).excess <= excess
+
+    low, high = LEAST_RUNS, 2 * LEAST_RUNS
+    while not detects(high):
+        low, high = high, 2 * high
+        _check_size(high, excess)
+    while high > 1.01 * low + 1:
+        middle = round(math.sqrt(low * high))
+        low, high = (low, middle) if detects(middle) else (middle, high)
+    return high
 
 
 def _alternatives(claim: Claim, choice: Choice, excess: float) -> list[Alternative]:
