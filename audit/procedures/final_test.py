@@ -8,9 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..distinguishers.choice import Choice
-from ..distinguishers.event_choice import choose_event
 from ..distinguishers.learned_partition import single_outcomes
-from ..distinguishers.pilot_split import PilotSplit
 from ..events.events import Event
 from ..events.outputs import Outputs
 from ..events.partitions import OutcomeCells
@@ -19,7 +17,7 @@ from ..results.audit_settings import FINAL_SHARE, Settings
 from ..sampling.block_counts import FinalCounts
 from ..sampling.pilot_size import pilot_runs
 from .evidence import FixedSizeEvidence
-from .pilot import Pilot, deep_pilot_runs, width
+from .pilot import Longer, Pilot, choose_on, longer_pilot, width
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +31,8 @@ class FinalTest:
         Planned runs on each dataset.
     due : int
         Runs after which the event is chosen.
-    is_deep : bool
-        Whether the choice was put off once, because the best event is rare.
+    longer : Longer, optional
+        If the choice was put off once, the longer pilot that it waited for.
     choice : Choice, optional
     outcomes : OutcomeCells, optional
         The outcomes to test alone.
@@ -45,7 +43,7 @@ class FinalTest:
     settings: Settings
     runs: int
     due: int
-    is_deep: bool = False
+    longer: Longer | None = None
     choice: Choice | None = None
     outcomes: OutcomeCells | None = None
     counted: FinalCounts | None = None
@@ -67,20 +65,15 @@ class FinalTest:
     def chosen_on(self, x: Outputs, y: Outputs, done: int, most: int) -> FinalTest:
         """The event chosen on the kept outputs, as the pilot of an audit of fixed size does; or a later due time."""
         settings = self.settings
-        choice = choose_event(
-            PilotSplit.in_half(x, y),
-            settings.claim,
-            self.runs - done,
-            FINAL_SHARE * settings.alpha,
-            deep=self.is_deep,
-            bits=settings.bits is True,
-            both=True,
-        )
-        due = min(deep_pilot_runs(choice, self.runs, width(x)), most)
-        if not self.is_deep and due > done:
-            return replace(self, due=due, is_deep=True)
-        if not self.is_deep and choice.shows_nothing:  # no more runs can be waited for, so a common event is taken
-            return replace(self, is_deep=True).chosen_on(x, y, done, most)
+        alpha, bits = FINAL_SHARE * settings.alpha, settings.bits is True
+        choice = choose_on(x, y, settings.claim, self.runs - done, alpha, self.longer, bits=bits, both=True)
+        if self.longer is None:
+            longer = longer_pilot(choice, self.runs, width(x))
+            due = min(longer.runs, most)
+            if due > done:
+                return replace(self, due=due, longer=longer)
+            if choice.shows_nothing:  # no more runs can be waited for, so a common event is taken
+                return replace(self, longer=longer).chosen_on(x, y, done, most)
         return replace(
             self,
             choice=choice,

@@ -5,6 +5,7 @@ Proof: docs/proofs/choices.md
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..floating_point_errors import under
 from ..sampling.block_counts import BlockCounts
 from ..sampling.block_plan import Plan, check_shape
 from ..sampling.draw import draw_pilot
-from ..sampling.pilot_size import DEEP_MOST, DEEP_SHARE, FEW_HITS, pilot_runs
+from ..sampling.pilot_size import DEEP_MOST, DEEP_SHARE, FEW_HITS, LARGEST_ERROR, LONG_SHARE, pilot_runs
 from ..sampling.tasks import raised_in
 
 _SAME = 100  # outputs compared first, because most outputs vary
@@ -65,11 +66,12 @@ def run_pilot(plan: Plan, claim: Claim, runs: int, alpha: float, *, bits: bool =
     wanted = pilot_runs(runs)
     size = plan.may_keep(wanted)
     blocks_x, blocks_y = draw_pilot(plan.for_pilot(size), size)
-    pilot = _pilot(plan, blocks_x, blocks_y, claim, runs, alpha, deep=False, bits=bits, both=both)
-    deeper = plan.may_keep(deep_pilot_runs(pilot.choice, runs, width(pilot.x)))
-    if deeper > size:
-        more_x, more_y = draw_pilot(plan.for_pilot(deeper), deeper - size, first_block=len(blocks_x))
-        pilot = _pilot(plan, blocks_x + more_x, blocks_y + more_y, claim, runs, alpha, deep=True, bits=bits, both=both)
+    pilot = _pilot(plan, blocks_x, blocks_y, claim, runs, alpha, None, bits=bits, both=both)
+    longer = longer_pilot(pilot.choice, runs, width(pilot.x))
+    more = plan.may_keep(longer.runs)
+    if more > size:
+        more_x, more_y = draw_pilot(plan.for_pilot(more), more - size, first_block=len(blocks_x))
+        pilot = _pilot(plan, blocks_x + more_x, blocks_y + more_y, claim, runs, alpha, longer, bits=bits, both=both)
     return replace(pilot, notes=note_of_cut(size, wanted, plan.output_bytes))
 
 
@@ -116,11 +118,11 @@ def split_pilot(
     """Outputs drawn elsewhere, split into the pilot at their beginning and the main outputs to count."""
     x, y = merge([xs], [ys])
     size = pilot_runs(runs)
-    choice = _choose(x[:size], y[:size], claim, runs, alpha, deep=False, bits=bits)
-    deeper = deep_pilot_runs(choice, runs, width(x))
-    if deeper > size:
-        size = deeper
-        choice = _choose(x[:size], y[:size], claim, runs, alpha, deep=True, bits=bits)
+    choice = choose_on(x[:size], y[:size], claim, runs - size, alpha, None, bits=bits)
+    longer = longer_pilot(choice, runs, width(x))
+    if longer.runs > size:
+        size = longer.runs
+        choice = choose_on(x[:size], y[:size], claim, runs - size, alpha, longer, bits=bits)
     return Pilot(choice, [x[:size]], [y[:size]], x[:size], y[:size]), x[size:], y[size:]
 
 
@@ -131,8 +133,8 @@ def _pilot(
     claim: Claim,
     runs: int,
     alpha: float,
+    longer: Longer | None,
     *,
-    deep: bool,
     bits: bool,
     both: bool,
 ) -> Pilot:
@@ -141,7 +143,7 @@ def _pilot(
     refuse_if_all_raised(plan, x, y)
     if x.ndim == 2:  # vectors are large, so keep a single copy
         blocks_x, blocks_y = (_cut(side, blocks) for side, blocks in ((x, blocks_x), (y, blocks_y)))
-    choice = _choose(x, y, claim, runs, alpha, deep=deep, bits=bits, both=both)
+    choice = choose_on(x, y, claim, runs - len(x), alpha, longer, bits=bits, both=both)
     return Pilot(choice, blocks_x, blocks_y, x, y)
 
 
@@ -150,18 +152,47 @@ def _cut(outputs: Outputs, blocks: list[Outputs]) -> list[Outputs]:
     return np.split(outputs, np.cumsum([len(block) for block in blocks])[:-1])
 
 
-def _choose(
-    x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, *, deep: bool, bits: bool, both: bool = False
-) -> Choice:
-    return choose_event(PilotSplit.in_half(x, y), claim, runs - len(x), alpha, deep=deep, bits=bits, both=both)
+@dataclass(frozen=True, slots=True)
+class Longer:
+    """A longer pilot: its runs on each dataset, 0 if the first was long enough, and whether a rare event is wanted."""
+
+    runs: int
+    is_deep: bool
 
 
-def deep_pilot_runs(choice: Choice, runs: int, width: int) -> int:
-    """Runs that the pilot needs after a first choice; 0 if it was long enough."""
+def longer_pilot(choice: Choice, runs: int, width: int) -> Longer:
+    """The longer pilot that a first choice suggests.
+
+    A third of all runs if the best event is rare or shows nothing, an eighth if its likelihood ratio is not known well
+    enough to tell it from others.
+    """
     fewer, more = sorted((choice.pilot_hits_x, choice.pilot_hits_y))
-    if not choice.shows_nothing and (more == 0 or fewer >= FEW_HITS):
-        return 0
-    return min(runs // DEEP_SHARE, DEEP_MOST, _DEEP_NUMBERS // max(width, 1))
+    is_deep = choice.shows_nothing or (more > 0 and fewer < FEW_HITS)
+    is_rough = fewer > 0 and math.sqrt(1.0 / fewer + 1.0 / more) > LARGEST_ERROR * math.log(more / fewer)
+    if not (is_deep or is_rough):
+        return Longer(0, is_deep=False)
+    wanted = runs // (DEEP_SHARE if is_deep else LONG_SHARE)
+    return Longer(min(wanted, DEEP_MOST, _DEEP_NUMBERS // max(width, 1)), is_deep)
+
+
+def choose_on(
+    x: Outputs,
+    y: Outputs,
+    claim: Claim,
+    main: int,
+    alpha: float,
+    longer: Longer | None,
+    *,
+    bits: bool,
+    both: bool = False,
+) -> Choice:
+    """The event chosen on a pilot for `main` main runs; `longer` if it was made longer, None for a first choice."""
+
+    def chosen(*, deep: bool) -> Choice:
+        return choose_event(PilotSplit.in_half(x, y), claim, main, alpha, deep=deep, bits=bits, both=both)
+
+    choice = chosen(deep=longer is not None and longer.is_deep)
+    return chosen(deep=True) if longer is not None and choice.shows_nothing else choice
 
 
 def width(outputs: Outputs) -> int:

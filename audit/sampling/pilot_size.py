@@ -5,6 +5,8 @@ from __future__ import annotations
 # If the event has few hits on one dataset, it is as rare as the pilot can detect. A third of the runs then look for a
 # rarer event, or for a difference if the pilot saw none.
 FEW_HITS, DEEP_SHARE, DEEP_MOST = 50, 3, 2_000_000
+# If the standard error of the log likelihood ratio is more than an eighth of it, an eighth of the runs looks again.
+LARGEST_ERROR, LONG_SHARE = 0.125, 8
 _SHARE = 20  # one run in twenty chooses the event, which costs 2.6% of the gap
 _LEAST, _MOST = 2_000, 250_000
 
