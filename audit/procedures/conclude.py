@@ -16,7 +16,7 @@ from ..health.findings import Finding, HealthCheck
 from ..inference.counts import Counts
 from ..inference.direction import Direction, directed
 from ..inference.guess_test import guess_test, guesses_by_coins
-from ..inference.joint_test import LEAST_ALPHA, joint_test
+from ..inference.joint_test import LEAST_ALPHA, joint_test, p_value
 from ..inference.outcome_test import outcome_test
 from ..random_streams import Stream, sequence_of
 from ..results.audit_result import AuditResult, verdict_of
@@ -189,7 +189,7 @@ def _chosen(settings: Settings, evidence: FixedSizeEvidence, alpha: float) -> _T
     others = list(zip(choice.others, evidence.other_counts, strict=True))
     reserve = [(choice, counts)] * (choice.opposite is not None) + [pair for pair in others if pair[0] is choice.bold]
     share = RESERVE_SHARE if RESERVE_SHARE * alpha > LEAST_ALPHA else 0.0
-    small = [_of_one(settings, each, hits, share * alpha) for each, hits in reserve if share]
+    small = [_in_reserve(settings, each, hits, share * alpha) for each, hits in reserve if share]
     level = alpha * (1.0 - share * len(small))
     if choice.opposite is None:
         tested = _of_one(settings, choice, counts, level)
@@ -206,6 +206,15 @@ def _of_one(settings: Settings, choice: Choice, counts: Counts, alpha: float) ->
     held = directed(settings.claim, counts, choice.likelier_on)
     p_value, bound = joint_test(held.counts, held.claim, alpha=alpha)
     return _Tested(choice.event, choice.likelier_on, counts, p_value, bound, alpha)
+
+
+def _in_reserve(settings: Settings, choice: Choice, counts: Counts, alpha: float) -> _Tested:
+    """The same, with a bound only if it exceeds the claim, since no other is reported."""
+    held = directed(settings.claim, counts, choice.likelier_on)
+    p = p_value(held.counts, held.claim, alpha=alpha)
+    if p <= alpha:
+        return _of_one(settings, choice, counts, alpha)
+    return _Tested(choice.event, choice.likelier_on, counts, p, 0.0, alpha)
 
 
 def _of_both(settings: Settings, choice: Choice, counts: Counts, against: Counts, alpha: float) -> _Tested:
