@@ -17,6 +17,10 @@ GLOSSARY = (
     ("estimate", "the claim strength implied by the observed frequencies, with no allowance for sampling error."),
     ("event", "a set of outputs, chosen on pilot runs that are not counted; a sequential audit chooses it on earlier "
      "runs."),
+    ("events in reserve", "events tested beside the main event on a twentieth of alpha each: the better direction "
+     "alone, and one that few pilot runs suggest."),
+    ("guess", "for an output in one of two events, the dataset on which that event is likelier; right and wrong guesses "
+     "are counted in runs whose dataset is drawn by a coin."),
     ("hit", "a run whose output lies in the event."),
     ("likelihood ratio", "the probability of an output or event on one dataset, divided by that on the other."),
     ("lower bound", "the largest strength below which every claim is refuted at the stated confidence; the mechanism "
