@@ -19,8 +19,8 @@ GLOSSARY = (
      "runs."),
     ("events in reserve", "events tested beside the main event on a twentieth of alpha each: the better direction "
      "alone, and one that few pilot runs suggest."),
-    ("guess", "for an output in one of two events, the dataset on which that event is likelier; right and wrong guesses "
-     "are counted in runs whose dataset is drawn by a coin."),
+    ("guess", "the dataset on which an output's event is likelier; right and wrong guesses are counted in runs whose "
+     "dataset is drawn by a coin."),
     ("hit", "a run whose output lies in the event."),
     ("likelihood ratio", "the probability of an output or event on one dataset, divided by that on the other."),
     ("lower bound", "the largest strength below which every claim is refuted at the stated confidence; the mechanism "
