@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from ..errors import ClaimError
@@ -155,6 +154,7 @@ def _tight_mu(epsilon: float, delta: float) -> float:
     ----------
     Balle & Wang (2018), Improving the Gaussian mechanism for differential privacy, Theorem 8.
     """
+    from scipy.optimize import brentq  # takes a tenth of a second, and only claims with a δ need it
 
     def excess(log_mu: float) -> float:
         mu = math.exp(log_mu)

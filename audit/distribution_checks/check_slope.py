@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 from scipy.special import logit, logsumexp
 
 from ..errors import MechanismError, OptionError
@@ -197,6 +196,7 @@ def _series(points: list[Point], u: npt.NDArray[np.float64], alpha: float) -> Se
 def fit_slope(u: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], alpha: float) -> dict[str, float]:
     """Fit the slope in u of the log of the mean counts; return it with its interval, as fields of a point."""
     import statsmodels.api as sm
+    from scipy.optimize import brentq
     from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
 
     seen = u[counts > 0]

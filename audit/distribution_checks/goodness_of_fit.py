@@ -13,8 +13,6 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq, minimize_scalar
-from scipy.stats import binom, kstwo
 
 from ..inference.binomial_tails import limits
 
@@ -58,6 +56,8 @@ def ks_radius(n: int, *, alpha: float) -> float:
     Simard & L'Ecuyer (2011), Computing the two-sided Kolmogorov-Smirnov distribution (scipy.stats.kstwo).
     Massart (1990), The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality.
     """
+    from scipy.stats import kstwo
+
     always = math.sqrt(math.log(2 / alpha) / (2 * n))
     exact = float(kstwo.isf(alpha, n)) * (1 + 1e-6)  # inverted to 1e-3 of its tail, or 1e-5 of itself over its spread
     return exact if exact < always else always  # also if exact is NaN
@@ -121,6 +121,8 @@ def ad_tail(statistic: float) -> float:
 @lru_cache(maxsize=64)
 def ad_critical(alpha: float) -> float:
     """Return the A² that is exceeded with limiting probability `alpha`."""
+    from scipy.optimize import brentq
+
     return float(brentq(lambda z: ad_tail(z) - alpha, _SURELY_SMALL, 2.0 - 1.1 * math.log(alpha), xtol=1e-12))
 
 
@@ -164,6 +166,8 @@ def safe_rank(samples: int, alpha: float) -> int:
     With probability at least 1 − 1e-6 over the `samples` independent draws, another draw exceeds the r-th largest with
     probability at most `alpha`.
     """
+    from scipy.stats import binom
+
     return int(binom.ppf(_UNLUCKY, samples, alpha))
 
 
@@ -192,6 +196,8 @@ def least(distance: Callable[[float], float], allowed: tuple[float, float]) -> f
     If the true law is allowed, the least distance is at most the distance from the true law, so the minimisation adds
     no error. As a function of the scale a distance falls and then rises, so a search finds its minimum.
     """
+    from scipy.optimize import minimize_scalar
+
     if allowed[0] == allowed[1]:
         return distance(allowed[0])
     found = minimize_scalar(

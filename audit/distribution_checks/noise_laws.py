@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq, minimize_scalar
 from scipy.special import (
     betainc,
     betaincc,
@@ -27,8 +26,8 @@ from scipy.special import (
     gammaln,
     log_ndtr,
     ndtr,
+    ndtri,
 )
-from scipy.stats import binom, norm, t
 
 from ..errors import OptionError
 
@@ -38,7 +37,7 @@ Interval: TypeAlias = tuple[float, float, float]
 
 GRID = 2.0**-30
 """Step of the grid to which outputs may be rounded, as a fraction of the scale."""
-_RADEMACHER = 1 / (4 * float(norm.sf(math.sqrt(2))))  # 3.178
+_RADEMACHER = 1 / (4 * float(ndtr(-math.sqrt(2))))  # 3.178
 _MEAN_GUMBEL_SIZE = float(np.euler_gamma + 2 * exp1(1.0))
 _WIDE = 1e-9  # amount by which the ends of a searched interval are moved outward
 _REACH = 9.0  # standard deviations of a binomial law that are summed, plus 40 hits: the omitted probability is < 1e-18
@@ -123,7 +122,7 @@ class NoiseLaw(ABC):
         for weighted sums of Rademacher random variables, Theorem 1.1.
         """
         n, middle = len(noise), float(noise.mean())
-        reach = float(norm.isf(min(alpha / (2 * _RADEMACHER), 0.5)))
+        reach = -float(ndtri(min(alpha / (2 * _RADEMACHER), 0.5)))
         if n <= reach**2:
             return middle, -math.inf, math.inf
         radius = reach * float(noise.std()) / math.sqrt(n - reach**2)
@@ -181,6 +180,8 @@ class GaussianNoise(NoiseLaw):
 
     def mean_interval(self, noise: Array, alpha: float, most: float) -> Interval:
         """Return Student's interval, exact for any sigma."""
+        from scipy.stats import t
+
         n, middle = len(noise), float(noise.mean())
         radius = float(t.isf(alpha / 2, n - 1)) * float(noise.std(ddof=1)) / math.sqrt(n)
         return middle, middle - radius, middle + radius
@@ -299,6 +300,8 @@ class GeometricNoise(NoiseLaw):
             return np.asarray(1 / np.arcsinh(1 / np.abs(np.rint(noise)).mean(axis=0)))
 
     def scale_interval(self, noise: Array, alpha: float) -> Interval:
+        from scipy.optimize import brentq
+
         n, total = len(noise), float(np.abs(np.rint(noise)).sum())
         middle = float(self.estimate(noise))
 
@@ -360,6 +363,8 @@ def _chernoff_limits(log_mgf: Any, n: int, alpha: float) -> tuple[float, float]:
     Pr[mean ≥ (K(θ) + ln(2/alpha)/n)/θ] ≤ alpha/2 for every θ > 0, and likewise below: any θ gives valid limits, so the
     search for the best θ need not be exact.
     """
+    from scipy.optimize import minimize_scalar
+
     spent = math.log(2 / alpha) / n
 
     def bound(log_theta: float, side: int) -> float:
@@ -382,6 +387,8 @@ def _log_mgf_of_gumbel_size(theta: float) -> float:
 
 def _size_tail(total: float, n: int, scale: float, side: int) -> float:
     """Return Pr[Σ|K| ≥ total] (side 1) or Pr[Σ|K| ≤ total] (side −1) for n two-sided geometric variables."""
+    from scipy.stats import binom
+
     q, rest = math.exp(-1 / scale), -math.expm1(-1 / scale)
     share = 2 * q / (1 + q)  # probability of a value other than 0
     away = _REACH * math.sqrt(n * share * (rest / (1 + q))) + 40

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import betainc
 
 from ..claims.claim import Claim
 from ..errors import OptionError
@@ -28,11 +28,24 @@ def guess_resolution(claim: Claim, guesses: Guesses, *, alpha: float, power: flo
     def is_missed(excess: float) -> bool:
         likelier = 1.0 / (1.0 + math.exp(-(each + excess * unit)))
         made = round(right / likelier)
-        least = float(binom.isf(alpha, made, usual))  # Pr[more than this] is at most alpha
-        return float(binom.sf(least, made, likelier)) < power
+        return _more(_exceeded(alpha, made, usual), made, likelier) < power
 
     found = largest_strength(is_missed, 700.0 / unit, tolerance=1e-4)
     return math.inf if found >= 0.99 * 700.0 / unit else max(found, 1e-12)
+
+
+def _more(hits: int, runs: int, p: float) -> float:
+    """Return the probability of more than this many hits."""
+    return float(betainc(hits + 1.0, runs - hits, p)) if hits < runs else 0.0
+
+
+def _exceeded(alpha: float, runs: int, p: float) -> int:
+    """Return the fewest hits that are exceeded with probability at most `alpha`; scipy.stats takes long to import."""
+    low, high = -1, runs
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _more(middle, runs, p) <= alpha else (middle, high)
+    return high
 
 
 def equivalent_runs(claim: Claim, guesses: Guesses) -> int:

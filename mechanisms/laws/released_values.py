@@ -10,7 +10,6 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize_scalar
 
 from ..noise_samplers import Integers
 from .divergences import Floats, Law, check_comparable, check_rule
@@ -167,6 +166,8 @@ class ComparedValuesLaw(Law):
 
 def _largest(function: Callable[[Floats], Floats], stops: Floats) -> float:
     """Return the maximum of a function that is smooth between the stops and constant before the first."""
+    from scipy.optimize import minimize_scalar
+
     points = np.unique(np.concatenate([np.linspace(a, b, _GRID) for a, b in pairwise(stops)]))
     values = function(points)
     best = int(np.argmax(values))

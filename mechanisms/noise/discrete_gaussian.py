@@ -10,7 +10,6 @@ from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 
 from ...audit.claims.claim import check_number
 from ...audit.claims.pure_approx_gaussian import ApproxDP
@@ -102,6 +101,8 @@ class DiscreteGaussianLaw(ScalarLaw):
 
     def epsilon_from(self, other: Self, delta: float) -> float:
         """Return the root in ε of `delta_from`, which decreases strictly to 0 at the largest loss in the table."""
+        from scipy.optimize import brentq
+
         shift = abs(self.location - other.location)
         if shift == 0:
             return 0.0

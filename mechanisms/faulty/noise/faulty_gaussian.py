@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.optimize import root
 
 from ....audit.claims.claim import check_number
 from ....audit.claims.pure_approx_gaussian import ApproxDP
@@ -133,6 +132,8 @@ def scale_from_chi(chi: float, epsilon: float, sensitivity: float) -> float:
 
 def solve_with_one(epsilon: float, delta: float) -> float:
     """χ at which the solver stops for e^ε F(√(χ² + 1)) − F(χ) = C from χ = 2, F the integral of e^{−t²} from 0."""
+
+    from scipy.optimize import root
 
     def gap(chi: Floats) -> float:
         return _gap(float(chi[0]), 1.0, epsilon, delta)
