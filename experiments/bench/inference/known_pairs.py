@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import numbers
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from scipy.special import ndtri
 from ....audit.claims.claim import Claim
 from ....audit.claims.pure_approx_gaussian import PureDP
 from ....audit.events.events import Event, Intervals, Outcomes
+from ....audit.events.events_apart import Apart
 from ....audit.inference.counts import Counts
 from ....audit.inference.joint_test import strength_lower
 from ....mechanisms import (
@@ -82,8 +84,28 @@ def probability(event: Event, law: ScalarLaw) -> float:
             known = [float(value) for value in values if isinstance(value, numbers.Real)]
             listed = float(np.exp(law.log_density(known)).sum()) if known else 0.0
             return max(0.0, 1.0 - listed) if others else min(1.0, listed)
+        case Apart(event, other):
+            return max(0.0, probability(event, law) - _shared(event, other, law))
         case _:
             raise TypeError(f"no exact probability for {event!r}")
+
+
+def _shared(event: Event, other: Event, law: ScalarLaw) -> float:
+    """Return the probability of an output in both events."""
+    match event, other:
+        case Outcomes(values, others=True), _:
+            return probability(other, law) - _shared(Outcomes(values), other, law)
+        case Outcomes(values), _:
+            known = [value for value in values if isinstance(value, numbers.Real)]
+            is_shared = other.contains(np.array(known, dtype=float)) if known else []
+            return probability(Outcomes(tuple(itertools.compress(known, is_shared))), law)
+        case _, Outcomes():
+            return _shared(other, event, law)
+        case Intervals(first), Intervals(second):
+            bounds = ((max(a, c), min(b, d)) for (a, b), (c, d) in itertools.product(first, second))
+            return probability(Intervals(tuple((low, high) for low, high in bounds if low <= high)), law)
+        case _:
+            raise TypeError(f"no exact probability for {event!r} and {other!r}")
 
 
 def _between(law: ScalarLaw, low: float, high: float) -> float:

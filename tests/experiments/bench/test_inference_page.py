@@ -15,6 +15,7 @@ from scipy import stats
 from dpaudit import ApproxDP, NFoldComposition, PureDP, check
 from dpaudit.audit.errors import OptionError, RecordError, UnknownNameError
 from dpaudit.audit.events.events import Intervals, Outcomes
+from dpaudit.audit.events.events_apart import Apart
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.inference.joint_test import p_value
 from dpaudit.experiments.bench.core.bench_json import Column, Record, Row, Target, load_record, markdown, save_record
@@ -96,6 +97,15 @@ def test_the_oracle_is_the_best_of_many_events_by_the_exact_test(name):
         (Intervals(()), GeometricLaw(0, 0.5), 0.0),
         (Outcomes((0, 2)), FiniteLaw(tuple(np.log([0.2, 0.5, 0.3]))), 0.5),
         (Outcomes((0, "a"), others=True), FiniteLaw(tuple(np.log([0.2, 0.5, 0.3]))), 0.8),
+        (Apart(Outcomes((0, "a"), others=True), Outcomes((0, 1))), FiniteLaw(tuple(np.log([0.2, 0.5, 0.3]))), 0.3),
+        (Apart(Outcomes((0, 1)), Intervals(((1.0, 9.0),))), FiniteLaw(tuple(np.log([0.2, 0.5, 0.3]))), 0.2),
+        (Apart(Intervals(((1.0, 9.0),)), Outcomes((0, 1))), FiniteLaw(tuple(np.log([0.2, 0.5, 0.3]))), 0.3),
+        (Apart(Intervals(((1.0, 9.0),)), Outcomes((2,), True)), FiniteLaw(tuple(np.log([0.2, 0.5, 0.3]))), 0.3),
+        (
+            Apart(Intervals(((-1.0, 0.5), (2.0, 3.0))), Intervals(((0.0, 2.5),))),
+            GaussianLaw(0.0, 1.0),
+            np.diff(stats.norm.cdf([-1, 0.0, 2.5, 3]))[[0, 2]],
+        ),
     ],
 )
 def test_probability_of_an_event(event, law, expected):
