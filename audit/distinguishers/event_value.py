@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import ndtri
 
 from ..claims.claim import Array, Claim
@@ -31,9 +33,11 @@ _ABOVE_HALF = 2.0  # standard errors by which the mean probability of the second
 _SPARE = 0.02  # share of the gap between bound and ratio given away to keep an event well inside a plateau
 # There are only a dozen learned scores, each with a single slope, so the best looks only slightly better than it is.
 _LEARNED_CAUTION, _CURVE_CAUTION = 3.0, 1.0
+_MANY = 500  # events of which only the promising ones are looked at closely, since for fewer that takes longer
 DIRECTIONS: tuple[Direction, ...] = ("x", "y")
 _ANGLES = np.linspace(0.0, math.pi / 2, 9)[:, None]
-_SINES, _COSINES = np.sin(_ANGLES), np.cos(_ANGLES)
+_QUARTER = np.sin(_ANGLES), np.cos(_ANGLES)  # of the ellipse
+_DIAGONAL = np.sin(_ANGLES[4:5]), np.cos(_ANGLES[4:5])
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,41 +127,33 @@ def with_the_larger(
 def _best_of(family: Family[Any], criterion: Criterion, inside: bool, direction: Direction) -> tuple[Best, float]:
     """The best event of a family, and the standard error of the value for a learned score."""
 
-    def counted(caution: float, at: slice = slice(None)) -> Array:
-        return criterion.values(family.hits_x[at], family.hits_y[at], family.runs, inside, direction, caution)
+    hits = family.hits_x, family.hits_y
+    values = partial(criterion.values, held=family.runs, inside=inside, direction=direction)
+    largest = partial(criterion.largest, held=family.runs, inside=inside, direction=direction)
 
     def counted_at(index: int, caution: float) -> float:
-        return float(counted(caution, slice(index, index + 1))[0])
-
-    def fitted(curve: tuple[Array, Array], caution: float) -> Array:
-        return criterion.values(*curve, family.runs, inside, direction, caution)
+        hits_x, hits_y = (side[index : index + 1] for side in hits)
+        return float(values(hits_x, hits_y, caution=caution)[0])
 
     def found(index: int, value: float, caution: float) -> Best:
         return Best(value, family, inside, direction, index, caution)
 
     if family.is_learned:
         caution = _LEARNED_CAUTION if family.fitted else max(criterion.caution, _LEARNED_CAUTION)
-        values = counted(caution)
-        most = int(np.argmax(values))
-        value = float(values[most])
+        most, value = largest(*hits, caution=caution)
         doubt = value - counted_at(most, caution + 1.0) if value > -math.inf else 0.0
         if family.fitted is None:
             return found(most, value, caution), doubt
         # The curve tells where the best event lies; its value has to show in the counts, there or elsewhere.
-        expected = fitted(family.fitted, _CURVE_CAUTION)
-        index = int(np.argmax(expected))
-        return found(index, min(value, float(expected[index])), caution), doubt
+        index, expected = largest(*family.fitted, caution=_CURVE_CAUTION)
+        return found(index, min(value, expected), caution), doubt
     if family.fitted is None:
-        values = counted(criterion.caution)
-        index = int(np.argmax(values))
-        return found(index, float(values[index]), criterion.caution), 0.0
+        return found(*largest(*hits), criterion.caution), 0.0
     # A fitted curve proposes its event without the noise of the counts.
     certain = replace(criterion, z=0.0, caution=0.0).values(*family.fitted, family.runs, inside, direction)
-    index = _well_inside(fitted(family.fitted, 0.0), certain, -1 if inside else 1)
-    hits = [
-        float(side[index]) if inside else family.runs - float(side[index]) for side in (family.hits_x, family.hits_y)
-    ]
-    share = _FITTED_SHARE if max(hits) > _TAIL * family.runs else _FITTED_TAIL_SHARE
+    index = _well_inside(values(*family.fitted, caution=0.0), certain, -1 if inside else 1)
+    most_hits = max(float(side[index]) if inside else family.runs - float(side[index]) for side in hits)
+    share = _FITTED_SHARE if most_hits > _TAIL * family.runs else _FITTED_TAIL_SHARE
     caution = share * criterion.caution
     return found(index, counted_at(index, caution), caution), 0.0
 
@@ -197,18 +193,58 @@ class Criterion:
 
         `caution` overrides the criterion's own.
         """
-        hits_p, hits_q = (hits_x, hits_y) if direction == "x" else (hits_y, hits_x)
-        if not inside:
-            hits_p, hits_q = held - hits_p, held - hits_q
+        hits_p, hits_q = _directed(hits_x, hits_y, held, inside, direction)
+        return np.where(
+            self._are_useless(hits_p, hits_q, held), -math.inf, self._excess(hits_p, hits_q, held, direction, caution)
+        )
+
+    def largest(
+        self, hits_x: Array, hits_y: Array, held: int, inside: bool, direction: Direction, caution: float | None = None
+    ) -> tuple[int, float]:
+        """The first of the events with the largest value, and the value.
+
+        An event's value is the least over the ellipse, so one point of the ellipse gives an upper bound. Only events
+        whose bound reaches the value of one event are looked at closely.
+        """
+        if len(hits_x) < _MANY:
+            values = self.values(hits_x, hits_y, held, inside, direction, caution)
+            most = int(np.argmax(values))
+            return most, float(values[most])
+        hits_p, hits_q = _directed(hits_x, hits_y, held, inside, direction)
+        bounds = self._excess(hits_p, hits_q, held, direction, caution, _DIAGONAL)
+        bounds[self._are_useless(hits_p, hits_q, held)] = -math.inf
+        first = int(np.argmax(bounds))
+        some = slice(first, first + 1)
+        near = np.flatnonzero(bounds >= self._excess(hits_p[some], hits_q[some], held, direction, caution)[0])
+        near = near[bounds[near] > -math.inf]
+        if len(near) == 0:
+            return 0, -math.inf
+        values = self._excess(hits_p[near], hits_q[near], held, direction, caution)
+        most = int(np.argmax(values))
+        return (int(near[most]), float(values[most])) if values[most] > -math.inf else (0, -math.inf)
+
+    def _excess(
+        self,
+        hits_p: Array,
+        hits_q: Array,
+        held: int,
+        direction: Direction,
+        caution: float | None,
+        angles: tuple[Array, Array] = _QUARTER,
+    ) -> Array:
+        """The least excess over the claim on the ellipse at these angles, given by their sines and cosines."""
         size = self._size(self.runs, held, self.caution if caution is None else caution)
-        for_p, for_q = (_SINES, _COSINES) if size > 0.0 else (_SINES[:1], _COSINES[:1])
-        p, p_rest = _turned(hits_p, held, -size * for_p)
-        q, q_rest = _turned(hits_q, held, size * for_q)
+        sines, cosines = angles if size > 0.0 else (angles[0][:1], angles[1][:1])
+        p, p_rest = _turned(hits_p, held, -size * sines)
+        q, q_rest = _turned(hits_q, held, size * cosines)
         claim = self.claim if direction == "x" else self.claim.reversed()
         found = claim.rough_strength_of(p, q, p_rest, q_rest).min(axis=0)
+        return np.where(np.isnan(found), -math.inf, found - claim.strength)
+
+    def _are_useless(self, hits_p: Array, hits_q: Array, held: int) -> npt.NDArray[np.bool_]:
         # An event is equivalent to its complement in the other direction; keep the one with the larger ratio.
         # An event that always occurs on one side cannot be likelier on the other.
-        useless = np.isnan(found) | (hits_q == held)
+        useless: npt.NDArray[np.bool_] = hits_q == held
         if self.least_share > 0.0:
             useless |= np.minimum(np.minimum(hits_p, held - hits_p), np.minimum(hits_q, held - hits_q)) < (
                 self.least_share * held
@@ -219,7 +255,7 @@ class Criterion:
         if not self.is_one_way:
             more = hits_p * (held - hits_p) - hits_q * (held - hits_q)
             useless |= more < -spare * np.abs(hits_p - hits_q)
-        return np.where(useless, -math.inf, found - claim.strength)
+        return useless
 
     def value_of_guesses(self, right: float, wrong: float, held: int, caution: float) -> float:
         """The criterion for guesses in both directions, of which these are right and wrong in 2·held runs."""
@@ -237,6 +273,12 @@ class Criterion:
 
     def _size(self, runs: int, held: int, caution: float) -> float:
         return 0.5 * (self.z / math.sqrt(runs) + caution / math.sqrt(held))
+
+
+def _directed(hits_x: Array, hits_y: Array, held: int, inside: bool, direction: Direction) -> tuple[Array, Array]:
+    """Hits on the likelier side and on the other, of events or of their complements."""
+    hits_p, hits_q = (hits_x, hits_y) if direction == "x" else (hits_y, hits_x)
+    return (hits_p, hits_q) if inside else (held - hits_p, held - hits_q)
 
 
 def _turned(hits: Array, held: int, angle: Array) -> tuple[Array, Array]:

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import gammaln
 
 from ..events.events import Event, Intervals, Outcomes, Scored
 from ..events.outputs import Outputs, tally
@@ -120,15 +119,17 @@ def _clusters(own: Array, other: Array) -> list[_Interval]:
     for k in _CLUSTERS:
         if len(own) <= k + 2 * _NEIGHBOURS:
             break
-        start = np.arange(_NEIGHBOURS, len(own) - k - _NEIGHBOURS)
-        low, high = own[start], own[start + k]
-        before, after = low - own[start - _NEIGHBOURS], own[start + k + _NEIGHBOURS] - high
+        ends = len(own) - _NEIGHBOURS
+        low, high = own[_NEIGHBOURS : ends - k], own[_NEIGHBOURS + k : ends]
+        before, after = low - own[: ends - k - _NEIGHBOURS], own[2 * _NEIGHBOURS + k :] - high
         beside = np.minimum(before, after) / _NEIGHBOURS
-        with np.errstate(divide="ignore", invalid="ignore"):
-            log_chance = k * np.log((high - low) / beside) - gammaln(k + 1.0)
+        longest = (_BY_CHANCE / len(own) * math.factorial(k)) ** (1.0 / k)
+        dense = np.flatnonzero((high - low < longest * beside) & (high > low))
+        low, high = low[dense], high[dense]
         is_alone = np.searchsorted(other, low) == np.searchsorted(other, high, side="right")
-        kept = np.flatnonzero(is_alone & (high > low) & (log_chance < math.log(_BY_CHANCE / len(own))))
-        best = kept[np.argsort(log_chance[kept], kind="stable")[:_MOST]]
+        low, high, beside = low[is_alone], high[is_alone], beside[dense[is_alone]]
+        log_chance = k * np.log((high - low) / beside) - math.log(math.factorial(k))
+        best = np.argsort(log_chance, kind="stable")[:_MOST]
         found += [(float(log_chance[i]), (float(low[i]), float(high[i]))) for i in best]
     return [interval for _, interval in sorted(found)]
 
