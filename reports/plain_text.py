@@ -214,12 +214,26 @@ def error_budget(result: AuditResult) -> str:
     return str(result.ledger).removeprefix("error budget ")
 
 
+def runs_made(result: AuditResult) -> str:
+    """The runs of an audit of fixed size, which may have divided its main runs unevenly."""
+    counts, main = result.counts, result.runs - result.pilot_runs
+    if counts.runs_x != counts.runs_y and counts.runs_x + counts.runs_y == 2 * main:
+        return (
+            f"{result.pilot_runs:,} on each dataset that chose the event, then {counts.runs_x:,} on x and "
+            f"{counts.runs_y:,} on y"
+        )
+    return f"{result.runs:,} on each dataset, {result.pilot_runs:,} of them pilot runs that chose the event"
+
+
 def lines(result: AuditResult) -> str:
     """One result in a few lines of plain text: verdict, claim, event, counts, pair, runs, error budget."""
     pair, claim = result.pair, result.claim
-    how = f"{result.pilot_runs:,} of them pilot runs that chose the event"
+    how = runs_made(result)
     if result.stopped is not None:
-        how = "in the batches of a betting test; the counts are those of the last event over all runs"
+        how = (
+            f"{result.runs:,} on each dataset, in the batches of a betting test; the counts are those of the last "
+            "event over all runs"
+        )
     return "\n".join(
         [
             f"{visible(result.mechanism, 80)}: {prose(str(result))}",
@@ -228,7 +242,7 @@ def lines(result: AuditResult) -> str:
             *([f"         {other}"] if (other := visible(other_way(result))) and result.opposite else []),
             f"  counts {counts_tested(result)}; p-value {p_text(result.p_value)}, estimate {number(result.estimate)}",
             f"  pair   {visible(pair.x)} and {visible(pair.y)}: {visible(pair.difference)}; {visible(pair.adjacency)}",
-            f"  runs   {result.runs:,} on each dataset, {how}; seed {result.seed}",
+            f"  runs   {how}; seed {result.seed}",
             f"  alpha  {error_budget(result)}",
         ]
     )

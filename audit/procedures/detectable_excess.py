@@ -67,13 +67,15 @@ def detectable(claim: Claim, counts: Counts, runs: int, *, alpha: float, power: 
         All runs on each dataset, the pilot's included.
     """
     needed = power_of_the_test(power)
+    main = min(0.5 * (counts.runs_x + counts.runs_y), main_runs(runs, 0.5))
 
     def of(alternative: Alternative) -> float:
         excess = resolution(claim, counts.runs_x, counts.runs_y, alternative, alpha=alpha, power=needed)
         if excess < math.inf:
-            main = main_runs(runs, event_of(claim, excess, alternative).q)
-            if main < counts.runs_x:  # the event is rare and needs a longer pilot
-                return resolution(claim, main, main, alternative, alpha=alpha, power=needed)
+            share = main_runs(runs, event_of(claim, excess, alternative).q) / main
+            if share < 1.0:  # the event is rare and needs a longer pilot
+                runs_x, runs_y = (max(int(share * side), 1) for side in (counts.runs_x, counts.runs_y))
+                return resolution(claim, runs_x, runs_y, alternative, alpha=alpha, power=needed)
         return excess
 
     return _of_either(claim, counts, of)

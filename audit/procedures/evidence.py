@@ -29,7 +29,7 @@ class FixedSizeEvidence:
     other_counts : tuple of Counts
         Hits of the other events of the choice, in its order.
     runs : int
-        Runs on each dataset, the pilot's included.
+        Runs on each dataset, on average, the pilot's included.
     pilot_runs : int
         Runs on each dataset that chose the event.
     main : tuple of BlockCounts

@@ -14,6 +14,7 @@ from ..results.audit_settings import Settings
 from ..sampling.block_counts import counts_of_others, total_counts
 from ..sampling.block_plan import Plan
 from ..sampling.draw import count_hits, shapes_of
+from .allocation import divided
 from .count_cells import as_cell_counts
 from .evidence import FixedSizeEvidence
 from .pilot import run_pilot
@@ -34,11 +35,13 @@ def draw_fixed_size(
     partition = learn_cells(pilot.x, pilot.y, n_cells) if n_cells else None
     partitions = tuple(each for each in (outcomes, partition) if each is not None)
     others = tuple(each.event for each in pilot.choice.others)
+    runs_x, runs_y = divided(pilot.choice, settings.claim, runs - pilot.runs)
     main_x, main_y = count_hits(
         plan,
         pilot.choice.event,
         shapes,
-        runs - pilot.runs,
+        runs_x,
+        runs_y=runs_y,
         others=others,
         partitions=partitions,
         progress=progress,

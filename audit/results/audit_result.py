@@ -142,7 +142,8 @@ class AuditResult(ABC):
     outcome_alpha : float
         Error probability of these tests together; 0 without them.
     runs, pilot_runs : int
-        Runs on each dataset, and the number of them that chose the event.
+        Runs on each dataset, on average, and the number of them that chose the event. The others may be divided
+        unevenly: `counts` has the runs on either dataset.
     seed : int
         Random seed that repeats every number; for outputs drawn elsewhere, it repeats the choice of the pilot.
     is_replayable : bool

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -103,14 +104,17 @@ def count_hits(
     shapes: Shapes,
     runs: int,
     *,
+    runs_y: int | None = None,
     others: tuple[Event, ...] = (),
     partitions: tuple[Partition, ...] = (),
     progress: Callable[[int], None] | None = None,
 ) -> tuple[BlockCounts, BlockCounts]:
-    """Draw `runs` main-phase outputs on each dataset, and count them in the event and in the cells of partitions.
+    """Draw main-phase outputs on each dataset, and count them in the event and in the cells of partitions.
 
     Parameters
     ----------
+    runs, runs_y : int
+        Outputs on x and on y; as many on y as on x by default.
     shapes : dict, optional
         Shape of a single pilot output on x and on y, () or (n_coords,); a block with another shape is an error. None if
         outputs may vary in length.
@@ -119,18 +123,19 @@ def count_hits(
     progress : callable, optional
         Called with the number of runs just finished, on both datasets together.
     """
-    sizes = _sizes(runs, plan.block)
+    sizes = {"x": _sizes(runs, plan.block), "y": _sizes(runs if runs_y is None else runs_y, plan.block)}
+    cut = {side: parts(each, sum(map(len, sizes.values())), plan.blocks_of_task) for side, each in sizes.items()}
     tasks = [
         CountBlocks(event, partitions, shapes, side, first, part, others)
-        for first, part in parts(sizes, 2 * len(sizes), plan.blocks_of_task)
-        for side in SIDES
+        for pair in zip_longest(*([(side, *part) for part in cut[side]] for side in SIDES))  # in turns
+        for side, first, part in filter(None, pair)
     ]
     n_cells = sum(each.n_cells for each in partitions)
     kept = {
         side: BlockCounts.of(
-            np.zeros(len(sizes), np.int64),
-            np.array(sizes, np.int64),
-            np.zeros((len(sizes), BLOCK_MARKS), np.uint64),
+            np.zeros(len(sizes[side]), np.int64),
+            np.array(sizes[side], np.int64),
+            np.zeros((len(sizes[side]), BLOCK_MARKS), np.uint64),
             np.zeros(n_cells, np.int64),
             Counter(),
         )

@@ -15,7 +15,7 @@ from ...audit.results.sequential_result import SequentialResult
 from ...audit.results.statement_result import StatementResult
 from ...audit.sampling.batches import are_of_one_session
 from ...audit.sampling.provenance import ELSEWHERE
-from ..plain_text import error_budget, exact, exact_text, expectation, number, other_way, p_text, visible
+from ..plain_text import error_budget, exact, exact_text, expectation, number, other_way, p_text, runs_made, visible
 
 Facts = list[tuple[str, str]]
 _POWER = 0.95  # default of `check`
@@ -57,10 +57,10 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
         excess = [words, claim.caveat if math.isfinite(result.resolution) else ""]
     if result.requested_resolution is not None:
         excess.insert(1, f"requested: {number(result.requested_resolution)}")
-    counted = f"{result.pilot_runs:,} of them pilot runs that chose the event"
+    counted = runs_made(result)
     if result.stopped is not None:
         batches = f"in {len(result.looks):,} batches, " if result.looks else ""
-        counted = f"{batches}until {_WHY_STOPPED[result.stopped]}"
+        counted = f"{result.runs:,} on each dataset, {batches}until {_WHY_STOPPED[result.stopped]}"
         counted += "; the event was chosen early and is tested on the runs after that" * result.is_closed
     stated_by = f"the statement of {visible(entry.experiment, 100)}" if entry.experiment else "the caller"
     source_of_claim = visible(result.claim_source) or stated_by
@@ -91,7 +91,7 @@ def _of_audit(entry: Entry, result: AuditResult) -> Facts:
         ("p-value of the claim", p_text(result.p_value)),
         ("Error budget", visible(error_budget(result))),
         ("Low bits of floats", _BITS[result.bits]),
-        ("Runs", f"{result.runs:,} on each dataset, {counted}"),
+        ("Runs", counted),
         ("Seed", f"{result.seed}{'' if result.is_replayable else _NOT_REPLAYABLE}"),
     ]
 
