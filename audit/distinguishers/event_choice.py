@@ -148,7 +148,8 @@ def choose_event_each_way(
     found = [_best_or_suspect(families, criterion, (direction,))[0] for direction in DIRECTIONS]
     if found == [None, None]:
         return _anything_else(split)
-    if is_small:
+    if is_small:  # an event of the wrong direction stands for none
+        found = [None if best is None or not _is_likelier(best) else best for best in found]
         found = with_the_larger(found, families, criterion)
     if runs_learned >= _COMMON_FROM and claim.strength > 0:
         bold = best_event(families, replace(criterion, caution=_SUSPICION))
@@ -237,6 +238,12 @@ def _common_one(
 def _shows_nothing(best: Best, claim: Claim) -> bool:
     """Whether not even the best event shows a difference; δ itself is not a difference between the laws."""
     return best.value + claim.strength <= 0 and claim.strength_name != "delta"
+
+
+def _is_likelier(best: Best) -> bool:
+    """Whether the pilot has more hits of an event on its dataset than on the other."""
+    ours, theirs = best.hits if best.direction == "x" else best.hits[::-1]
+    return ours > theirs
 
 
 def _nearly_always_happens(best: Best) -> bool:
