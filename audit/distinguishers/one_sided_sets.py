@@ -20,8 +20,10 @@ from ..events.scores import Weighted
 from .quantile_cells import Array, distinct
 
 _MOST = 8  # intervals or outcomes in a set
-_NEIGHBOURS = 32  # outputs on either side of a cluster that show how dense outputs are there
-_CLUSTERS = (3, 5, 8, 13)  # spacings in a cluster
+_CLUSTERS = (3, 5, 8, *(13 << power for power in range(15)))  # spacings in a cluster, up to 213,000
+# Outputs on either side of a cluster that show how dense outputs are there: at least these, and as many as the
+# spacings. With more outputs than spacings and neighbours, a cluster would hide itself.
+_NEIGHBOURS = 32
 _BY_CHANCE = 1e-4  # expected number of clusters as narrow as one that counts, if outputs are spread evenly
 _TAIL, _FAR = 10, 2.0  # outputs at an end, and the multiple of their range that lies between them and what is far off
 _FEW_RECUR = 32  # most values that recur, if they are leaks and not the grid of rounded outputs
@@ -118,16 +120,18 @@ def _clusters(own: Array, other: Array) -> list[_Interval]:
     """
     found: list[tuple[float, _Interval]] = []
     for k in _CLUSTERS:
-        if len(own) <= k + 2 * _NEIGHBOURS:
+        neighbours = max(_NEIGHBOURS, k)
+        if len(own) <= k + 2 * neighbours:
             break
-        start = np.arange(_NEIGHBOURS, len(own) - k - _NEIGHBOURS)
+        start = np.arange(neighbours, len(own) - k - neighbours)
         low, high = own[start], own[start + k]
-        before, after = low - own[start - _NEIGHBOURS], own[start + k + _NEIGHBOURS] - high
-        beside = np.minimum(before, after) / _NEIGHBOURS
+        before, after = low - own[start - neighbours], own[start + k + neighbours] - high
+        beside = np.minimum(before, after) / neighbours
         with np.errstate(divide="ignore", invalid="ignore"):
             log_chance = k * np.log((high - low) / beside) - gammaln(k + 1.0)
-        is_alone = np.searchsorted(other, low) == np.searchsorted(other, high, side="right")
-        kept = np.flatnonzero(is_alone & (high > low) & (log_chance < math.log(_BY_CHANCE / len(own))))
+        narrow = np.flatnonzero((high > low) & (log_chance < math.log(_BY_CHANCE / len(own))))
+        is_alone = np.searchsorted(other, low[narrow]) == np.searchsorted(other, high[narrow], side="right")
+        kept = narrow[is_alone]
         best = kept[np.argsort(log_chance[kept], kind="stable")[:_MOST]]
         found += [(float(log_chance[i]), (float(low[i]), float(high[i]))) for i in best]
     return [interval for _, interval in sorted(found)]
