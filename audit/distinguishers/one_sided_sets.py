@@ -19,8 +19,11 @@ from ..events.scores import Weighted
 from .quantile_cells import Array, distinct
 
 _MOST = 8  # intervals or outcomes in a set
-_NEIGHBOURS = 32  # outputs on either side of a cluster that show how dense outputs are there
-_CLUSTERS = (3, 5, 8, 13)  # spacings in a cluster
+_CLUSTERS = (3, 5, 8, *(13 << power for power in range(15)))  # spacings in a cluster, up to 213,000
+# Outputs on either side of a cluster that show how dense outputs are there: at least these, and as many as the
+# spacings. With more outputs than spacings and neighbours, a cluster would hide itself.
+_NEIGHBOURS = 32
+_STARTS = 16  # places where a cluster of many spacings may begin, per length
 _BY_CHANCE = 1e-4  # expected number of clusters as narrow as one that counts, if outputs are spread evenly
 _TAIL, _FAR = 10, 2.0  # outputs at an end, and the multiple of their range that lies between them and what is far off
 _FEW_RECUR = 32  # most values that recur, if they are leaks and not the grid of rounded outputs
@@ -117,18 +120,18 @@ def _clusters(own: Array, other: Array) -> list[_Interval]:
     """
     found: list[tuple[float, _Interval]] = []
     for k in _CLUSTERS:
-        if len(own) <= k + 2 * _NEIGHBOURS:
+        neighbours = max(_NEIGHBOURS, k)
+        if len(own) <= k + 2 * neighbours:
             break
-        ends = len(own) - _NEIGHBOURS
-        low, high = own[_NEIGHBOURS : ends - k], own[_NEIGHBOURS + k : ends]
-        before, after = low - own[: ends - k - _NEIGHBOURS], own[2 * _NEIGHBOURS + k :] - high
-        beside = np.minimum(before, after) / _NEIGHBOURS
-        longest = (_BY_CHANCE / len(own) * math.factorial(k)) ** (1.0 / k)
+        start = np.arange(neighbours, len(own) - k - neighbours, max(1, k // _STARTS))
+        low, high = own[start], own[start + k]
+        beside = np.minimum(low - own[start - neighbours], own[start + k + neighbours] - high) / neighbours
+        longest = math.exp((math.log(_BY_CHANCE / len(own)) + math.lgamma(k + 1.0)) / k)
         dense = np.flatnonzero((high - low < longest * beside) & (high > low))
-        low, high = low[dense], high[dense]
+        low, high, beside = low[dense], high[dense], beside[dense]
         is_alone = np.searchsorted(other, low) == np.searchsorted(other, high, side="right")
-        low, high, beside = low[is_alone], high[is_alone], beside[dense[is_alone]]
-        log_chance = k * np.log((high - low) / beside) - math.log(math.factorial(k))
+        low, high, beside = low[is_alone], high[is_alone], beside[is_alone]
+        log_chance = k * np.log((high - low) / beside) - math.lgamma(k + 1.0)
         best = np.argsort(log_chance, kind="stable")[:_MOST]
         found += [(float(log_chance[i]), (float(low[i]), float(high[i]))) for i in best]
     return [interval for _, interval in sorted(found)]

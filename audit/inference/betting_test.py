@@ -180,8 +180,14 @@ class Wealth:
     @property
     def log_average(self) -> Array:
         """Logarithm of the weighted average wealth over accounts and bets, shape (members,)."""
-        weighted = self.log_wealth + np.log(WEIGHTS[self.log_wealth.shape[1]])[:, None]
-        return log_mean(weighted.reshape(len(self.log_wealth), -1)) + math.log(self.log_wealth.shape[1])
+        return log_mean(self.log_of_accounts) + math.log(self.log_wealth.shape[1])
+
+    @property
+    def log_of_accounts(self) -> Array:
+        """Logarithm of the average wealth over bets, times the account's weight, shape (members, accounts)."""
+        members, accounts, bets = self.log_wealth.shape
+        each = log_mean(self.log_wealth.reshape(members * accounts, bets)).reshape(members, accounts)
+        return each + np.log(WEIGHTS[accounts])
 
     def p_values(self) -> Array:
         """Return anytime-valid p-values: for a true member, the probability of ever being at most a is at most a."""

@@ -45,6 +45,7 @@ _LEFT_OUT = 3.0  # standard deviations by which the coins fall short of all runs
 _ROUNDING = 1.0 + 1e-9
 _AT_ONCE = 5.0  # standard deviations of the coins of a batch that are drawn one by one
 _FEWEST = 32  # runs on each dataset from which coins are drawn
+_GRID, _FLAT = 257, 1e-7  # points at which concavity is checked, and what errors of a boundary may hide
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,15 +185,27 @@ def guess_test(guesses: Guesses, claim: Claim, *, alpha: float, fits: float = 1.
     (0.191, 0.961)
     """
     if not is_symmetric(claim):
-        raise OptionError(f"{claim} differs between the directions; test one direction alone.", claim=claim)
+        raise OptionError(
+            f"{claim} differs between the directions, or its boundary is not concave; test one direction alone.",
+            claim=claim,
+        )
     level = check_test_alpha(alpha) * fits
     p, bound = _pure(guesses, claim, level) if claim.log_ratio is not None else _other(guesses, claim, level)
     return min(1.0, max(p / fits, GAMMA)), bound  # as small as the p-values of the other tests
 
 
 def is_symmetric(claim: Claim) -> bool:
-    """Whether a claim says the same of both directions, so that guesses can be tested."""
-    return claim.reversed() == claim
+    """Whether a claim has one concave boundary for both directions, so that guesses can be tested."""
+    return claim.reversed() == claim and _is_concave(claim)
+
+
+def _is_concave(claim: Claim) -> bool:
+    """Whether the boundary is concave as far as a grid shows: a user's own claim may not be."""
+    angle = np.linspace(0.0, math.pi / 2, _GRID)[1:-1]
+    q = np.sin(angle) ** 2
+    p = claim.max_power(q, np.cos(angle) ** 2)[0]
+    share = (q[1:-1] - q[:-2]) / (q[2:] - q[:-2])
+    return bool(np.all(p[1:-1] >= (1.0 - share) * p[:-2] + share * p[2:] - _FLAT))
 
 
 def _pure(guesses: Guesses, claim: Claim, alpha: float) -> tuple[float, float]:

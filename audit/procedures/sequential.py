@@ -26,6 +26,7 @@ import numpy.typing as npt
 from ..claims.claim import Claim
 from ..distinguishers.choice import Choice
 from ..distinguishers.event_choice import choose_event_each_way
+from ..distinguishers.event_value import DIRECTIONS
 from ..distinguishers.one_sided_sets import one_sided_sets
 from ..distinguishers.pilot_split import PilotSplit
 from ..events.events import Event
@@ -113,7 +114,7 @@ def draw_sequentially(
     kept_x: list[Outputs] = []
     kept_y: list[Outputs] = []
     main_x, main_y = no_blocks(), no_blocks()
-    main = (NO_PAIRS, NO_PAIRS)
+    main, main_rare = (NO_PAIRS, NO_PAIRS), np.zeros((2, 2), np.int64)
     looks: list[Look] = []
     done = n_blocks = learned = learned_rare = 0
     most = plan.may_keep(_KEPT)
@@ -160,6 +161,7 @@ def draw_sequentially(
             state = state.after(pairs, coins)
             final = final and final.followed_by(counted)
             main = (main[0].followed_by(pairs.first), main[1].followed_by(pairs.second))
+            main_rare += [[each.hits_x, each.hits_y] for each in pairs.rare]
         done += size
         n_blocks += -(-size // batch.block)
         if is_new:
@@ -195,11 +197,14 @@ def draw_sequentially(
             state = state.learned(*merge(kept_x, kept_y), anew=anew)
     choice = state.leading()
     x, y = merge(kept_x, kept_y)
+    counts = _recounted(choice.event, x, y, main[int(choice.likelier_on == "y")], choice.likelier_on)
+    if stopped == "refuted" and (rare := state.deciding_rare(x, y, main_rare, main[0].runs)) is not None:
+        choice, counts = rare
     cut = note_of_cut(plan.most_kept, min(_most_kept(kept_x[0]), done), plan.output_bytes)
     pilot = Pilot(choice, kept_x, kept_y, x, y, cut)
     return SequentialEvidence(
         kept=pilot,
-        counts=_recounted(choice.event, x, y, main[int(choice.likelier_on == "y")], choice.likelier_on),
+        counts=counts,
         pilot_runs=min(FIRST, done),
         main=(main_x, main_y),
         is_replayable=is_replayable,
@@ -315,6 +320,32 @@ class _Bets:
         choice = self.choices[on if on >= 0 else most] or self.choices[1 - most]
         assert choice is not None  # an event is made up if nothing distinguishes x from y
         return choice
+
+    def deciding_rare(self, x: Outputs, y: Outputs, main: Placed, runs: int) -> tuple[Choice, Counts] | None:
+        """The rare event with more hits, and its counts in all runs, if bets on rare events won most of the wealth.
+
+        Parameters
+        ----------
+        x, y : ndarray
+            The kept outputs.
+        main : ndarray of int, shape (2 events, 2 datasets)
+            Hits in the `runs` that were only counted.
+        """
+        if not self.is_symmetric or self.rare == (None, None):
+            return None
+        won = self.wealth.log_of_accounts[self.decisive]
+        if won.argmax() != len(won) - 1:
+            return None
+        found: list[tuple[int, Choice, Counts]] = []
+        for event, more, direction in zip(self.rare, main.tolist(), DIRECTIONS, strict=True):
+            if event is not None:
+                hits_x, hits_y = event.count(x), event.count(y)
+                counts = Counts(
+                    hits_x=hits_x + more[0], runs_x=len(x) + runs, hits_y=hits_y + more[1], runs_y=len(y) + runs
+                )
+                excess = (counts.hits_x - counts.hits_y) * (1 if direction == "x" else -1)
+                found.append((excess, Choice(event, direction, hits_x, hits_y, len(x)), counts))
+        return max(found, key=lambda each: each[0])[1:]
 
 
 def _placed(scores: npt.NDArray[np.float64]) -> Placed:

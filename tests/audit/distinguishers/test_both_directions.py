@@ -126,6 +126,17 @@ def test_sets_seen_on_one_dataset():
     assert one_sided_sets(nothing, nothing, least=1) == (None, None)
 
 
+@pytest.mark.parametrize("hits", [10, 50, 100, 1_000, 20_000])
+def test_a_narrow_cluster_is_found_however_many_outputs_it_has(hits):
+    rng = np.random.default_rng(hits)
+    x, y = (rng.laplace(size=30_000) for _ in range(2))
+    leak = 0.123 + rng.random(hits) * 1e-6
+    event, none = one_sided_sets(np.concatenate([x, leak]), y, least=6)
+    assert none is None
+    assert event.count(leak) >= hits // 2
+    assert event.count(rng.laplace(size=100_000)) <= 10
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_noise_shows_no_narrow_cluster_and_no_recurring_value(seed):
     rng = np.random.default_rng(seed)

@@ -21,6 +21,7 @@ from dpaudit.audit.inference.guess_test import (
     guess_test,
     guesses_by_coins,
     guesses_in_batch,
+    is_symmetric,
     share_that_fits,
 )
 from dpaudit.audit.inference.joint_test import strength_lower
@@ -205,6 +206,25 @@ class OneWay(PureDP):
 def test_claims_that_differ_between_directions_are_refused():
     with pytest.raises(OptionError, match="differs between the directions"):
         guess_test(Guesses(right=3, wrong=1, runs=9), OneWay(1.0), alpha=0.05)
+
+
+@dataclass(frozen=True, slots=True)
+class Dented(PureDP):
+    """A claim of one's own whose boundary is not concave."""
+
+    log_ratio = None
+
+    def _boundary(self, q, q_complement):
+        power = np.interp(q, [0, 0.1, 0.2, 0.35, 0.68, 0.7, 1], [0, 0.3, 0.32, 0.65, 0.8, 0.9, 1])
+        return power, 1.0 - power
+
+
+def test_a_claim_that_is_not_concave_is_tested_in_one_direction():
+    # x has these outputs with probabilities 0.65, 0.10 and 0.25, y with 0.35, 0.30 and 0.35: every event keeps the
+    # claim in both directions, but right guesses have 0.475 and wrong ones 0.225, where the boundary is 0.375.
+    assert not is_symmetric(Dented(1.0))
+    with pytest.raises(OptionError, match="not concave"):
+        guess_test(Guesses(right=475, wrong=225, runs=1_000), Dented(1.0), alpha=0.05)
 
 
 @pytest.mark.parametrize(("right", "wrong", "runs"), [(-1, 0, 5), (3, 3, 5), (0, 0, 0), (0, -1, 3)])

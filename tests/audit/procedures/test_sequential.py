@@ -90,6 +90,25 @@ def test_a_broken_claim_is_refuted_early():
     assert np.median(runs) <= 300
 
 
+def leak(dataset, size, rng):
+    """The same noise on both datasets, except for three outputs in a thousand, which tell them apart."""
+    return np.where(
+        rng.random(size) < 0.003, (0.2 if dataset else -0.2) + rng.random(size) * 1e-4, rng.laplace(size=size)
+    )
+
+
+@pytest.mark.parametrize("most", [200_000, 4_000])
+def test_the_event_shown_is_the_one_that_refutes(monkeypatch, most):
+    monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT", most)
+    for seed in range(3):
+        result = check(leak, 0, 1, claim=PureDP(1.0), sequential=True, runs=100_000, seed=seed, bits=False, jobs=1)
+        assert result.is_refuted
+        hits = (result.counts.hits_x, result.counts.hits_y)[:: 1 if result.likelier_on == "x" else -1]
+        assert hits[0] > 10
+        assert hits[1] == 0
+        assert result.counts.runs_x == result.runs
+
+
 @pytest.mark.parametrize(("mechanism", "claim"), [(laplace, PureDP(1.0)), (one_noisy_value, PureDP(1.9))])
 def test_workers_do_not_change_a_number(mechanism, claim):
     results = [
