@@ -246,11 +246,6 @@ class GroupClaim(Claim):
         return self.base.max_strength
 
     @property
-    def log_ratio(self) -> float | None:
-        each = self.base.log_ratio
-        return None if each is None else self.distance * each
-
-    @property
     def gaussian_mu(self) -> float | None:
         mu = self.base.gaussian_mu
         return None if mu is None else self.distance * mu

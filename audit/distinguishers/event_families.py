@@ -28,6 +28,7 @@ from .outcome_counts import count_outcomes
 from .pilot_split import PilotSplit
 from .product_families import product_families
 from .quantile_cells import distinct, merged
+from .remainder_families import remainder_families
 from .shrunken_ratios import calibrated, log_likelihood
 from .table_families import table_families
 
@@ -62,6 +63,7 @@ def _scalar_families(split: PilotSplit) -> Iterator[Family[Any]]:
     values = split.map(ordered)
     families = list(ordered_families(Number(), values, fit=True))
     yield from families
+    yield from remainder_families(Number(), split)
     if _is_continuous(split.learn_x):
         yield from _atom_families(split, merged(values.learn_x, values.learn_y))
     else:
@@ -74,6 +76,8 @@ def _vector_families(split: PilotSplit, width: int, effort: Effort) -> Iterator[
     for place in range(min(width, _MOST_COORDINATES)):
         alone = Weighted(tuple(float(place == other) for other in range(width)))
         yield from score_families(alone, vectors, fit=width <= _FITTED_COORDINATES and effort != "quick")
+        if width <= _FITTED_COORDINATES and effort != "quick":
+            yield from remainder_families(alone, vectors.map(alone.values))
     scores: list[Additive] = []
     if width > _MOST_COLUMNS:
         for direction in _directions(vectors.learn_x, vectors.learn_y):
@@ -105,6 +109,8 @@ def _object_families(split: PilotSplit, effort: Effort) -> Iterator[Family[Any]]
         score = Column(leaves, column) if path else Number()
         fit = len(leaves.paths) <= _FITTED_COORDINATES
         yield from value_families(score, read.map(itemgetter(column)), fit=fit)
+        if fit and effort != "quick":
+            yield from remainder_families(score, read.map(itemgetter(column)))
     for column in leaves.kinds:
         yield from value_families(Column(leaves, column), read.map(itemgetter(column)), fit=True)
     scores: list[Additive] = []

@@ -151,6 +151,32 @@ class Residue(Score):
 
 
 @dataclass(frozen=True, slots=True)
+class Remainder(Score):
+    """The remainder of a number after division by a whole number, at least 0; the fractional part for 1.
+
+    Examples
+    --------
+    >>> Remainder(Number(), 3).values(np.array([7.0, -1.0, np.inf])).tolist()
+    [1.0, 2.0, nan]
+    """
+
+    of: Score
+    divisor: int
+
+    def values(self, outputs: Outputs) -> Array:
+        return self.of_values(self.of.values(outputs))
+
+    def of_values(self, values: Array) -> Array:
+        """Return the remainders of values of the score."""
+        with np.errstate(invalid="ignore"):
+            left = np.mod(values.astype(np.float64), self.divisor)
+        return np.where(left == self.divisor, 0.0, left)  # a tiny negative number is rounded up
+
+    def __str__(self) -> str:
+        return f"fractional part of {self.of}" if self.divisor == 1 else f"{self.of} modulo {self.divisor}"
+
+
+@dataclass(frozen=True, slots=True)
 class Additive(Score):
     """A sum of steps and ramps over the columns of an output.
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dpaudit.audit.events.events import Intervals, Scored
 from dpaudit.audit.events.features import Coordinates, learn_leaves
 from dpaudit.audit.events.outputs import Raised, as_outputs
-from dpaudit.audit.events.scores import Additive, Column, Forest, LowestBit, Number, Residue, Tree, Weighted
+from dpaudit.audit.events.scores import Additive, Column, Forest, LowestBit, Number, Remainder, Residue, Tree, Weighted
 
 INF, NAN = math.inf, math.nan
 DOUBLES = st.floats(allow_nan=False, allow_infinity=False)
@@ -46,6 +46,17 @@ def test_residue_is_exact(numerator, exponent):
     number = numerator * 2.0**-20
     step = 2.0**exponent
     assert Residue(Number(), exponent).values(np.array([number]))[0] == number - math.floor(number / step) * step
+
+
+@given(st.integers(-(2**53), 2**53), st.integers(2, 16))
+@settings(derandomize=True, deadline=None)
+def test_remainder_is_exact(number, divisor):
+    assert Remainder(Number(), divisor).values(np.array([float(number)]))[0] == number % divisor
+
+
+def test_a_fractional_part_is_below_one():
+    parts = Remainder(Number(), 1).values(np.array([-1e-300, -0.25, 2.5, 3.0, NAN, INF]))
+    np.testing.assert_array_equal(parts, [0.0, 0.75, 0.5, 0.0, NAN, NAN])
 
 
 def test_bits_of_what_is_no_number():
@@ -121,6 +132,8 @@ def test_a_block_reads_the_same_whatever_it_was_packed_into(outputs):
     [
         (LowestBit(Number()), "exponent of the lowest set bit of output ≤ 3"),
         (Residue(Weighted((0.0, 1.0)), -4), "coordinate 1 modulo 2^-4 ≤ 3"),
+        (Remainder(Number(), 2), "output modulo 2 ≤ 3"),
+        (Remainder(Weighted((0.0, 1.0)), 1), "fractional part of coordinate 1 ≤ 3"),
         (Column(Coordinates(3, differences=True), 2), "(coordinate 2 − coordinate 1) ≤ 3"),
         (Additive(Coordinates(2), ((1, 0.0, 1.0, 5.0), (0, 0.0, 1.0, -1.0))), "score(coordinate 1, coordinate 0) ≤ 3"),
         (
