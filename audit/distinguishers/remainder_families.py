@@ -24,6 +24,7 @@ _LARGEST = 2.0**53  # beyond it doubles are even
 _CLEAR = 4.0  # standard errors; the largest of 116 differences that are noise exceeds it in 1 pilot of 140
 _FEW = 512  # different numbers in the first runs that a table and intervals tell apart
 _LOOKED_AT = 2_000
+_HARDLY_RECUR = 0.9  # share of different fractional parts in the first runs of noise without a grid
 
 
 def remainder_families(score: Score, values: PilotSplit) -> Iterator[Family[Any]]:
@@ -41,7 +42,7 @@ def remainder_families(score: Score, values: PilotSplit) -> Iterator[Family[Any]
         return
     if (first == np.rint(first)).all():
         divisors: tuple[int, ...] = _DIVISORS
-    elif len(np.unique(np.mod(first, 1.0))) > min(_FEW, len(first) // 2):
+    elif len(np.unique(np.mod(first, 1.0))) > _HARDLY_RECUR * len(first):
         divisors = (1,)
     else:  # noise on a grid, which `low_bits` looks at
         return
