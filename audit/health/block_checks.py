@@ -26,6 +26,7 @@ _MARKED = 128  # most pilot blocks whose stretches are compared
 _PARTS = 16
 _IN_PARTS = f"{_PARTS} parts of the main phase"
 _WHY_UNSTEADY = "the runs of a call share randomness, or the mechanism keeps state."
+_EVENTS = "hits", "hits of the second event", "hits of the third event"  # those that are tested
 _LENGTHS = 8  # bound on the number of different stretch lengths
 
 
@@ -78,8 +79,10 @@ def _spread_of_hits(counts: BlockCounts) -> list[Spread]:
         if number == 0 or n_parts > number:
             continue
         starts = np.arange(n_parts) * number // n_parts
-        hits, sizes = (np.add.reduceat(each, starts).tolist() for each in (counts.hits, counts.sizes))
-        found.append(Spread("hits", between, *dispersion_p_value(hits, sizes)))
+        sizes = np.add.reduceat(counts.sizes, starts).tolist()
+        for name, blocks in zip(_EVENTS, (counts.hits, *counts.others), strict=False):
+            hits = np.add.reduceat(blocks, starts).tolist()
+            found.append(Spread(name, between, *dispersion_p_value(hits, sizes)))
     return found
 
 

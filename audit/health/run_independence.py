@@ -1,7 +1,7 @@
 """Health checks for runs that are not independent draws.
 
 The message of a failed check states the observation, why it weakens the audit, and how to silence this check. With the
-checks of events, twenty-five checks raise a false alarm with probability at most 1e-8 each: in fewer than one audit in
+checks of events, thirty-nine checks raise a false alarm with probability at most 1e-8 each: in fewer than one audit in
 a million. The checks of datasets raise no false alarms.
 
 Proof: docs/proofs/dependence.md

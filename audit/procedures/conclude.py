@@ -83,7 +83,8 @@ def conclude(
         found = detectable(held.claim, held.counts, of.runs, **errors)
     unsteady = []
     if isinstance(of, FixedSizeEvidence) and of.is_in_order:
-        unsteady = pilot_findings(choice, of.counts, of_runs)
+        tried = zip((choice, *choice.others), (of.counts, *of.other_counts), strict=True)
+        unsteady = [finding for each, counts in tried for finding in pilot_findings(each, counts, of_runs)]
     if isinstance(of, FixedSizeEvidence) and of.outcomes is not None:
         own |= {"n_outcomes": of.outcomes.n_cells, "outcome_alpha": tested.outcome_alpha}
     verdict = verdict_of(held.claim, tested.bound, found.excess, settings.resolution, of_runs)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from operator import add
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from ..inference.counts import Counts
 from .stretch_hashes import MARKS
 
 Marks = np.ndarray[tuple[int, int], np.dtype[np.uint64]]
+Hits = np.ndarray[tuple[int, int], np.dtype[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class BlockCounts:
     The shapes are (blocks,), but (blocks, 4) for `stretches` and (cells,) for `cells`. `fingerprints` are hashes of the
     first outputs of each block, `orders` are hashes of their order, and `stretches` are the smallest hashes of
     stretches, 0 for none; the last two are empty if not recorded. `cells` counts the outputs of all blocks in each cell
-    of every partition, one after the other; `raised` counts exceptions by type; `others` are the hits of other events
-    in all blocks.
+    of every partition, one after the other; `raised` counts exceptions by type; `others` are the hits of other events,
+    shape (events, blocks).
     """
 
     hits: np.ndarray[tuple[int], np.dtype[np.int64]]
@@ -37,14 +37,21 @@ class BlockCounts:
     orders: np.ndarray[tuple[int], np.dtype[np.uint64]] = field(default_factory=lambda: np.zeros(0, np.uint64))
     stretches: Marks = field(default_factory=lambda: np.zeros((0, MARKS), np.uint64))
     raised: Counter[str] = field(default_factory=Counter)
-    others: tuple[int, ...] = ()
+    others: Hits = field(default_factory=lambda: np.zeros((0, 0), np.int64))
 
     @classmethod
     def of(
-        cls, hits: Labels, sizes: Labels, marks: Marks, cells: Labels, raised: Counter[str], others: Iterable[int] = ()
+        cls,
+        hits: Labels,
+        sizes: Labels,
+        marks: Marks,
+        cells: Labels,
+        raised: Counter[str],
+        others: Hits | None = None,
     ) -> BlockCounts:
         """Return the counts for `marks` of shape (blocks, 6)."""
-        return cls(hits, sizes, marks[:, 0], cells, marks[:, 1], marks[:, 2:], raised, tuple(others))
+        more = np.zeros((0, len(sizes)), np.int64) if others is None else others
+        return cls(hits, sizes, marks[:, 0], cells, marks[:, 1], marks[:, 2:], raised, more)
 
     def followed_by(self, other: BlockCounts) -> BlockCounts:
         """Return these blocks followed by the blocks of `other`."""
@@ -56,7 +63,7 @@ class BlockCounts:
             np.concatenate([self.orders, other.orders]),
             np.concatenate([self.stretches, other.stretches]),
             self.raised + other.raised,
-            tuple(map(add, self.others, other.others)) if self.others else other.others,
+            np.concatenate([self.others, other.others], axis=1) if len(self.others) else other.others,
         )
 
 
@@ -116,5 +123,5 @@ def counts_of_others(x: BlockCounts, y: BlockCounts) -> tuple[Counts, ...]:
     runs_x, runs_y = int(x.sizes.sum()), int(y.sizes.sum())
     return tuple(
         Counts(hits_x=hits_x, runs_x=runs_x, hits_y=hits_y, runs_y=runs_y)
-        for hits_x, hits_y in zip(x.others, y.others, strict=True)
+        for hits_x, hits_y in zip(x.others.sum(axis=1).tolist(), y.others.sum(axis=1).tolist(), strict=True)
     )

@@ -119,7 +119,7 @@ def count_hits(
         Shape of a single pilot output on x and on y, () or (n_coords,); a block with another shape is an error. None if
         outputs may vary in length.
     others : tuple of Event
-        Other events, counted in all blocks together.
+        Other events, counted in each block too.
     progress : callable, optional
         Called with the number of runs just finished, on both datasets together.
     """
@@ -138,22 +138,20 @@ def count_hits(
             np.zeros((len(sizes[side]), BLOCK_MARKS), np.uint64),
             np.zeros(n_cells, np.int64),
             Counter(),
+            np.zeros((len(others), len(sizes[side])), np.int64),
         )
         for side in SIDES
     }
-    of_others = {side: np.zeros(len(others), np.int64) for side in SIDES}
-    for task, (blocks, own_others, cells, raised) in _run(plan, tasks):
+    for task, (blocks, cells, raised) in _run(plan, tasks):
         own = kept[task.side]
-        of_others[task.side] += np.array(own_others, np.int64)
         own.cells[:] += cells
         own.raised.update(dict(raised))
-        for number, (hits, mark, order, *stretches) in enumerate(blocks, start=task.first):
-            own.hits[number], own.fingerprints[number], own.orders[number] = hits, mark, order
-            own.stretches[number] = stretches
+        for number, (hits, *numbers) in enumerate(blocks, start=task.first):
+            own.hits[number], own.others[:, number] = hits, numbers[: len(others)]
+            own.fingerprints[number], own.orders[number], *own.stretches[number] = numbers[len(others) :]
         if progress is not None:
             progress(sum(task.sizes))
-    on_x, on_y = (replace(kept[side], others=tuple(of_others[side].tolist())) for side in SIDES)
-    return on_x, on_y
+    return kept["x"], kept["y"]
 
 
 def count_pairs(

@@ -70,10 +70,7 @@ class DrawBlocks:
 
 @dataclass(frozen=True, slots=True)
 class CountBlocks:
-    """Counts main runs on one dataset: (hits, marks) of each block, and cells and exceptions of all blocks.
-
-    The hits of the `others` are those of all blocks together.
-    """
+    """Counts main runs on one dataset: (hits of each event, marks) of each block, and cells and exceptions of all."""
 
     event: Event | None
     partitions: tuple[Partition, ...]
@@ -88,6 +85,10 @@ class CountBlocks:
         return [value for each in (self.event, *self.others, *self.partitions) for value in listed_in(each)]
 
     @property
+    def n_events(self) -> int:
+        return 1 + len(self.others)
+
+    @property
     def blocks(self) -> int:
         return len(self.sizes)
 
@@ -99,29 +100,28 @@ class CountBlocks:
     def key(self) -> str:
         return f"{self.words}, {sum(self.sizes)} counted by {digest((self.event, self.others, self.partitions))}"
 
-    def __call__(self, plan: Plan) -> tuple[list[tuple[int, ...]], list[int], Labels, list[RaisedTimes]]:
+    def __call__(self, plan: Plan) -> tuple[list[tuple[int, ...]], Labels, list[RaisedTimes]]:
         counted = [self._count(plan, number, size) for number, size in enumerate(self.sizes, start=self.first)]
-        marks, others, cells, raised = zip(*counted, strict=True)
-        return list(marks), np.sum(others, axis=0).tolist(), np.sum(cells, axis=0), _added(raised)
+        numbers, cells, raised = zip(*counted, strict=True)
+        return list(numbers), np.sum(cells, axis=0), _added(raised)
 
-    def _count(self, plan: Plan, number: int, size: int) -> tuple[tuple[int, ...], list[int], Labels, Counter[str]]:
+    def _count(self, plan: Plan, number: int, size: int) -> tuple[tuple[int, ...], Labels, Counter[str]]:
         """Count one block; its outputs are discarded before the next block, so that the cache stays warm."""
         outputs = plan.draw("main", self.side, number, size, None if self.shapes is None else self.shapes[self.side])
         cells = np.concatenate([np.zeros(0, np.int64), *(each.count(outputs) for each in self.partitions)])
-        hits, *others = (0,) if self.event is None else hits_of((self.event, *self.others), outputs)
-        return (hits, *_marks(plan, number, outputs)), others, cells, raised_in(outputs)
+        hits = (0,) if self.event is None else hits_of((self.event, *self.others), outputs)
+        return (*hits, *_marks(plan, number, outputs)), cells, raised_in(outputs)
 
     def fits(self, result: Any) -> bool:
         match result:
-            case [[*counted], [*others], np.ndarray() as cells, [*raised]]:
-                n_cells, runs = [each.n_cells for each in self.partitions], sum(self.sizes)
+            case [[*counted], np.ndarray() as cells, [*raised]]:
+                n_cells, runs, n_events = [each.n_cells for each in self.partitions], sum(self.sizes), self.n_events
                 return (
                     len(counted) == len(self.sizes)
                     and all(
-                        _are_within(one, (size + 1, *(_MARK,) * BLOCK_MARKS))
+                        _are_within(one, (size + 1,) * n_events + (_MARK,) * BLOCK_MARKS)
                         for one, size in zip(counted, self.sizes, strict=True)
                     )
-                    and _are_within(others, (runs + 1,) * len(self.others))
                     and cells.shape == (sum(n_cells),)
                     and cells.dtype == np.int64
                     and bool((cells >= 0).all())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from dataclasses import replace
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -198,6 +199,14 @@ def test_unsteady_hits_are_found_where_blocks_have_few():
     assert not alarms(
         [np.zeros(4096)], blocks(np.random.default_rng(3).poisson(1.0, 160), 1024), HealthCheck.UNSTEADY_HITS
     )
+
+
+def test_unsteady_hits_of_another_event_are_found_and_named():
+    steady, unsteady = [1] * 160, [2] * 80 + [0] * 80
+    for name, others in (("second", [unsteady, steady]), ("third", [steady, unsteady])):
+        counted = replace(blocks(steady, 1024), others=np.array(others))
+        found = examine(([np.zeros(4096)], [np.zeros(8)]), (counted, blocks([0], 8)), NONE)
+        assert any(f"hits of the {name} event on x vary" in finding.message for finding in found)
 
 
 def serial_tail(n, p):
