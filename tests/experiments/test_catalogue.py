@@ -29,8 +29,8 @@ RIGHT = list(
     {(repr(f.correct), repr(f.x), repr(f.y), f.claim): name for name, f in FAULTS.items() if not f.bits}.values()
 )
 MISSED, ALARM = 1e-6, 1e-8
-ALARM_RUNS = 20_000  # at most of a right mechanism: a false alarm does not need millions
-LAWFUL_RUNS = 2_000  # of one whose claim the laws show to hold, and whose draws have that law (mechanisms' tests)
+ALARM_RUNS = 10_000  # at most of a right mechanism: a false alarm does not need millions
+LAWFUL_RUNS = 1_000  # of one whose claim the laws show to hold, and whose draws have that law (mechanisms' tests)
 
 
 def audit(fault, mechanism, alpha, runs):
