@@ -2,10 +2,10 @@
 
 With seed 0 and alpha 1e-7 each: the cases that must not be refuted, at most 300 of them, raise a false alarm with
 probability 3e-5 together. The same mechanism is audited once on a pair and against a claim. False versions are audited
-with the few runs that find them at each of six seeds, and only if these do not, with all of theirs. Of the true versions of one kind of
-mechanism and claim in an experiment, one is audited in full, and so is every version whose exact strength no law gives;
-few runs of the other versions show that they can be run. The smallest detectable excess is real for one true version of
-each mechanism and claim; a false version is refuted whatever it is.
+with the few runs that find them at each of six seeds, and only if these do not, with all of theirs. Of the true
+versions of one kind of mechanism and claim in an experiment, one is audited in full, and so is every version whose
+exact strength no law gives; few runs of the other versions show that they can be run. The smallest detectable excess is
+real for one true version of each mechanism and claim; a false version is refuted whatever it is.
 """
 
 import pytest
@@ -23,7 +23,8 @@ CASES = [case for experiment in all_experiments() for case in experiment.cases]
 FEW_RUNS = 4_000  # which find most false versions, at this and at five other seeds
 TRUE_RUNS = 5_000  # of a true version's audit, at most: a false alarm does not wait for millions
 LAWFUL_RUNS = 400  # of one like another in its experiment, which keeps its claim by the laws
-MORE_RUNS = {"D8-distance-64": 100_000, "M2-unscaled-noise-truth": 10_000}  # whose audits are inconclusive otherwise, as the events are rare
+# Those whose audits are inconclusive otherwise, as the events are rare.
+MORE_RUNS = {"D8-distance-64": 100_000, "M2-unscaled-noise-truth": 10_000}
 NEEDED = {  # of the others, as many as find them at these six seeds
     "E10-exponential": 10_000,
     "E10-exponential-five": 10_000,
