@@ -24,10 +24,16 @@ from dpaudit.mechanisms.faulty import TwiceExposed
 
 FAULTS = {fault.name: fault for fault in entries()}
 IN_VALUES = [name for name, fault in FAULTS.items() if not fault.bits]
-# Each right mechanism once per pair, as several bugs share it.
-RIGHT = list(
-    {(repr(f.correct), repr(f.x), repr(f.y), f.claim): name for name, f in FAULTS.items() if not f.bits}.values()
-)
+
+
+def keeps_it(fault):
+    """What is audited of a right mechanism: by its laws it keeps the claim, so one of its kind; else every pair."""
+    if strength_by_laws(fault.correct, (fault.x, fault.y), fault.claim) is None:
+        return repr(fault.correct), repr(fault.x), repr(fault.y), fault.claim
+    return type(fault.correct), type(getattr(fault.correct, "query", None)), type(fault.claim), type(fault.x)
+
+
+RIGHT = list({keeps_it(fault): name for name, fault in FAULTS.items() if not fault.bits}.values())
 # The share of the stated runs with which audits find those that a sixteenth does not find.
 SHARES = {
     name: share
@@ -143,6 +149,7 @@ def test_the_pair_is_at_its_distance_and_breaks_the_claim(name):
 
 
 def test_right_mechanisms_keep_the_claim_by_their_laws():
+    """All of them, also those of which another of the same kind is audited."""
     known = 0
     for name, fault in FAULTS.items():
         strength = strength_by_laws(fault.correct, (fault.x, fault.y), fault.claim)

@@ -123,7 +123,7 @@ def test_degree_histogram():
 @pytest.mark.usefixtures("without_resolution")
 def test_sparse_vectors_of_ten_answers():
     no_noise, unscaled = SparseVectorWithoutQueryNoise(0.5), SparseVectorUnscaledNoise(1.0)
-    options = {"adjacency": LINF, "runs": 20_000, "jobs": 1}
+    options = {"adjacency": LINF, "runs": 50_000, "jobs": 1}
     found = find_worst_pair(no_noise, Answers(10), claim=no_noise.claim, search_runs=3_000, **options)
     assert found.is_refuted
     assert found_loss(no_noise, found) == math.inf
