@@ -212,8 +212,13 @@ def outcome_list(outputs: Outputs) -> list[Any]:
     return [tuple(row) for row in values] if outputs.ndim == 2 else values
 
 
+_OWN_KEYS = frozenset({str, int, bool, bytes, type(None)})  # types of most outputs, which are their own keys
+
+
 def outcome_key(output: Any) -> Any:
     """Return a key that is equal for equal outputs, NaN included."""
+    if type(output) in _OWN_KEYS:
+        return output
     if isinstance(output, np.generic):
         output = output.item()
     if isinstance(output, float):
@@ -301,7 +306,8 @@ _NAN = _NaN()
 def merge(blocks_x: list[Outputs], blocks_y: list[Outputs]) -> tuple[Outputs, Outputs]:
     """Return all outputs on x and on y as two arrays of one kind: numeric if all blocks agree, else objects."""
     blocks = blocks_x + blocks_y
-    if any(block.dtype == object or block.shape[1:] != blocks[0].shape[1:] for block in blocks):
+    shape = blocks[0].shape[1:]
+    if any(block.dtype.kind == "O" or block.shape[1:] != shape for block in blocks):
         as_objects = [np.fromiter(outcome_list(block), dtype=object, count=len(block)) for block in blocks]
         blocks_x, blocks_y = as_objects[: len(blocks_x)], as_objects[len(blocks_x) :]
     return np.concatenate(blocks_x), np.concatenate(blocks_y)

@@ -28,6 +28,7 @@ def found_share(
     alpha: float,
     repetitions: int = 400,
     seed: int = 0,
+    until: float = 1.0,
 ) -> float:
     """Return the share of simulated audits that refute the claim; it is within .025 of the true power.
 
@@ -38,6 +39,8 @@ def found_share(
     ----------
     sizes : sequence of int, or callable
         Runs in each batch, or a function that returns them for an event.
+    until : float
+        A share that is enough to know: once it is reached the simulation ends, and returns what it has reached.
     """
     rng, event = np.random.default_rng(seed), event_of(claim, excess, q)
     p, rate = event.p, event.q
@@ -58,7 +61,10 @@ def found_share(
         log_wealth += joint @ gains
         # The largest term bounds the average, so few averages are computed.
         near = np.flatnonzero(~found & (log_wealth >= enough).any(axis=1))
-        found[near] = log_mean(log_wealth[near]) + math.log(WEIGHTS[4][0]) >= enough
+        if len(near):
+            found[near] = log_mean(log_wealth[near]) + math.log(WEIGHTS[4][0]) >= enough
+            if found.mean() >= until:  # audits that have refuted stay so
+                break
     return float(found.mean())
 
 
@@ -79,7 +85,7 @@ def sequential_resolution(
     runs = 10_000 if callable(sizes) else sum(sizes)
     limit = claim.max_strength - claim.strength
     excess = largest_strength(
-        lambda excess: found_share(claim, excess, sizes, q, alpha=alpha) < power,
+        lambda excess: found_share(claim, excess, sizes, q, alpha=alpha, until=power) < power,
         limit,
         tolerance=1e-2,
         start=4.0 / math.sqrt(runs * rate * (1.0 - rate)),  # about the size of the answer

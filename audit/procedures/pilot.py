@@ -236,4 +236,7 @@ def run_notes(
 
 
 def _are_same(outputs: Outputs) -> bool:
+    if outputs.dtype.kind in "biuf" and len(outputs) > 0:
+        first = outputs[0]
+        return bool(np.all((outputs == first) | ((outputs != outputs) & (first != first))))
     return len({outcome_key(output) for output in outcome_list(outputs)}) == 1

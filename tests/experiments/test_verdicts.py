@@ -2,10 +2,10 @@
 
 With seed 0 and alpha 1e-7 each: the cases that must not be refuted, at most 300 of them, raise a false alarm with
 probability 3e-5 together. The same mechanism is audited once on a pair and against a claim. False versions are audited
-with a tenth of their runs, which most of them do not need, and only then with all. Of the true versions of one kind of
-mechanism and claim in an experiment, one is audited in full, and so is every version whose exact strength no law gives;
-few runs of the other versions show that they can be run. The smallest detectable excess is real for one true version of
-each mechanism and claim; a false version is refuted whatever it is.
+with the few runs that find them at each of six seeds, and only if these do not, with all of theirs. Of the true
+versions of one kind of mechanism and claim in an experiment, one is audited in full, and so is every version whose
+exact strength no law gives; few runs of the other versions show that they can be run. The smallest detectable excess is
+real for one true version of each mechanism and claim; a false version is refuted whatever it is.
 """
 
 import pytest
@@ -20,9 +20,43 @@ from dpaudit.experiments.suite.registry import all_experiments
 NOT_REFUTED = Verdict.NOT_REFUTED
 ALPHA = 1e-7
 CASES = [case for experiment in all_experiments() for case in experiment.cases]
-TRUE_RUNS = 10_000  # of a true version's audit, at most: a false alarm does not wait for millions
+FEW_RUNS = 4_000  # which find most false versions, at this and at five other seeds
+TRUE_RUNS = 5_000  # of a true version's audit, at most: a false alarm does not wait for millions
 LAWFUL_RUNS = 400  # of one like another in its experiment, which keeps its claim by the laws
-MORE_RUNS = {"D8-distance-64": 100_000}  # whose audits are inconclusive otherwise, as the events are rare
+# Those whose audits are inconclusive otherwise, as the events are rare.
+MORE_RUNS = {"D8-distance-64": 100_000, "M2-unscaled-noise-truth": 10_000}
+NEEDED = {  # of the others, as many as find them at these six seeds
+    "E10-exponential": 10_000,
+    "E10-exponential-five": 10_000,
+    "R2-four-times": 10_000,
+    "D6-twice-replaced": 10_000,
+    "M6-zcdp-two-linear": 10_000,
+    "M8-fold-delta-root": 10_000,
+    "E2-two-opposite-missing-2": 20_000,
+    "E2-monotone-replace": 20_000,
+    "E2-half-loss": 20_000,
+    "E8-monotone-replace": 20_000,
+    "G1-vector-one-coordinate": 20_000,
+    "D7-tight-k-delta": 20_000,
+    "E9-monotone-replace": 50_000,
+    "D5-gaussian-pure": 50_000,
+    "M2-unscaled-noise": 50_000,
+    "D4-rare-leak-small-delta": 100_000,
+    "D5-binomial-pure": 100_000,
+    "M1-monotone-both-ways": 100_000,
+    "M5-two-apart": 100_000,
+    "R3-four-times": 200_000,
+    "R3-four-times-adaptive": 200_000,
+    "D4-rare-leak-pure": 200_000,
+    "D5-gaussian-half-delta": 200_000,
+    "D7-gaussian-k-delta": 200_000,
+    "D5-binomial-half-delta": 500_000,
+    "M2-value-released": 500_000,
+    "gaussian-classical-at-10": 2_000_000,
+    "G2-at-10": 5_000_000,
+    "G3-one-for-epsilon-at-1.1": 5_000_000,
+    "G3-newton": 10_000_000,
+}
 CATALOGUE_RUNS = 100_000  # of a false version that the catalogue's tests audit instead
 KNOWN = [case for case in CASES if isinstance(case, AuditCase) and case.exact is not None]
 
@@ -58,8 +92,8 @@ def verdicts(case):
     elif case.expected is NOT_REFUTED:
         sizes = [min(case.runs, MORE_RUNS.get(case.name, TRUE_RUNS))]
     else:
-        sizes = [case.runs // 10, case.runs]
-    for runs in sizes:
+        sizes = [NEEDED.get(case.name, FEW_RUNS), case.runs]
+    for runs in dict.fromkeys(sizes):
         yield case.run(runs=runs, alpha=ALPHA, seed=0, jobs=1, progress=None).verdict
 
 
@@ -75,6 +109,11 @@ def test_verdict_is_the_expected_one(case, monkeypatch):
 def test_a_version_that_keeps_its_claim_by_the_laws_can_be_run(case):
     result = case.run(runs=LAWFUL_RUNS, alpha=ALPHA, seed=0, jobs=1, progress=None)
     assert result.verdict is not Verdict.REFUTED
+
+
+def test_runs_are_stated_for_cases_that_exist():
+    runs = {case.name: case.runs for case in RUN}
+    assert all(stated <= runs[name] for name, stated in (NEEDED | MORE_RUNS).items())
 
 
 def test_cases_left_out_are_few_and_audited_elsewhere():

@@ -21,7 +21,7 @@ from ..core.effort import Bench, Effort, one_row_each, seeds_of
 from ..core.timing import timed
 
 ALPHA = 1e-5
-RUNS, _QUICK_RUNS = 2_000_000, 600_000
+RUNS, _QUICK_RUNS = 2_000_000, 300_000
 _SNAPPED_BOUND = 64.0
 _QUICK = ("leak of .002", "naive Laplace", "naive Laplace, with bits", "geometric", "snapped Laplace, with bits")
 

@@ -137,7 +137,7 @@ SILENT = {"constant": HealthCheck.CONSTANT_OUTPUT, "rare": HealthCheck.IDLE_EVEN
 @pytest.mark.parametrize("name", HONEST)
 def test_honest_mechanisms_pass(name):
     for seed in range({"not numbers": 1, "vectors": 1, "constant": 1}.get(name, 2)):
-        result = audit(HONEST[name], 140_000 if name != "not numbers" else 40_000, seed=seed)
+        result = audit(HONEST[name], 60_000 if name != "not numbers" else 15_000, seed=seed)
         assert {finding.check for finding in result.findings} <= {SILENT.get(name)}
 
 

@@ -23,6 +23,7 @@ from dpaudit.audit.procedures.check_equivalence import (
 )
 from dpaudit.audit.results.equivalence_result import Equivalence
 
+pytestmark = pytest.mark.usefixtures("learned_seldom")
 ROWS = [1, 1, 1]
 RARE = 1e-6  # alpha where versions that are the same have to pass
 

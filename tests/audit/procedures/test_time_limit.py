@@ -5,6 +5,7 @@ Time is a clock that a run of the mechanism moves on, so the tests take none and
 
 from __future__ import annotations
 
+import importlib
 import math
 
 import numpy as np
@@ -86,16 +87,21 @@ def test_a_resolution_within_reach_ends_it_before_the_time(slow):
     assert spent[0] < 1_000
 
 
+@pytest.mark.usefixtures("learned_seldom", "without_resolution")
 def test_without_a_limit_on_runs_a_time_limit_is_the_only_one(monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(sequential.time, "perf_counter", lambda: clock[0])
+    for kept in ("_KEPT", "_KEPT_NUMBERS"):  # so that events are learned from few runs
+        monkeypatch.setattr(sequential, kept, 2_000)
 
     def quick(rows, size, rng):
         clock[0] += 1e-6 * size
         return np.round(len(rows) + rng.laplace(scale=1.0, size=size), 2)
 
     assert audited(quick).runs == 1_000_000
-    assert 1_100_000 < audited(quick, seconds=2.5).runs <= 1_250_000
+    monkeypatch.setattr(importlib.import_module("dpaudit.audit.procedures.check"), "_RUNS", 100_000)
+    assert audited(quick).runs == 100_000
+    assert 110_000 < audited(quick, seconds=0.25).runs <= 125_000
 
 
 def test_a_broken_claim_is_refuted_before_the_time_is_up(slow):

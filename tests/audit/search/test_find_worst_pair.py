@@ -202,7 +202,7 @@ def test_frames_of_users():
     columns = {"low": (0, 0.0), "high": (5, 10.0), "columns": ("user", "spent")}
     domain = Rows(most=6, form="frame", rows_per_user=3, **columns)
     adjacency = UserLevel("user")
-    found = find_worst_pair(spent_in_all, domain, claim=PureDP(1.0), adjacency=adjacency, runs=40_000, jobs=1)
+    found = find_worst_pair(spent_in_all, domain, claim=PureDP(1.0), adjacency=adjacency, runs=20_000, jobs=1)
     assert found.is_refuted
     assert abs(found.x["spent"].sum() - found.y["spent"].sum()) >= 0.95 * 30
     assert 2.5 < found.audit.bound < 3.1

@@ -54,6 +54,7 @@ def test_equal_laws_have_no_best_event():
     assert (found.p, found.q) == (0.5, 0.5)
 
 
+@pytest.mark.usefixtures("learned_seldom", "without_resolution")
 def test_quick_form_of_every_table(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", ["dpaudit", "bench", "detection", "--quick", "--jobs", "1", "--out", str(tmp_path)])
     with pytest.raises(SystemExit) as ended:

@@ -26,6 +26,7 @@ from dpaudit.experiments.bench.inference import (
     exact_sizes_and_coverage,
     false_alarms_and_tightness,
     known_pairs,
+    stated_power,
 )
 from dpaudit.experiments.bench.inference.exact_sizes_and_coverage import exact_size, outcome_laws, smallest_refuted
 from dpaudit.experiments.bench.inference.inference_page import INFERENCE
@@ -284,7 +285,10 @@ def call(monkeypatch, capsys, *arguments):
     return stop.value.code, *capsys.readouterr()
 
 
+@pytest.mark.usefixtures("learned_seldom")
 def test_quick_form_from_end_to_end(tmp_path, monkeypatch, capsys):
+    for name in stated_power._QUICK:
+        monkeypatch.setitem(stated_power._SUBJECTS, name, dataclasses.replace(stated_power._SUBJECTS[name], runs=5_000))
     few = ("--audits", "3", "--sequential-audits", "3")
     status, out, err = call(monkeypatch, capsys, "--quick", "--jobs", "1", *few, "--out", str(tmp_path))
     assert status == 0, out

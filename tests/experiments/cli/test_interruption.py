@@ -34,7 +34,7 @@ def patient(dataset, size, rng):
 pairs = [(0, 0.25), (0, 0.5), (0, 1.0)]
 """
 PAIR = ["audit", "patient_module:patient", "--x", "0", "--y", "1", "--epsilon", "1", "--jobs", "2"]
-KINDS = {"fixed": ["--runs", "2000000"], "sequential": ["--runs", "60000", "--sequential"]}
+KINDS = {"fixed": ["--runs", "2000000"], "sequential": ["--runs", "30000", "--sequential"]}
 COMMAND = [sys.executable, "-c", "from dpaudit.experiments.cli.main import main; main()"]
 PATIENCE = 120.0  # seconds until a test gives up
 

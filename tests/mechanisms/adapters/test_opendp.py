@@ -33,7 +33,7 @@ from dpaudit.mechanisms.adapters.opendp_neighbours import Hamming, InsertDelete,
 
 _ALPHA = 1e-6
 # OpenDP cannot be seeded. With this many runs, the audits here miss a wrong claim less than once in 1e9 times.
-_PLENTY = 5_000
+_PLENTY = 2_500
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ THREE = """
 from mechanisms import *
 
 def test_one(dp_audit):
-    dp_audit(good, X, Y, claim=PureDP(1.0), runs=3_000)
+    dp_audit(good, X, Y, claim=PureDP(1.0), runs=1_500)
 
 def test_two(dp_audit):
     dp_audit(good, X, Y, claim=PureDP(1.0), runs=700)
@@ -119,10 +119,10 @@ def test_other_noise_fails_with_the_counts(three):
 
 
 def test_a_weaker_claim_and_fewer_runs_fail(three):
-    three.makepyfile(test_three=THREE.replace("PureDP(2.0)", "PureDP(3.0)").replace("3_000", "1_500"))
+    three.makepyfile(test_three=THREE.replace("PureDP(2.0)", "PureDP(3.0)").replace("1_500", "900"))
     text = text_of(run(three, "--dp-audit-compare=main"))
     assert "the claim was 2-DP and is 3-DP" in text
-    assert "the runs on each dataset fell from 3,000 to 1,500" in text
+    assert "the runs on each dataset fell from 1,500 to 900" in text
 
 
 def test_an_audit_that_has_disappeared_fails_the_session(three):
@@ -245,7 +245,7 @@ def test_workers_compare_and_give_the_same(full_project):
     run(project, "--dp-audit-save=main").assert_outcomes(passed=2)
     project.makepyfile(WITH_WORKERS.replace("    dp_audit(good, X, Y, claim=PureDP(2.0), runs=700)\n", ""))
     run(project, "--dp-audit-compare=main", "--dp-audit-report=alone.json").assert_outcomes(passed=2)
-    options = ("--dp-audit-runs=3_000", "--dp-audit-compare=main", "--dp-audit-report=spread.json")
+    options = ("--dp-audit-runs=1_500", "--dp-audit-compare=main", "--dp-audit-report=spread.json")
     result = project.runpytest_subprocess("-n", "2", "-p", "no:hypothesispytest", *options)
     result.assert_outcomes(passed=2)
     assert result.ret == pytest.ExitCode.TESTS_FAILED

@@ -76,7 +76,7 @@ def project(full_project, without_resolution, learned_seldom):
 
 def run(project, *options):
     sys.modules.pop("mechanisms", None)
-    return project.runpytest_inprocess("-p", "no:hypothesispytest", "--dp-audit-runs=3_000", *options)
+    return project.runpytest_inprocess("-p", "no:hypothesispytest", "--dp-audit-runs=1_500", *options)
 
 
 def text_of(result):
