@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import replace
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -202,7 +201,7 @@ def test_unsteady_hits_are_found_where_blocks_have_few():
 
 
 def test_unsteady_hits_of_another_event_are_found_and_named():
-    steady, unsteady = [1] * 160, [2] * 80 + [0] * 80
+    steady, unsteady = np.random.default_rng(3).poisson(1.0, 160).tolist(), [2] * 80 + [0] * 80
     for name, others in (("second", [unsteady, steady]), ("third", [steady, unsteady])):
         counted = replace(blocks(steady, 1024), others=np.array(others))
         found = examine(([np.zeros(4096)], [np.zeros(8)]), (counted, blocks([0], 8)), NONE)
