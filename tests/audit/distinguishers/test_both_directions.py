@@ -84,7 +84,7 @@ def test_the_ledger_adds_up_and_the_bound_is_nearer():
 def test_false_alarms_of_all_tests_together():
     """75 audits of mechanisms that attain their claims, at .2; fails by chance with probability 1e-6.
 
-    At .4 it would fail with probability .2, where 210 audits at .05 saw .1 with probability .03.
+    At .4 it would fail with probability .2, where 210 audits at .05 saw .1 with probability .05.
     """
     audits = [
         check(mechanism, 0, 1, claim=claim, runs=2_000, alpha=0.2, seed=seed, jobs=1, bits=False)

@@ -68,7 +68,7 @@ def test_the_grid_increases_and_decides_just_above_the_claim(claim):
 
 @pytest.mark.usefixtures("without_resolution")
 def test_false_alarms_over_all_looks():
-    """30 audits of a mechanism on its boundary at alpha .3, 22 looks each; this test fails with probability 1e-7."""
+    """30 audits of a mechanism on its boundary at alpha .3, 21 looks each; this test fails with probability 1e-7."""
     alarms = 0
     for seed in range(30):
         result = check(bit, 0, 1, claim=PureDP(1.0), alpha=0.3, runs=200, sequential=True, seed=seed, jobs=1)
