@@ -97,7 +97,7 @@ def _shared(event: Event, other: Event, law: ScalarLaw) -> float:
             return probability(other, law) - _shared(Outcomes(values), other, law)
         case Outcomes(values), _:
             known = [value for value in values if isinstance(value, numbers.Real)]
-            is_shared = other.contains(np.array(known, dtype=float)) if known else []
+            is_shared = other.contains(np.array(known, dtype=float))
             return probability(Outcomes(tuple(itertools.compress(known, is_shared))), law)
         case _, Outcomes():
             return _shared(other, event, law)
