@@ -317,9 +317,8 @@ class _Bets:
         """The current event in the direction that has won more against the claim."""
         most = int(np.argmax(self.wealth.log_wealth[self.decisive, :2].max(axis=1)))
         on = int(self.placed[self.decisive - self.first, most])
-        choice = self.choices[on if on >= 0 else most] or self.choices[1 - most]
-        assert choice is not None  # an event is made up if nothing distinguishes x from y
-        return choice
+        tried = [self.choices[side] for side in (on, most, 1 - most) if side in (0, 1)]  # others are of both directions
+        return next(choice for choice in tried if choice is not None)  # one is made up if nothing tells x from y
 
     def deciding_rare(self, x: Outputs, y: Outputs, main: Placed, runs: int) -> tuple[Choice, Counts] | None:
         """The rare event with more hits, and its counts in all runs, if bets on rare events won most of the wealth.

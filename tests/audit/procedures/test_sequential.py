@@ -11,9 +11,11 @@ from scipy.stats import binom
 from dpaudit import ApproxDP, GaussianDP, PureDP, Verdict, ZeroConcentratedDP, check, load, save
 from dpaudit.audit.errors import MechanismError, OptionError
 from dpaudit.audit.health.findings import FALSE_ALARM
+from dpaudit.audit.procedures import sequential
 from dpaudit.audit.procedures.sequential import grid_of_members
 from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.audit.sampling.batches import batch_sizes, late_batches
+from dpaudit.mechanisms import RandomisedResponse
 from dpaudit.mechanisms.faulty import MisprintedTableGeometric
 
 
@@ -326,3 +328,14 @@ def test_a_mechanism_that_says_nothing_is_tested_on_a_common_event(runs):
     result = check(noise, 0.0, 1.0, claim=PureDP(1.0), runs=runs, sequential=True, bits=False)
     assert result.verdict is Verdict.NOT_REFUTED
     assert result.resolution < 2.0
+
+
+@pytest.mark.usefixtures("without_resolution")
+def test_an_event_is_shown_where_all_wealth_is_bet_on_both_directions(monkeypatch):
+    def on_both(scores):
+        return np.tile(np.array([2, 2, 2, -1]), (scores.shape[1], 1))
+
+    monkeypatch.setattr(sequential, "_placed", on_both)
+    result = check(RandomisedResponse(1.0), 0, 1, claim=PureDP(0.5), runs=2_000, seed=0, jobs=1, sequential=True)
+    assert result.is_refuted
+    assert result.counts.hits_x != result.counts.hits_y
