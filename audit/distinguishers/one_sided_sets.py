@@ -25,7 +25,9 @@ _CLUSTERS = (3, 5, 8, *(13 << power for power in range(15)))  # spacings in a cl
 _NEIGHBOURS = 32
 _STARTS = 16  # places where a cluster of many spacings may begin, per length
 _BY_CHANCE = 1e-4  # expected number of clusters as narrow as one that counts, if outputs are spread evenly
-_TAIL, _FAR = 10, 2.0  # outputs at an end, and the multiple of their range that lies between them and what is far off
+# Outputs at an end, the multiple of their range that lies between them and what is far off, and how many times as many
+# outputs there are as may be far off.
+_TAIL, _FAR, _TAIL_SHARE = 10, 2.0, 10
 _FEW_RECUR = 32  # most values that recur, if they are leaks and not the grid of rounded outputs
 _AMONG_MANY = 8  # times that an outcome has to be seen where others recur too
 _MOST_COORDINATES = 64
@@ -90,16 +92,33 @@ def _numbers(x: Outputs, y: Outputs, least: int) -> tuple[Intervals | None, Inte
 
 
 def _beyond(own: Array, other: Array, least: int) -> Iterator[_Interval]:
-    """Intervals around what lies so far beyond the other dataset's range that its tail hardly reaches it.
+    """Intervals around what lies so far beyond the bulk of both datasets that no tail reaches it.
 
-    They are three times as long as the outputs in them lie apart, since the other dataset may leak nearby.
+    The other dataset may have outputs there too. An interval holds at least half of the own ones and none of the
+    others, and is at most three times as long as its outputs lie apart, since the other dataset may leak nearby.
     """
-    place = min(_TAIL, len(other) - 1)
-    reach = _FAR * (other[-1] - other[-1 - place]), _FAR * (other[place] - other[0])
-    for far in (own[own > other[-1] + reach[0]], own[own < other[0] - reach[1]]):
-        if len(far) >= least and far[-1] > far[0]:
-            low, high, spread = far[0], far[-1], far[-1] - far[0]
-            yield float(max(low - spread, other[-1]) if low > other[-1] else low - spread), float(high + spread)
+    for sign in (1.0, -1.0):
+        ours, theirs = (np.sort(sign * side) for side in (own, other))
+        bulk = _end_of_bulk(np.sort(np.concatenate([ours, theirs])))
+        ours, theirs = ours[ours > bulk], theirs[theirs > bulk]
+        edges = np.concatenate([[bulk], theirs, [math.inf]])
+        gaps, hits = np.unique(np.searchsorted(theirs, ours), return_counts=True)
+        if len(hits) == 0 or hits.max() < max(least, len(ours) / 2):
+            continue
+        gap = int(gaps[hits.argmax()])
+        low, high = (np.nextafter(edges[gap], math.inf), np.nextafter(edges[gap + 1], -math.inf))
+        ours = ours[(ours >= low) & (ours <= high)]
+        if len(ours) and (spread := ours[-1] - ours[0]) > 0.0:
+            ends = sign * max(low, ours[0] - spread), sign * min(high, ours[-1] + spread)
+            yield float(min(ends)), float(max(ends))
+
+
+def _end_of_bulk(pooled: Array) -> float:
+    """The output before the widest gap in the upper tenth that is twice as wide as the ten outputs before; else ∞."""
+    ends = np.arange(max(len(pooled) - len(pooled) // _TAIL_SHARE - 2, 1), len(pooled) - 1)
+    before, gaps = pooled[ends] - pooled[np.maximum(ends - _TAIL, 0)], pooled[ends + 1] - pooled[ends]
+    wide = np.where((before > 0.0) & (gaps > _FAR * before), gaps, 0.0)
+    return float(pooled[ends[wide.argmax()]]) if wide.any() else math.inf
 
 
 def _recurring(own: Array, other: Array, least: int) -> list[_Interval]:

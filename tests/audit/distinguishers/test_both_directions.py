@@ -140,6 +140,18 @@ def test_a_narrow_cluster_is_found_however_many_outputs_it_has(hits):
     assert event.count(rng.laplace(size=100_000)) <= 10
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(("runs", "hits"), [(300, 3), (300, 20), (100_000, 20), (100_000, 1_000)])
+def test_leaks_of_both_datasets_far_beyond_the_noise_are_found(runs, hits, sign):
+    rng = np.random.default_rng(hits)
+    leaks = [sign * (start + rng.random(hits)) for start in (1_000.0, 1_010.0)]
+    sides = [np.concatenate([rng.laplace(size=runs), leak]) for leak in leaks]
+    for event, own, other in zip(one_sided_sets(*sides, least=2), sides, sides[::-1], strict=True):
+        assert event.count(own) >= hits
+        assert event.count(other) == 0
+        assert event.contains(np.array([sign * 900.0, 0.0])).tolist() == [False, False]
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_noise_shows_no_narrow_cluster_and_no_recurring_value(seed):
     rng = np.random.default_rng(seed)
