@@ -38,7 +38,7 @@ _Interval = tuple[float, float]
 def one_sided_sets(x: Outputs, y: Outputs, *, least: int) -> tuple[Event | None, Event | None]:
     """A set of outputs seen on x at least `least` times and never on y, and the reverse; None where there is none.
 
-    Numbers far beyond the range of the other dataset, values that recur, and narrow clusters; the coordinate of vectors
+    Numbers far beyond the bulk of the noise, values that recur, and narrow clusters; the coordinate of vectors
     with most such outputs; outcomes of any other kind. Values and outcomes have to be seen eight times where others
     recur too, since one among many rare ones is seen on one dataset only by chance.
 
