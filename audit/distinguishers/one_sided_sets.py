@@ -16,7 +16,7 @@ import numpy as np
 from ..events.events import Event, Intervals, Outcomes, Scored
 from ..events.outputs import Outputs, tally
 from ..events.scores import Weighted
-from .quantile_cells import Array, distinct
+from .quantile_cells import Array, distinct, merged
 
 _MOST = 8  # intervals or outcomes in a set
 _CLUSTERS = (3, 5, 8, *(13 << power for power in range(15)))  # spacings in a cluster, up to 213,000
@@ -98,8 +98,8 @@ def _beyond(own: Array, other: Array, least: int) -> Iterator[_Interval]:
     others, and is at most three times as long as its outputs lie apart, since the other dataset may leak nearby.
     """
     for sign in (1.0, -1.0):
-        ours, theirs = (np.sort(sign * side) for side in (own, other))
-        bulk = _end_of_bulk(np.sort(np.concatenate([ours, theirs])))
+        ours, theirs = (own, other) if sign > 0.0 else (-own[::-1], -other[::-1])
+        bulk = _end_of_bulk(ours, theirs)
         ours, theirs = ours[ours > bulk], theirs[theirs > bulk]
         edges = np.concatenate([[bulk], theirs, [math.inf]])
         gaps, hits = np.unique(np.searchsorted(theirs, ours), return_counts=True)
@@ -113,9 +113,12 @@ def _beyond(own: Array, other: Array, least: int) -> Iterator[_Interval]:
             yield float(min(ends)), float(max(ends))
 
 
-def _end_of_bulk(pooled: Array) -> float:
+def _end_of_bulk(x: Array, y: Array) -> float:
     """The output before the widest gap in the upper tenth that is twice as wide as the ten outputs before; else ∞."""
-    ends = np.arange(max(len(pooled) - len(pooled) // _TAIL_SHARE - 2, 1), len(pooled) - 1)
+    far = (len(x) + len(y)) // _TAIL_SHARE + 2
+    kept = far + _TAIL
+    pooled = merged(x[-kept:], y[-kept:])[-kept:]
+    ends = np.arange(max(len(pooled) - far, 1), len(pooled) - 1)
     before, gaps = pooled[ends] - pooled[np.maximum(ends - _TAIL, 0)], pooled[ends + 1] - pooled[ends]
     wide = np.where((before > 0.0) & (gaps > _FAR * before), gaps, 0.0)
     return float(pooled[ends[wide.argmax()]]) if wide.any() else math.inf
