@@ -140,7 +140,7 @@ def _rate_of(claim: Claim, excess: float, alternative: Alternative) -> Array:
         case float():
             return np.array([alternative])
         case GaussianNoise():
-            raise NotImplementedError  # its event is chosen among all rates
+            return _rates()  # its event is chosen among them
 
 
 def _rates() -> Array:
