@@ -145,12 +145,16 @@ def _clusters(own: Array, other: Array) -> list[_Interval]:
         neighbours = max(_NEIGHBOURS, k)
         if len(own) <= k + 2 * neighbours:
             break
-        start = np.arange(neighbours, len(own) - k - neighbours, max(1, k // _STARTS))
-        low, high = own[start], own[start + k]
-        beside = np.minimum(low - own[start - neighbours], own[start + k + neighbours] - high) / neighbours
+        step, last = max(1, k // _STARTS), len(own) - k
+        low, high = own[neighbours : last - neighbours : step], own[neighbours + k : last + k - neighbours : step]
+        before = low - own[: last - 2 * neighbours : step]
+        after = own[2 * neighbours + k :: step] - high
+        beside = np.minimum(before, after, out=before)
         longest = math.exp((math.log(_BY_CHANCE / len(own)) + math.lgamma(k + 1.0)) / k)
-        dense = np.flatnonzero((high - low < longest * beside) & (high > low))
-        low, high, beside = low[dense], high[dense], beside[dense]
+        dense = np.flatnonzero(np.subtract(high, low, out=after) < longest / neighbours * beside)
+        low, high, beside = low[dense], high[dense], beside[dense] / neighbours
+        wide = high > low
+        low, high, beside = low[wide], high[wide], beside[wide]
         is_alone = np.searchsorted(other, low) == np.searchsorted(other, high, side="right")
         low, high, beside = low[is_alone], high[is_alone], beside[is_alone]
         log_chance = k * np.log((high - low) / beside) - math.lgamma(k + 1.0)
