@@ -276,12 +276,11 @@ class _Bets:
 
     def learned(self, x: Outputs, y: Outputs, *, anew: bool = True) -> _Bets:
         """The bets after learning from these outputs: rare events always, and the others if learned `anew`."""
-        choices = self.choices
+        choices, split = self.choices, PilotSplit.in_half(x, y)
         if anew:
-            split = PilotSplit.in_half(x, y)
             choices = choose_event_each_way(split, self.claim, len(x), self.alpha, bits=self.bits)
         seen = [_frequencies(choice) for choice in choices]
-        rare = one_sided_sets(x, y, least=_RARE_HITS) if self.is_symmetric else (None, None)
+        rare = one_sided_sets(split, least=_RARE_HITS) if self.is_symmetric else (None, None)
         first = self.wealth.n_refuted(self.alpha)
         sides = [self.claim, self.claim.reversed()]
         if self.is_symmetric:
