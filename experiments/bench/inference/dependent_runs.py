@@ -26,7 +26,7 @@ from . import dependence_stream
 
 _KINDS = ("fixed size", "sequential")
 _P = 1.0 / (1.0 + math.exp(-1.0))
-_AUDITS, _QUICK_AUDITS, _QUICK_RUNS = 100, 1, 10_000
+_AUDITS, _QUICK_AUDITS, _QUICK_RUNS = 100, 1, 5_000
 _QUICK, _QUICK_CHECKS = ("noise-again", "texts"), ("numbers-1000",)
 _LEAST_FOUND = 0.95
 _STREAM_RUNS, _AUDITS_OF_A_PROCESS, _STREAM_WORKERS = 20_000, 10, 2
