@@ -126,7 +126,9 @@ def test_a_weaker_claim_and_fewer_runs_fail(three):
 
 
 def test_an_audit_that_has_disappeared_fails_the_session(three):
-    three.makepyfile(test_three=THREE.replace("    dp_audit(good, X, Y, claim=PureDP(2.0), runs=700, sequential=False)\n", ""))
+    three.makepyfile(
+        test_three=THREE.replace("    dp_audit(good, X, Y, claim=PureDP(2.0), runs=700, sequential=False)\n", "")
+    )
     result = run(three, "--dp-audit-compare=main")
     result.assert_outcomes(passed=2)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
