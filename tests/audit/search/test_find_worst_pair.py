@@ -105,7 +105,8 @@ PAIRS = [  # mechanism, domain, adjacency, the exact loss of the worst pair
 @pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize(("mechanism", "domain", "adjacency", "worst"), PAIRS, ids=lambda value: type(value).__name__)
 def test_other_datasets(mechanism, domain, adjacency, worst):
-    found = find_worst_pair(mechanism, domain, claim=mechanism.claim, adjacency=adjacency, runs=30_000, jobs=1)
+    options = {"runs": 20_000, "search_runs": 10_000, "jobs": 1}
+    found = find_worst_pair(mechanism, domain, claim=mechanism.claim, adjacency=adjacency, **options)
     assert found.is_refuted
     assert found_loss(mechanism, found) >= 0.95 * worst
     adjacency.check(found.x, found.y, 1)
@@ -114,7 +115,7 @@ def test_other_datasets(mechanism, domain, adjacency, worst):
 @pytest.mark.usefixtures("without_resolution")
 def test_degree_histogram():
     mechanism = OneEndDegreeHistogram(1.0, max_degree=1)
-    options = {"adjacency": EdgeNeighbours(), "runs": 10_000, "search_runs": 2_000, "jobs": 1}
+    options = {"adjacency": EdgeNeighbours(), "runs": 10_000, "search_runs": 1_000, "jobs": 1}
     found = find_worst_pair(mechanism, Graphs(3), claim=mechanism.claim, **options)
     assert found.is_refuted
     assert found_loss(mechanism, found) == pytest.approx(2.0)
@@ -142,9 +143,8 @@ def mean_with_a_floor(rows, size, rng):
 
 @pytest.mark.usefixtures("without_resolution")
 def test_a_rare_output_of_a_single_pair():
-    found = find_worst_pair(
-        mean_with_a_floor, Rows(most=2), claim=PureDP(1.0), adjacency=AddRemove(), runs=30_000, jobs=1
-    )
+    options = {"runs": 20_000, "search_runs": 10_000, "jobs": 1}
+    found = find_worst_pair(mean_with_a_floor, Rows(most=2), claim=PureDP(1.0), adjacency=AddRemove(), **options)
     assert found.audit.bound > 5
     assert 0 in (found.audit.counts.hits_x, found.audit.counts.hits_y)  # occurs on one side only
     assert 0 in (sum(found.x), sum(found.y))
@@ -202,8 +202,8 @@ def spent_in_all(frame, size, rng):
 def test_frames_of_users():
     columns = {"low": (0, 0.0), "high": (5, 10.0), "columns": ("user", "spent")}
     domain = Rows(most=6, form="frame", rows_per_user=3, **columns)
-    adjacency = UserLevel("user")
-    found = find_worst_pair(spent_in_all, domain, claim=PureDP(1.0), adjacency=adjacency, runs=20_000, jobs=1)
+    options = {"adjacency": UserLevel("user"), "runs": 20_000, "search_runs": 8_000, "jobs": 1}
+    found = find_worst_pair(spent_in_all, domain, claim=PureDP(1.0), **options)
     assert found.is_refuted
     assert abs(found.x["spent"].sum() - found.y["spent"].sum()) >= 0.95 * 30
     assert 2.5 < found.audit.bound < 3.1
@@ -213,7 +213,7 @@ def test_frames_of_users():
 def test_at_a_distance():
     """Three rows at the bound, each with a claim."""
     mechanism = UnderstatedSensitivityLaplace(0.5, bound=2.0, query=sum)
-    options = {"claim": mechanism.claim, "runs": 15_000, "jobs": 1, "distance": 3}
+    options = {"claim": mechanism.claim, "runs": 6_000, "jobs": 1, "distance": 3}
     found = find_worst_pair(mechanism, Rows(high=2.0), adjacency=AddRemove(), **options)
     assert found_loss(mechanism, found) > 0.98 * 3.0
     assert found.is_refuted
