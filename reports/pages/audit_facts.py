@@ -134,6 +134,8 @@ def repetition(entry: Entry) -> str:
     if result.provenance != ELSEWHERE and result.pair.difference != "not seen":
         function, datasets = "check", "mechanism, x, y"
         options["runs"] = result.runs
+        if result.searched:
+            function, datasets = "find_worst_pair", "mechanism, domain"
         if result.stopped is not None:
             options["sequential"] = True
             if isinstance(result, SequentialResult) and not result.final_alpha:
