@@ -23,7 +23,7 @@ class EarlierDraws:
     blocks_x, blocks_y : list of ndarray
         Outputs block by block, in the order drawn.
     n_pairs : int
-        Number of pairs that the search tried. The pair was chosen because of these outputs, so what is improbable in
+        Number of pairs that the search may try. The pair was chosen because of these outputs, so what is improbable in
         them may be this many times as probable as in other runs.
     """
 

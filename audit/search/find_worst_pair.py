@@ -263,7 +263,7 @@ def find_worst_pair(
             searched = digest(domain) if isinstance(domain, Domain) else "of the caller's own"
             about = {"search_runs": budget, "distance": distance, "adjacency": adjacency, "domain": searched}
             kept.section(f"{sampler.name}, the search", about | judge.settings())
-        trials, untried = halve(pool, judge, budget)
+        trials, untried, planned = halve(pool, judge, budget)
         if not trials or trials[0].error is not None:
             raise _nothing_left(trials, pool, sampler.name)
         x, y = trials[0].candidate.x, trials[0].candidate.y
@@ -271,7 +271,7 @@ def find_worst_pair(
             mechanism,
             x,
             y,
-            trials[0].draws(len(trials)),
+            trials[0].draws(planned),
             claim=said.claim,
             claim_source=said.source,
             adjacency=adjacency,

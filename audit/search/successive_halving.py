@@ -114,7 +114,7 @@ class Trial:
             judge.progress(2 * more)
 
     def draws(self, n_pairs: int) -> EarlierDraws | None:
-        """Return the outputs for the audit of this pair, the best of `n_pairs`; None if there are none."""
+        """Return the outputs for the audit of this pair, the best of up to `n_pairs`; None if there are none."""
         if self.plan is None or not self.blocks_x:
             return None
         return EarlierDraws(self.plan, self.blocks_x, self.blocks_y, n_pairs)
@@ -193,10 +193,11 @@ def new_pool(
     return Pool(source, adjacency, distance, np.random.default_rng(seed_of(seed, Stream.PAIRS)), check_pair)
 
 
-def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:
-    """Return all tried pairs, the best first (unless all were skipped), and the number of patterns left out.
+def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int, int]:
+    """Return all tried pairs, the best first (unless all were skipped), and two numbers of pairs.
 
-    Only the best pair still has its outputs.
+    The numbers are that of the patterns left out, and that of the pairs planned, which no output decides: variations
+    may be missing. Only the best pair still has its outputs.
 
     Parameters
     ----------
@@ -211,6 +212,7 @@ def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:
     first, left = pool.first(budget, strength)
     trials = [Trial(candidate, number) for number, candidate in enumerate(first)]
     kept, pilot = schedule(len(trials), budget, strength)
+    planned = len(trials)
     running, finalists = trials[:], trials[:]
     while running:
         for trial in running:
@@ -224,6 +226,7 @@ def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:
             if trial not in running:
                 trial.forget()
         pilot = min(2 * pilot, _MOST_PILOT)
+        planned += _n_moves(kept)
         moves = pool.moves([trial.candidate for trial in running[:2]], _n_moves(kept)) if running else ()
         new = [Trial(candidate, len(trials) + place) for place, candidate in enumerate(moves)]
         trials += new
@@ -243,7 +246,7 @@ def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:
     for trial in trials:
         if trial is not plain:
             trial.forget()
-    return sorted(order, key=lambda t: t is not plain), left
+    return sorted(order, key=lambda t: t is not plain), left, planned
 
 
 def _survivors(trials: list[Trial], count: int) -> list[Trial]:
