@@ -16,7 +16,7 @@ import numpy as np
 
 from ..claims.claim import Claim
 from ..events.events import Outcomes
-from ..events.outputs import merge, tally
+from ..events.outputs import tally
 from ..inference.direction import Direction
 from ..inference.guess_test import is_symmetric
 from .both_directions import choose_together
@@ -115,8 +115,8 @@ def _bold(families: Sequence[Family[Any]], criterion: Criterion, best: Best, spl
     criterion = replace(criterion, z=max(criterion.z, _BOLD_Z), caution=_BOLD_CAUTION)
     found = best_event(families, criterion)
     tried = [] if found is None else [chosen(found)]
-    x, y = merge([split.learn_x, split.held_x], [split.learn_y, split.held_y])
-    for event, direction in zip(one_sided_sets(x, y, least=_BOLD_HITS), DIRECTIONS, strict=True):
+    x, y = split.whole
+    for event, direction in zip(one_sided_sets(split, least=_BOLD_HITS), DIRECTIONS, strict=True):
         if event is not None:
             tried.append(Choice(event, direction, event.count(x), event.count(y), len(x)))
     values = [value_of(each, replace(criterion, is_one_way=True), _BOLD_CAUTION) for each in tried]

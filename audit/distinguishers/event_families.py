@@ -22,7 +22,7 @@ from ..events.scores import Additive, Column, Forest, Number, Score, Weighted
 from .key_families import key_families
 from .learned_scores import MOST_LEARNED, additive_scores, forest
 from .number_families import Family as Family
-from .number_families import fitted_curve, of_learned, ordered, ordered_families, value_families
+from .number_families import fitted_curve, of_learned, ordered_families, value_families
 from .order_families import order_families
 from .outcome_counts import count_outcomes
 from .pilot_split import PilotSplit
@@ -60,7 +60,7 @@ def event_families(split: PilotSplit, *, effort: Effort = "sums") -> Iterator[Fa
 
 def _scalar_families(split: PilotSplit) -> Iterator[Family[Any]]:
     """Events by the output itself, which is a number."""
-    values = split.map(ordered)
+    values = split.ordered
     families = list(ordered_families(Number(), values, fit=True))
     yield from families
     yield from remainder_families(Number(), split)

@@ -194,29 +194,25 @@ class Criterion:
         `caution` overrides the criterion's own.
         """
         hits_p, hits_q = _directed(hits_x, hits_y, held, inside, direction)
-        return np.where(
-            self._are_useless(hits_p, hits_q, held), -math.inf, self._excess(hits_p, hits_q, held, direction, caution)
-        )
+        values = np.full(len(hits_p), -math.inf)
+        useful = np.flatnonzero(~self._are_useless(hits_p, hits_q, held))
+        values[useful] = self._excess(hits_p[useful], hits_q[useful], held, direction, caution)
+        return values
 
     def largest(
         self, hits_x: Array, hits_y: Array, held: int, inside: bool, direction: Direction, caution: float | None = None
     ) -> tuple[int, float]:
-        """The first of the events with the largest value, and the value.
+        """The first of the events with the largest value, and the value; (0, −∞) if all are useless.
 
-        An event's value is the least over the ellipse, so one point of the ellipse gives an upper bound. Only events
-        whose bound reaches the value of one event are looked at closely.
+        An event's value is the least over the ellipse, so one point of the ellipse gives an upper bound. Of many
+        events, only those whose bound reaches the value of one event are looked at closely.
         """
-        if len(hits_x) < _MANY:
-            values = self.values(hits_x, hits_y, held, inside, direction, caution)
-            most = int(np.argmax(values))
-            return most, float(values[most])
         hits_p, hits_q = _directed(hits_x, hits_y, held, inside, direction)
-        bounds = self._excess(hits_p, hits_q, held, direction, caution, _DIAGONAL)
-        bounds[self._are_useless(hits_p, hits_q, held)] = -math.inf
-        first = int(np.argmax(bounds))
-        some = slice(first, first + 1)
-        near = np.flatnonzero(bounds >= self._excess(hits_p[some], hits_q[some], held, direction, caution)[0])
-        near = near[bounds[near] > -math.inf]
+        near = np.flatnonzero(~self._are_useless(hits_p, hits_q, held))
+        if len(near) >= _MANY:
+            bounds = self._excess(hits_p[near], hits_q[near], held, direction, caution, _DIAGONAL)
+            first = near[np.argmax(bounds)][None]
+            near = near[bounds >= self._excess(hits_p[first], hits_q[first], held, direction, caution)]
         if len(near) == 0:
             return 0, -math.inf
         values = self._excess(hits_p[near], hits_q[near], held, direction, caution)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..events.features import Columns, Conditional
 from ..events.scores import Column
 from .learned_scores import additive_scores
-from .number_families import Family, of_learned, ordered, ordered_families
+from .number_families import Family, of_learned, ordered_families
 from .pilot_split import PilotSplit
 
 Array = npt.NDArray[np.float64]
@@ -47,7 +47,7 @@ def key_families(columns: Columns, read: PilotSplit) -> Iterator[Family[Any]]:
     given = read.map(lambda part: np.array([np.where(part[k] == at, part[v], np.nan) for k, at, v in chosen.cases]))
     for place in range(min(_SINGLE, len(chosen.cases))):
         # The case was chosen on the first half, so the other half alone is counted.
-        held = PilotSplit.in_half(given.held_x[place], given.held_y[place]).map(ordered)
+        held = PilotSplit.in_half(given.held_x[place], given.held_y[place]).ordered
         yield from ordered_families(Column(chosen, place), held, fit=True)
     if len(chosen.cases) > 1:
         for score in additive_scores(chosen, given.learn_x, given.learn_y, together=False):

@@ -8,7 +8,7 @@ Proof: docs/proofs/multiplicity.md
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..claims.claim import Claim
 from ..events.events import Event
@@ -28,6 +28,7 @@ FALSE_WARNING = 1e-6
 # Lengths of the prefix on each dataset, the longest that fits; half of the prefix chooses the event.
 _LENGTHS = (20_000, 10_000, 5_000, 2_000, 1_000, 500, 200, 100, 50)
 _KINDS = 2  # outputs after the prefix may decide whether the array holds numbers or objects
+_HARDLY = 1e-3  # level at which the approximate bound of an event worth the exact test exceeds the claim
 _GRIDS = 2  # powers of two whose residues are looked at: enough for a warning
 
 
@@ -85,12 +86,12 @@ def look_at_bits(
     enough = max(claim.strength, _suggested(choice, claim))
     if found is None or _suggested(found, claim) <= enough:
         return None
-    counts = Counts(
-        hits_x=found.event.count(x[runs:]),
-        runs_x=length - runs,
-        hits_y=found.event.count(y[runs:]),
-        runs_y=length - runs,
-    )
+    rest = length - runs
+    hits_x, hits_y = found.event.count(x[runs:]), found.event.count(y[runs:])
+    fresh = replace(found, pilot_hits_x=hits_x, pilot_hits_y=hits_y, pilot_runs=rest)
+    if _suggested(fresh, claim, alpha=_HARDLY) <= enough:
+        return None
+    counts = Counts(hits_x=hits_x, runs_x=rest, hits_y=hits_y, runs_y=rest)
     tested = directed(claim, counts, found.likelier_on)
     bound = joint_test(tested.counts, tested.claim, alpha=share)[1]
     if bound <= enough:
@@ -98,6 +99,6 @@ def look_at_bits(
     return LowBits(found.event, found.likelier_on, counts, bound, claim.strength_name)
 
 
-def _suggested(choice: Choice, claim: Claim) -> float:
-    """The strength that the pilot's frequencies of an event suggest, without caution."""
-    return claim.strength + expected_excess(choice, claim, choice.pilot_runs, 0.5, caution=0.0)
+def _suggested(choice: Choice, claim: Claim, *, alpha: float = 0.5) -> float:
+    """The strength that the frequencies of an event suggest, or about its lower bound at a smaller alpha."""
+    return claim.strength + expected_excess(choice, claim, choice.pilot_runs, alpha, caution=0.0)

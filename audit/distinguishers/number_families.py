@@ -16,7 +16,6 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from ..events.events import Event, Intervals, Scored
-from ..events.outputs import Outputs
 from ..events.scores import Number, Score
 from .pilot_split import PilotSplit
 from .quantile_cells import (
@@ -72,12 +71,7 @@ class Family(Generic[E]):
 
 def value_families(score: Score, values: PilotSplit, *, fit: bool) -> Iterator[Family[Any]]:
     """Events by a score with these values on the pilot outputs."""
-    yield from ordered_families(score, values.map(ordered), fit=fit)
-
-
-def ordered(values: Outputs) -> Array:
-    """Values as the doubles that events compare, sorted, NaN last; integers beyond 2⁵³ may coincide, as in events."""
-    return np.sort(values.astype(np.float64))
+    yield from ordered_families(score, values.ordered, fit=fit)
 
 
 def ordered_families(score: Score, ordered: PilotSplit, *, fit: bool) -> Iterator[Family[Any]]:
@@ -90,7 +84,7 @@ def ordered_families(score: Score, ordered: PilotSplit, *, fit: bool) -> Iterato
 def of_learned(score: Score, held_x: Array, held_y: Array) -> Iterator[Family[Any]]:
     """Events by a score learned on one half of the pilot, from its values on the other half."""
     if np.isfinite(held_x).any() and np.isfinite(held_y).any():
-        for family in number_families(PilotSplit.in_half(held_x, held_y).map(ordered), learned=True):
+        for family in number_families(PilotSplit.in_half(held_x, held_y).ordered, learned=True):
             yield _named(score, replace(family, is_learned=True))
 
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import pairwise
+from operator import itemgetter
 
 import numpy as np
 
 from ..events.events import Event, Intervals, Outcomes, Scored
 from ..events.outputs import Outputs, tally
 from ..events.scores import Weighted
+from .pilot_split import PilotSplit
 from .quantile_cells import Array, distinct, merged
 
 _MOST = 8  # intervals or outcomes in a set
@@ -35,7 +37,7 @@ _MOST_COORDINATES = 64
 _Interval = tuple[float, float]
 
 
-def one_sided_sets(x: Outputs, y: Outputs, *, least: int) -> tuple[Event | None, Event | None]:
+def one_sided_sets(split: PilotSplit, *, least: int) -> tuple[Event | None, Event | None]:
     """A set of outputs seen on x at least `least` times and never on y, and the reverse; None where there is none.
 
     Numbers far beyond the bulk of the noise, values that recur, and narrow clusters; the coordinate of vectors
@@ -45,25 +47,28 @@ def one_sided_sets(x: Outputs, y: Outputs, *, least: int) -> tuple[Event | None,
     Examples
     --------
     >>> on_x, on_y = np.array([0.1, 0.2, 0.3, 7.0, 8.0]), np.array([0.15, 0.25, 0.35, 0.4, 0.05])
-    >>> str(one_sided_sets(on_x, on_y, least=2)[0]), one_sided_sets(on_x, on_y, least=2)[1]
-    ('6 ≤ output ≤ 9', None)
-    >>> print(one_sided_sets(on_x[:3], on_y, least=2)[0])
+    >>> str(one_sided_sets(PilotSplit.in_half(on_x, on_y), least=2)[0])
+    '6 ≤ output ≤ 9'
+    >>> print(one_sided_sets(PilotSplit.in_half(on_x[:3], on_y), least=2)[0])
     None
     """
-    if x.dtype == object or y.dtype == object:
+    if any(part.dtype == object for part in split):
+        x, y = split.whole
         times = max(least, _AMONG_MANY)
         return _outcomes(x, y, times), _outcomes(y, x, times)
-    if x.ndim == 1:
-        return _numbers(x, y, least)
+    if split.learn_x.ndim == 1:
+        return _numbers(split.ordered, least)
     best: tuple[Event | None, Event | None] = (None, None)
-    most = 0
-    for place in range(min(x.shape[1], _MOST_COORDINATES)):
-        found = _numbers(x[:, place], y[:, place], least)
+    most, width = 0, split.learn_x.shape[1]
+    for place in range(min(width, _MOST_COORDINATES)):
+        own = split.map(itemgetter((slice(None), place)))
+        found = _numbers(own.ordered, least)
+        sides = (own.learn_x, own.held_x), (own.learn_y, own.held_y)
         hits = sum(
-            0 if event is None else event.count(side[:, place]) for event, side in zip(found, (x, y), strict=True)
+            0 if event is None else sum(map(event.count, parts)) for event, parts in zip(found, sides, strict=True)
         )
         if hits > most:
-            score = Weighted(tuple(float(place == other) for other in range(x.shape[1])))
+            score = Weighted(tuple(float(place == other) for other in range(width)))
             best = tuple(None if each is None else Scored(score, each) for each in found)  # type: ignore[assignment]
             most = hits
     return best
@@ -76,8 +81,9 @@ def _outcomes(own: Outputs, other: Outputs, least: int) -> Event | None:
     return Outcomes(tuple(values[:_MOST])) if values else None
 
 
-def _numbers(x: Outputs, y: Outputs, least: int) -> tuple[Intervals | None, Intervals | None]:
-    on_x, on_y = (np.sort(side[~np.isnan(side)].astype(np.float64)) for side in (x, y))
+def _numbers(ordered: PilotSplit, least: int) -> tuple[Intervals | None, Intervals | None]:
+    pooled = merged(ordered.learn_x, ordered.held_x), merged(ordered.learn_y, ordered.held_y)
+    on_x, on_y = (side[: np.searchsorted(side, math.nan)] for side in pooled)
     if len(on_x) == 0 or len(on_y) == 0:
         return None, None
     found, is_continuous = [], 2 * len(distinct(on_x)) > len(on_x)
@@ -145,12 +151,16 @@ def _clusters(own: Array, other: Array) -> list[_Interval]:
         neighbours = max(_NEIGHBOURS, k)
         if len(own) <= k + 2 * neighbours:
             break
-        start = np.arange(neighbours, len(own) - k - neighbours, max(1, k // _STARTS))
-        low, high = own[start], own[start + k]
-        beside = np.minimum(low - own[start - neighbours], own[start + k + neighbours] - high) / neighbours
+        step, last = max(1, k // _STARTS), len(own) - k
+        low, high = own[neighbours : last - neighbours : step], own[neighbours + k : last + k - neighbours : step]
+        before = low - own[: last - 2 * neighbours : step]
+        after = own[2 * neighbours + k :: step] - high
+        beside = np.minimum(before, after, out=before)
         longest = math.exp((math.log(_BY_CHANCE / len(own)) + math.lgamma(k + 1.0)) / k)
-        dense = np.flatnonzero((high - low < longest * beside) & (high > low))
-        low, high, beside = low[dense], high[dense], beside[dense]
+        dense = np.flatnonzero(np.subtract(high, low, out=after) < longest / neighbours * beside)
+        low, high, beside = low[dense], high[dense], beside[dense] / neighbours
+        wide = high > low
+        low, high, beside = low[wide], high[wide], beside[wide]
         is_alone = np.searchsorted(other, low) == np.searchsorted(other, high, side="right")
         low, high, beside = low[is_alone], high[is_alone], beside[is_alone]
         log_chance = k * np.log((high - low) / beside) - math.lgamma(k + 1.0)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
-from ..events.outputs import Outputs
+import numpy as np
+
+from ..events.outputs import Outputs, merge
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PilotSplit:
     """Pilot outputs on x and y: a half to learn from and a half held out, equally many runs on each dataset.
 
@@ -43,6 +46,17 @@ class PilotSplit:
         """The four parts as read by a function, such as a score; the result may have other lengths."""
         return PilotSplit(*map(read, self))
 
+    @cached_property
+    def ordered(self) -> PilotSplit:
+        """The four parts of a pilot of numbers, each sorted."""
+        return self.map(ordered)
+
+    @property
+    def whole(self) -> tuple[Outputs, Outputs]:
+        """All outputs on x and all on y."""
+        x, y = merge([self.learn_x, self.held_x], [self.learn_y, self.held_y])
+        return x, y
+
     def __iter__(self) -> Iterator[Outputs]:
         yield from (self.learn_x, self.learn_y, self.held_x, self.held_y)
 
@@ -50,3 +64,8 @@ class PilotSplit:
     def held_runs(self) -> int:
         """Number of held-out runs on each dataset."""
         return len(self.held_x)
+
+
+def ordered(values: Outputs) -> Outputs:
+    """Values as the doubles that events compare, sorted, NaN last; integers beyond 2⁵³ may coincide, as in events."""
+    return np.sort(values.astype(np.float64))

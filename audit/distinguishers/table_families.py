@@ -22,9 +22,9 @@ from scipy.special import expit
 from ..events.events import Event, ExceptFor, Intervals, Outcomes, Scored
 from ..events.outputs import Outputs, outcome_list
 from ..events.scores import Additive
-from .number_families import Family, number_families, ordered
+from .number_families import Family, number_families
 from .outcome_counts import OutcomeCounts, count_outcomes
-from .pilot_split import PilotSplit
+from .pilot_split import PilotSplit, ordered
 from .shrunken_ratios import calibrated, log_likelihood, shrunken_log_ratios
 
 Array = npt.NDArray[np.float64]

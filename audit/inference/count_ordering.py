@@ -46,6 +46,12 @@ def order(counts: Counts, claim: Claim, z: float) -> tuple[float, float]:
     return 0.0, root_from_below(lambda part: lacking(0.0, part), z, 0.5 * z, size)
 
 
+def clears(counts: Counts, claim: Claim, z: float) -> bool:
+    """Return whether the counts clear the claim's boundary by `z` standard errors."""
+    needed = hits_needed(np.array([float(counts.hits_y)]), counts.runs_x, counts.runs_y, claim, z)
+    return counts.hits_x >= float(needed[0])
+
+
 def critical_hits(y: Array, n: int, m: int, claim: Claim, z: float) -> Array:
     """Return c(y), the fewest hits on x whose ellipse of `z` standard errors with y hits clears the claim's boundary.
 

@@ -13,6 +13,7 @@ from ..distinguishers.low_bits_warning import FALSE_WARNING, look_at_bits
 from ..events.events import Event
 from ..events.pilot_histogram import sketch
 from ..health.findings import FALSE_ALARM, Finding, HealthCheck
+from ..inference.count_ordering import clears
 from ..inference.counts import Counts
 from ..inference.direction import Direction, directed
 from ..inference.guess_test import guess_test, guesses_by_coins
@@ -28,6 +29,8 @@ from ..sampling.provenance import versions
 from .detectable_excess import detectable, detectable_by_guesses, detectable_sequentially
 from .event_checks import event_findings, pilot_findings
 from .evidence import Evidence, FixedSizeEvidence, SequentialEvidence
+
+_WORTH_TESTING = 1.0  # standard errors above the claim from which an event is tested in the reserve
 
 
 def conclude(
@@ -221,7 +224,8 @@ def _of_one(settings: Settings, choice: Choice, counts: Counts, alpha: float) ->
 def _in_reserve(settings: Settings, choice: Choice, counts: Counts, alpha: float) -> _Tested:
     """The same, with a bound only if it exceeds the claim, since no other is reported."""
     held = directed(settings.claim, counts, choice.likelier_on)
-    p = p_value(held.counts, held.claim, alpha=alpha)
+    # Otherwise the p-value is a sixth or more, and 1 of all alpha.
+    p = p_value(held.counts, held.claim, alpha=alpha) if clears(held.counts, held.claim, _WORTH_TESTING) else 1.0
     if p <= alpha:
         return _of_one(settings, choice, counts, alpha)
     return _Tested(choice.event, choice.likelier_on, counts, p, 0.0, alpha)

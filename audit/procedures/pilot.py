@@ -198,13 +198,23 @@ def longer_pilot(choice: Choice, runs: int, width: int) -> Longer:
     A third of all runs if the best event is rare or shows nothing, an eighth if its likelihood ratio is not known well
     enough to tell it from others.
     """
-    fewer, more = sorted((choice.pilot_hits_x, choice.pilot_hits_y))
-    is_deep = choice.shows_nothing or (more > 0 and fewer < FEW_HITS)
-    is_rough = fewer > 0 and math.sqrt(1.0 / fewer + 1.0 / more) > LARGEST_ERROR * math.log(more / fewer)
-    if not (is_deep or is_rough):
+    is_deep = _is_rare(choice)
+    if not is_unsure(choice):
         return Longer(0, is_deep=False)
     wanted = runs // (DEEP_SHARE if is_deep else LONG_SHARE)
     return Longer(min(wanted, DEEP_MOST, _DEEP_NUMBERS // max(width, 1)), is_deep)
+
+
+def is_unsure(choice: Choice) -> bool:
+    """Whether an event is rare, shows nothing, or has a likelihood ratio that is not known well."""
+    fewer, more = sorted((choice.pilot_hits_x, choice.pilot_hits_y))
+    is_rough = fewer > 0 and math.sqrt(1.0 / fewer + 1.0 / more) > LARGEST_ERROR * math.log(more / fewer)
+    return is_rough or _is_rare(choice)
+
+
+def _is_rare(choice: Choice) -> bool:
+    fewer, more = sorted((choice.pilot_hits_x, choice.pilot_hits_y))
+    return choice.shows_nothing or (more > 0 and fewer < FEW_HITS)
 
 
 def choose_on(

@@ -48,18 +48,20 @@ from ..sampling.tasks import Events, PairCounts
 from .earlier_draws import EarlierDraws
 from .evidence import SequentialEvidence
 from .final_test import FinalTest
-from .pilot import Pilot, check_blocks, refuse_if_all_raised
+from .pilot import Pilot, check_blocks, is_unsure, refuse_if_all_raised
 
 # Runs on each dataset, and numbers in vectors, that are kept to learn events from. An event learned from too few runs
 # would stay to the end.
 _KEPT, _KEPT_NUMBERS = 200_000, 1 << 20
-# Growth of the total after which events are learned anew: up to _MANY runs, and beyond.
-_OFTEN, _RARELY, _MANY = 1.3, 2.0, 10_000
+# Growth of the total after which events are learned anew, and rare events: up to so many runs, and beyond.
+_OFTEN, _RARELY = 1.3, 2.0
+_MANY, _MANY_RARE = 10_000, 100_000
+_ENOUGH = 250_000  # runs from which an event is learned anew only where it is not yet known well
 _RAISING = 2_000  # runs after which a mechanism that has only raised is refused
 # Blocks that a batch is cut into, depending on its size alone: for a looped function, with at least as many runs each,
 # and for a block sampler, whose runs of one call may share randomness.
 _FEWEST_BLOCKS, _CALLS = 16, 32
-_WORKERS_FROM = 0.3  # seconds from which a batch is spread over workers
+_WORKERS_FROM = {"threads": 0.03, "processes": 0.3}  # seconds from which a batch is spread over workers
 _FINEST, _COARSEST = 2e-3, 2.0  # distances of the members of the grid from the claim, in units of its strength
 _ABOVE, _BELOW = 10, 20
 
@@ -201,10 +203,9 @@ def draw_sequentially(
         if final is not None and final.is_due(done, most):
             final = final.chosen_on(*merge(old_x + kept_x, old_y + kept_y), done, most)
         kept = searched + sum(map(len, kept_x))
-        growth = _RARELY if learned > _MANY else _OFTEN
-        last, seen = searched + most, searched + done
-        anew = learned < last and seen >= min(growth * learned, last)
-        if anew or (learned_rare < last and seen >= min(_OFTEN * learned_rare, last)):
+        seen, last = searched + done, searched + most
+        anew = _is_due(learned, seen, last, _MANY) and (learned < _ENOUGH or state.could_learn)
+        if anew or _is_due(learned_rare, seen, last, _MANY_RARE):
             learned, learned_rare = kept if anew else learned, kept
             state = state.learned(*merge(old_x + kept_x, old_y + kept_y), anew=anew)
     choice = state.leading()
@@ -227,6 +228,12 @@ def draw_sequentially(
         has_final=has_final,
         is_complete=done == runs,
     )
+
+
+def _is_due(learned: int, done: int, most: int, many: int) -> bool:
+    """Whether something learned from so many runs, of at most `most`, is learned again after `done` runs."""
+    growth = _RARELY if learned > many else _OFTEN
+    return learned < most and done >= min(growth * learned, most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +277,11 @@ class _Bets:
         return (first.event if first else None), (second.event if second else None)
 
     @property
+    def could_learn(self) -> bool:
+        """Whether an event is missing, or too rare for its likelihood ratio to be known well."""
+        return any(choice is None or is_unsure(choice) for choice in self.choices)
+
+    @property
     def bound(self) -> float:
         """The largest member that is refuted with all smaller ones; 0 if there is none."""
         n_refuted = self.wealth.n_refuted(self.alpha)
@@ -277,12 +289,11 @@ class _Bets:
 
     def learned(self, x: Outputs, y: Outputs, *, anew: bool = True) -> _Bets:
         """The bets after learning from these outputs: rare events always, and the others if learned `anew`."""
-        choices = self.choices
+        choices, split = self.choices, PilotSplit.in_half(x, y)
         if anew:
-            split = PilotSplit.in_half(x, y)
             choices = choose_event_each_way(split, self.claim, len(x), self.alpha, bits=self.bits)
         seen = [_frequencies(choice) for choice in choices]
-        rare = one_sided_sets(x, y, least=_RARE_HITS) if self.is_symmetric else (None, None)
+        rare = one_sided_sets(split, least=_RARE_HITS) if self.is_symmetric else (None, None)
         first = self.wealth.n_refuted(self.alpha)
         sides = [self.claim, self.claim.reversed()]
         if self.is_symmetric:
@@ -424,4 +435,4 @@ def _spread(plan: Plan, size: int, pace: float) -> Plan:
         block = -(-size // _CALLS)
     else:
         block = max(size // _FEWEST_BLOCKS, _FEWEST_BLOCKS)
-    return replace(plan.in_blocks(block), jobs=1 if size * pace < _WORKERS_FROM else plan.jobs)
+    return replace(plan.in_blocks(block), jobs=1 if size * pace < _WORKERS_FROM[plan.prefers] else plan.jobs)

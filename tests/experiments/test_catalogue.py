@@ -56,7 +56,7 @@ SHARES = {
     for name in names.split()
 }
 MISSED, ALARM = 1e-6, 1e-8
-ALARM_RUNS = 10_000  # at most of a right mechanism: a false alarm does not need millions
+ALARM_RUNS = 5_000  # at most of a right mechanism: a false alarm does not need millions
 LAWFUL_RUNS = 1_000  # of one whose claim the laws show to hold, and whose draws have that law (mechanisms' tests)
 
 

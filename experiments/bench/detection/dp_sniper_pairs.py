@@ -13,9 +13,9 @@ from ..core.timing import timed
 from .exact_events import Probabilities, best_event, event_probabilities
 
 ALPHA = 0.1
-_EXECUTIONS, _QUICK_EXECUTIONS = 40_000_000, 200_000
+_EXECUTIONS, _QUICK_EXECUTIONS = 40_000_000, 100_000
 _SEARCH_SHARE = 8  # one execution in eight is spent on the search for the pair
-_EXACT_RUNS, _QUICK_EXACT_RUNS = 2_000_000, 50_000
+_EXACT_RUNS, _QUICK_EXACT_RUNS = 2_000_000, 20_000
 _GAP, _SHARE = 1.15, 0.8
 _ENTRIES = {entry.name: entry for entry in entries()}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from ..core.effort import Bench, Effort, in_batches, one_row_each, seeds_of
 
 ALPHA = 0.05
 _AUDITS, _QUICK_AUDITS, _BATCH = 100, 1, 5
+_QUICK_RUNS = 20_000
 _ERRORS = (0, 5, 10, 20)  # standard errors of the whole audit; 0 is the right sampler
 _FOUND_FROM, _SHARE = 10, 0.95
 
@@ -63,7 +64,9 @@ def _found(mechanism: Any, runs: int, is_sequential: bool, seeds: range) -> list
 
 def _cells(effort: Effort, place: int, name: str) -> Figures:
     case, audits = _CASES[name], effort.either(_QUICK_AUDITS, _AUDITS)
-    cells: dict[str, Value] = {"name": name}
+    if effort.is_quick:
+        case = replace(case, runs=_QUICK_RUNS)
+    cells: dict[str, Value] = {"name": case.name}
     targets = []
     for errors in _ERRORS:
         seeds = seeds_of(24, place, 10_000 * errors, audits)

@@ -26,7 +26,7 @@ from . import dependence_stream
 
 _KINDS = ("fixed size", "sequential")
 _P = 1.0 / (1.0 + math.exp(-1.0))
-_AUDITS, _QUICK_AUDITS, _QUICK_RUNS = 100, 1, 10_000
+_AUDITS, _QUICK_AUDITS, _QUICK_RUNS = 100, 1, 5_000
 _QUICK, _QUICK_CHECKS = ("noise-again", "texts"), ("numbers-1000",)
 _LEAST_FOUND = 0.95
 _STREAM_RUNS, _AUDITS_OF_A_PROCESS, _STREAM_WORKERS = 20_000, 10, 2
@@ -150,14 +150,14 @@ def _row(effort: Effort, name: str, runs: int, sequential: bool, seeds: range) -
     return _cells(name, runs, sequential, in_batches(_audits, (name, runs, sequential), seeds, 2, effort.jobs))
 
 
-def _stream_row(seeds: range) -> Figures:
+def _stream_row(runs: int, seeds: range) -> Figures:
     """Return the figures of audits of which every ten start two new worker processes, which import the module again."""
     found = []
     for batch in batches(seeds, _AUDITS_OF_A_PROCESS):
         get_reusable_executor().shutdown()
-        found += _audits(_STREAM, _STREAM_RUNS, False, batch, _STREAM_WORKERS)
+        found += _audits(_STREAM, runs, False, batch, _STREAM_WORKERS)
     get_reusable_executor().shutdown()
-    return _cells(_STREAM, _STREAM_RUNS, False, found)
+    return _cells(_STREAM, runs, False, found)
 
 
 def _dependence_tasks(effort: Effort) -> Iterator[Task]:
@@ -170,7 +170,8 @@ def _dependence_tasks(effort: Effort) -> Iterator[Task]:
                     key = f"{case.name}, {runs}, {_KINDS[sequential]}"
                     yield once(key, _row, effort, case.name, runs, sequential, seeds)
     if effort.wants(_STREAM):
-        yield once(_STREAM, _stream_row, seeds_of(6, 10 * len(_CASES), 0, audits))
+        runs = effort.either(_QUICK_RUNS, _STREAM_RUNS)
+        yield once(_STREAM, _stream_row, runs, seeds_of(6, 10 * len(_CASES), 0, audits))
 
 
 DEPENDENCE = Bench(

@@ -113,20 +113,24 @@ def test_a_rare_leak_is_found(where):
     assert all(result.likelier_on == "y" and result.bound > 1.5 for result in found)
 
 
+def seen_on_one_side(x, y, *, least):
+    return one_sided_sets(PilotSplit.in_half(x, y), least=least)
+
+
 def test_sets_seen_on_one_dataset():
     x = np.array([0.1, 0.2, 0.3, 7.0, 8.0, 0.15])
     y = np.array([0.15, 0.25, 0.35, 0.4, 0.05, -0.2])
-    assert one_sided_sets(x, y, least=2) == (Intervals(((6.0, 9.0),)), None)
-    assert one_sided_sets(y, x, least=2) == (None, Intervals(((6.0, 9.0),)))
-    assert one_sided_sets(x, y, least=3) == (None, None)
+    assert seen_on_one_side(x, y, least=2) == (Intervals(((6.0, 9.0),)), None)
+    assert seen_on_one_side(y, x, least=2) == (None, Intervals(((6.0, 9.0),)))
+    assert seen_on_one_side(x, y, least=3) == (None, None)
     again = np.concatenate([x[:3], [0.27] * 3, np.linspace(0.0, 0.4, 9)])
-    assert one_sided_sets(again, y, least=3)[0].contains(np.array([0.27, 0.28])).tolist() == [True, False]
+    assert seen_on_one_side(again, y, least=3)[0].contains(np.array([0.27, 0.28])).tolist() == [True, False]
     columns = np.stack([np.zeros(6), x], axis=1), np.stack([np.zeros(6), y], axis=1)
-    assert one_sided_sets(*columns, least=2)[0].contains(np.array([[0.0, 8.5], [8.5, 0.0]])).tolist() == [True, False]
+    assert seen_on_one_side(*columns, least=2)[0].contains(np.array([[0.0, 8.5], [8.5, 0.0]])).tolist() == [True, False]
     words = merge([np.array(["a"] * 9 + ["b"] * 3, dtype=object)], [np.array(["b"] * 9 + ["c"] * 3, dtype=object)])
-    assert one_sided_sets(*words, least=2) == (Outcomes(("a",)), None)
+    assert seen_on_one_side(*words, least=2) == (Outcomes(("a",)), None)
     nothing = np.full(3, np.nan)
-    assert one_sided_sets(nothing, nothing, least=1) == (None, None)
+    assert seen_on_one_side(nothing, nothing, least=1) == (None, None)
 
 
 @pytest.mark.parametrize("hits", [10, 50, 100, 1_000, 20_000])
@@ -134,7 +138,7 @@ def test_a_narrow_cluster_is_found_however_many_outputs_it_has(hits):
     rng = np.random.default_rng(hits)
     x, y = (rng.laplace(size=30_000) for _ in range(2))
     leak = 0.123 + rng.random(hits) * 1e-6
-    event, none = one_sided_sets(np.concatenate([x, leak]), y, least=6)
+    event, none = seen_on_one_side(np.concatenate([x, leak]), y, least=6)
     assert none is None
     assert event.count(leak) >= hits // 2
     assert event.count(rng.laplace(size=100_000)) <= 10
@@ -146,7 +150,7 @@ def test_leaks_of_both_datasets_far_beyond_the_noise_are_found(runs, hits, sign)
     rng = np.random.default_rng(hits)
     leaks = [sign * (start + rng.random(hits)) for start in (1_000.0, 1_010.0)]
     sides = [np.concatenate([rng.laplace(size=runs), leak]) for leak in leaks]
-    for event, own, other in zip(one_sided_sets(*sides, least=2), sides, sides[::-1], strict=True):
+    for event, own, other in zip(seen_on_one_side(*sides, least=2), sides, sides[::-1], strict=True):
         assert event.count(own) >= hits
         assert event.count(other) == 0
         assert event.contains(np.array([sign * 900.0, 0.0])).tolist() == [False, False]
@@ -156,7 +160,7 @@ def test_leaks_of_both_datasets_far_beyond_the_noise_are_found(runs, hits, sign)
 def test_noise_shows_no_narrow_cluster_and_no_recurring_value(seed):
     rng = np.random.default_rng(seed)
     for noise in (rng.laplace, rng.normal, rng.standard_cauchy, lambda size: np.round(rng.laplace(size=size), 2)):
-        events = one_sided_sets(noise(size=5_000), noise(size=5_000), least=6)
+        events = seen_on_one_side(noise(size=5_000), noise(size=5_000), least=6)
         assert all(event is None or math.inf not in np.abs(event.intervals) for event in events)
         fresh = noise(size=20_000)
         assert sum(event.count(fresh) for event in events if event is not None) <= 40

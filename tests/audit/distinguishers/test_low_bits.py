@@ -43,26 +43,26 @@ def naive_pair(answer, rng):
 
 @pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize(
-    ("mechanism", "x", "y", "claim"),
+    ("mechanism", "x", "y", "claim", "runs"),
     [
-        (naive, 0.0, 1.0, 1.0),
-        (naive_gaussian, 0.0, 1.0, 3.0),
-        (gridded_noise, 0.3, 0.7, 1.0),
-        (naive_vector, [5.0, 0.0], [5.0, 1.0], 1.0),
+        (naive, 0.0, 1.0, 1.0, 60_000),
+        (naive_gaussian, 0.0, 1.0, 3.0, RUNS),
+        (gridded_noise, 0.3, 0.7, 1.0, RUNS),
+        (naive_vector, [5.0, 0.0], [5.0, 1.0], 1.0, 60_000),
     ],
 )
-def test_the_default_warns_and_the_option_refutes(mechanism, x, y, claim):
-    warned = check(mechanism, x, y, claim=PureDP(claim), runs=RUNS, alpha=1e-7, jobs=1)
+def test_the_default_warns_and_the_option_refutes(mechanism, x, y, claim, runs):
+    warned = check(mechanism, x, y, claim=PureDP(claim), runs=runs, alpha=1e-7, jobs=1)
     assert warned.verdict is Verdict.NOT_REFUTED
     assert warned.low_bits is not None
     assert warned.low_bits.bound > claim
     assert "WARNING: the low bits break the claim" in str(warned)
-    audited = check(mechanism, x, y, claim=PureDP(claim), runs=RUNS, bits=True, jobs=1)
+    audited = check(mechanism, x, y, claim=PureDP(claim), runs=runs, bits=True, jobs=1)
     assert audited.is_refuted
     assert audited.bound > 5
     if mechanism is not naive_vector:
         assert "so the point estimate is infinite" in str(audited)
-    silent = check(mechanism, x, y, claim=PureDP(claim), runs=RUNS, alpha=1e-7, bits=False, jobs=1)
+    silent = check(mechanism, x, y, claim=PureDP(claim), runs=runs, alpha=1e-7, bits=False, jobs=1)
     assert silent.low_bits is None
     assert "WARNING" not in str(silent)
 

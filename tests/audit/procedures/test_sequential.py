@@ -99,6 +99,7 @@ def leak(dataset, size, rng):
     )
 
 
+@pytest.mark.usefixtures("learned_seldom", "without_resolution")
 @pytest.mark.parametrize("most", [200_000, 4_000])
 def test_the_event_shown_is_the_one_that_refutes(monkeypatch, most):
     monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT", most)
@@ -111,6 +112,7 @@ def test_the_event_shown_is_the_one_that_refutes(monkeypatch, most):
         assert result.counts.runs_x == result.runs
 
 
+@pytest.mark.usefixtures("learned_seldom", "without_resolution")
 @pytest.mark.parametrize(("mechanism", "claim"), [(laplace, PureDP(1.0)), (one_noisy_value, PureDP(1.9))])
 def test_workers_do_not_change_a_number(mechanism, claim):
     results = [
@@ -119,6 +121,7 @@ def test_workers_do_not_change_a_number(mechanism, claim):
     assert results[0] == results[1]
 
 
+@pytest.mark.usefixtures("learned_seldom", "without_resolution")
 def test_batches_beyond_what_is_kept_are_counted_alike(monkeypatch):
     """With little kept, most batches are counted in the workers, and hits still agree with the law."""
     monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT", 2_000)
@@ -135,7 +138,7 @@ def test_batches_beyond_what_is_kept_are_counted_alike(monkeypatch):
     assert 0.9 < one.bound < 1.0
 
 
-@pytest.mark.usefixtures("without_resolution")
+@pytest.mark.usefixtures("learned_seldom", "without_resolution")
 def test_the_final_test_finds_what_an_audit_of_fixed_size_finds():
     """A leak of .01: the bets alone need 7,405 to 22,105 runs at alpha .05, the fixed audit 2,000, where measured."""
 
@@ -155,7 +158,7 @@ def test_the_final_test_finds_what_an_audit_of_fixed_size_finds():
             assert result.looks[-2].bound < 1.0
 
 
-@pytest.mark.usefixtures("without_resolution")
+@pytest.mark.usefixtures("learned_seldom", "without_resolution")
 def test_the_final_test_sees_every_outcome():
     """One entry of a table of noise is 40% too large, 6 standard errors of the audit."""
     wrong, right = MisprintedTableGeometric(1.0, 1.4, 2), MisprintedTableGeometric(1.0, 1.0, 2)

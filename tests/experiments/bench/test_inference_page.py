@@ -63,6 +63,7 @@ class TestSubjects:
         some = (rates.q > 1e-12) & (rates.p_rest > 1e-12)
         assert strengths[some].max() == pytest.approx(subject.claim.strength, rel=1e-5)
 
+    @pytest.mark.usefixtures("without_resolution")
     def test_no_event_that_an_audit_chooses_does_better_than_the_oracle(self, subject):
         law_x, law_y = subject.laws()
         result = check(subject.mechanism, subject.x, subject.y, claim=subject.claim, runs=20_000, seed=1, jobs=1)
@@ -288,7 +289,7 @@ def call(monkeypatch, capsys, *arguments):
 @pytest.mark.usefixtures("learned_seldom")
 def test_quick_form_from_end_to_end(tmp_path, monkeypatch, capsys):
     for name in stated_power._QUICK:
-        monkeypatch.setitem(stated_power._SUBJECTS, name, dataclasses.replace(stated_power._SUBJECTS[name], runs=5_000))
+        monkeypatch.setitem(stated_power._SUBJECTS, name, dataclasses.replace(stated_power._SUBJECTS[name], runs=2_000))
     few = ("--audits", "3", "--sequential-audits", "3")
     status, out, err = call(monkeypatch, capsys, "--quick", "--jobs", "1", *few, "--out", str(tmp_path))
     assert status == 0, out

@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
 from dpaudit.experiments.bench.core.effort import Effort
+from dpaudit.experiments.bench.scale import dask_speed, local_dask_cluster
 from dpaudit.experiments.bench.scale.dask_speed import efficiency
 from dpaudit.experiments.bench.scale.memory import peak_memory
 from dpaudit.experiments.bench.scale.scale_page import SCALE
 
 BENCHES = {bench.name: bench for bench in SCALE.benches}
 COUNTED = {"memory", "backends"}  # whose targets are no times
+TOGETHER = ("backends", "sent", "expected")  # these are measured on a cluster, which is started once
 
 
-# The costs that one of the two measures on a cluster are kept for the other, in the same process.
-TOGETHER = ("sent", "expected")
+@pytest.fixture
+def one_cluster(monkeypatch):
+    """All measurements of a test get the same cluster, which the first of them starts."""
+    with contextlib.ExitStack() as stack:
+        started = []
+
+        @contextlib.contextmanager
+        def local_cluster(folder, workers):
+            if not started:
+                kept = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+                started.append((workers, stack.enter_context(local_dask_cluster.local_cluster(kept, workers))))
+            assert started[0][0] == workers
+            yield started[0][1]
+
+        monkeypatch.setattr(dask_speed, "local_cluster", local_cluster)
+        yield
 
 
+@pytest.mark.usefixtures("one_cluster")
 @pytest.mark.parametrize("names", [TOGETHER, *((name,) for name in BENCHES if name not in TOGETHER)], ids=" and ".join)
 def test_the_quick_form_meets_its_targets(names):
     for name in names:

@@ -34,7 +34,7 @@ def patient(dataset, size, rng):
 pairs = [(0, 0.25), (0, 0.5), (0, 1.0)]
 """
 PAIR = ["audit", "patient_module:patient", "--x", "0", "--y", "1", "--epsilon", "1", "--jobs", "2"]
-KINDS = {"fixed": ["--runs", "2000000"], "sequential": ["--runs", "30000", "--sequential"]}
+KINDS = {"fixed": ["--runs", "2000000"], "sequential": ["--runs", "10000", "--sequential"]}
 COMMAND = [sys.executable, "-c", "from dpaudit.experiments.cli.main import main; main()"]
 PATIENCE = 120.0  # seconds until a test gives up
 
@@ -99,14 +99,11 @@ def test_stopped_killed_and_resumed_it_ends_as_if_nothing_had_been(folder, kind)
         refused = finished([*arguments, "--out", str(out)])
         assert refused.returncode == 2
         assert "continue with --resume, or delete it" in refused.stderr
-    for _ in range(1 + (kind == "fixed")):
-        process = begun([*arguments, "--out", str(out), "--resume"])
-        time.sleep(rng.uniform(0.0, 0.2))
-        with contextlib.suppress(ProcessLookupError):  # it was quicker
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate(timeout=PATIENCE)
-        if not (out / FILE).exists():
-            break
+    process = begun([*arguments, "--out", str(out), "--resume"])
+    time.sleep(rng.uniform(0.0, 0.2))
+    with contextlib.suppress(ProcessLookupError):  # it was quicker
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate(timeout=PATIENCE)
     if (out / FILE).exists():
         assert finished([*arguments, "--out", str(out), "--resume"]).returncode == 0
     assert finished([*arguments, "--out", str(whole)]).returncode == 0
@@ -117,7 +114,7 @@ def test_stopped_killed_and_resumed_it_ends_as_if_nothing_had_been(folder, kind)
 def test_a_run_goes_on_as_it_was_begun(folder, monkeypatch, capsys):
     """Ended between two cases, so that it takes no timing."""
     whole = folder / "whole"
-    arguments = ["run", "D1", "--runs", "20000", "--seed", "4"]
+    arguments = ["run", "D1", "--runs", "4000", "--seed", "4"]
     assert finished([*arguments, "--out", str(whole)]).returncode in (0, 1)
     out = folder / "out"
     code = (

@@ -21,8 +21,8 @@ def test_one(dp_audit):
     dp_audit(good, X, Y, claim=PureDP(1.0), runs=1_500)
 
 def test_two(dp_audit):
-    dp_audit(good, X, Y, claim=PureDP(1.0), runs=700)
-    dp_audit(good, X, Y, claim=PureDP(2.0), runs=700)
+    dp_audit(good, X, Y, claim=PureDP(1.0), runs=700, sequential=False)
+    dp_audit(good, X, Y, claim=PureDP(2.0), runs=700, sequential=False)
 """
 ONLY_BAD = ONE_OF_EACH[: ONE_OF_EACH.index("def")] + ONE_OF_EACH[ONE_OF_EACH.index("def test_bad") :]
 
@@ -126,7 +126,9 @@ def test_a_weaker_claim_and_fewer_runs_fail(three):
 
 
 def test_an_audit_that_has_disappeared_fails_the_session(three):
-    three.makepyfile(test_three=THREE.replace("    dp_audit(good, X, Y, claim=PureDP(2.0), runs=700)\n", ""))
+    three.makepyfile(
+        test_three=THREE.replace("    dp_audit(good, X, Y, claim=PureDP(2.0), runs=700, sequential=False)\n", "")
+    )
     result = run(three, "--dp-audit-compare=main")
     result.assert_outcomes(passed=2)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
