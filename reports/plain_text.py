@@ -215,14 +215,18 @@ def error_budget(result: AuditResult) -> str:
 
 
 def runs_made(result: AuditResult) -> str:
-    """The runs of an audit of fixed size, which may have divided its main runs unevenly."""
+    """The runs of an audit of fixed size, which may have divided its main runs unevenly, and those of its search."""
     counts, main = result.counts, result.runs - result.pilot_runs
-    if counts.runs_x != counts.runs_y and counts.runs_x + counts.runs_y == 2 * main:
-        return (
-            f"{result.pilot_runs:,} on each dataset that chose the event, then {counts.runs_x:,} on x and "
-            f"{counts.runs_y:,} on y"
-        )
-    return f"{result.runs:,} on each dataset, {result.pilot_runs:,} of them pilot runs that chose the event"
+    is_uneven = counts.runs_x != counts.runs_y and counts.runs_x + counts.runs_y == 2 * main
+    on_each, on_either = f"{result.runs:,} on each dataset", f"{counts.runs_x:,} on x and {counts.runs_y:,} on y"
+    searched = f"; {result.searched:,} runs of the search on each chose the event" if result.searched else ""
+    if searched and not result.pilot_runs:
+        return f"{on_either if is_uneven else on_each}{searched}"
+    if is_uneven:
+        made = f"{result.pilot_runs:,} on each dataset that chose the event, then {on_either}"
+    else:
+        made = f"{on_each}, {result.pilot_runs:,} of them pilot runs that chose the event"
+    return made + (f"{searched} too" if searched else "")
 
 
 def lines(result: AuditResult) -> str:

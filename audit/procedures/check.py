@@ -46,6 +46,7 @@ from ..sampling.sampler import as_sampler
 from ..store.sqlite_store import Store, StorePart, opened
 from ..store.store_settings import arrangements, code_of, sources
 from .conclude import conclude
+from .earlier_draws import EarlierDraws
 from .evidence import Evidence
 from .fixed_size import draw_fixed_size
 from .mechanism_claim import stated
@@ -73,7 +74,6 @@ class CheckOptions(TypedDict, total=False):
     store: Store | StorePart | str | Path | None
 
 
-@with_own_arithmetic
 def check(
     mechanism: Any,
     x: Any,
@@ -204,6 +204,65 @@ def check(
     >>> result.is_refuted, 1.2 < result.bound < 1.25
     (True, True)
     """
+    return audit_pair(
+        mechanism,
+        x,
+        y,
+        None,
+        claim=claim,
+        adjacency=adjacency,
+        distance=distance,
+        runs=runs,
+        alpha=alpha,
+        seed=seed,
+        resolution=resolution,
+        power=power,
+        sequential=sequential,
+        seconds=seconds,
+        cells=cells,
+        bits=bits,
+        jobs=jobs,
+        name=name,
+        claim_source=claim_source,
+        ignore=ignore,
+        keep_datasets=keep_datasets,
+        progress=progress,
+        on_look=on_look,
+        block_seconds=block_seconds,
+        store=store,
+    )
+
+
+@with_own_arithmetic
+def audit_pair(
+    mechanism: Any,
+    x: Any,
+    y: Any,
+    earlier: EarlierDraws | None,
+    *,
+    claim: Claim | ClaimAtDistance | None = None,
+    adjacency: Adjacency | None = None,
+    distance: float = 1,
+    runs: int | None = None,
+    alpha: float = 0.05,
+    seed: int | None = 0,
+    resolution: float | None = None,
+    power: float = 0.95,
+    sequential: bool = False,
+    seconds: float | None = None,
+    cells: int = 0,
+    bits: Bits = "warn",
+    jobs: int | None = None,
+    name: str | None = None,
+    claim_source: str = "",
+    ignore: str | Iterable[str] = (),
+    keep_datasets: bool = False,
+    progress: Callable[[int], None] | None = None,
+    on_look: Callable[[Look], bool | None] | None = None,
+    block_seconds: float | None = None,
+    store: Store | StorePart | str | Path | None = None,
+) -> AuditResult:
+    """Audits the pair as `check` does, with outputs drawn `earlier` on it as the beginning of its pilot."""
     started = time.perf_counter()
     sampler, distance, jobs = as_sampler(mechanism, name), check_distance(distance), check_jobs(jobs)
     if is_empty(x) and is_empty(y):
@@ -239,7 +298,9 @@ def check(
             wanted = drawn_from | arrangements(plan, settings, runs, cells, sequential=sequential, has_final=is_final)
             plan = replace(plan, memory=kept.section(sampler.name, wanted))
             plan.check_heads()
-        settings, evidence = _drawn(plan, settings, runs, until, cells, progress, on_look, sequential=sequential)
+        settings, evidence = _drawn(
+            plan, settings, runs, until, cells, progress, on_look, earlier, sequential=sequential
+        )
         if plan.memory is not None:
             plan.memory.save()  # runs that a result rests on are not drawn again after the result was seen
     result = conclude(
@@ -267,6 +328,7 @@ def _drawn(
     cells: int,
     progress: Callable[[int], None] | None,
     on_look: Callable[[Look], bool | None] | None,
+    earlier: EarlierDraws | None,
     *,
     sequential: bool,
 ) -> tuple[Settings, Evidence]:
@@ -276,7 +338,7 @@ def _drawn(
         runs, settings = _runs(plan, settings, sequential), replace(settings, resolution=None)
         plan = plan.for_runs(runs)
     if not sequential and runs is not None:  # only a sequential audit may have a time limit
-        return settings, draw_fixed_size(plan, settings, runs, cells, progress)
+        return settings, draw_fixed_size(plan, settings, runs, cells, progress, earlier)
     evidence = draw_sequentially(
         plan,
         settings,
@@ -286,6 +348,7 @@ def _drawn(
         enough=enough_for(settings) if runs is None and settings.resolution is not None else None,
         progress=progress,
         on_look=on_look,
+        earlier=earlier,
     )
     return settings, evidence
 

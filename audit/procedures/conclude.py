@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..distinguishers.choice import Choice
-from ..distinguishers.low_bits_warning import look_at_bits
+from ..distinguishers.low_bits_warning import FALSE_WARNING, look_at_bits
 from ..events.events import Event
 from ..events.pilot_histogram import sketch
-from ..health.findings import Finding, HealthCheck
+from ..health.findings import FALSE_ALARM, Finding, HealthCheck
 from ..inference.count_ordering import clears
 from ..inference.counts import Counts
 from ..inference.direction import Direction, directed
@@ -87,7 +87,11 @@ def conclude(
     unsteady = []
     if isinstance(of, FixedSizeEvidence) and of.is_in_order:
         tried = zip((choice, *choice.others), (of.counts, *of.other_counts), strict=True)
-        unsteady = [finding for each, counts in tried for finding in pilot_findings(each, counts, of_runs)]
+        unsteady = [
+            finding
+            for each, counts in tried
+            for finding in pilot_findings(each, counts, of_runs, FALSE_ALARM * of.health_share)
+        ]
     if isinstance(of, FixedSizeEvidence) and of.outcomes is not None:
         own |= {"n_outcomes": of.outcomes.n_cells, "outcome_alpha": tested.outcome_alpha}
     verdict = verdict_of(held.claim, tested.bound, found.excess, settings.resolution, of_runs)
@@ -96,7 +100,11 @@ def conclude(
     findings = (*of_datasets, *of_runs, *(finding for finding in of_event if finding.check not in ignored))
     if any(finding.check is HealthCheck.DATASET_MUTATED for finding in of_datasets):
         findings = of_datasets
-    low_bits = look_at_bits(x, y, settings.claim, choice) if settings.bits == "warn" else None
+    low_bits = (
+        look_at_bits(x, y, settings.claim, choice, alpha=FALSE_WARNING / evidence.kept.n_pairs)
+        if settings.bits == "warn"
+        else None
+    )
     result = kind(
         mechanism=settings.name,
         provenance=settings.provenance,
@@ -117,6 +125,7 @@ def conclude(
         requested_resolution=settings.resolution,
         runs=evidence.runs,
         pilot_runs=evidence.pilot_runs,
+        searched=evidence.searched,
         seed=settings.seed,
         is_replayable=evidence.is_replayable,
         findings=findings,

@@ -38,7 +38,9 @@ def event_findings(evidence: Evidence, claim: Claim, verdict: Verdict, excess: f
     return _idle_event(evidence) or _coarse_event(evidence, claim, excess)
 
 
-def pilot_findings(choice: Choice, counts: Counts, findings: tuple[Finding, ...]) -> list[Finding]:
+def pilot_findings(
+    choice: Choice, counts: Counts, findings: tuple[Finding, ...], alpha: float = FALSE_ALARM
+) -> list[Finding]:
     """Sides on which the event's frequency in the main runs cannot be reconciled with its frequency in the pilot.
 
     With probability at least 1 − a the frequencies of all half-lines of a score lie within √(ln(2/a)/2n) of their
@@ -53,7 +55,7 @@ def pilot_findings(choice: Choice, counts: Counts, findings: tuple[Finding, ...]
     ends = _ends(choice.event)
     if ends is None or choice.pilot_runs == 0 or any(_explains(finding) for finding in findings):
         return []
-    log_share = math.log(2.0 * 4.0 / FALSE_ALARM)  # two sides and two phases
+    log_share = math.log(2.0 * 4.0 / alpha)  # two sides and two phases
     # The pilot chooses twice if the first choice made it longer.
     reach = ends * math.sqrt((log_share + math.log(2.0 * _SCORES)) / (2.0 * choice.pilot_runs))
     found = []

@@ -31,7 +31,7 @@ class FixedSizeEvidence:
     runs : int
         Runs on each dataset, on average, the pilot's included.
     pilot_runs : int
-        Runs on each dataset that chose the event.
+        Runs on each dataset that chose the event, without those of a search.
     main : tuple of BlockCounts
         The main runs' blocks on x and on y; empty for outputs drawn elsewhere.
     is_replayable : bool
@@ -66,9 +66,14 @@ class FixedSizeEvidence:
         return self.counts
 
     @property
+    def searched(self) -> int:
+        """Runs of a search on each dataset that chose the event too."""
+        return self.kept.searched
+
+    @property
     def uncounted_runs(self) -> int:
         """Runs on each dataset that `counts` leaves out."""
-        return self.pilot_runs
+        return self.pilot_runs + self.searched
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -76,8 +81,11 @@ class FixedSizeEvidence:
 
     @property
     def health_share(self) -> float:
-        """Share of the health checks' error probability that this audit spends."""
-        return 1.0
+        """Share of a false alarm's probability that the audit of this pair spends.
+
+        Any pair of a search might have been chosen because of its outputs, so the pairs share it.
+        """
+        return 1.0 / self.kept.n_pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +100,8 @@ class SequentialEvidence:
         Hits of that event in all runs, including the runs it was learned from: for the reader, not for the test.
     pilot_runs : int
         Runs on each dataset before the first bet.
+    searched : int
+        Runs of a search on each dataset from which events were learned before the first batch.
     main : tuple of BlockCounts
         The blocks on x and on y that were only counted.
     is_replayable : bool
@@ -117,6 +127,7 @@ class SequentialEvidence:
     final: FixedSizeEvidence | None
     has_final: bool
     is_complete: bool
+    searched: int = 0
 
     @property
     def fresh_counts(self) -> Counts:

@@ -31,6 +31,8 @@ class FinalTest:
         Planned runs on each dataset.
     due : int
         Runs after which the event is chosen.
+    searched : int
+        Runs of a search that the event is chosen on too.
     longer : Longer, optional
         If the choice was put off once, the longer pilot that it waited for.
     choice : Choice, optional
@@ -43,6 +45,7 @@ class FinalTest:
     settings: Settings
     runs: int
     due: int
+    searched: int = 0
     longer: Longer | None = None
     choice: Choice | None = None
     outcomes: OutcomeCells | None = None
@@ -53,6 +56,11 @@ class FinalTest:
         """The final test of an audit that will make `runs` runs; the event is chosen when a pilot would end."""
         return cls(settings, runs, pilot_runs(runs))
 
+    def begun_with(self, x: Outputs, y: Outputs, most: int) -> FinalTest:
+        """The final test after the outputs of a search, which may suffice to choose the event before the first run."""
+        begun = replace(self, searched=len(x))
+        return begun.chosen_on(x, y, 0, most) if begun.is_due(0, most) else begun
+
     @property
     def events(self) -> tuple[Event, ...]:
         """The events to count; none before the choice."""
@@ -60,7 +68,7 @@ class FinalTest:
 
     def is_due(self, done: int, most: int) -> bool:
         """Whether to choose the event after `done` runs, of which at most `most` are kept."""
-        return self.choice is None and done >= min(self.due, most)
+        return self.choice is None and done + self.searched >= min(self.due, most)
 
     def chosen_on(self, x: Outputs, y: Outputs, done: int, most: int) -> FinalTest:
         """The event chosen on the kept outputs, as the pilot of an audit of fixed size does; or a later due time."""
@@ -70,7 +78,7 @@ class FinalTest:
         if self.longer is None:
             longer = longer_pilot(choice, self.runs, width(x))
             due = min(longer.runs, most)
-            if due > done:
+            if due > done + self.searched:
                 return replace(self, due=due, longer=longer)
             if choice.shows_nothing:  # no more runs can be waited for, so a common event is taken
                 return replace(self, longer=longer).chosen_on(x, y, done, most)

@@ -16,17 +16,28 @@ from ..sampling.block_plan import Plan
 from ..sampling.draw import count_hits, shapes_of
 from .allocation import divided
 from .count_cells import as_cell_counts
+from .earlier_draws import EarlierDraws
 from .evidence import FixedSizeEvidence
 from .pilot import run_pilot
 
 
 def draw_fixed_size(
-    plan: Plan, settings: Settings, runs: int, n_cells: int, progress: Callable[[int], None] | None
+    plan: Plan,
+    settings: Settings,
+    runs: int,
+    n_cells: int,
+    progress: Callable[[int], None] | None,
+    earlier: EarlierDraws | None = None,
 ) -> FixedSizeEvidence:
-    """Draws the pilot, which chooses the event, and counts event, single outcomes and `n_cells` cells afterwards."""
+    """Draws the pilot, which chooses the event, and counts event, single outcomes and `n_cells` cells afterwards.
+
+    Outputs drawn `earlier` replace as many of the pilot, so that more of the runs are counted.
+    """
     started = time.perf_counter()
-    pilot = run_pilot(plan, settings.claim, runs, settings.alpha, bits=settings.bits is True, both=True)
-    is_replayable = plan.comes_again(pilot.blocks_x, pilot.blocks_y)
+    bits = settings.bits is True
+    pilot = run_pilot(plan, settings.claim, runs, settings.alpha, bits=bits, both=True, earlier=earlier)
+    first_drawn_by = plan if earlier is None or pilot.searched == 0 else earlier.plan
+    is_replayable = first_drawn_by.comes_again(pilot.blocks_x, pilot.blocks_y)
     if progress is not None:
         progress(2 * pilot.runs)
     sampled = time.perf_counter()

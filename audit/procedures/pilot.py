@@ -23,6 +23,7 @@ from ..sampling.block_plan import Plan, check_shape
 from ..sampling.draw import draw_pilot
 from ..sampling.pilot_size import DEEP_MOST, DEEP_SHARE, FEW_HITS, LARGEST_ERROR, LONG_SHARE, pilot_runs
 from ..sampling.tasks import raised_in
+from .earlier_draws import EarlierDraws
 
 _SAME = 100  # outputs compared first, because most outputs vary
 _DEEP_NUMBERS = 4_000_000  # coordinates of vectors on each side: 32 megabytes
@@ -41,6 +42,10 @@ class Pilot:
         All outputs in one array, of numbers if all are numbers, else of objects.
     notes : tuple of str
         Says so if the pilot was cut because outputs are large.
+    searched : int
+        How many of the outputs on each dataset, the first ones, a search drew before.
+    n_pairs : int
+        Number of pairs among which the pair was chosen by them; 1 without such outputs.
     """
 
     choice: Choice
@@ -49,14 +54,28 @@ class Pilot:
     x: Outputs
     y: Outputs
     notes: tuple[str, ...] = ()
+    searched: int = 0
+    n_pairs: int = 1
 
     @property
     def runs(self) -> int:
-        return len(self.x)
+        """Runs on each dataset that the audit itself drew."""
+        return len(self.x) - self.searched
 
 
-def run_pilot(plan: Plan, claim: Claim, runs: int, alpha: float, *, bits: bool = False, both: bool = False) -> Pilot:
+def run_pilot(
+    plan: Plan,
+    claim: Claim,
+    runs: int,
+    alpha: float,
+    *,
+    bits: bool = False,
+    both: bool = False,
+    earlier: EarlierDraws | None = None,
+) -> Pilot:
     """Draws the pilot of an audit of `runs` runs on each dataset and chooses the event, or one for each direction.
+
+    The pilot begins with the outputs drawn `earlier`, and only the missing ones are drawn.
 
     Raises
     ------
@@ -65,14 +84,22 @@ def run_pilot(plan: Plan, claim: Claim, runs: int, alpha: float, *, bits: bool =
     """
     wanted = pilot_runs(runs)
     size = plan.may_keep(wanted)
-    blocks_x, blocks_y = draw_pilot(plan.for_pilot(size), size)
-    pilot = _pilot(plan, blocks_x, blocks_y, claim, runs, alpha, None, bits=bits, both=both)
+    earlier = None if earlier is None else earlier.at_most(plan.most_kept)
+    had = 0 if earlier is None else earlier.runs
+    blocks_x, blocks_y = _drawn(plan.for_pilot(size), size - had)
+    pilot = _pilot(plan, earlier, blocks_x, blocks_y, claim, runs, alpha, None, bits=bits, both=both)
     longer = longer_pilot(pilot.choice, runs, width(pilot.x))
     more = plan.may_keep(longer.runs)
     if more > size:
-        more_x, more_y = draw_pilot(plan.for_pilot(more), more - size, first_block=len(blocks_x))
-        pilot = _pilot(plan, blocks_x + more_x, blocks_y + more_y, claim, runs, alpha, longer, bits=bits, both=both)
-    return replace(pilot, notes=note_of_cut(size, wanted, plan.output_bytes))
+        more_x, more_y = _drawn(plan.for_pilot(more), more - max(size, had), first_block=len(blocks_x))
+        blocks_x, blocks_y = blocks_x + more_x, blocks_y + more_y
+        pilot = _pilot(plan, earlier, blocks_x, blocks_y, claim, runs, alpha, longer, bits=bits, both=both)
+    return replace(pilot, notes=note_of_cut(max(size, had), wanted, plan.output_bytes))
+
+
+def _drawn(plan: Plan, runs: int, first_block: int = 0) -> tuple[list[Outputs], list[Outputs]]:
+    """Blocks of `runs` pilot runs; none if the number is not positive."""
+    return draw_pilot(plan, runs, first_block=first_block) if runs > 0 else ([], [])
 
 
 def draw_checked(plan: Plan, runs: int) -> tuple[list[Outputs], list[Outputs]]:
@@ -128,6 +155,7 @@ def split_pilot(
 
 def _pilot(
     plan: Plan,
+    earlier: EarlierDraws | None,
     blocks_x: list[Outputs],
     blocks_y: list[Outputs],
     claim: Claim,
@@ -138,13 +166,17 @@ def _pilot(
     bits: bool,
     both: bool,
 ) -> Pilot:
+    drawn = sum(map(len, blocks_x))
+    if earlier is not None:
+        blocks_x, blocks_y = earlier.blocks_x + blocks_x, earlier.blocks_y + blocks_y
     check_blocks(blocks_x, blocks_y, plan.sampler.is_block, plan.sampler.name)
     x, y = merge(blocks_x, blocks_y)
     refuse_if_all_raised(plan, x, y)
     if x.ndim == 2:  # vectors are large, so keep a single copy
         blocks_x, blocks_y = (_cut(side, blocks) for side, blocks in ((x, blocks_x), (y, blocks_y)))
-    choice = choose_on(x, y, claim, runs - len(x), alpha, longer, bits=bits, both=both)
-    return Pilot(choice, blocks_x, blocks_y, x, y)
+    choice = choose_on(x, y, claim, runs - drawn, alpha, longer, bits=bits, both=both)
+    n_pairs = 1 if earlier is None else earlier.n_pairs
+    return Pilot(choice, blocks_x, blocks_y, x, y, searched=len(x) - drawn, n_pairs=n_pairs)
 
 
 def _cut(outputs: Outputs, blocks: list[Outputs]) -> list[Outputs]:

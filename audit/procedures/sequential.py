@@ -45,6 +45,7 @@ from ..sampling.block_counts import no_blocks
 from ..sampling.block_plan import Plan
 from ..sampling.draw import count_pairs, draw_pilot, shapes_of
 from ..sampling.tasks import Events, PairCounts
+from .earlier_draws import EarlierDraws
 from .evidence import SequentialEvidence
 from .final_test import FinalTest
 from .pilot import Pilot, check_blocks, is_unsure, refuse_if_all_raised
@@ -94,6 +95,7 @@ def draw_sequentially(
     enough: Callable[[Choice, int], bool] | None = None,
     progress: Callable[[int], None] | None = None,
     on_look: Callable[[Look], bool | None] | None = None,
+    earlier: EarlierDraws | None = None,
 ) -> SequentialEvidence:
     """Draws batches until the claim is refuted, `runs` are done, they are `enough`, or the time is over.
 
@@ -101,7 +103,8 @@ def draw_sequentially(
     bets have half of alpha. `enough` is called after every batch with the current event and the runs so far. With a
     time limit the last batch is cut to the time left, at the pace of the batch before. The sizes thus depend on the
     past alone, as the bets do. Batches in the plan's memory are completed with the sizes they were begun with, whatever
-    `runs`, `enough` and the time say; only a refutation or the caller stops earlier.
+    `runs`, `enough` and the time say; only a refutation or the caller stops earlier. From outputs drawn `earlier`
+    events are learned before the first batch, which is then bet on too.
 
     Raises
     ------
@@ -113,6 +116,9 @@ def draw_sequentially(
     claim, alpha, bits = settings.claim, settings.bet_alpha(has_final=has_final), settings.bits is True
     state = _Bets.start(claim, grid_of_members(claim), alpha, bits)
     final = FinalTest.start(settings, runs) if has_final else None
+    earlier = None if earlier is None else earlier.at_most(plan.may_keep(_KEPT))
+    old_x, old_y = ([], []) if earlier is None else (earlier.blocks_x, earlier.blocks_y)
+    searched = sum(map(len, old_x))
     kept_x: list[Outputs] = []
     kept_y: list[Outputs] = []
     main_x, main_y = no_blocks(), no_blocks()
@@ -124,6 +130,10 @@ def draw_sequentially(
     begun: Begun | None = None
     has_checked = is_replayable = False
     stopped: Stop = "runs"
+    if searched:
+        learned = learned_rare = searched
+        state = state.learned(*merge(old_x, old_y))
+        final = final and final.begun_with(*merge(old_x, old_y), most)
 
     for number in count():
         batch_started = time.perf_counter()
@@ -143,8 +153,9 @@ def draw_sequentially(
             kept_x, kept_y = kept_x + new_x, kept_y + new_y
             most = plan.may_keep(_most_kept(kept_x[0]))
             is_replayable = is_replayable if number else plan.comes_again(kept_x, kept_y)
-            check_blocks([kept_x[0], *new_x], [kept_y[0], *new_y], plan.sampler.is_block, plan.sampler.name)
-            if done > 0:
+            firsts = [*old_x[:1], kept_x[0]], [*old_y[:1], kept_y[0]]
+            check_blocks([*firsts[0], *new_x], [*firsts[1], *new_y], plan.sampler.is_block, plan.sampler.name)
+            if done > 0 or searched:
                 state = state.after(PairCounts.of(state.events, state.rare, *merge(new_x, new_y)), coins)
             final = final and final.after(*merge(new_x, new_y))
         else:
@@ -190,12 +201,13 @@ def draw_sequentially(
             stopped = "runs" if is_done else "request" if is_asked else "time" if is_cut else "runs"
             break
         if final is not None and final.is_due(done, most):
-            final = final.chosen_on(*merge(kept_x, kept_y), done, most)
-        kept = sum(map(len, kept_x))
-        anew = _is_due(learned, done, most, _MANY) and (learned < _ENOUGH or state.could_learn)
-        if anew or _is_due(learned_rare, done, most, _MANY_RARE):
+            final = final.chosen_on(*merge(old_x + kept_x, old_y + kept_y), done, most)
+        kept = searched + sum(map(len, kept_x))
+        seen, last = searched + done, searched + most
+        anew = _is_due(learned, seen, last, _MANY) and (learned < _ENOUGH or state.could_learn)
+        if anew or _is_due(learned_rare, seen, last, _MANY_RARE):
             learned, learned_rare = kept if anew else learned, kept
-            state = state.learned(*merge(kept_x, kept_y), anew=anew)
+            state = state.learned(*merge(old_x + kept_x, old_y + kept_y), anew=anew)
     choice = state.leading()
     x, y = merge(kept_x, kept_y)
     counts = _recounted(choice.event, x, y, main[int(choice.likelier_on == "y")], choice.likelier_on)
@@ -206,7 +218,8 @@ def draw_sequentially(
     return SequentialEvidence(
         kept=pilot,
         counts=counts,
-        pilot_runs=min(FIRST, done),
+        pilot_runs=0 if searched else min(FIRST, done),
+        searched=searched,
         main=(main_x, main_y),
         is_replayable=is_replayable,
         looks=tuple(looks),

@@ -144,6 +144,8 @@ class AuditResult(ABC):
     runs, pilot_runs : int
         Runs on each dataset, on average, and the number of them that chose the event. The others may be divided
         unevenly: `counts` has the runs on either dataset.
+    searched : int
+        Runs on each dataset by which a search chose the pair and which then chose the event too; not among `runs`.
     seed : int
         Random seed that repeats every number; for outputs drawn elsewhere, it repeats the choice of the pilot.
     is_replayable : bool
@@ -188,6 +190,7 @@ class AuditResult(ABC):
     runs: int
     pilot_runs: int
     seed: int
+    searched: int = 0
     is_replayable: bool = True
     findings: tuple[Finding, ...] = ()
     ignored: tuple[str, ...] = ()
@@ -239,6 +242,7 @@ class AuditResult(ABC):
             "power": 0.0 < self.power < 1.0,
             "runs": 1 <= self.runs < 2**63,
             "pilot_runs": 0 <= self.pilot_runs <= self.runs,
+            "searched": 0 <= self.searched < 2**63,
         }
         for name, holds in possible.items():
             if not holds:

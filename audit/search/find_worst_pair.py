@@ -1,6 +1,6 @@
 """Search for the worst pair of neighbouring datasets, and audit it.
 
-Separate runs serve all choices. Only the audit of the chosen pair, on fresh runs, spends alpha.
+The search's runs on the chosen pair are the beginning of the audit's pilot. Only the test of fresh runs spends alpha.
 
 Proof: docs/proofs/choices.md
 """
@@ -31,7 +31,7 @@ from ..options import (
     check_seconds,
     check_seed,
 )
-from ..procedures.check import CheckOptions, check
+from ..procedures.check import CheckOptions, audit_pair
 from ..procedures.mechanism_claim import stated
 from ..random_streams import Stream, seed_of
 from ..results.audit_result import AuditResult, Verdict
@@ -95,7 +95,8 @@ class WorstPair:
     untried : int
         Pairs (given or patterns) that had no runs.
     audit : AuditResult
-        Audit of the chosen pair. It is valid however the pair was found, because it uses no runs of the search.
+        Audit of the chosen pair. It is valid however the pair was found, because it counts no runs of the search; they
+        only help to choose the event (`searched`).
     """
 
     x: Any = field(repr=False, compare=False)
@@ -115,6 +116,14 @@ class WorstPair:
         """Verdict of the audit of fresh runs."""
         return self.audit.verdict
 
+    @property
+    def _pilot(self) -> list[str]:
+        """The runs on the chosen pair that chose the event, on one line, if the search made some of them."""
+        if not self.audit.searched:
+            return []
+        more = f" and {self.audit.pilot_runs:,} more" if self.audit.pilot_runs else ""
+        return [f"  pilot   {self.audit.searched:,} runs of the search on each dataset{more}"]
+
     def __str__(self) -> str:
         chosen = self.ranking[0]
         tried = [pair for pair in self.ranking if pair.error is None]
@@ -123,6 +132,7 @@ class WorstPair:
             f"  pair    {chosen.label} ({self.audit.pair.adjacency})",
             f"          {chosen.summary}",
             f"  event   {self.audit.event_in_words}",
+            *self._pilot,
             f"  search  {_count(len(tried))} in {self.runs:,} executions; cautious estimates of their bounds:",
             *(f"          {pair}" for pair in tried[:_SHOWN]),
         ]
@@ -177,15 +187,16 @@ def find_worst_pair(
     distance : float
         Distance of the pairs.
     runs : int, optional
-        Runs on each dataset in the audit of the chosen pair; by default as in `check`.
+        Runs on each dataset in the audit of the chosen pair; by default as in `check`. The search's runs on that pair
+        are the first of its pilot, in addition to these.
     search_runs : int, optional
         Executions of the search, over all pairs and both datasets, at least 400. The default is `runs` (or a million),
         half the executions of the audit.
     alpha : float
         Allowed probability of refuting a correct mechanism.
     seed : int or None
-        Random seed, which fixes every number for any number of workers. ``check(mechanism, found.x, found.y, …)`` with
-        the same seed repeats the audit.
+        Random seed, which fixes every number for any number of workers. ``check(mechanism, found.x, found.y, …)``
+        audits the pair with a pilot of its own; take another seed, for with the same one it repeats main runs.
     jobs : int, optional
         Workers, as in `check`.
     name : str, optional
@@ -252,14 +263,15 @@ def find_worst_pair(
             searched = digest(domain) if isinstance(domain, Domain) else "of the caller's own"
             about = {"search_runs": budget, "distance": distance, "adjacency": adjacency, "domain": searched}
             kept.section(f"{sampler.name}, the search", about | judge.settings())
-        trials, untried = halve(pool, judge, budget)
+        trials, untried, planned = halve(pool, judge, budget)
         if not trials or trials[0].error is not None:
             raise _nothing_left(trials, pool, sampler.name)
         x, y = trials[0].candidate.x, trials[0].candidate.y
-        audit = check(
+        audit = audit_pair(
             mechanism,
             x,
             y,
+            trials[0].draws(planned),
             claim=said.claim,
             claim_source=said.source,
             adjacency=adjacency,

@@ -14,6 +14,7 @@ from ..claims.claim import Claim
 from ..datasets.adjacency import Adjacency
 from ..errors import AuditError, StoreError
 from ..events.outputs import Outputs, merge
+from ..procedures.earlier_draws import EarlierDraws
 from ..procedures.pilot import check_blocks, refuse_if_all_raised
 from ..random_streams import Stream, seed_of
 from ..sampling.block_plan import Plan
@@ -112,6 +113,12 @@ class Trial:
         if judge.progress is not None:
             judge.progress(2 * more)
 
+    def draws(self, n_pairs: int) -> EarlierDraws | None:
+        """Return the outputs for the audit of this pair, the best of up to `n_pairs`; None if there are none."""
+        if self.plan is None or not self.blocks_x:
+            return None
+        return EarlierDraws(self.plan, self.blocks_x, self.blocks_y, n_pairs)
+
     def forget(self) -> None:
         """Discard the outputs."""
         self.blocks_x, self.blocks_y = [], []
@@ -186,8 +193,11 @@ def new_pool(
     return Pool(source, adjacency, distance, np.random.default_rng(seed_of(seed, Stream.PAIRS)), check_pair)
 
 
-def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:
-    """Return all tried pairs, the best first (unless all were skipped), and the number of patterns left out.
+def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int, int]:
+    """Return all tried pairs, the best first (unless all were skipped), and two numbers of pairs.
+
+    The numbers are that of the patterns left out, and that of the pairs planned, which no output decides: variations
+    may be missing. Only the best pair still has its outputs.
 
     Parameters
     ----------
@@ -202,6 +212,7 @@ def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:
     first, left = pool.first(budget, strength)
     trials = [Trial(candidate, number) for number, candidate in enumerate(first)]
     kept, pilot = schedule(len(trials), budget, strength)
+    planned = len(trials)
     running, finalists = trials[:], trials[:]
     while running:
         for trial in running:
@@ -211,7 +222,11 @@ def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:
         running = _survivors(finalists, kept)
         if kept == 1:
             break
+        for trial in finalists:
+            if trial not in running:
+                trial.forget()
         pilot = min(2 * pilot, _MOST_PILOT)
+        planned += _n_moves(kept)
         moves = pool.moves([trial.candidate for trial in running[:2]], _n_moves(kept)) if running else ()
         new = [Trial(candidate, len(trials) + place) for place, candidate in enumerate(moves)]
         trials += new
@@ -228,7 +243,10 @@ def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:
         and trial.cautious >= _EQUAL * leader.cautious
     ]
     plain = max(equals, key=lambda t: t.cautious, default=leader)
-    return sorted(order, key=lambda t: t is not plain), left
+    for trial in trials:
+        if trial is not plain:
+            trial.forget()
+    return sorted(order, key=lambda t: t is not plain), left, planned
 
 
 def _survivors(trials: list[Trial], count: int) -> list[Trial]:
@@ -236,10 +254,7 @@ def _survivors(trials: list[Trial], count: int) -> list[Trial]:
     by_caution = sorted(trials, key=lambda trial: (-trial.cautious, -trial.bold))
     by_boldness = sorted(trials, key=lambda trial: -trial.bold)
     turns = [part for place, bold in enumerate(by_boldness) for part in (*by_caution[2 * place : 2 * place + 2], bold)]
-    by_turns = list(dict.fromkeys(turns))
-    for trial in by_turns[count:]:
-        trial.forget()
-    return by_turns[:count]
+    return list(dict.fromkeys(turns))[:count]
 
 
 def schedule(available: int, budget: int, strength: float = 1.0) -> tuple[int, int]:

@@ -194,13 +194,18 @@ def _is_inside(result: AuditResult, label: str) -> bool:
 def _frequencies(result: AuditResult, drawn: Sketch) -> tuple[Array, Array]:
     """Fractions of the pilot runs on x and y; runs outside all bins count in the total."""
     x, y = (np.array(counts, dtype=np.float64) for counts in (drawn.counts_x, drawn.counts_y))
-    runs = drawn.runs or min(result.pilot_runs, _MOST_SKETCHED)
+    runs = drawn.runs or _pilot_runs(result)
     return x / max(runs, x.sum(), 1.0), y / max(runs, y.sum(), 1.0)
+
+
+def _pilot_runs(result: AuditResult) -> int:
+    """Kept pilot runs on each dataset, if the table does not say."""
+    return min(result.pilot_runs + result.searched, _MOST_SKETCHED)
 
 
 def not_drawn(result: AuditResult, drawn: Sketch) -> tuple[float, float]:
     """Fractions of the runs on x and y outside all bins: non-numeric outputs or rare outcomes."""
-    runs = drawn.runs or min(result.pilot_runs, _MOST_SKETCHED)
+    runs = drawn.runs or _pilot_runs(result)
     left = [max(runs - sum(counts), 0) / max(runs, 1) for counts in (drawn.counts_x, drawn.counts_y)]
     return left[0], left[1]
 

@@ -134,6 +134,8 @@ def repetition(entry: Entry) -> str:
     if result.provenance != ELSEWHERE and result.pair.difference != "not seen":
         function, datasets = "check", "mechanism, x, y"
         options["runs"] = result.runs
+        if result.searched:
+            function, datasets = "find_worst_pair", "mechanism, domain"
         if result.stopped is not None:
             options["sequential"] = True
             if isinstance(result, SequentialResult) and not result.final_alpha:
@@ -151,6 +153,8 @@ def repetition(entry: Entry) -> str:
     call = f"{function}({datasets}, {', '.join(f'{name}={_in_python(value)}' for name, value in options.items())})"
     if result.looks and not are_of_one_session([look.runs for look in result.looks]):
         call += "  # in one session; this audit ran in several, with other batches"
+    elif result.searched:
+        call += "  # with the domain and the search_runs of the search"
     return call
 
 

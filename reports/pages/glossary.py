@@ -28,7 +28,8 @@ GLOSSARY = (
     ("mechanism", "the code under audit; it draws an output from a dataset and randomness."),
     ("mu (μ), rho (ρ)", "the strength of a claim of Gaussian or zero-concentrated differential privacy."),
     ("p-value", "the largest probability, if the claim is true, of counts at least as extreme as the observed ones."),
-    ("pilot", "the first runs, which choose the event and are not counted."),
+    ("pilot", "the first runs, which choose the event and are not counted; after a search for the pair, they "
+     "begin with the search's runs on it."),
     ("privacy profile", "the smallest δ for each ε."),
     ("run", "one execution of the mechanism on x and one on y."),
     ("trade-off curve", "the largest power of a test between x and y at each false-positive rate."),

@@ -107,11 +107,14 @@ def test_a_store_changes_no_result_and_draws_nothing_twice(tmp_path, mode, mecha
     assert len(drawn) <= 7
 
 
-@pytest.mark.parametrize("calls", [2, 16, 21])
-def test_a_search_that_was_stopped_goes_on_too(tmp_path, calls):
-    stopped(laplace, calls, searched, store=tmp_path)
-    whole = searched(store=tmp_path)
-    assert whole == searched()
+@pytest.mark.parametrize("mode", ["fixed", "sequential"])
+@pytest.mark.parametrize("calls", [2, 16, 21, 60])  # the last in the audit of the pair, after runs of the search
+def test_a_search_that_was_stopped_goes_on_too(tmp_path, calls, mode):
+    options = MODES[mode]
+    stopped(laplace, calls, searched, store=tmp_path, **options)
+    whole = searched(store=tmp_path, **options)
+    assert whole == searched(**options)
+    assert whole.audit.searched > 0
     drawn, real = [], Plan.draw
 
     def draw(plan, phase, side, number, size, shape=None):
@@ -120,8 +123,8 @@ def test_a_search_that_was_stopped_goes_on_too(tmp_path, calls):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Plan, "draw", draw)
-        assert searched(store=tmp_path) == whole
-    # One run of each pair and of the audit shows the shape; the audit's first runs and blocks are repeated.
+        assert searched(store=tmp_path, **options) == whole
+    # One run of each pair and of the audit shows the shape; the first runs of the audit and first blocks are repeated.
     assert drawn.count(1) == len(whole.ranking) + 1 == len(drawn) - 4
 
 

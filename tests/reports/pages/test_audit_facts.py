@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpaudit import PureDP, Verdict, check, check_outputs
+from dpaudit import PureDP, Verdict, check, check_outputs, find_worst_pair
 from dpaudit.audit.claims.claim import GroupClaim
 from dpaudit.audit.errors import RecordError
 from dpaudit.audit.printing import percent
@@ -96,6 +96,34 @@ def test_an_audit_of_several_sessions_says_that_one_has_other_batches(tmp_path, 
     assert "this audit ran in several, with other batches" in repetition(Entry(name="a", result=resumed))
     whole = check(noisy, 0.0, 1.0, **options)
     assert "several" not in repetition(Entry(name="a", result=whole))
+
+
+@pytest.mark.parametrize(("search_runs", "options"), [(400, {}), (8_000, {}), (400, {"sequential": True})])
+def test_an_audit_after_a_search_is_repeated_with_the_search(search_runs, options):
+    domain = [(0.0, 1.0)]
+    options = {"claim": PureDP(1.0), "runs": 2_000, "jobs": 1, **options}
+    first = find_worst_pair(noisy, domain, search_runs=search_runs, **options).audit
+    call = repetition(Entry(name="a", result=first))
+    known = {"mechanism": noisy, "domain": domain, "PureDP": PureDP}
+    assert (
+        eval(call, known | {"find_worst_pair": functools.partial(find_worst_pair, search_runs=search_runs)}).audit
+        == first
+    )
+    assert from_json(to_json(Suite(title="t", entries=(Entry(name="a", result=first),)))).entries[0].result == first
+
+
+def test_runs_of_a_search_are_told_apart():
+    """The audit's own runs are those that were asked for."""
+    some, only = (
+        find_worst_pair(noisy, [(0.0, 1.0)], claim=PureDP(1.0), runs=2_000, search_runs=search_runs, jobs=1).audit
+        for search_runs in (400, 8_000)
+    )
+    assert of(some)["Runs"].startswith(
+        "2,000 on each dataset, 800 of them pilot runs that chose the event; 200 runs of "
+    )
+    assert of(only)["Runs"].startswith("2,000 on each dataset; 4,000 runs of the search on each chose the event")
+    uneven = replace(only, counts=replace(only.counts, runs_x=only.counts.runs_x - 5, runs_y=only.counts.runs_y + 5))
+    assert of(uneven)["Runs"].startswith("1,995 on x and 2,005 on y; 4,000 runs of the search on each chose the event")
 
 
 def test_outputs_made_elsewhere_are_repeated_as_such():

@@ -1,0 +1,45 @@
+"""Outputs drawn on a pair before its audit, with which the pilot begins.
+
+Proof: docs/proofs/choices.md
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+
+from ..events.outputs import Outputs
+from ..sampling.block_plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierDraws:
+    """Outputs by which a search chose the pair, equally many on x and on y; they never enter a test.
+
+    Attributes
+    ----------
+    plan : Plan
+        The plan that drew them, with a seed other than the audit's.
+    blocks_x, blocks_y : list of ndarray
+        Outputs block by block, in the order drawn.
+    n_pairs : int
+        Number of pairs that the search may try. The pair was chosen because of these outputs, so what is improbable in
+        them may be this many times as probable as in other runs.
+    """
+
+    plan: Plan
+    blocks_x: list[Outputs]
+    blocks_y: list[Outputs]
+    n_pairs: int
+
+    @property
+    def runs(self) -> int:
+        """Runs on each dataset."""
+        return sum(map(len, self.blocks_x))
+
+    def at_most(self, runs: int) -> EarlierDraws | None:
+        """The first whole blocks of at most `runs` runs on each dataset; None if even the first has more."""
+        fitting = sum(total <= runs for total in accumulate(map(len, self.blocks_x)))
+        if fitting == 0:
+            return None
+        return EarlierDraws(self.plan, self.blocks_x[:fitting], self.blocks_y[:fitting], self.n_pairs)

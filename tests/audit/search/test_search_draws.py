@@ -1,0 +1,181 @@
+"""The search's runs on the chosen pair begin the pilot of its audit, and no test counts them."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+from dpaudit import AddRemove, PureDP, Rows, Verdict, check, find_worst_pair
+from dpaudit.audit.events import output_bytes
+from dpaudit.audit.health.findings import HealthCheck
+from dpaudit.audit.procedures.check import audit_pair
+from dpaudit.audit.procedures.earlier_draws import EarlierDraws
+from dpaudit.audit.sampling.block_plan import Plan
+from dpaudit.audit.sampling.draw import plan_blocks
+from dpaudit.audit.sampling.pilot_size import pilot_runs
+from dpaudit.audit.sampling.sampler import as_sampler
+
+pytestmark = pytest.mark.usefixtures("without_resolution")
+
+OPTIONS = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 20_000, "seed": 5, "jobs": 1, "bits": False}
+
+
+def noisy_length(rows, size, rng):
+    return len(rows) + rng.laplace(size=size)
+
+
+def one_noisy_length(rows, rng):
+    if rng.random() < 0.05:
+        raise ValueError("at times")
+    return len(rows) + rng.laplace()
+
+
+def pairs_of_lengths(rows, size, rng):
+    return len(rows) + rng.laplace(scale=3.0, size=(size, 3))
+
+
+def drawn_by(run):
+    """Return the result of a search, and seed, phase, side, number and outputs of every block drawn."""
+    drawn, real = [], Plan.draw
+
+    def draw(plan, phase, side, number, size, shape=None):
+        outputs = real(plan, phase, side, number, size, shape)
+        drawn.append((plan.seed, phase, side, number, outputs))
+        return outputs
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Plan, "draw", draw)
+        return run(), drawn
+
+
+@pytest.mark.parametrize("mechanism", [noisy_length, one_noisy_length, pairs_of_lengths])
+def test_no_run_of_the_search_is_counted(mechanism):
+    found, drawn = drawn_by(lambda: find_worst_pair(mechanism, Rows(most=2), search_runs=4_000, **OPTIONS))
+    audit, searched = found.audit, found.ranking[0].runs // 2
+    assert audit.searched == searched > 0
+    main = {side: [each for each in drawn if each[1:3] == ("main", side)] for side in "xy"}
+    for side, hits in (("x", audit.counts.hits_x), ("y", audit.counts.hits_y)):
+        assert {seed for seed, *_ in main[side]} == {5}
+        assert len({number for *_, number, _ in main[side]}) == len(main[side])
+        assert sum(audit.event.count(outputs) for *_, outputs in main[side]) == hits
+    in_search = [each for each in drawn if each[0] != 5]
+    assert {phase for _, phase, *_ in in_search} == {"pilot"}
+    if mechanism is noisy_length:  # every output is another number
+        seen = np.concatenate([outputs for *_, outputs in in_search])
+        assert not np.isin(np.concatenate([outputs for side in "xy" for *_, outputs in main[side]]), seen).any()
+
+
+@pytest.mark.parametrize(
+    ("domain", "search_runs"), [(Rows(most=2), 2_000), (Rows(most=2), 400_000), ([([1], [])], 10_000)]
+)
+def test_the_pilot_is_shorter_by_the_runs_of_the_search(domain, search_runs):
+    watched = []
+    found = find_worst_pair(noisy_length, domain, search_runs=search_runs, progress=watched.append, **OPTIONS)
+    audit = found.audit
+    assert audit.searched == found.ranking[0].runs // 2
+    assert audit.pilot_runs == max(pilot_runs(20_000) - audit.searched, 0)
+    assert (audit.pilot_runs == 0) == (search_runs > 2_000)
+    assert audit.counts.runs_x + audit.counts.runs_y == 2 * (20_000 - audit.pilot_runs)
+    assert sum(watched) == found.runs + 2 * 20_000
+    assert f"  pilot   {audit.searched:,} runs of the search on each dataset" in str(found)
+    assert audit.is_replayable
+
+
+def test_a_rare_event_makes_the_pilot_longer():
+    """The search's runs count towards the third of the runs that look for it."""
+
+    def leak(rows, size, rng):
+        return np.where((rng.random(size) < 0.01) & (len(rows) > 0), 99.0, rng.laplace(size=size).round(2))
+
+    found = find_worst_pair(leak, [([1], [])], search_runs=2_000, **OPTIONS)
+    assert found.audit.searched == 1_000
+    assert found.audit.pilot_runs == 20_000 // 3 - 1_000
+    assert found.is_refuted
+
+
+@pytest.mark.parametrize("mechanism", [noisy_length, one_noisy_length])
+@pytest.mark.parametrize("sequential", [False, True])
+def test_workers_do_not_matter(mechanism, sequential):
+    options = OPTIONS | {"runs": 4_000, "search_runs": 4_000, "sequential": sequential}
+    first, second = (find_worst_pair(mechanism, Rows(most=2), **options | {"jobs": jobs}) for jobs in (1, 2))
+    assert first == second
+    assert first.audit.searched == second.audit.searched > 0
+
+
+def test_a_sequential_audit_bets_on_its_first_batch():
+    def hardly_noisy(rows, size, rng):
+        return len(rows) + rng.laplace(scale=0.1, size=size)
+
+    options = OPTIONS | {"sequential": True}
+    found, drawn = drawn_by(lambda: find_worst_pair(hardly_noisy, Rows(most=2), search_runs=4_000, **options))
+    alone = check(hardly_noisy, found.x, found.y, **options)
+    assert found.audit.is_refuted
+    assert found.audit.runs == found.audit.counts.runs_x == found.audit.counts.runs_y == 32
+    assert (found.audit.pilot_runs, found.audit.searched) == (0, found.ranking[0].runs // 2)
+    assert alone.looks[0].p_value == 1.0
+    assert (alone.runs > 32, alone.pilot_runs) == (True, 32)
+    of_audit = {(phase, side, number): len(outputs) for seed, phase, side, number, outputs in drawn if seed == 5}
+    assert sum(of_audit.values()) == 2 * 32
+
+
+def test_the_final_test_of_a_sequential_audit_counts_all_runs():
+    """The search has made as many runs as the pilot of an audit of fixed size, so the event is chosen before them."""
+    options = OPTIONS | {"claim": PureDP(1.0), "runs": 6_000, "sequential": True}
+    found = find_worst_pair(noisy_length, [([1], [])], search_runs=8_000, **options)
+    assert found.verdict is Verdict.NOT_REFUTED
+    assert found.audit.is_closed
+    assert found.audit.counts.runs_x == 6_000
+
+
+@pytest.mark.parametrize("sequential", [False, True])
+def test_randomness_of_its_own_is_noticed(sequential):
+    def own(rows, size, rng):
+        return len(rows) + np.random.default_rng().laplace(size=size)
+
+    found = find_worst_pair(own, Rows(most=2), search_runs=4_000, **OPTIONS | {"sequential": sequential})
+    assert not found.audit.is_replayable
+
+
+def fixed_noise(rows, size, rng):
+    return len(rows) + np.random.default_rng(3).laplace(size=size)
+
+
+def noise_of_a_call(rows, size, rng):
+    return len(rows) + rng.laplace(scale=0.2) + rng.laplace(size=size)
+
+
+def noise_of_two_runs(rows, size, rng):
+    return len(rows) + np.repeat(rng.laplace(size=size), 2)[:size]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "check_name"),
+    [
+        (fixed_noise, HealthCheck.REPEATED_BLOCKS),
+        (noise_of_a_call, HealthCheck.UNSTEADY_HITS),
+        (noise_of_two_runs, HealthCheck.SERIAL_DEPENDENCE),
+    ],
+)
+def test_dependent_runs_are_found_without_a_pilot_of_its_own(mechanism, check_name):
+    found = find_worst_pair(mechanism, Rows(most=2), search_runs=400_000, **OPTIONS)
+    assert found.audit.pilot_runs == 0
+    assert check_name in {finding.check for finding in found.audit.findings}
+
+
+def test_whole_blocks_are_kept_as_far_as_they_fit(monkeypatch):
+    plan = plan_blocks(as_sampler(noisy_length), [1], [], 5, 1)
+    blocks = [np.zeros(size) for size in (3, 3, 6)]
+    earlier = EarlierDraws(plan, blocks, blocks, 7)
+    assert [earlier.at_most(runs).runs for runs in (3, 5, 6, 11, 12, 99)] == [3, 3, 6, 6, 12, 12]
+    assert earlier.at_most(2) is None
+    monkeypatch.setattr(output_bytes, "KEPT", 24_000)  # a thousand outputs of three numbers
+    found = find_worst_pair(pairs_of_lengths, [([1], [])], search_runs=4_000, **OPTIONS)
+    assert (found.audit.searched, found.audit.pilot_runs) == (0, 1_000)
+
+
+def test_a_check_after_a_search_has_the_options_of_a_check():
+    alone, after = (dict(inspect.signature(function).parameters) for function in (check, audit_pair))
+    assert after.pop("earlier").default is inspect.Parameter.empty
+    assert alone == after
