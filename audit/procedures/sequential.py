@@ -65,8 +65,11 @@ _WORKERS_FROM = {"threads": 0.03, "processes": 0.3}  # seconds from which a batc
 _FINEST, _COARSEST = 2e-3, 2.0  # distances of the members of the grid from the claim, in units of its strength
 _ABOVE, _BELOW = 10, 20
 
+_RARE_ACCOUNT = 3  # the last of four
 _RARE_HITS = 2  # outputs seen on one dataset only that are bet on
 _LOSING = 1.0  # an event further below its line than this, in standard errors, is not bet on
+# Lead, in squared standard errors, from which the bet of another account is taken over, and the bet on rare events.
+_AHEAD, _FAR_AHEAD = 1.0, 4.0
 
 Placed: TypeAlias = npt.NDArray[np.int64]
 
@@ -356,8 +359,8 @@ class _Bets:
         """
         if not self.is_symmetric or self.rare == (None, None):
             return None
-        won = self.wealth.log_of_accounts[self.decisive]
-        if won.argmax() != len(won) - 1:
+        won = int(self.wealth.log_of_accounts[self.decisive].argmax())
+        if self.placed[self.decisive - self.first, won] != _RARE_ACCOUNT:
             return None
         found: list[tuple[int, Choice, Counts]] = []
         for event, more, direction in zip(self.rare, main.tolist(), DIRECTIONS, strict=True):
@@ -372,18 +375,22 @@ class _Bets:
 
 
 def _placed(scores: npt.NDArray[np.float64]) -> Placed:
-    """Account whose bet each wealth is placed on: its own, unless that loses, and then one that does not.
+    """Account whose bet each wealth is placed on: its own, or one that is clearly ahead; -1 if even that loses.
+
+    What may be needed for rare events is not bet on others.
 
     Parameters
     ----------
     scores : ndarray, shape (accounts, members)
         Signed squares of the distances of the events' frequencies above the lines, in standard errors.
     """
-    is_losing, best = scores.T < -(_LOSING**2), scores[:3].argmax(axis=0)[:, None]
-    other = np.where(np.take_along_axis(is_losing, best, axis=1), -1, best)
-    placed = np.where(is_losing, other, np.arange(len(scores)))
-    placed[:, 3:] = np.where(is_losing[:, 3:], -1, 3)  # what may be needed for rare events is not bet on others
-    return placed
+    is_rare = np.arange(len(scores)) == _RARE_ACCOUNT
+    lead = np.where(is_rare, _FAR_AHEAD, np.full((len(scores), 1), _AHEAD))
+    lead[is_rare] = np.inf
+    np.fill_diagonal(lead, 0.0)
+    placed: Placed = (scores - lead[:, :, None]).argmax(axis=1).T  # shape (members, accounts)
+    is_losing = np.take_along_axis(scores.T, placed, axis=1) < -(_LOSING**2)
+    return np.where(is_losing, -1, placed)
 
 
 def _frequencies(choice: Choice | None) -> tuple[float, float, float]:

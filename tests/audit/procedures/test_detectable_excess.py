@@ -140,6 +140,18 @@ def test_wealth_is_bet_on_what_has_not_been_losing():
     assert _placed(scores).tolist() == [[0, 1], [1, 1], [-1, -1], [0, 1]]
 
 
+def test_wealth_follows_what_is_clearly_ahead_but_that_for_rare_events_stays():
+    members = {
+        (5.0, 2.0, 3.5, 3.0): [0, 0, 0, 3],
+        (2.0, 2.5, 6.0, 6.5): [2, 2, 2, 3],
+        (2.0, -4.0, -4.0, -4.0): [0, 0, 0, -1],
+        (2.0, 0.0, 1.5, -3.0): [0, 0, 2, -1],
+        (2.0, 2.0, 2.0, 7.0): [3, 3, 3, 3],
+        (-4.0, -4.0, -4.0, -4.0): [-1, -1, -1, -1],
+    }
+    assert _placed(np.array(list(members)).T).tolist() == list(members.values())
+
+
 def _refuted(mechanism, claim, seeds, **options):
     return sum(check(mechanism, 1.0, 0.0, claim=claim, seed=s, bits=False, jobs=1, **options).is_refuted for s in seeds)
 
