@@ -160,6 +160,7 @@ CALLS: dict[str, Callable[[Given], object]] = {
     "joint_test.largest_strength": lambda g: joint_test.largest_strength(lambda strength: strength < 1.0, math.inf),
     "count_ordering.arcsine_angle": lambda g: count_ordering.arcsine_angle(_Q, 1.0 - _Q),
     "count_ordering.order": lambda g: count_ordering.order(g.counts, _CLAIM, 1.645),
+    "count_ordering.clears": lambda g: count_ordering.clears(g.counts, _CLAIM, 1.0),
     "count_ordering.critical_hits": lambda g: count_ordering.critical_hits(g.near, g.runs, g.runs, _CLAIM, 1.645),
     "supporting_lines.supporting_line": lambda g: supporting_lines.supporting_line(_CLAIM, _Q),
     "supporting_lines.best_line": lambda g: supporting_lines.best_line(_CLAIM, 1.2 * math.e * _Q, _Q, g.runs),
