@@ -3,16 +3,19 @@
 A vector has a column for each coordinate, for the differences of neighbouring coordinates, or for sorted coordinates
 and the gaps between them. Any other output is split into leaves, which are the parts of nested tuples and the values of
 dictionaries by key. A numeric leaf fills one column; any other leaf (a string, an Enum, None) fills another column with
-a code. The form of the output (lengths of tuples and kinds of leaves) is a code as well. Missing parts are NaN.
+a code, and one with the number that it states if it is the text of a number. The form of the output (lengths of tuples
+and kinds of leaves) is a code as well. Missing parts are NaN.
 """
 
 from __future__ import annotations
 
+import math
 import numbers
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -24,11 +27,13 @@ from .outputs import Outputs, as_vectors, number_of, outcome_key, outcome_list, 
 
 Matrix = npt.NDArray[np.float64]
 Path = tuple[int | str, ...]
-"""Position of a leaf in nested tuples and dictionaries: a place, the text of a key, or `SIZE`."""
+"""Position of a leaf in nested tuples and dictionaries: a place, the text of a key, or at the end what is read
+of the leaf."""
 
-SIZE = "len()"
-"""End of the path to the number of entries of a dictionary."""
+SIZE, READ = "len()", "float()"
+"""Ends of paths: to the number of entries of a dictionary, and to the number that a text states."""
 
+_NOTHING = object()
 _MOST_PATHS = 64  # most paths with a column, the most frequent ones
 _MOST_CODES = 256  # most leaves at one path, and most forms, with their own code
 _LEARNED = 20_000  # outputs on each side from which paths and codes are learned
@@ -213,11 +218,15 @@ class Leaves(Columns):
 
 
 def learn_leaves(x: Outputs, y: Outputs) -> Leaves:
-    """Learn the columns from outputs on x and on y."""
+    """Learn the columns from outputs on x and on y.
+
+    Outputs are taken in turns, so that the codes of equally frequent leaves do not tell the datasets apart.
+    """
     builds: Counter[Any] = Counter()
     paths: Counter[Path] = Counter()
     leaves: dict[Path, Counter[Any]] = {}
-    for output in [*outcome_list(x[:_LEARNED]), *outcome_list(y[:_LEARNED])]:
+    in_turns = zip_longest(outcome_list(x[:_LEARNED]), outcome_list(y[:_LEARNED]), fillvalue=_NOTHING)
+    for output in (each for pair in in_turns for each in pair if each is not _NOTHING):
         builds[_build(output)] += 1
         for path, leaf in _leaves(output):
             if _is_number(leaf):
@@ -245,6 +254,17 @@ def _leaves(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
             yield from _leaves(part, (*path, printed(key)))
     else:
         yield path, output
+        if isinstance(output, str) and (number := _read(output)) is not None:
+            yield (*path, READ), number
+
+
+def _read(text: str) -> float | None:
+    """The number that a text states; None if it states none."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _order(path: Path) -> tuple[tuple[bool, int, str], ...]:
@@ -271,6 +291,7 @@ def _is_number(leaf: Any) -> bool:
 
 
 def _place(path: Path) -> str:
-    if path and path[-1] == SIZE:
-        return f"len({_place(path[:-1])})"
+    for function in (SIZE, READ):
+        if path and path[-1] == function:
+            return f"{function[:-1]}{_place(path[:-1])})"
     return "output" + "".join(f"[{place}]" for place in path)

@@ -22,6 +22,8 @@ Piece = tuple[int, float, float, float]
 """Column, low, high, rise: adds 0 below low, `rise` above high, and a linear ramp between; a step if low = high."""
 
 _ZERO_EXPONENT = 1024  # lowest bit assigned to 0, above that of every other double
+_MANY_DECIMALS = 10
+_LEGIBLE, _NEAR = 1e9, 2e-14  # most units of the last decimal in a number, and the relative error of a decimal number
 _NAMED = 3  # columns in the name of a learned score
 _ALONG_ROWS = 10_000  # number of coordinates above which whole rows are summed
 
@@ -174,6 +176,40 @@ class Remainder(Score):
 
     def __str__(self) -> str:
         return f"fractional part of {self.of}" if self.divisor == 1 else f"{self.of} modulo {self.divisor}"
+
+
+@dataclass(frozen=True, slots=True)
+class Decimals(Score):
+    """The number of decimals of a number, up to 9; 10 if it has more, or more than nine digits.
+
+    Numbers count as equal within a hundred units of the last bit, so the score tells nothing of low bits.
+
+    Examples
+    --------
+    >>> Decimals(Number()).values(np.array([3.0, 0.1 + 0.2, 1 / 3, 1e300, np.inf])).tolist()
+    [0.0, 1.0, 10.0, 10.0, nan]
+    """
+
+    of: Score
+
+    def values(self, outputs: Outputs) -> Array:
+        return self.of_values(self.of.values(outputs))
+
+    def of_values(self, values: Array) -> Array:
+        """Return the decimals of values of the score."""
+        numbers = values.astype(np.float64)
+        found = np.where(np.isfinite(numbers), _MANY_DECIMALS, np.nan)
+        left = np.flatnonzero(np.abs(numbers) < _LEGIBLE)
+        for decimals in range(_MANY_DECIMALS):
+            number = numbers[left]
+            size = np.abs(number)
+            has = np.abs(np.round(number, decimals) - number) <= _NEAR * np.maximum(size, 1.0)
+            found[left[has]] = decimals
+            left = left[~has & (size * 10.0 ** (decimals + 1) < _LEGIBLE)]
+        return found
+
+    def __str__(self) -> str:
+        return f"number of decimals of {self.of}"
 
 
 @dataclass(frozen=True, slots=True)

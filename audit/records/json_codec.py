@@ -31,7 +31,7 @@ from ..events.features import Conditional, Coordinates, Leaves, OrderStatistics,
 from ..events.outcome_text import printed
 from ..events.outputs import Raised
 from ..events.pilot_histogram import Sketch
-from ..events.scores import Additive, Column, Forest, LowestBit, Number, Remainder, Residue, Tree, Weighted
+from ..events.scores import Additive, Column, Decimals, Forest, LowestBit, Number, Remainder, Residue, Tree, Weighted
 from ..health.findings import Finding, HealthCheck
 from ..inference.counts import Counts
 from ..inference.guess_test import Guesses
@@ -69,10 +69,10 @@ TYPES: dict[str, type[Any]] = {
     for kind in (
         PureDP, ApproxDP, GaussianDP, GroupClaim, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOffCurve,
         ProbabilityPreservation, NFoldComposition, Intervals, Outcomes, Scored, ExceptFor, Apart, Number, Weighted,
-        Column, LowestBit, Residue, Remainder, Additive, Forest, Tree, Coordinates, OrderStatistics, Conditional,
-        Products, Leaves, Counts, Guesses, OtherDirection, Pair, Provenance, Finding, Look, CellCounts, LowBits,
-        Sketch, FixedSizeResult, SequentialResult, Point, Series, StatementResult, Recount, Accepted, Entry, Topic,
-        Suite, Raised, Dictionary, Opaque,
+        Column, LowestBit, Residue, Remainder, Decimals, Additive, Forest, Tree, Coordinates, OrderStatistics,
+        Conditional, Products, Leaves, Counts, Guesses, OtherDirection, Pair, Provenance, Finding, Look, CellCounts,
+        LowBits, Sketch, FixedSizeResult, SequentialResult, Point, Series, StatementResult, Recount, Accepted, Entry,
+        Topic, Suite, Raised, Dictionary, Opaque,
     )
 }  # fmt: skip
 ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck}

@@ -1,4 +1,4 @@
-"""Leaks in remainders and fractional parts of numbers that hardly recur; twins without the leak show none."""
+"""Leaks in remainders, fractional parts and decimals of numbers that hardly recur; twins without the leak show none."""
 
 import numpy as np
 import pytest
@@ -25,6 +25,11 @@ def fractional_part(often, size, rng):
     return rng.integers(-1_000, 1_000, size=size) + np.where(rng.random(size) < often, part, 0.5 + part)
 
 
+def rounded(often, size, rng):
+    noise = rng.laplace(size=size)
+    return np.where(rng.random(size) < often, noise.round(6), noise)
+
+
 def parity_of_a_coordinate(often, size, rng):
     return np.stack([rng.normal(size=size), parity(often, size, rng)], axis=1)
 
@@ -37,7 +42,7 @@ class Leak:
         return self.draw(OFTEN if dataset and self.leaks else SELDOM, size, rng)
 
 
-LEAKS = [parity, modulo_nine, fractional_part, parity_of_a_coordinate]
+LEAKS = [parity, modulo_nine, fractional_part, rounded, parity_of_a_coordinate]
 
 
 @pytest.mark.parametrize("sequential", [False, True])
@@ -46,7 +51,7 @@ def test_it_is_found(draw, sequential):
     leak = Leak(draw, leaks=True)
     result = check(leak, 0, 1, claim=PureDP(1.0), runs=20_000, alpha=1e-7, seed=1, jobs=1, sequential=sequential)
     assert result.is_refuted
-    assert "modulo" in result.event_in_words or "fractional part" in result.event_in_words
+    assert any(word in result.event_in_words for word in ("modulo", "fractional part", "decimals"))
 
 
 @pytest.mark.usefixtures("without_resolution")
@@ -63,3 +68,17 @@ def test_its_twin_shows_nothing(draw):
 )
 def test_other_numbers_have_no_such_events(values):
     assert list(remainder_families(Number(), PilotSplit.in_half(values.astype(float), values.astype(float)))) == []
+
+
+@pytest.mark.usefixtures("without_resolution")
+@pytest.mark.parametrize("sequential", [False, True])
+def test_numbers_that_are_printed_are_read(sequential):
+    """Alone, in a tuple beside another text, and as the value of a dictionary."""
+
+    def text(answer, rng):
+        return f"{answer + rng.laplace():.6f}"
+
+    for mechanism in (text, lambda d, rng: (text(d, rng), "ok"), lambda d, rng: {"mean": text(d, rng)}):
+        result = check(mechanism, 0, 2, claim=PureDP(1.0), runs=6_000, alpha=1e-6, jobs=1, sequential=sequential)
+        assert result.is_refuted
+        assert "float(output" in result.event_in_words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -13,7 +14,18 @@ from hypothesis import strategies as st
 from dpaudit.audit.events.events import Intervals, Scored
 from dpaudit.audit.events.features import Coordinates, learn_leaves
 from dpaudit.audit.events.outputs import Raised, as_outputs
-from dpaudit.audit.events.scores import Additive, Column, Forest, LowestBit, Number, Remainder, Residue, Tree, Weighted
+from dpaudit.audit.events.scores import (
+    Additive,
+    Column,
+    Decimals,
+    Forest,
+    LowestBit,
+    Number,
+    Remainder,
+    Residue,
+    Tree,
+    Weighted,
+)
 
 INF, NAN = math.inf, math.nan
 DOUBLES = st.floats(allow_nan=False, allow_infinity=False)
@@ -57,6 +69,22 @@ def test_remainder_is_exact(number, divisor):
 def test_a_fractional_part_is_below_one():
     parts = Remainder(Number(), 1).values(np.array([-1e-300, -0.25, 2.5, 3.0, NAN, INF]))
     np.testing.assert_array_equal(parts, [0.0, 0.75, 0.5, 0.0, NAN, NAN])
+
+
+@given(st.integers(-(10**8), 10**8), st.integers(0, 9))
+@settings(derandomize=True, deadline=None)
+def test_decimals_are_those_that_are_printed(units, decimals):
+    number = float(f"{units}e-{decimals}")
+    printed = f"{Decimal(units).scaleb(-decimals):f}"
+    expected = len(printed.rstrip("0").partition(".")[2]) if "." in printed else 0
+    near = number * (1.0 + np.array([-1e-15, 0.0, 1e-15]))
+    assert Decimals(Number()).values(near).tolist() == [expected] * 3
+
+
+def test_decimals_of_noise_are_many():
+    noise = np.random.default_rng(0).laplace(size=100_000)
+    for scale in (1e-3, 1.0, 1e3, 1e15):
+        assert np.mean(Decimals(Number()).values(scale * noise) < 10) < 1e-3
 
 
 def test_bits_of_what_is_no_number():
@@ -133,6 +161,7 @@ def test_a_block_reads_the_same_whatever_it_was_packed_into(outputs):
         (LowestBit(Number()), "exponent of the lowest set bit of output ≤ 3"),
         (Residue(Weighted((0.0, 1.0)), -4), "coordinate 1 modulo 2^-4 ≤ 3"),
         (Remainder(Number(), 2), "output modulo 2 ≤ 3"),
+        (Decimals(Number()), "number of decimals of output ≤ 3"),
         (Remainder(Weighted((0.0, 1.0)), 1), "fractional part of coordinate 1 ≤ 3"),
         (Column(Coordinates(3, differences=True), 2), "(coordinate 2 − coordinate 1) ≤ 3"),
         (Additive(Coordinates(2), ((1, 0.0, 1.0, 5.0), (0, 0.0, 1.0, -1.0))), "score(coordinate 1, coordinate 0) ≤ 3"),

@@ -26,7 +26,18 @@ from dpaudit.audit.events.events_apart import Apart
 from dpaudit.audit.events.features import Conditional, Coordinates, Leaves, OrderStatistics, Products
 from dpaudit.audit.events.outputs import Raised
 from dpaudit.audit.events.pilot_histogram import Sketch
-from dpaudit.audit.events.scores import Additive, Column, Forest, LowestBit, Number, Remainder, Residue, Tree, Weighted
+from dpaudit.audit.events.scores import (
+    Additive,
+    Column,
+    Decimals,
+    Forest,
+    LowestBit,
+    Number,
+    Remainder,
+    Residue,
+    Tree,
+    Weighted,
+)
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.inference.guess_test import Guesses
@@ -125,7 +136,7 @@ EXCEPTIONS = ExceptFor(Scored(Weighted((1.0, 2.0)), HALF_LINE), Outcomes(((1, 2)
 LEAVES = Leaves((None, (2, None)), ((), (0, 1), ("'a'",)), (((1,), ("a", None, 2.5)),))
 SCORES = [
     Number(), Weighted((0.5, -1.0)), Column(LEAVES, 1), LowestBit(Column(Coordinates(2), 0)), Residue(Number(), -20),
-    Remainder(Number(), 3),
+    Remainder(Number(), 3), Decimals(Weighted((0.5, -1.0))),
     Column(OrderStatistics(3), 4), Column(Conditional(Coordinates(2), ((0, 5.0, 1),)), 0),
     Column(Products(Coordinates(2), ((0, 0.5, 1, -0.5),)), 0),
     Additive(Coordinates(3, differences=True), ((0, -1.0, INF, 0.5),), ((1, 0.25),)),
