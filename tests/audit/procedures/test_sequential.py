@@ -100,7 +100,7 @@ def leak(dataset, size, rng):
 
 
 @pytest.mark.usefixtures("learned_seldom", "without_resolution")
-@pytest.mark.parametrize("most", [200_000, 4_000])
+@pytest.mark.parametrize("most", [200_000, 1_000])
 def test_the_event_shown_is_the_one_that_refutes(monkeypatch, most):
     monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT", most)
     for seed in range(3):
@@ -140,22 +140,24 @@ def test_batches_beyond_what_is_kept_are_counted_alike(monkeypatch):
 
 @pytest.mark.usefixtures("learned_seldom", "without_resolution")
 def test_the_final_test_finds_what_an_audit_of_fixed_size_finds():
-    """A leak of .01: the bets alone need 7,405 to 22,105 runs at alpha .05, the fixed audit 2,000, where measured."""
+    """A rare event that is five times likelier on y, of which the bets need about as many runs as the audit has."""
 
     def leak(dataset, size, rng):
-        outputs = rng.laplace(size=size)
-        outputs[(rng.random(size) < 0.01) & bool(dataset)] += 50.0
-        return outputs
+        is_rare = rng.random(size) < (0.05 if dataset else 0.01)
+        return np.where(is_rare, 50.0 + rng.random(size), rng.laplace(size=size))
 
+    closed = 0
     for seed in range(4):
         result = check(leak, 0, 1, claim=PureDP(1.0), runs=5_000, sequential=True, seed=seed, jobs=1, bits=False)
         assert result.is_refuted
         assert result.p_value <= result.alpha
-        if result.runs == 5_000:
-            assert result.is_closed
+        if result.is_closed:
+            closed += 1
+            assert result.runs == 5_000
             assert "by the final test" in str(result)
             assert result.looks[-1].bound == result.bound
             assert result.looks[-2].bound < 1.0
+    assert closed > 0
 
 
 @pytest.mark.usefixtures("learned_seldom", "without_resolution")
