@@ -12,6 +12,7 @@ from ..audit.claims.claim import GroupClaim
 from ..audit.printing import rounded_down
 from ..audit.records.suite import Entry, Suite, seconds
 from ..audit.results.audit_result import AuditResult, Verdict
+from ..audit.results.sequential_result import SequentialResult
 from ..audit.results.statement_result import StatementResult
 
 if TYPE_CHECKING:
@@ -233,11 +234,10 @@ def lines(result: AuditResult) -> str:
     """One result in a few lines of plain text: verdict, claim, event, counts, pair, runs, error budget."""
     pair, claim = result.pair, result.claim
     how = runs_made(result)
-    if result.stopped is not None:
-        how = (
-            f"{result.runs:,} on each dataset, in the batches of a betting test; the counts are those of the last "
-            "event over all runs"
-        )
+    if isinstance(result, SequentialResult):
+        shown = "of the final test" if result.is_closed else "of the last event over all runs"
+        how = f"{result.runs:,} on each dataset, in the batches of a betting test; the counts are those {shown}"
+        how += f"; {result.searched:,} runs of the search on each were learned from too" if result.searched else ""
     return "\n".join(
         [
             f"{visible(result.mechanism, 80)}: {prose(str(result))}",

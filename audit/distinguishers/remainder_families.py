@@ -64,7 +64,8 @@ def _decimal_families(score: Score, values: PilotSplit, x: Array, y: Array) -> I
     on_grid = [np.count_nonzero(decimals.of_values(side[:_FOR_DECIMALS]) < _MOST) for side in (x, y)]
     if min(len(x), len(y)) == 0 or max(on_grid) < _FEW_ON_GRID:
         return
-    if _difference(*(decimals.of_values(side).astype(np.int64) for side in (x, y)), _MOST + 1) >= _CLEAR:
+    on_x, on_y = (decimals.of_values(side).astype(np.int64) for side in (x, y))
+    if _difference(on_x, on_y, _MOST + 1) >= _CLEAR:
         yield from _held(decimals, values)
 
 
@@ -77,8 +78,8 @@ def _held(score: Remainder | Decimals, values: PilotSplit) -> Iterator[Family[An
 def _distance(x: Array, y: Array, divisor: int) -> float:
     """Largest difference of the counts of a remainder, in standard errors."""
     cells = _FRACTIONS if divisor == 1 else divisor
-    places = ((np.mod(side, divisor) * (cells / divisor)).astype(np.int64) % cells for side in (x, y))
-    return _difference(*places, cells)
+    on_x, on_y = ((np.mod(side, divisor) * (cells / divisor)).astype(np.int64) % cells for side in (x, y))
+    return _difference(on_x, on_y, cells)
 
 
 def _difference(x: npt.NDArray[np.int64], y: npt.NDArray[np.int64], cells: int) -> float:

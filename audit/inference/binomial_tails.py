@@ -2,8 +2,8 @@
 
 Every tail is rounded upward. For a small variance the tail is the sum of its terms; for a larger variance it is the
 normal bound of Zubkov & Serov (2013), A complete proof of universal inequalities for the distribution function of the
-binomial law, Theorem 1: Φ(z_k) ≤ Pr[X ≤ k] ≤ Φ(z_{k+1}), z_k = sgn(k − np) √(2n KL(k/n ‖ p)). This bound is off by less
-than one hit, which is .01 standard errors at the default variance of the switch.
+binomial law, Theorem 1: Φ(z_k) ≤ Pr[X ≤ k] ≤ Φ(z_{k+1}), z_k = sgn(k − np) √(2n KL(k/n ‖ p)). This bound holds at any
+variance and is off by less than one hit, which is .01 standard errors at the default variance of the switch.
 
 Proof: docs/proofs/binomial.md
 """

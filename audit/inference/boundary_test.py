@@ -48,7 +48,7 @@ REACH = 7.0
 """Standard errors around a cell within which blocks of y are separate; the probability beyond is 3e-12."""
 
 _GUESSES_NORMAL_FROM = 500.0
-"""Variance of right guesses from which the normal bound is used; costs the bound about 1% of that distance at most."""
+"""Variance of right guesses from which the normal bound is used; costs 1% of the bound's distance from the estimate."""
 
 
 def allows(claim: Claim, counts: Counts) -> bool:

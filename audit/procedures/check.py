@@ -296,6 +296,7 @@ def audit_pair(
         if kept is not None:
             is_final = sequential and _has_final(runs, until)
             wanted = drawn_from | arrangements(plan, settings, runs, cells, sequential=sequential, has_final=is_final)
+            wanted |= {"runs of a search": "none" if earlier is None else str(earlier)}
             plan = replace(plan, memory=kept.section(sampler.name, wanted))
             plan.check_heads()
         settings, evidence = _drawn(

@@ -246,7 +246,15 @@ def _bet_on(settings: Settings, evidence: SequentialEvidence) -> _Tested:
     """The event last bet on, with what the bets say."""
     choice, last = evidence.kept.choice, evidence.looks[-1]
     alpha = settings.bet_alpha(has_final=evidence.has_final)
-    return _Tested(choice.event, choice.likelier_on, evidence.counts, last.p_value, last.bound, alpha)
+    return _Tested(
+        choice.event,
+        choice.likelier_on,
+        evidence.counts,
+        last.p_value,
+        last.bound,
+        alpha,
+        opposite=evidence.opposite,
+    )
 
 
 def _tested_at_the_end(settings: Settings, evidence: SequentialEvidence) -> _Tested:

@@ -37,6 +37,11 @@ class EarlierDraws:
         """Runs on each dataset."""
         return sum(map(len, self.blocks_x))
 
+    def __str__(self) -> str:
+        """What determines the outputs, apart from mechanism and datasets."""
+        sizes = ", ".join(map(str, dict.fromkeys(map(len, self.blocks_x))))
+        return f"{self.runs:,} in blocks of {sizes} by seed {self.plan.seed}, among {self.n_pairs:,} pairs"
+
     def at_most(self, runs: int) -> EarlierDraws | None:
         """The first whole blocks of at most `runs` runs on each dataset; None if even the first has more."""
         fitting = sum(total <= runs for total in accumulate(map(len, self.blocks_x)))

@@ -12,6 +12,7 @@ from ..events.partitions import Labels, OutcomeCells
 from ..inference.counts import Counts
 from ..results.cell_result import CellCounts
 from ..results.interim_look import Look, Stop
+from ..results.other_direction import OtherDirection
 from ..sampling.block_counts import BlockCounts, no_blocks
 from .pilot import Pilot, run_notes
 
@@ -102,6 +103,8 @@ class SequentialEvidence:
         Runs on each dataset before the first bet.
     searched : int
         Runs of a search on each dataset from which events were learned before the first batch.
+    opposite : OtherDirection, optional
+        The rare event of the other direction, if bets on rare events of both refuted the claim.
     main : tuple of BlockCounts
         The blocks on x and on y that were only counted.
     is_replayable : bool
@@ -128,6 +131,7 @@ class SequentialEvidence:
     has_final: bool
     is_complete: bool
     searched: int = 0
+    opposite: OtherDirection | None = None
 
     @property
     def fresh_counts(self) -> Counts:

@@ -1,9 +1,9 @@
 """A sequential audit: growing batches, each bet on events learned from the batches before it.
 
-No runs are set aside for a pilot: the audit only learns from the first batch, and bets on every later one with the
-events, lines and bets that the earlier batches suggest. It keeps a wealth against each member of a fixed grid of the
-claim's family, and refutes the claim at the first look at which the wealth against it, averaged over both directions,
-reaches 1/alpha.
+No runs are set aside for a pilot: the audit only learns from the first batch, unless a search has learned before, and
+bets on every later one with the events, lines and bets that the earlier batches suggest. It keeps a wealth against each
+member of a fixed grid of the claim's family, and refutes the claim at the first look at which the wealth against it,
+averaged over both directions, reaches 1/alpha.
 
 Bets find a common violation early, but need several times the runs of a test of fixed size where a violation is rare or
 small. So an audit with a planned number of runs gives half of alpha to such a test at its end: once it has made as many
@@ -35,11 +35,12 @@ from ..events.outputs import Outputs, merge
 from ..inference.betting_test import NO_PAIRS, BetCounts, JointCounts, Wealth
 from ..inference.counts import Counts
 from ..inference.direction import Direction
-from ..inference.guess_test import guesses_in_batch, is_symmetric
+from ..inference.guess_test import Guesses, guesses_in_batch, is_symmetric
 from ..inference.supporting_lines import Line, best_lines, drift
 from ..random_streams import Stream, sequence_of
 from ..results.audit_settings import Settings
 from ..results.interim_look import Look, Stop
+from ..results.other_direction import OtherDirection
 from ..sampling.batches import FIRST, LEAST, Begun, Clock, keep_begun, next_size, recall_begun
 from ..sampling.block_counts import no_blocks
 from ..sampling.block_plan import Plan
@@ -149,16 +150,19 @@ def draw_sequentially(
             is_cut = size < planned
             if number > 0:  # the first batch has the same size in every audit
                 keep_begun(plan.memory, number, size, clock)
-        batch = _spread(plan, size, clock.pace)
+        is_bet_on = number > 0 or searched > 0
+        batch = _spread(plan, size, clock.pace, is_bet_on=is_bet_on)
         coins = np.random.default_rng(sequence_of(plan.seed, Stream.BATCHES, number))
         if done < most:
             new_x, new_y = draw_pilot(batch, size, first_block=n_blocks)
             kept_x, kept_y = kept_x + new_x, kept_y + new_y
             most = plan.may_keep(_most_kept(kept_x[0]))
             is_replayable = is_replayable if number else plan.comes_again(kept_x, kept_y)
+            if earlier is not None and searched and number == 0:  # a batch that is bet on has blocks of few runs
+                is_replayable = is_replayable and earlier.plan.comes_again(old_x, old_y)
             firsts = [*old_x[:1], kept_x[0]], [*old_y[:1], kept_y[0]]
             check_blocks([*firsts[0], *new_x], [*firsts[1], *new_y], plan.sampler.is_block, plan.sampler.name)
-            if done > 0 or searched:
+            if is_bet_on:
                 state = state.after(PairCounts.of(state.events, state.rare, *merge(new_x, new_y)), coins)
             final = final and final.after(*merge(new_x, new_y))
         else:
@@ -214,13 +218,15 @@ def draw_sequentially(
     choice = state.leading()
     x, y = merge(kept_x, kept_y)
     counts = _recounted(choice.event, x, y, main[int(choice.likelier_on == "y")], choice.likelier_on)
+    opposite = None
     if stopped == "refuted" and (rare := state.deciding_rare(x, y, main_rare, main[0].runs)) is not None:
-        choice, counts = rare
+        choice, counts, opposite = rare
     cut = note_of_cut(plan.most_kept, min(_most_kept(kept_x[0]), done), plan.output_bytes)
     pilot = Pilot(choice, kept_x, kept_y, x, y, cut)
     return SequentialEvidence(
         kept=pilot,
         counts=counts,
+        opposite=opposite,
         pilot_runs=0 if searched else min(FIRST, done),
         searched=searched,
         main=(main_x, main_y),
@@ -347,8 +353,10 @@ class _Bets:
         tried = [self.choices[side] for side in (on, most, 1 - most) if side in (0, 1)]  # others are of both directions
         return next(choice for choice in tried if choice is not None)  # one is made up if nothing tells x from y
 
-    def deciding_rare(self, x: Outputs, y: Outputs, main: Placed, runs: int) -> tuple[Choice, Counts] | None:
-        """The rare event with more hits, and its counts in all runs, if bets on rare events won most of the wealth.
+    def deciding_rare(
+        self, x: Outputs, y: Outputs, main: Placed, runs: int
+    ) -> tuple[Choice, Counts, OtherDirection | None] | None:
+        """The rare events, that with more hits first, and their counts, if bets on them won most of the wealth.
 
         Parameters
         ----------
@@ -362,16 +370,22 @@ class _Bets:
         won = int(self.wealth.log_of_accounts[self.decisive].argmax())
         if self.placed[self.decisive - self.first, won] != _RARE_ACCOUNT:
             return None
+        n = len(x) + runs
         found: list[tuple[int, Choice, Counts]] = []
         for event, more, direction in zip(self.rare, main.tolist(), DIRECTIONS, strict=True):
             if event is not None:
                 hits_x, hits_y = event.count(x), event.count(y)
-                counts = Counts(
-                    hits_x=hits_x + more[0], runs_x=len(x) + runs, hits_y=hits_y + more[1], runs_y=len(y) + runs
-                )
+                counts = Counts(hits_x=hits_x + more[0], runs_x=n, hits_y=hits_y + more[1], runs_y=n)
                 excess = (counts.hits_x - counts.hits_y) * (1 if direction == "x" else -1)
                 found.append((excess, Choice(event, direction, hits_x, hits_y, len(x)), counts))
-        return max(found, key=lambda each: each[0])[1:]
+        (_, first, shown), *second = sorted(found, key=lambda each: -each[0])
+        if not second:
+            return first, shown, None
+        _, other, counts = second[0]
+        wrong = (shown.hits_y + counts.hits_x) if first.likelier_on == "x" else (shown.hits_x + counts.hits_y)
+        right = shown.hits_x + shown.hits_y + counts.hits_x + counts.hits_y - wrong
+        guesses = Guesses(right=right, wrong=wrong, runs=2 * n)
+        return first, shown, OtherDirection(event=other.event, counts=counts, guesses=guesses)
 
 
 def _placed(scores: npt.NDArray[np.float64]) -> Placed:
@@ -384,9 +398,10 @@ def _placed(scores: npt.NDArray[np.float64]) -> Placed:
     scores : ndarray, shape (accounts, members)
         Signed squares of the distances of the events' frequencies above the lines, in standard errors.
     """
-    is_rare = np.arange(len(scores)) == _RARE_ACCOUNT
-    lead = np.where(is_rare, _FAR_AHEAD, np.full((len(scores), 1), _AHEAD))
-    lead[is_rare] = np.inf
+    n_accounts = len(scores)
+    lead = np.full((n_accounts, n_accounts), _AHEAD)  # of one account that another follows, shape (follower, leader)
+    lead[:, _RARE_ACCOUNT:] = _FAR_AHEAD
+    lead[_RARE_ACCOUNT:] = np.inf
     np.fill_diagonal(lead, 0.0)
     placed: Placed = (scores - lead[:, :, None]).argmax(axis=1).T  # shape (members, accounts)
     is_losing = np.take_along_axis(scores.T, placed, axis=1) < -(_LOSING**2)
@@ -436,10 +451,12 @@ def _recounted(event: Event, x: Outputs, y: Outputs, main: JointCounts, likelier
     )
 
 
-def _spread(plan: Plan, size: int, pace: float) -> Plan:
-    """The plan for a batch: small batches stay in this process. Neither choice changes an output."""
-    if plan.sampler.is_block and size != FIRST:  # the first batch, without bets, reveals a fixed seed
-        block = -(-size // _CALLS)
-    else:
-        block = max(size // _FEWEST_BLOCKS, _FEWEST_BLOCKS)
+def _spread(plan: Plan, size: int, pace: float, *, is_bet_on: bool) -> Plan:
+    """The plan for a batch: small batches stay in this process. Neither choice changes an output.
+
+    A batch without bets has few blocks, which reveal a fixed seed; others have many, so that randomness that the runs
+    of one call share wins few bets.
+    """
+    has_many = plan.sampler.is_block and is_bet_on
+    block = -(-size // _CALLS) if has_many else max(size // _FEWEST_BLOCKS, _FEWEST_BLOCKS)
     return replace(plan.in_blocks(block), jobs=1 if size * pace < _WORKERS_FROM[plan.prefers] else plan.jobs)

@@ -22,7 +22,7 @@ from ..errors import StoreError
 from .block_plan import Memory
 
 FIRST = 32
-"""Runs on each dataset in the first batch, which only trains the event."""
+"""Runs on each dataset in the first batch, which only trains the event unless a search did."""
 
 LEAST = FIRST // 4
 """Fewest runs of a later batch, unless fewer of the requested runs are left."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dpaudit import AddRemove, PureDP, Rows, Verdict, check, find_worst_pair
+from dpaudit.audit.errors import StoreError
 from dpaudit.audit.events import output_bytes
 from dpaudit.audit.health.findings import HealthCheck
 from dpaudit.audit.procedures.check import audit_pair
@@ -16,6 +17,7 @@ from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.audit.sampling.draw import plan_blocks
 from dpaudit.audit.sampling.pilot_size import pilot_runs
 from dpaudit.audit.sampling.sampler import as_sampler
+from dpaudit.reports.plain_text import lines
 
 pytestmark = pytest.mark.usefixtures("without_resolution")
 
@@ -162,6 +164,47 @@ def test_dependent_runs_are_found_without_a_pilot_of_its_own(mechanism, check_na
     found = find_worst_pair(mechanism, [([1], [])], search_runs=60_000, **OPTIONS)
     assert found.audit.pilot_runs == 0
     assert check_name in {finding.check for finding in found.audit.findings}
+
+
+def test_noise_of_a_call_wins_no_bet_of_the_first_batch():
+    """Randomised response once per call: bet on in few blocks, the first 32 runs refuted a third of such audits."""
+
+    def response(bit, size, rng):
+        return np.full(size, bit if rng.random() < np.e / (1.0 + np.e) else 1 - bit)
+
+    for seed in range(10):
+        found = find_worst_pair(
+            response, [(0, 1)], claim=PureDP(1.0), runs=2_000, search_runs=4_000, seed=seed, jobs=1, sequential=True
+        )
+        assert not found.is_refuted or found.audit.runs > 32
+
+
+@pytest.mark.parametrize("sequential", [False, True])
+def test_a_store_refuses_the_audit_of_another_search(tmp_path, sequential):
+    """Otherwise several audits of the same runs could be tried."""
+    options = OPTIONS | {"runs": 2_000, "sequential": sequential, "store": tmp_path}
+    found = find_worst_pair(noisy_length, [([1], [])], search_runs=4_000, **options)
+    assert find_worst_pair(noisy_length, [([1], [])], search_runs=4_000, **options) == found
+    with pytest.raises(StoreError):
+        find_worst_pair(noisy_length, [([1], []), ([1, 2], [1])], search_runs=4_000, **options)
+    with pytest.raises(StoreError):
+        check(noisy_length, [1], [], **options)
+
+
+def test_rare_events_of_both_datasets_are_shown():
+    def leaks(rows, size, rng):
+        far = 60.0 + rng.random(size)
+        return np.where(rng.random(size) < 0.01, far if len(rows) else -far, rng.laplace(size=size))
+
+    options = OPTIONS | {"claim": PureDP(1.0), "sequential": True}
+    audit = find_worst_pair(leaks, [([1], [])], search_runs=4_000, **options).audit
+    assert audit.is_refuted
+    assert audit.opposite is not None
+    assert audit.opposite.guesses.wrong == 0
+    assert audit.opposite.guesses.right == audit.counts.hits_x + audit.counts.hits_y + sum(
+        (audit.opposite.counts.hits_x, audit.opposite.counts.hits_y)
+    )
+    assert "runs of the search on each were learned from too" in lines(audit)
 
 
 def test_whole_blocks_are_kept_as_far_as_they_fit(monkeypatch):
