@@ -171,7 +171,9 @@ def _fitted_each(
         useful = np.min(scale, axis=1) > 0.0
         information[:, diagonal, diagonal] += np.where(useful[:, None], 1e-9 * scale, 1.0)
         step = np.linalg.solve(information, turned @ (data.hits_x - data.hits * share)[..., None])
-        useful &= np.isfinite(step).all(axis=(1, 2))  # otherwise columns are nearly collinear
+        is_finite = np.isfinite(step).all(axis=(1, 2))  # otherwise columns are nearly collinear
+        step[~is_finite] = 0.0
+        useful &= is_finite
         change = (own @ step)[..., 0]
         size = np.abs(change).max(axis=1)
         shrink = np.minimum(1.0, 2.0 / np.maximum(size, 1e-12))

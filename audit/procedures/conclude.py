@@ -96,7 +96,7 @@ def conclude(
         own |= {"n_outcomes": of.outcomes.n_cells, "outcome_alpha": tested.outcome_alpha}
     verdict = verdict_of(held.claim, tested.bound, found.excess, settings.resolution, of_runs)
     stated = found.excess if settings.resolution is None else None
-    of_event = unsteady or event_findings(of, held.claim, verdict, stated)
+    of_event = unsteady or event_findings(of, held.claim, verdict, stated, of_runs)
     findings = (*of_datasets, *of_runs, *(finding for finding in of_event if finding.check not in ignored))
     if any(finding.check is HealthCheck.DATASET_MUTATED for finding in of_datasets):
         findings = of_datasets

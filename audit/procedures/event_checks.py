@@ -19,7 +19,9 @@ _NEARLY_ALL = 0.5  # share of different outputs above which their values teach n
 _SCORES = 1_000  # largest number of scores that a pilot chooses from, each with nested events or with intervals
 
 
-def event_findings(evidence: Evidence, claim: Claim, verdict: Verdict, excess: float | None) -> list[Finding]:
+def event_findings(
+    evidence: Evidence, claim: Claim, verdict: Verdict, excess: float | None, of_runs: tuple[Finding, ...] = ()
+) -> list[Finding]:
     """The first check of outputs and event that fails.
 
     Parameters
@@ -31,10 +33,14 @@ def event_findings(evidence: Evidence, claim: Claim, verdict: Verdict, excess: f
         Before the checks of the event.
     excess : float, optional
         Smallest detectable excess; None if the caller requested one.
+    of_runs : tuple of Finding
+        Those of the runs' independence, which explain what the event shows.
     """
     constant = _constant_output(evidence)
-    if constant or verdict is not Verdict.NOT_REFUTED:
+    if constant or verdict is Verdict.REFUTED or of_runs:
         return constant
+    if verdict is Verdict.INCONCLUSIVE:  # for too few runs, as is said already
+        return _idle_event(evidence) if _hardly_recur(evidence) else []
     return _idle_event(evidence) or _coarse_event(evidence, claim, excess)
 
 
@@ -127,8 +133,8 @@ def _idle_event(evidence: Evidence) -> list[Finding]:
         return []
     often = "all" if counts.hits_x else "none"
     occurred = f"occurred in {often} of {counts.runs_x:,} runs on x and {counts.runs_y:,} on y"
-    different, kept = sum(len(tally(side)[0]) for side in (x, y)), len(x) + len(y)
-    if different > _NEARLY_ALL * kept:
+    if _hardly_recur(evidence):
+        different, kept = _different(x, y), len(x) + len(y)
         message = (
             f"no event could be learned, because {different:,} of the first {kept:,} outputs are different. The event "
             f"that was tried ({event}) {occurred}, so nothing was tested. Audit a part or a summary of the "
@@ -140,6 +146,16 @@ def _idle_event(evidence: Evidence) -> list[Finding]:
             "too rare for this number of runs (use more), or the mechanism may keep state (look for it)."
         )
     return [Finding(HealthCheck.IDLE_EVENT, message)]
+
+
+def _hardly_recur(evidence: Evidence) -> bool:
+    """Whether nearly all kept outputs are different."""
+    x, y = evidence.kept.x, evidence.kept.y
+    return _different(x, y) > _NEARLY_ALL * (len(x) + len(y))
+
+
+def _different(x: Outputs, y: Outputs) -> int:
+    return sum(len(tally(side)[0]) for side in (x, y))
 
 
 def _coarse_event(evidence: Evidence, claim: Claim, excess: float | None) -> list[Finding]:

@@ -18,10 +18,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ..claims.claim import Claim
 from ..distinguishers.choice import Choice
@@ -46,6 +44,7 @@ from ..sampling.block_counts import no_blocks
 from ..sampling.block_plan import Plan
 from ..sampling.draw import count_pairs, draw_pilot, shapes_of
 from ..sampling.tasks import Events, PairCounts
+from .bet_placement import RARE_ACCOUNT, Placed, place_bets
 from .earlier_draws import EarlierDraws
 from .evidence import SequentialEvidence
 from .final_test import FinalTest
@@ -66,13 +65,7 @@ _WORKERS_FROM = {"threads": 0.03, "processes": 0.3}  # seconds from which a batc
 _FINEST, _COARSEST = 2e-3, 2.0  # distances of the members of the grid from the claim, in units of its strength
 _ABOVE, _BELOW = 10, 20
 
-_RARE_ACCOUNT = 3  # the last of four
 _RARE_HITS = 2  # outputs seen on one dataset only that are bet on
-_LOSING = 1.0  # an event further below its line than this, in standard errors, is not bet on
-# Lead, in squared standard errors, from which the bet of another account is taken over, and the bet on rare events.
-_AHEAD, _FAR_AHEAD = 1.0, 4.0
-
-Placed: TypeAlias = npt.NDArray[np.int64]
 
 
 def grid_of_members(claim: Claim) -> list[float]:
@@ -322,7 +315,7 @@ class _Bets:
             rare=rare,
             first=first,
             lines=list(zip(*lines, strict=True)),
-            placed=_placed(scores),
+            placed=place_bets(scores),
         )
 
     @property
@@ -368,7 +361,7 @@ class _Bets:
         if not self.is_symmetric or self.rare == (None, None):
             return None
         won = int(self.wealth.log_of_accounts[self.decisive].argmax())
-        if self.placed[self.decisive - self.first, won] != _RARE_ACCOUNT:
+        if self.placed[self.decisive - self.first, won] != RARE_ACCOUNT:
             return None
         n = len(x) + runs
         found: list[tuple[int, Choice, Counts]] = []
@@ -386,26 +379,6 @@ class _Bets:
         right = shown.hits_x + shown.hits_y + counts.hits_x + counts.hits_y - wrong
         guesses = Guesses(right=right, wrong=wrong, runs=2 * n)
         return first, shown, OtherDirection(event=other.event, counts=counts, guesses=guesses)
-
-
-def _placed(scores: npt.NDArray[np.float64]) -> Placed:
-    """Account whose bet each wealth is placed on: its own, or one that is clearly ahead; -1 if even that loses.
-
-    What may be needed for rare events is not bet on others.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (accounts, members)
-        Signed squares of the distances of the events' frequencies above the lines, in standard errors.
-    """
-    n_accounts = len(scores)
-    lead = np.full((n_accounts, n_accounts), _AHEAD)  # of one account that another follows, shape (follower, leader)
-    lead[:, _RARE_ACCOUNT:] = _FAR_AHEAD
-    lead[_RARE_ACCOUNT:] = np.inf
-    np.fill_diagonal(lead, 0.0)
-    placed: Placed = (scores - lead[:, :, None]).argmax(axis=1).T  # shape (members, accounts)
-    is_losing = np.take_along_axis(scores.T, placed, axis=1) < -(_LOSING**2)
-    return np.where(is_losing, -1, placed)
 
 
 def _frequencies(choice: Choice | None) -> tuple[float, float, float]:

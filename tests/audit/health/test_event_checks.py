@@ -130,11 +130,18 @@ def test_a_silenced_check_of_the_event_leaves_no_finding():
     [
         ((1, 0), Verdict.NOT_REFUTED), ((10_000, 0), Verdict.REFUTED), ((0, 10_000), Verdict.NOT_REFUTED),
         ((10_000, 9_999), Verdict.NOT_REFUTED),
-        ((0, 0), Verdict.INCONCLUSIVE),  # too few runs, or another check failed
     ],
 )  # fmt: skip
 def test_other_counts_are_no_idle_event(hits, verdict):
     assert of_event(made(*hits), verdict) == []
+
+
+def test_an_audit_of_too_few_runs_says_that_nothing_recurs_unless_another_check_has_failed():
+    (found,) = event_findings(made(0, 0), PureDP(1.0), Verdict.INCONCLUSIVE, None)
+    assert found.check is IDLE
+    assert str(found).startswith("no event could be learned, because ")
+    failed = (Finding(HealthCheck.REPEATED_BLOCKS, "repeated"),)
+    assert event_findings(made(0, 0), PureDP(1.0), Verdict.INCONCLUSIVE, None, failed) == []
 
 
 def test_an_event_on_which_only_a_huge_excess_shows():
@@ -215,13 +222,13 @@ def identifiers(count, *, leak=False):
 
 def test_texts_that_never_come_again_accuse_nobody():
     """An event without outputs must not be compared with counts that were not observed."""
-    result = audit(lambda d, rng: f"{d + rng.laplace():.17g}", runs=8_000)
+    result = audit(lambda d, rng: f"n{d + rng.laplace():.17g}", runs=8_000)
     assert checks(result) == {IDLE}
     assert "no event could be learned, because " in str(result)
     assert "keeps state" not in str(result)
     assert result.counts.hits_x + result.counts.hits_y == 0
-    for same in (True, False):  # numbers in tuples, without half-lines
-        numbers = audit(lambda d, rng, same=same: (str(rng.random() + (0 if same else d)),), runs=8_000)
+    for same in (True, False):  # texts in tuples, without half-lines
+        numbers = audit(lambda d, rng, same=same: (f"n{rng.random() + (0 if same else d)}",), runs=8_000)
         assert checks(numbers) == {IDLE}
 
 
@@ -258,7 +265,7 @@ def test_many_identifiers(count):
 
 def test_the_hits_of_an_event_of_last_resort_are_those_of_the_half_that_was_held_out():
     rng = np.random.default_rng(3)
-    parts = [np.array([f"{number}" for number in rng.integers(10**9, size=400)], dtype=object) for _ in range(4)]
+    parts = [np.array([f"n{number}" for number in rng.integers(10**9, size=400)], dtype=object) for _ in range(4)]
     parts[2][:30], parts[3][:10] = parts[0][:30], parts[0][30:40]
     for way in choose_event_each_way(PilotSplit(*parts), PureDP(1.0), 10_000, 0.05):
         assert (way.pilot_hits_x, way.pilot_hits_y) == tuple(way.event.count(part) for part in parts[2:])

@@ -15,6 +15,7 @@ from dpaudit.audit.errors import OptionError
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.power.alternatives import AsLikely, GaussianNoise, event_of, power_at
 from dpaudit.audit.power.joint_test_power import power_of_test, resolution, runs_needed
+from dpaudit.audit.procedures.bet_placement import place_bets
 from dpaudit.audit.procedures.detectable_excess import (
     bet_on,
     detectable,
@@ -22,7 +23,6 @@ from dpaudit.audit.procedures.detectable_excess import (
     learned_after,
     may_detect,
 )
-from dpaudit.audit.procedures.sequential import _placed
 from dpaudit.audit.sampling.pilot_size import main_runs, with_pilot
 from dpaudit.experiments.bench.inference.stated_power import RareOutcome
 from dpaudit.mechanisms import GaussianMechanism, LaplaceMechanism
@@ -137,7 +137,7 @@ def test_an_excess_that_is_detected_may_be(claim, p, q):
 
 def test_wealth_is_bet_on_what_has_not_been_losing():
     scores = np.array([[4.0, -4.0, -4.0, -0.5], [4.0, 4.0, -4.0, -0.5]])
-    assert _placed(scores).tolist() == [[0, 1], [1, 1], [-1, -1], [0, 1]]
+    assert place_bets(scores).tolist() == [[0, 1], [1, 1], [-1, -1], [0, 1]]
 
 
 def test_wealth_follows_what_is_clearly_ahead_but_that_for_rare_events_stays():
@@ -149,7 +149,7 @@ def test_wealth_follows_what_is_clearly_ahead_but_that_for_rare_events_stays():
         (2.0, 2.0, 2.0, 7.0): [3, 3, 3, 3],
         (-4.0, -4.0, -4.0, -4.0): [-1, -1, -1, -1],
     }
-    assert _placed(np.array(list(members)).T).tolist() == list(members.values())
+    assert place_bets(np.array(list(members)).T).tolist() == list(members.values())
 
 
 def _refuted(mechanism, claim, seeds, **options):

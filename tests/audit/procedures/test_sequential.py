@@ -340,7 +340,7 @@ def test_an_event_is_shown_where_all_wealth_is_bet_on_both_directions(monkeypatc
     def on_both(scores):
         return np.tile(np.array([2, 2, 2, -1]), (scores.shape[1], 1))
 
-    monkeypatch.setattr(sequential, "_placed", on_both)
+    monkeypatch.setattr(sequential, "place_bets", on_both)
     result = check(RandomisedResponse(1.0), 0, 1, claim=PureDP(0.5), runs=2_000, seed=0, jobs=1, sequential=True)
     assert result.is_refuted
     assert result.counts.hits_x != result.counts.hits_y
