@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -241,9 +242,10 @@ def test_lost_noise_that_cannot_be_drawn_again_ends_the_audit(cluster, tmp_path)
     """A worker dies as if to avoid an output: a second draw would have different noise."""
 
     def picky(dataset, rng, died=str(tmp_path / "died"), home=HERE):
-        if os.getpid() != home and not os.path.exists(died):
-            open(died, "w").close()
-            os.kill(os.getpid(), signal.SIGKILL)
+        if os.getpid() != home:
+            with contextlib.suppress(FileExistsError):  # the other worker was first
+                os.mkdir(died)
+                os.kill(os.getpid(), signal.SIGKILL)
         return dataset + np.random.default_rng().laplace()
 
     with (
