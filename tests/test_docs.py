@@ -97,7 +97,7 @@ def build_site(folder: Path) -> None:
 def test_the_site_is_built_and_whole(tmp_path, caplog):
     """One test, since the build takes seconds: no warnings, no dead links, nothing fetched, everything public shown."""
     build_site(tmp_path)
-    said = [record for record in caplog.records if record.name.startswith("mkdocs")]
+    said = [record for record in caplog.records if record.name != "asyncio"]  # clients of other tests may end here
     assert not [record for record in said if record.levelno >= logging.WARNING]
     texts = {
         path: path.read_text(encoding="utf-8")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..events.scores import Decimals, Remainder, Score
+from ..events.scores import MANY_DECIMALS, Decimals, Remainder, Score
 from .number_families import Family, value_families
 from .pilot_split import PilotSplit
 
@@ -25,7 +25,6 @@ _LARGEST = 2.0**53  # beyond it doubles are even
 _CLEAR = 4.0  # standard errors; the largest of 116 differences that are noise exceeds it in 1 pilot of 140
 _FEW = 512  # different numbers in the first runs that a table and intervals tell apart
 _LOOKED_AT, _FOR_DECIMALS = 2_000, 5_000
-_MOST = 10  # decimals of a number without a decimal grid
 _FEW_ON_GRID = 3  # numbers with fewer decimals among the first from which it is looked at
 _HARDLY_RECUR = 0.9  # share of different fractional parts in the first runs of noise without a grid
 
@@ -61,11 +60,11 @@ def remainder_families(score: Score, values: PilotSplit) -> Iterator[Family[Any]
 def _decimal_families(score: Score, values: PilotSplit, x: Array, y: Array) -> Iterator[Family[Any]]:
     """Events by the decimals of a score, if some of the learned outputs have few and the datasets differ in them."""
     decimals = Decimals(score)
-    on_grid = [np.count_nonzero(decimals.of_values(side[:_FOR_DECIMALS]) < _MOST) for side in (x, y)]
+    on_grid = [np.count_nonzero(decimals.of_values(side[:_FOR_DECIMALS]) < MANY_DECIMALS) for side in (x, y)]
     if min(len(x), len(y)) == 0 or max(on_grid) < _FEW_ON_GRID:
         return
     on_x, on_y = (decimals.of_values(side).astype(np.int64) for side in (x, y))
-    if _difference(on_x, on_y, _MOST + 1) >= _CLEAR:
+    if _difference(on_x, on_y, MANY_DECIMALS + 1) >= _CLEAR:
         yield from _held(decimals, values)
 
 

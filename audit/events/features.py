@@ -27,8 +27,8 @@ from .outputs import Outputs, as_vectors, number_of, outcome_key, outcome_list, 
 
 Matrix = npt.NDArray[np.float64]
 Path = tuple[int | str, ...]
-"""Position of a leaf in nested tuples and dictionaries: a place, the text of a key, or at the end what is read
-of the leaf."""
+"""Position of a leaf in nested tuples and dictionaries: places and texts of keys, and perhaps `SIZE` or `READ` at the
+end."""
 
 SIZE, READ = "len()", "float()"
 """Ends of paths: to the number of entries of a dictionary, and to the number that a text states."""
@@ -291,7 +291,6 @@ def _is_number(leaf: Any) -> bool:
 
 
 def _place(path: Path) -> str:
-    for function in (SIZE, READ):
-        if path and path[-1] == function:
-            return f"{function[:-1]}{_place(path[:-1])})"
+    if path and path[-1] in (SIZE, READ):
+        return str(path[-1]).replace("()", f"({_place(path[:-1])})")
     return "output" + "".join(f"[{place}]" for place in path)

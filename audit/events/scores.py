@@ -21,8 +21,10 @@ Array = npt.NDArray[np.float64]
 Piece = tuple[int, float, float, float]
 """Column, low, high, rise: adds 0 below low, `rise` above high, and a linear ramp between; a step if low = high."""
 
+MANY_DECIMALS = 10
+"""The number of decimals that `Decimals` gives to numbers with more than it counts."""
+
 _ZERO_EXPONENT = 1024  # lowest bit assigned to 0, above that of every other double
-_MANY_DECIMALS = 10
 _LEGIBLE, _NEAR = 1e9, 2e-14  # most units of the last decimal in a number, and the relative error of a decimal number
 _NAMED = 3  # columns in the name of a learned score
 _ALONG_ROWS = 10_000  # number of coordinates above which whole rows are summed
@@ -198,9 +200,9 @@ class Decimals(Score):
     def of_values(self, values: Array) -> Array:
         """Return the decimals of values of the score."""
         numbers = values.astype(np.float64)
-        found = np.where(np.isfinite(numbers), _MANY_DECIMALS, np.nan)
+        found = np.where(np.isfinite(numbers), MANY_DECIMALS, np.nan)
         left = np.flatnonzero(np.abs(numbers) < _LEGIBLE)
-        for decimals in range(_MANY_DECIMALS):
+        for decimals in range(MANY_DECIMALS):
             number = numbers[left]
             size = np.abs(number)
             has = np.abs(np.round(number, decimals) - number) <= _NEAR * np.maximum(size, 1.0)

@@ -48,7 +48,8 @@ REACH = 7.0
 """Standard errors around a cell within which blocks of y are separate; the probability beyond is 3e-12."""
 
 _GUESSES_NORMAL_FROM = 500.0
-"""Variance of right guesses from which the normal bound is used; costs 1% of the bound's distance from the estimate."""
+"""Variance of right guesses from which the normal bound is used. It lowers the bound by about 1% of its distance from
+the estimate at most."""
 
 
 def allows(claim: Claim, counts: Counts) -> bool:

@@ -224,7 +224,7 @@ def _of_one(settings: Settings, choice: Choice, counts: Counts, alpha: float) ->
 def _in_reserve(settings: Settings, choice: Choice, counts: Counts, alpha: float) -> _Tested:
     """The same, with a bound only if it exceeds the claim, since no other is reported."""
     held = directed(settings.claim, counts, choice.likelier_on)
-    # Otherwise the p-value is a sixth or more, and 1 of all alpha.
+    # Below that the p-value exceeds the reserve's share of alpha, so at all of alpha it is 1.
     p = p_value(held.counts, held.claim, alpha=alpha) if clears(held.counts, held.claim, _WORTH_TESTING) else 1.0
     if p <= alpha:
         return _of_one(settings, choice, counts, alpha)

@@ -40,7 +40,7 @@ def event_findings(
     if constant or verdict is Verdict.REFUTED or of_runs:
         return constant
     if verdict is Verdict.INCONCLUSIVE:  # for too few runs, as is said already
-        return _idle_event(evidence) if _hardly_recur(evidence) else []
+        return _idle_event(evidence, says_too_few=True)
     return _idle_event(evidence) or _coarse_event(evidence, claim, excess)
 
 
@@ -126,36 +126,31 @@ def _hold_only(first: Outputs, outputs: Outputs) -> bool:
     return bool(equal.all())
 
 
-def _idle_event(evidence: Evidence) -> list[Finding]:
-    """An event that occurred in all runs that it was not learned from, or in none."""
+def _idle_event(evidence: Evidence, *, says_too_few: bool = False) -> list[Finding]:
+    """An event that occurred in all runs that it was not learned from, or in none.
+
+    Where the audit says that its runs are too few, only outputs that hardly recur are a finding.
+    """
     x, y, counts, event = evidence.kept.x, evidence.kept.y, evidence.fresh_counts, evidence.kept.choice.event
     if not _is_decided(counts):
         return []
     often = "all" if counts.hits_x else "none"
     occurred = f"occurred in {often} of {counts.runs_x:,} runs on x and {counts.runs_y:,} on y"
-    if _hardly_recur(evidence):
-        different, kept = _different(x, y), len(x) + len(y)
+    different, kept = sum(len(tally(side)[0]) for side in (x, y)), len(x) + len(y)
+    if different > _NEARLY_ALL * kept:
         message = (
             f"no event could be learned, because {different:,} of the first {kept:,} outputs are different. The event "
             f"that was tried ({event}) {occurred}, so nothing was tested. Audit a part or a summary of the "
             "output that recurs, such as a number in it."
         )
+    elif says_too_few:
+        return []
     else:
         message = (
             f"the event chosen on the pilot ({event}) {occurred}, so nothing was tested. The event may be "
             "too rare for this number of runs (use more), or the mechanism may keep state (look for it)."
         )
     return [Finding(HealthCheck.IDLE_EVENT, message)]
-
-
-def _hardly_recur(evidence: Evidence) -> bool:
-    """Whether nearly all kept outputs are different."""
-    x, y = evidence.kept.x, evidence.kept.y
-    return _different(x, y) > _NEARLY_ALL * (len(x) + len(y))
-
-
-def _different(x: Outputs, y: Outputs) -> int:
-    return sum(len(tally(side)[0]) for side in (x, y))
 
 
 def _coarse_event(evidence: Evidence, claim: Claim, excess: float | None) -> list[Finding]:

@@ -127,7 +127,7 @@ def draw_sequentially(
     begun: Begun | None = None
     has_checked = is_replayable = False
     stopped: Stop = "runs"
-    if searched:
+    if earlier is not None:
         learned = learned_rare = searched
         state = state.learned(*merge(old_x, old_y))
         final = final and final.begun_with(*merge(old_x, old_y), most)
@@ -143,16 +143,17 @@ def draw_sequentially(
             is_cut = size < planned
             if number > 0:  # the first batch has the same size in every audit
                 keep_begun(plan.memory, number, size, clock)
-        is_bet_on = number > 0 or searched > 0
+        is_bet_on = number > 0 or earlier is not None
         batch = _spread(plan, size, clock.pace, is_bet_on=is_bet_on)
         coins = np.random.default_rng(sequence_of(plan.seed, Stream.BATCHES, number))
         if done < most:
             new_x, new_y = draw_pilot(batch, size, first_block=n_blocks)
             kept_x, kept_y = kept_x + new_x, kept_y + new_y
             most = plan.may_keep(_most_kept(kept_x[0]))
-            is_replayable = is_replayable if number else plan.comes_again(kept_x, kept_y)
-            if earlier is not None and searched and number == 0:  # a batch that is bet on has blocks of few runs
-                is_replayable = is_replayable and earlier.plan.comes_again(old_x, old_y)
+            if number == 0:
+                is_replayable = plan.comes_again(kept_x, kept_y)
+                if earlier is not None:  # a batch that is bet on has blocks of few runs, which show little
+                    is_replayable = is_replayable and earlier.plan.comes_again(old_x, old_y)
             firsts = [*old_x[:1], kept_x[0]], [*old_y[:1], kept_y[0]]
             check_blocks([*firsts[0], *new_x], [*firsts[1], *new_y], plan.sampler.is_block, plan.sampler.name)
             if is_bet_on:
@@ -425,10 +426,10 @@ def _recounted(event: Event, x: Outputs, y: Outputs, main: JointCounts, likelier
 
 
 def _spread(plan: Plan, size: int, pace: float, *, is_bet_on: bool) -> Plan:
-    """The plan for a batch: small batches stay in this process. Neither choice changes an output.
+    """The plan for a batch: its blocks, and this process alone for a small one, which changes no output.
 
-    A batch without bets has few blocks, which reveal a fixed seed; others have many, so that randomness that the runs
-    of one call share wins few bets.
+    A batch without bets has few blocks, which reveal a fixed seed. A batch that is bet on has many, because runs of one
+    call that share randomness count as one.
     """
     has_many = plan.sampler.is_block and is_bet_on
     block = -(-size // _CALLS) if has_many else max(size // _FEWEST_BLOCKS, _FEWEST_BLOCKS)

@@ -196,7 +196,7 @@ def find_worst_pair(
         Allowed probability of refuting a correct mechanism.
     seed : int or None
         Random seed, which fixes every number for any number of workers. ``check(mechanism, found.x, found.y, …)``
-        audits the pair with a pilot of its own; take another seed, for with the same one it repeats main runs.
+        audits the pair again with its own pilot. Give it another seed: with the same seed it draws the same main runs.
     jobs : int, optional
         Workers, as in `check`.
     name : str, optional
