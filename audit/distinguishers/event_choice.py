@@ -44,6 +44,7 @@ _RARE_CAUTION, _RARE_HITS, _FEW_FAMILIES, _RARE_AMONG_MANY = 2.0, 1000, 8, 5.0
 # may be rare, and the most cautious choice would never take it.
 _SUSPICION = 3.0
 _BOLD_CAUTION, _BOLD_Z, _BOLD_HITS = 1.0, 2.6, 6
+_HITS_ON_ONE_SIDE = 3  # correct noise leaves such a set of outputs in at most a few of a hundred pilots
 # If the pilot shows no difference, an event that occurs nearly always or hardly ever has the best bound but could show
 # no excess. The pilot is then made longer; if it still shows nothing, an event is taken that has at least this share of
 # the runs, as has its complement, and that shows a difference with less caution, reduced step by step. If all outputs
@@ -108,22 +109,34 @@ def choose_event(
 
 
 def _bold(families: Sequence[Family[Any]], criterion: Criterion, best: Best, split: PilotSplit) -> Choice | None:
-    """An event that few pilot runs show to be better than the best one: of the families, or seen on one dataset only.
+    """An event that few pilot runs show to be better than the best one: seen on one dataset only, or of the families.
 
-    A rare leak that the pilot saw a dozen times is such an event; so are, about as often as not, chance finds.
+    A rare leak that the pilot saw a few times is such an event. Noise without a leak seldom leaves a set of outputs
+    that were seen on one dataset only, and each hit in the pilot promises many in the main runs; an event of the
+    families is, about as often as not, a chance find.
     """
-    criterion = replace(criterion, z=max(criterion.z, _BOLD_Z), caution=_BOLD_CAUTION)
-    found = best_event(families, criterion)
-    tried = [] if found is None else [chosen(found)]
-    x, y = split.whole
-    for event, direction in zip(one_sided_sets(split, least=_BOLD_HITS), DIRECTIONS, strict=True):
-        if event is not None:
-            tried.append(Choice(event, direction, event.count(x), event.count(y), len(x)))
-    values = [value_of(each, replace(criterion, is_one_way=True), _BOLD_CAUTION) for each in tried]
-    if not tried or max(values) <= max(best.value, 0.0):
+    if on_one_side := _on_one_side(split):
+        return max(on_one_side, key=_more_hits)
+    found = best_event(families, replace(criterion, z=max(criterion.z, _BOLD_Z), caution=_BOLD_CAUTION))
+    if found is None or found.value <= max(best.value, 0.0):
         return None
-    bold = tried[values.index(max(values))]
-    return bold if max(bold.pilot_hits_x, bold.pilot_hits_y) >= _BOLD_HITS else None
+    bold = chosen(found)
+    return bold if _more_hits(bold) >= _BOLD_HITS else None
+
+
+def _on_one_side(split: PilotSplit) -> list[Choice]:
+    """Sets of outputs seen on one dataset only, three times or more."""
+    x, y = split.whole
+    sets = zip(one_sided_sets(split, least=_HITS_ON_ONE_SIDE), DIRECTIONS, strict=True)
+    return [
+        Choice(event, direction, event.count(x), event.count(y), len(x))
+        for event, direction in sets
+        if event is not None
+    ]
+
+
+def _more_hits(choice: Choice) -> int:
+    return max(choice.pilot_hits_x, choice.pilot_hits_y)
 
 
 def choose_event_each_way(

@@ -7,6 +7,7 @@ import pytest
 
 from dpaudit import PureDP, Verdict, check, check_outputs
 from dpaudit.audit.errors import MechanismError
+from dpaudit.experiments.bench.detection.rare_leaks import LeakyLaplace
 
 RARE = 1e-6  # alpha where a correct mechanism has to pass
 
@@ -97,3 +98,23 @@ def test_a_mechanism_that_nearly_always_raises_is_audited():
         return d
 
     assert check(mostly, 0, 1, claim=PureDP(1.0), runs=20_000, jobs=1).is_refuted
+
+
+@pytest.mark.parametrize("place", ["beyond", "one value"])
+def test_a_hundred_hits_on_one_side_are_found_by_an_audit_of_fixed_size(place):
+    """The pilot, a twentieth of the runs, sees about five of them."""
+    audits = (
+        check(
+            LeakyLaplace(0.001, place),
+            0.0,
+            1.0,
+            claim=PureDP(1.0),
+            runs=100_000,
+            alpha=0.05,
+            seed=seed,
+            bits=False,
+            jobs=1,
+        )
+        for seed in range(8)
+    )
+    assert sum(audit.is_refuted for audit in audits) >= 6
