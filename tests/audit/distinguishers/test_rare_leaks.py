@@ -46,7 +46,7 @@ def test_exceptions_are_noted():
             raise KeyError
         return d + rng.laplace()
 
-    result = check(fragile, 0, 1, claim=PureDP(1.0), runs=10_000, jobs=1)
+    result = check(fragile, 0, 1, claim=PureDP(1.0), runs=5_000, jobs=1)
     assert result.is_refuted
     assert any(note.startswith("KeyError was raised in ") and note.endswith("on y") for note in result.notes)
     assert "note: KeyError was raised" in str(result)
@@ -96,4 +96,4 @@ def test_a_mechanism_that_nearly_always_raises_is_audited():
             raise ValueError
         return d
 
-    assert check(mostly, 0, 1, claim=PureDP(1.0), runs=20_000, jobs=1).is_refuted
+    assert check(mostly, 0, 1, claim=PureDP(1.0), runs=10_000, jobs=1).is_refuted

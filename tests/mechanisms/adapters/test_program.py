@@ -215,10 +215,10 @@ def test_a_forked_process_leaves_the_programs_of_its_parent_alone():
 def test_health_checks_see_a_seed_of_its_own_and_a_program_with_entropy_is_fine():
     laplace = "round(random.expovariate(1) - random.expovariate(1), 6)"
     noise = f"write(json.dumps([len(r['dataset']) + {laplace} for _ in range(n)]) + '\\n')"
-    fixed = check(script(f"random.seed(1); {noise}"), X, Y, claim=PureDP(1.0), runs=50_000, jobs=1)
+    fixed = check(script(f"random.seed(1); {noise}"), X, Y, claim=PureDP(1.0), runs=20_000, jobs=1)
     assert fixed.verdict is Verdict.INCONCLUSIVE
     assert {finding.check.value for finding in fixed.findings} >= {"repeated-blocks"}
-    free = check(script(noise), X, Y, claim=ApproxDP(1.0, 1e-3), runs=20_000, jobs=1, alpha=1e-6)
+    free = check(script(noise), X, Y, claim=ApproxDP(1.0, 1e-3), runs=10_000, jobs=1, alpha=1e-6)
     assert free.verdict is Verdict.NOT_REFUTED
     assert not free.is_replayable
 
