@@ -45,10 +45,10 @@ def naive_pair(answer, rng):
 @pytest.mark.parametrize(
     ("mechanism", "x", "y", "claim", "runs"),
     [
-        (naive, 0.0, 1.0, 1.0, 20_000),
+        (naive, 0.0, 1.0, 1.0, 10_000),
         (naive_gaussian, 0.0, 1.0, 3.0, RUNS),
         (gridded_noise, 0.3, 0.7, 1.0, 30_000),
-        (naive_vector, [5.0, 0.0], [5.0, 1.0], 1.0, 20_000),
+        (naive_vector, [5.0, 0.0], [5.0, 1.0], 1.0, 10_000),
     ],
 )
 def test_the_default_warns_and_the_option_refutes(mechanism, x, y, claim, runs):
@@ -67,6 +67,7 @@ def test_the_default_warns_and_the_option_refutes(mechanism, x, y, claim, runs):
     assert "WARNING" not in str(silent)
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_a_number_among_other_things_has_bits_too():
     result = check(naive_pair, 0.0, 1.0, claim=PureDP(1.0), runs=3_000, bits=True, jobs=1)
     assert result.is_refuted
@@ -98,6 +99,7 @@ def test_bits_are_no_news_where_the_values_say_as_much():
     assert result.low_bits is None
 
 
+@pytest.mark.usefixtures("without_resolution", "learned_seldom")
 def test_sequential_audits_and_outputs_from_elsewhere_look_as_well():
     sequential = check(naive, 0.0, 1.0, claim=PureDP(1.0), runs=20_000, alpha=1e-7, sequential=True, jobs=1)
     assert sequential.low_bits is not None

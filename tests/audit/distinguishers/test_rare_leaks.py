@@ -22,6 +22,7 @@ def leaking(share, at):
     return mechanism
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_a_leak_in_the_far_tail_is_found():
     """About 50 of 50,000 pilot runs: rare, but against none on the other side."""
     result = check(leaking(1e-3, lambda d: 1000 + d), 0, 1, claim=PureDP(1.0), runs=1_000_000)
@@ -29,6 +30,7 @@ def test_a_leak_in_the_far_tail_is_found():
     assert result.bound > 2
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_a_value_that_comes_again_inside_continuous_noise_is_found():
     result = check(leaking(5e-3, float), 0, 1, claim=PureDP(1.0), runs=1_000_000)
     assert result.is_refuted
@@ -40,6 +42,7 @@ def test_the_same_value_on_both_sides_is_no_leak():
     assert not result.is_refuted
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_exceptions_are_noted():
     def fragile(d, rng):
         if d and rng.random() < 0.02:
@@ -88,6 +91,7 @@ def test_a_mechanism_that_exits_does_not_end_the_audit(code):
         check(leaves, 0, 1, claim=PureDP(1.0), runs=1_000, jobs=1)
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_a_mechanism_that_nearly_always_raises_is_audited():
     """Exceptions are outputs: only a mechanism that never returns cannot be run."""
 

@@ -45,6 +45,7 @@ class Leak:
 LEAKS = [parity, modulo_nine, fractional_part, rounded, parity_of_a_coordinate]
 
 
+@pytest.mark.usefixtures("without_resolution", "learned_seldom")
 @pytest.mark.parametrize("sequential", [False, True])
 @pytest.mark.parametrize("draw", LEAKS)
 def test_it_is_found(draw, sequential):
@@ -70,7 +71,7 @@ def test_other_numbers_have_no_such_events(values):
     assert list(remainder_families(Number(), PilotSplit.in_half(values.astype(float), values.astype(float)))) == []
 
 
-@pytest.mark.usefixtures("without_resolution")
+@pytest.mark.usefixtures("without_resolution", "learned_seldom")
 @pytest.mark.parametrize("sequential", [False, True])
 def test_numbers_that_are_printed_are_read(sequential):
     """Alone, in a tuple beside another text, and as the value of a dictionary."""

