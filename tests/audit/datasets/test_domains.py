@@ -32,7 +32,7 @@ from dpaudit.audit.errors import AdjacencyError, DatasetError, OptionError
 from dpaudit.audit.search.pairs_for_domain import pairs_of
 from dpaudit.audit.search.successive_halving import new_pool
 
-N_MOVES = 12
+N_MOVES = 8
 
 
 def tried(domain, adjacency, distance, seed=0):

@@ -19,14 +19,15 @@ NONE = np.zeros(200)
 ONE = np.where(np.arange(200) == 117, 4.0, 0.0)
 
 
-def pairs(answers, size, rng):
-    """A key drawn evenly, and its answer with Laplace noise."""
-    key = rng.integers(0, len(answers), size)
+def pairs(answers, size, rng, *, key=None):
+    """A key drawn evenly, or this one, and its answer with Laplace noise."""
+    key = rng.integers(0, len(answers), size) if key is None else np.full(size, key)
     return np.column_stack([key, np.round(answers[key] + rng.laplace(size=size), 6)])
 
 
-def named_pairs(answers, size, rng):
-    return as_outputs([(f"key{key:.0f}", value) for key, value in pairs(answers, size, rng).tolist()], size, "m")
+def named_pairs(answers, size, rng, **options):
+    drawn = pairs(answers, size, rng, **options).tolist()
+    return as_outputs([(f"key{key:.0f}", value) for key, value in drawn], size, "m")
 
 
 @pytest.mark.parametrize(("draw", "words"), [(pairs, "coordinate 0 = 117"), (named_pairs, "output[0] = 'key117'")])
@@ -37,19 +38,20 @@ def test_one_key_among_two_hundred(draw, words):
     assert f"where {words})" in str(choice.event)
     assert read_data(plain_data(choice.event)) == choice.event
     # Below 0 the ratio is e⁴; the value's own half-lines reach e^0.2.
-    hits_x, hits_y = (choice.event.count(draw(data, 200_000, rng)) for data in (NONE, ONE))
+    hits_x, hits_y = (choice.event.count(draw(data, 5_000, rng, key=117)) for data in (NONE, ONE))
     more, fewer = (hits_x, hits_y) if choice.likelier_on == "x" else (hits_y, hits_x)
-    assert more > 250
+    assert more > 1_250
     assert math.log(more / max(fewer, 1)) > 3.0
+    assert choice.event.count(draw(ONE, 1_000, rng, key=116)) == 0
 
 
 def test_keys_that_move_in_opposite_directions():
     """Ten keys, half of which rise and half of which fall: keys and values have the same law on both datasets."""
     answers = np.repeat([0.5, -0.5], 5)
     rng = np.random.default_rng(0)
-    split = PilotSplit.in_half(pairs(answers, 20_000, rng), pairs(-answers, 20_000, rng))
+    split = PilotSplit.in_half(pairs(answers, 10_000, rng), pairs(-answers, 10_000, rng))
     choice = choose_event(split, PureDP(0.5), 400_000, 0.05)
-    hits = [choice.event.count(pairs(data, 200_000, rng)) for data in (answers, -answers)]
+    hits = [choice.event.count(pairs(data, 100_000, rng)) for data in (answers, -answers)]
     assert abs(math.log(hits[0] / hits[1])) > 0.75  # without keys, 0.03
     learned = split.map(Coordinates(2).read)
     names = [str(family.build(0, True)) for family in key_families(Coordinates(2), learned) if family.is_learned]

@@ -101,7 +101,7 @@ def test_bits_of_a_randomised_response():
 
     x, y = [1] * 4 + [0] * 8, [0] * 12
     loss = np.random.default_rng(7).binomial(4, 0.6, 100_000) * 2 - 4
-    assert bound_of_choice(bits, x, y, PureDP(0.5), 50_000) > 0.93 * best_bound(loss * math.log(0.6 / 0.4))
+    assert bound_of_choice(bits, x, y, PureDP(0.5), 25_000) > 0.93 * best_bound(loss * math.log(0.6 / 0.4))
 
 
 def numbers_or_nothing(answers, size, rng):
@@ -123,9 +123,9 @@ def test_outputs_of_unlike_kinds():
     """Lists of different lengths with Enums and a number: no feature was written by hand."""
     x, y = [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]
     rng = np.random.default_rng(0)
-    parts = [numbers_or_nothing(data, 6_000, rng) for data in (x, y, x, y)]
+    parts = [numbers_or_nothing(data, 3_000, rng) for data in (x, y, x, y)]
     choice = choose_event(PilotSplit(*parts), PureDP(0.5), RUNS, 0.05)
-    p, q = (float(np.mean(choice.event.contains(numbers_or_nothing(d, 15_000, rng)))) for d in (x, y))
+    p, q = (float(np.mean(choice.event.contains(numbers_or_nothing(d, 10_000, rng)))) for d in (x, y))
     p, q = (p, q) if choice.likelier_on == "x" else (q, p)
     # Nothing above on y is .5/…⁴ as likely: the chance that all four stay below 1.
     below_x, below_y = 0.5**4, (1 - 0.5 * math.exp(-0.5)) ** 4
@@ -137,7 +137,7 @@ def test_equal_laws_are_not_told_apart(width):
     def same(data, size, rng):
         return rng.laplace(size=(size, width))
 
-    result = check(same, 0, 1, claim=PureDP(0.1), runs=10_000, alpha=1e-8, jobs=1)
+    result = check(same, 0, 1, claim=PureDP(0.1), runs=6_000, alpha=1e-8, jobs=1)
     assert result.verdict is not Verdict.REFUTED
 
 
@@ -149,4 +149,4 @@ def test_a_long_vector_is_read_as_well():
         values[:, 150] += answer
         return values
 
-    assert bound_of_choice(wide, 2.0, 0.0, PureDP(1.0), 10_000, fresh=10_000) > 0.7 * 2.0
+    assert bound_of_choice(wide, 2.0, 0.0, PureDP(1.0), 6_000, fresh=6_000) > 0.7 * 2.0

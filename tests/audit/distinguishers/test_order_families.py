@@ -38,7 +38,7 @@ def columns_of(event):
 @pytest.mark.parametrize(("draw", "x", "y", "exact"), [(last_gap, 1.0, 2.0, 3.0), (middle_gap, 0.0, 0.2, math.inf)])
 def test_a_gap_between_neighbours_in_order(draw, x, y, exact):
     rng = np.random.default_rng(0)
-    split = PilotSplit.in_half(draw(x, 20_000, rng), draw(y, 20_000, rng))
+    split = PilotSplit.in_half(draw(x, 10_000, rng), draw(y, 10_000, rng))
     choice = choose_event(split, PureDP(0.5), 400_000, 0.05)
     assert isinstance(columns_of(choice.event), OrderStatistics)
     assert "sorted coordinate" in str(choice.event)
@@ -61,7 +61,7 @@ def test_a_right_mechanism_of_exchangeable_outputs_is_not_refuted():
     def shuffled(data, size, rng):
         return rng.permuted(np.sort(rng.exponential(size=(size, 5)), axis=1), axis=1)
 
-    result = check(shuffled, 0, 1, claim=PureDP(0.05), runs=40_000, alpha=1e-8, jobs=1)
+    result = check(shuffled, 0, 1, claim=PureDP(0.05), runs=20_000, alpha=1e-8, jobs=1)
     assert result.verdict is not Verdict.REFUTED
 
 

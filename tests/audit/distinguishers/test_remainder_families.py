@@ -45,6 +45,7 @@ class Leak:
 LEAKS = [parity, modulo_nine, fractional_part, rounded, parity_of_a_coordinate]
 
 
+@pytest.mark.usefixtures("without_resolution", "learned_seldom")
 @pytest.mark.parametrize("sequential", [False, True])
 @pytest.mark.parametrize("draw", LEAKS)
 def test_it_is_found(draw, sequential):
@@ -57,7 +58,7 @@ def test_it_is_found(draw, sequential):
 @pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("draw", LEAKS)
 def test_its_twin_shows_nothing(draw):
-    result = check(Leak(draw, leaks=False), 0, 1, claim=PureDP(1.0), runs=20_000, alpha=1e-7, seed=1, jobs=1)
+    result = check(Leak(draw, leaks=False), 0, 1, claim=PureDP(1.0), runs=10_000, alpha=1e-7, seed=1, jobs=1)
     assert result.verdict is not Verdict.REFUTED
 
 
@@ -70,7 +71,7 @@ def test_other_numbers_have_no_such_events(values):
     assert list(remainder_families(Number(), PilotSplit.in_half(values.astype(float), values.astype(float)))) == []
 
 
-@pytest.mark.usefixtures("without_resolution")
+@pytest.mark.usefixtures("without_resolution", "learned_seldom")
 @pytest.mark.parametrize("sequential", [False, True])
 def test_numbers_that_are_printed_are_read(sequential):
     """Alone, in a tuple beside another text, and as the value of a dictionary."""
@@ -79,6 +80,6 @@ def test_numbers_that_are_printed_are_read(sequential):
         return f"{answer + rng.laplace():.6f}"
 
     for mechanism in (text, lambda d, rng: (text(d, rng), "ok"), lambda d, rng: {"mean": text(d, rng)}):
-        result = check(mechanism, 0, 2, claim=PureDP(1.0), runs=6_000, alpha=1e-6, jobs=1, sequential=sequential)
+        result = check(mechanism, 0, 2, claim=PureDP(1.0), runs=3_000, alpha=1e-6, jobs=1, sequential=sequential)
         assert result.is_refuted
         assert "float(output" in result.event_in_words

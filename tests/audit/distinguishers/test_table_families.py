@@ -191,7 +191,7 @@ def test_a_right_sampler_of_many_outcomes_is_not_refuted():
         return rng.integers(0, 2, (size, 12))
 
     for mechanism in (labels, bits):
-        result = check(mechanism, 0, 1, claim=PureDP(0.05), runs=40_000, alpha=1e-8, jobs=1)
+        result = check(mechanism, 0, 1, claim=PureDP(0.05), runs=20_000, alpha=1e-8, jobs=1)
         assert result.verdict is not Verdict.REFUTED
 
 

@@ -68,18 +68,20 @@ def noisy_counts(histogram, rng):
 X, Y = {"cats": 5, "dogs": 1, "owls": 9}, {"cats": 5, "dogs": 0, "owls": 9}
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_a_key_that_is_left_out():
     result = check(counts, X, Y, claim=PureDP(1.0), runs=2_000, alpha=1e-6, jobs=1)
     assert result.is_refuted
     assert "dogs" in result.event_in_words or "len(output)" in result.event_in_words
 
 
+@pytest.mark.usefixtures("without_resolution")
 def test_a_value_that_moves_too_far():
-    result = check(noisy_counts, X, {**X, "dogs": 3}, claim=PureDP(1.0), runs=6_000, alpha=1e-6, jobs=1)
+    result = check(noisy_counts, X, {**X, "dogs": 3}, claim=PureDP(1.0), runs=3_000, alpha=1e-6, jobs=1)
     assert result.is_refuted
     assert "output['dogs']" in result.event_in_words
 
 
 def test_a_right_histogram_is_not_refuted():
-    result = check(noisy_counts, X, Y, claim=PureDP(1.0), runs=6_000, alpha=1e-6, bits=False, jobs=1)
+    result = check(noisy_counts, X, Y, claim=PureDP(1.0), runs=3_000, alpha=1e-6, bits=False, jobs=1)
     assert result.verdict is not Verdict.REFUTED

@@ -26,7 +26,7 @@ from dpaudit.audit.inference.guess_test import (
 )
 from dpaudit.audit.inference.joint_test import strength_lower
 
-RUNS = 14
+RUNS = 11
 ALL = [(right, wrong) for right in range(RUNS + 1) for wrong in range(RUNS + 1 - right)]
 
 

@@ -37,9 +37,9 @@ def p_values(n: int, m: int, claim, alpha: float) -> np.ndarray:
     ).T
 
 
-def largest_size(rejected: np.ndarray, claim) -> float:
-    """Return the largest probability of rejection on the boundary, over a fine grid of q that covers both ends."""
-    n, m = rejected.shape[0] - 1, rejected.shape[1] - 1
+def largest_sizes(claim, *rejected: np.ndarray) -> list[float]:
+    """Return the largest probabilities of rejection on the boundary, over a fine grid of q that covers both ends."""
+    n, m = rejected[0].shape[0] - 1, rejected[0].shape[1] - 1
     inner = np.linspace(1e-4, 1 - 1e-4, 801)
     ends = np.geomspace(1e-12, 1e-4, 60)
     q = np.concatenate([ends, inner, 1 - ends])
@@ -47,25 +47,26 @@ def largest_size(rejected: np.ndarray, claim) -> float:
     p, _ = claim.max_power(q, rest)
     on_x = binom.pmf(np.arange(n + 1)[:, None], n, p)  # shape (n + 1, grid)
     on_y = binom.pmf(np.arange(m + 1)[:, None], m, q)
-    return float(np.einsum("ig,ij,jg->g", on_x, rejected.astype(float), on_y).max())
+    return [float((on_x * (each.astype(float) @ on_y)).sum(axis=0).max()) for each in rejected]
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
-@pytest.mark.parametrize(("n", "m"), [(5, 5), (11, 11), (4, 11), (11, 4)])
+@pytest.mark.parametrize(("n", "m"), [(9, 9), (4, 9), (9, 4)])
 def test_size_never_exceeds_alpha(n, m, claim):
     found = p_values(n, m, claim, 0.05)
-    for alpha in (0.05, 0.01, 0.2):  # the test is tuned to .05 and valid for any alpha
-        assert largest_size(found <= alpha, claim) <= alpha
+    alphas = (0.05, 0.01, 0.2)  # the test is tuned to .05 and valid for any alpha
+    sizes = largest_sizes(claim, *(found <= alpha for alpha in alphas))
+    assert all(size <= alpha for size, alpha in zip(sizes, alphas, strict=True))
 
 
 def test_size_comes_near_alpha():
     """The size test above would accept a test that never rejects."""
-    assert largest_size(p_values(25, 25, PureDP(1.0), 0.05) <= 0.05, PureDP(1.0)) > 0.03
+    assert largest_sizes(PureDP(1.0), p_values(20, 20, PureDP(1.0), 0.05) <= 0.05)[0] > 0.03
 
 
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0)], ids=str)
 def test_bound_exceeds_the_truth_with_probability_at_most_alpha(claim):
-    n = m = 12
+    n = m = 10
     bounds = np.array(
         [
             [strength_lower(Counts(hits_x=x, runs_x=n, hits_y=y, runs_y=m), claim, alpha=0.1) for x in range(n + 1)]
@@ -73,13 +74,13 @@ def test_bound_exceeds_the_truth_with_probability_at_most_alpha(claim):
         ]
     ).T
     for truth in (claim.strength, 0.3, 2.0):
-        assert largest_size(bounds > truth, claim.with_strength(truth)) <= 0.1
+        assert largest_sizes(claim.with_strength(truth), bounds > truth)[0] <= 0.1
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 @pytest.mark.parametrize("runs", [1, 7, 100])
 def test_equal_hits_refute_nothing_at_any_count(claim, runs):
-    for hits in (*range(0, runs, max(1, runs // 30)), runs):
+    for hits in (*range(0, runs, max(1, runs // 12)), runs):
         counts = Counts(hits_x=hits, runs_x=runs, hits_y=hits, runs_y=runs)
         assert p_value(counts, claim) == 1.0
         assert strength_lower(counts, claim, alpha=0.05) == 0.0
@@ -98,7 +99,7 @@ def test_p_value_grows_with_the_strength_and_crosses_alpha_at_the_bound(claim, c
     observed = Counts(hits_x=counts[0], runs_x=counts[1], hits_y=counts[2], runs_y=counts[3])
     bound = strength_lower(observed, claim, alpha=0.05)
     top = min(2 * bound + 0.5, claim.max_strength * 0.999)
-    found = [p_value(observed, claim.with_strength(s)) for s in np.linspace(0.0, top, 5)]
+    found = [p_value(observed, claim.with_strength(s)) for s in np.linspace(0.0, top, 3)]
     assert all(a <= b + 1e-12 for a, b in pairwise(found))
     if bound > 0:
         assert p_value(observed, claim.with_strength(bound)) <= 0.05

@@ -41,6 +41,7 @@ from dpaudit.audit.events.scores import (
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.inference.guess_test import Guesses
+from dpaudit.audit.records import json_codec
 from dpaudit.audit.records.json_codec import SCHEMA, TYPES, Opaque, from_json, to_json
 from dpaudit.audit.records.json_schema import json_schema, schema_text
 from dpaudit.audit.records.suite import Entry, Suite, Topic
@@ -308,14 +309,19 @@ PLACES = [("suite", *path) for path in paths(BODY["suite"]) if path[-1] not in (
 
 
 @pytest.mark.parametrize("value", [KeyError, None, 1.5, [[0.5]], OPAQUE], ids=repr)
-def test_what_the_schema_refuses_is_not_read_either(value):
+def test_what_the_schema_refuses_is_not_read_either(value, monkeypatch):
     """Wherever a value is put: the schema is no stricter than the reader, but for how numbers are spelt."""
-    bodies = [changed(path, value) for path in PLACES]
-    read = [body for body in bodies if is_read(body)]
-    for body in read:
-        VALIDATOR.validate(body)
-    refused = [body for body in bodies if body not in read][::6]  # a schema that refuses nothing would pass
-    assert len(read) < 3 / 4 * len(PLACES)
+    monkeypatch.setattr(json_codec, "hints_of", functools.cache(json_codec.hints_of))
+    n_read, refused = 0, []
+    for path in PLACES:
+        body = changed(path, value)
+        if is_read(body):
+            VALIDATOR.validate(body)
+            n_read += 1
+        else:
+            refused.append(body)
+    assert n_read < 3 / 4 * len(PLACES)
+    refused = refused[::6]  # a schema that refuses nothing would pass
     assert sum(not VALIDATOR.is_valid(body) for body in refused) > len(refused) / 4
 
 

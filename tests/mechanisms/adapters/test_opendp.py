@@ -162,7 +162,7 @@ def test_rho_is_not_epsilon(dp: Any) -> None:
     mechanism = from_opendp(dp.m.make_gaussian(*_numbers(dp, float), scale=1.0))
     assert mechanism.claim(1) == ZeroConcentratedDP(0.5)
     assert "ZeroConcentratedDivergence on AbsoluteDistance(f64)" in mechanism.claim_source
-    assert not _audit(mechanism, 0.0, 1.0, runs=2_000).is_refuted
+    assert not _audit(mechanism, 0.0, 1.0, runs=1_000).is_refuted
     assert _audit(mechanism, 0.0, 1.0, PureDP(0.5), runs=_PLENTY).is_refuted  # the false alarm
     assert _audit(mechanism, 0.0, 1.0, ZeroConcentratedDP(0.1), runs=_PLENTY).is_refuted
 
@@ -345,7 +345,8 @@ def test_measures_of_the_users_own(dp: Any) -> None:
         return lambda order: d_in**2 * order / 2
 
     assert from_opendp(measurement(dp.renyi_divergence(), abs, curve), order=4.0).claim(2) == RenyiDP(4.0, 8.0)
-    assert isinstance(from_opendp(measurement(dp.renyi_divergence(), abs, curve)).claim(1), PrivacyProfile)
+    whole = from_opendp(measurement(dp.renyi_divergence(), abs, curve)).claim(1)
+    assert isinstance(whole, PrivacyProfile)
 
     def up_to_64(d_in: float) -> Any:
         return lambda order: d_in**2 * order / 2 if order < 64 else 1 / 0
@@ -355,7 +356,7 @@ def test_measures_of_the_users_own(dp: Any) -> None:
         from_opendp(measurement(dp.renyi_divergence(), abs, up_to_64), order=100.0)
     with pytest.raises(ClaimError, match=r"no finite value at orders from 1\.01 to .*; pass order="):
         from_opendp(measurement(dp.renyi_divergence(), abs, lambda d_in: lambda order: 1 / 0))
-    cut, whole = (from_opendp(measurement(dp.renyi_divergence(), abs, made)).claim(1) for made in (up_to_64, curve))
+    cut = from_opendp(measurement(dp.renyi_divergence(), abs, up_to_64)).claim(1)
     assert np.all(np.array(cut.deltas) >= np.array(whole.deltas))
     assert np.any(np.array(cut.deltas) == np.array(whole.deltas))
     with pytest.raises(ClaimError, match="the measure tv is unknown"):

@@ -75,7 +75,7 @@ def test_the_examples_keep_their_claim_and_break_it_with_too_little_noise(langua
     command = request.getfixturevalue(language)
     for scale, verdict in (("1.0", Verdict.NOT_REFUTED), ("0.7", Verdict.REFUTED)):
         program = Program([*command, scale], claim=PureDP(1.0), adjacency=AddRemove(), claim_source="README")
-        result = check(program, X, Y, claim=program.claim, adjacency=program.adjacency, alpha=1e-6, runs=20_000, jobs=1)
+        result = check(program, X, Y, claim=program.claim, adjacency=program.adjacency, alpha=1e-6, runs=6_000, jobs=1)
         assert result.verdict is verdict
         assert result.is_replayable
         assert result.low_bits is None or not result.low_bits.is_suspicious
@@ -215,10 +215,10 @@ def test_a_forked_process_leaves_the_programs_of_its_parent_alone():
 def test_health_checks_see_a_seed_of_its_own_and_a_program_with_entropy_is_fine():
     laplace = "round(random.expovariate(1) - random.expovariate(1), 6)"
     noise = f"write(json.dumps([len(r['dataset']) + {laplace} for _ in range(n)]) + '\\n')"
-    fixed = check(script(f"random.seed(1); {noise}"), X, Y, claim=PureDP(1.0), runs=50_000, jobs=1)
+    fixed = check(script(f"random.seed(1); {noise}"), X, Y, claim=PureDP(1.0), runs=20_000, jobs=1)
     assert fixed.verdict is Verdict.INCONCLUSIVE
     assert {finding.check.value for finding in fixed.findings} >= {"repeated-blocks"}
-    free = check(script(noise), X, Y, claim=ApproxDP(1.0, 1e-3), runs=20_000, jobs=1, alpha=1e-6)
+    free = check(script(noise), X, Y, claim=ApproxDP(1.0, 1e-3), runs=10_000, jobs=1, alpha=1e-6)
     assert free.verdict is Verdict.NOT_REFUTED
     assert not free.is_replayable
 
