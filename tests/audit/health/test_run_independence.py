@@ -148,7 +148,7 @@ def test_rare_exceptions_among_vectors_do_not_disturb_the_others():
             raise ValueError
         return dataset + rng.normal(), rng.normal()
 
-    result = check(mechanism, 0.0, 0.0, claim=PureDP(0.0), runs=8_000, jobs=1, seed=0, ignore="equal-datasets")
+    result = check(mechanism, 0.0, 0.0, claim=PureDP(0.0), runs=4_000, jobs=1, seed=0, ignore="equal-datasets")
     assert result.findings == ()
     leaking = check(mechanism, 0.0, 3.0, claim=PureDP(1.0), runs=2_000, jobs=1, bits=False)
     assert leaking.is_refuted  # the vectors are still checked
@@ -261,7 +261,7 @@ def test_objects_that_print_alike_are_not_accused(values):
     def draw(dataset, rng):
         return Hidden("a", int(rng.integers(values)))
 
-    seen = {finding.check for finding in audit(draw, runs=8_000).findings}
+    seen = {finding.check for finding in audit(draw, runs=3_000).findings}
     assert seen <= {HealthCheck.IDLE_EVENT}
 
 
