@@ -133,6 +133,7 @@ HONEST = {
 SILENT = {"constant": HealthCheck.CONSTANT_OUTPUT, "rare": HealthCheck.IDLE_EVENT}
 
 
+@pytest.mark.usefixtures("without_trees")
 @pytest.mark.parametrize("name", HONEST)
 def test_honest_mechanisms_pass(name):
     for seed in range({"not numbers": 1, "vectors": 1, "constant": 1}.get(name, 2)):
@@ -140,6 +141,7 @@ def test_honest_mechanisms_pass(name):
         assert {finding.check for finding in result.findings} <= {SILENT.get(name)}
 
 
+@pytest.mark.usefixtures("without_trees")
 def test_rare_exceptions_among_vectors_do_not_disturb_the_others():
     """Equal laws on x and y with vectors and one exception in 500 runs: no refutation and no unsteady hits."""
 

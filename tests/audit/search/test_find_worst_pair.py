@@ -109,7 +109,7 @@ def test_other_datasets(mechanism, domain, adjacency, worst):
     adjacency.check(found.x, found.y, 1)
 
 
-@pytest.mark.usefixtures("without_resolution")
+@pytest.mark.usefixtures("without_resolution", "without_trees")
 def test_degree_histogram():
     mechanism = OneEndDegreeHistogram(1.0, max_degree=1)
     options = {"adjacency": EdgeNeighbours(), "runs": 4_000, "search_runs": 1_000, "jobs": 1}
@@ -118,7 +118,7 @@ def test_degree_histogram():
     assert found_loss(mechanism, found) == pytest.approx(2.0)
 
 
-@pytest.mark.usefixtures("without_resolution")
+@pytest.mark.usefixtures("without_resolution", "without_trees")
 def test_sparse_vectors_of_several_answers():
     no_noise, unscaled = SparseVectorWithoutQueryNoise(0.5), SparseVectorUnscaledNoise(1.0)
     options = {"adjacency": LINF, "jobs": 1}
@@ -279,7 +279,7 @@ def test_what_is_reported():
 
 @pytest.mark.usefixtures("without_resolution")
 def test_pairs_from_elsewhere():
-    options = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 2_000, "jobs": 1}
+    options = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 2_000, "search_runs": 1_000, "jobs": 1}
     rows = st.lists(st.integers(0, 3), max_size=4)
     datasets, again = (find_worst_pair(noisy_length, rows, **options) for _ in range(2))
     assert datasets.ranking == again.ranking
