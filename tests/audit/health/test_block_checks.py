@@ -57,7 +57,7 @@ def one_scale_a_call(dataset, size, rng):
 def balanced(dataset, size, rng):
     """A stratified sampler: one quantile for each part of the unit interval, in random order."""
     uniform = (rng.permutation(size) + rng.random(size)) / size
-    return dataset + stats.laplace.ppf(uniform, scale=2.0)
+    return dataset - 2.0 * np.sign(uniform - 0.5) * np.log(1.0 - 2.0 * np.abs(uniform - 0.5))
 
 
 def noise_again(dataset, size, rng):
@@ -210,6 +210,7 @@ def noisy(dataset):
         (folder / f"{{os.getpid()}}.worker").touch()
         while len(others) < 2 and time.monotonic() < until:
             others.update(folder.glob("*.worker"))
+            time.sleep(0.01)
     return dataset + stream_of_a_module.rng.laplace()
 """
     )
@@ -218,7 +219,7 @@ def noisy(dataset):
     try:
         uses_that_stream = importlib.import_module("uses_that_stream")
         with joblib.parallel_config("loky", n_jobs=2):
-            found = [audit(uses_that_stream.noisy, 20_000, jobs=2, seed=seed) for seed in range(4)]
+            found = [audit(uses_that_stream.noisy, 20_000, jobs=2, seed=seed) for seed in range(3)]
         assert REPEATED in checks(found[0])
         assert any(REPEATED in checks(result) for result in found[1:])
     finally:

@@ -262,7 +262,7 @@ def slow_coupling(x, y):
     return best[1]
 
 
-@pytest.mark.parametrize("shift", [0, 1, -3, 40])
+@pytest.mark.parametrize("shift", [0, -3, 40])
 def test_couplings_are_those_that_a_slow_search_finds(shift):
     noise = np.random.default_rng(3).normal(size=400)
     x, y = noise[50:350], noise[50 - shift : 350 - shift]

@@ -202,11 +202,11 @@ def test_exceptions_are_outcomes(rate):
 
 def test_outputs_made_elsewhere():
     rng = np.random.default_rng(0)
-    xs, ys = rng.laplace(1, 1, 30_000), rng.laplace(0, 1, 50_000)
+    xs, ys = rng.laplace(1, 1, 15_000), rng.laplace(0, 1, 25_000)
     result = check_outputs(xs, ys, claim=PureDP(0.5))
     assert result.is_refuted
-    assert result.counts.runs_x == 30_000 - result.pilot_runs
-    assert result.counts.runs_y == 50_000 - result.pilot_runs
+    assert result.counts.runs_x == 15_000 - result.pilot_runs
+    assert result.counts.runs_y == 25_000 - result.pilot_runs
     assert check_outputs(np.sort(xs), np.sort(ys)[::-1], claim=PureDP(0.5)).bound == pytest.approx(
         result.bound, abs=0.1
     )

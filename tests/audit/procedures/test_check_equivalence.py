@@ -171,7 +171,7 @@ VERSIONS = [
     (laplace(), laplace(), laplace(1.6)),
     (coin(0.3), lambda rows, size, rng: rng.integers(10, size=size) < 3, coin(0.4)),
     (strings(0.3), strings(0.3), strings(0.45)),
-    (vectors(0), vectors(0), vectors(0.4)),
+    (vectors(0), vectors(0), vectors(0.8)),
     (mixed(0.3), mixed(0.3), mixed(0.5)),
     (lambda rows, rng: rng.normal(), lambda rows, size, rng: rng.normal(size=size), lambda rows: 3),
 ]
@@ -326,10 +326,10 @@ def test_what_was_planned_is_shown():
 
 
 def test_the_scope_is_said_with_every_upper_limit():
-    numbers = compare(laplace(), laplace(), margin=0.1)
+    numbers = compare(laplace(), laplace(), margin=0.1, runs=5_000)
     assert numbers.scope == "for these 32 cells only; other events may differ by more"
     assert numbers.scope in str(numbers)
-    assert numbers.scope in str(compare(laplace(), laplace(), margin=0.001))
+    assert numbers.scope in str(compare(laplace(), laplace(), margin=0.001, runs=5_000))
     few = compare(strings(0.3), strings(0.3), margin=0.1)
     assert few.scope == "for every event, outcomes that were never seen included"
     assert few.counts_unlisted
@@ -439,7 +439,7 @@ def test_the_assertion_says_what_differs():
 
 def test_the_assertion_raises_where_nothing_is_decided():
     with pytest.raises(AssertionError, match=r"(?s)cannot decide whether .*INCONCLUSIVE.*Silence this check.*seed=0"):
-        assert_same_distribution(stuck, stuck, ROWS)
+        assert_same_distribution(stuck, stuck, ROWS, runs=10_000)
     with pytest.raises(AssertionError, match=r"(?s)cannot decide whether .*requested: 0\.001"):
         assert_same_distribution(laplace(), laplace(), ROWS, resolution=0.001, runs=2_000)
     with pytest.raises(AssertionError, match=r"(?s)are not shown to be within margin=0\.001: .*needed"):

@@ -152,14 +152,14 @@ def same(result, other):
     [
         (LOOPED, {}),
         (BLOCK, {"runs": 1_000_000}),
-        (BLOCK, {"runs": 30_000, "sequential": True}),
-        (LOOPED, {"runs": 15_000, "sequential": True}),
+        (BLOCK, {"runs": 10_000, "sequential": True}),
+        (LOOPED, {"runs": 6_000, "sequential": True}),
         (BLOCK, {"runs": 400_000, "cells": 8}),
     ],
     ids=["looped", "block", "block, sequential", "looped, sequential", "cells"],
 )
 def test_every_backend_gives_the_same(two_workers, monkeypatch, mechanism, options):
-    monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT_NUMBERS", 10_000)  # beyond that, workers count
+    monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT_NUMBERS", 4_000)  # beyond that, workers count
     alone = audited(mechanism, jobs=1, **options)
     with joblib.parallel_config("dask"):
         assert same(audited(mechanism, **options), alone)

@@ -90,7 +90,7 @@ def test_a_rare_output_of_another_kind_repeats():
     def rare(dataset, rng):
         return None if rng.random() < 0.01 else dataset + rng.laplace()
 
-    results = [check(rare, 0, 1, claim=PureDP(1.0), runs=4_000, seed=seed, jobs=1) for seed in range(4)]
+    results = [check(rare, 0, 1, claim=PureDP(1.0), runs=4_000, seed=seed, jobs=1) for seed in range(2)]
     assert all(result.is_replayable for result in results)
 
 

@@ -35,7 +35,7 @@ def one_noisy_length(rows, rng):
 
 
 def pairs_of_lengths(rows, size, rng):
-    return len(rows) + rng.laplace(scale=3.0, size=(size, 3))
+    return len(rows) + rng.laplace(scale=3.0, size=(size, 2))
 
 
 def drawn_by(run):
@@ -54,7 +54,8 @@ def drawn_by(run):
 
 @pytest.mark.parametrize("mechanism", [noisy_length, one_noisy_length, pairs_of_lengths])
 def test_no_run_of_the_search_is_counted(mechanism):
-    found, drawn = drawn_by(lambda: find_worst_pair(mechanism, Rows(most=1), search_runs=4_000, **OPTIONS))
+    options = OPTIONS | {"runs": 5_000, "search_runs": 2_000}
+    found, drawn = drawn_by(lambda: find_worst_pair(mechanism, Rows(most=1), **options))
     audit, searched = found.audit, found.ranking[0].runs // 2
     assert audit.searched == searched > 0
     main = {side: [each for each in drawn if each[1:3] == ("main", side)] for side in "xy"}
@@ -70,7 +71,7 @@ def test_no_run_of_the_search_is_counted(mechanism):
 
 
 @pytest.mark.parametrize(
-    ("domain", "search_runs"), [(Rows(most=2), 2_000), (Rows(most=1), 100_000), ([([1], [])], 10_000)]
+    ("domain", "search_runs"), [(Rows(most=2), 2_000), (Rows(most=1), 50_000), ([([1], [])], 10_000)]
 )
 def test_the_pilot_is_shorter_by_the_runs_of_the_search(domain, search_runs):
     watched = []
@@ -100,7 +101,7 @@ def test_a_rare_event_makes_the_pilot_longer():
 @pytest.mark.parametrize("mechanism", [noisy_length, one_noisy_length])
 @pytest.mark.parametrize("sequential", [False, True])
 def test_workers_do_not_matter(mechanism, sequential):
-    options = OPTIONS | {"runs": 4_000, "search_runs": 4_000, "sequential": sequential}
+    options = OPTIONS | {"runs": 1_500, "search_runs": 1_500, "sequential": sequential}
     first, second = (find_worst_pair(mechanism, Rows(most=1), **options | {"jobs": jobs}) for jobs in (1, 2))
     assert first == second
     assert first.audit.searched == second.audit.searched > 0
@@ -172,9 +173,10 @@ def test_noise_of_a_call_wins_no_bet_of_the_first_batch():
     def response(bit, size, rng):
         return np.full(size, bit if rng.random() < np.e / (1.0 + np.e) else 1 - bit)
 
+    first_batch = {"sequential": True, "on_look": lambda look: True}
     for seed in range(10):
         found = find_worst_pair(
-            response, [(0, 1)], claim=PureDP(1.0), runs=2_000, search_runs=4_000, seed=seed, jobs=1, sequential=True
+            response, [(0, 1)], claim=PureDP(1.0), runs=2_000, search_runs=4_000, seed=seed, jobs=1, **first_batch
         )
         assert not found.is_refuted or found.audit.runs > 32
 
@@ -213,7 +215,7 @@ def test_whole_blocks_are_kept_as_far_as_they_fit(monkeypatch):
     earlier = EarlierDraws(plan, blocks, blocks, 7)
     assert [earlier.at_most(runs).runs for runs in (3, 5, 6, 11, 12, 99)] == [3, 3, 6, 6, 12, 12]
     assert earlier.at_most(2) is None
-    monkeypatch.setattr(output_bytes, "KEPT", 24_000)  # a thousand outputs of three numbers
+    monkeypatch.setattr(output_bytes, "KEPT", 16_000)  # a thousand outputs of two numbers
     found = find_worst_pair(pairs_of_lengths, [([1], [])], search_runs=4_000, **OPTIONS)
     assert (found.audit.searched, found.audit.pilot_runs) == (0, 1_000)
 

@@ -9,7 +9,7 @@ from dpaudit.audit.sampling.object_identity import identity
 
 from .test_sqlite_store import MODES, audited, stopped
 
-pytestmark = pytest.mark.usefixtures("learned_seldom")
+pytestmark = pytest.mark.usefixtures("without_resolution", "learned_seldom")
 
 
 def waiting(dataset, rng):
@@ -34,7 +34,7 @@ SCALE = {"both": 1.0, "y": 1.0, "coin": 0.5}
 def test_what_a_store_cannot_see_is_noticed_by_the_first_runs(tmp_path, monkeypatch, mode, mechanism, name, value):
     """Code and variables are unchanged; the change affects one side or one bit, and the pilot was incomplete."""
     monkeypatch.setattr("dpaudit.audit.store.store_settings.identity_of_mechanism", lambda function: identity(1))
-    options = MODES[mode] | {"runs": 4_000}
+    options = MODES[mode] | {"runs": 2_000}
     stopped(mechanism, 12, store=tmp_path, **options)
     monkeypatch.setitem(SCALE, name, value)
     with pytest.raises(StoreError, match="draws other outputs than those in the store, from the same seed"):

@@ -71,8 +71,7 @@ def kept_blocks(folder):
         return set(file.execute("SELECT key, value FROM blocks"))
 
 
-@pytest.mark.parametrize("mechanism", [fresh, one_fresh])
-@pytest.mark.parametrize("most_kept", [200_000, 300])
+@pytest.mark.parametrize(("mechanism", "most_kept"), [(fresh, 200_000), (fresh, 300), (one_fresh, 300)])
 def test_a_batch_that_was_cut_goes_on_where_it_was(tmp_path, drawn, monkeypatch, mechanism, most_kept):
     monkeypatch.setattr(sequential, "_KEPT", most_kept)
     monkeypatch.setattr(sequential, "_KEPT_NUMBERS", most_kept)
@@ -94,12 +93,11 @@ def test_a_batch_that_was_cut_goes_on_where_it_was(tmp_path, drawn, monkeypatch,
     assert whole.stopped == "request"
 
 
-@pytest.mark.parametrize("mechanism", [fresh, one_fresh])
-def test_the_same_draws_are_redone_where_sizes_are_forgotten(tmp_path, drawn, monkeypatch, mechanism):
+def test_the_same_draws_are_redone_where_sizes_are_forgotten(tmp_path, drawn, monkeypatch):
     """Negative control of the test above: without the sizes an interrupted batch is discarded."""
     monkeypatch.setattr(sequential, "recall_begun", lambda *_: None)
     for seconds in SESSIONS:
-        audited(mechanism, tmp_path, seconds=seconds)
+        audited(fresh, tmp_path, seconds=seconds)
     own = of_the_audit(drawn)
     assert len(own) > len({each[:3] for each in own})
 

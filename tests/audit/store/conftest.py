@@ -1,0 +1,23 @@
+"""What the tests of stores share."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def without_waiting_for_the_disk(monkeypatch):
+    """Leaves it to the operating system when a store's pages reach the disk, on which most tests would only wait.
+
+    It matters only after a loss of power, which no test simulates: what a killed process has written is kept.
+    """
+    connect = sqlite3.connect
+
+    def connected(*arguments, **options):
+        file = connect(*arguments, **options)
+        file.execute("PRAGMA synchronous = OFF")
+        return file
+
+    monkeypatch.setattr(sqlite3, "connect", connected)
