@@ -289,8 +289,10 @@ def call(monkeypatch, capsys, *arguments):
 @pytest.mark.usefixtures("learned_seldom")
 def test_quick_form_from_end_to_end(tmp_path, monkeypatch, capsys):
     for name in stated_power._QUICK:
-        monkeypatch.setitem(stated_power._SUBJECTS, name, dataclasses.replace(stated_power._SUBJECTS[name], runs=2_000))
-    few = ("--audits", "3", "--sequential-audits", "3")
+        monkeypatch.setitem(stated_power._SUBJECTS, name, dataclasses.replace(stated_power._SUBJECTS[name], runs=1_000))
+    monkeypatch.setattr(stated_power, "_QUICK_AUDITS", 1)
+    monkeypatch.setattr(dependent_runs, "_QUICK_RUNS", 2_000)
+    few = ("--audits", "1", "--sequential-audits", "1")
     status, out, err = call(monkeypatch, capsys, "--quick", "--jobs", "1", *few, "--out", str(tmp_path))
     assert status == 0, out
     text = (tmp_path / "inference-quick.md").read_text()
