@@ -34,8 +34,8 @@ def keeps_it(fault):
 
 
 RIGHT = list({keeps_it(fault): name for name, fault in FAULTS.items() if not fault.bits}.values())
-# The share of the stated runs with which audits find those that are not audited with a sixteenth. A 32nd and a 64th find
-# theirs at seven seeds of seven.
+# The share of the stated runs with which audits find those that are not audited with a sixteenth. Audits with a 32nd
+# and with a 64th find theirs at seven seeds of seven.
 SHARES = {
     name: share
     for share, names in {
