@@ -11,7 +11,6 @@ import io
 import os
 import re
 import shlex
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -69,20 +68,21 @@ def said_by_dpaudit(arguments: list[str], folder: Path) -> str:
 
 
 def said_by_pytest(arguments: list[str], folder: Path) -> str:
-    """What a session of pytest asserts, and how it ended."""
-    start = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:xdist"]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV"))}
-    run = subprocess.run(
-        [sys.executable, *start, *arguments],
-        cwd=folder,
-        env=environment | {"COLUMNS": "100", "PYTHONPATH": f"{folder}:{os.environ.get('PYTHONPATH', '')}"},
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
-    assert not run.stderr, run.stderr
-    return "\n".join(SHOWN.findall("\n".join(line.rstrip() for line in run.stdout.splitlines())))
+    """What a session of pytest, in this process, asserts, and how it ended."""
+    start = ["-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:xdist"]
+    output, errors = io.StringIO(), io.StringIO()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stdout(output),
+        contextlib.redirect_stderr(errors),
+    ):
+        patch.chdir(folder)
+        patch.setenv("COLUMNS", "100")
+        for name in [name for name in os.environ if name.startswith(("PYTEST", "COV"))]:
+            patch.delenv(name)
+        pytest.main([*start, *arguments])
+    assert not errors.getvalue(), errors.getvalue()
+    return "\n".join(SHOWN.findall("\n".join(line.rstrip() for line in output.getvalue().splitlines())))
 
 
 def run_page(text: str, folder: Path) -> list[tuple[str, str]]:

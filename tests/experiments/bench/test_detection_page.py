@@ -9,6 +9,14 @@ from scipy import stats
 
 from dpaudit import epsilon_lower
 from dpaudit.audit.events.events import Intervals
+from dpaudit.experiments.bench.detection import (
+    dp_sniper_pairs,
+    event_cost,
+    leaks_and_low_bits,
+    published_suites,
+    rare_leaks,
+    wrong_outcomes,
+)
 from dpaudit.experiments.bench.detection.detection_page import DETECTION
 from dpaudit.experiments.bench.detection.exact_events import Probabilities, best_event, event_probabilities
 from dpaudit.experiments.cli.main import main
@@ -16,6 +24,14 @@ from dpaudit.mechanisms import LaplaceMechanism
 from dpaudit.mechanisms.faulty import SparseVectorWithoutQueryNoise
 
 LAPLACE = LaplaceMechanism(0.5)
+FEWER = [
+    (dp_sniper_pairs, "_QUICK_EXECUTIONS", 40_000),
+    (published_suites, "_QUICK_RUNS", 20_000),
+    (leaks_and_low_bits, "_QUICK_RUNS", 100_000),
+    (wrong_outcomes, "_QUICK_RUNS", 10_000),
+    (rare_leaks, "_QUICK_AUDITS", 1),
+    (event_cost, "_QUICK_RUNS", 4_000),
+]
 
 
 def test_event_probabilities_are_those_of_the_law():
@@ -56,6 +72,9 @@ def test_equal_laws_have_no_best_event():
 
 @pytest.mark.usefixtures("learned_seldom", "without_resolution")
 def test_quick_form_of_every_table(tmp_path, capsys, monkeypatch):
+    """With fewer runs than on the command line."""
+    for module, name, runs in FEWER:
+        monkeypatch.setattr(module, name, runs)
     monkeypatch.setattr("sys.argv", ["dpaudit", "bench", "detection", "--quick", "--jobs", "1", "--out", str(tmp_path)])
     with pytest.raises(SystemExit) as ended:
         main()

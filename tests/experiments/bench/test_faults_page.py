@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from types import SimpleNamespace
+
 import pytest
 
 from dpaudit.experiments.bench.core.effort import Effort
-from dpaudit.experiments.bench.faults import attack_outcomes, attacks
+from dpaudit.experiments.bench.faults import attack_outcomes, attacks, kill_and_resume
 from dpaudit.experiments.bench.faults.attacks import ATTACKS, Attack
 from dpaudit.experiments.bench.faults.faults_page import FAULTS
+from dpaudit.experiments.cli.main import main
 
 BENCHES = {bench.name: bench for bench in FAULTS.benches}
 
 
+@pytest.fixture
+def only_killed_in_processes(monkeypatch):
+    """Commands that run to their end do so in this process; those that are killed have a process each."""
+
+    def run(command, *, cwd, **_):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(cwd)
+            patch.syspath_prepend(str(cwd))
+            patch.setattr(sys, "argv", ["dpaudit", *command[command.index("audit") :]])
+            with pytest.raises(SystemExit) as ended:
+                main()
+        sys.modules.pop("slow_noise", None)
+        assert not ended.value.code
+
+    names = {name: getattr(subprocess, name) for name in ("Popen", "DEVNULL", "TimeoutExpired")}
+    monkeypatch.setattr(kill_and_resume, "subprocess", SimpleNamespace(run=run, **names))
+
+
+@pytest.mark.usefixtures("only_killed_in_processes")
 @pytest.mark.parametrize("name", BENCHES)
 def test_the_quick_form_meets_its_targets(name):
     rows = [row for task in BENCHES[name].tasks(Effort(is_quick=True)) for row in task.measure(None)]

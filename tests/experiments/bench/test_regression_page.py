@@ -11,6 +11,7 @@ from scipy.stats import binom, pearsonr
 from dpaudit import PureDP, check, check_same_distribution
 from dpaudit.audit.procedures.count_again import recount
 from dpaudit.experiments.bench.core.effort import Effort, finished, seeds_of
+from dpaudit.experiments.bench.regression import pytest_sessions, rewritten_mechanisms
 from dpaudit.experiments.bench.regression.pytest_cases import BUGS, bugs, right
 from dpaudit.experiments.bench.regression.pytest_sessions import _session
 from dpaudit.experiments.bench.regression.rewritten_mechanisms import _ALPHAS, _REWRITES, _cells, _p_values, _tasks
@@ -93,6 +94,9 @@ def test_a_row_of_baselines_that_was_cut_goes_on():
     "rows", [("1e-05", "scale-epsilon", "Laplace, 2% less", "Laplace, correct", "coin, r >= 1 - p")]
 )
 def test_the_quick_form(rows, capsys, monkeypatch):
+    """With fewer audits of a session and fewer comparisons than on the command line."""
+    monkeypatch.setattr(pytest_sessions, "_QUICK_EVERY", 15)
+    monkeypatch.setattr(rewritten_mechanisms, "_REPETITIONS", (10, 2_000))
     options = [part for row in rows for part in ("--only", row)]
     monkeypatch.setattr(
         "sys.argv", ["dpaudit", "bench", "regression", "--quick", "--jobs", "1", "--audits", "1", *options]

@@ -18,7 +18,9 @@ import pytest
 
 from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.audit.store.sqlite_store import FILE
+from dpaudit.experiments.cli.interruption import Interrupted
 from dpaudit.experiments.cli.main import main
+from dpaudit.experiments.suite import run_suite
 
 MODULE = """
 import os
@@ -34,7 +36,7 @@ def patient(dataset, size, rng):
 pairs = [(0, 0.25), (0, 0.5), (0, 1.0)]
 """
 PAIR = ["audit", "patient_module:patient", "--x", "0", "--y", "1", "--epsilon", "1", "--jobs", "2"]
-KINDS = {"fixed": ["--runs", "2000000"], "sequential": ["--runs", "10000", "--sequential"]}
+KINDS = {"fixed": ["--runs", "2000000"], "sequential": ["--runs", "4000", "--sequential"]}
 COMMAND = [sys.executable, "-c", "from dpaudit.experiments.cli.main import main; main()"]
 PATIENCE = 120.0  # seconds until a test gives up
 
@@ -120,18 +122,17 @@ def test_a_run_goes_on_as_it_was_begun(folder, monkeypatch, capsys):
     arguments = ["run", "D1", "--runs", "4000", "--seed", "4"]
     assert finished([*arguments, "--out", str(whole)]).returncode in (0, 1)
     out = folder / "out"
-    code = (
-        "import sys; from dpaudit.experiments.suite import run_suite as suite\n"
-        "from dpaudit.experiments.cli.interruption import Interrupted\n"
-        "real, cases = suite.save, []\n"
-        "def save(*arguments):\n"
-        "    real(*arguments); cases.append(1)\n"
-        "    if len(cases) == 2: raise Interrupted\n"
-        "suite.save = save; from dpaudit.experiments.cli.main import main; main()"
-    )
-    stopped = subprocess.run(
-        [sys.executable, "-c", code, *arguments, "--out", str(out)], capture_output=True, text=True, check=False
-    )
+    real, cases = run_suite.save, []
+
+    def save(*arguments):
+        real(*arguments)
+        cases.append(1)
+        if len(cases) == 2:
+            raise Interrupted
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_suite, "save", save)
+        stopped = finished([*arguments, "--out", str(out)])
     assert stopped.returncode == 130, stopped.stderr
     assert f"interrupted; --resume {out} continues" in stopped.stderr
     assert len(results(out)["suite"]["entries"]) == 2

@@ -59,7 +59,7 @@ def run(tmp_path, monkeypatch, capsys):
     sys.modules.pop("mine", None)
 
 
-OWN = ("--x", "[1, 1]", "--y", "[1]", "--runs", "20000")
+OWN = ("--x", "[1, 1]", "--y", "[1]", "--runs", "5000")
 
 
 def test_a_crash_is_not_a_refutation(run):
@@ -105,7 +105,7 @@ def test_audit_reads_files_and_writes_a_report(run, tmp_path):
         "--epsilon",
         "1",
         "--runs",
-        "20000",
+        "5000",
         "--out",
         "r",
     )
@@ -127,7 +127,7 @@ def test_a_program_is_audited_under_its_name(run, tmp_path):
     )
     (tmp_path / "count.py").write_text(code)
     program = f"{sys.executable} count.py"
-    arguments = ("--program", program, *OWN, "--epsilon", "1", "--runs", "20000", "--jobs", "1", "--out", "r")
+    arguments = ("--program", program, *OWN, "--epsilon", "1", "--jobs", "1", "--out", "r")
     status, out, _ = run("audit", *arguments, "--name", "count of mine")
     assert (status, "REFUTED: epsilon >= 1." in out) == (1, True)
     (entry,) = load(tmp_path / "r" / "results.json").entries
@@ -230,7 +230,7 @@ def test_an_own_audit_is_not_measured_against_expectations(run):
 
 
 def test_run_list_and_report(run, tmp_path):
-    status, out, _ = run("run", "laplace", "laplace-scale-epsilon", "--runs", "100000", "--out", "first")
+    status, out, _ = run("run", "laplace", "laplace-scale-epsilon", "--runs", "10000", "--out", "first")
     assert status == 0
     assert "2 of 2 verdicts as expected" in out
     first = (tmp_path / "first" / "report.html").read_text()
@@ -263,7 +263,7 @@ def test_run_has_status_1_when_an_expectation_is_missed(run):
 
 def test_the_same_seed_gives_the_same_file_outside_environment(run, tmp_path):
     for folder, jobs in (("a", "1"), ("b", "2")):
-        run("run", "laplace", "randomised-response", "--runs", "50000", "--jobs", jobs, "--out", folder)
+        run("run", "laplace", "randomised-response", "--runs", "20000", "--jobs", jobs, "--out", folder)
     texts = [json.loads((tmp_path / folder / "results.json").read_text()) for folder in "ab"]
     environments = [text.pop("environment") for text in texts]
     assert texts[0] == texts[1]
@@ -304,7 +304,7 @@ def test_help_waits_for_nothing_large():
 
 
 def test_bench_prints_a_table(run, tmp_path):
-    status, out, _ = run("bench", "cost", "--runs", "200000", "--repeat", "1", "--out", "cost.md")
+    status, out, _ = run("bench", "cost", "--runs", "20000", "--repeat", "1", "--out", "cost.md")
     assert status in (None, 0)
     assert (tmp_path / "cost.md").read_text().strip() in out
     assert "| drawing alone, same sampler |" in out

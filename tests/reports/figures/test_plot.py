@@ -117,11 +117,14 @@ def bars(axes):
     ("claim", "cells"), [*((claim, CELLS) for claim in CLAIMS), (CLAIMS[0], OUTCOMES), (CLAIMS[4], None)]
 )
 def test_every_kind_of_every_claim_is_drawn_without_a_warning(claim, cells):
+    """The outputs, which show no claim, once for each kind of cells."""
     fixed, sequential = audit(claim=claim, cells=cells), audit(claim=claim, looks=LOOKS, stopped="runs")
     for result in (fixed, sequential):
         for kind in kinds_of(result):
             if result is sequential and kind in kinds_of(fixed):
                 continue  # from the same sketch
+            if kind == "outputs" and claim != CLAIMS[0] and cells is CELLS:
+                continue
             axes = drawn(result, kind)
             ends = (*axes.get_xlim(), *axes.get_ylim())
             assert np.isfinite(ends).all()

@@ -149,7 +149,7 @@ def test_a_test_that_has_disappeared_fails_the_session(three):
 
 
 def test_a_new_audit_passes(three):
-    three.makepyfile(test_three=THREE + "    dp_audit(good, X, Y, claim=PureDP(1.5))\n")
+    three.makepyfile(test_three=THREE + "    dp_audit(good, X, Y, claim=PureDP(1.5), runs=700, sequential=False)\n")
     assert run(three, "--dp-audit-compare=main").ret == pytest.ExitCode.OK
 
 

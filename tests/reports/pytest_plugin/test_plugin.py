@@ -163,8 +163,8 @@ def test_options_of_call_marker_command_line_and_file(project):
 
         @pytest.mark.dp_audit(runs=1_100)
         def test_them(dp_audit):
-            assert dp_audit(good, X, Y, claim=PureDP(1.0), runs=1_000).runs == 1_000
-            assert dp_audit(good, X, Y, claim=PureDP(1.0)).runs == 1_100
+            assert dp_audit(good, X, Y, claim=PureDP(1.0), runs=1_000, sequential=False).runs == 1_000
+            assert dp_audit(good, X, Y, claim=PureDP(1.0), sequential=False).runs == 1_100
 
         def test_others(dp_audit):
             assert dp_audit(good, X, Y, claim=PureDP(1.0)).runs == 1_200
@@ -267,7 +267,7 @@ def test_audits_that_no_test_has_announced_take_what_is_left(project):
 
         def test_it(dp_audit):
             for _ in range(4):
-                dp_audit(good, X, Y, claim=PureDP(1.0), runs=700)
+                dp_audit(good, X, Y, claim=PureDP(1.0), runs=700, sequential=False)
         """
     )
     run(project).assert_outcomes(passed=1)

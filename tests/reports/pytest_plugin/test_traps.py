@@ -16,13 +16,13 @@ TWO_FILES = {
 from mechanisms import *
 
 def test_one(dp_audit):
-    dp_audit(good, X, Y, claim=PureDP(1.0), runs=700)
+    dp_audit(good, X, Y, claim=PureDP(1.0), runs=700, sequential=False)
 """,
     "test_b": """
 from mechanisms import *
 
 def test_two(dp_audit):
-    dp_audit(good, X, Y, claim=PureDP(2.0), runs=700)
+    dp_audit(good, X, Y, claim=PureDP(2.0), runs=700, sequential=False)
 """,
 }
 
