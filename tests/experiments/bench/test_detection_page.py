@@ -12,7 +12,6 @@ from dpaudit.audit.events.events import Intervals
 from dpaudit.experiments.bench.detection import (
     dp_sniper_pairs,
     event_cost,
-    leaks_and_low_bits,
     published_suites,
     rare_leaks,
     wrong_outcomes,
@@ -27,7 +26,6 @@ LAPLACE = LaplaceMechanism(0.5)
 FEWER = [
     (dp_sniper_pairs, "_QUICK_EXECUTIONS", 40_000),
     (published_suites, "_QUICK_RUNS", 20_000),
-    (leaks_and_low_bits, "_QUICK_RUNS", 100_000),
     (wrong_outcomes, "_QUICK_RUNS", 10_000),
     (rare_leaks, "_QUICK_AUDITS", 1),
     (event_cost, "_QUICK_RUNS", 4_000),
