@@ -19,7 +19,7 @@ from dpaudit.audit.inference.two_sample_test import hypergeometric_tail
 from dpaudit.audit.sampling.block_counts import BlockCounts
 from dpaudit.audit.sampling.output_hashes import FINGERPRINTED, order_mark
 
-pytestmark = pytest.mark.usefixtures("learned_seldom")
+pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom")
 
 SHARED, UNSTEADY = HealthCheck.SHARED_RANDOMNESS, HealthCheck.UNSTEADY_HITS
 SERIAL, REPEATED = HealthCheck.SERIAL_DEPENDENCE, HealthCheck.REPEATED_BLOCKS

@@ -20,7 +20,7 @@ from dpaudit.audit.procedures.event_checks import event_findings, pilot_findings
 from dpaudit.audit.procedures.evidence import FixedSizeEvidence
 from dpaudit.audit.procedures.pilot import Pilot
 
-pytestmark = pytest.mark.usefixtures("learned_seldom")
+pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom")
 
 CONSTANT, IDLE, UNSTEADY = HealthCheck.CONSTANT_OUTPUT, HealthCheck.IDLE_EVENT, HealthCheck.UNSTEADY_HITS
 HALF_LINE = Intervals(((0.0, np.inf),))

@@ -203,6 +203,7 @@ def test_wealth_moved_to_another_direction_is_fair():
             assert mean == pytest.approx(1.0, abs=1e-12)
 
 
+@pytest.mark.usefixtures("looked_seldom")
 @pytest.mark.parametrize("runs", [2_000, 20_000])
 def test_an_event_no_likelier_than_delta_has_an_excess_that_can_be(runs):
     """An output of probability .05 on x alone, at a claim whose δ is .05: at that p no q shows an excess of ε."""

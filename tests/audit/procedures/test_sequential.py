@@ -112,7 +112,7 @@ def test_the_event_shown_is_the_one_that_refutes(monkeypatch, most):
         assert result.counts.runs_x == result.runs
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_resolution")
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_resolution")
 @pytest.mark.parametrize(("mechanism", "claim"), [(laplace, PureDP(1.0)), (one_noisy_value, PureDP(1.9))])
 def test_workers_do_not_change_a_number(mechanism, claim):
     results = [
@@ -121,7 +121,7 @@ def test_workers_do_not_change_a_number(mechanism, claim):
     assert results[0] == results[1]
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_resolution")
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_resolution")
 def test_batches_beyond_what_is_kept_are_counted_alike(monkeypatch):
     """With little kept, most batches are counted in the workers, and hits still agree with the law."""
     monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT", 2_000)
@@ -241,7 +241,7 @@ def sometimes_words(dataset, rng):
     return "high" if dataset + rng.laplace() > 0.5 else None
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_resolution")
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_resolution")
 @pytest.mark.parametrize(
     ("mechanism", "claim"),
     [

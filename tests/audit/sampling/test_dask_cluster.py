@@ -27,7 +27,7 @@ from dpaudit.audit.sampling.tasks import DrawBlocks
 from dpaudit.audit.sampling.workers import _in_cluster, spread
 from dpaudit.experiments.bench.scale.local_dask_cluster import local_cluster
 
-pytestmark = pytest.mark.usefixtures("learned_seldom")
+pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom")
 
 HERE = os.getpid()
 

@@ -24,7 +24,7 @@ from dpaudit.audit.store import store_settings
 from dpaudit.audit.store.block_codec import checksum, packed, unpacked
 from dpaudit.audit.store.sqlite_store import FILE, Store
 
-pytestmark = pytest.mark.usefixtures("without_resolution", "learned_seldom", "without_trees")
+pytestmark = pytest.mark.usefixtures("without_resolution", "learned_seldom", "looked_seldom", "without_trees")
 
 CLAIM = PureDP(1.0)
 MODES = {"fixed": {}, "sequential": {"sequential": True}, "cells": {"cells": 8}}
