@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 from dpaudit.audit.distinguishers import event_families
 from dpaudit.audit.procedures import conclude, sequential
 from dpaudit.audit.procedures.detectable_excess import Detectable
 from dpaudit.audit.sampling import batches
+
+
+def pytest_collection_finish():
+    """Thousands of collected tests are no garbage, and to look through them again and again takes time."""
+    gc.freeze()
+    gc.set_threshold(20_000, 50, 50)
 
 
 @pytest.fixture
