@@ -119,19 +119,17 @@ def test_degree_histogram():
 
 
 @pytest.mark.usefixtures("without_resolution", "without_trees")
-def test_sparse_vectors_of_several_answers():
+def test_sparse_vectors_of_ten_answers():
     no_noise, unscaled = SparseVectorWithoutQueryNoise(0.5), SparseVectorUnscaledNoise(1.0)
     options = {"adjacency": LINF, "jobs": 1}
     found = find_worst_pair(no_noise, Answers(10), claim=no_noise.claim, runs=8_000, search_runs=1_500, **options)
     assert found.is_refuted
     assert found_loss(no_noise, found) == math.inf
     assert found.audit.bound > 4
-    # One search in six finds a smaller loss, so the better of two counts.
-    options |= {"runs": 20_000, "search_runs": 20_000}
-    both = [find_worst_pair(unscaled, Answers(5, -2.0, 2.0), claim=unscaled.claim, seed=s, **options) for s in (0, 1)]
-    best = max(both, key=lambda found: found_loss(unscaled, found))
-    assert best.is_refuted
-    assert found_loss(unscaled, best) > 1.2
+    options |= {"runs": 50_000, "search_runs": 10_000}
+    found = find_worst_pair(unscaled, Answers(10, -2.0, 2.0), claim=unscaled.claim, **options)
+    assert found.is_refuted
+    assert found_loss(unscaled, found) > 1.3
 
 
 def mean_with_a_floor(rows, size, rng):
