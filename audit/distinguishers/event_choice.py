@@ -169,6 +169,8 @@ def choose_event_each_way(
         if all(best is None or _shows_nothing(best, claim) for best in (*found, bold)):
             common = [_common_one(families, criterion, (direction,)) for direction in DIRECTIONS]
             found = [better or best for better, best in zip(common, found, strict=True)]
+    if found == [None, None]:  # the best events of both directions were likelier in the other one
+        return _anything_else(split)
     best_x, best_y = found
     return None if best_x is None else chosen(best_x), None if best_y is None else chosen(best_y)
 
