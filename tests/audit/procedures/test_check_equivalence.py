@@ -187,21 +187,6 @@ def test_twins_pass_and_others_do_not(old, twin, other, sequential):
     assert check_same_distribution(old, other, ROWS, alpha=RARE, **options).is_refuted
 
 
-@pytest.mark.usefixtures("without_resolution")
-@pytest.mark.parametrize("seed", range(8))
-def test_equal_versions_of_which_no_output_is_likelier_in_either_direction(seed):
-    """The best event for each direction may be likelier in the other one, so that there is none to bet on."""
-
-    def coin(rows, size, rng):
-        return rng.random(size) < 0.3
-
-    def twin(rows, size, rng):
-        return rng.integers(10, size=size) < 3
-
-    options = {"runs": 500, "jobs": 1, "sequential": True, "bits": False, "seed": seed}
-    assert not check_same_distribution(coin, twin, ROWS, alpha=RARE, **options).is_refuted
-
-
 def test_it_is_the_audit_of_a_hand_made_combination():
     def combined(scale, size, rng):
         return len(ROWS) + rng.laplace(scale=scale, size=size)

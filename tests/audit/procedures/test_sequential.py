@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpaudit import ApproxDP, GaussianDP, PureDP, Verdict, ZeroConcentratedDP, check, load, save
+from dpaudit import (
+    ApproxDP,
+    GaussianDP,
+    PureDP,
+    Verdict,
+    ZeroConcentratedDP,
+    check,
+    check_same_distribution,
+    load,
+    save,
+)
 from dpaudit.audit.errors import MechanismError, OptionError
 from dpaudit.audit.health.findings import FALSE_ALARM
 from dpaudit.audit.procedures import sequential
@@ -345,3 +355,12 @@ def test_an_event_is_shown_where_all_wealth_is_bet_on_both_directions(monkeypatc
     result = check(RandomisedResponse(1.0), 0, 1, claim=PureDP(0.5), runs=2_000, seed=0, jobs=1, sequential=True)
     assert result.is_refuted
     assert result.counts.hits_x != result.counts.hits_y
+
+
+@pytest.mark.usefixtures("without_resolution")
+@pytest.mark.parametrize("seed", [5, 6])
+def test_equal_coins_of_which_no_output_is_likelier_in_its_own_direction(seed):
+    """An audit in which the best event for each direction is likelier in the other one has an event at its end."""
+    heads = [lambda rows, size, rng: rng.random(size) < 0.3, lambda rows, size, rng: rng.integers(10, size=size) < 3]
+    options = {"runs": 500, "jobs": 1, "sequential": True, "bits": False, "seed": seed}
+    assert not check_same_distribution(*heads, [1, 1, 1], alpha=1e-6, **options).is_refuted
