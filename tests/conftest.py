@@ -13,7 +13,7 @@ from dpaudit.audit.sampling import batches
 
 
 def pytest_collection_finish():
-    """Thousands of collected tests are no garbage, and to look through them again and again takes time."""
+    """Keeps the garbage collector from scanning thousands of collected tests over and over."""
     gc.freeze()
     gc.set_threshold(20_000, 50, 50)
 

@@ -171,7 +171,7 @@ VERSIONS = [
     (laplace(), laplace(), laplace(1.6)),
     (coin(0.3), lambda rows, size, rng: rng.integers(10, size=size) < 3, coin(0.4)),
     (strings(0.3), strings(0.3), strings(0.45)),
-    (vectors(0), vectors(0), vectors(0.8)),
+    (vectors(0), vectors(0), vectors(0.4)),
     (mixed(0.3), mixed(0.3), mixed(0.5)),
     (lambda rows, rng: rng.normal(), lambda rows, size, rng: rng.normal(size=size), lambda rows: 3),
 ]
