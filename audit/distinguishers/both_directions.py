@@ -14,7 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..events.events_apart import Apart, count_both, set_apart
+from ..events.events import Event
+from ..events.events_apart import Apart, ways_apart
 from ..inference.guess_test import coins_for
 from .choice import Choice, chosen, directed_shares, value_of
 from .event_value import Best, Criterion, leading
@@ -35,7 +36,7 @@ def choose_together(found: Sequence[Best | None], criterion: Criterion, split: P
         return None
     pairs = ((best, other), (best, _as_likely(other, best)), (_as_likely(best, other), other))
     caution = 0.5 * (best.caution + other.caution)
-    tried = [_together(first, second, split) for first, second in pairs]
+    tried = [way for first, second in pairs for way in _together(first, second, split)]
     first, second = max(tried, key=lambda pair: _value(pair[0], pair[1], criterion, caution))
     value, less = (_value(first, second, criterion, errors) for errors in (0.0, 1.0))
     alone = value_of(chosen(best), replace(criterion, is_one_way=True), 0.0)
@@ -51,18 +52,22 @@ def _as_likely(best: Best, other: Best) -> Best:
     return replace(best, index=int(np.argmin(np.abs(unlikely - wanted))))
 
 
-def _together(best: Best, other: Best, split: PilotSplit) -> tuple[Choice, Choice]:
-    """Both events without the outputs that they share, which are counted again if there may be any."""
-    first, second = chosen(best), chosen(other)
-    events = set_apart(first.event, second.event)
-    if not isinstance(events[0], Apart):
-        return first, second
-    held = split.held_runs
-    (first_x, second_x), (first_y, second_y) = (count_both(*events, side) for side in (split.held_x, split.held_y))
-    return (
-        Choice(events[0], first.likelier_on, first_x, first_y, held),
-        Choice(events[1], second.likelier_on, second_x, second_y, held),
-    )
+def _together(best: Best, against: Best, split: PilotSplit) -> list[tuple[Choice, Choice]]:
+    """Both events so that they exclude each other; they are counted again if they may share outputs."""
+    first, second = chosen(best), chosen(against)
+    ways = ways_apart(first.event, second.event)
+    if len(ways) == 1:
+        return [(first, second)]
+    hits = []  # in the first event, the second and both, on each dataset
+    for side in (split.held_x, split.held_y):
+        masks = [event.contains(side) for event in (first.event, second.event)]
+        hits.append([int(np.count_nonzero(mask)) for mask in (*masks, masks[0] & masks[1])])
+
+    def choice(whole: Choice, place: int, event: Event) -> Choice:
+        on_x, on_y = (part[place] - part[2] * isinstance(event, Apart) for part in hits)
+        return Choice(event, whole.likelier_on, on_x, on_y, split.held_runs)
+
+    return [(choice(first, 0, one), choice(second, 1, other)) for one, other in ways]
 
 
 def _value(first: Choice, second: Choice, criterion: Criterion, caution: float) -> float:

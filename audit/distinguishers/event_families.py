@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from ..events.features import Columns, Coordinates, learn_leaves
 from ..events.outputs import Outputs, as_vectors, row_keys, vector_width
-from ..events.scores import Additive, Column, Forest, Number, Score, Weighted
+from ..events.scores import Additive, Column, DifferentSizes, Forest, Number, Score, Weighted
+from .digit_families import last_digit_families, remainder_families, zero_families
 from .key_families import key_families
 from .learned_scores import MOST_LEARNED, additive_scores, forest
 from .number_families import Family as Family
@@ -28,7 +29,6 @@ from .outcome_counts import count_outcomes
 from .pilot_split import PilotSplit
 from .product_families import product_families
 from .quantile_cells import distinct, merged
-from .remainder_families import remainder_families
 from .shrunken_ratios import calibrated, log_likelihood
 from .table_families import table_families
 
@@ -64,6 +64,9 @@ def _scalar_families(split: PilotSplit) -> Iterator[Family[Any]]:
     families = list(ordered_families(Number(), values, fit=True))
     yield from families
     yield from remainder_families(Number(), split)
+    yield from last_digit_families(split)
+    if split.learn_x.dtype.kind == "f":
+        yield from zero_families(Number(), split)
     if _is_continuous(split.learn_x):
         yield from _atom_families(split, merged(values.learn_x, values.learn_y))
     else:
@@ -78,6 +81,9 @@ def _vector_families(split: PilotSplit, width: int, effort: Effort) -> Iterator[
         yield from score_families(alone, vectors, fit=width <= _FITTED_COORDINATES and effort != "quick")
         if width <= _FITTED_COORDINATES and effort != "quick":
             yield from remainder_families(alone, vectors.map(alone.values))
+            yield from last_digit_families(vectors, place)
+    if 1 < width <= _MOST_COORDINATES:
+        yield from _tie_families(vectors, width)
     scores: list[Additive] = []
     if width > _MOST_COLUMNS:
         for direction in _directions(vectors.learn_x, vectors.learn_y):
@@ -99,6 +105,13 @@ def _vector_families(split: PilotSplit, width: int, effort: Effort) -> Iterator[
             yield from of_learned(linear, linear.values(vectors.held_x), linear.values(vectors.held_y))
     if not _is_continuous(split.learn_x):
         yield from table_families(split, split, scores=scores)
+
+
+def _tie_families(vectors: PilotSplit, width: int) -> Iterator[Family[Any]]:
+    """Events by coordinates that are equal or opposite, if any of the learned outputs has such coordinates."""
+    sizes = DifferentSizes(width)
+    if any(np.any(sizes.values(side) < width) for side in (vectors.learn_x, vectors.learn_y)):
+        yield from score_families(sizes, vectors)
 
 
 def _object_families(split: PilotSplit, effort: Effort) -> Iterator[Family[Any]]:

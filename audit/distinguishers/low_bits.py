@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from ..events.digit_scores import LowestBit, Residue
 from ..events.features import learn_leaves
 from ..events.outputs import Outputs
-from ..events.scores import Column, LowestBit, Number, Residue, Score, Weighted
+from ..events.scores import Column, Number, Score, Weighted
 from .event_families import Family, score_families
 from .pilot_split import PilotSplit
 

@@ -40,7 +40,7 @@ _Interval = tuple[float, float]
 def one_sided_sets(split: PilotSplit, *, least: int) -> tuple[Event | None, Event | None]:
     """A set of outputs seen on x at least `least` times and never on y, and the reverse; None where there is none.
 
-    Numbers far beyond the bulk of the noise, values that recur, and narrow clusters; the coordinate of vectors
+    Numbers far beyond the bulk of the noise, values that recur, narrow clusters, and NaN; the coordinate of vectors
     with most such outputs; outcomes of any other kind. Values and outcomes have to be seen eight times where others
     recur too, since one among many rare ones is seen on one dataset only by chance.
 
@@ -86,14 +86,18 @@ def _numbers(ordered: PilotSplit, least: int) -> tuple[Intervals | None, Interva
     on_x, on_y = (side[: np.searchsorted(side, math.nan)] for side in pooled)
     if len(on_x) == 0 or len(on_y) == 0:
         return None, None
+    others = [len(side) - len(part) for side, part in zip(pooled, (on_x, on_y), strict=True)]
     found, is_continuous = [], 2 * len(distinct(on_x)) > len(on_x)
     again = least if is_continuous else max(least, _AMONG_MANY)
-    for own, other in ((on_x, on_y), (on_y, on_x)):
+    for own, other, is_new in (
+        (on_x, on_y, others[0] >= again and others[1] == 0),
+        (on_y, on_x, others[1] >= again and others[0] == 0),
+    ):
         parts = _recurring(own, other, again)
         own, other = own[np.isfinite(own)], other[np.isfinite(other)]
         if len(own) and len(other):
             parts += [*_beyond(own, other, least), *_clusters(own, other)]
-        found.append(Intervals(_united(parts[:_MOST])) if parts else None)
+        found.append(Intervals(_united(parts[:_MOST]), is_new) if parts or is_new else None)
     return found[0], found[1]
 
 

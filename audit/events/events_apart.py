@@ -25,28 +25,43 @@ class Apart(Event):
         return f"{self.event}, but not {self.other}"
 
 
-def set_apart(first: Event, second: Event) -> tuple[Event, Event]:
-    """Return both events without the outputs that they share.
+def ways_apart(first: Event, second: Event) -> list[tuple[Event, Event]]:
+    """Return the ways to make two events exclude each other: what they share goes to the first, the second, or neither.
+
+    Events that share nothing are left as they are.
 
     Examples
     --------
     >>> import math
     >>> low, high = Intervals(((-math.inf, 0.0),)), Intervals(((0.0, math.inf),))
-    >>> str(set_apart(low, high)[0]), set_apart(low, Intervals(((1.0, math.inf),)))[0] == low
-    ('output ≤ 0, but not output ≥ 0', True)
+    >>> [str(event) for event in ways_apart(low, high)[0]]
+    ['output ≤ 0', 'output ≥ 0, but not output ≤ 0']
+    >>> ways_apart(low, Intervals(((1.0, math.inf),)))[0][0] == low
+    True
     """
-    return (first, second) if _exclude_each_other(first, second) else (Apart(first, second), Apart(second, first))
+    if _exclude_each_other(first, second):
+        return [(first, second)]
+    less = Apart(first, second), Apart(second, first)
+    return [(first, less[1]), (less[0], second), less]
 
 
 def count_both(first: Event, second: Event, outputs: Outputs) -> tuple[int, int]:
-    """Return the number of outputs in each of two events, reading a score that they share once."""
+    """Return the number of outputs in each of two events, reading what they share once."""
     if isinstance(first, Scored) and isinstance(second, Scored) and first.score == second.score:
         values = first.score.values(outputs)
         return first.event.count(values), second.event.count(values)
-    if isinstance(first, Apart) and second == Apart(first.other, first.event):
-        in_first, in_second = first.event.contains(outputs), second.event.contains(outputs)
-        return int(np.count_nonzero(in_first & ~in_second)), int(np.count_nonzero(in_second & ~in_first))
-    return first.count(outputs), second.count(outputs)
+    whole = _whole(first), _whole(second)
+    if (first, second) == whole or (first, second) not in ways_apart(*whole):
+        return first.count(outputs), second.count(outputs)
+    masks = [event.contains(outputs) for event in whole]
+    shared = int(np.count_nonzero(masks[0] & masks[1]))
+    hits = [int(np.count_nonzero(mask)) for mask in masks]
+    return hits[0] - shared * isinstance(first, Apart), hits[1] - shared * isinstance(second, Apart)
+
+
+def _whole(event: Event) -> Event:
+    """Return the event from which another one was taken."""
+    return event.event if isinstance(event, Apart) else event
 
 
 def _exclude_each_other(first: Event, second: Event) -> bool:

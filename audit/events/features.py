@@ -3,8 +3,9 @@
 A vector has a column for each coordinate, for the differences of neighbouring coordinates, or for sorted coordinates
 and the gaps between them. Any other output is split into leaves, which are the parts of nested tuples and the values of
 dictionaries by key. A numeric leaf fills one column; any other leaf (a string, an Enum, None) fills another column with
-a code, and one with the number that it states if it is the text of a number. The form of the output (lengths of tuples
-and kinds of leaves) is a code as well. Missing parts are NaN.
+a code, and one with the number that it states if it is the text of a number. Whole numbers beyond 2⁵³ fill a second
+column with their last digits. The form of the output (lengths of tuples and kinds of leaves) is a code as well. Missing
+parts are NaN.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .dictionaries import Dictionary
+from .last_digits import EXACT, MODULO_WORDS, last_digits
 from .outcome_text import printed
 from .outputs import Outputs, as_vectors, number_of, outcome_key, outcome_list, outcome_words
 
@@ -30,8 +32,9 @@ Path = tuple[int | str, ...]
 """Position of a leaf in nested tuples and dictionaries: places and texts of keys, and perhaps `SIZE` or `READ` at the
 end."""
 
-SIZE, READ = "len()", "float()"
-"""Ends of paths: to the number of entries of a dictionary, and to the number that a text states."""
+SIZE, READ, LAST = "len()", "float()", MODULO_WORDS
+"""Ends of paths: to the number of entries of a dictionary, the number that a text states, and the last digits of a
+whole number that doubles may not hold."""
 
 _NOTHING = object()
 _MOST_PATHS = 64  # most paths with a column, the most frequent ones
@@ -225,14 +228,19 @@ def learn_leaves(x: Outputs, y: Outputs) -> Leaves:
     builds: Counter[Any] = Counter()
     paths: Counter[Path] = Counter()
     leaves: dict[Path, Counter[Any]] = {}
+    beyond: set[Path] = set()
     in_turns = zip_longest(outcome_list(x[:_LEARNED]), outcome_list(y[:_LEARNED]), fillvalue=_NOTHING)
     for output in (each for pair in in_turns for each in pair if each is not _NOTHING):
         builds[_build(output)] += 1
         for path, leaf in _leaves(output):
             if _is_number(leaf):
                 paths[path] += 1
+                if abs(leaf) > EXACT:
+                    beyond.add((*path, LAST))
             else:
                 leaves.setdefault(path, Counter())[outcome_key(leaf)] += 1
+    for path in [path for path in paths if path[-1:] == (LAST,) and path not in beyond]:
+        del paths[path]
     coded = sorted(leaves, key=lambda path: -leaves[path].total())[:_MOST_PATHS]
     return Leaves(
         tuple(build for build, _ in builds.most_common(_MOST_CODES)),
@@ -254,6 +262,8 @@ def _leaves(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
             yield from _leaves(part, (*path, printed(key)))
     else:
         yield path, output
+        if isinstance(output, numbers.Integral):
+            yield (*path, LAST), last_digits(output)
         if isinstance(output, str) and (number := _read(output)) is not None:
             yield (*path, READ), number
 
@@ -291,6 +301,8 @@ def _is_number(leaf: Any) -> bool:
 
 
 def _place(path: Path) -> str:
+    if path and path[-1] == LAST:
+        return f"{_place(path[:-1])} {LAST}"
     if path and path[-1] in (SIZE, READ):
         return str(path[-1]).replace("()", f"({_place(path[:-1])})")
     return "output" + "".join(f"[{place}]" for place in path)

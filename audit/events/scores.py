@@ -21,11 +21,6 @@ Array = npt.NDArray[np.float64]
 Piece = tuple[int, float, float, float]
 """Column, low, high, rise: adds 0 below low, `rise` above high, and a linear ramp between; a step if low = high."""
 
-MANY_DECIMALS = 10
-"""The number of decimals that `Decimals` gives to numbers with more than it counts."""
-
-_ZERO_EXPONENT = 1024  # lowest bit assigned to 0, above that of every other double
-_LEGIBLE, _NEAR = 1e9, 2e-14  # most units of the last decimal in a number, and the relative error of a decimal number
 _NAMED = 3  # columns in the name of a learned score
 _ALONG_ROWS = 10_000  # number of coordinates above which whole rows are summed
 
@@ -88,6 +83,27 @@ class Weighted(Score):
 
 
 @dataclass(frozen=True, slots=True)
+class DifferentSizes(Score):
+    """The number of different sizes |coordinate| in a vector: fewer if coordinates are equal or opposite.
+
+    Examples
+    --------
+    >>> DifferentSizes(3).values(np.array([[1.5, -1.5, 2.0], [0.1, 0.2, 0.3]])).tolist()
+    [2.0, 3.0]
+    """
+
+    width: int
+
+    def values(self, outputs: Outputs) -> Array:
+        sizes = np.sort(np.abs(as_vectors(outputs, self.width).astype(np.float64)), axis=1)
+        found = 1.0 + np.count_nonzero(sizes[:, 1:] > sizes[:, :-1], axis=1)
+        return np.where(np.isnan(sizes).any(axis=1), np.nan, found)
+
+    def __str__(self) -> str:
+        return f"number of different sizes among {self.width} coordinates"
+
+
+@dataclass(frozen=True, slots=True)
 class Column(Score):
     """One column of the outputs."""
 
@@ -106,112 +122,6 @@ class Column(Score):
 
     def __str__(self) -> str:
         return self.columns.names[self.column]
-
-
-@dataclass(frozen=True, slots=True)
-class LowestBit(Score):
-    """The exponent of the lowest set bit: the largest k such that the number is a whole multiple of 2ᵏ; 1024 for 0.
-
-    References
-    ----------
-    Mironov (2012), On significance of the least significant bits for differential privacy.
-
-    Examples
-    --------
-    >>> LowestBit(Number()).values(np.array([1.0, 12.0, 0.75, 0.1, 0.0])).tolist()
-    [0.0, 2.0, -2.0, -55.0, 1024.0]
-    """
-
-    of: Score
-
-    def values(self, outputs: Outputs) -> Array:
-        numbers = self.of.values(outputs)
-        is_finite = np.isfinite(numbers)
-        mantissas, exponents = np.frexp(np.where(is_finite, numbers, 0.0))
-        whole = np.ldexp(np.abs(mantissas), 53).astype(np.int64)
-        lowest = np.frexp((whole & -whole).astype(np.float64))[1] - 1
-        found = np.where(whole == 0, _ZERO_EXPONENT, exponents - 53 + lowest).astype(np.float64)
-        return np.where(is_finite, found, np.nan)
-
-    def __str__(self) -> str:
-        return f"exponent of the lowest set bit of {self.of}"
-
-
-@dataclass(frozen=True, slots=True)
-class Residue(Score):
-    """The residue of a number modulo 2^exponent; numbers on a grid have few residues."""
-
-    of: Score
-    exponent: int
-
-    def values(self, outputs: Outputs) -> Array:
-        step = float(np.ldexp(1.0, self.exponent))
-        with np.errstate(invalid="ignore"):
-            left = np.fmod(self.of.values(outputs), step)
-        return np.where(left < 0.0, left + step, left)
-
-    def __str__(self) -> str:
-        return f"{self.of} modulo 2^{self.exponent}"
-
-
-@dataclass(frozen=True, slots=True)
-class Remainder(Score):
-    """The remainder of a number after division by a whole number, at least 0; the fractional part for 1.
-
-    Examples
-    --------
-    >>> Remainder(Number(), 3).values(np.array([7.0, -1.0, np.inf])).tolist()
-    [1.0, 2.0, nan]
-    """
-
-    of: Score
-    divisor: int
-
-    def values(self, outputs: Outputs) -> Array:
-        return self.of_values(self.of.values(outputs))
-
-    def of_values(self, values: Array) -> Array:
-        """Return the remainders of values of the score."""
-        with np.errstate(invalid="ignore"):
-            left = np.mod(values.astype(np.float64), self.divisor)
-        return np.where(left == self.divisor, 0.0, left)  # a tiny negative number is rounded up
-
-    def __str__(self) -> str:
-        return f"fractional part of {self.of}" if self.divisor == 1 else f"{self.of} modulo {self.divisor}"
-
-
-@dataclass(frozen=True, slots=True)
-class Decimals(Score):
-    """The number of decimals of a number, up to 9; 10 if it has more, or more than nine digits.
-
-    Numbers count as equal within a hundred units of the last bit, so the score tells nothing of low bits.
-
-    Examples
-    --------
-    >>> Decimals(Number()).values(np.array([3.0, 0.1 + 0.2, 1 / 3, 1e300, np.inf])).tolist()
-    [0.0, 1.0, 10.0, 10.0, nan]
-    """
-
-    of: Score
-
-    def values(self, outputs: Outputs) -> Array:
-        return self.of_values(self.of.values(outputs))
-
-    def of_values(self, values: Array) -> Array:
-        """Return the decimals of values of the score."""
-        numbers = values.astype(np.float64)
-        found = np.where(np.isfinite(numbers), MANY_DECIMALS, np.nan)
-        left = np.flatnonzero(np.abs(numbers) < _LEGIBLE)
-        for decimals in range(MANY_DECIMALS):
-            number = numbers[left]
-            size = np.abs(number)
-            has = np.abs(np.round(number, decimals) - number) <= _NEAR * np.maximum(size, 1.0)
-            found[left[has]] = decimals
-            left = left[~has & (size * 10.0 ** (decimals + 1) < _LEGIBLE)]
-        return found
-
-    def __str__(self) -> str:
-        return f"number of decimals of {self.of}"
 
 
 @dataclass(frozen=True, slots=True)

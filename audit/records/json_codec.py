@@ -25,13 +25,23 @@ from ..claims.renyi import RenyiDP, ZeroConcentratedDP
 from ..distinguishers.low_bits_warning import LowBits
 from ..errors import AuditError, RecordError
 from ..events.dictionaries import Dictionary
+from ..events.digit_scores import (
+    Decimals,
+    LastDigits,
+    LowestBit,
+    NegativeZero,
+    Remainder,
+    Residue,
+    TrailingZeros,
+    Units,
+)
 from ..events.events import Event, ExceptFor, Intervals, Outcomes, Scored
 from ..events.events_apart import Apart
 from ..events.features import Conditional, Coordinates, Leaves, OrderStatistics, Products
 from ..events.outcome_text import printed
 from ..events.outputs import Raised
 from ..events.pilot_histogram import Sketch
-from ..events.scores import Additive, Column, Decimals, Forest, LowestBit, Number, Remainder, Residue, Tree, Weighted
+from ..events.scores import Additive, Column, DifferentSizes, Forest, Number, Tree, Weighted
 from ..health.findings import Finding, HealthCheck
 from ..inference.counts import Counts
 from ..inference.guess_test import Guesses
@@ -69,7 +79,8 @@ TYPES: dict[str, type[Any]] = {
     for kind in (
         PureDP, ApproxDP, GaussianDP, GroupClaim, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOffCurve,
         ProbabilityPreservation, NFoldComposition, Intervals, Outcomes, Scored, ExceptFor, Apart, Number, Weighted,
-        Column, LowestBit, Residue, Remainder, Decimals, Additive, Forest, Tree, Coordinates, OrderStatistics,
+        Column, DifferentSizes, LowestBit, Residue, Remainder, Decimals, Units, TrailingZeros, LastDigits, NegativeZero,
+        Additive, Forest, Tree, Coordinates, OrderStatistics,
         Conditional, Products, Leaves, Counts, Guesses, OtherDirection, Pair, Provenance, Finding, Look, CellCounts,
         LowBits, Sketch, FixedSizeResult, SequentialResult, Point, Series, StatementResult, Recount, Accepted, Entry,
         Topic, Suite, Raised, Dictionary, Opaque,

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from ...audit.events.digit_scores import LowestBit
 from ...audit.events.events import Event, Intervals, Outcomes, Scored
 from ...audit.events.events_apart import Apart
 from ...audit.events.features import Coordinates, Leaves
 from ...audit.events.outputs import Raised
-from ...audit.events.scores import Additive, Column, LowestBit, Number, Score, Weighted
+from ...audit.events.scores import Additive, Column, Number, Score, Weighted
 from ...audit.inference.supporting_lines import best_line
 from ...audit.results.audit_result import AuditResult
 from ...audit.sampling.sampler import as_sampler

@@ -13,7 +13,7 @@ from dpaudit.audit.distinguishers.event_choice import choose_event
 from dpaudit.audit.distinguishers.one_sided_sets import one_sided_sets
 from dpaudit.audit.distinguishers.pilot_split import PilotSplit
 from dpaudit.audit.events.events import Intervals, Outcomes
-from dpaudit.audit.events.events_apart import Apart, count_both, set_apart
+from dpaudit.audit.events.events_apart import Apart, count_both, ways_apart
 from dpaudit.audit.events.outputs import merge
 
 
@@ -168,14 +168,16 @@ def test_noise_shows_no_narrow_cluster_and_no_recurring_value(seed):
 
 def test_events_apart():
     low, high, middle = (Intervals((pair,)) for pair in ((-math.inf, 0.0), (1.0, math.inf), (-1.0, 2.0)))
-    assert set_apart(low, high) == (low, high)
-    assert set_apart(low, middle) == (Apart(low, middle), Apart(middle, low))
+    assert ways_apart(low, high) == [(low, high)]
+    ways = ways_apart(low, middle)
+    assert ways == [(low, Apart(middle, low)), (Apart(low, middle), middle), (Apart(low, middle), Apart(middle, low))]
     outputs = np.array([-3.0, -0.5, 0.5, 1.5, 9.0])
-    assert count_both(*set_apart(low, middle), outputs) == (1, 2)
+    assert [count_both(*way, outputs) for way in ways] == [(2, 2), (1, 3), (1, 2)]
     assert count_both(low, high, outputs) == (2, 2)
-    assert set_apart(Outcomes((1, 2)), Outcomes((3,))) == (Outcomes((1, 2)), Outcomes((3,)))
-    assert isinstance(set_apart(Outcomes((1, 2)), Outcomes((2, 3)))[0], Apart)
-    assert set_apart(Outcomes((1, 2)), Outcomes((1, 2), others=True))[1] == Outcomes((1, 2), others=True)
-    assert isinstance(set_apart(Outcomes((1,)), Outcomes((1, 2), others=True))[0], Outcomes)
-    assert isinstance(set_apart(Outcomes((3,)), Outcomes((1, 2), others=True))[0], Apart)
+    assert count_both(Apart(low, middle), high, outputs) == (1, 2)
+    assert ways_apart(Outcomes((1, 2)), Outcomes((3,))) == [(Outcomes((1, 2)), Outcomes((3,)))]
+    assert len(ways_apart(Outcomes((1, 2)), Outcomes((2, 3)))) == 3
+    assert ways_apart(Outcomes((1, 2)), Outcomes((1, 2), others=True))[0][1] == Outcomes((1, 2), others=True)
+    assert len(ways_apart(Outcomes((1,)), Outcomes((1, 2), others=True))) == 1
+    assert len(ways_apart(Outcomes((3,)), Outcomes((1, 2), others=True))) == 3
     assert str(Apart(low, middle)) == "output ≤ 0, but not -1 ≤ output ≤ 2"

@@ -122,3 +122,12 @@ def test_a_hundred_hits_on_one_side_are_found_by_an_audit_of_fixed_size(place):
         for seed in range(8)
     )
     assert sum(audit.is_refuted for audit in audits) >= 6
+
+
+@pytest.mark.usefixtures("without_resolution")
+def test_two_hundred_nans_on_one_side_are_found_at_a_small_alpha():
+    laplace = leaking(0.002, lambda d: np.nan if d else 0.5)
+    for seed in range(4):
+        result = check(laplace, 0, 1, claim=PureDP(1.0), runs=100_000, alpha=1e-5, seed=seed, jobs=1)
+        assert result.is_refuted
+        assert result.event_in_words.startswith("output is not a number occurred")

@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import enum
 import math
-from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
+from dpaudit.audit.events.digit_scores import (
+    Decimals,
+    LastDigits,
+    LowestBit,
+    NegativeZero,
+    Remainder,
+    Residue,
+    TrailingZeros,
+    Units,
+)
 from dpaudit.audit.events.events import Intervals, Scored
 from dpaudit.audit.events.features import Coordinates, learn_leaves
 from dpaudit.audit.events.outputs import Raised, as_outputs
 from dpaudit.audit.events.scores import (
     Additive,
     Column,
-    Decimals,
+    DifferentSizes,
     Forest,
-    LowestBit,
     Number,
-    Remainder,
-    Residue,
     Tree,
     Weighted,
 )
 
 INF, NAN = math.inf, math.nan
-DOUBLES = st.floats(allow_nan=False, allow_infinity=False)
 
 
 class Answer(enum.Enum):
@@ -38,60 +41,6 @@ class Answer(enum.Enum):
 
 def objects(*values):
     return np.fromiter(values, dtype=object, count=len(values))
-
-
-@given(DOUBLES)
-@settings(derandomize=True, deadline=None)
-def test_lowest_bit_is_the_largest_power_of_two_that_divides(number):
-    exponent = LowestBit(Number()).values(np.array([number]))[0]
-    numerator, denominator = number.as_integer_ratio()
-    if number == 0:
-        assert exponent == 1024
-    else:  # an odd multiple of 2ᵏ
-        power = (numerator & -numerator).bit_length() - 1 - (denominator.bit_length() - 1)
-        assert exponent == power
-
-
-@given(st.integers(-(2**40), 2**40), st.integers(-30, 10))
-@settings(derandomize=True, deadline=None)
-def test_residue_is_exact(numerator, exponent):
-    number = numerator * 2.0**-20
-    step = 2.0**exponent
-    assert Residue(Number(), exponent).values(np.array([number]))[0] == number - math.floor(number / step) * step
-
-
-@given(st.integers(-(2**53), 2**53), st.integers(2, 16))
-@settings(derandomize=True, deadline=None)
-def test_remainder_is_exact(number, divisor):
-    assert Remainder(Number(), divisor).values(np.array([float(number)]))[0] == number % divisor
-
-
-def test_a_fractional_part_is_below_one():
-    parts = Remainder(Number(), 1).values(np.array([-1e-300, -0.25, 2.5, 3.0, NAN, INF]))
-    np.testing.assert_array_equal(parts, [0.0, 0.75, 0.5, 0.0, NAN, NAN])
-
-
-@given(st.integers(-(10**8), 10**8), st.integers(0, 9))
-@settings(derandomize=True, deadline=None)
-def test_decimals_are_those_that_are_printed(units, decimals):
-    number = float(f"{units}e-{decimals}")
-    printed = f"{Decimal(units).scaleb(-decimals):f}"
-    expected = len(printed.rstrip("0").partition(".")[2]) if "." in printed else 0
-    near = number * (1.0 + np.array([-1e-15, 0.0, 1e-15]))
-    assert Decimals(Number()).values(near).tolist() == [expected] * 3
-
-
-def test_decimals_of_noise_are_many():
-    noise = np.random.default_rng(0).laplace(size=100_000)
-    for scale in (1e-3, 1.0, 1e3, 1e15):
-        assert np.mean(Decimals(Number()).values(scale * noise) < 10) < 1e-3
-
-
-def test_bits_of_what_is_no_number():
-    strange = np.array([NAN, INF, -INF])
-    assert np.isnan(LowestBit(Number()).values(strange)).all()
-    assert np.isnan(Residue(Number(), -3).values(strange)).all()
-    assert np.isnan(Number().values(np.zeros((3, 2)))).all()
 
 
 def test_additive_adds_steps_and_ramps():
@@ -163,6 +112,10 @@ def test_a_block_reads_the_same_whatever_it_was_packed_into(outputs):
         (Remainder(Number(), 2), "output modulo 2 ≤ 3"),
         (Decimals(Number()), "number of decimals of output ≤ 3"),
         (Remainder(Weighted((0.0, 1.0)), 1), "fractional part of coordinate 1 ≤ 3"),
+        (Remainder(Units(Number(), 2), 10), "(100·output) modulo 10 ≤ 3"),
+        (TrailingZeros(LastDigits(1)), "number of zeros at the end of coordinate 1 modulo 720720·10⁹ ≤ 3"),
+        (NegativeZero(Number()), "output is any number but −0.0 or −0.0"),
+        (DifferentSizes(4), "number of different sizes among 4 coordinates ≤ 3"),
         (Column(Coordinates(3, differences=True), 2), "(coordinate 2 − coordinate 1) ≤ 3"),
         (Additive(Coordinates(2), ((1, 0.0, 1.0, 5.0), (0, 0.0, 1.0, -1.0))), "score(coordinate 1, coordinate 0) ≤ 3"),
         (

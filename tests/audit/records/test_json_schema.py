@@ -21,6 +21,16 @@ from dpaudit import PureDP, Verdict
 from dpaudit.audit.distinguishers.low_bits_warning import LowBits
 from dpaudit.audit.errors import RecordError
 from dpaudit.audit.events.dictionaries import Dictionary
+from dpaudit.audit.events.digit_scores import (
+    Decimals,
+    LastDigits,
+    LowestBit,
+    NegativeZero,
+    Remainder,
+    Residue,
+    TrailingZeros,
+    Units,
+)
 from dpaudit.audit.events.events import ExceptFor, Intervals, Outcomes, Scored
 from dpaudit.audit.events.events_apart import Apart
 from dpaudit.audit.events.features import Conditional, Coordinates, Leaves, OrderStatistics, Products
@@ -29,12 +39,9 @@ from dpaudit.audit.events.pilot_histogram import Sketch
 from dpaudit.audit.events.scores import (
     Additive,
     Column,
-    Decimals,
+    DifferentSizes,
     Forest,
-    LowestBit,
     Number,
-    Remainder,
-    Residue,
     Tree,
     Weighted,
 )
@@ -137,7 +144,8 @@ EXCEPTIONS = ExceptFor(Scored(Weighted((1.0, 2.0)), HALF_LINE), Outcomes(((1, 2)
 LEAVES = Leaves((None, (2, None)), ((), (0, 1), ("'a'",)), (((1,), ("a", None, 2.5)),))
 SCORES = [
     Number(), Weighted((0.5, -1.0)), Column(LEAVES, 1), LowestBit(Column(Coordinates(2), 0)), Residue(Number(), -20),
-    Remainder(Number(), 3), Decimals(Weighted((0.5, -1.0))),
+    Remainder(Number(), 3), Decimals(Weighted((0.5, -1.0))), Units(Number(), 3),
+    TrailingZeros(LastDigits()), LastDigits(1), NegativeZero(Number()), DifferentSizes(3),
     Column(OrderStatistics(3), 4), Column(Conditional(Coordinates(2), ((0, 5.0, 1),)), 0),
     Column(Products(Coordinates(2), ((0, 0.5, 1, -0.5),)), 0),
     Additive(Coordinates(3, differences=True), ((0, -1.0, INF, 0.5),), ((1, 0.25),)),

@@ -1,11 +1,11 @@
-"""Leaks in remainders, fractional parts and decimals of numbers that hardly recur; twins without the leak show none."""
+"""Leaks in how a number is written that values hardly show; twins without the leak show none."""
 
 import numpy as np
 import pytest
 
 from dpaudit import PureDP, Verdict, check
+from dpaudit.audit.distinguishers.digit_families import remainder_families
 from dpaudit.audit.distinguishers.pilot_split import PilotSplit
-from dpaudit.audit.distinguishers.remainder_families import remainder_families
 from dpaudit.audit.events.scores import Number
 
 OFTEN, SELDOM = 0.9, 0.1
@@ -30,6 +30,35 @@ def rounded(often, size, rng):
     return np.where(rng.random(size) < often, noise.round(6), noise)
 
 
+def parity_beyond_the_doubles(often, size, rng):
+    return 2**60 + parity(often, size, rng)
+
+
+def parity_in_a_tuple(often, rng):
+    return "id", 2**70 + int(parity(often, 1, rng)[0])
+
+
+def rounded_to_thousands(often, size, rng):
+    number = rng.integers(10**9, 10**10, size=size)
+    return np.where(rng.random(size) < often, number // 1_000 * 1_000, number)
+
+
+def last_decimal(often, size, rng):
+    digit = np.where(rng.random(size) < often, 7, rng.integers(0, 10, size=size))
+    return (np.floor(1e4 * rng.laplace(size=size)) / 100 + digit / 1_000).round(3)
+
+
+def sign_of_zero(often, size, rng):
+    at_zero = np.where(rng.random(size) < often, -0.0, 0.0)
+    return np.where(rng.random(size) < 0.5, at_zero, rng.exponential(size=size))
+
+
+def equal_coordinates(often, size, rng):
+    vectors = rng.laplace(size=(size, 4))
+    vectors[:, 3] = np.where(rng.random(size) < often, -vectors[:, 1], vectors[:, 3])
+    return vectors
+
+
 def parity_of_a_coordinate(often, size, rng):
     return np.stack([rng.normal(size=size), parity(often, size, rng)], axis=1)
 
@@ -39,10 +68,17 @@ class Leak:
         self.draw, self.leaks = draw, leaks
 
     def sample(self, dataset, size, rng):
-        return self.draw(OFTEN if dataset and self.leaks else SELDOM, size, rng)
+        often = OFTEN if dataset and self.leaks else SELDOM
+        if self.draw is parity_in_a_tuple:
+            return [self.draw(often, rng) for _ in range(size)]
+        return self.draw(often, size, rng)
 
 
-LEAKS = [parity, modulo_nine, fractional_part, rounded, parity_of_a_coordinate]
+LEAKS = [
+    parity, modulo_nine, fractional_part, rounded, parity_of_a_coordinate, parity_beyond_the_doubles, parity_in_a_tuple,
+    rounded_to_thousands, last_decimal, sign_of_zero, equal_coordinates,
+]  # fmt: skip
+WORDS = ("modulo", "fractional part", "decimals", "zeros at the end", "−0.0", "different sizes")
 
 
 @pytest.mark.usefixtures("without_resolution", "learned_seldom")
@@ -52,7 +88,7 @@ def test_it_is_found(draw, sequential):
     leak = Leak(draw, leaks=True)
     result = check(leak, 0, 1, claim=PureDP(1.0), runs=20_000, alpha=1e-7, seed=1, jobs=1, sequential=sequential)
     assert result.is_refuted
-    assert any(word in result.event_in_words for word in ("modulo", "fractional part", "decimals"))
+    assert any(word in result.event_in_words for word in WORDS)
 
 
 @pytest.mark.usefixtures("without_resolution")

@@ -1,0 +1,39 @@
+"""Last digits of whole numbers that doubles may not hold: above 2⁵³ a double loses parity and the last decimals."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+EXACT = 2.0**53
+"""The largest size up to which doubles hold every whole number."""
+
+MODULUS = 720_720 * 10**9
+"""A number below 2⁵³ that 2¹³, 9, 7, 11, 13 and 10⁹ divide, so that it keeps the last digits and many remainders."""
+
+MODULO_WORDS = "modulo 720720·10⁹"
+"""What names a number modulo `MODULUS`."""
+
+
+def last_digits(number: Any) -> float:
+    """Return a whole number modulo `MODULUS`, exactly; NaN for anything else.
+
+    Examples
+    --------
+    >>> last_digits(10**30 + 1), last_digits(-1.0)
+    (441600000000001.0, 720719999999999.0)
+    """
+    is_whole = isinstance(number, numbers.Integral) or (isinstance(number, float) and number.is_integer())
+    return float(int(number) % MODULUS) if is_whole else np.nan
+
+
+def last_digits_of(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return each number of a numeric array modulo `MODULUS`, as `last_digits` does."""
+    if values.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):
+            return np.where(values == np.rint(values), np.mod(values, float(MODULUS)), np.nan)
+    wide = values if values.dtype == np.uint64 else values.astype(np.int64)
+    return np.asarray(np.mod(wide, wide.dtype.type(MODULUS)), dtype=np.float64)
