@@ -14,8 +14,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..events.events import Event
+from ..events.events import Event, Mask, Scored
 from ..events.events_apart import Apart, ways_apart
+from ..events.outputs import Outputs
+from ..events.scores import Score
 from ..inference.guess_test import coins_for
 from .choice import Choice, chosen, directed_shares, value_of
 from .event_value import Best, Criterion, leading
@@ -36,7 +38,8 @@ def choose_together(found: Sequence[Best | None], criterion: Criterion, split: P
         return None
     pairs = ((best, other), (best, _as_likely(other, best)), (_as_likely(best, other), other))
     caution = 0.5 * (best.caution + other.caution)
-    tried = [way for first, second in pairs for way in _together(first, second, split)]
+    masks = _Masks(split)
+    tried = [way for first, second in pairs for way in _together(first, second, masks)]
     first, second = max(tried, key=lambda pair: _value(pair[0], pair[1], criterion, caution))
     value, less = (_value(first, second, criterion, errors) for errors in (0.0, 1.0))
     alone = value_of(chosen(best), replace(criterion, is_one_way=True), 0.0)
@@ -52,22 +55,37 @@ def _as_likely(best: Best, other: Best) -> Best:
     return replace(best, index=int(np.argmin(np.abs(unlikely - wanted))))
 
 
-def _together(best: Best, against: Best, split: PilotSplit) -> list[tuple[Choice, Choice]]:
+def _together(best: Best, against: Best, masks: _Masks) -> list[tuple[Choice, Choice]]:
     """Both events so that they exclude each other; they are counted again if they may share outputs."""
     first, second = chosen(best), chosen(against)
     ways = ways_apart(first.event, second.event)
     if len(ways) == 1:
         return [(first, second)]
-    hits = []  # in the first event, the second and both, on each dataset
-    for side in (split.held_x, split.held_y):
-        masks = [event.contains(side) for event in (first.event, second.event)]
-        hits.append([int(np.count_nonzero(mask)) for mask in (*masks, masks[0] & masks[1])])
+    in_first, in_second = masks.of(first.event), masks.of(second.event)
+    shared = [int(np.count_nonzero(one & other)) for one, other in zip(in_first, in_second, strict=True)]
 
-    def choice(whole: Choice, place: int, event: Event) -> Choice:
-        on_x, on_y = (part[place] - part[2] * isinstance(event, Apart) for part in hits)
-        return Choice(event, whole.likelier_on, on_x, on_y, split.held_runs)
+    def choice(event: Event, whole: Choice, inside: Sequence[Mask]) -> Choice:
+        less = shared if isinstance(event, Apart) else [0, 0]
+        on_x, on_y = (int(np.count_nonzero(mask)) - cut for mask, cut in zip(inside, less, strict=True))
+        return Choice(event, whole.likelier_on, on_x, on_y, masks.split.held_runs)
 
-    return [(choice(first, 0, one), choice(second, 1, other)) for one, other in ways]
+    return [(choice(one, first, in_first), choice(other, second, in_second)) for one, other in ways]
+
+
+class _Masks:
+    """Which held-out runs are in an event; the values of a score are read once."""
+
+    def __init__(self, split: PilotSplit) -> None:
+        self.split = split
+        self._values: dict[Score, list[Outputs]] = {}
+
+    def of(self, event: Event) -> list[Mask]:
+        sides = [self.split.held_x, self.split.held_y]
+        if not isinstance(event, Scored):
+            return [event.contains(side) for side in sides]
+        if event.score not in self._values:
+            self._values[event.score] = [event.score.values(side) for side in sides]
+        return [event.event.contains(values) for values in self._values[event.score]]
 
 
 def _value(first: Choice, second: Choice, criterion: Criterion, caution: float) -> float:

@@ -31,6 +31,7 @@ from .product_families import product_families
 from .quantile_cells import distinct, merged
 from .shrunken_ratios import calibrated, log_likelihood
 from .table_families import table_families
+from .text_families import text_families
 
 Array = npt.NDArray[np.float64]
 Effort = Literal["quick", "sums", "trees"]
@@ -132,6 +133,7 @@ def _object_families(split: PilotSplit, effort: Effort) -> Iterator[Family[Any]]
         yield from _learned_families(leaves, read, scores, effort)
         yield from key_families(leaves, read)
         yield from product_families(leaves, read)
+    yield from text_families(split)
     yield from table_families(split, split, scores=scores)
 
 

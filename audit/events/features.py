@@ -174,8 +174,8 @@ class Leaves(Columns):
     def names(self) -> tuple[str, ...]:
         return (
             "form of the output",
-            *(_place(path) for path in self.paths),
-            *(_place(path) for path, _ in self.coded),
+            *(place_words(path) for path in self.paths),
+            *(place_words(path) for path, _ in self.coded),
         )
 
     @property
@@ -207,7 +207,7 @@ class Leaves(Columns):
             if row is None:
                 row = empty.copy()
                 row[0] = builds.get(_build(output), -1.0)
-                for path, leaf in _leaves(output):
+                for path, leaf in leaves_of(output):
                     if _is_number(leaf):
                         if path in numbered:
                             row[numbered[path]] = number_of(leaf)
@@ -232,7 +232,7 @@ def learn_leaves(x: Outputs, y: Outputs) -> Leaves:
     in_turns = zip_longest(outcome_list(x[:_LEARNED]), outcome_list(y[:_LEARNED]), fillvalue=_NOTHING)
     for output in (each for pair in in_turns for each in pair if each is not _NOTHING):
         builds[_build(output)] += 1
-        for path, leaf in _leaves(output):
+        for path, leaf in leaves_of(output):
             if _is_number(leaf):
                 paths[path] += 1
                 if abs(leaf) > EXACT:
@@ -252,14 +252,15 @@ def learn_leaves(x: Outputs, y: Outputs) -> Leaves:
     )
 
 
-def _leaves(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+def leaves_of(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Yield the leaves of an output, each with its path."""
     if type(output) is tuple:
         for place, part in enumerate(output):
-            yield from _leaves(part, (*path, place))
+            yield from leaves_of(part, (*path, place))
     elif type(output) is Dictionary:
         yield (*path, SIZE), len(output.entries)
         for key, part in output.entries:
-            yield from _leaves(part, (*path, printed(key)))
+            yield from leaves_of(part, (*path, printed(key)))
     else:
         yield path, output
         if isinstance(output, numbers.Integral):
@@ -300,9 +301,10 @@ def _is_number(leaf: Any) -> bool:
     return isinstance(leaf, numbers.Real)
 
 
-def _place(path: Path) -> str:
+def place_words(path: Path) -> str:
+    """Return what names the leaf at a path."""
     if path and path[-1] == LAST:
-        return f"{_place(path[:-1])} {LAST}"
+        return f"{place_words(path[:-1])} {LAST}"
     if path and path[-1] in (SIZE, READ):
-        return str(path[-1]).replace("()", f"({_place(path[:-1])})")
+        return str(path[-1]).replace("()", f"({place_words(path[:-1])})")
     return "output" + "".join(f"[{place}]" for place in path)

@@ -42,6 +42,7 @@ from ..events.outcome_text import printed
 from ..events.outputs import Raised
 from ..events.pilot_histogram import Sketch
 from ..events.scores import Additive, Column, DifferentSizes, Forest, Number, Tree, Weighted
+from ..events.text_columns import TextColumn, TextColumns
 from ..health.findings import Finding, HealthCheck
 from ..inference.counts import Counts
 from ..inference.guess_test import Guesses
@@ -80,10 +81,10 @@ TYPES: dict[str, type[Any]] = {
         PureDP, ApproxDP, GaussianDP, GroupClaim, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOffCurve,
         ProbabilityPreservation, NFoldComposition, Intervals, Outcomes, Scored, ExceptFor, Apart, Number, Weighted,
         Column, DifferentSizes, LowestBit, Residue, Remainder, Decimals, Units, TrailingZeros, LastDigits, NegativeZero,
-        Additive, Forest, Tree, Coordinates, OrderStatistics,
-        Conditional, Products, Leaves, Counts, Guesses, OtherDirection, Pair, Provenance, Finding, Look, CellCounts,
-        LowBits, Sketch, FixedSizeResult, SequentialResult, Point, Series, StatementResult, Recount, Accepted, Entry,
-        Topic, Suite, Raised, Dictionary, Opaque,
+        Additive, Forest, Tree, Coordinates, OrderStatistics, Conditional, Products, Leaves, TextColumn, TextColumns,
+        Counts, Guesses, OtherDirection, Pair, Provenance, Finding, Look, CellCounts, LowBits, Sketch, FixedSizeResult,
+        SequentialResult, Point, Series, StatementResult, Recount, Accepted, Entry, Topic, Suite, Raised, Dictionary,
+        Opaque,
     )
 }  # fmt: skip
 ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck}

@@ -130,4 +130,3 @@ def test_two_hundred_nans_on_one_side_are_found_at_a_small_alpha():
     for seed in range(4):
         result = check(laplace, 0, 1, claim=PureDP(1.0), runs=100_000, alpha=1e-5, seed=seed, jobs=1)
         assert result.is_refuted
-        assert result.event_in_words.startswith("output is not a number occurred")

@@ -45,6 +45,7 @@ from dpaudit.audit.events.scores import (
     Tree,
     Weighted,
 )
+from dpaudit.audit.events.text_columns import TextColumn, TextColumns
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.inference.guess_test import Guesses
@@ -142,12 +143,13 @@ CLAIMS = [
 HALF_LINE = Intervals(((0.5, INF),))
 EXCEPTIONS = ExceptFor(Scored(Weighted((1.0, 2.0)), HALF_LINE), Outcomes(((1, 2), (3, 4))))
 LEAVES = Leaves((None, (2, None)), ((), (0, 1), ("'a'",)), (((1,), ("a", None, 2.5)),))
+TEXTS = TextColumns((TextColumn((0,), "number", 2), TextColumn((), "word", "a"), TextColumn((), "end", 0, ("ab",))))
 SCORES = [
     Number(), Weighted((0.5, -1.0)), Column(LEAVES, 1), LowestBit(Column(Coordinates(2), 0)), Residue(Number(), -20),
     Remainder(Number(), 3), Decimals(Weighted((0.5, -1.0))), Units(Number(), 3),
     TrailingZeros(LastDigits()), LastDigits(1), NegativeZero(Number()), DifferentSizes(3),
     Column(OrderStatistics(3), 4), Column(Conditional(Coordinates(2), ((0, 5.0, 1),)), 0),
-    Column(Products(Coordinates(2), ((0, 0.5, 1, -0.5),)), 0),
+    Column(TEXTS, 1), Column(Products(Coordinates(2), ((0, 0.5, 1, -0.5),)), 0),
     Additive(Coordinates(3, differences=True), ((0, -1.0, INF, 0.5),), ((1, 0.25),)),
     Forest(LEAVES, (Tree((0, -1, -1), (0.5, 0.0, NAN), (1, 0, 0), (2, 0, 0), (0.0, 1.0, -1.0)),)),
 ]  # fmt: skip
