@@ -48,7 +48,7 @@ def word_beside_a_number(often, rng):
 LEAKS = [
     optional_field, word, trailing_space, prefix, number_in_a_sentence, first_byte, midnight, word_beside_a_number,
 ]  # fmt: skip
-PARTS = ("count of '", "template of", "start of", "end of", "number 1 in", "character 0 in")
+PARTS = ("count of '", "template of", "start of", "end of", "number 1 in", "character 0 in", "length of")
 
 
 def audited(draw, *, often, **options):
