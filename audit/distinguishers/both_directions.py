@@ -40,6 +40,8 @@ def choose_together(found: Sequence[Best | None], criterion: Criterion, split: P
     caution = 0.5 * (best.caution + other.caution)
     masks = _Masks(split)
     tried = [way for first, second in pairs for way in _together(first, second, masks)]
+    if not tried:
+        return None
     first, second = max(tried, key=lambda pair: _value(pair[0], pair[1], criterion, caution))
     value, less = (_value(first, second, criterion, errors) for errors in (0.0, 1.0))
     alone = value_of(chosen(best), replace(criterion, is_one_way=True), 0.0)
@@ -56,7 +58,7 @@ def _as_likely(best: Best, other: Best) -> Best:
 
 
 def _together(best: Best, against: Best, masks: _Masks) -> list[tuple[Choice, Choice]]:
-    """Both events so that they exclude each other; they are counted again if they may share outputs."""
+    """The ways to make both events exclude each other in which neither is empty, counted again if there are several."""
     first, second = chosen(best), chosen(against)
     ways = ways_apart(first.event, second.event)
     if len(ways) == 1:
@@ -69,7 +71,8 @@ def _together(best: Best, against: Best, masks: _Masks) -> list[tuple[Choice, Ch
         on_x, on_y = (int(np.count_nonzero(mask)) - cut for mask, cut in zip(inside, less, strict=True))
         return Choice(event, whole.likelier_on, on_x, on_y, masks.split.held_runs)
 
-    return [(choice(one, first, in_first), choice(other, second, in_second)) for one, other in ways]
+    tried = [(choice(one, first, in_first), choice(other, second, in_second)) for one, other in ways]
+    return [way for way in tried if all(each.pilot_hits_x + each.pilot_hits_y > 0 for each in way)]
 
 
 class _Masks:

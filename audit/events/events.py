@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .last_digits import EXACT
 from .outputs import Outputs, as_numbers, is_vector, number_of, outcome_key, outcome_words
 from .row_lookup import RowLookup, are_same_rows
 from .scores import Score
@@ -79,7 +80,7 @@ class Intervals(Event):
 
 def _interval_words(low: float, high: float) -> str:
     if low == high:
-        return f"output = {low:.6g}"
+        return f"output = {_edge(low)}"
     below, from_ = _edge_words(low, -math.inf)
     above, to = _edge_words(high, math.inf)
     if low == -math.inf:
@@ -93,7 +94,12 @@ def _edge_words(edge: float, away: float) -> tuple[str, str]:
     """Return a comparison and an edge: strict, with the adjacent double, if that double has a shorter repr."""
     beside = math.nextafter(edge, away)
     strict = math.isfinite(edge) and len(repr(beside)) < len(repr(edge))
-    return ("<", f"{beside:.6g}") if strict else ("≤", f"{edge:.6g}")
+    return ("<", _edge(beside)) if strict else ("≤", _edge(edge))
+
+
+def _edge(number: float) -> str:
+    """Return six digits of a number, or all of a whole number that a double holds exactly."""
+    return f"{int(number)}" if abs(number) < EXACT and number == int(number) else f"{number:.6g}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from .dictionaries import Dictionary
 from .last_digits import EXACT, MODULO_WORDS, last_digits
 from .outcome_text import printed
-from .outputs import Outputs, as_vectors, number_of, outcome_key, outcome_list, outcome_words
+from .outputs import Outputs, Raised, as_vectors, number_of, outcome_key, outcome_list, outcome_words
 
 Matrix = npt.NDArray[np.float64]
 Path = tuple[int | str, ...]
@@ -284,15 +284,17 @@ def _order(path: Path) -> tuple[tuple[bool, int, str], ...]:
 
 
 def _build(output: Any) -> Any:
-    """Return the form of an output: nested tuples of whether each leaf is a number, and the text "dictionary"."""
+    """Return the form of an output: nested tuples of whether each leaf is a number; what else may be told in a word."""
     if type(output) is Dictionary:
-        return "dictionary"
+        return "a dictionary"
+    if isinstance(output, Raised):
+        return "an exception"
     return tuple(map(_build, output)) if type(output) is tuple else _is_number(output)
 
 
 def _build_words(build: Any) -> str:
     if type(build) is not tuple:
-        return f"a {build}" if isinstance(build, str) else "a number" if build else "not a number"
+        return build if isinstance(build, str) else "a number" if build else "not a number"
     parts = "numbers" if all(part is True for part in build) else ", ".join(map(_build_words, build))
     return f"a tuple of {len(build)}{f' ({parts})' if build else ''}"
 

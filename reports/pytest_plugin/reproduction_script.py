@@ -209,6 +209,8 @@ def _leaf(leaves: Leaves, column: int, inside: Intervals) -> tuple[list[str], st
         if "dictionary" in str(known):
             raise ScriptError("the form of a dictionary cannot be written in a few lines.")
         build = f"build = lambda o: tuple(map(build, o)) if type(o) is tuple else {is_number.format('o')}"
+        if "an exception" in str(known):
+            build += " or 'an exception' * str(o).startswith('raises ')"
         read = [build, "v = [build(o) for o in outputs]"]
     else:
         place = column - 1 - len(leaves.paths)

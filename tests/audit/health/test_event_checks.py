@@ -220,16 +220,37 @@ def identifiers(count, *, leak=False):
     return mechanism
 
 
-def test_texts_that_never_come_again_accuse_nobody():
+class Unlike:
+    """An object that hardly ever equals another one and does not say what it holds."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return self.value == other.value
+
+    def __hash__(self):
+        return self.value % 64
+
+    def __reduce__(self):
+        return Unlike, (self.value,)
+
+
+def test_objects_that_never_come_again_accuse_nobody():
     """An event without outputs must not be compared with counts that were not observed."""
-    result = audit(lambda d, rng: f"n{d + rng.laplace():.17g}", runs=4_000)
+    result = audit(lambda d, rng: Unlike(64 * int(rng.integers(10**12)) + 7), runs=1_000)
     assert checks(result) == {IDLE}
     assert "no event could be learned, because " in str(result)
     assert "keeps state" not in str(result)
     assert result.counts.hits_x + result.counts.hits_y == 0
-    for same in (True, False):  # texts in tuples, without half-lines
-        numbers = audit(lambda d, rng, same=same: (f"n{rng.random() + (0 if same else d)}",), runs=4_000)
-        assert checks(numbers) == {IDLE}
+
+
+def test_texts_that_never_come_again_are_audited_by_their_parts():
+    for within in (lambda text: text, lambda text: (text,)):
+        result = audit(lambda d, rng, within=within: within(f"n{d + rng.laplace():.17g}"), runs=4_000)
+        assert result.verdict is Verdict.NOT_REFUTED
+        assert result.findings == ()
+        assert result.bound > 0.5
 
 
 @pytest.mark.parametrize("sequential", [False, True])
@@ -242,11 +263,11 @@ def test_texts_that_never_come_again_accuse_nobody():
     ],
     ids=["the answer itself", "all digits", "six digits"],
 )
-def test_a_violation_in_texts_that_hardly_come_again_does_not_pass(mechanism, sequential):
-    """Overfitted events are frequent in the training runs and never occur in others."""
+def test_a_violation_in_texts_that_hardly_come_again_is_found(mechanism, sequential):
+    """Overfitted events are frequent in the training runs and never occur in others; parts of the texts do."""
     result = audit(mechanism, runs=5_000, sequential=sequential)
-    assert not result.is_refuted
-    assert checks(result) == {IDLE} or result.resolution > 3.0  # the violation of the claim
+    assert result.is_refuted
+    assert result.findings == ()
 
 
 @pytest.mark.parametrize("count", [1_000, 75_000, 100_000])
