@@ -57,7 +57,9 @@ class Measured:
 def figures(measured: Measured) -> dict[str, Any]:
     """Return our figures by their names in the texts."""
     tight = [row for row in measured.cells("tightness") if row["runs"] == 1_000_000]
-    fixed, early, double = measured.cells("refutation", ("1.01, fixed size", "1.02, sequential", "2, sequential"))
+    fixed, early, double = measured.cells(
+        "refutation", ("laplace, 1.01, fixed", "laplace, 1.01, default", "laplace, 2, default")
+    )
     alarms = [row for row in measured.cells("false-alarms") if row["kind"] == "fixed size"]
     sniper, statdp = measured.cells("dp-sniper"), measured.cells("suites", STATDP_TRIALS)
     vectors = measured.cells("suites", _AUDITORIUM_VECTORS)
