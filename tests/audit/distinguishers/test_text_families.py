@@ -51,23 +51,22 @@ LEAKS = [
 PARTS = ("count of '", "template of", "start of", "end of", "number 1 in", "character 0 in", "length of")
 
 
-def audited(draw, *, often, **options):
+def audited(draw, *, often, runs, **options):
     def mechanism(dataset, rng):
         return draw(often if dataset else SELDOM, rng)
 
-    return check(mechanism, 0, 1, claim=PureDP(1.0), runs=4_000, alpha=1e-6, seed=1, jobs=1, **options)
+    return check(mechanism, 0, 1, claim=PureDP(1.0), runs=runs, alpha=1e-6, seed=1, jobs=1, **options)
 
 
-@pytest.mark.usefixtures("without_resolution", "learned_seldom")
-@pytest.mark.parametrize("sequential", [False, True])
-@pytest.mark.parametrize("draw", LEAKS)
+@pytest.mark.usefixtures("without_resolution", "learned_seldom", "without_trees")
+@pytest.mark.parametrize(("draw", "sequential"), [*((draw, False) for draw in LEAKS), (optional_field, True)])
 def test_it_is_found(draw, sequential):
-    result = audited(draw, often=OFTEN, sequential=sequential)
+    result = audited(draw, often=OFTEN, runs=2_500, sequential=sequential)
     assert result.is_refuted
     assert any(part in result.event_in_words for part in PARTS)
 
 
-@pytest.mark.usefixtures("without_resolution")
+@pytest.mark.usefixtures("without_resolution", "without_trees")
 @pytest.mark.parametrize("draw", LEAKS)
 def test_its_twin_shows_nothing(draw):
-    assert audited(draw, often=SELDOM).verdict is not Verdict.REFUTED
+    assert audited(draw, often=SELDOM, runs=1_000).verdict is not Verdict.REFUTED
