@@ -287,7 +287,8 @@ def _build_words(build: Any) -> str:
 
 
 def _is_number(leaf: Any) -> bool:
-    return isinstance(leaf, numbers.Real)
+    kind = type(leaf)
+    return kind is float or (kind is not str and isinstance(leaf, numbers.Real))
 
 
 def _place(path: Path) -> str:
