@@ -34,7 +34,11 @@ def pieces(size: int) -> Iterator[slice]:
 
 def random_signs(size: int, rng: np.random.Generator) -> Floats:
     """Return independent fair signs, ±1.0, shape (size,). Each sign uses one random bit."""
-    words = rng.integers(0, 2**64, -(-size // 64), dtype=np.uint64)
+    count, bits = -(-size // 64), rng.bit_generator
+    if type(bits) is np.random.SFC64:  # of audits: its raw words are these integers, in a tenth of the time
+        words = bits.random_raw(count)
+    else:
+        words = rng.integers(0, 2**64, count, dtype=np.uint64)
     signs: Floats = _SIGNS.take(words.view(np.uint8), axis=0).reshape(-1)[:size]
     return signs
 

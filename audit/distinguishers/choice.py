@@ -9,7 +9,8 @@ import numpy as np
 from ..events.events import Event
 from ..inference.counts import Counts
 from ..inference.direction import Direction
-from .event_value import Best, Criterion
+from .event_criterion import Criterion, Events
+from .event_value import Best
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,8 @@ def chosen(best: Best) -> Choice:
 def value_of(choice: Choice, criterion: Criterion, caution: float) -> float:
     """The criterion for a chosen event."""
     hits_x, hits_y = (np.array([float(hits)]) for hits in (choice.pilot_hits_x, choice.pilot_hits_y))
-    return float(criterion.values(hits_x, hits_y, choice.pilot_runs, True, choice.likelier_on, caution)[0])
+    events = Events(hits_x, hits_y, choice.pilot_runs, True, choice.likelier_on, caution)
+    return float(criterion.values_of_each([events])[0][0])
 
 
 def directed_shares(choice: Choice) -> tuple[float, float]:

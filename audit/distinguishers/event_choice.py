@@ -21,12 +21,12 @@ from ..inference.direction import Direction
 from ..inference.guess_test import is_symmetric
 from .both_directions import choose_together
 from .choice import Choice, chosen, value_of
+from .event_criterion import Criterion
 from .event_families import TABLE, Effort, Family, event_families
 from .event_value import (
     CAUTION,
     DIRECTIONS,
     Best,
-    Criterion,
     best_each_way,
     best_event,
     leading,

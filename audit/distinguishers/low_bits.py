@@ -12,15 +12,15 @@ Mironov (2012), On significance of the least significant bits for differential p
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from ..events.digit_scores import LowestBit, Residue
 from ..events.features import learn_leaves
-from ..events.outputs import Outputs
 from ..events.scores import Column, Number, Score, Weighted
-from .event_families import Family, score_families
+from .number_families import Family, value_families
 from .pilot_split import PilotSplit
 
 _MOST_COLUMNS = 8  # most coordinates of vectors that are looked at, each singly
@@ -32,26 +32,40 @@ def bit_families(split: PilotSplit, *, grids: int = _RESIDUES) -> Iterator[Famil
 
     `grids` is the number of powers tried.
     """
-    for score in _float_scores(split.learn_x, split.learn_y):
-        yield from score_families(LowestBit(score), split, fit=False)
-        for exponent in _exponents(score.values(split.learn_x), grids):
-            yield from score_families(Residue(score, exponent), split, fit=False)
+    for score, values in _float_scores(split):
+        yield from value_families(LowestBit(score), values.map(LowestBit(Number()).values), fit=False)
+        for exponent in _exponents(values.learn_x, grids):
+            yield from value_families(
+                Residue(score, exponent), values.map(Residue(Number(), exponent).values), fit=False
+            )
 
 
-def _float_scores(x: Outputs, y: Outputs) -> list[Score]:
-    """Scores that read the numbers in the outputs which are not whole."""
-    scores: list[Score]
+def _float_scores(split: PilotSplit) -> Iterator[tuple[Score, PilotSplit]]:
+    """Scores that read the numbers in the outputs which are not whole, and these numbers."""
+    x = split.learn_x
     if x.dtype == object:
-        leaves = learn_leaves(x, y)
-        scores = [Column(leaves, column) if path else Number() for column, path in enumerate(leaves.paths, start=1)]
-    elif x.dtype.kind != "f":
-        scores = []
-    elif x.ndim == 1:
-        scores = [Number()]
-    else:
-        width = x.shape[1]
-        scores = [Weighted(tuple(float(i == j) for j in range(width))) for i in range(min(width, _MOST_COLUMNS))]
-    return [score for score in scores[:_MOST_COLUMNS] if _is_fractional(score.values(x))]
+        yield from _float_leaves(split)
+    elif x.dtype.kind == "f":
+        width = min(x.shape[1], _MOST_COLUMNS) if x.ndim == 2 else 0
+        for place in range(width or 1):
+            score = Weighted(tuple(float(place == other) for other in range(x.shape[1]))) if width else Number()
+            if _is_fractional(score.values(x)):
+                yield score, split.map(score.values)
+
+
+def _float_leaves(split: PilotSplit) -> Iterator[tuple[Score, PilotSplit]]:
+    """The same for objects, whose leaves are read once, because that takes longest."""
+    leaves = learn_leaves(split.learn_x, split.learn_y)
+    if not leaves.paths:
+        return
+    first, read = leaves.read(split.learn_x), None
+    for column, path in enumerate(leaves.paths[:_MOST_COLUMNS], start=1):
+        if not path and _is_fractional(Number().values(split.learn_x)):
+            yield Number(), split.map(Number().values)
+        elif path and _is_fractional(first[column]):
+            if read is None:
+                read = PilotSplit(first, *map(leaves.read, (split.learn_y, split.held_x, split.held_y)))
+            yield Column(leaves, column), read.map(itemgetter(column))
 
 
 def _is_fractional(values: Any) -> bool:

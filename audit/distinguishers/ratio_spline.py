@@ -163,23 +163,25 @@ def _fitted_each(
     diagonal = np.arange(weights.shape[1])
     going = np.arange(len(proposed))
     for _ in range(steps):
-        own, share = columns[going], expit(log_ratio[going])
-        turned = own.transpose(0, 2, 1)
-        information = turned @ ((data.hits * share * (1 - share))[..., None] * own)
+        own, before = (each if len(going) == len(each) else each[going] for each in (columns, log_ratio))
+        share = expit(before)
+        expected, turned = data.hits * share, own.transpose(0, 2, 1)
+        information = turned @ ((expected * (1 - share))[..., None] * own)
         scale = information[:, diagonal, diagonal]
         # Otherwise every output is already certain, and nothing is left to learn.
         useful = np.min(scale, axis=1) > 0.0
         information[:, diagonal, diagonal] += np.where(useful[:, None], 1e-9 * scale, 1.0)
-        step = np.linalg.solve(information, turned @ (data.hits_x - data.hits * share)[..., None])
-        is_finite = np.isfinite(step).all(axis=(1, 2))  # otherwise columns are nearly collinear
-        step[~is_finite] = 0.0
-        useful &= is_finite
+        step = np.linalg.solve(information, turned @ (data.hits_x - expected)[..., None])
+        if not np.isfinite(step).all():  # columns are nearly collinear
+            is_finite = np.isfinite(step).all(axis=(1, 2))
+            step[~is_finite] = 0.0
+            useful &= is_finite
         change = (own @ step)[..., 0]
         size = np.abs(change).max(axis=1)
         shrink = np.minimum(1.0, 2.0 / np.maximum(size, 1e-12))
         size = size * shrink
         while True:
-            moved = log_ratio[going] + shrink[:, None] * change
+            moved = before + shrink[:, None] * change
             reached = data.likelihood(moved)
             too_far = (reached < likelihood[going]) & (size > 1e-4) & useful
             if not too_far.any():
@@ -232,10 +234,16 @@ def _size_differences(products: Array, sizes: Array) -> None:
 
 def _moved(data: _Data, fit: _Fit) -> _Fit:
     """The fit after moving one ramp at a time as long as that improves it."""
+    at_rest: dict[int, _Fit] = {}  # the fit that moving this ramp did not improve
     for number in range(_MOVES):
         before = fit.criterion
         for index in range(len(fit.ramps)):
-            fit = _moved_one(data, fit, index, anywhere=number == 0)
+            if at_rest.get(index) is fit:
+                continue
+            moved = _moved_one(data, fit, index, anywhere=number == 0)
+            if moved is fit:
+                at_rest[index] = fit
+            fit = moved
         if fit.criterion > before - 1e-3:
             break
     return _fitted(data, fit.ramps, fit.weights)

@@ -101,8 +101,7 @@ def _half_table(
 ) -> Iterator[Family[Any]]:
     """Sets of many outcomes, ordered by the counts of one half of the pilot and counted on the other."""
     hits_x, hits_y = table.counts[:2].astype(np.float64)
-    base, level, slope = _best_score(table, scores)
-    plain = np.zeros(len(table)) if base is None else base.values(table.values)
+    base, plain, level, slope = _best_score(table, scores)
     predicted = _predicted(table, curve) if base is None else level + slope * plain
     own = shrunken_log_ratios(predicted[known], hits_x[known], hits_y[known])
     most = max(_MOST_NUMBERS // _width(table.values), 1)
@@ -128,19 +127,25 @@ def _predicted(table: OutcomeCounts, curve: Callable[[Array], Array] | None) -> 
     return np.zeros(len(table)) if curve is None else curve(table.values.astype(np.float64))
 
 
-def _best_score(table: OutcomeCounts, scores: Sequence[Additive]) -> tuple[Additive | None, float, float]:
-    """The score that explains the counts best (Akaike), and the a and b of its log ratio a + b·score."""
+def _best_score(table: OutcomeCounts, scores: Sequence[Additive]) -> tuple[Additive | None, Array, float, float]:
+    """The score that explains the counts best (Akaike), its values, and the a and b of its log ratio a + b·score.
+
+    Without a score the values are 0.
+    """
     hits_x, hits_y = table.counts[:2].astype(np.float64)
-    best: tuple[Additive | None, float, float] = None, 0.0, 1.0
+    best: tuple[Additive | None, Array, float, float] = None, np.zeros(len(table)), 0.0, 1.0
     least = -2.0 * log_likelihood(np.zeros(len(table)), hits_x, hits_y)
+    columns, read = None, np.zeros((0, len(table)))
     for score in scores:
-        values = score.values(table.values)
+        if score.columns is not columns:  # read once, because that takes longest
+            columns, read = score.columns, score.columns.read(table.values)
+        values = score.add_up(read)
         if not np.isfinite(values).all():  # an outcome lacks a column
             continue
         level, slope = calibrated(values, hits_x, hits_y)
         criterion = 2.0 * (len(score.pieces) - log_likelihood(level + slope * values, hits_x, hits_y))
         if slope > 0.0 and criterion < least:
-            least, best = criterion, (score, level, slope)
+            least, best = criterion, (score, values, level, slope)
     return best
 
 

@@ -300,7 +300,8 @@ def _build_words(build: Any) -> str:
 
 
 def _is_number(leaf: Any) -> bool:
-    return isinstance(leaf, numbers.Real)
+    kind = type(leaf)
+    return kind is float or (kind is not str and isinstance(leaf, numbers.Real))
 
 
 def place_words(path: Path) -> str:

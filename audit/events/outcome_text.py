@@ -65,7 +65,7 @@ def outcome_text(output: Any) -> str:
     kind = type(output)
     if kind in _PRINTED:
         return _repr(output)
-    if kind is tuple and all(type(each) in _SAFE for each in output):
+    if kind is tuple and _SAFE.issuperset(map(type, output)):
         return repr(output)
     if isinstance(output, enum.Enum):
         return f"{kind.__qualname__}.{output.name}"

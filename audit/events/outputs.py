@@ -161,6 +161,8 @@ def _number_type(values: list[Any]) -> type[Any] | None:
 
 def number_of(output: Any) -> float:
     """Return an output as a float: infinite if it exceeds every float, NaN if it is not a real number."""
+    if type(output) is float:
+        return output
     if not isinstance(output, numbers.Real):
         return math.nan
     try:
@@ -217,15 +219,16 @@ _OWN_KEYS = frozenset({str, int, bool, bytes, type(None)})  # types of most outp
 
 def outcome_key(output: Any) -> Any:
     """Return a key that is equal for equal outputs, NaN included."""
-    if type(output) in _OWN_KEYS:
+    kind = type(output)
+    if kind in _OWN_KEYS:
         return output
+    if kind is tuple:
+        return output if _OWN_KEYS.issuperset(map(type, output)) else tuple(map(outcome_key, output))
     if isinstance(output, np.generic):
         output = output.item()
     if isinstance(output, float):
         return output if output == output else _NAN
-    if type(output) is Dictionary:
-        return Dictionary, outcome_key(output.entries)
-    return tuple(map(outcome_key, output)) if type(output) is tuple else output
+    return (Dictionary, outcome_key(output.entries)) if kind is Dictionary else output
 
 
 def outcome_words(output: Any) -> str:

@@ -219,15 +219,16 @@ def _joined(blocks: list[Outputs]) -> Outputs:
 
 def _long_blocks(blocks: list[Outputs]) -> list[Outputs]:
     """Return the blocks of enough runs, and short blocks joined until they have enough."""
-    long, short = [], list[Outputs]()
+    long, short, runs = [], list[Outputs](), 0
     for block in blocks:
         if len(block) >= _SERIAL_LEAST:
             long.append(block)
             continue
         short.append(block)
-        if sum(map(len, short)) >= _SERIAL_LEAST:
+        runs += len(block)
+        if runs >= _SERIAL_LEAST:
             long.append(_joined(short))
-            short = []
+            short, runs = [], 0
     return long
 
 
@@ -276,13 +277,13 @@ def _halves_of_outcomes(x: Outputs, y: Outputs) -> tuple[Halves, Halves]:
 
 
 def _evenness(upper: Halves) -> float:
-    share = float(upper.mean()) if len(upper) else 0.0
+    share = np.count_nonzero(upper) / len(upper) if len(upper) else 0.0
     return min(share, 1.0 - share)
 
 
 def _standardised(upper: Halves) -> npt.NDArray[Any]:
     """Return the halves as numbers of mean 0 and variance 1; an empty array if one half has too few."""
-    share = float(upper.mean())
+    share = np.count_nonzero(upper) / len(upper)
     if not _EVEN <= share <= 1 - _EVEN:
         return np.empty(0)
     return (upper - share) / math.sqrt(share * (1 - share))

@@ -63,7 +63,7 @@ def strength_lower(counts: Counts, claim: Claim, *, alpha: float) -> float:
     >>> 1.29 < bound < 1.314
     True
     """
-    return joint_test(counts, claim, alpha=alpha)[1]
+    return Evidence.of(counts, claim, check_test_alpha(alpha)).last_refuted(claim, alpha)
 
 
 def check_test_alpha(alpha: float) -> float:

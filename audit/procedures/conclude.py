@@ -17,7 +17,7 @@ from ..inference.count_ordering import clears
 from ..inference.counts import Counts
 from ..inference.direction import Direction, directed
 from ..inference.guess_test import guess_test, guesses_by_coins
-from ..inference.joint_test import LEAST_ALPHA, joint_test, p_value
+from ..inference.joint_test import LEAST_ALPHA, joint_test, p_value, strength_lower
 from ..inference.outcome_test import outcome_test
 from ..random_streams import Stream, sequence_of
 from ..results.audit_result import AuditResult, verdict_of
@@ -226,9 +226,8 @@ def _in_reserve(settings: Settings, choice: Choice, counts: Counts, alpha: float
     held = directed(settings.claim, counts, choice.likelier_on)
     # Below that the p-value exceeds the reserve's share of alpha, so at all of alpha it is 1.
     p = p_value(held.counts, held.claim, alpha=alpha) if clears(held.counts, held.claim, _WORTH_TESTING) else 1.0
-    if p <= alpha:
-        return _of_one(settings, choice, counts, alpha)
-    return _Tested(choice.event, choice.likelier_on, counts, p, 0.0, alpha)
+    bound = strength_lower(held.counts, held.claim, alpha=alpha) if p <= alpha else 0.0
+    return _Tested(choice.event, choice.likelier_on, counts, p, bound, alpha)
 
 
 def _of_both(settings: Settings, choice: Choice, counts: Counts, against: Counts, alpha: float) -> _Tested:

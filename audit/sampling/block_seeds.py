@@ -1,7 +1,8 @@
 """Seeds of blocks: those of numpy's `SeedSequence`, in a third of the time.
 
 An audit makes a generator for each block, and small audits have hundreds of small blocks, most of whose time
-`SeedSequence` would take. The keys of a phase differ in their last word only, so all before it is hashed once.
+`SeedSequence` would take. The keys of a phase differ in their last word only, so all before it is hashed once. Beyond
+the first few blocks of a phase, the words of many blocks are computed together.
 
 References
 ----------
@@ -23,6 +24,7 @@ _IN, _IN_FACTOR, _OUT, _OUT_FACTOR = 0x43B0D7E5, 0x931E8875, 0x8B51F9DD, 0x58F38
 _LEFT, _RIGHT = 0xCA01F9DD, 0x4973F715
 _POOL, _WORD, _SHIFT = 4, 0xFFFFFFFF, 16
 _NEEDED = 3  # words of 64 bits that SFC64 asks for
+_SINGLY, _TOGETHER = 4, 64  # first blocks of a phase, whose words are computed one by one, and blocks of one table
 
 
 class BlockSeed(ISpawnableSeedSequence):
@@ -43,7 +45,10 @@ class BlockSeed(ISpawnableSeedSequence):
     def generate_state(self, n_words: int, dtype: npt.DTypeLike = np.uint32) -> Any:
         """The first words, as `SeedSequence` has them."""
         if n_words == _NEEDED and dtype is np.uint64 and self._key[2] <= _WORD and self._known is None:
-            return _first_words(*self._key)
+            seed, phase, number = self._key
+            if number < _SINGLY:
+                return _first_words(seed, phase, number)
+            return _table(seed, phase, number // _TOGETHER)[number % _TOGETHER].copy()
         return self._whole.generate_state(n_words, dtype)  # type: ignore[arg-type]
 
     def spawn(self, n_children: int) -> list[Any]:
@@ -76,6 +81,19 @@ def _first_words(seed: int, phase: tuple[int, ...], number: int) -> npt.NDArray[
         found.append(word ^ word >> _SHIFT)
     a, b, c, d, e, f = found
     return np.array((a | b << 32, c | d << 32, e | f << 32), dtype=np.uint64)
+
+
+@lru_cache(maxsize=16)  # a phase of each dataset, in several threads
+def _table(seed: int, phase: tuple[int, ...], number: int) -> npt.NDArray[np.uint64]:
+    """`_first_words` of the blocks in a table, shape (blocks, 3); arithmetic is modulo 2⁶⁴, which 2³² divides."""
+    before = np.array([[each & _DOUBLE for each in word] for word in _pool_before(seed, phase)], np.uint64)
+    left, constant, factor = before.T[..., None]
+    pool = ((np.arange(_TOGETHER, dtype=np.uint64) + np.uint64(number * _TOGETHER)) ^ constant) * factor & _WORD_64
+    pool = (left - np.uint64(_RIGHT) * (pool ^ pool >> _SHIFT_64)) & _WORD_64
+    pool ^= pool >> _SHIFT_64
+    words = (np.concatenate([pool, pool[:2]]) ^ _OUT_TABLE[0]) * _OUT_TABLE[1] & _WORD_64
+    words ^= words >> _SHIFT_64
+    return np.ascontiguousarray((words[::2] | words[1::2] << np.uint64(32)).T)
 
 
 @lru_cache(maxsize=64)
@@ -121,3 +139,5 @@ def _mixed(one: int, other: int) -> int:
 
 _OUT_CONSTANTS = _constants(_OUT, _OUT_FACTOR, 2 * _NEEDED - 1)
 _OUT_FACTORS = _constants(_OUT * _OUT_FACTOR & _WORD, _OUT_FACTOR, 2 * _NEEDED - 1)
+_OUT_TABLE = np.array([_OUT_CONSTANTS, _OUT_FACTORS], np.uint64)[..., None]
+_WORD_64, _SHIFT_64, _DOUBLE = np.uint64(_WORD), np.uint64(_SHIFT), (1 << 64) - 1

@@ -146,9 +146,11 @@ def count_hits(
         own = kept[task.side]
         own.cells[:] += cells
         own.raised.update(dict(raised))
-        for number, (hits, *numbers) in enumerate(blocks, start=task.first):
-            own.hits[number], own.others[:, number] = hits, numbers[: len(others)]
-            own.fingerprints[number], own.orders[number], *own.stretches[number] = numbers[len(others) :]
+        place, n_events = slice(task.first, task.first + len(blocks)), task.n_events
+        hits = np.array([numbers[:n_events] for numbers in blocks], np.int64)
+        marks = np.array([numbers[n_events:] for numbers in blocks], np.uint64)
+        own.hits[place], own.others[:, place] = hits[:, 0], hits[:, 1:].T
+        own.fingerprints[place], own.orders[place], own.stretches[place] = marks[:, 0], marks[:, 1], marks[:, 2:]
         if progress is not None:
             progress(sum(task.sizes))
     return kept["x"], kept["y"]

@@ -49,7 +49,7 @@ def order_mark(outputs: Outputs) -> int:
     if head.dtype == object or (head.ndim == 2 and head.shape[1] == 0):
         return fingerprint(head)
     values = head[:, 0] if head.ndim == 2 else head
-    return _hash(np.argsort(values, kind="stable").astype(np.int16).tobytes())
+    return _hash(values.argsort(kind="stable").astype(np.int16).tobytes())
 
 
 def block_marks(outputs: Outputs, *, with_stretches: bool) -> tuple[int, ...]:
