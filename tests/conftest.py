@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from dpaudit.audit.distinguishers import event_families
+from dpaudit.audit.families import event_families
 from dpaudit.audit.procedures import conclude, sequential
 from dpaudit.audit.procedures.detectable_excess import Detectable
 from dpaudit.audit.sampling import batches

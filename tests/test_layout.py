@@ -17,7 +17,7 @@ PACKAGES = ["audit", "mechanisms", "reports", "experiments"]
 ROOMS = [
     "audit.errors", "audit.options", "audit.printing", "audit.floating_point_errors", "audit.random_streams",
     "audit.claims", "audit.events", "audit.datasets", "audit.inference", "audit.power",
-    "audit.distinguishers", "audit.sampling",
+    "audit.families", "audit.distinguishers", "audit.sampling",
     "audit.health", "audit.results", "audit.records", "audit.store",
     "audit.procedures", "audit.search", "audit.distribution_checks",
     "mechanisms.parameter_checks", "mechanisms.noise_samplers", "mechanisms.queries", "mechanisms.sensitivity",

@@ -1,4 +1,4 @@
-"""Learning from pilot outputs which event distinguishes two datasets.
+"""The choice of the event that distinguishes two datasets, among families of events.
 
-Public names: `Choice`, `choose_event`, `Family`, `PilotSplit`.
+Public names: `Choice`, `choose_event`.
 """

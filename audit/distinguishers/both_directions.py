@@ -18,11 +18,11 @@ from ..events.events import Event, Mask, Scored
 from ..events.events_apart import Apart, ways_apart
 from ..events.outputs import Outputs
 from ..events.scores import Score
+from ..families.pilot_split import PilotSplit
 from ..inference.guess_test import coins_for
 from .choice import Choice, chosen, directed_shares, value_of
 from .event_criterion import Criterion
 from .event_value import Best, leading
-from .pilot_split import PilotSplit
 
 _LEAD = 2.0  # standard errors of the pilot by which one direction must lead to be tested alone
 

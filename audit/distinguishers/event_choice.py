@@ -17,12 +17,15 @@ import numpy as np
 from ..claims.claim import Claim
 from ..events.events import Outcomes
 from ..events.outputs import tally
+from ..families.event_families import TABLE, Effort, Family, event_families
+from ..families.low_bits import bit_families
+from ..families.one_sided_sets import one_sided_sets
+from ..families.pilot_split import PilotSplit
 from ..inference.direction import Direction
 from ..inference.guess_test import is_symmetric
 from .both_directions import choose_together
 from .choice import Choice, chosen, value_of
 from .event_criterion import Criterion
-from .event_families import TABLE, Effort, Family, event_families
 from .event_value import (
     CAUTION,
     DIRECTIONS,
@@ -33,9 +36,6 @@ from .event_value import (
     normal_quantile,
     with_the_larger,
 )
-from .low_bits import bit_families
-from .one_sided_sets import one_sided_sets
-from .pilot_split import PilotSplit
 
 # If the best event is rare even in a long pilot, the ratio grows into the tail and caution costs depth, so less is
 # subtracted. Among the many families of a long vector, one has such a tail by chance.

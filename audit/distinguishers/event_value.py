@@ -11,9 +11,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..claims.claim import Array
+from ..families.event_families import Family
 from ..inference.direction import Direction
 from .event_criterion import Criterion, Events
-from .event_families import Family
 
 CAUTION = 4.0
 """Standard errors subtracted from the pilot's frequencies, because the best of many noisy events looks better than it

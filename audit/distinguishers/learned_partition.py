@@ -9,8 +9,8 @@ import numpy as np
 from ..events.outputs import Outputs, as_numbers, as_vectors, is_vector, tally
 from ..events.partitions import Array, NumberCells, OutcomeCells, Partition
 from ..events.scores import Weighted
-from .event_families import TABLE, fisher_direction
-from .quantile_cells import ratio_by_cell
+from ..families.event_families import TABLE, fisher_direction
+from ..families.quantile_cells import ratio_by_cell
 
 _FEW = 64  # outcomes with their own cell; the rarer ones share a cell
 _LOOKED_AT = 2_000  # outputs of which half or more have to repeat

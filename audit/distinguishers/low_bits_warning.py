@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from ..claims.claim import Claim
 from ..events.events import Event
 from ..events.outputs import Outputs
+from ..families.low_bits import bit_families
+from ..families.pilot_split import PilotSplit
 from ..inference.counts import Counts
 from ..inference.direction import Direction, directed
 from ..inference.joint_test import joint_test
 from ..printing import rounded_down
 from .choice import Choice
 from .event_choice import choose_among, expected_excess
-from .low_bits import bit_families
-from .pilot_split import PilotSplit
 
 FALSE_WARNING = 1e-6
 """Upper bound on the probability of a false warning, outside the audit's alpha."""

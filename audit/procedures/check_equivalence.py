@@ -21,11 +21,11 @@ from ..claims.pure_approx_gaussian import ApproxDP, PureDP
 from ..datasets.description import summarise
 from ..distinguishers.event_choice import choose_event
 from ..distinguishers.learned_partition import learn_cells
-from ..distinguishers.pilot_split import PilotSplit
 from ..errors import OptionError
 from ..events.output_bytes import note_of_cut
 from ..events.outputs import merge
 from ..events.partitions import OutcomeCells
+from ..families.pilot_split import PilotSplit
 from ..floating_point_errors import with_own_arithmetic
 from ..health.dataset_checks import take_snapshot
 from ..health.findings import HealthCheck, checks_to_ignore

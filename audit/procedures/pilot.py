@@ -13,10 +13,10 @@ import numpy as np
 from ..claims.claim import Claim
 from ..distinguishers.choice import Choice
 from ..distinguishers.event_choice import choose_event
-from ..distinguishers.pilot_split import PilotSplit
 from ..errors import MechanismError, described
 from ..events.output_bytes import note_of_cut
 from ..events.outputs import Outputs, Raised, merge, outcome_key, outcome_list
+from ..families.pilot_split import PilotSplit
 from ..floating_point_errors import under
 from ..sampling.block_counts import BlockCounts
 from ..sampling.block_plan import Plan, check_shape

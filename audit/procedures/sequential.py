@@ -25,11 +25,11 @@ from ..claims.claim import Claim
 from ..distinguishers.choice import Choice
 from ..distinguishers.event_choice import choose_event_each_way
 from ..distinguishers.event_value import DIRECTIONS
-from ..distinguishers.one_sided_sets import one_sided_sets
-from ..distinguishers.pilot_split import PilotSplit
 from ..events.events import Event
 from ..events.output_bytes import note_of_cut
 from ..events.outputs import Outputs, merge
+from ..families.one_sided_sets import one_sided_sets
+from ..families.pilot_split import PilotSplit
 from ..inference.betting_test import NO_PAIRS, BetCounts, JointCounts, Wealth
 from ..inference.counts import Counts
 from ..inference.direction import Direction

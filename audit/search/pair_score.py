@@ -7,10 +7,10 @@ import math
 from ..claims.claim import Claim
 from ..distinguishers.choice import Choice
 from ..distinguishers.event_choice import choose_among, expected_excess
-from ..distinguishers.event_families import Effort, event_families
-from ..distinguishers.low_bits import bit_families
-from ..distinguishers.pilot_split import PilotSplit
 from ..events.outputs import Outputs
+from ..families.event_families import Effort, event_families
+from ..families.low_bits import bit_families
+from ..families.pilot_split import PilotSplit
 
 # Standard errors subtracted when events are chosen. Each value finds another kind of event, from common events to rare
 # events with a few hits on one dataset. Runs that did not serve for the choice judge them.

@@ -10,11 +10,11 @@ from scipy import stats
 
 from dpaudit import ApproxDP, FixedSizeResult, GaussianDP, PureDP, check
 from dpaudit.audit.distinguishers.event_choice import choose_event
-from dpaudit.audit.distinguishers.one_sided_sets import one_sided_sets
-from dpaudit.audit.distinguishers.pilot_split import PilotSplit
 from dpaudit.audit.events.events import Intervals, Outcomes
 from dpaudit.audit.events.events_apart import Apart, count_both, ways_apart
 from dpaudit.audit.events.outputs import merge
+from dpaudit.audit.families.one_sided_sets import one_sided_sets
+from dpaudit.audit.families.pilot_split import PilotSplit
 
 
 def laplace(dataset, size, rng):

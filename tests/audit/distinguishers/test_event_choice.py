@@ -15,9 +15,9 @@ from scipy import stats
 
 from dpaudit import ApproxDP, GaussianDP, PureDP
 from dpaudit.audit.distinguishers.event_choice import choose_event
-from dpaudit.audit.distinguishers.pilot_split import PilotSplit
 from dpaudit.audit.events.events import Intervals, Scored
 from dpaudit.audit.events.outputs import Raised, as_outputs
+from dpaudit.audit.families.pilot_split import PilotSplit
 from dpaudit.mechanisms import RareLeakLaplace
 
 HELD = 10_000

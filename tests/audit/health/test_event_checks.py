@@ -9,10 +9,10 @@ from scipy import stats
 from dpaudit import ApproxDP, PureDP, Verdict, check, check_outputs
 from dpaudit.audit.distinguishers.choice import Choice
 from dpaudit.audit.distinguishers.event_choice import choose_event, choose_event_each_way
-from dpaudit.audit.distinguishers.pilot_split import PilotSplit
 from dpaudit.audit.events.events import Intervals, Outcomes, Scored
 from dpaudit.audit.events.outputs import Raised
 from dpaudit.audit.events.scores import Weighted
+from dpaudit.audit.families.pilot_split import PilotSplit
 from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.procedures import event_checks

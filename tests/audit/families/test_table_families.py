@@ -11,12 +11,12 @@ from scipy.special import expit
 
 from dpaudit import PureDP, Verdict, check
 from dpaudit.audit.distinguishers.event_choice import choose_event
-from dpaudit.audit.distinguishers.outcome_counts import count_outcomes
-from dpaudit.audit.distinguishers.pilot_split import PilotSplit
-from dpaudit.audit.distinguishers.shrunken_ratios import calibrated, shrunken_log_ratios
-from dpaudit.audit.distinguishers.table_families import table_families
 from dpaudit.audit.events.events import ExceptFor, Outcomes
 from dpaudit.audit.events.outputs import as_outputs, tally
+from dpaudit.audit.families.outcome_counts import count_outcomes
+from dpaudit.audit.families.pilot_split import PilotSplit
+from dpaudit.audit.families.shrunken_ratios import calibrated, shrunken_log_ratios
+from dpaudit.audit.families.table_families import table_families
 from dpaudit.audit.records.json_codec import plain_data, read_data
 
 

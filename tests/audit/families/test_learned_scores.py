@@ -13,8 +13,8 @@ import pytest
 
 from dpaudit import PureDP, Verdict, check
 from dpaudit.audit.distinguishers.event_choice import choose_event
-from dpaudit.audit.distinguishers.pilot_split import PilotSplit
 from dpaudit.audit.events.outputs import as_outputs
+from dpaudit.audit.families.pilot_split import PilotSplit
 
 RUNS = 1_000_000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpaudit.audit.distinguishers.ratio_spline import fit_log_ratio
+from dpaudit.audit.families.ratio_spline import fit_log_ratio
 
 AT = np.linspace(-3.0, 4.0, 71)
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from dpaudit import PureDP, Verdict, check
-from dpaudit.audit.distinguishers.digit_families import remainder_families
-from dpaudit.audit.distinguishers.pilot_split import PilotSplit
 from dpaudit.audit.events.scores import Number
+from dpaudit.audit.families.digit_families import remainder_families
+from dpaudit.audit.families.pilot_split import PilotSplit
 
 OFTEN, SELDOM = 0.9, 0.1
 

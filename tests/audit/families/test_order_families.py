@@ -9,12 +9,12 @@ import pytest
 from scipy import stats
 
 from dpaudit import PureDP, Verdict, check
-from dpaudit.audit.distinguishers.column_screen import screened
 from dpaudit.audit.distinguishers.event_choice import choose_event
-from dpaudit.audit.distinguishers.order_families import order_families
-from dpaudit.audit.distinguishers.pilot_split import PilotSplit
 from dpaudit.audit.events.events import Scored
 from dpaudit.audit.events.features import OrderStatistics
+from dpaudit.audit.families.column_screen import screened
+from dpaudit.audit.families.order_families import order_families
+from dpaudit.audit.families.pilot_split import PilotSplit
 
 
 def last_gap(rate, size, rng):

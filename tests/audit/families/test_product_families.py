@@ -9,11 +9,11 @@ import pytest
 
 from dpaudit import PureDP, Verdict, check
 from dpaudit.audit.distinguishers.event_choice import choose_event
-from dpaudit.audit.distinguishers.learned_scores import forest
-from dpaudit.audit.distinguishers.pilot_split import PilotSplit
-from dpaudit.audit.distinguishers.product_families import product_families
 from dpaudit.audit.events.features import Coordinates, Products
 from dpaudit.audit.events.scores import Forest
+from dpaudit.audit.families.learned_scores import forest
+from dpaudit.audit.families.pilot_split import PilotSplit
+from dpaudit.audit.families.product_families import product_families
 from dpaudit.audit.records.json_codec import plain_data, read_data
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from dpaudit import PureDP, Verdict, check
 from dpaudit.audit.distinguishers.event_choice import choose_event
-from dpaudit.audit.distinguishers.key_families import key_families
-from dpaudit.audit.distinguishers.pilot_split import PilotSplit
 from dpaudit.audit.events.features import Conditional, Coordinates, learn_leaves
 from dpaudit.audit.events.outputs import as_outputs
+from dpaudit.audit.families.key_families import key_families
+from dpaudit.audit.families.pilot_split import PilotSplit
 from dpaudit.audit.records.json_codec import plain_data, read_data
 
 NONE = np.zeros(200)
