@@ -101,7 +101,8 @@ class Remainder(Score):
         return np.where(left == self.divisor, 0.0, left)  # a tiny negative number is rounded up
 
     def __str__(self) -> str:
-        return f"fractional part of {self.of}" if self.divisor == 1 else f"{self.of} modulo {self.divisor}"
+        of = str(self.of).removesuffix(f" {MODULO_WORDS}")  # which has the same remainder
+        return f"fractional part of {of}" if self.divisor == 1 else f"{of} modulo {self.divisor}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +192,7 @@ class TrailingZeros(Score):
         return found
 
     def __str__(self) -> str:
-        return f"number of zeros at the end of {self.of}"
+        return f"number of zeros at the end of {str(self.of).removesuffix(f' {MODULO_WORDS}')}"
 
 
 @dataclass(frozen=True, slots=True)

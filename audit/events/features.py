@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import zip_longest
 from typing import Any
 
@@ -211,6 +212,8 @@ class Leaves(Columns):
                     if _is_number(leaf):
                         if path in numbered:
                             row[numbered[path]] = number_of(leaf)
+                        if (*path, LAST) in numbered:
+                            row[numbered[*path, LAST]] = last_digits(leaf)
                     elif path in coded:
                         column, codes = coded[path]
                         row[column] = codes.get(outcome_key(leaf), -1.0)
@@ -235,12 +238,12 @@ def learn_leaves(x: Outputs, y: Outputs) -> Leaves:
         for path, leaf in leaves_of(output):
             if _is_number(leaf):
                 paths[path] += 1
-                if abs(leaf) > EXACT:
-                    beyond.add((*path, LAST))
+                if isinstance(leaf, numbers.Integral) and abs(int(leaf)) > EXACT:
+                    beyond.add(path)
             else:
                 leaves.setdefault(path, Counter())[outcome_key(leaf)] += 1
-    for path in [path for path in paths if path[-1:] == (LAST,) and path not in beyond]:
-        del paths[path]
+    for path in beyond:
+        paths[*path, LAST] = paths[path]
     coded = sorted(leaves, key=lambda path: -leaves[path].total())[:_MOST_PATHS]
     return Leaves(
         tuple(build for build, _ in builds.most_common(_MOST_CODES)),
@@ -263,14 +266,12 @@ def leaves_of(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
             yield from leaves_of(part, (*path, printed(key)))
     else:
         yield path, output
-        if isinstance(output, numbers.Integral):
-            yield (*path, LAST), last_digits(output)
-        if isinstance(output, str) and (number := _read(output)) is not None:
+        if isinstance(output, str | Decimal) and (number := _read(output)) is not None:
             yield (*path, READ), number
 
 
-def _read(text: str) -> float | None:
-    """The number that a text states; None if it states none."""
+def _read(text: str | Decimal) -> float | None:
+    """The number that a text or a decimal states; None if it states none."""
     try:
         number = float(text)
     except ValueError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from typing import Any
 
@@ -19,15 +20,17 @@ MODULO_WORDS = "modulo 720720·10⁹"
 
 
 def last_digits(number: Any) -> float:
-    """Return a whole number modulo `MODULUS`, exactly; NaN for anything else.
+    """Return a whole number modulo `MODULUS`, exactly; NaN for anything else. Equal numbers have equal last digits.
 
     Examples
     --------
     >>> last_digits(10**30 + 1), last_digits(-1.0)
     (441600000000001.0, 720719999999999.0)
     """
-    is_whole = isinstance(number, numbers.Integral) or (isinstance(number, float) and number.is_integer())
-    return float(int(number) % MODULUS) if is_whole else np.nan
+    if not isinstance(number, numbers.Real) or number != number or number in (math.inf, -math.inf):
+        return math.nan
+    whole = math.trunc(number)
+    return float(whole % MODULUS) if whole == number else math.nan
 
 
 def last_digits_of(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

@@ -95,7 +95,7 @@ def _plain(output: Any, name: str, depth: int = 0) -> Any:
     if isinstance(output, np.ndarray):
         output = output.tolist()
     elif isinstance(output, np.generic):
-        output = output.item()
+        output = float(output) if isinstance(output, np.longdouble) else output.item()
     if isinstance(output, frozenset):
         for part in output:
             _plain(part, name, depth + 1)

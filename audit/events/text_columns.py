@@ -1,14 +1,12 @@
 """Outputs that hardly recur, such as sentences, JSON, bytes or dates, as columns read from their text.
 
-A text that never recurs is no event by itself, but a word in it may be, or its length, the numbers in it, its first
-and last characters, and its template, which is the text with a mark in place of each number. A string is its own text,
-bytes are read as Latin-1, and any other object has the text that its equality allows.
+A text that never recurs is no event by itself, but a word in it may be, or its length, the numbers in it, its
+characters, and its template, which is the text with # in place of each number. What has a text is in `equal_text`.
 """
 
 from __future__ import annotations
 
 import math
-import numbers
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -18,21 +16,23 @@ from typing import Any, Literal
 import numpy as np
 
 from .dictionaries import Dictionary
+from .equal_text import equal_text
 from .features import Columns, Matrix, Path, leaves_of, place_words
-from .outcome_text import outcome_text
-from .outputs import Outputs, outcome_list
+from .last_digits import EXACT, last_digits
+from .outputs import Outputs, outcome_list, outcome_words
 
-Part = Literal["length", "number", "character", "word", "start", "end", "template"]
+Part = Literal["length", "number", "last digits", "character", "word", "start", "end", "template"]
+_Read = Callable[[str], Iterable[float]]
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|\d+(?:\.\d+)?")
-_WORD = re.compile(r"\w+")
-_MARK = "#"  # in templates, for a number
-_NUMBERS, _CHARACTERS, _ENDS, _WORDS = 12, 8, 2, 32  # most columns of a kind
+_WORD = re.compile(r"\b\w{1,40}\b")
+_NUMBERS, _CHARACTERS, _SHORT, _ENDS, _WORDS = 12, 8, 64, 2, 32  # columns of a kind; short texts have all characters
 _MOST_CODES = 256
-_MOST_PATHS = 4  # texts in an output, the most frequent ones
+_MOST_COLUMNS = 200  # beyond it no further text of an output is looked at
 _LEARNED = 20_000  # outputs on each side from which columns are learned
 _MANY, _HARDLY = 256, 0.5  # different texts, or their share, at a path where a table of texts is too sparse
 _LEAST = 3  # texts with a word, a start, an end or a template that is not rare
+_CLIPPED, _LONGEST = 1_000, 500  # characters at each end of a text that are read, and in a template
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ class TextColumn:
     path : Path
     part : str
     which : int or str
-        The place of a number or character from 0, negative from the end; the word; otherwise 0.
+        The place of a number or character, from 0; the word; otherwise 0.
     known : tuple of str
-        Starts, ends or templates, by code.
+        Characters, starts, ends or templates, by code.
     """
 
     path: Path
@@ -56,21 +56,32 @@ class TextColumn:
 
     @property
     def is_code(self) -> bool:
-        return self.part in _CODED
+        return self.part in ("character", "start", "end", "template")
 
     def __str__(self) -> str:
         text = place_words(self.path)
         match self.part:
             case "number" | "character":
-                return f"{self.part} {self.which} in {text}"
+                return f"{_ordinal(int(self.which))} {self.part} in {text}"
+            case "last digits":
+                return f"last digits of the {_ordinal(int(self.which))} number in {text}"
             case "word":
                 return f"count of {self.which!r} in {text}"
+            case "template":
+                return f"template (numbers as #) of {text}"
         return f"{self.part} of {text}"
+
+
+def _ordinal(place: int) -> str:
+    """Return the ordinal number of a place that is counted from 0."""
+    number = place + 1
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
 
 
 @dataclass(frozen=True, slots=True)
 class TextColumns(Columns):
-    """Columns of the texts in outputs; NaN where there is no such text, number or character.
+    """Columns of the texts in outputs; NaN where there is no such text or number, −1 for an unknown code.
 
     Examples
     --------
@@ -87,25 +98,22 @@ class TextColumns(Columns):
 
     def codes(self, column: int) -> list[str] | None:
         own = self.columns[column]
-        return list(map(repr, own.known)) if own.is_code else None
+        return list(map(outcome_words, own.known)) if own.is_code else None
 
     def only(self, places: Iterable[int]) -> TextColumns:
         """Return some of the columns."""
         return TextColumns(tuple(self.columns[place] for place in places))
 
     def read(self, outputs: Outputs) -> Matrix:
-        paths = dict.fromkeys(column.path for column in self.columns)
-        readers = {path: _Reader([column for column in self.columns if column.path == path]) for path in paths}
-        places = {path: [place for place, column in enumerate(self.columns) if column.path == path] for path in paths}
         found = np.full((len(self.columns), len(outputs)), math.nan)
-        for path, reader in readers.items():
-            rows, values = [], []
-            for row, output in enumerate(outcome_list(outputs)):
-                if (text := text_of(_leaf_at(output, path))) is not None:
-                    rows.append(row)
-                    values.append(reader.read(text))
-            if rows:
-                found[np.ix_(places[path], rows)] = np.array(values, dtype=np.float64).T[reader.order]
+        for path in dict.fromkeys(column.path for column in self.columns):
+            places = [place for place, column in enumerate(self.columns) if column.path == path]
+            reader = _Reader([self.columns[place] for place in places])
+            found_here = ((row, _text_at(output, path)) for row, output in enumerate(outcome_list(outputs)))
+            texts = {row: text for row, text in found_here if text is not None}
+            if texts:
+                values = np.array([reader.read(text) for text in texts.values()], dtype=np.float64)
+                found[np.ix_(places, list(texts))] = values.T[reader.order]
         return found
 
 
@@ -117,20 +125,27 @@ class _Reader:
         for place, column in enumerate(columns):
             by_part.setdefault(column.part, []).append(place)
         self.order = np.argsort([place for places in by_part.values() for place in places])
-        self._kinds = [_KINDS[part]([columns[place] for place in places]) for part, places in by_part.items()]
+        self._kinds = [
+            (_KINDS[part]([columns[place] for place in places]), part == "length") for part, places in by_part.items()
+        ]
 
     def read(self, text: str) -> list[float]:
-        row: list[float] = []
-        for kind in self._kinds:
-            row += kind(text)
+        clipped, row = _clipped(text), list[float]()
+        for read, is_whole in self._kinds:
+            row += read(text if is_whole else clipped)
         return row
 
 
-def _lengths(columns: Sequence[TextColumn]) -> Callable[[str], Iterable[float]]:
-    return lambda text: (len(text),) * len(columns)
+def _clipped(text: str) -> str:
+    """The ends of a long text."""
+    return text if len(text) <= 2 * _CLIPPED else f"{text[:_CLIPPED]} {text[-_CLIPPED:]}"
 
 
-def _numbers(columns: Sequence[TextColumn]) -> Callable[[str], Iterable[float]]:
+def _lengths(columns: Sequence[TextColumn]) -> _Read:
+    return lambda text: (float(len(text)),) * len(columns)
+
+
+def _numbers(columns: Sequence[TextColumn]) -> _Read:
     wanted = [int(column.which) for column in columns]
 
     def read(text: str) -> list[float]:
@@ -140,79 +155,86 @@ def _numbers(columns: Sequence[TextColumn]) -> Callable[[str], Iterable[float]]:
     return read
 
 
-def _characters(columns: Sequence[TextColumn]) -> Callable[[str], Iterable[float]]:
+def _last_digits(columns: Sequence[TextColumn]) -> _Read:
     wanted = [int(column.which) for column in columns]
-    return lambda text: [float(ord(text[place])) if place < len(text) else math.nan for place in wanted]
 
-
-def _words(columns: Sequence[TextColumn]) -> Callable[[str], Iterable[float]]:
-    wanted = [str(column.which) for column in columns]
-
-    def read(text: str) -> Iterable[float]:
-        found = _WORD.findall(text)
-        return map(found.count, wanted)
+    def read(text: str) -> list[float]:
+        found = _NUMBER.findall(text)
+        return [_last_digits_of(found[place]) if place < len(found) else math.nan for place in wanted]
 
     return read
 
 
-def _codes(part: Callable[[str], str]) -> Callable[[Sequence[TextColumn]], Callable[[str], Iterable[float]]]:
-    def of(columns: Sequence[TextColumn]) -> Callable[[str], Iterable[float]]:
-        codes = [{text: float(code) for code, text in enumerate(column.known)} for column in columns]
+def _last_digits_of(number: str) -> float:
+    return last_digits(int(number)) if number.lstrip("+-").isdigit() and len(number) <= _SHORT else math.nan
+
+
+def _words(columns: Sequence[TextColumn]) -> _Read:
+    places = {column.which: place for place, column in enumerate(columns)}
+
+    def read(text: str) -> list[float]:
+        row = [0.0] * len(columns)
+        for word in _WORD.findall(text):
+            if (place := places.get(word)) is not None:
+                row[place] += 1.0
+        return row
+
+    return read
+
+
+def _characters(columns: Sequence[TextColumn]) -> _Read:
+    codes = [(int(column.which), _codes_of(column)) for column in columns]
+    return lambda text: [known.get(text[place : place + 1], -1.0) for place, known in codes]
+
+
+def _coded(part: Part) -> Callable[[Sequence[TextColumn]], _Read]:
+    def of(columns: Sequence[TextColumn]) -> _Read:
+        codes = list(map(_codes_of, columns))
 
         def read(text: str) -> list[float]:
-            key = part(text)
-            return [each.get(key, -1.0) for each in codes]
+            key = _CODED[part](text)
+            return [known.get(key, -1.0) for known in codes]
 
         return read
 
     return of
 
 
+def _codes_of(column: TextColumn) -> dict[str, float]:
+    return {text: float(code) for code, text in enumerate(column.known)}
+
+
 _CODED: dict[Part, Callable[[str], str]] = {
-    "template": lambda text: _NUMBER.sub(_MARK, text),
+    "template": lambda text: _NUMBER.sub("#", text),
     "start": lambda text: text[:_ENDS],
     "end": lambda text: text[-_ENDS:],
 }
-_KINDS: dict[Part, Callable[[Sequence[TextColumn]], Callable[[str], Iterable[float]]]] = {
+_KINDS: dict[Part, Callable[[Sequence[TextColumn]], _Read]] = {
     "length": _lengths,
     "number": _numbers,
-    "character": _characters,
+    "last digits": _last_digits,
     "word": _words,
-    **{part: _codes(read) for part, read in _CODED.items()},
+    "character": _characters,
+    **{part: _coded(part) for part in _CODED},
 }
 
 
-def _leaf_at(output: Any, path: Path) -> Any:
-    """The leaf of an output at a path; None if there is none."""
+def _text_at(output: Any, path: Path) -> str | None:
+    """The text of the leaf of an output at a path; None if there is none."""
     if not path:
-        return None if type(output) is tuple or type(output) is Dictionary else output
-    return next((leaf for place, leaf in leaves_of(output) if place == path), None)
-
-
-def text_of(leaf: Any) -> str | None:
-    """Return the text of a leaf; None for a number, a truth value or None.
-
-    Examples
-    --------
-    >>> import datetime
-    >>> text_of("a"), text_of(b"\\xff1"), text_of(datetime.date(2024, 1, 2)), text_of(1.5)
-    ('a', 'ÿ1', 'datetime.date(2024, 1, 2)', None)
-    """
-    if isinstance(leaf, str):
-        return str(leaf)
-    if isinstance(leaf, bytes):
-        return leaf.decode("latin-1")
-    return None if leaf is None or isinstance(leaf, numbers.Real) else outcome_text(leaf)
+        return None if type(output) is tuple or type(output) is Dictionary else equal_text(output)
+    return next((equal_text(leaf) for place, leaf in leaves_of(output) if place == path), None)
 
 
 def learn_texts(x: Outputs, y: Outputs) -> TextColumns | None:
     """Learn columns from outputs on x and on y; None without texts that hardly recur."""
     sides = [_texts(part[:_LEARNED]) for part in (x, y)]
     times = {path: sum(len(side.get(path, ())) for side in sides) for path in sides[0] | sides[1]}
-    paths = sorted(times, key=lambda path: -times[path])
     columns: list[TextColumn] = []
-    for path in [path for path in paths if _hardly_recur([side.get(path, []) for side in sides])][:_MOST_PATHS]:
-        columns += _columns(path, *(side.get(path, []) for side in sides))
+    for path in sorted(times, key=lambda path: -times[path]):
+        texts = [side.get(path, []) for side in sides]
+        if _hardly_recur(texts) and len(columns) < _MOST_COLUMNS:
+            columns += _columns(path, *(list(map(_clipped, side)) for side in texts))
     return TextColumns(tuple(columns)) if columns else None
 
 
@@ -221,7 +243,7 @@ def _texts(outputs: Outputs) -> dict[Path, list[str]]:
     found: dict[Path, list[str]] = {}
     for output in outcome_list(outputs):
         for path, leaf in leaves_of(output):
-            if (text := text_of(leaf)) is not None:
+            if (text := equal_text(leaf)) is not None:
                 found.setdefault(path, []).append(text)
     return found
 
@@ -234,7 +256,7 @@ def _hardly_recur(texts: Sequence[Sequence[str]]) -> bool:
 def _columns(path: Path, x: Sequence[str], y: Sequence[str]) -> list[TextColumn]:
     """The columns of the texts at a path, those that are easy to understand first."""
     both = [*x, *y]
-    usual, longest = int(np.median([len(_NUMBER.findall(text)) for text in both])), max(map(len, both))
+    longest = max(map(len, both))
     words = [Counter(word for text in side for word in set(_WORD.findall(text))) for side in (x, y)]
     apart = {
         word: abs(words[0][word] - words[1][word]) / math.sqrt(times)
@@ -243,9 +265,17 @@ def _columns(path: Path, x: Sequence[str], y: Sequence[str]) -> list[TextColumn]
     }
     found = [TextColumn(path, "word", word) for word in sorted(apart, key=lambda word: -apart[word])[:_WORDS]]
     for part, read in _CODED.items():
-        known = [text for text, times in Counter(map(read, both)).most_common(_MOST_CODES) if times >= _LEAST]
-        if known:
-            found.append(TextColumn(path, part, known=tuple(known)))
-    found += [TextColumn(path, "number", place) for place in range(min(usual, _NUMBERS))]
-    found += [TextColumn(path, "character", place) for place in range(min(longest, _CHARACTERS))]
+        counts = Counter(key for key in map(read, both) if len(key) <= _LONGEST)
+        if known := tuple(text for text, times in counts.most_common(_MOST_CODES) if times >= _LEAST):
+            found.append(TextColumn(path, part, known=known))
+    numbers = [_NUMBER.findall(text) for text in both]
+    for place in range(min(int(np.median(list(map(len, numbers)))), _NUMBERS)):
+        found.append(TextColumn(path, "number", place))
+        if any(abs(float(each[place])) > EXACT and each[place].isdigit() for each in numbers if place < len(each)):
+            found.append(TextColumn(path, "last digits", place))
+    for place in range(longest if longest <= _SHORT else _CHARACTERS):
+        characters = Counter(text[place : place + 1] for text in both)
+        common = [character for character, _ in characters.most_common(_MOST_CODES)]
+        if len(common) > 1:
+            found.append(TextColumn(path, "character", place, tuple(sorted(common))))
     return [*found, TextColumn(path, "length")]

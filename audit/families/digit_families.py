@@ -7,6 +7,7 @@ where the first half of the pilot shows a difference, and is counted on the othe
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,6 +25,7 @@ from ..events.digit_scores import (
     Units,
 )
 from ..events.last_digits import EXACT
+from ..events.outputs import Outputs
 from ..events.scores import Number, Score
 from .number_families import Family, value_families
 from .pilot_split import PilotSplit
@@ -66,7 +68,7 @@ def remainder_families(score: Score, values: PilotSplit) -> Iterator[Family[Any]
 
 
 def last_digit_families(outputs: PilotSplit, coordinate: int | None = None) -> Iterator[Family[Any]]:
-    """Events by the last digits of whole numbers of which some are beyond the doubles' range.
+    """Events by the last digits of integers, if doubles do not hold some of them; not for doubles, which have low bits.
 
     Parameters
     ----------
@@ -75,12 +77,22 @@ def last_digit_families(outputs: PilotSplit, coordinate: int | None = None) -> I
     coordinate : int, optional
         The coordinate of vectors that is looked at.
     """
-    looked_at = (part if coordinate is None else part[:, coordinate] for part in (outputs.learn_x, outputs.learn_y))
-    if any(len(part) and max(-float(part.min()), float(part.max())) > EXACT for part in looked_at):
+    if any(_has_large_integers(part, coordinate) for part in (outputs.learn_x, outputs.learn_y)):
         last = LastDigits(coordinate)
         values = outputs.map(last.values)
         yield from value_families(last, values, fit=True)
         yield from remainder_families(last, values)
+
+
+def _has_large_integers(outputs: Outputs, coordinate: int | None) -> bool:
+    if outputs.dtype.kind in "iu":
+        part = outputs if coordinate is None else outputs[:, coordinate]
+        return len(part) > 0 and max(-int(part.min()), int(part.max())) > EXACT
+    if outputs.dtype != object or coordinate is None:
+        return False
+    return any(
+        isinstance(vector[coordinate], numbers.Integral) and abs(vector[coordinate]) > EXACT for vector in outputs
+    )
 
 
 def zero_families(score: Score, values: PilotSplit) -> Iterator[Family[Any]]:
@@ -92,12 +104,13 @@ def zero_families(score: Score, values: PilotSplit) -> Iterator[Family[Any]]:
 
 def _whole_families(score: Score, values: PilotSplit, x: Array, y: Array) -> Iterator[Family[Any]]:
     """Events by remainders of whole numbers and by their zeros at the end."""
+    if max(np.abs(x).max(), np.abs(y).max()) > EXACT:
+        return
     zeros = TrailingZeros(score)
     on_x, on_y = (np.nan_to_num(zeros.of_values(side), nan=0.0).astype(np.int64) for side in (x, y))
     if _difference(on_x, on_y, MOST_ZEROS + 1) >= _CLEAR:
         yield from _held(zeros, values)
-    if max(np.abs(x).max(), np.abs(y).max()) <= EXACT:
-        yield from _clearest(score, values, x, y, _DIVISORS)
+    yield from _clearest(score, values, x, y, _DIVISORS)
 
 
 def _clearest(score: Score, values: PilotSplit, x: Array, y: Array, divisors: tuple[int, ...]) -> Iterator[Family[Any]]:

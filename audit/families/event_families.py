@@ -82,7 +82,9 @@ def _vector_families(split: PilotSplit, width: int, effort: Effort) -> Iterator[
         yield from score_families(alone, vectors, fit=width <= _FITTED_COORDINATES and effort != "quick")
         if width <= _FITTED_COORDINATES and effort != "quick":
             yield from remainder_families(alone, vectors.map(alone.values))
-            yield from last_digit_families(vectors, place)
+            yield from last_digit_families(split, place)
+            if split.learn_x.dtype.kind == "f":
+                yield from zero_families(alone, vectors.map(alone.values))
     if 1 < width <= _MOST_COORDINATES:
         yield from _tie_families(vectors, width)
     scores: list[Additive] = []

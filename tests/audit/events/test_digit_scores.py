@@ -111,6 +111,22 @@ def test_last_digits_of_vectors_and_of_other_outputs():
     assert np.isnan(LastDigits(0).values(np.arange(3))).all()
 
 
+def test_equal_numbers_have_equal_last_digits_however_they_are_packed():
+    """A block of small numbers and fractions is packed as doubles, one with a large integer as objects."""
+    big, values = 2**60 + 1, [1, 1.0, True, 0.5, 3.0, 2**60, 2.0**60]
+    leaves = learn_leaves(as_outputs([big, 0.5], 2, "f"), as_outputs([big, None], 2, "f"))
+    place = leaves.names.index("output modulo 720720·10⁹")
+    expected = [1.0, 1.0, 1.0, NAN, 3.0, 2**60 % MODULUS, 2**60 % MODULUS]
+    for block in (values, [*values, None], [*reversed(values), big]):
+        read = leaves.read(as_outputs(block, len(block), "f"))[place]
+        wanted = [
+            expected[values.index(value)] if value in values else NAN if value is None else big % MODULUS
+            for value in block
+        ]
+        np.testing.assert_array_equal(read, wanted)
+    np.testing.assert_array_equal([leaves.read(as_outputs([value], 1, "f"))[place][0] for value in values], expected)
+
+
 def test_leaves_read_last_digits_where_some_integers_are_beyond_the_doubles():
     big = 2**60 + 1
     large, small = (as_outputs([("a", number), ("b", number)], 2, "f") for number in (big, 7))

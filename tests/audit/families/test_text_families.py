@@ -48,7 +48,7 @@ def word_beside_a_number(often, rng):
 LEAKS = [
     optional_field, word, trailing_space, prefix, number_in_a_sentence, first_byte, midnight, word_beside_a_number,
 ]  # fmt: skip
-PARTS = ("count of '", "template of", "start of", "end of", "number 1 in", "character 0 in", "length of")
+PARTS = ("count of '", "template (", "start of", "end of", "2nd number in", "character in", "length of")
 
 
 def audited(draw, *, often, runs, **options):
