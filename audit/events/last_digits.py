@@ -29,7 +29,7 @@ def last_digits(number: Any) -> float:
     """
     if not isinstance(number, numbers.Real) or number != number or number in (math.inf, -math.inf):
         return math.nan
-    whole = math.trunc(number)
+    whole: int = math.trunc(number)  # type: ignore[assignment]  # of a Real
     return float(whole % MODULUS) if whole == number else math.nan
 
 
