@@ -207,7 +207,7 @@ class LastDigits(Score):
     Examples
     --------
     >>> LastDigits().values(np.array([2**60, 2**60 + 1])).tolist()
-    [504606846976.0, 504606846977.0]
+    [490224606846976.0, 490224606846977.0]
     """
 
     coordinate: int | None = None

@@ -25,7 +25,7 @@ def last_digits(number: Any) -> float:
     Examples
     --------
     >>> last_digits(10**30 + 1), last_digits(-1.0)
-    (441600000000001.0, 720719999999999.0)
+    (361360000000001.0, 720719999999999.0)
     """
     if not isinstance(number, numbers.Real) or number != number or number in (math.inf, -math.inf):
         return math.nan

@@ -1,4 +1,4 @@
-"""Events by how a number is written: remainders, decimals, zeros at the end, last digits, the sign of zero.
+"""Events by how a number is written: remainders, decimals, zeros at the end, last digits.
 
 None of it says how large a number is. An integer that hardly ever recurs shows a leak of its parity neither in a table
 nor in an interval, and a number that is rounded on one dataset only shows no rounding there. Such a score is tried
@@ -19,7 +19,6 @@ from ..events.digit_scores import (
     MOST_ZEROS,
     Decimals,
     LastDigits,
-    NegativeZero,
     Remainder,
     TrailingZeros,
     Units,
@@ -93,13 +92,6 @@ def _has_large_integers(outputs: Outputs, coordinate: int | None) -> bool:
     return any(
         isinstance(vector[coordinate], numbers.Integral) and abs(vector[coordinate]) > EXACT for vector in outputs
     )
-
-
-def zero_families(score: Score, values: PilotSplit) -> Iterator[Family[Any]]:
-    """Events by the sign of floating-point zeros, if some of the learned outputs are −0.0."""
-    zeros = NegativeZero(score)
-    if any(np.any(zeros.of_values(side) == 1.0) for side in (values.learn_x, values.learn_y)):
-        yield from value_families(zeros, values.map(zeros.of_values), fit=True)
 
 
 def _whole_families(score: Score, values: PilotSplit, x: Array, y: Array) -> Iterator[Family[Any]]:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ..events.features import Columns, Coordinates, learn_leaves
 from ..events.outputs import Outputs, as_vectors, row_keys, vector_width
 from ..events.scores import Additive, Column, DifferentSizes, Forest, Number, Score, Weighted
-from .digit_families import last_digit_families, remainder_families, zero_families
+from .digit_families import last_digit_families, remainder_families
 from .key_families import key_families
 from .learned_scores import MOST_LEARNED, additive_scores, forest
 from .number_families import Family as Family
@@ -66,8 +66,6 @@ def _scalar_families(split: PilotSplit) -> Iterator[Family[Any]]:
     yield from families
     yield from remainder_families(Number(), split)
     yield from last_digit_families(split)
-    if split.learn_x.dtype.kind == "f":
-        yield from zero_families(Number(), split)
     if _is_continuous(split.learn_x):
         yield from _atom_families(split, merged(values.learn_x, values.learn_y))
     else:
@@ -83,8 +81,6 @@ def _vector_families(split: PilotSplit, width: int, effort: Effort) -> Iterator[
         if width <= _FITTED_COORDINATES and effort != "quick":
             yield from remainder_families(alone, vectors.map(alone.values))
             yield from last_digit_families(split, place)
-            if split.learn_x.dtype.kind == "f":
-                yield from zero_families(alone, vectors.map(alone.values))
     if 1 < width <= _MOST_COORDINATES:
         yield from _tie_families(vectors, width)
     scores: list[Additive] = []

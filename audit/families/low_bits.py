@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..events.digit_scores import LowestBit, Residue
+from ..events.digit_scores import LowestBit, NegativeZero, Residue
 from ..events.features import learn_leaves
 from ..events.scores import Column, Number, Score, Weighted
 from .number_families import Family, value_families
@@ -28,12 +28,16 @@ _RESIDUES = 8  # number of grids between the finest of the outputs and their spr
 
 
 def bit_families(split: PilotSplit, *, grids: int = _RESIDUES) -> Iterator[Family[Any]]:
-    """Events by the lowest bits of the floating-point parts of outputs, and by their residues modulo powers of two.
+    """Events by the low bits of the floating-point parts of outputs: lowest bit, residues, sign of zero.
 
     `grids` is the number of powers tried.
     """
     for score, values in _float_scores(split):
         yield from value_families(LowestBit(score), values.map(LowestBit(Number()).values), fit=False)
+        # Leaves are read once for outputs that are equal, so they do not tell the signs of zeros.
+        has_sign = not isinstance(score, Column)
+        if has_sign and any(np.any(np.signbit(side) & (side == 0.0)) for side in (values.learn_x, values.learn_y)):
+            yield from value_families(NegativeZero(score), values.map(NegativeZero(Number()).values), fit=False)
         for exponent in _exponents(values.learn_x, grids):
             yield from value_families(
                 Residue(score, exponent), values.map(Residue(Number(), exponent).values), fit=False

@@ -204,3 +204,17 @@ def test_the_warning_is_stored():
 def test_an_unknown_mode_is_refused(bits):
     with pytest.raises(OptionError, match=r'use "warn", True or False'):
         check(naive, 0.0, 1.0, claim=PureDP(1.0), runs=100, bits=bits)
+
+
+def test_the_sign_of_zero_is_a_low_bit():
+    """−0.0 equals 0.0, so the verdict on values ignores it."""
+
+    def sign(answer, size, rng):
+        noise = rng.laplace(size=size)
+        return np.where(noise < 0.0, -0.0 if answer else 0.0, noise)
+
+    ignored, warned = (check(sign, 0, 1, claim=PureDP(1.0), runs=5_000, bits=bits, jobs=1) for bits in (False, "warn"))
+    assert not ignored.is_refuted
+    assert not warned.is_refuted
+    assert "output is −0.0" in str(warned.low_bits)
+    assert check(sign, 0, 1, claim=PureDP(1.0), runs=5_000, bits=True, jobs=1).is_refuted

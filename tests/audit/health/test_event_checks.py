@@ -286,7 +286,9 @@ def test_many_identifiers(count):
 
 def test_the_hits_of_an_event_of_last_resort_are_those_of_the_half_that_was_held_out():
     rng = np.random.default_rng(3)
-    parts = [np.array([f"n{number}" for number in rng.integers(10**9, size=400)], dtype=object) for _ in range(4)]
+    parts = [
+        np.array([Unlike(64 * int(number)) for number in rng.integers(10**9, size=400)], dtype=object) for _ in range(4)
+    ]
     parts[2][:30], parts[3][:10] = parts[0][:30], parts[0][30:40]
     for way in choose_event_each_way(PilotSplit(*parts), PureDP(1.0), 10_000, 0.05):
         assert (way.pilot_hits_x, way.pilot_hits_y) == tuple(way.event.count(part) for part in parts[2:])
