@@ -59,7 +59,7 @@ def _as_likely(best: Best, other: Best) -> Best:
 
 
 def _together(best: Best, against: Best, masks: _Masks) -> list[tuple[Choice, Choice]]:
-    """The ways to make both events exclude each other in which neither is empty, counted again if there are several."""
+    """The ways to make both events exclude each other; if they overlap, counted again, and without empty events."""
     first, second = chosen(best), chosen(against)
     ways = ways_apart(first.event, second.event)
     if len(ways) == 1:

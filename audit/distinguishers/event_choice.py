@@ -109,11 +109,11 @@ def choose_event(
 
 
 def _bold(families: Sequence[Family[Any]], criterion: Criterion, best: Best, split: PilotSplit) -> Choice | None:
-    """An event that few pilot runs show to be better than the best one: seen on one dataset only, or of the families.
+    """A set of outputs that the pilot saw on one dataset only, or else the best event if few pilot runs were typical.
 
-    A rare leak that the pilot saw a few times is such an event. Noise without a leak seldom leaves a set of outputs
-    that were seen on one dataset only, and each hit in the pilot promises many in the main runs; an event of the
-    families is, about as often as not, a chance find.
+    None if that event is not better than `best`. A rare leak that the pilot saw a few times is such a set. Noise
+    without a leak seldom leaves one, and each hit in the pilot promises many in the main runs; an event of the families
+    is, about as often as not, a chance find.
     """
     if on_one_side := _on_one_side(split):
         return max(on_one_side, key=_more_hits)

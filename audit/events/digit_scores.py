@@ -1,7 +1,7 @@
 """Scores by how a number is written: its lowest bit, remainders, decimals, last digits and the sign of zero.
 
-A mechanism may leak by what says nothing of how large a number is: the parity of a count, a number that is rounded on
-one dataset only, a decimal that is always 7. Whole numbers that a double cannot hold are read exactly.
+A leak may not depend on the size of a number: parity, rounding on one dataset only, a last decimal that is always 7.
+Whole numbers that a double cannot hold are read exactly.
 
 References
 ----------
@@ -109,7 +109,8 @@ class Remainder(Score):
 class Decimals(Score):
     """The number of decimals of a number, up to 9; 10 if it has more, or more than nine digits.
 
-    Numbers count as equal within a hundred units of the last bit, so the score tells nothing of low bits.
+    Numbers count as equal within a hundred units of the last bit, below 1 within 2e-14, so the score tells nothing of
+    low bits.
 
     Examples
     --------
@@ -163,7 +164,7 @@ class Units(Score):
             return np.asarray(np.rint(values * 10.0**self.decimals))
 
     def __str__(self) -> str:
-        return f"({10**self.decimals:g}·{self.of})"
+        return f"({10**self.decimals:,}·{self.of})"
 
 
 @dataclass(frozen=True, slots=True)

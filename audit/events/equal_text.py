@@ -1,6 +1,6 @@
 """The text of an output, the same for equal outputs and in every process.
 
-Objects of other types have none: their `repr` may say more than their equality compares, or nothing of it, and their
+Objects of unknown types have none: their `repr` may say more than their equality compares, or nothing of it, and their
 hash may differ between processes.
 """
 
@@ -13,13 +13,14 @@ import numbers
 import pathlib
 import uuid
 from dataclasses import fields, is_dataclass
+from decimal import Decimal
 from typing import Any
 
 _STATED = frozenset(
     {datetime.date, datetime.timedelta, uuid.UUID, ipaddress.IPv4Address, ipaddress.IPv6Address}
     | {pathlib.PurePosixPath, pathlib.PosixPath}
 )
-"""Types whose `str` is equal for equal objects alone."""
+"""Types whose instances have equal `str` exactly if they are equal."""
 
 
 def equal_text(leaf: Any) -> str | None:
@@ -39,27 +40,32 @@ def equal_text(leaf: Any) -> str | None:
 
 def _text(value: Any) -> str | None:
     kind = type(value)
+    if isinstance(value, str):
+        return str.__str__(value)
     if isinstance(value, enum.Enum):
         return f"{kind.__qualname__}.{value.name}"
-    if isinstance(value, str):
-        return str(value)
     if kind is bytes:
         return str(value, "latin-1")
     if value is None or kind in _STATED:
         return str(value)
     if kind is datetime.datetime:
-        aware = value.utcoffset() is not None
-        return str(value.astimezone(datetime.UTC) if aware else value)
-    if isinstance(value, numbers.Real):
+        return _moment_text(value)
+    if isinstance(value, numbers.Real | Decimal):
         return _number_text(value)
-    if kind is tuple:
+    if isinstance(value, tuple):
         return _joined([_text(part) for part in value], "()")
     if kind is frozenset:
         parts = [_text(part) for part in value]
         return None if None in parts else _joined(sorted(part for part in parts if part is not None), "{}")
-    if is_dataclass(value) and not isinstance(value, type):
+    if is_dataclass(value) and _compares_fields(kind):
         return _joined([_text(getattr(value, field.name)) for field in fields(value) if field.compare], "()")
     return None
+
+
+def _compares_fields(kind: type[Any]) -> bool:
+    """Whether the equality of a dataclass is the one that `dataclass` wrote."""
+    code = getattr(getattr(kind, "__eq__", None), "__code__", None)
+    return code is not None and code.co_filename == "<string>"
 
 
 def _joined(parts: list[str | None] | list[str], around: str) -> str | None:
@@ -67,9 +73,22 @@ def _joined(parts: list[str | None] | list[str], around: str) -> str | None:
     return f"{around[0]}{', '.join(told)}{around[1]}" if len(told) == len(parts) else None
 
 
+def _moment_text(moment: datetime.datetime) -> str | None:
+    """A moment in UTC if it has a time zone; None if it is beyond the calendar there."""
+    moment = moment.replace(fold=0)
+    if moment.utcoffset() is None:
+        return str(moment)
+    try:
+        return str(moment.astimezone(datetime.UTC))
+    except OverflowError:
+        return None
+
+
 def _number_text(number: Any) -> str:
     """The same for equal numbers, such as 1, 1.0 and True."""
     try:
         return str(int(number)) if number == int(number) else repr(float(number))
-    except (ValueError, OverflowError):  # NaN and infinities; integers of thousands of digits
-        return hex(number) if isinstance(number, int) else repr(float(number))
+    except (ValueError, OverflowError, ArithmeticError):  # no number, infinite, or of thousands of digits
+        if isinstance(number, numbers.Rational):
+            return f"{number.numerator:x}/{number.denominator:x}"
+        return "nan" if number != number else repr(float(number))

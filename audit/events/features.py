@@ -38,6 +38,7 @@ SIZE, READ, LAST = "len()", "float()", MODULO_WORDS
 whole number that doubles may not hold."""
 
 _NOTHING = object()
+_DIGITS = 400  # of decimals that are read as integers; larger numbers exceed every double
 _MOST_PATHS = 64  # most paths with a column, the most frequent ones
 _MOST_CODES = 256  # most leaves at one path, and most forms, with their own code
 _LEARNED = 20_000  # outputs on each side from which paths and codes are learned
@@ -242,7 +243,7 @@ def learn_leaves(x: Outputs, y: Outputs) -> Leaves:
                     beyond.add(path)
             else:
                 leaves.setdefault(path, Counter())[outcome_key(leaf)] += 1
-    for path in beyond:
+    for path in [path for path in paths if path in beyond]:
         paths[*path, LAST] = paths[path]
     coded = sorted(leaves, key=lambda path: -leaves[path].total())[:_MOST_PATHS]
     return Leaves(
@@ -263,15 +264,29 @@ def leaves_of(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     elif type(output) is Dictionary:
         yield (*path, SIZE), len(output.entries)
         for key, part in output.entries:
-            yield from leaves_of(part, (*path, printed(key)))
+            yield from leaves_of(part, (*path, _key_text(key)))
+    elif isinstance(output, Decimal):
+        yield path, _number_of_decimal(output)
     else:
         yield path, output
-        if isinstance(output, str | Decimal) and (number := _read(output)) is not None:
+        if isinstance(output, str) and (number := _read(output)) is not None:
             yield (*path, READ), number
 
 
-def _read(text: str | Decimal) -> float | None:
-    """The number that a text or a decimal states; None if it states none."""
+def _key_text(key: Any) -> str:
+    """The text of a key, the same for equal keys such as 1, 1.0 and True."""
+    return f"{key:.0f}" if isinstance(key, float | bool) and key == key // 1 and abs(key) < EXACT else printed(key)
+
+
+def _number_of_decimal(number: Decimal) -> float | int:
+    """A decimal as the integer that it equals, or else as the nearest double."""
+    if number.is_finite() and number.adjusted() < _DIGITS and number == number.to_integral_value():
+        return int(number)
+    return math.nan if number.is_nan() else float(number)
+
+
+def _read(text: str) -> float | None:
+    """The number that a text states; None if it states none."""
     try:
         number = float(text)
     except ValueError:
@@ -290,7 +305,7 @@ def _build(output: Any) -> Any:
         return "a dictionary"
     if isinstance(output, Raised):
         return "an exception"
-    return tuple(map(_build, output)) if type(output) is tuple else _is_number(output)
+    return tuple(map(_build, output)) if type(output) is tuple else _is_number(output) or isinstance(output, Decimal)
 
 
 def _build_words(build: Any) -> str:

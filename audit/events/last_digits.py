@@ -1,4 +1,4 @@
-"""Last digits of whole numbers that doubles may not hold: above 2⁵³ a double loses parity and the last decimals."""
+"""Last digits of whole numbers that doubles may not hold: above 2⁵³ a double loses parity and the last digits."""
 
 from __future__ import annotations
 

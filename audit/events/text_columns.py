@@ -1,7 +1,8 @@
 """Outputs that hardly recur, such as sentences, JSON, bytes or dates, as columns read from their text.
 
 A text that never recurs is no event by itself, but a word in it may be, or its length, the numbers in it, its
-characters, and its template, which is the text with # in place of each number. What has a text is in `equal_text`.
+characters, and its template, which is the text with # in place of each number. `equal_text` defines which outputs have
+a text.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ class TextColumn:
 
     @property
     def is_code(self) -> bool:
+        """Whether the column holds codes and not numbers."""
         return self.part in ("character", "start", "end", "template")
 
     def __str__(self) -> str:
@@ -166,7 +168,11 @@ def _last_digits(columns: Sequence[TextColumn]) -> _Read:
 
 
 def _last_digits_of(number: str) -> float:
-    return last_digits(int(number)) if number.lstrip("+-").isdigit() and len(number) <= _SHORT else math.nan
+    return last_digits(int(number)) if _is_whole(number) else math.nan
+
+
+def _is_whole(number: str) -> bool:
+    return number.lstrip("+-").isdigit() and len(number) <= _SHORT
 
 
 def _words(columns: Sequence[TextColumn]) -> _Read:
@@ -263,7 +269,7 @@ def _columns(path: Path, x: Sequence[str], y: Sequence[str]) -> list[TextColumn]
         for word, times in (words[0] + words[1]).items()
         if times >= _LEAST and words[0][word] != words[1][word]
     }
-    found = [TextColumn(path, "word", word) for word in sorted(apart, key=lambda word: -apart[word])[:_WORDS]]
+    found = [TextColumn(path, "word", word) for word in sorted(apart, key=lambda word: (-apart[word], word))[:_WORDS]]
     for part, read in _CODED.items():
         counts = Counter(key for key in map(read, both) if len(key) <= _LONGEST)
         if known := tuple(text for text, times in counts.most_common(_MOST_CODES) if times >= _LEAST):
@@ -271,7 +277,7 @@ def _columns(path: Path, x: Sequence[str], y: Sequence[str]) -> list[TextColumn]
     numbers = [_NUMBER.findall(text) for text in both]
     for place in range(min(int(np.median(list(map(len, numbers)))), _NUMBERS)):
         found.append(TextColumn(path, "number", place))
-        if any(abs(float(each[place])) > EXACT and each[place].isdigit() for each in numbers if place < len(each)):
+        if any(_is_whole(each[place]) and abs(int(each[place])) > EXACT for each in numbers if place < len(each)):
             found.append(TextColumn(path, "last digits", place))
     for place in range(longest if longest <= _SHORT else _CHARACTERS):
         characters = Counter(text[place : place + 1] for text in both)

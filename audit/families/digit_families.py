@@ -1,8 +1,8 @@
 """Events by how a number is written: remainders, decimals, zeros at the end, last digits.
 
-None of it says how large a number is. An integer that hardly ever recurs shows a leak of its parity neither in a table
-nor in an interval, and a number that is rounded on one dataset only shows no rounding there. Such a score is tried
-where the first half of the pilot shows a difference, and is counted on the other half.
+These properties do not depend on the size of a number. An integer that hardly ever recurs shows a leak of its parity
+neither in a table nor in an interval, and a number that is rounded on one dataset only shows no rounding there. Such a
+score is tried where the first half of the pilot shows a difference, and is counted on the other half.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Array = npt.NDArray[np.float64]
 
 _DIVISORS = (2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13, 16)
 _FRACTIONS = 20  # cells for fractional parts
-_CLEAR = 4.0  # standard errors; the largest of 116 differences that are noise exceeds it in 1 pilot of 140
+_CLEAR = 4.0  # standard errors; the largest of 111 differences that are noise exceeds it in 1 pilot of 140
 _FEW = 512  # different numbers in the first runs that a table and intervals tell apart
 _LOOKED_AT, _FOR_DECIMALS = 2_000, 5_000
 _FEW_ON_GRID = 3  # numbers with fewer decimals among the first from which it is looked at

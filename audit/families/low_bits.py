@@ -32,12 +32,11 @@ def bit_families(split: PilotSplit, *, grids: int = _RESIDUES) -> Iterator[Famil
 
     `grids` is the number of powers tried.
     """
+    for score, values in _floats(split):  # parts of nested outputs are read alike if they are equal, so not there
+        if any(np.any(np.signbit(side) & (side == 0.0)) for side in (values.learn_x, values.learn_y)):
+            yield from value_families(NegativeZero(score), values.map(NegativeZero(Number()).values), fit=False)
     for score, values in _float_scores(split):
         yield from value_families(LowestBit(score), values.map(LowestBit(Number()).values), fit=False)
-        # Leaves are read once for outputs that are equal, so they do not tell the signs of zeros.
-        has_sign = not isinstance(score, Column)
-        if has_sign and any(np.any(np.signbit(side) & (side == 0.0)) for side in (values.learn_x, values.learn_y)):
-            yield from value_families(NegativeZero(score), values.map(NegativeZero(Number()).values), fit=False)
         for exponent in _exponents(values.learn_x, grids):
             yield from value_families(
                 Residue(score, exponent), values.map(Residue(Number(), exponent).values), fit=False
@@ -46,15 +45,21 @@ def bit_families(split: PilotSplit, *, grids: int = _RESIDUES) -> Iterator[Famil
 
 def _float_scores(split: PilotSplit) -> Iterator[tuple[Score, PilotSplit]]:
     """Scores that read the numbers in the outputs which are not whole, and these numbers."""
-    x = split.learn_x
-    if x.dtype == object:
+    if split.learn_x.dtype == object:
         yield from _float_leaves(split)
-    elif x.dtype.kind == "f":
-        width = min(x.shape[1], _MOST_COLUMNS) if x.ndim == 2 else 0
-        for place in range(width or 1):
-            score = Weighted(tuple(float(place == other) for other in range(x.shape[1]))) if width else Number()
-            if _is_fractional(score.values(x)):
-                yield score, split.map(score.values)
+    else:
+        yield from ((score, values) for score, values in _floats(split) if _is_fractional(values.learn_x))
+
+
+def _floats(split: PilotSplit) -> Iterator[tuple[Score, PilotSplit]]:
+    """Scores that read the numbers of floating-point arrays, and these numbers."""
+    x = split.learn_x
+    if x.dtype.kind != "f":
+        return
+    width = min(x.shape[1], _MOST_COLUMNS) if x.ndim == 2 else 0
+    for place in range(width or 1):
+        score = Weighted(tuple(float(place == other) for other in range(x.shape[1]))) if width else Number()
+        yield score, split.map(score.values)
 
 
 def _float_leaves(split: PilotSplit) -> Iterator[tuple[Score, PilotSplit]]:

@@ -121,7 +121,7 @@ def test_a_hundred_hits_on_one_side_are_found_by_an_audit_of_fixed_size(place):
         )
         for seed in range(8)
     )
-    assert sum(audit.is_refuted for audit in audits) >= 6
+    assert sum(audit.is_refuted for audit in audits) >= 4  # of 200 others .98; fewer than 4 with probability 1e-6
 
 
 @pytest.mark.usefixtures("without_resolution")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -126,3 +127,16 @@ def test_a_block_reads_the_same_whatever_it_was_packed_into(outputs):
 )
 def test_words(score, words):
     assert str(Scored(score, Intervals(((-INF, 3.0),)))) == words
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(Decimal("1.5"), 1.5), (Decimal(2**60 + 1), 2**60 + 1), ({1: 0.5}, {True: 0.5}), ({2: 0.5}, {2.0: 0.5})],
+)
+def test_equal_outputs_are_read_alike_whatever_comes_before_them(one, other):
+    one, other = as_outputs([one, other, "z"], 3, "f")[:2]
+    assert one == other
+    leaves = learn_leaves(objects(one, other, "z"), objects(other, one, "z"))
+    read = [leaves.read(objects(*block)) for block in ((one, other, "z"), (other, one, "z"), (other, "z"))]
+    for columns in read:
+        assert np.array_equal(columns[:, 0], read[0][:, 1], equal_nan=True)

@@ -1,6 +1,7 @@
 """Texts as columns: what is read, and that it is read alike whatever else an output holds."""
 
 import datetime
+import enum
 import ipaddress
 import math
 import pathlib
@@ -87,6 +88,8 @@ def test_last_digits_of_a_number_in_a_text():
     big = 2**60 + 1
     texts = outputs_of([f'{{"n": {big + place}, "ok": {place % 7}}}' for place in range(600)])
     columns = learn_texts(texts, texts)
+    below = outputs_of([f"sum {-big - place}" for place in range(600)])
+    assert TextColumn((), "last digits", 0) in learn_texts(below, below).columns
     assert TextColumn((), "last digits", 0) in columns.columns
     assert TextColumn((), "last digits", 1) not in columns.columns
     read = TextColumns((TextColumn((), "last digits", 0),)).read(texts)
@@ -119,6 +122,10 @@ class Closed:
         return hash(str(self.value))
 
 
+class Colour(enum.StrEnum):
+    RED = "red"
+
+
 MOMENT = datetime.datetime(2024, 1, 1, 12, tzinfo=datetime.UTC)
 
 
@@ -127,7 +134,9 @@ MOMENT = datetime.datetime(2024, 1, 1, 12, tzinfo=datetime.UTC)
     [
         (Point(1), Point(1.0)), (Point(0.0), Point(-0.0)), (frozenset([1]), frozenset([True])),
         (MOMENT, MOMENT.astimezone(datetime.timezone(datetime.timedelta(hours=5)))),
-        (frozenset([Fraction(1, 2)]), frozenset([0.5])), (frozenset([10**5000]), frozenset([10**5000])),
+        (frozenset([Fraction(1, 2)]), frozenset([0.5])), (frozenset([Decimal(1)]), frozenset([1])),
+        (Colour.RED, "red"), (frozenset([Fraction(10**5000, 3)]), frozenset([Fraction(10**5000, 3)])),
+        (frozenset([10**5000]), frozenset([10**5000])),
     ],
 )  # fmt: skip
 def test_equal_outputs_have_equal_texts(one, other):
@@ -135,7 +144,19 @@ def test_equal_outputs_have_equal_texts(one, other):
     assert equal_text(one) == equal_text(other) is not None
 
 
-@pytest.mark.parametrize("output", [Closed(1), frozenset([Closed(1)]), Decimal("1.50"), range(3), 2.5, True, None])
+@pytest.mark.parametrize(
+    "output",
+    [
+        Closed(1),
+        frozenset([Closed(1)]),
+        range(3),
+        2.5,
+        True,
+        None,
+        Decimal("1.50"),
+        datetime.datetime.max.replace(tzinfo=datetime.timezone(datetime.timedelta(hours=-5))),
+    ],
+)
 def test_some_outputs_have_no_text(output):
     assert equal_text(output) is None
 
