@@ -26,7 +26,7 @@ _AUDITS, _BATCH = 200, 5
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
+class Kind:
     """A mechanism whose true epsilon is given, with its pair and claim."""
 
     name: str
@@ -54,10 +54,10 @@ class _Kind:
                 return GeometricMechanism(truth)
             case "randomised response":
                 return RandomisedResponse(truth)
-        return NoisyAnswers(PureDP(truth), 1.0)
+        return NoisyAnswers(PureDP(truth), scale=1.0 / truth)
 
 
-_KINDS = ("laplace", "gaussian .05", "gaussian .001", "randomised response", "geometric", "vector of 10")
+KINDS = ("laplace", "gaussian .05", "gaussian .001", "randomised response", "geometric", "vector of 10")
 _AUDIT_KINDS = ("default", "all of alpha")
 _MOST_MEDIAN = {
     "default": dict(zip(_TRUTHS, (100.0, 250.0, 5_000.0, 17_500.0, 375_000.0), strict=True)),
@@ -67,7 +67,7 @@ _MOST_MEDIAN = {
 
 def _taken(name: str, truth: float, runs: int, kind: str, seeds: range) -> list[float]:
     """Return the runs on each dataset at which each audit refuted the claim; infinite without a refutation."""
-    subject = _Kind(name)
+    subject = Kind(name)
     results = (
         check(
             subject.mechanism(truth),
@@ -112,7 +112,7 @@ def _cells(effort: Effort, name: str, truth: float, kind: str, seeds: range) -> 
 
 def _tasks(effort: Effort) -> Iterator[Task]:
     audits = effort.either(3, _AUDITS)
-    for row, name in enumerate(_KINDS):
+    for row, name in enumerate(KINDS):
         if not effort.wants(name) or (effort.is_quick and name != "laplace"):
             continue
         for place, truth in enumerate(effort.either(_TRUTHS[:1], _TRUTHS)):
@@ -138,6 +138,6 @@ REFUTATION = Bench(
         "mechanism = name | true ε = truth :g | audit = kind | audits | maximum runs = runs :, | "
         "refuted share = found :.3f | median runs = median :,.0f | 90% quantile of runs = most :,.0f"
     ),
-    names=_KINDS,
+    names=KINDS,
     tasks=_tasks,
 )

@@ -26,6 +26,7 @@ from dpaudit.experiments.bench.inference import (
     exact_sizes_and_coverage,
     false_alarms_and_tightness,
     known_pairs,
+    runs_to_refutation,
     stated_power,
 )
 from dpaudit.experiments.bench.inference.exact_sizes_and_coverage import exact_size, outcome_laws, smallest_refuted
@@ -39,6 +40,7 @@ from dpaudit.experiments.bench.inference.known_pairs import (
     subjects,
 )
 from dpaudit.experiments.bench.inference.speed import CALLS, Given, untimed
+from dpaudit.experiments.cases.exact_strength import strength_by_laws
 from dpaudit.experiments.cli.main import main
 from dpaudit.mechanisms import FiniteLaw, GaussianLaw, GeometricLaw, LaplaceLaw, exact_delta, exact_epsilon
 
@@ -325,3 +327,10 @@ def test_options_that_measure_nothing_are_refused(monkeypatch, capsys, arguments
     status, _, err = call(monkeypatch, capsys, *arguments)
     assert status == 2
     assert err.startswith(message)
+
+
+@pytest.mark.parametrize("kind", runs_to_refutation.KINDS)
+@pytest.mark.parametrize("truth", [1.5, 1.01])
+def test_the_refuted_mechanisms_have_the_loss_that_is_stated(kind, truth):
+    subject = runs_to_refutation.Kind(kind)
+    assert strength_by_laws(subject.mechanism(truth), subject.pair, subject.claim) == pytest.approx(truth, rel=1e-6)
