@@ -10,6 +10,7 @@ Mironov (2012), On significance of the least significant bits for differential p
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +32,21 @@ _LEGIBLE, _NEAR = 1e9, 2e-14  # most units of the last decimal in a number, and 
 
 
 @dataclass(frozen=True, slots=True)
-class LowestBit(Score):
+class OfScore(Score):
+    """A number computed from another score."""
+
+    of: Score
+
+    @abstractmethod
+    def of_values(self, values: Array) -> Array:
+        """Return the score for values of the other one, shape (runs,)."""
+
+    def values(self, outputs: Outputs) -> Array:
+        return self.of_values(self.of.values(outputs))
+
+
+@dataclass(frozen=True, slots=True)
+class LowestBit(OfScore):
     """The exponent of the lowest set bit: the largest k such that the number is a whole multiple of 2ᵏ; 1024 for 0.
 
     References
@@ -45,10 +60,8 @@ class LowestBit(Score):
     [0.0, 2.0, -2.0, -55.0, 1024.0]
     """
 
-    of: Score
-
-    def values(self, outputs: Outputs) -> Array:
-        numbers = self.of.values(outputs)
+    def of_values(self, values: Array) -> Array:
+        numbers = values.astype(np.float64)
         is_finite = np.isfinite(numbers)
         mantissas, exponents = np.frexp(np.where(is_finite, numbers, 0.0))
         whole = np.ldexp(np.abs(mantissas), 53).astype(np.int64)
@@ -61,16 +74,15 @@ class LowestBit(Score):
 
 
 @dataclass(frozen=True, slots=True)
-class Residue(Score):
+class Residue(OfScore):
     """The residue of a number modulo 2^exponent; numbers on a grid have few residues."""
 
-    of: Score
     exponent: int
 
-    def values(self, outputs: Outputs) -> Array:
+    def of_values(self, values: Array) -> Array:
         step = float(np.ldexp(1.0, self.exponent))
         with np.errstate(invalid="ignore"):
-            left = np.fmod(self.of.values(outputs), step)
+            left = np.fmod(values, step)
         return np.where(left < 0.0, left + step, left)
 
     def __str__(self) -> str:
@@ -78,7 +90,7 @@ class Residue(Score):
 
 
 @dataclass(frozen=True, slots=True)
-class Remainder(Score):
+class Remainder(OfScore):
     """The remainder of a number after division by a whole number, at least 0; the fractional part for 1.
 
     Examples
@@ -88,14 +100,9 @@ class Remainder(Score):
     [1.0, 2.0, nan]
     """
 
-    of: Score
     divisor: int
 
-    def values(self, outputs: Outputs) -> Array:
-        return self.of_values(self.of.values(outputs))
-
     def of_values(self, values: Array) -> Array:
-        """Return the remainders of values of the score."""
         with np.errstate(invalid="ignore"):
             left = np.mod(values.astype(np.float64), self.divisor)
         return np.where(left == self.divisor, 0.0, left)  # a tiny negative number is rounded up
@@ -106,7 +113,7 @@ class Remainder(Score):
 
 
 @dataclass(frozen=True, slots=True)
-class Decimals(Score):
+class Decimals(OfScore):
     """The number of decimals of a number, up to 9; 10 if it has more, or more than nine digits.
 
     Numbers count as equal within a hundred units of the last bit, below 1 within 2e-14, so the score tells nothing of
@@ -119,13 +126,7 @@ class Decimals(Score):
     [0.0, 1.0, 10.0, 10.0, nan]
     """
 
-    of: Score
-
-    def values(self, outputs: Outputs) -> Array:
-        return self.of_values(self.of.values(outputs))
-
     def of_values(self, values: Array) -> Array:
-        """Return the decimals of values of the score."""
         numbers = values.astype(np.float64)
         found = np.where(np.isfinite(numbers), MANY_DECIMALS, np.nan)
         left = np.flatnonzero(np.abs(numbers) < _LEGIBLE)
@@ -142,7 +143,7 @@ class Decimals(Score):
 
 
 @dataclass(frozen=True, slots=True)
-class Units(Score):
+class Units(OfScore):
     """A number in units of its last decimal, rounded to whole units.
 
     Examples
@@ -152,14 +153,9 @@ class Units(Score):
     [7.0, -150.0, nan]
     """
 
-    of: Score
     decimals: int
 
-    def values(self, outputs: Outputs) -> Array:
-        return self.of_values(self.of.values(outputs))
-
     def of_values(self, values: Array) -> Array:
-        """Return the units of values of the score."""
         with np.errstate(over="ignore"):
             return np.asarray(np.rint(values * 10.0**self.decimals))
 
@@ -168,7 +164,7 @@ class Units(Score):
 
 
 @dataclass(frozen=True, slots=True)
-class TrailingZeros(Score):
+class TrailingZeros(OfScore):
     """The number of zeros at the end of a whole number, at most 10; NaN for any other number.
 
     Examples
@@ -178,13 +174,7 @@ class TrailingZeros(Score):
     [2.0, 0.0, 10.0, nan]
     """
 
-    of: Score
-
-    def values(self, outputs: Outputs) -> Array:
-        return self.of_values(self.of.values(outputs))
-
     def of_values(self, values: Array) -> Array:
-        """Return the zeros at the end of values of the score."""
         found = np.full(len(values), np.nan)
         left = np.flatnonzero(np.isfinite(values) & (values == np.rint(values)))
         for zeros in range(MOST_ZEROS + 1):
@@ -234,16 +224,10 @@ def _part(output: Any, coordinate: int | None) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class NegativeZero(Score):
+class NegativeZero(OfScore):
     """1 for the floating-point number −0.0, which equals 0.0 but is printed with its sign; 0 for any other number."""
 
-    of: Score
-
-    def values(self, outputs: Outputs) -> Array:
-        return self.of_values(self.of.values(outputs))
-
     def of_values(self, values: Array) -> Array:
-        """Return the score of values of the score."""
         return np.where(np.isnan(values), np.nan, (values == 0.0) & np.signbit(values))
 
     def names(self, is_inside: Callable[[float], bool]) -> list[str]:

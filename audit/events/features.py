@@ -16,7 +16,6 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from itertools import zip_longest
 from typing import Any
 
@@ -26,7 +25,7 @@ import numpy.typing as npt
 from .dictionaries import Dictionary
 from .last_digits import EXACT, MODULO_WORDS, last_digits
 from .outcome_text import printed
-from .outputs import Outputs, Raised, as_vectors, number_of, outcome_key, outcome_list, outcome_words
+from .outputs import Outputs, Raised, as_vectors, is_real, number_of, outcome_key, outcome_list, outcome_words
 
 Matrix = npt.NDArray[np.float64]
 Path = tuple[int | str, ...]
@@ -38,7 +37,6 @@ SIZE, READ, LAST = "len()", "float()", MODULO_WORDS
 whole number that doubles may not hold."""
 
 _NOTHING = object()
-_DIGITS = 400  # of decimals that are read as integers; larger numbers exceed every double
 _MOST_PATHS = 64  # most paths with a column, the most frequent ones
 _MOST_CODES = 256  # most leaves at one path, and most forms, with their own code
 _LEARNED = 20_000  # outputs on each side from which paths and codes are learned
@@ -210,7 +208,7 @@ class Leaves(Columns):
                 row = empty.copy()
                 row[0] = builds.get(_build(output), -1.0)
                 for path, leaf in leaves_of(output):
-                    if _is_number(leaf):
+                    if is_real(leaf):
                         if path in numbered:
                             row[numbered[path]] = number_of(leaf)
                         if (*path, LAST) in numbered:
@@ -237,7 +235,7 @@ def learn_leaves(x: Outputs, y: Outputs) -> Leaves:
     for output in (each for pair in in_turns for each in pair if each is not _NOTHING):
         builds[_build(output)] += 1
         for path, leaf in leaves_of(output):
-            if _is_number(leaf):
+            if is_real(leaf):
                 paths[path] += 1
                 if isinstance(leaf, numbers.Integral) and abs(int(leaf)) > EXACT:
                     beyond.add(path)
@@ -265,8 +263,6 @@ def leaves_of(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
         yield (*path, SIZE), len(output.entries)
         for key, part in output.entries:
             yield from leaves_of(part, (*path, _key_text(key)))
-    elif isinstance(output, Decimal):
-        yield path, _number_of_decimal(output)
     else:
         yield path, output
         if isinstance(output, str) and (number := _read(output)) is not None:
@@ -276,13 +272,6 @@ def leaves_of(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 def _key_text(key: Any) -> str:
     """The text of a key, the same for equal keys such as 1, 1.0 and True."""
     return f"{key:.0f}" if isinstance(key, float | bool) and key == key // 1 and abs(key) < EXACT else printed(key)
-
-
-def _number_of_decimal(number: Decimal) -> float | int:
-    """A decimal as the integer that it equals, or else as the nearest double."""
-    if number.is_finite() and number.adjusted() < _DIGITS and number == number.to_integral_value():
-        return int(number)
-    return math.nan if number.is_nan() else float(number)
 
 
 def _read(text: str) -> float | None:
@@ -305,7 +294,7 @@ def _build(output: Any) -> Any:
         return "a dictionary"
     if isinstance(output, Raised):
         return "an exception"
-    return tuple(map(_build, output)) if type(output) is tuple else _is_number(output) or isinstance(output, Decimal)
+    return tuple(map(_build, output)) if type(output) is tuple else is_real(output)
 
 
 def _build_words(build: Any) -> str:
@@ -313,11 +302,6 @@ def _build_words(build: Any) -> str:
         return build if isinstance(build, str) else "a number" if build else "not a number"
     parts = "numbers" if all(part is True for part in build) else ", ".join(map(_build_words, build))
     return f"a tuple of {len(build)}{f' ({parts})' if build else ''}"
-
-
-def _is_number(leaf: Any) -> bool:
-    kind = type(leaf)
-    return kind is float or (kind is not str and isinstance(leaf, numbers.Real))
 
 
 def place_words(path: Path) -> str:

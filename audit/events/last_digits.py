@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-import numbers
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from .outputs import is_real
 
 EXACT = 2.0**53
 """The largest size up to which doubles hold every whole number."""
@@ -15,22 +16,24 @@ EXACT = 2.0**53
 MODULUS = 720_720 * 10**9
 """A number below 2⁵³ that 2¹³, 9, 7, 11, 13 and 10⁹ divide, so that it keeps the last digits and many remainders."""
 
+_BEYOND = 10**400  # a decimal beyond it may have billions of digits
+
 MODULO_WORDS = "modulo 720720·10⁹"
 """What names a number modulo `MODULUS`."""
 
 
 def last_digits(number: Any) -> float:
-    """Return a whole number modulo `MODULUS`, exactly; NaN for anything else. Equal numbers have equal last digits.
+    """Return a whole number below 10⁴⁰⁰ modulo `MODULUS`, exactly; NaN for anything else.
+
+    Equal numbers have equal last digits.
 
     Examples
     --------
     >>> last_digits(10**30 + 1), last_digits(-1.0)
     (361360000000001.0, 720719999999999.0)
     """
-    if not isinstance(number, numbers.Real) or number != number or number in (math.inf, -math.inf):
-        return math.nan
-    whole: int = math.trunc(number)  # type: ignore[assignment]  # of a Real
-    return float(whole % MODULUS) if whole == number else math.nan
+    is_finite = is_real(number) and -_BEYOND < number < _BEYOND
+    return float(math.trunc(number) % MODULUS) if is_finite and number == math.trunc(number) else math.nan
 
 
 def last_digits_of(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

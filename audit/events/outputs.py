@@ -8,6 +8,7 @@ import numbers
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, TypeAlias
 
@@ -159,11 +160,17 @@ def _number_type(values: list[Any]) -> type[Any] | None:
     return np.float64 if exact else None
 
 
+def is_real(output: Any) -> bool:
+    """Return whether an output is a real number, `Decimal` included."""
+    kind = type(output)
+    return kind is float or (kind is not str and isinstance(output, numbers.Real | Decimal))
+
+
 def number_of(output: Any) -> float:
     """Return an output as a float: infinite if it exceeds every float, NaN if it is not a real number."""
     if type(output) is float:
         return output
-    if not isinstance(output, numbers.Real):
+    if not is_real(output):
         return math.nan
     try:
         return float(output)

@@ -1,7 +1,7 @@
 """Outputs that hardly recur, such as sentences, JSON, bytes or dates, as columns read from their text.
 
-A text that never recurs is no event by itself, but a word in it may be, or its length, the numbers in it, its
-characters, and its template, which is the text with # in place of each number. `equal_text` defines which outputs have
+A text that never recurs makes no event, but a part of it may: a word, a number, a character, its length, or its
+template, which is the text with # in place of each number. `equal_text` defines which outputs have
 a text.
 """
 

@@ -19,6 +19,7 @@ from ..events.digit_scores import (
     MOST_ZEROS,
     Decimals,
     LastDigits,
+    OfScore,
     Remainder,
     TrailingZeros,
     Units,
@@ -130,7 +131,7 @@ def _decimal_families(score: Score, values: PilotSplit, x: Array, y: Array) -> I
         yield from _held(decimals, values)
 
 
-def _held(score: Remainder | Decimals | TrailingZeros, values: PilotSplit) -> Iterator[Family[Any]]:
+def _held(score: OfScore, values: PilotSplit) -> Iterator[Family[Any]]:
     """Events by the score on the half of the pilot that was held out."""
     held = PilotSplit.in_half(*(score.of_values(side) for side in (values.held_x, values.held_y)))
     yield from value_families(score, held, fit=True)

@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..events.features import Columns, Conditional
-from ..events.scores import Column
-from .learned_scores import additive_scores
-from .number_families import Family, of_learned, ordered_families
+from .chosen_columns import chosen_columns
+from .number_families import Family
 from .pilot_split import PilotSplit
 
 Array = npt.NDArray[np.float64]
@@ -45,13 +44,7 @@ def key_families(columns: Columns, read: PilotSplit) -> Iterator[Family[Any]]:
         return
     chosen = Conditional(columns, tuple(case for _, case in cases[:_TOGETHER]))
     given = read.map(lambda part: np.array([np.where(part[k] == at, part[v], np.nan) for k, at, v in chosen.cases]))
-    for place in range(min(_SINGLE, len(chosen.cases))):
-        # The case was chosen on the first half, so the other half alone is counted.
-        held = PilotSplit.in_half(given.held_x[place], given.held_y[place]).ordered
-        yield from ordered_families(Column(chosen, place), held, fit=True)
-    if len(chosen.cases) > 1:
-        for score in additive_scores(chosen, given.learn_x, given.learn_y, together=False):
-            yield from of_learned(score, score.add_up(given.held_x), score.add_up(given.held_y))
+    yield from chosen_columns(chosen, given, single=_SINGLE)
 
 
 def _clear_cases(x: Array, y: Array) -> list[tuple[float, tuple[int, float, int]]]:

@@ -33,14 +33,14 @@ def bit_families(split: PilotSplit, *, grids: int = _RESIDUES) -> Iterator[Famil
     `grids` is the number of powers tried.
     """
     for score, values in _floats(split):  # parts of nested outputs are read alike if they are equal, so not there
-        if any(np.any(np.signbit(side) & (side == 0.0)) for side in (values.learn_x, values.learn_y)):
-            yield from value_families(NegativeZero(score), values.map(NegativeZero(Number()).values), fit=False)
+        zeros = values.map(NegativeZero(score).of_values)
+        if np.any(zeros.learn_x == 1.0) or np.any(zeros.learn_y == 1.0):
+            yield from value_families(NegativeZero(score), zeros, fit=False)
     for score, values in _float_scores(split):
-        yield from value_families(LowestBit(score), values.map(LowestBit(Number()).values), fit=False)
+        yield from value_families(LowestBit(score), values.map(LowestBit(score).of_values), fit=False)
         for exponent in _exponents(values.learn_x, grids):
-            yield from value_families(
-                Residue(score, exponent), values.map(Residue(Number(), exponent).values), fit=False
-            )
+            residue = Residue(score, exponent)
+            yield from value_families(residue, values.map(residue.of_values), fit=False)
 
 
 def _float_scores(split: PilotSplit) -> Iterator[tuple[Score, PilotSplit]]:
@@ -85,7 +85,7 @@ def _is_fractional(values: Any) -> bool:
 def _exponents(values: Any, grids: int) -> list[int]:
     """Exponents of the grids to try, evenly from the finest grid of the numbers to their spread."""
     values = values[np.isfinite(values)]
-    finest = int(LowestBit(Number()).values(values).min())
+    finest = int(LowestBit(Number()).of_values(values).min())
     spread = float(np.subtract(*np.quantile(values, [0.75, 0.25])))
     coarsest = int(np.frexp(spread)[1]) - 1 if spread > 0 else finest
     return sorted({int(k) for k in np.linspace(finest, coarsest, grids + 2)[1:-1].round()})

@@ -86,13 +86,11 @@ def _numbers(ordered: PilotSplit, least: int) -> tuple[Intervals | None, Interva
     on_x, on_y = (side[: np.searchsorted(side, math.nan)] for side in pooled)
     if len(on_x) == 0 or len(on_y) == 0:
         return None, None
-    others = [len(side) - len(part) for side, part in zip(pooled, (on_x, on_y), strict=True)]
+    nans = [len(side) - len(part) for side, part in zip(pooled, (on_x, on_y), strict=True)]
     found, is_continuous = [], 2 * len(distinct(on_x)) > len(on_x)
     again = least if is_continuous else max(least, _AMONG_MANY)
-    for own, other, is_new in (
-        (on_x, on_y, others[0] >= again and others[1] == 0),
-        (on_y, on_x, others[1] >= again and others[0] == 0),
-    ):
+    for (own, other), (times, elsewhere) in (((on_x, on_y), nans), ((on_y, on_x), nans[::-1])):
+        is_new = times >= again and elsewhere == 0
         parts = _recurring(own, other, again)
         own, other = own[np.isfinite(own)], other[np.isfinite(other)]
         if len(own) and len(other):

@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..events.features import Columns, Products
-from ..events.scores import Column
-from .learned_scores import additive_scores
-from .number_families import Family, of_learned, ordered_families
+from .chosen_columns import chosen_columns
+from .number_families import Family
 from .pilot_split import PilotSplit
 
 Array = npt.NDArray[np.float64]
@@ -44,13 +43,7 @@ def product_families(columns: Columns, read: PilotSplit) -> Iterator[Family[Any]
     products = Products(columns, tuple(factors))
     with np.errstate(invalid="ignore", over="ignore"):
         values = read.map(lambda part: np.array([(part[a] - at) * (part[b] - bt) for a, at, b, bt in factors]))
-    for place in range(min(_SINGLE, len(factors))):
-        # The pair was chosen on the first half, so the other half alone is counted.
-        held = PilotSplit.in_half(values.held_x[place], values.held_y[place]).ordered
-        yield from ordered_families(Column(products, place), held, fit=True)
-    if len(factors) > 1:
-        for score in additive_scores(products, values.learn_x, values.learn_y, together=False):
-            yield from of_learned(score, score.add_up(values.held_x), score.add_up(values.held_y))
+    yield from chosen_columns(products, values, single=_SINGLE)
 
 
 def _clear_pairs(x: Array, y: Array) -> list[tuple[int, float, int, float]]:

@@ -1,6 +1,7 @@
 """An output is read alike in every block; otherwise hits would cluster by block and not be binomial."""
 
 from collections import namedtuple
+from decimal import Decimal
 from enum import Enum
 
 import numpy as np
@@ -144,3 +145,14 @@ def test_vectors_of_any_size(scale):
         return (x + rng.laplace(size=(size, 2))) * scale
 
     assert check(vector, 3.0, 0.0, claim=PureDP(1.0), runs=4_000, jobs=1, bits=False).is_refuted
+
+
+@pytest.mark.usefixtures("without_resolution")
+@pytest.mark.parametrize("within", [lambda number: number, lambda number: ("mean", number)])
+def test_decimals_are_numbers_in_the_pilot_and_in_the_main_runs(within):
+    def rounded(answer, rng):
+        return within(Decimal(repr(round(answer + rng.laplace(), 3))))
+
+    result = check(rounded, 0.0, 3.0, claim=PureDP(1.0), runs=4_000, alpha=1e-6, seed=1, jobs=1)
+    assert result.is_refuted
+    assert result.findings == ()
