@@ -27,7 +27,7 @@ test: $(VENV)/installed-test
 	$(BIN)/pytest --numprocesses 2 --dist worksteal $(TESTS)
 
 types: $(VENV)/installed-test
-	MYPYPATH=$(VENV)/source $(BIN)/mypy $(addprefix -p dpaudit.,audit mechanisms experiments reports)
+	MYPYPATH=$(VENV)/source $(BIN)/mypy --num-workers 2 $(addprefix -p dpaudit.,audit mechanisms experiments reports)
 
 # One process beside the type checker compiles what each of those that run the tests would compile again.
 collected: $(VENV)/installed-test
