@@ -83,7 +83,14 @@ def is_library(module: ModuleType) -> bool:
     file = getattr(module, "__file__", None)
     if file is None:
         return name != "__main__"
-    return any(Path(file).resolve().is_relative_to(place) for place in _PLACES)
+    return _is_inside(file, _PLACES)
+
+
+@functools.cache
+def _is_inside(file: str, places: tuple[Path, ...]) -> bool:
+    """Whether a file is in one of the folders; resolving links takes most of the time of hashing a function."""
+    path = Path(file).resolve()
+    return any(path.is_relative_to(place) for place in places)
 
 
 class _Walk:

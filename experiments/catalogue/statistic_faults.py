@@ -6,8 +6,6 @@ import math
 from functools import partial
 from typing import Final
 
-import networkx as nx
-
 from ...audit.claims.pure_approx_gaussian import PureDP
 from ...audit.datasets.adjacency import AddRemove, Replace, Within
 from ...audit.datasets.domains import Answers, Graphs, Rows
@@ -166,6 +164,8 @@ def _means() -> list[Fault]:
 
 
 def _graphs() -> list[Fault]:
+    import networkx as nx  # takes long to import
+
     nodes, edges = NodeNeighbours(), EdgeNeighbours()
     centre = NeighbouringPair(nx.star_graph(3), nx.empty_graph([1, 2, 3]), nodes, Graphs(4))
     wide_centre = NeighbouringPair(nx.star_graph(4), nx.empty_graph([1, 2, 3, 4]), nodes, Graphs(5))

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binom
 
 from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
 from ...audit.datasets.adjacency import Replace, Within
@@ -122,6 +121,8 @@ def number_exposed(
 
     People and runs are independent, so the total over all runs is binomial too, with n·runs trials.
     """
+    from scipy.stats import binom  # takes long to import
+
     counts = exposed_counts(mechanism, n_people, runs, seed=seed)
     total, law = int(counts @ np.arange(n_people + 1)), binom(n_people, delta)
     measured = (

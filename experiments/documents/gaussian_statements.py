@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import chi2
 
 from ...audit.claims.pure_approx_gaussian import ApproxDP
 from ...audit.events.outputs import Outputs
@@ -80,6 +79,8 @@ def noise_scale(mechanism: Any, dataset: Any, stated: float, *, runs: int, alpha
     The limits are exact, because the sum of squares over σ² is chi-square distributed. Rounding to a grid of 2⁻²⁰ σ
     changes the variance by a relative error below 1e-13.
     """
+    from scipy.stats import chi2  # takes long to import
+
     answer = np.asarray(mechanism.law(dataset).location)
     total = math.fsum(
         float(np.square(np.asarray(outputs) - answer).sum())

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from scipy.stats import binom
-
 from ....audit.claims.pure_approx_gaussian import PureDP
 from ....audit.procedures.check import check
 from ....mechanisms.faulty import MisprintedTableGeometric
@@ -63,6 +61,8 @@ def _found(mechanism: Any, runs: int, is_sequential: bool, seeds: range) -> list
 
 
 def _cells(effort: Effort, place: int, name: str) -> Figures:
+    from scipy.stats import binom  # takes long to import
+
     case, audits = _CASES[name], effort.either(_QUICK_AUDITS, _AUDITS)
     if effort.is_quick:
         case = replace(case, runs=_QUICK_RUNS)

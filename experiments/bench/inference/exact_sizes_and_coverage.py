@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binom
 
 from ....audit.claims.claim import Claim
 from ....audit.claims.mironov_propositions import NFoldComposition, ProbabilityPreservation
@@ -71,6 +70,8 @@ def exact_size(critical: Array, n: int, claim: Claim) -> tuple[float, float]:
 
     Tails are computed from the smaller of a probability and its complement.
     """
+    from scipy.stats import binom  # takes long to import
+
     m = len(critical) - 1
     q, q_rest = rates_on_the_boundary()
     p, p_rest = claim.max_power(q, q_rest)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import binom
 
 from ....audit.distribution_checks.check_noise import check_noise
 from ....audit.distribution_checks.noise_laws import (
@@ -90,6 +89,8 @@ _CASES = {
 
 
 def _cells(effort: Effort, place: int, name: str) -> Figures:
+    from scipy.stats import binom  # takes long to import
+
     case = _CASES[name]
     runs, repetitions = (_RUNS, _REPETITIONS) if case.fault else (_RIGHT_RUNS, _RIGHT_REPETITIONS)
     wanted = effort.either(*repetitions)
