@@ -85,7 +85,7 @@ def choose_event(
     """
     families = _families(split, bits, "trees")
     criterion = Criterion(claim, runs, normal_quantile(alpha), CAUTION)
-    found = _best_or_suspect(families, criterion, DIRECTIONS)
+    found = _best_or_suspect(families, criterion)
     best = leading(found)
     if best is not None and _shows_nothing(best, claim):
         if not deep and not _nearly_always_happens(best):
@@ -158,7 +158,13 @@ def choose_event_each_way(
     caution = float(np.clip(_PER_LOG * math.log(runs) - _OFFSET, _LEAST_EARLY, _MOST_LATE))
     is_small = is_symmetric(claim)
     criterion = Criterion(claim, runs, normal_quantile(alpha), caution, is_one_way=True, is_small=is_small)
-    found = [_best_or_suspect(families, criterion, (direction,))[0] for direction in DIRECTIONS]
+    found = best_each_way(families, criterion)
+    if any(best is not None and best.value <= 0 for best in found):
+        suspects = best_each_way(families, replace(criterion, caution=_SUSPICION))
+        found = [
+            suspect if best is not None and best.value <= 0 and suspect is not None and suspect.value > 0 else best
+            for best, suspect in zip(found, suspects, strict=True)
+        ]
     if found == [None, None]:
         return _anything_else(split)
     if is_small:  # an event of the wrong direction stands for none
@@ -220,14 +226,12 @@ def _likelier(choices: tuple[Choice, Choice]) -> Choice:
     return max(choices, key=lambda one: (one.pilot_hits_x - one.pilot_hits_y) * (1 if one.likelier_on == "x" else -1))
 
 
-def _best_or_suspect(
-    families: Sequence[Family[Any]], criterion: Criterion, directions: Sequence[Direction]
-) -> list[Best | None]:
-    """The best event for each of the directions; if none shows an excess, suspect ones if these do."""
-    found = best_each_way(families, criterion, directions)
+def _best_or_suspect(families: Sequence[Family[Any]], criterion: Criterion) -> list[Best | None]:
+    """The best event for each direction; if none shows an excess, suspect ones if these do."""
+    found = best_each_way(families, criterion)
     best = leading(found)
     if best is not None and best.value <= 0:
-        suspects = best_each_way(families, replace(criterion, caution=_SUSPICION), directions)
+        suspects = best_each_way(families, replace(criterion, caution=_SUSPICION))
         suspect = leading(suspects)
         if suspect is not None and suspect.value > 0:
             return suspects

@@ -205,7 +205,14 @@ def _turned(hits: Array, held: int, angle: Array) -> tuple[Array, Array]:
     share = (hits + 0.375) / (held + 0.75)
     sine, cosine = np.sqrt(share), np.sqrt(1.0 - share)
     turn_sine, turn_cosine = np.sin(angle), np.cos(angle)
-    moved = np.maximum(sine * turn_cosine + cosine * turn_sine, 0.0)
-    rest = np.maximum(cosine * turn_cosine - sine * turn_sine, 0.0)
+    moved, rest = sine * turn_cosine, cosine * turn_cosine
+    moved += cosine * turn_sine
+    rest -= sine * turn_sine
+    np.maximum(moved, 0.0, out=moved)
+    np.maximum(rest, 0.0, out=rest)
     # Beyond 0 or π/2 one of the two is 0 and the other is 1.
-    return np.where(rest > 0.0, moved**2, 1.0), np.where(moved > 0.0, rest**2, 1.0)
+    is_certain, is_impossible = rest == 0.0, moved == 0.0
+    for share, is_one in ((moved, is_certain), (rest, is_impossible)):
+        np.square(share, out=share)
+        np.copyto(share, 1.0, where=is_one)
+    return moved, rest

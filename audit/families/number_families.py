@@ -103,7 +103,7 @@ def number_families(split: PilotSplit, *, fit: bool = True, learned: bool = Fals
     """
     learn_x, learn_y, held_x, held_y = split
     pooled = merged(learn_x, learn_y)
-    pooled = pooled[~np.isnan(pooled)]
+    pooled = pooled[: np.searchsorted(pooled, math.nan)]
     if len(pooled) == 0:
         return
     # Half-lines are not learned, so they are counted on the whole pilot. Sorting puts NaN last.

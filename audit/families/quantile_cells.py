@@ -45,7 +45,7 @@ def fine_cells(
     apart, but a few numbers in the tails of a small pilot are no basis for a curve.
     """
     pooled = merged(all_x, all_y)
-    pooled = pooled[~np.isnan(pooled)]
+    pooled = pooled[: np.searchsorted(pooled, math.nan)]
     if len(pooled) < 2:
         return None
     if values is None:

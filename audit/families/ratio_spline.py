@@ -32,6 +32,8 @@ _MOST_RAMPS = 5
 _MOVES = 4  # rounds in which every ramp may move
 _STEPS = (16, 4, 1)  # cells by which a knot moves
 _NEWTON_STEPS, _A_FEW = 30, 6  # most Newton steps of a fit, and of one that is only compared
+_LEAST_STEP, _LAST_STEP = 1e-4, 1e-3  # in log ratios: none as small is made; after a full one as small comes a smaller
+_SHORT_OF = 2.0  # by which a first ramp may miss its price and still be moved: it already has the best place
 _STEEPEST = 1e12
 
 
@@ -72,7 +74,7 @@ def fit_ramps(at: Array, hits_x: Array, hits_y: Array) -> tuple[float, list[tupl
 
 def _fit(at: Array, hits_x: Array, hits_y: Array, sloped: bool = False) -> tuple[_Fit, _Data]:
     at = at / (float(np.abs(at).max()) or 1.0)
-    middle = float(np.median(at))
+    middle = float(at[(len(at) - 1) // 2] + at[len(at) // 2]) / 2  # the median, because they increase
     spread = float(np.abs(at - middle).mean()) or 1.0
     data = _Data.of((at - middle) / spread, hits_x, hits_y)
     fit = _fitted(data, (), np.zeros(1))
@@ -82,7 +84,10 @@ def _fit(at: Array, hits_x: Array, hits_y: Array, sloped: bool = False) -> tuple
         ramp = _best_ramp(data, fit)
         if ramp is None:
             break
-        more = _moved(data, _fitted(data, (*fit.ramps, ramp), np.append(fit.weights, 0.0)))
+        more = _fitted(data, (*fit.ramps, ramp), np.append(fit.weights, 0.0))
+        if not fit.ramps and more.criterion > fit.criterion + _SHORT_OF:
+            break
+        more = _moved(data, more, fit.ramps)
         if more.criterion >= fit.criterion:
             break
         fit = more
@@ -91,7 +96,7 @@ def _fit(at: Array, hits_x: Array, hits_y: Array, sloped: bool = False) -> tuple
 
 @dataclass(frozen=True, slots=True)
 class _Data:
-    hinges: Array  # (v − v_j)₊ for cell and knot, shape (cells, cells)
+    hinges: Array  # (v − v_j)₊ for knot and cell, shape (cells, cells)
     hits_x: Array
     hits: Array
     price: float  # of a parameter, in units of twice the log-likelihood
@@ -107,7 +112,7 @@ class _Data:
         prices = price * np.add.outer((place > 0).astype(np.float64), place < n_cells - 1)
         prices[np.tri(n_cells, dtype=np.bool_)] = math.inf
         return cls(
-            hinges=np.maximum(at[:, None] - at, 0.0),
+            hinges=np.maximum(at - at[:, None], 0.0),
             hits_x=hits_x + hits / total,
             hits=hits * (1 + 2 / total),
             price=price,
@@ -116,16 +121,16 @@ class _Data:
         )
 
     def columns(self, proposed: list[tuple[Ramp, ...]]) -> Array:
-        """A constant and the ramps of each proposal, shape (proposals, cells, 1 + ramps)."""
-        columns = np.ones((len(proposed), len(self.hits), 1 + len(proposed[0])))
+        """A constant and the ramps of each proposal, shape (proposals, 1 + ramps, cells)."""
+        columns = np.ones((len(proposed), 1 + len(proposed[0]), len(self.hits)))
         for number, ramps in enumerate(zip(*proposed, strict=True), start=1):
             first, second = np.array(ramps).T
-            columns[:, :, number] = (self.hinges[:, first] - self.hinges[:, second]).T
+            np.subtract(self.hinges[first], self.hinges[second], out=columns[:, number])
         return columns
 
     def width(self, ramp: Ramp) -> float:
         """Distance between the knots of a ramp."""
-        return float(self.hinges[-1, ramp[0]] - self.hinges[-1, ramp[1]])
+        return float(self.hinges[ramp[0], -1] - self.hinges[ramp[1], -1])
 
     def likelihood(self, log_ratio: Array) -> Array:
         """Log-likelihood of log ratios of shape (..., cells), up to a constant."""
@@ -158,41 +163,44 @@ def _fitted_each(
     """
     columns = data.columns(proposed)
     weights = np.clip(weights, -_STEEPEST, _STEEPEST)  # slopes diverge if cells separate x from y
-    log_ratio = (columns @ weights[..., None])[..., 0]
+    log_ratio = (weights[:, None] @ columns)[:, 0]
     likelihood = data.likelihood(log_ratio)
-    diagonal = np.arange(weights.shape[1])
     going = np.arange(len(proposed))
     for _ in range(steps):
         own, before = (each if len(going) == len(each) else each[going] for each in (columns, log_ratio))
         share = expit(before)
         expected, turned = data.hits * share, own.transpose(0, 2, 1)
-        information = turned @ ((expected * (1 - share))[..., None] * own)
-        scale = information[:, diagonal, diagonal]
+        information = ((expected * (1 - share))[:, None] * own) @ turned
+        scale = np.einsum("pii->pi", information)  # a view
         # Otherwise every output is already certain, and nothing is left to learn.
-        useful = np.min(scale, axis=1) > 0.0
-        information[:, diagonal, diagonal] += np.where(useful[:, None], 1e-9 * scale, 1.0)
-        step = np.linalg.solve(information, turned @ (data.hits_x - expected)[..., None])
+        useful = scale.min(axis=1) > 0.0
+        scale += np.where(useful[:, None], 1e-9 * scale, 1.0)
+        step = np.linalg.solve(information, own @ (data.hits_x - expected)[..., None])[..., 0]
         if not np.isfinite(step).all():  # columns are nearly collinear
-            is_finite = np.isfinite(step).all(axis=(1, 2))
+            is_finite = np.isfinite(step).all(axis=1)
             step[~is_finite] = 0.0
             useful &= is_finite
-        change = (own @ step)[..., 0]
+        change = (step[:, None] @ own)[:, 0]
         size = np.abs(change).max(axis=1)
+        useful &= size > _LEAST_STEP
+        if not useful.any():
+            break
         shrink = np.minimum(1.0, 2.0 / np.maximum(size, 1e-12))
         size = size * shrink
         while True:
             moved = before + shrink[:, None] * change
             reached = data.likelihood(moved)
-            too_far = (reached < likelihood[going]) & (size > 1e-4) & useful
+            too_far = (reached < likelihood[going]) & (size > _LEAST_STEP) & useful
             if not too_far.any():
                 break
             shrink, size = np.where(too_far, 0.25, 1.0) * shrink, np.where(too_far, 0.25, 1.0) * size
-        useful &= size > 1e-4
-        going = going[useful]
+        useful &= size > _LEAST_STEP
+        place = going[useful]
+        weights[place] += shrink[useful, None] * step[useful]
+        log_ratio[place], likelihood[place] = moved[useful], reached[useful]
+        going = going[useful & ((size > _LAST_STEP) | (shrink < 1.0))]
         if len(going) == 0:
             break
-        weights[going] += shrink[useful, None] * step[useful, :, 0]
-        log_ratio[going], likelihood[going] = moved[useful], reached[useful]
     return [
         _Fit(ramps, own, values, data.cost(ramps) - 2.0 * float(reached))
         for ramps, own, values, reached in zip(proposed, weights, log_ratio, likelihood, strict=True)
@@ -206,12 +214,14 @@ def _best_ramp(data: _Data, fit: _Fit) -> Ramp | None:
         return None
     columns, share = data.columns([fit.ramps])[0], expit(fit.log_ratio)
     weights = data.hits * share * (1 - share)
-    score = (data.hits_x - data.hits * share) @ data.hinges
+    score = data.hinges @ (data.hits_x - data.hits * share)
     one, raw, spread, least = data.room
-    np.matmul(data.hinges.T, np.multiply(weights[:, None], data.hinges, out=one), out=raw)
-    cross = data.hinges.T @ (weights[:, None] * columns)
-    information = np.linalg.pinv(columns.T @ (weights[:, None] * columns), rcond=1e-12, hermitian=True)
-    left = np.subtract(raw, np.matmul(cross @ information, cross.T, out=one), out=one)
+    np.matmul(np.multiply(weights, data.hinges, out=one), data.hinges.T, out=raw)
+    weighted = weights * columns
+    sizes, axes = np.linalg.eigh(weighted @ columns.T)
+    is_real = sizes > 1e-12 * sizes[-1]
+    cross = (data.hinges @ (weighted.T @ axes[:, is_real])) / np.sqrt(sizes[is_real])
+    left = np.subtract(raw, np.matmul(cross, cross.T, out=one), out=one)
     lowest = 1e-12 * float(np.diag(raw).max())
     _size_differences(left, spread)
     _size_differences(raw, least)
@@ -232,28 +242,30 @@ def _size_differences(products: Array, sizes: Array) -> None:
     sizes -= products
 
 
-def _moved(data: _Data, fit: _Fit) -> _Fit:
-    """The fit after moving one ramp at a time as long as that improves it."""
+def _moved(data: _Data, placed: _Fit, others: tuple[Ramp, ...]) -> _Fit:
+    """The fit after moving one ramp at a time as long as that improves it; the last was placed on the `others`."""
+    fit = placed
     at_rest: dict[int, _Fit] = {}  # the fit that moving this ramp did not improve
     for number in range(_MOVES):
         before = fit.criterion
         for index in range(len(fit.ramps)):
             if at_rest.get(index) is fit:
                 continue
-            moved = _moved_one(data, fit, index, anywhere=number == 0)
+            rest = fit.ramps[:index] + fit.ramps[index + 1 :]
+            moved = _moved_one(data, fit, index, anywhere=number == 0 and rest != others)
             if moved is fit:
                 at_rest[index] = fit
             fit = moved
         if fit.criterion > before - 1e-3:
             break
-    return _fitted(data, fit.ramps, fit.weights)
+    return fit if fit is placed else _fitted(data, fit.ramps, fit.weights)
 
 
 def _moved_one(data: _Data, fit: _Fit, index: int, *, anywhere: bool) -> _Fit:
     """The fit with one ramp moved nearby, or to where a new ramp would be placed."""
     ramp, last = fit.ramps[index], len(data.hits) - 1
     places: set[Ramp] = set()
-    if anywhere and len(fit.ramps) > 1:  # a single ramp has just been placed
+    if anywhere:
         rest = fit.ramps[:index] + fit.ramps[index + 1 :]
         elsewhere = _best_ramp(data, _fitted(data, rest, np.delete(fit.weights, index + 1)))
         places = {elsewhere} if elsewhere is not None else set()
