@@ -84,13 +84,11 @@ def joint_test_beside(
 ) -> tuple[float, float]:
     """Return the p-value if it may be below `p_known`, else 1, and the bound if it exceeds `bound_known`, else 0.
 
-    `bound_known` is at least the claim's strength. No p-value is below γ, and the p-value increases with the strength,
-    so a bound above `bound_known` needs that this strength is refuted.
+    No p-value is below γ. The p-value increases with the strength, so the bound exceeds `bound_known` only if this
+    strength is refuted.
     """
-    if allows(claim, counts):
-        return 1.0, 0.0
     evidence = Evidence.of(counts, claim, check_test_alpha(alpha))
-    p = evidence.p_value_of_forbidden(claim) if p_known > GAMMA else 1.0
+    p = evidence.p_value(claim) if p_known > GAMMA else 1.0
     exceeds = evidence.refutes(claim.with_strength(bound_known), alpha)
     return p, evidence.last_refuted(claim, alpha) if exceeds else 0.0
 
