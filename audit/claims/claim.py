@@ -118,7 +118,7 @@ class Claim(ABC):
         """
         value = np.asarray(q, dtype=np.float64)
         other = 1.0 - value if q_complement is None else np.asarray(q_complement, dtype=np.float64)
-        if not (np.all(value >= 0) and np.all(other >= 0)):  # NaN fails
+        if not ((value >= 0).all() and (other >= 0).all()):  # NaN fails
             raise ClaimError("q is not a probability; use 0 <= q <= 1 (and give 1 - q as q_complement).", q=q)
         # q = 0 gets the limit of the boundary from the right, which is at least B(0); at q = 1 every claim allows 1.
         tiny = np.nextafter(0.0, 1.0)

@@ -17,7 +17,7 @@ from ..families.low_bits import bit_families
 from ..families.pilot_split import PilotSplit
 from ..inference.counts import Counts
 from ..inference.direction import Direction, directed
-from ..inference.joint_test import joint_test
+from ..inference.joint_test import strength_lower
 from ..printing import rounded_down
 from .choice import Choice
 from .event_choice import choose_among, expected_excess
@@ -93,7 +93,7 @@ def look_at_bits(
         return None
     counts = Counts(hits_x=hits_x, runs_x=rest, hits_y=hits_y, runs_y=rest)
     tested = directed(claim, counts, found.likelier_on)
-    bound = joint_test(tested.counts, tested.claim, alpha=share)[1]
+    bound = strength_lower(tested.counts, tested.claim, alpha=share)
     if bound <= enough:
         return None
     return LowBits(found.event, found.likelier_on, counts, bound, claim.strength_name)

@@ -41,12 +41,10 @@ def upper_tail(hits: Array, runs: int, p: Array, p_complement: Array, *, normal_
     """
     bound = np.empty(hits.shape)
     small = runs * p * p_complement < normal_from
-    if small.any():
-        bound[small] = _summed_tail(hits[small], runs, p[small], p_complement[small])
-    large = np.flatnonzero(~small)
-    for some in row_slices(len(large), hits.shape[1]):
-        rows = large[some]
-        bound[rows] = _normal_tail(hits[rows], runs, p[rows], p_complement[rows])
+    for which, tail in ((np.flatnonzero(small), _summed_tail), (np.flatnonzero(~small), _normal_tail)):
+        for some in row_slices(len(which), hits.shape[1]):
+            rows = which[some]
+            bound[rows] = tail(hits[rows], runs, p[rows], p_complement[rows])
     bound *= _SAFETY
     np.minimum(bound, 1.0, out=bound)
     bound[hits <= 0] = 1.0
@@ -112,29 +110,30 @@ def _summed_tail(hits: Array, runs: int, p: Array, p_complement: Array) -> Array
     first = np.clip(np.floor(mean) - reach, 0.0, runs)
     width = int(min(2 * reach.max() + 2, runs + 1))
     first = np.minimum(first, runs + 1 - width)  # every row then has `width` outcomes within 0..runs
-    # log C(runs, k) relative to its value at the smallest k: sums of log((runs − j)/(j + 1)).
+    at_mean = np.floor(mean) - first
+    # log C(runs, k) relative to its value at the mean: sums of log((runs − j)/(j + 1)).
     base = first.min()
     span = np.arange(base, first.max() + width - 1)
     if len(span) <= 4 * hits.size + 10**6:
         log_choose = np.concatenate([[0.0], np.cumsum(np.log((runs - span) / (span + 1.0)))])
         log_weight = sliding_window_view(log_choose, width)[(first - base).astype(np.int64)]
-        log_weight -= log_choose[np.clip(np.floor(mean) - base, 0, len(span)).astype(np.int64)][:, None]
     else:  # the rows are far apart, so each gets its own table
         k = first[:, None] + np.arange(width - 1)
         log_weight = np.concatenate([np.zeros((len(p), 1)), np.cumsum(np.log((runs - k) / (k + 1.0)), axis=1)], axis=1)
+    log_weight -= np.take_along_axis(log_weight, at_mean.astype(np.int64)[:, None], axis=1)
     tiny = np.finfo(float).tiny
     logit = np.log(np.maximum(p, tiny)) - np.log(np.maximum(p_complement, tiny))
-    log_weight += (np.arange(width) - (np.floor(mean) - first)[:, None]) * logit[:, None]
-    log_weight -= log_weight.max(axis=1, keepdims=True)
-    weight = np.exp(log_weight, out=log_weight)
-    from_above = np.cumsum(weight[:, ::-1], axis=1)
+    log_weight += (np.arange(width) - at_mean[:, None]) * logit[:, None]
+    weight = np.exp(log_weight, out=log_weight)  # 1 at the mean's floor, and the next is below 1e17: no overflow
+    from_above = np.zeros((len(p), width + 1))
+    np.cumsum(weight[:, ::-1], axis=1, out=from_above[:, 1:])
     outcomes = np.clip(first[:, None] + width - hits, 0, width).astype(np.int64)  # at or above the hits
-    found: Array = np.take_along_axis(from_above, np.maximum(outcomes - 1, 0), axis=1)
-    found[outcomes == 0] = 0.0
+    outcomes += (np.arange(len(p)) * (width + 1))[:, None]
+    found: Array = from_above.ravel()[outcomes]
     # Dividing by the summed mass instead of 1 can only enlarge the tail.
     found /= from_above[:, -1:]
     found += _REST
-    return np.where(hits < first[:, None], 1.0, found)
+    return found
 
 
 def clopper_pearson(hits: int, runs: int, *, alpha: float) -> tuple[tuple[float, float], tuple[float, float]]:

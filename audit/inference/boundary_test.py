@@ -26,6 +26,7 @@ Proofs: docs/proofs/joint-test.md, docs/proofs/berger-boos.md, docs/proofs/cells
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -106,15 +107,16 @@ class Evidence:
     are_guesses: bool  # whether the hits are right and wrong guesses, of which each run has at most one
     grid: _Grid | None  # None if the frequencies lie under the smallest boundary: no member is refuted
     critical: Array  # c at the first y of each block, shape (blocks,)
+    cleared: float  # the strength that the ellipse clears
 
     @classmethod
     def of(cls, counts: Counts, claim: Claim, alpha: float, *, are_guesses: bool = False) -> Evidence:
         strength, z = order(counts, claim, order_z(alpha))
         if z == 0.0:
-            return cls(counts, are_guesses, None, np.empty(0))
+            return cls(counts, are_guesses, None, np.empty(0), strength)
         grid = _grid(counts.hits_y, counts.runs_y)
         critical = critical_hits(grid.starts, counts.runs_x, counts.runs_y, claim.with_strength(strength), z)
-        return cls(counts, are_guesses, grid, critical)
+        return cls(counts, are_guesses, grid, critical, strength)
 
     def p_value(self, claim: Claim) -> float:
         """Return the p-value of a member of the family; it is nondecreasing in the strength."""
@@ -122,29 +124,37 @@ class Evidence:
 
     def p_value_of_forbidden(self, claim: Claim) -> float:
         """Return the p-value of a member that does not allow the observed frequencies."""
+        return min(1.0, GAMMA + max(self._largest(claim)))
+
+    def refutes(self, claim: Claim, alpha: float) -> bool:
+        """Return whether the p-value is at most `alpha`; the first cells in which it is larger decide."""
+        return not allows(claim, self.counts) and all(GAMMA + largest <= alpha for largest in self._largest(claim))
+
+    def _largest(self, claim: Claim) -> Iterator[float]:
+        """Yield the largest probability of the region in some cells, then in the next."""
         grid = self.grid
         if grid is None:
-            return 1.0
+            yield 1.0
+            return
         p, rest = claim.max_power(grid.q, grid.q_rest)
         # Σ_k tail_k Pr[Y in block k], summed by parts so that upper bounds on the tails and on Pr[Y ≤ end] both enlarge
         # the sum; y before the first block gets tail 1, y after the last block the tail of the last block.
-        largest = 0.0
         for some in row_slices(*grid.columns.shape):
             tails = self._tails(grid, some, p[some], rest[some])
             steps = tails[:, :-1] - tails[:, 1:]
             steps *= grid.below[some, :-1]
-            mass = (1.0 - tails[:, 0]) * grid.before[some] + steps.sum(axis=1) + tails[:, -1]
-            largest = max(largest, float(mass.max()))
-        return min(1.0, GAMMA + largest)
+            yield float(((1.0 - tails[:, 0]) * grid.before[some] + steps.sum(axis=1) + tails[:, -1]).max())
 
     def last_refuted(self, claim: Claim, alpha: float) -> float:
         """Return a refuted strength, at most about .4% of the gap below one that is not refuted; 0 if there is none.
+
+        `alpha` is the one that the test is tuned to.
 
         Over the gap between bound and estimate, the normal quantile of the p-value rises almost linearly from that of
         alpha to about 0.
         """
         # The strength cleared by the ellipse is off by a few percent of the gap, which half the ellipse measures.
-        guess = order(self.counts, claim, order_z(alpha))[0]
+        guess = self.cleared
         halfway = order(self.counts, claim, order_z(alpha) / 2)[0]
         gap = max(2 * (halfway - guess), 1e-9 * (1 + guess))
         target, slope, tolerance = float(ndtri(alpha)), order_z(alpha) / gap, 4e-3 * gap

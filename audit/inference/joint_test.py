@@ -79,6 +79,20 @@ def joint_test(counts: Counts, claim: Claim, *, alpha: float) -> tuple[float, fl
     return evidence.p_value(claim), evidence.last_refuted(claim, alpha)
 
 
+def joint_test_beside(
+    counts: Counts, claim: Claim, p_known: float, bound_known: float, *, alpha: float
+) -> tuple[float, float]:
+    """Return the p-value if it may be below `p_known`, else 1, and the bound if it exceeds `bound_known`, else 0.
+
+    No p-value is below γ. The p-value increases with the strength, so the bound exceeds `bound_known` only if this
+    strength is refuted.
+    """
+    evidence = Evidence.of(counts, claim, check_test_alpha(alpha))
+    p = evidence.p_value(claim) if p_known > GAMMA else 1.0
+    exceeds = evidence.refutes(claim.with_strength(bound_known), alpha)
+    return p, evidence.last_refuted(claim, alpha) if exceeds else 0.0
+
+
 def strength_estimate(counts: Counts, claim: Claim) -> float:
     """Return the point estimate: the smallest strength that allows the observed frequencies, or `max_strength`."""
     n, m = counts.runs_x, counts.runs_y

@@ -26,7 +26,7 @@ from .boundary_test import GAMMA
 from .count_ordering import arcsine_angle
 from .counts import Counts
 from .direction import Direction, directed
-from .joint_test import joint_test
+from .joint_test import joint_test, joint_test_beside
 
 Hits: TypeAlias = npt.NDArray[np.int64]
 
@@ -110,14 +110,18 @@ def outcome_test(
         ]
     )
     order = np.argsort(-clear, axis=None, kind="stable")[:_RUN]
-    found: list[OutcomeTest] = []
+    best: OutcomeTest | None = None
     for place in order[clear.ravel()[order] > 0.0].tolist():
         index, likelier_on = place % len(hits_x), _DIRECTIONS[place // len(hits_x)]
         counts = Counts(hits_x=int(hits_x[index]), runs_x=runs_x, hits_y=int(hits_y[index]), runs_y=runs_y)
         held = directed(claim, counts, likelier_on)
-        p_value, bound = joint_test(held.counts, held.claim, alpha=level)
-        found.append(OutcomeTest(index, likelier_on, counts, min(1.0, 2 * len(hits_x) * p_value), bound))
-    return max(found, key=lambda each: each.bound, default=None)
+        if best is None:
+            p_value, bound = joint_test(held.counts, held.claim, alpha=level)
+        else:
+            p_value, bound = joint_test_beside(held.counts, held.claim, 1.0, best.bound, alpha=level)
+        if best is None or bound > best.bound:
+            best = OutcomeTest(index, likelier_on, counts, min(1.0, 2 * len(hits_x) * p_value), bound)
+    return best
 
 
 def _clearance(

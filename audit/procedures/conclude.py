@@ -17,7 +17,7 @@ from ..inference.count_ordering import clears
 from ..inference.counts import Counts
 from ..inference.direction import Direction, directed
 from ..inference.guess_test import guess_test, guesses_by_coins
-from ..inference.joint_test import LEAST_ALPHA, joint_test, p_value, strength_lower
+from ..inference.joint_test import LEAST_ALPHA, joint_test, joint_test_beside
 from ..inference.outcome_test import outcome_test
 from ..random_streams import Stream, sequence_of
 from ..results.audit_result import AuditResult, verdict_of
@@ -202,12 +202,12 @@ def _chosen(settings: Settings, evidence: FixedSizeEvidence, alpha: float) -> _T
     others = list(zip(choice.others, evidence.other_counts, strict=True))
     reserve = [(choice, counts)] * (choice.opposite is not None) + [pair for pair in others if pair[0] is choice.bold]
     share = RESERVE_SHARE if RESERVE_SHARE * alpha > LEAST_ALPHA else 0.0
-    small = [_in_reserve(settings, each, hits, share * alpha) for each, hits in reserve if share]
-    level = alpha * (1.0 - share * len(small))
+    level = alpha * (1.0 - share * len(reserve))
     if choice.opposite is None:
         tested = _of_one(settings, choice, counts, level)
     else:
         tested = _of_both(settings, choice, counts, others[0][1], level)
+    small = [_in_reserve(settings, each, hits, share * alpha, tested) for each, hits in reserve if share]
     p_values = (each.p_value * alpha / each.event_alpha for each in (tested, *small))
     best = max((tested, *small), key=lambda each: each.bound if each.bound > settings.claim.strength else 0.0)
     shown = best if best.bound > settings.claim.strength else tested
@@ -221,12 +221,14 @@ def _of_one(settings: Settings, choice: Choice, counts: Counts, alpha: float) ->
     return _Tested(choice.event, choice.likelier_on, counts, p_value, bound, alpha)
 
 
-def _in_reserve(settings: Settings, choice: Choice, counts: Counts, alpha: float) -> _Tested:
-    """The same, with a bound only if it exceeds the claim, since no other is reported."""
+def _in_reserve(settings: Settings, choice: Choice, counts: Counts, alpha: float, tested: _Tested) -> _Tested:
+    """The same in the reserve; numbers that cannot be reported beside those of the test are left at 1 and 0."""
     held = directed(settings.claim, counts, choice.likelier_on)
+    p, bound = 1.0, 0.0
     # Below that the p-value exceeds the reserve's share of alpha, so at all of alpha it is 1.
-    p = p_value(held.counts, held.claim, alpha=alpha) if clears(held.counts, held.claim, _WORTH_TESTING) else 1.0
-    bound = strength_lower(held.counts, held.claim, alpha=alpha) if p <= alpha else 0.0
+    if clears(held.counts, held.claim, _WORTH_TESTING):
+        beside = (tested.p_value * alpha / tested.event_alpha, max(tested.bound, settings.claim.strength))
+        p, bound = joint_test_beside(held.counts, held.claim, *beside, alpha=alpha)
     return _Tested(choice.event, choice.likelier_on, counts, p, bound, alpha)
 
 

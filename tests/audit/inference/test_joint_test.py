@@ -12,7 +12,7 @@ from scipy.stats import binom
 from dpaudit import ApproxDP, GaussianDP, PrivacyProfile, PureDP, RenyiDP, TradeOffCurve, ZeroConcentratedDP
 from dpaudit.audit.errors import OptionError
 from dpaudit.audit.inference.counts import Counts
-from dpaudit.audit.inference.joint_test import p_value, strength_estimate, strength_lower
+from dpaudit.audit.inference.joint_test import joint_test, joint_test_beside, p_value, strength_estimate, strength_lower
 
 CLAIMS = [
     PureDP(0.0),
@@ -165,3 +165,14 @@ def test_impossible_counts_are_refused(bad):
 def test_alpha_outside_its_range_is_refused(alpha):
     with pytest.raises(OptionError, match="alpha="):
         strength_lower(Counts(hits_x=3, runs_x=5, hits_y=0, runs_y=5), PureDP(1.0), alpha=alpha)
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(0.5, 0.2, bound_on="delta"), RenyiDP(2.0, 0.3)], ids=str)
+def test_beside_known_numbers_nothing_is_left_out_that_betters_them(claim):
+    for hits_x in (20, 75, 95, 100):
+        counts = Counts(hits_x=hits_x, runs_x=100, hits_y=10, runs_y=100)
+        p, bound = joint_test(counts, claim, alpha=0.01)
+        for known in (claim.strength, *(share * bound for share in (0.9, 1.1) if share * bound > claim.strength)):
+            expected = bound if bound > known else 0.0
+            assert joint_test_beside(counts, claim, 1.0, known, alpha=0.01) == (p, expected)
+            assert joint_test_beside(counts, claim, 1e-10, known, alpha=0.01) == (1.0, expected)
