@@ -38,7 +38,7 @@ from .supporting_lines import Line
 BETS = np.geomspace(3e-3, 0.8, 10)
 """Shares of the largest bet; the best is about the excess over the variance, so small excesses need small shares."""
 
-_RARE_BETS = 1.0 - np.geomspace(0.6, 0.03, 10)  # against outputs that may never be seen on one of the datasets
+_RARE_BETS = 1.0 - np.geomspace(0.15, 0.01, 10)  # against outputs that may never be seen on one of the datasets
 
 WEIGHTS = {1: (1.0,), 2: (0.5, 0.5), 4: (0.1, 0.1, 0.55, 0.25)}
 """Shares of the initial wealth, by the number of accounts: of a single one, of one for each direction, and of these

@@ -428,9 +428,13 @@ def _recounted(event: Event, x: Outputs, y: Outputs, main: JointCounts, likelier
 def _spread(plan: Plan, size: int, pace: float, *, is_bet_on: bool) -> Plan:
     """The plan for a batch: its blocks, and this process alone for a small one, which changes no output.
 
-    A batch without bets has few blocks, which reveal a fixed seed. A batch that is bet on has many, because runs of one
-    call that share randomness count as one.
+    The batch without bets has two blocks, which reveal a fixed seed. One that is bet on has many of a block sampler,
+    because runs of one call that share randomness count as one.
     """
-    has_many = plan.sampler.is_block and is_bet_on
-    block = -(-size // _CALLS) if has_many else max(size // _FEWEST_BLOCKS, _FEWEST_BLOCKS)
+    if not is_bet_on:
+        block = -(-size // 2)
+    elif plan.sampler.is_block:
+        block = -(-size // _CALLS)
+    else:
+        block = max(size // _FEWEST_BLOCKS, _FEWEST_BLOCKS)
     return replace(plan.in_blocks(block), jobs=1 if size * pace < _WORKERS_FROM[plan.prefers] else plan.jobs)

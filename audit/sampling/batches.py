@@ -21,10 +21,10 @@ import numpy as np
 from ..errors import StoreError
 from .block_plan import Memory
 
-FIRST = 32
-"""Runs on each dataset in the first batch, which only trains the event unless a search did."""
+FIRST = 16
+"""Runs on each dataset in the first batch, which only trains the event unless a search did: twice the least batch."""
 
-LEAST = FIRST // 4
+LEAST = FIRST // 2
 """Fewest runs of a later batch, unless fewer of the requested runs are left."""
 
 _GROWTH = 1.06  # growth of the total from one interim analysis to the next
@@ -32,7 +32,7 @@ _UNIT = 1e-15  # seconds; a store keeps integers
 
 
 def next_size(total: int, runs: int) -> int:
-    """Return the size of the batch after `total` of `runs` runs: 32, then 6% of the total, or the remainder.
+    """Return the size of the batch after `total` of `runs` runs: 16, then at least 8 and 6% of the total, or the remainder.
 
     The size is not positive when no runs are left.
     """
@@ -45,7 +45,7 @@ def batch_sizes(runs: int) -> list[int]:
     Examples
     --------
     >>> batch_sizes(100)
-    [32, 8, 8, 8, 8, 8, 8, 8, 8, 4]
+    [16, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4]
     """
     sizes, total = [], 0
     while total < runs:
