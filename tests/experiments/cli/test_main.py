@@ -87,6 +87,7 @@ def test_audit_says_inconclusive_with_status_3(run):
     assert out.startswith("INCONCLUSIVE: too few runs")
 
 
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("claim", [("--epsilon", "1", "--delta", "0.1"), ("--mu", "2"), ("--rho", "2")])
 def test_audit_knows_other_claims(run, claim):
     assert run("audit", "mine:noisy_count", *OWN, *claim)[0] == 0
@@ -225,7 +226,7 @@ def test_version(run):
     assert out.startswith("dpaudit ")
 
 
-@pytest.mark.usefixtures("without_pages")
+@pytest.mark.usefixtures("without_pages", "without_resolution")
 def test_an_own_audit_is_not_measured_against_expectations(run):
     run("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--out", "r")
     assert "1 of 1 verdicts as expected" not in run("report", "r/results.json")[1]
@@ -263,7 +264,7 @@ def test_run_has_status_1_when_an_expectation_is_missed(run):
     assert "0 of 1 verdicts as expected" in out
 
 
-@pytest.mark.usefixtures("without_pages")
+@pytest.mark.usefixtures("without_pages", "without_resolution")
 def test_the_same_seed_gives_the_same_file_outside_environment(run, tmp_path):
     for folder, jobs in (("a", "1"), ("b", "2")):
         run("run", "laplace", "randomised-response", "--runs", "20000", "--jobs", jobs, "--out", folder)
