@@ -6,6 +6,7 @@ import gc
 
 import pytest
 
+from dpaudit import reports
 from dpaudit.audit.families import event_families
 from dpaudit.audit.procedures import conclude, sequential
 from dpaudit.audit.procedures.detectable_excess import Detectable
@@ -27,6 +28,15 @@ def without_resolution(monkeypatch):
     """
     for name in ("detectable", "detectable_by_guesses", "detectable_sequentially"):
         monkeypatch.setattr(conclude, name, lambda *_, **options: Detectable(0.1, "event"))
+
+
+@pytest.fixture
+def without_pages(monkeypatch):
+    """Writes a word in place of HTML pages, whose figures take up to most of the time of a small audit.
+
+    For commands whose results and messages are tested, and not their pages.
+    """
+    monkeypatch.setattr(reports, "html", lambda *_, **__: "page")
 
 
 @pytest.fixture

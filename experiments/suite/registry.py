@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from ..cases.experiment import Experiment
 from ..documents import (
     analytic_gaussian,
@@ -24,6 +26,7 @@ _MODULES = (
 )
 
 
-def all_experiments() -> list[Experiment]:
+@cache
+def all_experiments() -> tuple[Experiment, ...]:
     """Return the reference suite, then the experiments of the documents."""
-    return [experiment for module in _MODULES for experiment in module.experiments()]
+    return tuple(experiment for module in _MODULES for experiment in module.experiments())

@@ -27,7 +27,7 @@ from . import dependence_stream
 _KINDS = ("fixed size", "sequential")
 _P = 1.0 / (1.0 + math.exp(-1.0))
 _AUDITS, _QUICK_AUDITS, _QUICK_RUNS = 100, 1, 5_000
-_QUICK, _QUICK_CHECKS = ("noise-again", "texts"), ("numbers-1000",)
+_QUICK, _QUICK_CHECKS = {("noise-again", True), ("texts", False)}, ("numbers-1000",)  # (case, is it sequential?)
 _LEAST_FOUND = 0.95
 _STREAM_RUNS, _AUDITS_OF_A_PROCESS, _STREAM_WORKERS = 20_000, 10, 2
 _CHECKS, _LEVEL = 24, 0.01  # checks of blocks and outputs: nine on each side and six on both sides together
@@ -165,7 +165,7 @@ def _dependence_tasks(effort: Effort) -> Iterator[Task]:
     for number, case in enumerate(_CASES):
         for place, runs in enumerate(effort.either((_QUICK_RUNS,), case.runs)):
             for sequential in (False, True):
-                if effort.wants(case.name) and (not effort.is_quick or case.name in _QUICK):
+                if effort.wants(case.name) and (not effort.is_quick or (case.name, sequential) in _QUICK):
                     seeds = seeds_of(6, 10 * number + 2 * place + sequential, 0, audits)
                     key = f"{case.name}, {runs}, {_KINDS[sequential]}"
                     yield once(key, _row, effort, case.name, runs, sequential, seeds)

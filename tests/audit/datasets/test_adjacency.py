@@ -196,7 +196,7 @@ METRICS = [
 
 @pytest.mark.parametrize(("adjacency", "datasets"), METRICS, ids=lambda m: str(m) if hasattr(m, "distance") else "")
 @given(data=st.data())
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(derandomize=True, deadline=None, max_examples=75)
 def test_distances_are_metrics(adjacency, datasets, data):
     x, y, z = (data.draw(datasets) for _ in range(3))
     d = adjacency.distance

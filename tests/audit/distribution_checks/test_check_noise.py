@@ -234,7 +234,7 @@ def test_a_shape_is_named_where_the_scale_fits():
     ],
 )
 def test_scales_that_come_of_common_slips_are_named(noise, true, words):
-    found = check_noise(adding(type(true), true.value), 0, noise=noise, answer=0, runs=20_000, jobs=1)
+    found = check_noise(adding(type(true), true.value), 0, noise=noise, answer=0, runs=20_000, alpha=1e-3, jobs=1)
     assert found.is_refuted
     assert words in found.notes[0]
     assert ("privacy is lost" in found.notes[0]) == (true.value < noise.value)
@@ -276,7 +276,7 @@ def test_rounding_to_a_fine_grid_passes(kind):
 @pytest.mark.parametrize("kind", LAWS)
 def test_vectors_one_coordinate_of_which_is_wrong(kind):
     answer = np.array([0, 10, -10, 3])
-    check = {"noise": kind(SCALE), "answer": lambda data: data, "runs": 4_000, "jobs": 1}
+    check = {"noise": kind(SCALE), "answer": lambda data: data, "runs": 4_000, "alpha": 1e-3, "jobs": 1}
 
     def mechanism(factor):
         scales = SCALE * np.array([1.0, 1.0, factor, 1.0])
@@ -292,7 +292,7 @@ def test_tolerance_allows_scales_and_the_shapes_that_go_with_them():
     for kind in LAWS:
         check = {"noise": kind(SCALE), "answer": 0, "runs": 40_000, "jobs": 1}
         near, far = adding(kind, 1.03 * SCALE), adding(kind, 1.08 * SCALE)
-        assert check_noise(near, 0, **check).is_refuted
+        assert check_noise(near, 0, alpha=1e-3, **check).is_refuted
         assert not check_noise(near, 0, tolerance=0.03, alpha=1e-4, **check).is_refuted
         assert check_noise(far, 0, tolerance=0.03, **check).is_refuted
     other = check_noise(
@@ -308,7 +308,7 @@ def test_whole_numbers_beyond_doubles_keep_their_noise():
         lambda data, rng: 1000 * data + int(draws(GeometricNoise, 2.0, 1, rng)[0]),
     ):
         exact = answer if mechanism.__code__.co_argcount == 3 else 1000 * answer
-        found = check_noise(mechanism, answer, noise=GeometricNoise(2.0), answer=exact, runs=2_000, jobs=1)
+        found = check_noise(mechanism, answer, noise=GeometricNoise(2.0), answer=exact, runs=2_000, alpha=1e-3, jobs=1)
         assert found.verdict is Verdict.NOT_REFUTED
 
 

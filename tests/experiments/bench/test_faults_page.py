@@ -35,7 +35,7 @@ def only_killed_in_processes(monkeypatch):
     monkeypatch.setattr(kill_and_resume, "subprocess", SimpleNamespace(run=run, **names))
 
 
-@pytest.mark.usefixtures("only_killed_in_processes")
+@pytest.mark.usefixtures("only_killed_in_processes", "without_pages")
 @pytest.mark.parametrize("name", BENCHES)
 def test_the_quick_form_meets_its_targets(name):
     rows = [row for task in BENCHES[name].tasks(Effort(is_quick=True)) for row in task.measure(None)]

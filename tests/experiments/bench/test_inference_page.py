@@ -45,10 +45,6 @@ from dpaudit.experiments.cli.main import main
 from dpaudit.mechanisms import FiniteLaw, GaussianLaw, GeometricLaw, LaplaceLaw, exact_delta, exact_epsilon
 
 SUBJECTS = {subject.name: subject for subject in subjects()}
-SECOND = {
-    "randomised-response",
-    "delta 1e-3, Gaussian",
-}  # rows of the quick form beside Laplace noise of the same table
 
 
 @pytest.mark.parametrize("subject", SUBJECTS.values(), ids=SUBJECTS)
@@ -238,6 +234,7 @@ def quick(out, audits, **options):
     return met, rows["randomised-response, fixed size"]
 
 
+@pytest.mark.usefixtures("without_resolution", "learned_seldom", "looked_seldom")
 def test_a_row_that_is_continued_is_the_row_of_one_go(tmp_path):
     whole = quick(tmp_path / "whole", 4)[1]
     assert quick(tmp_path / "parts", 2)[1].cells["audits"] == 2
@@ -248,6 +245,7 @@ def test_a_row_that_is_continued_is_the_row_of_one_go(tmp_path):
     assert quick(tmp_path / "parts", 2)[1].cells["audits"] == 2  # replaced
 
 
+@pytest.mark.usefixtures("without_resolution", "learned_seldom", "looked_seldom")
 def test_a_test_that_refutes_what_holds_misses_the_target(tmp_path, monkeypatch):
     wrong = dataclasses.replace(SUBJECTS["randomised-response"], claim=PureDP(0.3))
     monkeypatch.setattr(false_alarms_and_tightness, "_subjects", lambda: {wrong.name: wrong})
@@ -292,7 +290,7 @@ def call(monkeypatch, capsys, *arguments):
     return stop.value.code, *capsys.readouterr()
 
 
-@pytest.mark.usefixtures("learned_seldom")
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom")
 def test_quick_form_from_end_to_end(tmp_path, monkeypatch, capsys):
     """With fewer audits, of fewer runs, than on the command line; of less than three no target could be missed."""
     for name in stated_power._QUICK:
@@ -308,7 +306,7 @@ def test_quick_form_from_end_to_end(tmp_path, monkeypatch, capsys):
     record = load_record(tmp_path / "inference-quick.json")
     assert set(record.tables) == {bench.name for bench in INFERENCE.benches}
     assert all(row.is_met for rows in record.tables.values() for row in rows.values())
-    assert "false-alarms: laplace, sequential (" in err
+    assert "false-alarms: randomised-response, sequential (" in err
     assert "MISSED" not in text
 
 

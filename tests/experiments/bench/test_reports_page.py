@@ -8,6 +8,8 @@ from dpaudit.experiments.bench.reports.sample_report import suite_of
 from dpaudit.experiments.cli.main import main
 from dpaudit.reports import kinds_of
 
+pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
+
 
 def test_the_sample_has_every_verdict_and_every_kind_of_figure():
     suite = _sample(1)

@@ -42,7 +42,7 @@ PATIENCE = 120.0  # seconds until a test gives up
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path, monkeypatch, without_pages):
     (tmp_path / "patient_module.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -148,31 +148,33 @@ def test_a_run_goes_on_as_it_was_begun(folder, monkeypatch, capsys):
     assert results(out) == results(whole)
 
 
-@pytest.mark.parametrize("draws", [3, 8, 14])
-def test_a_search_goes_on_too(folder, monkeypatch, draws):
+def test_a_search_goes_on_too(folder, monkeypatch):
     arguments = ["audit", "patient_module:patient", "--search", "patient_module:pairs", "--epsilon", "1"]
     arguments += ["--runs", "4000", "--search-runs", "2000", "--jobs", "1"]
     assert finished([*arguments, "--out", "whole"]).returncode == 0
-    left, real = [draws], Plan.draw
+    real = Plan.draw
+    for draws in (3, 8, 14):
+        left, out = [draws], f"out-{draws}"
 
-    def draw(plan, *others):
-        left[0] -= 1
-        if left[0] < 0:
-            raise KeyboardInterrupt
-        return real(plan, *others)
+        def draw(plan, *others, left=left):
+            left[0] -= 1
+            if left[0] < 0:
+                raise KeyboardInterrupt
+            return real(plan, *others)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Plan, "draw", draw)
-        stopped = finished([*arguments, "--out", "out"])
-    assert stopped.returncode == 130
-    assert "the same command with --resume continues" in stopped.stderr
-    other = finished([*arguments, "--search-runs", "2001", "--out", "out", "--resume"])
-    assert other.returncode == 2
-    assert "search_runs: 2000 there, 2001 here" in other.stderr.replace("\n", " ")
-    assert "belongs to dpaudit audit" in finished(["run", "--resume", "out"]).stderr.replace("\n", " ")
-    assert finished([*arguments, "--out", "out", "--resume"]).returncode == 0
-    assert results(folder / "out") == results(folder / "whole")
-    assert "its work is finished" in finished([*arguments, "--out", "out", "--resume"]).stderr.replace("\n", " ")
+        with monkeypatch.context() as patch:
+            patch.setattr(Plan, "draw", draw)
+            stopped = finished([*arguments, "--out", out])
+        assert stopped.returncode == 130
+        assert "the same command with --resume continues" in stopped.stderr
+        other = finished([*arguments, "--search-runs", "2001", "--out", out, "--resume"])
+        assert other.returncode == 2
+        assert "search_runs: 2000 there, 2001 here" in other.stderr.replace("\n", " ")
+        assert "belongs to dpaudit audit" in finished(["run", "--resume", out]).stderr.replace("\n", " ")
+        assert finished([*arguments, "--out", out, "--resume"]).returncode == 0
+        assert results(folder / out) == results(folder / "whole")
+        again = finished([*arguments, "--out", out, "--resume"])
+        assert "its work is finished" in again.stderr.replace("\n", " ")
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,7 @@ def test_audit_says_inconclusive_with_status_3(run):
     assert out.startswith("INCONCLUSIVE: too few runs")
 
 
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("claim", [("--epsilon", "1", "--delta", "0.1"), ("--mu", "2"), ("--rho", "2")])
 def test_audit_knows_other_claims(run, claim):
     assert run("audit", "mine:noisy_count", *OWN, *claim)[0] == 0
@@ -117,6 +118,7 @@ def test_audit_reads_files_and_writes_a_report(run, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="programs need POSIX pipes")
+@pytest.mark.usefixtures("without_pages")
 def test_a_program_is_audited_under_its_name(run, tmp_path):
     code = (
         "import json, random, sys\n"
@@ -224,13 +226,14 @@ def test_version(run):
     assert out.startswith("dpaudit ")
 
 
+@pytest.mark.usefixtures("without_pages", "without_resolution")
 def test_an_own_audit_is_not_measured_against_expectations(run):
     run("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--out", "r")
     assert "1 of 1 verdicts as expected" not in run("report", "r/results.json")[1]
 
 
 def test_run_list_and_report(run, tmp_path):
-    status, out, _ = run("run", "laplace", "laplace-scale-epsilon", "--runs", "10000", "--out", "first")
+    status, out, _ = run("run", "randomised-response", "laplace-scale-epsilon", "--runs", "10000", "--out", "first")
     assert status == 0
     assert "2 of 2 verdicts as expected" in out
     first = (tmp_path / "first" / "report.html").read_text()
@@ -261,6 +264,7 @@ def test_run_has_status_1_when_an_expectation_is_missed(run):
     assert "0 of 1 verdicts as expected" in out
 
 
+@pytest.mark.usefixtures("without_pages", "without_resolution")
 def test_the_same_seed_gives_the_same_file_outside_environment(run, tmp_path):
     for folder, jobs in (("a", "1"), ("b", "2")):
         run("run", "laplace", "randomised-response", "--runs", "20000", "--jobs", jobs, "--out", folder)

@@ -19,7 +19,7 @@ DEDUCED = {"Definition of the error function", "Misprints"}
 @pytest.fixture(scope="module")
 def suite():
     """Run every case of the page with few runs, since the tests compare words, not verdicts."""
-    return run_experiments(select(all_experiments(), NAMES, []), alpha=1e-3, seed=0, runs=4_000)
+    return run_experiments(select(all_experiments(), NAMES, []), alpha=1e-3, seed=0, runs=1_000)
 
 
 def test_fourteen_errata_name_cases_unless_deduced():

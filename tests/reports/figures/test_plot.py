@@ -120,15 +120,15 @@ def test_every_kind_of_every_claim_is_drawn_without_a_warning(claim, cells):
     """The outputs, which show no claim, once for each kind of cells."""
     fixed, sequential = audit(claim=claim, cells=cells), audit(claim=claim, looks=LOOKS, stopped="runs")
     for result in (fixed, sequential):
-        for kind in kinds_of(result):
+        for place, kind in enumerate(kinds_of(result)):
             if result is sequential and kind in kinds_of(fixed):
                 continue  # from the same sketch
             if kind == "outputs" and claim != CLAIMS[0] and cells is CELLS:
                 continue
-            axes = drawn(result, kind)
+            axes = drawn(result, kind if place else None)  # the first is drawn if none is named
             ends = (*axes.get_xlim(), *axes.get_ylim())
             assert np.isfinite(ends).all()
-        assert plot(result, ax=Figure().subplots()).get_ylabel()
+            assert place or axes.get_ylabel()
 
 
 def test_shares_are_of_the_pilot_and_the_event_is_shaded():
@@ -276,7 +276,7 @@ def test_statements_about_any_number_are_drawn_without_a_warning():
     ]
     for start in range(0, len(points), 40):
         drawn(statement(points=points[start : start + 40]), "points")
-    for low, up in intervals[::3]:
+    for low, up in intervals[::5]:
         x = (low, up)
         drawn(
             statement(series=Series(x_name="", y_name="", x=x, estimate=x, lower=x, upper=x, stated=x, intervals="")),
