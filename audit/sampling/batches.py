@@ -32,7 +32,7 @@ _UNIT = 1e-15  # seconds; a store keeps integers
 
 
 def next_size(total: int, runs: int) -> int:
-    """Return the size of the batch after `total` of `runs` runs: 16, then at least 8 and 6% of the total, or the remainder.
+    """Return the size of the batch after `total` of `runs` runs: 16, then 6% of the total but at least 8, or the rest.
 
     The size is not positive when no runs are left.
     """

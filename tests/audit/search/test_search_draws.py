@@ -169,7 +169,7 @@ def test_dependent_runs_are_found_without_a_pilot_of_its_own(mechanism, check_na
 
 
 def test_noise_of_a_call_wins_no_bet_of_the_first_batch():
-    """Randomised response once per call: bet on in few blocks, a first batch of 32 runs refuted a third of such audits."""
+    """A bit that each call draws once: in few blocks, a first batch of 32 runs refuted a third of such audits."""
 
     def response(bit, size, rng):
         return np.full(size, bit if rng.random() < np.e / (1.0 + np.e) else 1 - bit)
