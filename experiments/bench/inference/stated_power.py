@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from ....audit.claims.claim import Claim
 from ....audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
@@ -40,13 +41,17 @@ class NormalNoise:
 
 @dataclass(frozen=True, slots=True)
 class RareOutcome:
-    """Noise that is independent of the answer, with a rare output of probability p for 1 and p e^−ε for 0."""
+    """Noise that is independent of the answer, with a rare output that is e^ε times likelier for 1 than for 0.
 
-    p: float
+    Its frequency, the mean of both probabilities, is the same for every ε: excesses are stated for an event as frequent
+    as the tested one.
+    """
+
+    frequency: float
     epsilon: float
 
     def sample(self, answer: float, size: int, rng: np.random.Generator) -> Any:
-        chance = self.p if answer else self.p * math.exp(-self.epsilon)
+        chance = 2.0 * self.frequency * expit(self.epsilon if answer else -self.epsilon)
         return np.where(rng.random(size) < chance, _LEAK, rng.normal(size=size))
 
 
@@ -63,7 +68,7 @@ class _Subject:
 
 def _is_rare_outcome(event: Event) -> bool:
     """Return whether an event separates the rare output from the noise."""
-    is_in = event.contains(np.append(np.linspace(-2.0, 2.0, 9), _LEAK))
+    is_in = event.contains(np.append(np.linspace(-2.05, 1.95, 9), _LEAK))
     return bool(is_in[-1]) != bool(is_in[:-1].any()) and len(set(is_in[:-1].tolist())) == 1
 
 
@@ -161,7 +166,7 @@ STATED_POWER = Bench(
         "Audits of mechanisms whose claims hold with equality state the excess that they detect with power "
         f"{_POWER:g}: the median of {_STATING} audits, among those of the intended event. Audits with other seeds then "
         "test mechanisms with this excess; the refuted share must reach the stated power less its standard error. A "
-        "rare leak is an output of probability p on one dataset and p e^−ε on the other."
+        "rare leak is an output of the stated probability, on average over the datasets, at every excess."
     ),
     columns=columns(
         "mechanism = subject | claim | audit = kind | alpha :g | runs :, | detectable excess = stated :.4g | "

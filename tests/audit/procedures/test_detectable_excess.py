@@ -169,7 +169,7 @@ def test_the_stated_excess_of_a_rare_leak_is_found_while_stopping_early():
     claim, p, runs = PureDP(1.0), 0.05, 6_000
     counts = Counts(hits_x=round(p * runs), runs_x=runs, hits_y=round(p * runs / math.e), runs_y=runs)
     stated = detectable_sequentially(claim, counts, runs, alpha=1e-5, power=0.95)
-    broken = RareOutcome(p, 1.0 + stated.excess)
+    broken = RareOutcome(0.5 * p * (1.0 + 1.0 / math.e), 1.0 + stated.excess)
     assert _refuted(broken, claim, range(8), runs=runs, alpha=1e-5, sequential=True) >= 3  # fewer: 4e-7
 
 
