@@ -244,7 +244,7 @@ def test_zcdp_boundary_is_the_least_over_orders(rho, q):
 RHOS = np.exp(np.random.default_rng(0).uniform(np.log(1e-3), np.log(20.0), 8))
 
 
-@pytest.mark.parametrize("rho", [0.0012, 0.2, 1.5, 10.5])
+@pytest.mark.parametrize("rho", [0.0012, 10.5])
 def test_zcdp_boundary_is_the_least_over_thousands_of_orders(rho):
     """The boundary is near the minimum, in standard deviations of one run, also where the best order falls to 1."""
     small = np.geomspace(1e-9, 0.5, 12)
@@ -258,7 +258,7 @@ def test_zcdp_boundary_is_the_least_over_thousands_of_orders(rho):
     assert excess.min() > -1e-3  # the grid omits some orders
 
 
-@pytest.mark.parametrize("rho", [31.0, 50.0, 311.0])
+@pytest.mark.parametrize("rho", [31.0, 311.0])
 def test_zcdp_boundary_is_the_least_over_orders_where_rho_is_large(rho):
     """Near q = e^−ρ the best order is sensitive to p; compared in log-odds, for p from 1e-200 to 1 − 1e-200."""
     log_q = np.append(-rho * np.linspace(0.7, 1.3, 60), np.log([1e-3, 0.0077, 0.1]))

@@ -124,16 +124,16 @@ def batches(p, q, sizes, rng):
 
 
 def test_false_alarms_at_any_of_forty_looks():
-    """500 audits on the boundary; this test fails by chance with probability 1e-6."""
+    """200 audits on the boundary; this test fails by chance with probability 1e-6."""
     rng = np.random.default_rng(1)
     line = supporting_line(PureDP(1.0), 0.18)
     alarms = 0
-    for _ in range(500):
+    for _ in range(200):
         wealth = Wealth.start(1, 1)
         for counts in batches(0.18 * math.e, 0.18, [int(30 * 1.2**k) for k in range(40)], rng):
             wealth = wealth.after([[line]], [counts])
         alarms += wealth.n_refuted(0.05)
-    assert alarms <= binom.isf(1e-6, 500, 0.05)
+    assert alarms <= binom.isf(1e-6, 200, 0.05)
 
 
 @pytest.mark.parametrize(("true", "most"), [(2.0, 300), (1.05, 40_000)])

@@ -89,8 +89,8 @@ def test_size_in_independent_runs(size, rate):
 def test_a_rate_of_each_call_is_found_on_both_sides():
     """Calls of a sequential audit of a million runs, 32 in a batch: x and y together nearly always show it."""
     rng, sizes = np.random.default_rng(3), [-(-size // 32) for size in batch_sizes(1_000_000) for _ in range(32)]
-    drawn = (rng.binomial(sizes, rng.beta(1_460, 540, len(sizes))).tolist() for _ in range(200))
-    found = np.array([dispersion_p_value(hits, sizes)[0] for hits in drawn]).reshape(100, 2)
+    drawn = (rng.binomial(sizes, rng.beta(1_460, 540, len(sizes))).tolist() for _ in range(80))
+    found = np.array([dispersion_p_value(hits, sizes)[0] for hits in drawn]).reshape(40, 2)
     both = [product_p_value(*pair) for pair in found.tolist()]
     assert np.mean(np.minimum(np.array(both), found.min(axis=1)) <= 5e-9) >= 0.9
 

@@ -51,7 +51,7 @@ def largest_sizes(claim, *rejected: np.ndarray) -> list[float]:
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
-@pytest.mark.parametrize(("n", "m"), [(9, 9), (4, 9), (9, 4)])
+@pytest.mark.parametrize(("n", "m"), [(7, 7), (3, 8), (8, 3)])
 def test_size_never_exceeds_alpha(n, m, claim):
     found = p_values(n, m, claim, 0.05)
     alphas = (0.05, 0.01, 0.2)  # the test is tuned to .05 and valid for any alpha

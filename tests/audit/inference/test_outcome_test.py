@@ -21,12 +21,12 @@ CLAIMS = [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0)]
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 def test_size_by_enumeration(claim, monkeypatch):
-    """All counts of eight runs on each dataset with three outcomes, one of them on the boundary of the claim."""
+    """All counts of six runs on each dataset with three outcomes, one of them on the boundary of the claim."""
     monkeypatch.setattr(module, "joint_test", functools.cache(joint_test))
     q = np.array([0.15, 0.6, 0.25])
     p = np.array([float(claim.max_power(0.15)[0]), 0.0, 0.0])
     p[1:] = (1.0 - p[0]) * q[1:] / q[1:].sum()
-    runs, alpha, size = 8, 0.6, 0.0
+    runs, alpha, size = 6, 0.6, 0.0
     splits = [np.array(split) for split in itertools.product(range(runs + 1), repeat=3) if sum(split) == runs]
     on_x, on_y = multinomial(runs, p), multinomial(runs, q)
     for x, y in itertools.product(splits, splits):

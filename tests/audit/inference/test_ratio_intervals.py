@@ -15,7 +15,7 @@ from dpaudit.audit.errors import OptionError
 from dpaudit.audit.inference import ratio_intervals as simultaneous
 from dpaudit.audit.inference.ratio_intervals import maximum_interval, ratio_intervals, ratio_lower
 
-SIZES = [(5, 5), (15, 15), (28, 28), (5, 30), (30, 5), (1, 20)]
+SIZES = [(5, 5), (28, 28), (5, 30), (30, 5), (1, 20)]
 ENDS = np.geomspace(1e-9, 0.02, 12)
 GRID = np.concatenate([ENDS, np.linspace(0.03, 0.97, 30), 1 - ENDS[::-1], [1.0]])
 
@@ -195,8 +195,8 @@ def maximum_of(k: int, repeats: int) -> tuple[int, int, int]:
 
 
 def test_the_lower_end_needs_the_division_by_the_outcomes_and_the_upper_one_does_not():
-    lower, upper, twin = maximum_of(12, 80)
-    limit = binom.isf(1e-7, 80, 0.05)  # fails by chance with probability 1e-7 each, for an error rate of alpha/2
+    lower, upper, twin = maximum_of(12, 40)
+    limit = binom.isf(1e-7, 40, 0.05)  # fails by chance with probability 1e-7 each, for an error rate of alpha/2
     assert lower <= limit
     assert upper <= limit
     assert twin > limit

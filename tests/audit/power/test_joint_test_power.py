@@ -69,10 +69,10 @@ def exact_power(claim, n, m, q, excess):
 
 @pytest.mark.parametrize(
     ("n", "m", "q"),
-    [(n, n, q) for n in (20, 100) for q in (0.02, 0.2, 0.6)] + [(20, 100, 0.2), (100, 20, 0.2)],
+    [(n, n, q) for n in (20, 60) for q in (0.02, 0.2, 0.6)] + [(20, 60, 0.2), (60, 20, 0.2)],
 )
 def test_stated_power_against_enumeration(n, m, q):
-    for excess in (0.3, 0.6, 1.0, 2.0):
+    for excess in (0.3, 1.0, 2.0):
         stated = power_of_test(PureDP(0.5), n, m, q, excess, alpha=0.05)
         assert stated == pytest.approx(exact_power(PureDP(0.5), n, m, q, excess), abs=0.02)
 

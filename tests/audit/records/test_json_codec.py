@@ -262,7 +262,7 @@ PATHS = list(paths(BODY))
 
 
 @given(st.sampled_from(PATHS), st.one_of(JSON, st.just(KeyError)))
-@settings(derandomize=True, deadline=None, max_examples=500)
+@settings(derandomize=True, deadline=None, max_examples=200)
 def test_a_mutated_file_loads_or_is_refused(path, value):
     text = changed(path, value)
     with contextlib.suppress(RecordError):

@@ -147,14 +147,13 @@ def test_several_rows_at_once_are_one_step() -> None:
 # With the library.
 
 
-@pytest.mark.parametrize("kind", [int, float])
-def test_laplace_keeps_its_claim_and_half_of_it_is_refuted(dp: Any, kind: type) -> None:
-    mechanism = from_opendp(dp.m.make_laplace(*_numbers(dp, kind), scale=1.0))
+def test_laplace_keeps_its_claim_and_half_of_it_is_refuted(dp: Any) -> None:
+    mechanism = from_opendp(dp.m.make_laplace(*_numbers(dp, float), scale=1.0))
     assert mechanism.claim(1) == PureDP(1.0)
-    held = _audit(mechanism, kind(0), kind(1), bits=True)
+    held = _audit(mechanism, 0.0, 1.0, bits=True)
     assert held.verdict.value == "not refuted"
     assert (held.findings, held.is_replayable, held.mechanism) == ((), False, "make_laplace")
-    assert _audit(mechanism, kind(0), kind(1), PureDP(0.5), runs=_PLENTY).is_refuted
+    assert _audit(mechanism, 0.0, 1.0, PureDP(0.5), runs=_PLENTY).is_refuted
 
 
 @pytest.mark.usefixtures("without_resolution")
@@ -275,7 +274,7 @@ def test_responses_and_selections(dp: Any) -> None:
     assert not _audit(coin, True, False).is_refuted
     assert _audit(coin, True, False, PureDP(0.5), runs=_PLENTY).is_refuted
     die = from_opendp(dp.m.make_randomized_response(["a", "b", "c"], prob=0.5))
-    assert not _audit(die, "a", "b").is_refuted
+    assert not _audit(die, "a", "b", runs=500).is_refuted
     scores = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.linf_distance(T=float)
     selection = from_opendp(dp.m.make_noisy_max(*scores, dp.max_divergence(), scale=1.0))
     assert not _audit(selection, [0.0, 1.0], [1.0, 0.0]).is_refuted

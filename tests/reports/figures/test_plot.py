@@ -38,7 +38,7 @@ from dpaudit.reports.figures.plot import kinds_of, plot
 CLAIMS = [
     PureDP(1.0), PureDP(0.0), ApproxDP(0.5, 1e-3), ApproxDP(0.5, 1e-3, bound_on="delta"), GaussianDP(1.0),
     RenyiDP(2.0, 0.3), ZeroConcentratedDP(0.5), PrivacyProfile((0.5, 1.0), (0.1, 1e-3)), TradeOffCurve((0.1,), (0.6,)),
-    PureDP(0.5).group(3), ZeroConcentratedDP(0.1).group(2), ApproxDP(0.5, 1e-3).group(2),
+    PureDP(0.5).group(3), ApproxDP(0.5, 1e-3).group(2),
     ProbabilityPreservation(2.0, 0.1), NFoldComposition(0.1, 10),
 ]  # fmt: skip
 CELLS = CellCounts(
@@ -48,12 +48,9 @@ CELLS = CellCounts(
 OUTCOMES = dataclasses.replace(CELLS, names=("'a'", "'b'", "'c'", "any other outcome"))
 LOOKS = (Look(32, 0.0, 1.0), Look(100, 0.4, 0.6), Look(1000, 0.8, 0.1), Look(2000, 1.002, 0.04))
 HOSTILE = [
-    "$x^$",
-    "<script>alert(1)</script>",
+    "$x^$ \\frac{1}%_#&~^",
+    "<script>alert(1)</script>\r\x00\nright\u202eto left",
     "w" * 100_000,
-    "two\nlines\r\x00",
-    "right\u202eto left",
-    "\\frac{1}%_#&~^",
 ]
 SERIES = Series(
     x_name="quantile stated", y_name="quantile seen", x=(0.0, 1.0, 2.0, 3.0), estimate=(0.1, 1.0, 2.5, math.nan),
