@@ -156,6 +156,7 @@ CALLS: dict[str, Callable[[Given], object]] = {
     "joint_test.p_value": lambda g: joint_test.p_value(g.counts, _CLAIM, alpha=ALPHA),
     "joint_test.strength_lower": lambda g: joint_test.strength_lower(g.counts, _CLAIM, alpha=ALPHA),
     "joint_test.joint_test": lambda g: joint_test.joint_test(g.counts, _CLAIM, alpha=ALPHA),
+    "joint_test.joint_test_beside": lambda g: joint_test.joint_test_beside(g.counts, _CLAIM, 1.0, 0.0, alpha=ALPHA),
     "joint_test.strength_estimate": lambda g: joint_test.strength_estimate(g.counts, _CLAIM),
     "joint_test.largest_strength": lambda g: joint_test.largest_strength(lambda strength: strength < 1.0, math.inf),
     "count_ordering.arcsine_angle": lambda g: count_ordering.arcsine_angle(_Q, 1.0 - _Q),

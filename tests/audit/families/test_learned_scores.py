@@ -132,7 +132,7 @@ def test_outputs_of_unlike_kinds():
     assert expected_bound(p, q) > 0.9 * math.log(below_y / below_x)
 
 
-@pytest.mark.parametrize("width", [2, 30])
+@pytest.mark.parametrize("width", [2, 12])
 def test_equal_laws_are_not_told_apart(width):
     def same(data, size, rng):
         return rng.laplace(size=(size, width))

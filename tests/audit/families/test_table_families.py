@@ -158,14 +158,14 @@ def test_a_sum_with_exceptions():
     assert read_data(plain_data(event)) == event
 
 
-@pytest.mark.parametrize("strings", [False, True])
-def test_twenty_thousand_labels(strings):
+@pytest.mark.parametrize(("labels", "pilot", "strings"), [(20_000, 200_000, False), (4_000, 40_000, True)])
+def test_thousands_of_labels(labels, pilot, strings):
     """The list of thousands of labels is stored as it is, and its text names a few."""
-    values = np.arange(20_000)
+    values = np.arange(labels)
     law_x, law_y = tilted(np.random.default_rng(5).choice([-0.5, 0.5], len(values)))
     if strings:
         values = np.array([f"w{value}" for value in values], dtype=object)
-    share, event = share_of_best(values, law_x, law_y, PureDP(0.5), 4_000_000, 200_000, seed=1)
+    share, event = share_of_best(values, law_x, law_y, PureDP(0.5), 4_000_000, pilot, seed=1)
     assert share > 0.97
     assert isinstance(event, Outcomes)
     assert len(event.values) <= 16_384

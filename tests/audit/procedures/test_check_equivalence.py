@@ -23,7 +23,7 @@ from dpaudit.audit.procedures.check_equivalence import (
 )
 from dpaudit.audit.results.equivalence_result import Equivalence
 
-pytestmark = pytest.mark.usefixtures("learned_seldom")
+pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom")
 ROWS = [1, 1, 1]
 RARE = 1e-6  # alpha where versions that are the same have to pass
 
@@ -414,8 +414,8 @@ def test_the_assertion_passes_for_twins():
     assert result.verdict is Verdict.NOT_REFUTED
     assert 0 < result.resolution < 0.1
     assert assert_same_distribution(coin(0.3), coin(0.3), ROWS, margin=0.05, runs=40_000, cells=8, seed=3).is_shown
-    for seed in range(2):  # the event last bet on is any: that alone leaves nothing open
-        assert_same_distribution(laplace(), laplace(), ROWS, runs=3_000, seed=seed)
+    # the event last bet on is any: that alone leaves nothing open
+    assert_same_distribution(laplace(), laplace(), ROWS, runs=3_000)
 
 
 def test_the_assertion_says_what_differs():

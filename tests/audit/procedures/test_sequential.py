@@ -78,21 +78,21 @@ def test_the_grid_increases_and_decides_just_above_the_claim(claim):
     assert above - claim.strength <= 1e-6 * max(claim.strength, 0.1) * 1.01
 
 
-@pytest.mark.usefixtures("without_resolution")
+@pytest.mark.usefixtures("learned_seldom", "without_resolution")
 def test_false_alarms_over_all_looks():
-    """30 audits of a mechanism on its boundary at alpha .3, 21 looks each; this test fails with probability 1e-7."""
+    """20 audits of a mechanism on its boundary at alpha .3, 21 looks each; this test fails with probability 1e-7."""
     alarms = 0
-    for seed in range(30):
+    for seed in range(20):
         result = check(bit, 0, 1, claim=PureDP(1.0), alpha=0.3, runs=200, sequential=True, seed=seed, jobs=1)
         alarms += result.is_refuted
-    assert alarms <= binom.isf(1e-7, 30, 0.3)
+    assert alarms <= binom.isf(1e-7, 20, 0.3)
 
 
 @pytest.mark.usefixtures("without_resolution")
 def test_a_broken_claim_is_refuted_early():
     """Measured over 100 seeds: median 137 runs, and 196 for nine in ten."""
     runs = []
-    for seed in range(20):
+    for seed in range(10):
         result = check(doubled, 0.0, 1.0, claim=PureDP(1.0), sequential=True, seed=seed, jobs=1)
         assert result.is_refuted
         assert result.stopped == "refuted"
@@ -109,17 +109,16 @@ def leak(dataset, size, rng):
     )
 
 
-@pytest.mark.usefixtures("learned_seldom", "without_resolution")
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_resolution")
 @pytest.mark.parametrize("most", [200_000, 1_000])
 def test_the_event_shown_is_the_one_that_refutes(monkeypatch, most):
     monkeypatch.setattr("dpaudit.audit.procedures.sequential._KEPT", most)
-    for seed in range(2):
-        result = check(leak, 0, 1, claim=PureDP(1.0), sequential=True, runs=100_000, seed=seed, bits=False, jobs=1)
-        assert result.is_refuted
-        hits = (result.counts.hits_x, result.counts.hits_y)[:: 1 if result.likelier_on == "x" else -1]
-        assert hits[0] > 10
-        assert hits[1] == 0
-        assert result.counts.runs_x == result.runs
+    result = check(leak, 0, 1, claim=PureDP(1.0), sequential=True, runs=100_000, bits=False, jobs=1)
+    assert result.is_refuted
+    hits = (result.counts.hits_x, result.counts.hits_y)[:: 1 if result.likelier_on == "x" else -1]
+    assert hits[0] > 10
+    assert hits[1] == 0
+    assert result.counts.runs_x == result.runs
 
 
 @pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_resolution")
@@ -177,12 +176,12 @@ def test_the_final_test_sees_every_outcome():
     wrong, right = MisprintedTableGeometric(1.0, 1.4, 2), MisprintedTableGeometric(1.0, 1.0, 2)
     found = [
         check(wrong, 0, 1, claim=PureDP(1.0), alpha=1e-3, runs=25_000, sequential=sequential, seed=seed, jobs=1)
-        for seed in range(4)
+        for seed in range(2)
         for sequential in (True, False)
     ]
-    assert sum(result.is_refuted for result in found) >= 6
+    assert sum(result.is_refuted for result in found) >= 3
     by_bets = [result for result in found if isinstance(result, SequentialResult) and not result.is_closed]
-    assert len(by_bets) < 4  # of the four sequential audits
+    assert len(by_bets) < 2  # of the two sequential audits
     for result in found:
         shares = dict(result.ledger.shares)
         level = 5e-4 if isinstance(result, SequentialResult) else 1e-3
@@ -193,11 +192,7 @@ def test_the_final_test_sees_every_outcome():
         assert sum(shares.values()) == pytest.approx(result.alpha)
         assert (result.p_value <= result.alpha) == result.is_refuted
     assert any(str(result.event) in ("output = 2", "output = 3") for result in found)
-    clean = [
-        check(right, 0, 1, claim=PureDP(1.0), alpha=1e-3, runs=25_000, sequential=sequential, jobs=1)
-        for sequential in (True, False)
-    ]
-    assert not any(result.is_refuted for result in clean)
+    assert not check(right, 0, 1, claim=PureDP(1.0), alpha=1e-3, runs=25_000, sequential=True, jobs=1).is_refuted
 
 
 def test_an_audit_that_is_stopped_has_no_final_test():
@@ -301,8 +296,8 @@ def test_outcomes_without_an_order_are_found_as_fast(is_word):
         says = (rng.random(size) < 1 / (1 + np.exp(1.3))) ^ bool(answer)
         return np.where(says, "yes", "no").astype(object) if is_word else says
 
-    results = [check(response, 0, 1, claim=PureDP(1.0), runs=5_158, sequential=True, seed=s, jobs=1) for s in range(8)]
-    assert sum(result.is_refuted for result in results) >= 7
+    results = [check(response, 0, 1, claim=PureDP(1.0), runs=5_158, sequential=True, seed=s, jobs=1) for s in range(4)]
+    assert sum(result.is_refuted for result in results) >= 3
     for result in results:  # the counts are those of the event shown, in all runs or in those of the final test
         assert result.counts.runs_x == result.runs or result.is_closed
         assert result.directed_counts.hits_x > 0.6 * result.counts.runs_x
@@ -335,6 +330,7 @@ def test_health_checks_share_their_error_over_the_looks(monkeypatch):
     assert sum(3 / (math.pi * look) ** 2 for look in range(1, 100_000)) < 0.5
 
 
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom")
 @pytest.mark.parametrize("runs", [5_000, 100_000])
 def test_a_mechanism_that_says_nothing_is_tested_on_a_common_event(runs):
     """Bets on rare events would state an excess of 28, or none that could be found."""

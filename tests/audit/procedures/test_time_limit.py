@@ -34,7 +34,7 @@ def audited(mechanism, **options):
     return check(mechanism, [1, 1], [1], **options)
 
 
-@pytest.mark.parametrize("seconds", [12, 60, 61.7, 100, 1_000])
+@pytest.mark.parametrize("seconds", [12, 60, 61.7, 400])
 def test_the_time_is_used_and_kept(slow, seconds):
     mechanism, spent = slow
     result = audited(mechanism, seconds=seconds)
@@ -80,10 +80,10 @@ def test_a_resolution_that_is_out_of_reach_is_inconclusive(slow):
 
 def test_a_resolution_within_reach_ends_it_before_the_time(slow):
     mechanism, spent = slow
-    result = audited(mechanism, seconds=10_000, resolution=0.5)
+    result = audited(mechanism, seconds=10_000, resolution=1.0)
     assert result.verdict is Verdict.NOT_REFUTED
     assert result.stopped == "runs"
-    assert 0.3 < result.resolution <= 0.5
+    assert 0.6 < result.resolution <= 1.0
     assert spent[0] < 1_000
 
 

@@ -27,10 +27,13 @@ def coin(dataset, rng):
 SCALE = {"both": 1.0, "y": 1.0, "coin": 0.5}
 
 
-@pytest.mark.parametrize("mode", ["fixed", "sequential"])
 @pytest.mark.parametrize(
-    ("mechanism", "name", "value"), [(waiting, "both", 0.5), (of_one_side, "y", 0.5), (coin, "coin", 0.6)]
-)
+    ("mode", "mechanism", "name", "value"),
+    [
+        ("fixed", waiting, "both", 0.5), ("fixed", of_one_side, "y", 0.5), ("fixed", coin, "coin", 0.6),
+        ("sequential", of_one_side, "y", 0.5),
+    ],
+)  # fmt: skip
 def test_what_a_store_cannot_see_is_noticed_by_the_first_runs(tmp_path, monkeypatch, mode, mechanism, name, value):
     """Code and variables are unchanged; the change affects one side or one bit, and the pilot was incomplete."""
     monkeypatch.setattr("dpaudit.audit.store.store_settings.identity_of_mechanism", lambda function: identity(1))
