@@ -2,10 +2,11 @@
 
 With seed 0 and alpha 1e-7 each: the cases that must not be refuted, at most 300 of them, raise a false alarm with
 probability 3e-5 together. `make audit` audits every case. Here one true and one false version of each kind of mechanism
-and claim in an experiment is audited: of the false ones the one with the fewest runs, with those that find it at each of
-six seeds, and only if these do not, with all of its own. Every true version whose exact strength no law gives is audited
-as well, and every statement that is not an audit. Few runs of the other versions show that they can be run. The smallest
-detectable excess is real for one true version of each mechanism and claim; a false version is refuted whatever it is.
+and claim in an experiment is audited: of the false ones the one with the fewest runs, with those that find it at each
+of six seeds, and only if these do not, with all of its own. Every true version whose exact strength no law gives is
+audited as well, and every statement that is not an audit. Few runs of the other versions show that they can be run. The
+smallest detectable excess is real for one true version of each mechanism and claim; a false version is refuted whatever
+it is.
 """
 
 import pytest
