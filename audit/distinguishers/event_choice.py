@@ -161,10 +161,7 @@ def choose_event_each_way(
     found = best_each_way(families, criterion)
     if any(best is not None and best.value <= 0 for best in found):
         suspects = best_each_way(families, replace(criterion, caution=_SUSPICION))
-        found = [
-            suspect if best is not None and best.value <= 0 and suspect is not None and suspect.value > 0 else best
-            for best, suspect in zip(found, suspects, strict=True)
-        ]
+        found = [_or_suspect(best, suspect) for best, suspect in zip(found, suspects, strict=True)]
     if found == [None, None]:
         return _anything_else(split)
     if is_small:  # an event of the wrong direction stands for none
@@ -236,6 +233,12 @@ def _best_or_suspect(families: Sequence[Family[Any]], criterion: Criterion) -> l
         if suspect is not None and suspect.value > 0:
             return suspects
     return found
+
+
+def _or_suspect(best: Best | None, suspect: Best | None) -> Best | None:
+    """The best event, or a suspect one that shows an excess where the best shows none."""
+    is_better = best is not None and suspect is not None and best.value <= 0 < suspect.value
+    return suspect if is_better else best
 
 
 def _common_one(

@@ -212,7 +212,7 @@ def _turned(hits: Array, held: int, angle: Array) -> tuple[Array, Array]:
     np.maximum(rest, 0.0, out=rest)
     # Beyond 0 or π/2 one of the two is 0 and the other is 1.
     is_certain, is_impossible = rest == 0.0, moved == 0.0
-    for share, is_one in ((moved, is_certain), (rest, is_impossible)):
-        np.square(share, out=share)
-        np.copyto(share, 1.0, where=is_one)
+    for turned, is_one in ((moved, is_certain), (rest, is_impossible)):
+        np.square(turned, out=turned)
+        np.copyto(turned, 1.0, where=is_one)
     return moved, rest

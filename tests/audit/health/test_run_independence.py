@@ -136,8 +136,9 @@ SILENT = {"constant": HealthCheck.CONSTANT_OUTPUT, "rare": HealthCheck.IDLE_EVEN
 @pytest.mark.usefixtures("without_trees")
 @pytest.mark.parametrize("name", HONEST)
 def test_honest_mechanisms_pass(name):
-    result = audit(HONEST[name], 15_000 if name in ("not numbers", "vectors") else 60_000)
-    assert {finding.check for finding in result.findings} <= {SILENT.get(name)}
+    for seed in range({"not numbers": 1, "vectors": 1, "constant": 1}.get(name, 2)):
+        result = audit(HONEST[name], 60_000 if name != "not numbers" else 15_000, seed=seed)
+        assert {finding.check for finding in result.findings} <= {SILENT.get(name)}
 
 
 @pytest.mark.usefixtures("without_trees")
@@ -185,7 +186,7 @@ def test_false_alarms_of_repeated_blocks():
     least = 4 * alarmed.index(True) - 3  # at least: the first number after those without an alarm
     assert all(alarmed[alarmed.index(True) :])
     worst = 0.0
-    for p in np.geomspace(1e-4, 0.5, 200):
+    for p in np.geomspace(1e-4, 0.5, 400):
         agreement = (1 - 2 * p * (1 - p)) ** FINGERPRINTED
         repeat = min(1.0, pairs * agreement)
         worst = max(worst, repeat * float(stats.binom.sf(2 * least - 1, 2 * size, p)))
@@ -243,7 +244,8 @@ def _serial_alarm(n, k, runs):
     return alarms([block], blocks([0], 8), HealthCheck.SERIAL_DEPENDENCE)
 
 
-@pytest.mark.parametrize(("n", "p"), [(64, 0.1), (64, 0.13), (64, 0.2), (64, 0.4), (100, 0.13)])
+@pytest.mark.parametrize("n", [64, 100])
+@pytest.mark.parametrize("p", [0.1, 0.13, 0.2, 0.4])
 def test_false_alarms_of_serial_dependence(n, p):
     assert 2 * serial_tail(n, p) <= PROMISED
 
@@ -283,4 +285,5 @@ def test_blocks_with_and_without_an_exception_are_compared_alike():
             raise ValueError("too small")
         return 1.0
 
-    assert check(raising, 1.0, 0.0, claim=PureDP(1.0), runs=20_000, jobs=1).findings == ()
+    for seed in range(3):
+        assert check(raising, 1.0, 0.0, claim=PureDP(1.0), runs=20_000, seed=seed, jobs=1).findings == ()

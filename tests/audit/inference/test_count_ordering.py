@@ -21,7 +21,7 @@ CLAIMS = [
     TradeOffCurve((0.1, 0.4), (0.6, 0.2)),
     ProbabilityPreservation(2.0, 0.3),
 ]
-SIZES = [(30, 30), (1000, 40), (10**6, 10**7)]
+SIZES = [(30, 30), (1000, 40), (40, 1000), (10**6, 10**7)]
 MOST = 10.0  # standard deviations between the tested hits on y
 
 

@@ -204,7 +204,7 @@ class Remembered:
 
 
 def test_false_alarms_of_somebody_who_resumes_until_it_pays(monkeypatch):
-    """12 audits at alpha .3 of a mechanism on its boundary, in four sessions each; it fails with probability 1e-6.
+    """20 audits at alpha .3 of a mechanism on its boundary, in four sessions each; it fails with probability 1e-6.
 
     The noise comes from a generator that continues over sessions, which end in different batches.
     """
@@ -230,13 +230,13 @@ def test_false_alarms_of_somebody_who_resumes_until_it_pays(monkeypatch):
             bits=False,
         ),
     )
-    for _ in range(12):
+    for _ in range(20):
         plan = Plan(as_sampler(bit), 0, 1, 0, 1 << 17, 1, memory=Remembered(clock))
         courses = (
             draw_sequentially(plan, settings, 10**6, clock[0] + 100.0 + 17 * i, has_final=False) for i in range(4)
         )
         alarms += any(course.stopped == "refuted" for course in courses)
-    assert alarms <= binom.isf(1e-6, 12, 0.3)
+    assert alarms <= binom.isf(1e-6, 20, 0.3)
 
 
 @pytest.mark.parametrize(
