@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable
 from typing import Any
 
 _SHOWN = 80  # characters of a value in a message or summary
+_LINE = 120  # characters of a line of a verdict
 
 
 def rounded_down(limit: float, digits: int = 4) -> float:
@@ -55,3 +58,25 @@ def percent(probability: float) -> str:
 def confidence(alpha: float) -> str:
     """Return ``95% confidence`` for alpha = .05."""
     return f"{percent(1 - alpha)} confidence"
+
+
+def verdict_text(sentence: str, remarks: Iterable[str]) -> str:
+    """Return the sentence of a verdict in lines of at most 120 characters, then the remarks, a line each.
+
+    Lines end after semicolons and closing brackets, and all but the first are indented. A part of the sentence that
+    is longer keeps a line for itself.
+
+    Examples
+    --------
+    >>> print(verdict_text("REFUTED: epsilon >= 2, claimed 1 (95% confidence)", ["note: a remark"]))
+    REFUTED: epsilon >= 2, claimed 1 (95% confidence)
+      note: a remark
+    """
+    first, *parts = re.split(r"(?<=[;)]) ", sentence)
+    lines = [first]
+    for part in parts:
+        if len(lines[-1]) + 1 + len(part) <= _LINE - 2 * (len(lines) > 1):
+            lines[-1] += f" {part}"
+        else:
+            lines.append(part)
+    return "\n  ".join([*lines, *remarks])

@@ -176,8 +176,7 @@ def p_text(p_value: float | None) -> str:
 
 def sentences(result: AuditResult | StatementResult) -> tuple[str, list[str]]:
     """The verdict in a sentence, and the warnings, notes and failed health checks."""
-    first, *others = map(prose, str(result).splitlines())
-    return first, others
+    return prose(result.sentence), [prose(remark) for remark in result.remarks]
 
 
 def exact(entry: Entry) -> float | None:

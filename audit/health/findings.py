@@ -50,6 +50,12 @@ class Finding:
         return f"{self.message}{remedy} Silence this check with ignore={self.check.value!r}."
 
 
+def failed_checks(findings: Iterable[Finding]) -> str:
+    """Return the verdict of an audit with findings: ``INCONCLUSIVE: failed health check: serial-dependence``."""
+    names = list(dict.fromkeys(finding.check.value for finding in findings))
+    return f"INCONCLUSIVE: failed health check{'s' * (len(names) > 1)}: {', '.join(names)}"
+
+
 def checks_to_ignore(names: str | Iterable[str]) -> frozenset[HealthCheck]:
     """Return the health checks with these names; raise an `OptionError` for an unknown name."""
     wanted = [names] if isinstance(names, str) else list(names)

@@ -14,14 +14,14 @@ from ..distinguishers.low_bits_warning import FALSE_WARNING, LowBits
 from ..errors import OptionError
 from ..events.events import Event
 from ..events.pilot_histogram import Sketch
-from ..health.findings import ANY_FALSE_ALARM, Finding
+from ..health.findings import ANY_FALSE_ALARM, Finding, failed_checks
 from ..inference.counts import Counts
 from ..inference.direction import Direction, directed
 from ..inference.joint_test import strength_estimate
 from ..inference.multiplicity import Ledger
 from ..options import Bits
 from ..printing import confidence as confidence_words
-from ..printing import rounded_down
+from ..printing import rounded_down, verdict_text
 from ..sampling.provenance import Provenance
 from .cell_result import CellCounts
 from .interim_look import Look, Stop
@@ -340,15 +340,16 @@ class AuditResult(ABC):
         """What ended a sequential audit early, for the verdict line."""
         return ""
 
-    def __str__(self) -> str:
+    @property
+    def sentence(self) -> str:
+        """The verdict in a sentence: bound, claim, confidence, runs to a refutation or smallest detectable excess."""
         claim, confidence = self.directed_claim, confidence_words(self.alpha)
         claimed = f"claimed {claim.strength:.4g}{' per step' if isinstance(claim, GroupClaim) else ''}"
         if self.verdict is Verdict.REFUTED:
             found = claim.describe_strength(self.bound)
             if (least := rounded_down(self.bound)) <= claim.strength:  # above it, if only in a later digit
                 found = found.replace(f" >= {least:g}", f" > {claim.strength:.4g}", 1)
-            text = f"REFUTED: {found}, {claimed} ({confidence})"
-            text += self._when_refuted
+            text = f"REFUTED: {found}, {claimed} ({confidence}){self._when_refuted}"
             if math.isinf(self.estimate):
                 text += f"; {self._no_estimate}"
         elif self.verdict is Verdict.NOT_REFUTED:
@@ -357,17 +358,23 @@ class AuditResult(ABC):
                 f"{self.detectable_in_words}{'; ' * bool(claim.caveat)}{claim.caveat}"
             )
         elif self.findings:
-            text = "INCONCLUSIVE: " + "\n  ".join(str(finding) for finding in self.findings)
+            text = failed_checks(self.findings)
         else:
             text = f"INCONCLUSIVE: too few runs ({self.runs:,} per dataset, {confidence}); {self.detectable_in_words}"
             if self.requested_resolution is not None:
                 text += f"; requested: {self.requested_resolution:.2g}"
-        text += self._when_stopped
-        if not self.is_replayable:
-            text += " [not replayable: the mechanism has its own randomness]"
-        if self.low_bits is not None:
-            text += f"\n  WARNING: {self.low_bits}"
-        return "\n  note: ".join([text, *self.notes])
+        return text + self._when_stopped
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What must be read with the verdict: failed health checks, a warning of low bits, and notes."""
+        told = [str(finding) for finding in self.findings]
+        told += [f"WARNING: {self.low_bits}"] if self.low_bits is not None else []
+        told += [] if self.is_replayable else ["note: not replayable, as the mechanism has its own randomness"]
+        return *told, *(f"note: {note}" for note in self.notes)
+
+    def __str__(self) -> str:
+        return verdict_text(self.sentence, self.remarks)
 
     def __repr__(self) -> str:
         return (

@@ -15,12 +15,12 @@ from scipy.special import ndtri
 
 from ..errors import OptionError
 from ..events.events import Event
-from ..health.findings import Finding
+from ..health.findings import Finding, failed_checks
 from ..inference.counts import Counts
 from ..inference.direction import Direction
 from ..inference.total_variation import LARGEST_LEVEL, total_variation_upper
 from ..printing import confidence as confidence_words
-from ..printing import rounded_down, rounded_up
+from ..printing import rounded_down, rounded_up, verdict_text
 from ..sampling.pilot_size import with_pilot
 from .cell_result import CellCounts
 
@@ -159,22 +159,31 @@ class EquivalenceResult:
         observed += _PLANNED_Z * math.sqrt((1.0 - 2.0 / math.pi) * float((deviation**2).sum()) / 2.0)
         return float(observed - ndtri(min(self.cells.alpha, LARGEST_LEVEL)) / math.sqrt(2.0 * n))
 
-    def __str__(self) -> str:
+    @property
+    def sentence(self) -> str:
+        """The verdict in a sentence: limit of the distance, margin, confidence, and what it holds for or shows."""
         confidence = confidence_words(self.alpha)
         distance, margin = "total variation distance", f"margin {self.margin:.4g}"
         lower, upper = f"{rounded_down(self.lower):g}", f"{rounded_up(self.upper):g}"
         if self.verdict is Equivalence.SHOWN:
-            text = f"EQUIVALENT: {distance} at most {upper}, {margin} ({confidence}); {self.scope}"
-        elif self.verdict is Equivalence.DIFFERENT:
-            text = f"DIFFERENT: {distance} at least {lower}, {margin} ({confidence}); {self.event_in_words}"
-        elif self.findings:
-            text = "INCONCLUSIVE: " + "\n  ".join(str(finding) for finding in self.findings)
-        else:
-            text = (
-                f"INCONCLUSIVE: {distance} from {lower} to {upper}, {margin} ({confidence}); the upper end holds "
-                f"{self.scope}; {self._way_out}"
-            )
-        return "\n  note: ".join([f"{text}\n  x is {self.old}, y is {self.new}", *self.notes])
+            return f"EQUIVALENT: {distance} at most {upper}, {margin} ({confidence}); {self.scope}"
+        if self.verdict is Equivalence.DIFFERENT:
+            return f"DIFFERENT: {distance} at least {lower}, {margin} ({confidence}); {self.event_in_words}"
+        if self.findings:
+            return failed_checks(self.findings)
+        return (
+            f"INCONCLUSIVE: {distance} from {lower} to {upper}, {margin} ({confidence}); the upper end holds "
+            f"{self.scope}; {self._way_out}"
+        )
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What must be read with the verdict: failed health checks, the versions compared, and notes."""
+        versions = f"x is {self.old}, y is {self.new}"
+        return *map(str, self.findings), versions, *(f"note: {note}" for note in self.notes)
+
+    def __str__(self) -> str:
+        return verdict_text(self.sentence, self.remarks)
 
     @property
     def event_in_words(self) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..errors import OptionError
 from ..printing import confidence as confidence_words
+from ..printing import verdict_text
 from ..sampling.provenance import Provenance
 from .audit_result import Verdict
 
@@ -212,16 +213,24 @@ class StatementResult:
         """alpha if the statement is refuted, else 1: a valid, if coarse, p-value for Holm's adjustment."""
         return self.alpha if self.is_refuted else 1.0
 
-    def __str__(self) -> str:
+    @property
+    def sentence(self) -> str:
+        """The verdict in a sentence: interval of the worst number, what is allowed, and the confidence."""
         worst, confidence = self.worst, confidence_words(self.alpha)
         quantity = f"{self.quantity} at {worst.at}" if worst.at else self.quantity
         text = f"{self.verdict.name.replace('_', ' ')}: {quantity} in {worst.interval}, {worst.allowed} ({confidence})"
         if self.verdict is Verdict.INCONCLUSIVE and not self.notes:
             wanted = "" if math.isinf(self.largest_width) else f" at most {self.largest_width:.2g} wide"
             text += f"; every number needs an interval{wanted}, so use more runs"
-        if len(self.points) > 1:
-            text += f"; worst of {len(self.points)} numbers"
-        return "\n  note: ".join([text, *self.notes])
+        return text + (f"; worst of {len(self.points)} numbers" if len(self.points) > 1 else "")
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The notes, as they are printed below the verdict."""
+        return tuple(f"note: {note}" for note in self.notes)
+
+    def __str__(self) -> str:
+        return verdict_text(self.sentence, self.remarks)
 
     def __repr__(self) -> str:
         return f"<StatementResult {self.quantity}: {self.verdict.value}, {self.worst.interval}, {self.worst.allowed}>"

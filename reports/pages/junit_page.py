@@ -86,7 +86,7 @@ def _outcome(entry: Entry, day: datetime.date) -> Failure | Error | None:
         has_passed = not result.is_refuted or entry.is_excused(day)
     if has_passed:
         return None
-    outcome = kind(prose(str(result).splitlines()[0]), result.verdict.value)
+    outcome = kind(prose(result.sentence), result.verdict.value)
     outcome.text = _words(entry)
     return outcome
 

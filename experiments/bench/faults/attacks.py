@@ -278,7 +278,8 @@ def rarely(rows, rng):
 if __name__ == "__main__":
     told(lambda: check(rarely, [1, 2], [1], **settings(jobs=2)))
 """,
-        r"INCONCLUSIVE: the mechanism changed 2 of the 2 datasets .*its copy in a worker process.*",
+        r"INCONCLUSIVE: failed health check: dataset-mutated\s+the mechanism changed 2 of the 2 datasets "
+        r".*its copy in a worker process.*",
     ),
     "a worker process dies under joblib's multiprocessing backend": Attack(
         """

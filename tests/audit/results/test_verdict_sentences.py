@@ -1,4 +1,7 @@
-"""What a result says of its counts, read back: no sentence contradicts them, and an infinite estimate has a reason."""
+"""What a result says of its counts, read back: no sentence contradicts them, and an infinite estimate has a reason.
+
+And how it is printed: in lines of at most 120 characters.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,11 @@ from dpaudit import (
     ZeroConcentratedDP,
 )
 from dpaudit.audit.events.events import Intervals
+from dpaudit.audit.health.findings import Finding, HealthCheck
 from dpaudit.audit.inference.counts import Counts
 from dpaudit.audit.results.audit_result import Pair
 from dpaudit.audit.results.fixed_size_result import FixedSizeResult
+from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.reports.plain_text import other_way
 
 CLAIMS = [
@@ -37,23 +42,28 @@ CLAIMS = [
 FULL = 1000
 
 
+def audited(claim, kind=FixedSizeResult, **given):
+    fields = {
+        "mechanism": "m",
+        "pair": Pair(x="", y="", difference="", adjacency="", distance=1.0),
+        "event": Intervals(((-math.inf, 0.5),)),
+        "likelier_on": "x",
+        "counts": Counts(hits_x=10, runs_x=FULL, hits_y=10, runs_y=FULL),
+        "alpha": 0.05,
+        "p_value": 0.01,
+        "bound": claim.strength + 1e-3,
+        "resolution": 0.1,
+        "power": 0.95,
+        "runs": FULL,
+        "pilot_runs": 0,
+        "seed": 1,
+    }
+    return kind(claim=claim, **(fields | given))
+
+
 def refuted(claim, hits_x, hits_y, likelier_on, runs_y=FULL):
-    result = FixedSizeResult(
-        mechanism="m",
-        claim=claim,
-        pair=Pair(x="", y="", difference="", adjacency="", distance=1.0),
-        event=Intervals(((-math.inf, 0.5),)),
-        likelier_on=likelier_on,
-        counts=Counts(hits_x=hits_x, runs_x=FULL, hits_y=hits_y, runs_y=runs_y),
-        alpha=0.05,
-        p_value=0.01,
-        bound=claim.strength + 1e-3,
-        resolution=0.1,
-        power=0.95,
-        runs=FULL,
-        pilot_runs=0,
-        seed=1,
-    )
+    counts = Counts(hits_x=hits_x, runs_x=FULL, hits_y=hits_y, runs_y=runs_y)
+    result = audited(claim, counts=counts, likelier_on=likelier_on)
     assert result.verdict is Verdict.REFUTED
     return result
 
@@ -72,7 +82,7 @@ hits = st.one_of(st.sampled_from([0, 1, FULL - 1, FULL]), st.integers(0, FULL))
 def test_no_sentence_contradicts_its_counts(claim, hits_x, hits_y, likelier_on, runs_y):
     hits_y = runs_y if hits_y == FULL else hits_y
     result = refuted(claim, hits_x, hits_y, likelier_on, runs_y)
-    on, runs, text = {"x": hits_x, "y": hits_y}, {"x": FULL, "y": runs_y}, str(result)
+    on, runs, text = {"x": hits_x, "y": hits_y}, {"x": FULL, "y": runs_y}, result.sentence
     share = {side: on[side] / runs[side] for side in on}
 
     reason = re.search(r"; (.*), so the point estimate is infinite", text)
@@ -130,7 +140,7 @@ def test_no_sentence_contradicts_its_counts(claim, hits_x, hits_y, likelier_on, 
     ],
 )
 def test_the_set_that_was_empty_is_named_with_its_side(claim, hits_x, hits_y, likelier_on, reason):
-    text = str(refuted(claim, hits_x, hits_y, likelier_on))
+    text = refuted(claim, hits_x, hits_y, likelier_on).sentence
     if reason is None:
         assert "point estimate" not in text
     else:
@@ -145,6 +155,51 @@ def test_where_no_set_is_empty_the_frequencies_are_the_reason():
             found = PureDP._strength_of(self, p, p_complement, q, q_complement)
             return np.where(found > 2.0, math.inf, found)
 
-    assert str(refuted(Bounded(1.0), 900, 10, "x")).endswith(
+    assert refuted(Bounded(1.0), 900, 10, "x").sentence.endswith(
         "; no epsilon allows the observed frequencies, so the point estimate is infinite"
+    )
+
+
+MANY = 123_456_789
+LONG = {"alpha": 1.2345e-7, "runs": MANY, "power": 0.975, "is_replayable": False}
+ALL_WRONG = Counts(hits_x=MANY, runs_x=MANY, hits_y=MANY - 1, runs_y=MANY)
+STOPS = [
+    {"stopped": "refuted"},
+    {"stopped": "refuted", "is_closed": True, "final_alpha": 1e-8},
+    {"stopped": "time"},
+    {"stopped": "request", "requested_resolution": 0.001234},
+]
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+@pytest.mark.parametrize("resolution", [0.0012, 0.012, math.inf])
+@pytest.mark.parametrize("excess", [-0.001234, 0.001234])
+@pytest.mark.parametrize("stop", [None, *STOPS])
+def test_lines_of_a_verdict_have_at_most_120_characters(claim, resolution, excess, stop):
+    result = audited(
+        claim,
+        FixedSizeResult if stop is None else SequentialResult,
+        counts=ALL_WRONG,
+        bound=max(0.0, claim.strength + excess),
+        resolution=resolution,
+        resolution_basis="common",
+        **LONG,
+        **({} if stop is None else {"looks": (), **stop}),
+    )
+    verdict, *others = str(result).split("\n")
+    assert verdict.startswith(f"{result.verdict.value.upper()}: ")
+    assert max(map(len, (verdict, *others))) <= 120
+    # Nothing is lost in the lines, and what is not part of the sentence follows it.
+    assert " ".join(str(result).split()) == " ".join([result.sentence, *result.remarks])
+    assert all(line.startswith("  ") for line in others)
+
+
+def test_failed_checks_are_named_in_the_verdict_and_explained_below():
+    repeated = Finding(HealthCheck.REPEATED_BLOCKS, "2 of 9 blocks are equal.")
+    serial = [Finding(HealthCheck.SERIAL_DEPENDENCE, f"Runs on {side} are correlated.") for side in "xy"]
+    verdict, *others = str(audited(PureDP(1.0), findings=(repeated, *serial))).split("\n")
+    assert verdict == "INCONCLUSIVE: failed health checks: repeated-blocks, serial-dependence"
+    assert others == [f"  {finding}" for finding in (repeated, *serial)]
+    assert str(audited(PureDP(1.0), findings=(repeated,))).startswith(
+        "INCONCLUSIVE: failed health check: repeated-blocks\n"
     )

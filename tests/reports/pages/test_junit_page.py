@@ -121,15 +121,15 @@ def test_a_failure_says_what_was_found_and_what_was_expected():
     assert failure.text == f"{lines(REFUTED)}\n  expected not refuted: not met"
 
 
-def test_an_error_has_the_first_line_as_its_message_and_all_in_its_text():
+def test_an_error_has_the_verdict_as_its_message_and_all_in_its_text():
     (error,) = report(Entry(name="a", result=SICK)).iter("error")
-    assert error.get("message") == f"INCONCLUSIVE: {SICK.findings[0]}"
+    assert error.get("message") == "INCONCLUSIVE: failed health check: unsteady-hits"
     assert prose(str(SICK)) in error.text
 
 
 def test_a_statement_that_fails_says_its_numbers():
     (failure,) = report(Entry(name="a", result=SLOPE)).iter("failure")
-    assert failure.get("message") == str(SLOPE).splitlines()[0]
+    assert failure.get("message") == SLOPE.sentence
     assert failure.text.startswith("The error halves.: REFUTED")
     assert "  t = 2: [2.5, 3.5], stated at most 2\n  slope: [0.5, 1.5]" in failure.text
 
