@@ -44,7 +44,10 @@ _RARE_CAUTION, _RARE_HITS, _FEW_FAMILIES, _RARE_AMONG_MANY = 2.0, 1000, 8, 5.0
 # may be rare, and the most cautious choice would never take it.
 _SUSPICION = 3.0
 _BOLD_CAUTION, _BOLD_Z, _BOLD_HITS = 1.0, 2.6, 6
-_HITS_ON_ONE_SIDE = 3  # correct noise leaves such a set of outputs in at most a few of a hundred pilots
+# Fewest hits of a set of outputs seen on one dataset only beyond those that the claim allows, as with a delta it allows
+# some, and the standard errors of these by which they are exceeded. Correct noise of one number leaves such a set in at
+# most a tenth of the pilots.
+_HITS_ON_ONE_SIDE, _BEYOND_ALLOWED = 3, 2.0
 # If the pilot shows no difference, an event that occurs nearly always or hardly ever has the best bound but could show
 # no excess. The pilot is then made longer; if it still shows nothing, an event is taken that has at least this share of
 # the runs, as has its complement, and that shows a difference with less caution, reduced step by step. If all outputs
@@ -115,7 +118,7 @@ def _bold(families: Sequence[Family[Any]], criterion: Criterion, best: Best, spl
     without a leak seldom leaves one, and each hit in the pilot promises many in the main runs; an event of the families
     is, about as often as not, a chance find.
     """
-    if on_one_side := _on_one_side(split):
+    if on_one_side := _on_one_side(split, criterion.claim):
         return max(on_one_side, key=_more_hits)
     found = best_event(families, replace(criterion, z=max(criterion.z, _BOLD_Z), caution=_BOLD_CAUTION))
     if found is None or found.value <= max(best.value, 0.0):
@@ -124,15 +127,19 @@ def _bold(families: Sequence[Family[Any]], criterion: Criterion, best: Best, spl
     return bold if _more_hits(bold) >= _BOLD_HITS else None
 
 
-def _on_one_side(split: PilotSplit) -> list[Choice]:
-    """Sets of outputs seen on one dataset only, three times or more."""
+def _on_one_side(split: PilotSplit, claim: Claim) -> list[Choice]:
+    """Sets of outputs seen on one dataset only, three times or more than the claim allows where the other has none."""
     x, y = split.whole
-    sets = zip(one_sided_sets(split, least=_HITS_ON_ONE_SIDE), DIRECTIONS, strict=True)
-    return [
-        Choice(event, direction, event.count(x), event.count(y), len(x))
-        for event, direction in sets
-        if event is not None
-    ]
+    sets = zip(one_sided_sets(split, least=_HITS_ON_ONE_SIDE), DIRECTIONS, (claim, claim.reversed()), strict=True)
+    found = []
+    for event, direction, directed_claim in sets:
+        if event is None:
+            continue
+        choice = Choice(event, direction, event.count(x), event.count(y), len(x))
+        allowed = len(x) * float(directed_claim.max_power(0.0)[0])
+        if _more_hits(choice) >= allowed + _HITS_ON_ONE_SIDE + _BEYOND_ALLOWED * math.sqrt(allowed):
+            found.append(choice)
+    return found
 
 
 def _more_hits(choice: Choice) -> int:

@@ -32,7 +32,7 @@ def last_digits(number: Any) -> float:
     >>> last_digits(10**30 + 1), last_digits(-1.0)
     (361360000000001.0, 720719999999999.0)
     """
-    is_finite = is_real(number) and -_BEYOND < number < _BEYOND
+    is_finite = is_real(number) and number == number and -_BEYOND < number < _BEYOND  # a decimal NaN has no order
     return float(math.trunc(number) % MODULUS) if is_finite and number == math.trunc(number) else math.nan
 
 

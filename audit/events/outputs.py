@@ -233,7 +233,7 @@ def outcome_key(output: Any) -> Any:
         return output if _OWN_KEYS.issuperset(map(type, output)) else tuple(map(outcome_key, output))
     if isinstance(output, np.generic):
         output = output.item()
-    if isinstance(output, float):
+    if isinstance(output, (float, Decimal)):
         return output if output == output else _NAN
     return (Dictionary, outcome_key(output.entries)) if kind is Dictionary else output
 

@@ -428,8 +428,8 @@ def _recounted(event: Event, x: Outputs, y: Outputs, main: JointCounts, likelier
 def _spread(plan: Plan, size: int, pace: float, *, is_bet_on: bool) -> Plan:
     """The plan for a batch: its blocks, and this process alone for a small one, which changes no output.
 
-    The batch without bets has two blocks, which reveal a fixed seed. One that is bet on has many of a block sampler,
-    because runs of one call that share randomness count as one.
+    The batch without bets has two blocks, which reveal a fixed seed, and noise that a call draws once. One that is bet
+    on has many of a block sampler, because runs of one call that share randomness count as one.
     """
     if not is_bet_on:
         block = -(-size // 2)

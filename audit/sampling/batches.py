@@ -21,10 +21,13 @@ import numpy as np
 from ..errors import StoreError
 from .block_plan import Memory
 
-FIRST = 16
-"""Runs on each dataset in the first batch, which only trains the event unless a search did: twice the least batch."""
+FIRST = 32
+"""Runs on each dataset in the first batch, which only trains the event unless a search did.
 
-LEAST = FIRST // 2
+It is drawn in two blocks of 16, the fewest in which the health checks see that a call draws its noise once.
+"""
+
+LEAST = 8
 """Fewest runs of a later batch, unless fewer of the requested runs are left."""
 
 _GROWTH = 1.06  # growth of the total from one interim analysis to the next
@@ -32,7 +35,7 @@ _UNIT = 1e-15  # seconds; a store keeps integers
 
 
 def next_size(total: int, runs: int) -> int:
-    """Return the size of the batch after `total` of `runs` runs: 16, then 6% of the total but at least 8, or the rest.
+    """Return the size of the batch after `total` of `runs` runs: 32, then 6% of the total but at least 8, or the rest.
 
     The size is not positive when no runs are left.
     """
@@ -45,7 +48,7 @@ def batch_sizes(runs: int) -> list[int]:
     Examples
     --------
     >>> batch_sizes(100)
-    [16, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4]
+    [32, 8, 8, 8, 8, 8, 8, 8, 8, 4]
     """
     sizes, total = [], 0
     while total < runs:

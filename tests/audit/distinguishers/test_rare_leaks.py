@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpaudit import PureDP, Verdict, check, check_outputs
+from dpaudit import ApproxDP, PureDP, Verdict, check, check_outputs
 from dpaudit.audit.errors import MechanismError
 from dpaudit.experiments.bench.detection.rare_leaks import LeakyLaplace
 
@@ -130,3 +130,18 @@ def test_two_hundred_nans_on_one_side_are_found_at_a_small_alpha():
     for seed in range(4):
         result = check(laplace, 0, 1, claim=PureDP(1.0), runs=100_000, alpha=1e-5, seed=seed, jobs=1)
         assert result.is_refuted
+
+
+@pytest.mark.usefixtures("without_resolution")
+def test_what_delta_allows_does_not_hide_a_rare_violation():
+    """An allowed output of one dataset only is no reason to leave the event that contradicts the claim untested."""
+
+    def leaks(d, size, rng):
+        value, u = d + rng.laplace(size=size), rng.random(size)
+        value = np.where(u < (0.01 if d else 0.002), 50.0 + rng.random(size), value)
+        return np.where(rng.random(size) < 1e-3, (1 if d else -1) * (1_000 + 10 * rng.random(size)), value)
+
+    audits = (
+        check(leaks, 1, 0, claim=ApproxDP(1.0, 1e-3), runs=130_000, seed=seed, jobs=1, bits=False) for seed in range(8)
+    )
+    assert sum(audit.is_refuted for audit in audits) >= 2  # of 110 others .80; fewer than 2 with probability 1e-4

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from dpaudit import PureDP, Verdict, check
 from dpaudit.audit.events.digit_scores import (
     Decimals,
     LastDigits,
@@ -19,7 +20,7 @@ from dpaudit.audit.events.digit_scores import (
     Units,
 )
 from dpaudit.audit.events.features import learn_leaves
-from dpaudit.audit.events.last_digits import MODULUS
+from dpaudit.audit.events.last_digits import MODULUS, last_digits
 from dpaudit.audit.events.outputs import as_outputs
 from dpaudit.audit.events.scores import DifferentSizes, Number
 
@@ -161,3 +162,19 @@ def test_sizes_that_coincide():
     vectors = np.array([[1.0, -1.0, 2.0], [0.0, -0.0, 0.0], [3.0, 2.0, 1.0], [1.0, NAN, 1.0]])
     np.testing.assert_array_equal(DifferentSizes(3).values(vectors), [2.0, 1.0, 3.0, NAN])
     assert np.isnan(DifferentSizes(2).values(vectors)).all()
+
+
+def test_a_decimal_nan_has_no_last_digits():
+    assert math.isnan(last_digits(Decimal("NaN")))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_decimal_nans_are_equal(jobs):
+    """They compare unequal even to themselves, and their hashes differ between processes."""
+
+    def fair(dataset, rng):
+        return Decimal("NaN") if rng.random() < 0.5 else 10**30 + int(rng.integers(5))
+
+    result = check(fair, 0, 1, claim=PureDP(1.0), runs=2_000, jobs=jobs)
+    assert result.verdict is Verdict.NOT_REFUTED
+    assert not result.findings

@@ -287,3 +287,14 @@ def test_blocks_with_and_without_an_exception_are_compared_alike():
 
     for seed in range(3):
         assert check(raising, 1.0, 0.0, claim=PureDP(1.0), runs=20_000, seed=seed, jobs=1).findings == ()
+
+
+def test_noise_that_a_call_draws_once_is_noticed_in_a_hundred_runs():
+    """The first batch has two calls on each dataset, of 16 runs."""
+
+    def noise_of_a_call(dataset, size, rng):
+        return dataset + rng.laplace() + np.zeros(size)
+
+    for seed in range(3):
+        result = check(noise_of_a_call, 0, 1, claim=PureDP(1.0), runs=100, seed=seed, sequential=True, jobs=1)
+        assert result.findings

@@ -48,12 +48,12 @@ def bit(dataset, size, rng):
 
 @pytest.mark.parametrize("runs", [40, 41, 1000, 123_456, 10**9])
 def test_batches_add_up_and_are_few(runs):
-    """16 runs, batches of 8 up to 152 runs, then 6% of the total; rounding down adds two batches at most."""
+    """32 runs, batches of 8 up to 152 runs, then 6% of the total; rounding down adds two batches at most."""
     sizes = batch_sizes(runs)
     assert sum(sizes) == runs
     assert min(sizes) >= 1
     assert np.all(np.array(sizes[1:]) <= np.maximum(8, 0.06 * np.cumsum(sizes)[:-1]))
-    assert len(sizes) <= 1 + 17 + 2 + math.ceil(max(math.log(runs / 152) / math.log(1.06), 0.0))
+    assert len(sizes) <= 1 + 15 + 2 + math.ceil(max(math.log(runs / 152) / math.log(1.06), 0.0))
     assert 0 < sum(late_batches(runs)) <= runs
 
 

@@ -115,13 +115,13 @@ def test_a_sequential_audit_bets_on_its_first_batch():
     found, drawn = drawn_by(lambda: find_worst_pair(hardly_noisy, Rows(most=2), search_runs=4_000, **options))
     alone = check(hardly_noisy, found.x, found.y, **options)
     assert found.audit.is_refuted
-    assert found.audit.runs == found.audit.counts.runs_x == found.audit.counts.runs_y == 24
-    assert found.audit.looks[0].p_value < 1.0  # after 16 runs
+    assert found.audit.runs == found.audit.counts.runs_x == found.audit.counts.runs_y == 32
+    assert found.audit.looks[0].p_value < 1.0
     assert (found.audit.pilot_runs, found.audit.searched) == (0, found.ranking[0].runs // 2)
     assert alone.looks[0].p_value == 1.0
-    assert (alone.runs > 16, alone.pilot_runs) == (True, 16)
+    assert (alone.runs > 32, alone.pilot_runs) == (True, 32)
     of_audit = {(phase, side, number): len(outputs) for seed, phase, side, number, outputs in drawn if seed == 5}
-    assert sum(of_audit.values()) == 2 * 24
+    assert sum(of_audit.values()) == 2 * 32
 
 
 def test_the_final_test_of_a_sequential_audit_counts_all_runs():

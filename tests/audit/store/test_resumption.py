@@ -134,7 +134,7 @@ def test_after_a_kill_in_a_batch_no_look_changes_and_nothing_saved_is_redrawn(
     assert before <= kept_blocks(tmp_path)
     keys = {key for key, _ in before}
     again = {f"block {number} of the pilot runs on {side}, {size} outputs" for _, side, number, size in drawn}
-    assert again & keys <= {f"block 0 of the pilot runs on {side}, 8 outputs" for side in "xy"}  # checked to repeat
+    assert again & keys <= {f"block 0 of the pilot runs on {side}, 16 outputs" for side in "xy"}  # checked to repeat
     blocks = [key for key, _ in kept_blocks(tmp_path) if "runs on x" in key]
     assert sum(int(key.split()[-2]) for key in blocks) == result.runs  # no block is unused
 
