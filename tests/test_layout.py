@@ -27,7 +27,7 @@ ROOMS = [
     "mechanisms.faulty.noise", "mechanisms.faulty.selection", "mechanisms.faulty.local",
     "mechanisms.faulty.composition", "mechanisms.faulty", "mechanisms.adapters",
     "reports.plain_text", "reports.figures", "reports.pages", "reports.pytest_plugin",
-    "experiments.cases", "experiments.documents", "experiments.suite",
+    "experiments.cases", "experiments.statements", "experiments.documents", "experiments.suite",
     "experiments.catalogue", "experiments.published", "experiments.libraries",
     "experiments.bench.core", "experiments.bench.detection", "experiments.bench.inference", "experiments.bench.peers",
     "experiments.bench.regression", "experiments.bench.reports", "experiments.bench.scale", "experiments.bench.faults",

@@ -15,9 +15,9 @@ from scipy import stats
 from dpaudit import NFoldComposition, ProbabilityPreservation, PureDP, Verdict
 from dpaudit.audit.errors import ClaimError, OptionError
 from dpaudit.experiments.cases.experiment import StatementCase
-from dpaudit.experiments.documents.figures import EVENTS
 from dpaudit.experiments.documents.renyi_proposition import DOCUMENT, FOLDS, experiments, laplace_divergence
-from dpaudit.experiments.documents.renyi_statements import (
+from dpaudit.experiments.statements.figures import EVENTS
+from dpaudit.experiments.statements.renyi_statements import (
     LaplaceFold,
     best_events,
     divergence,

@@ -10,7 +10,7 @@ from ...audit.claims.claim import Claim
 from ...audit.claims.pure_approx_gaussian import ApproxDP
 from ...audit.datasets.adjacency import Adjacency
 from ...mechanisms import Law, exact_delta, exact_epsilon
-from ..cases.experiment import AuditCase, Case, Experiment, false_version, true_version
+from .experiment import AuditCase, Case, Experiment, false_version, true_version
 
 RUNS = 200_000
 

@@ -4,8 +4,8 @@ import pytest
 from scipy import stats
 
 from dpaudit import ApproxDP, PureDP, Verdict, Within
-from dpaudit.experiments.documents.audits import RUNS, fails, holds
-from dpaudit.experiments.documents.proportions import proportion
+from dpaudit.experiments.cases.audits import RUNS, fails, holds
+from dpaudit.experiments.cases.proportions import proportion
 from dpaudit.mechanisms import GaussianMechanism, GroupPrivacy, LaplaceMechanism, exact_delta, exact_epsilon
 
 PAIR = (0.0, 1.0)
