@@ -27,7 +27,7 @@ ROOMS = [
     "mechanisms.faulty.noise", "mechanisms.faulty.selection", "mechanisms.faulty.local",
     "mechanisms.faulty.composition", "mechanisms.faulty", "mechanisms.adapters",
     "reports.plain_text", "reports.figures", "reports.pages", "reports.pytest_plugin",
-    "experiments.cases", "experiments.documents", "experiments.suite",
+    "experiments.cases", "experiments.statements", "experiments.documents", "experiments.suite",
     "experiments.catalogue", "experiments.published", "experiments.libraries",
     "experiments.bench.core", "experiments.bench.detection", "experiments.bench.inference", "experiments.bench.peers",
     "experiments.bench.regression", "experiments.bench.reports", "experiments.bench.scale", "experiments.bench.faults",
@@ -50,7 +50,7 @@ def imported(source: str, package: tuple[str, ...]) -> set[tuple[str, ...]]:
             for alias in node.names:
                 parts = tuple(alias.name.split("."))
                 if parts[0] == "dpaudit":
-                    found.add(parts[1:])
+                    found.add(parts[1:] or parts)
         elif isinstance(node, ast.ImportFrom):
             module = tuple(node.module.split(".")) if node.module else ()
             if node.level:
@@ -77,7 +77,9 @@ def backward(module: tuple[str, ...], names: set[tuple[str, ...]]) -> list[str]:
         room = room_of(name)
         if own is None or room == own:
             continue
-        if room is None:  # the public names of a package
+        if name[0] not in PACKAGES:  # a public name of the whole package, which loads everything
+            is_before = False
+        elif room is None:  # the public names of a package
             is_before = PACKAGES.index(name[0]) < PACKAGES.index(module[0])
         else:
             is_before = ROOMS.index(room) < ROOMS.index(own) and (room, own) not in APART
@@ -191,6 +193,8 @@ def test_no_public_name_hides_a_folder():
         ("from .claim import Claim", ("audit", "claims"), ("audit", "claims", "claim", "Claim")),
         ("import dpaudit.reports.pages", ("audit",), ("reports", "pages")),
         ("from dpaudit import mechanisms", ("audit",), ("mechanisms",)),
+        ("from .. import PureDP", ("audit",), ("PureDP",)),
+        ("import dpaudit", ("audit",), ("dpaudit",)),
         ("def f():\n    from ..experiments import cli", ("audit",), ("experiments", "cli")),
     ],
 )
@@ -212,6 +216,8 @@ def test_the_reader_of_imports_sees_them(source, package, found):
         (("reports", "pages", "html_page"), ("experiments", "cli", "main", "main")),
         (("audit", "results", "look"), ("mechanisms", "LaplaceMechanism")),
         (("mechanisms", "noise", "laplace"), ("mechanisms", "LaplaceMechanism")),
+        (("mechanisms", "noise", "laplace"), ("PureDP",)),
+        (("experiments", "cli", "main"), ("dpaudit",)),
     ],
 )
 def test_an_arrow_that_runs_back_is_found(module, name):

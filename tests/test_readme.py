@@ -17,7 +17,7 @@ def examples() -> list[tuple[str, str]]:
 def printed(code: str, names: dict[str, object]) -> str:
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
-        exec(code, names)
+        exec(compile(code, "<page>", "exec", dont_inherit=True), names)  # without this file's annotations as text
     return output.getvalue()
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from ...audit.claims.at_distance import claim_at
 from ...audit.claims.claim import Claim
+from ...audit.claims.pure_approx_gaussian import ApproxDP
 from ...audit.datasets.adjacency import Adjacency
 from ...audit.datasets.domains import Domain
+from ...audit.errors import ClaimError
 from ..cases.exact_strength import strength_by_laws
 
 
@@ -57,7 +61,8 @@ class Fault:
     truth : Claim or None
         Strongest claim of this kind that is known to hold; None where no finite one holds for all datasets.
     exact : float or None
-        Exact strength on the pair, in the unit of the claim's; infinite where nothing holds, None where unknown.
+        Exact strength on the pair, in the unit of the claim's and per step of the distance; infinite where nothing
+        holds, None where unknown.
     runs : int
         Runs on each dataset with which an audit at alpha 1e-6 finds the bug with probability .999 or more.
     bits : bool
@@ -107,10 +112,20 @@ def fault(
     Claim and truth are by default those of the mechanism, the exact strength is that of its laws where they give it,
     and cause and practice are in its docstring, in the form that `Flaw` describes. `bound_on` says which parameter of a
     claim with a δ the audit bounds; None leaves the claim as stated.
+
+    Raises
+    ------
+    ClaimError
+        If the audit would bound ε where only a bound on δ says anything: ε is claimed to be 0, or no finite ε holds on
+        the pair although a truth is stated.
     """
     given: Any = mechanism.claim if claim is None else claim
     if bound_on is not None:
         given = replace(given, bound_on=bound_on)
+    known = mechanism.truth if truth is _OWN else truth
+    at_distance = claim_at(given, pair.distance)
+    found = strength_by_laws(mechanism, (pair.x, pair.y), at_distance) if exact is None else exact
+    _check_bounded(name, given, known, found)
     stated_cause, stated_practice = described(type(mechanism))
     return Fault(
         family=family,
@@ -125,11 +140,24 @@ def fault(
         y=pair.y,
         distance=pair.distance,
         domain=pair.domain,
-        truth=mechanism.truth if truth is _OWN else truth,
-        exact=strength_by_laws(mechanism, (pair.x, pair.y), given) if exact is None else exact,
+        truth=known,
+        exact=found,
         runs=runs,
         bits=bits,
     )
+
+
+def _check_bounded(name: str, claim: Claim, truth: Claim | None, exact: float | None) -> None:
+    """Raise a `ClaimError` where the bounded parameter does not fit the claim or the truth."""
+    if isinstance(claim, ApproxDP) and claim.bound_on == "epsilon" and claim.epsilon == 0.0:
+        raise ClaimError(f"{name}: {claim} is a claim on delta alone; pass bound_on='delta'.", claim=claim)
+    if exact is not None and math.isinf(exact) and truth is not None:
+        raise ClaimError(
+            f"{name}: no finite {claim.strength_name} holds on this pair, although the truth is {truth}; pass "
+            "bound_on='delta' if the bug raises delta, or truth=None.",
+            claim=claim,
+            truth=truth,
+        )
 
 
 def described(kind: type) -> tuple[str, str]:

@@ -23,10 +23,10 @@ from ...mechanisms.faulty import (
     UnclippedLocalGaussian,
     VarianceAsScaleGaussian,
 )
+from ..cases.audits import RUNS, fails, holds, stated
 from ..cases.experiment import AuditCase, Experiment, StatementCase, false_statement, true_statement
-from .audits import RUNS, fails, holds, stated
-from .figures import scales_figure
-from .gaussian_statements import IsBelow, attained_delta, loss_threshold, noise_scale
+from ..statements.figures import scales_figure
+from ..statements.gaussian_statements import IsBelow, attained_delta, loss_threshold, noise_scale
 
 DOCUMENT: Final = "analytic-gaussian"
 _MANY: Final = 1_000_000

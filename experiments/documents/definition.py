@@ -20,9 +20,9 @@ from ...mechanisms import (
     RareLeakLaplace,
 )
 from ...mechanisms.faulty import EdgeNoiseForNodes, HalfNoiseHistogram, OneEndDegreeHistogram
+from ..cases.audits import fails, holds, stated
 from ..cases.experiment import AuditCase, Experiment
 from . import definition_delta, definition_group, definition_posterior
-from .audits import fails, holds, stated
 
 DOCUMENT: Final = "definition"
 

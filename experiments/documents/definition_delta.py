@@ -16,11 +16,11 @@ from ...audit.results.statement_result import StatementResult
 from ...mechanisms import BinomialMechanism, GaussianMechanism, NameAndShame, exact_delta, gaussian_loss_tail
 from ...mechanisms.faulty import TwiceExposed
 from ...mechanisms.local.name_and_shame import HIDDEN
+from ..cases.audits import RUNS, fails, holds, stated
 from ..cases.experiment import Case, Experiment, false_statement, true_statement
+from ..cases.proportions import proportion, proportion_result
 from ..cases.simulate import blocks, event_hits
-from .audits import RUNS, fails, holds, stated
-from .gaussian_statements import attained_delta
-from .proportions import proportion, proportion_result
+from ..statements.gaussian_statements import attained_delta
 
 _PEOPLE: Final = 20
 _MANY: Final = 1_000_000

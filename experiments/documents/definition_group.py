@@ -17,9 +17,9 @@ from ...mechanisms import (
     advanced_composition,
 )
 from ...mechanisms.faulty import LocalSensitivityLaplace
+from ..cases.audits import RUNS, fails, holds, stated
 from ..cases.experiment import AuditCase, Experiment
-from .audits import RUNS, fails, holds, stated
-from .figures import composition_figure, group_figure
+from ..statements.figures import composition_figure, group_figure
 
 EPSILON: Final = 0.5
 DELTA: Final = 1e-3

@@ -15,8 +15,8 @@ from ...audit.inference.ratio_intervals import ratio_intervals
 from ...audit.results.statement_result import Point, StatementResult
 from ...mechanisms import GeometricMechanism, GroupTightMechanism
 from ...mechanisms.noise_samplers import draw_indices
+from ..cases.audits import stated
 from ..cases.experiment import Experiment, StatementCase, false_statement, true_statement
-from .audits import stated
 
 _BLOCK = 1 << 17
 _RARE = 0.02

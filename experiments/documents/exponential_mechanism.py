@@ -18,11 +18,11 @@ from ...mechanisms import (
     utility_sensitivity,
 )
 from ...mechanisms.faulty import ExponentialMissingFactorTwo, HalfSensitivityExponential, PricesFromTheBids
+from ..cases.audits import RUNS, fails, holds, stated
 from ..cases.experiment import AuditCase, Experiment, StatementCase, false_statement, true_statement
+from ..statements.exponential_statements import fitted_slope, loss_halves, more_often
+from ..statements.figures import halves_figure, slopes_figure
 from . import exponential_noisy_max, exponential_utility
-from .audits import RUNS, fails, holds, stated
-from .exponential_statements import fitted_slope, loss_halves, more_often
-from .figures import halves_figure, slopes_figure
 
 DOCUMENT: Final = exponential_utility.DOCUMENT
 EPSILON: Final = exponential_utility.EPSILON

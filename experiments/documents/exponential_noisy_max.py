@@ -12,8 +12,8 @@ from ...audit.claims.pure_approx_gaussian import PureDP
 from ...audit.datasets.adjacency import AddRemove, Local, Replace, Within
 from ...mechanisms import CategoryCounts, EachCandidate, ExponentialMechanism, Law, PermuteAndFlip, ReportNoisyMax
 from ...mechanisms.faulty import NoisyMaxMissingFactorTwo, NoisyMaxReleasingValue
+from ..cases.audits import fails, holds, stated
 from ..cases.experiment import AuditCase, Experiment
-from .audits import fails, holds, stated
 from .exponential_utility import DOCUMENT
 
 _NAMES: Final = CategoryCounts(("Ann", "Bob", "Eve"))

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any, Final
 
 from ...mechanisms import ExponentialMechanism, ReportNoisyMax
+from ..cases.audits import stated
 from ..cases.experiment import Experiment, StatementCase, false_statement, true_statement
-from .audits import stated
-from .exponential_statements import candidate_probability, utility_tail
+from ..statements.exponential_statements import candidate_probability, utility_tail
 
 DOCUMENT: Final = "exponential"
 EPSILON: Final = 1.0

@@ -32,9 +32,9 @@ from ...mechanisms.faulty import (
     SharedNoiseLaplace,
     UndercountedComposition,
 )
+from ..cases.audits import fails, holds, stated
 from ..cases.experiment import AuditCase, Experiment, StatementCase, false_statement, true_statement
-from .audits import fails, holds, stated
-from .laplace_statements import AtEveryDistance, cdf_distance, exact_distance
+from ..statements.laplace_statements import AtEveryDistance, cdf_distance, exact_distance
 
 DOCUMENT: Final = "laplace-composition"
 EPSILON: Final = 0.5

@@ -33,9 +33,9 @@ from ...mechanisms.faulty import (
     TruthAmongTheLies,
     UndercountedComposition,
 )
+from ..cases.audits import fails, holds, stated
 from ..cases.experiment import AuditCase, Experiment
 from . import named_sparse_vector
-from .audits import fails, holds, stated
 from .named_sparse_vector import EPSILON
 
 DOCUMENT: Final = "named"

@@ -17,9 +17,9 @@ from ...mechanisms.faulty import (
     SparseVectorWithoutCutoff,
     SparseVectorWithoutQueryNoise,
 )
+from ..cases.audits import fails, holds, stated
 from ..cases.experiment import AuditCase, Experiment
-from .audits import fails, holds, stated
-from .gaussian_statements import IsBelow
+from ..statements.gaussian_statements import IsBelow
 
 EPSILON: Final = 1.0
 _ANSWERS: Final = Within("linf")

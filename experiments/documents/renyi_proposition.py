@@ -8,10 +8,11 @@ from typing import Any, Final
 from ...audit.claims.mironov_propositions import NFoldComposition, ProbabilityPreservation
 from ...audit.datasets.adjacency import Local, Within
 from ...mechanisms import LaplaceMechanism, Law, RandomisedResponseFold, UpAndDown, composed, exact_renyi
+from ..cases.audits import RUNS, fails, holds, stated
+from ..cases.exact_strength import exact_strength
 from ..cases.experiment import AuditCase, Experiment, StatementCase, false_statement, true_statement
-from .audits import RUNS, fails, holds, stated
-from .figures import boundary_figure
-from .renyi_statements import LaplaceFold, divergence, events_of_all_sizes, exact_strength
+from ..statements.figures import boundary_figure
+from ..statements.renyi_statements import LaplaceFold, divergence, events_of_all_sizes
 
 DOCUMENT: Final = "renyi"
 EPSILON: Final = 0.1

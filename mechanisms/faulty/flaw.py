@@ -34,6 +34,9 @@ class Flaw(ABC):
     @property
     def claim(self) -> Claim:
         """Claim that the mechanism breaks: ε-DP with ε > 0 unless the flaw states another."""
+        if not hasattr(self, "epsilon"):
+            kind = type(self).__name__
+            raise ClaimError(f"{kind} has no epsilon, so it does not claim PureDP(epsilon); override claim.", flaw=kind)
         return PureDP(check_number("epsilon", self.epsilon, 0, math.inf, "in nats", closed=False))
 
     @property

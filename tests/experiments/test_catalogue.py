@@ -6,12 +6,14 @@ at most 1e-3 each; the seed is fixed.
 
 import math
 import re
+from functools import partial
 
 import pytest
 
 from dpaudit import check
 from dpaudit.audit.claims.pure_approx_gaussian import ApproxDP
-from dpaudit.audit.datasets.adjacency import Replace
+from dpaudit.audit.datasets.adjacency import Replace, Within
+from dpaudit.audit.errors import ClaimError
 from dpaudit.audit.procedures import conclude
 from dpaudit.audit.procedures.detectable_excess import Detectable
 from dpaudit.audit.sampling.sampler import as_sampler
@@ -19,8 +21,8 @@ from dpaudit.experiments.cases.exact_strength import strength_by_laws
 from dpaudit.experiments.catalogue.entries import entries
 from dpaudit.experiments.catalogue.fault import NeighbouringPair
 from dpaudit.experiments.catalogue.fault import fault as new_fault
-from dpaudit.mechanisms import NameAndShame, faulty
-from dpaudit.mechanisms.faulty import TwiceExposed
+from dpaudit.mechanisms import NameAndShame, exact_delta, exact_epsilon, faulty
+from dpaudit.mechanisms.faulty import TwiceExposed, UnderstatedSensitivityLaplace, VarianceAsScaleGaussian
 
 FAULTS = {fault.name: fault for fault in entries()}
 IN_VALUES = [name for name, fault in FAULTS.items() if not fault.bits]
@@ -131,14 +133,30 @@ def test_texts_come_from_the_docstring_unless_they_are_given():
 
 def test_the_bounded_parameter_is_stated():
     """A claim keeps its bounded parameter unless the entry states another, and the exact strength follows."""
+    pair, flaw = NeighbouringPair(0.0, 1.0, Within("l2")), VarianceAsScaleGaussian(8.0, 1e-5)
+    laws = flaw.law(0.0), flaw.law(1.0)
+    for bound_on, exact in ((None, exact_epsilon(*laws, 1e-5)), ("delta", exact_delta(*laws, 8.0))):
+        entry = new_fault("Gaussian", "variance", flaw, pair, correct=None, bound_on=bound_on)
+        assert (entry.claim, entry.exact) == (ApproxDP(8.0, 1e-5, bound_on or "epsilon"), exact)
+
+
+def test_a_bound_on_epsilon_that_says_nothing_is_refused():
+    """Of a claim with ε = 0, and where no finite ε holds although a truth is known."""
     row = NeighbouringPair([7], [8], Replace())
-    flaws = [
-        new_fault("exposure", "twice", TwiceExposed(0.01), row, correct=NameAndShame(0.01), bound_on=bound_on)
-        for bound_on in (None, "epsilon", "delta")
-    ]
-    assert [flaw.claim.bound_on for flaw in flaws] == ["epsilon", "epsilon", "delta"]
-    assert [flaw.exact for flaw in flaws] == [math.inf, math.inf, pytest.approx(0.02)]
-    assert {flaw.truth for flaw in flaws} == {ApproxDP(0.0, 0.02)}
+    entry = partial(new_fault, "exposure", "twice", TwiceExposed(0.01), row, correct=NameAndShame(0.01))
+    for bound_on in (None, "epsilon"):
+        with pytest.raises(ClaimError, match=r"\(0, 0\.01\)-DP is a claim on delta alone; pass bound_on='delta'"):
+            entry(bound_on=bound_on)
+    flaw = entry(bound_on="delta")
+    assert (flaw.exact, flaw.truth) == (pytest.approx(0.02), ApproxDP(0.0, 0.02))
+    with pytest.raises(ClaimError, match=r"no finite epsilon .* although the truth is \(0, 0\.02\)-DP"):
+        entry(claim=ApproxDP(1.0, 0.01))
+
+
+def test_the_exact_strength_at_a_distance_is_per_step():
+    pair = NeighbouringPair(0.0, 6.0, Within("l1", 2.0), distance=3)
+    entry = new_fault("Laplace", "half", UnderstatedSensitivityLaplace(0.5), pair, correct=None)
+    assert entry.exact == pytest.approx(entry.truth.epsilon)
 
 
 def test_every_faulty_mechanism_is_in_it():

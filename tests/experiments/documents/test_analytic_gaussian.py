@@ -11,8 +11,8 @@ from scipy import stats
 from dpaudit import Verdict
 from dpaudit.audit.inference.binomial_tails import clopper_pearson
 from dpaudit.experiments.documents.analytic_gaussian import DOCUMENT, experiments
-from dpaudit.experiments.documents.figures import SCALES, scales_figure
-from dpaudit.experiments.documents.gaussian_statements import IsBelow, attained_delta, loss_threshold, noise_scale
+from dpaudit.experiments.statements.figures import SCALES, scales_figure
+from dpaudit.experiments.statements.gaussian_statements import IsBelow, attained_delta, loss_threshold, noise_scale
 from dpaudit.experiments.suite.run_suite import run_experiments
 from dpaudit.mechanisms import (
     GaussianLaw,

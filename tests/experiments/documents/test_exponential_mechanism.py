@@ -23,15 +23,15 @@ from dpaudit.experiments.documents.exponential_mechanism import (
     revenue,
 )
 from dpaudit.experiments.documents.exponential_noisy_max import NamedMechanism, patients
-from dpaudit.experiments.documents.exponential_statements import (
+from dpaudit.experiments.documents.exponential_utility import levels
+from dpaudit.experiments.statements.exponential_statements import (
     candidate_probability,
     fitted_slope,
     loss_halves,
     more_often,
     utility_tail,
 )
-from dpaudit.experiments.documents.exponential_utility import levels
-from dpaudit.experiments.documents.figures import halves_figure, slopes_figure
+from dpaudit.experiments.statements.figures import halves_figure, slopes_figure
 from dpaudit.mechanisms import (
     PUMPKIN_BIDS,
     ExponentialMechanism,

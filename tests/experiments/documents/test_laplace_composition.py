@@ -17,7 +17,7 @@ from dpaudit import AddRemove, ApproxDP, PureDP, Verdict
 from dpaudit.audit.claims.at_distance import claim_at
 from dpaudit.experiments.cases.experiment import AuditCase, StatementCase
 from dpaudit.experiments.documents.laplace_composition import DOCUMENT, EPSILON, experiments
-from dpaudit.experiments.documents.laplace_statements import AtEveryDistance, cdf_distance, exact_distance
+from dpaudit.experiments.statements.laplace_statements import AtEveryDistance, cdf_distance, exact_distance
 from dpaudit.mechanisms import FiniteLaw, GroupTightMechanism, LaplaceLaw, LaplaceMechanism, exact_epsilon
 from dpaudit.mechanisms.faulty import AnswerInTheBranchLaplace, MixedUniformsLaplace
 

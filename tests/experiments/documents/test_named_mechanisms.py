@@ -9,9 +9,9 @@ from scipy import stats
 
 from dpaudit import Verdict
 from dpaudit.experiments.cases.experiment import AuditCase
-from dpaudit.experiments.documents.gaussian_statements import IsBelow
 from dpaudit.experiments.documents.named_mechanisms import DOCUMENT, SubsetCount, experiments
 from dpaudit.experiments.documents.named_sparse_vector import LastOutput, property_counts, rise_and_fall
+from dpaudit.experiments.statements.gaussian_statements import IsBelow
 from dpaudit.mechanisms import DiscreteGaussianLaw, VectorGaussianMechanism
 from dpaudit.mechanisms.faulty import SparseVectorReleasingValue, Twin
 

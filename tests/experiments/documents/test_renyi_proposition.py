@@ -12,23 +12,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit import NFoldComposition, ProbabilityPreservation, PureDP, Verdict
+from dpaudit import NFoldComposition, PureDP, Verdict
 from dpaudit.audit.errors import ClaimError, OptionError
+from dpaudit.experiments.cases.exact_strength import exact_strength
 from dpaudit.experiments.cases.experiment import StatementCase
-from dpaudit.experiments.documents.figures import EVENTS
 from dpaudit.experiments.documents.renyi_proposition import DOCUMENT, FOLDS, experiments, laplace_divergence
-from dpaudit.experiments.documents.renyi_statements import (
+from dpaudit.experiments.statements.figures import EVENTS
+from dpaudit.experiments.statements.renyi_statements import (
     LaplaceFold,
-    best_events,
     divergence,
     events_of_all_sizes,
-    exact_strength,
 )
 from dpaudit.experiments.suite.run_suite import run_experiments
 from dpaudit.mechanisms import (
-    FiniteLaw,
-    GaussianLaw,
-    GeometricLaw,
     LaplaceLaw,
     LaplaceMechanism,
     RandomisedResponse,
@@ -109,42 +105,6 @@ def test_proposition_four_holds_up_to_twice_the_number(n, epsilon):
     if epsilon <= 0.1:
         fold = RandomisedResponseFold(epsilon, 4 * n)
         assert exact_strength(claim, fold.law(0), fold.law(1)) > 1.1 * epsilon
-
-
-@pytest.mark.parametrize("claim", [NFoldComposition(0.1, 10), ProbabilityPreservation(3, 0.2), PureDP(1.0)], ids=str)
-def test_exact_strength_is_that_of_the_worst_of_all_events(claim):
-    rng = np.random.default_rng(1)
-    for _ in range(20):
-        law_x, law_y = (FiniteLaw.from_log_weights(rng.normal(size=6)) for _ in range(2))
-        subsets = np.array(list(itertools.product((False, True), repeat=6)))[1:-1]
-        p, q = (subsets @ law.probabilities for law in (law_x, law_y))
-        worst = max(claim.strength_of(p, q).max(), claim.strength_of(q, p).max())
-        assert exact_strength(claim, law_x, law_y) == pytest.approx(worst, rel=1e-9)
-
-
-def test_best_events_of_laplace_laws_are_half_lines():
-    law_x, law_y = LaplaceLaw(0.0, 2.0), LaplaceLaw(1.0, 2.0)
-    for one, two in ((law_x, law_y), (law_y, law_x)):
-        p, p_rest, q, q_rest = best_events(one, two)
-        assert np.all(p >= q)
-        assert p + p_rest == pytest.approx(1)
-        assert q + q_rest == pytest.approx(1)
-        assert math.log(p[0] / q[0]) == pytest.approx(0.5)
-    assert exact_strength(PureDP(1.0), law_x, law_y) == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize(
-    ("law_x", "law_y"),
-    [
-        (LaplaceLaw(0, 1), LaplaceLaw(0, 2)),
-        (GaussianLaw(0, 1), GaussianLaw(1, 1)),
-        (FiniteLaw((0.0,)), GeometricLaw(0, 0.5)),
-    ],
-    ids=["scales", "gaussian", "kinds"],
-)
-def test_other_laws_have_no_known_best_events(law_x, law_y):
-    with pytest.raises(OptionError, match="no closed form"):
-        best_events(law_x, law_y)
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,21 @@ class ShownRow(Flaw):
         return np.full(size, dataset)
 
 
+@dataclass(frozen=True, slots=True)
+class NoClaim(Flaw):
+    """The row itself, of a mechanism whose claim was forgotten."""
+
+    delta: float
+
+    def sample(self, dataset, size, rng):
+        return np.full(size, dataset)
+
+
+def test_a_flaw_without_epsilon_must_state_its_claim():
+    with pytest.raises(ClaimError, match=r"NoClaim has no epsilon, .*; override claim"):
+        NoClaim(0.1)
+
+
 def test_a_flaw_may_claim_epsilon_0_with_a_delta():
     assert ShownRow(0.1).claim == ApproxDP(0.0, 0.1)
     assert TwiceExposed(0.1).claim == ApproxDP(0.0, 0.1)

@@ -3,9 +3,10 @@
 import pytest
 from scipy import stats
 
-from dpaudit import ApproxDP, PureDP, Verdict, Within
-from dpaudit.experiments.documents.audits import RUNS, fails, holds
-from dpaudit.experiments.documents.proportions import proportion
+from dpaudit import ApproxDP, GaussianDP, PureDP, Verdict, Within
+from dpaudit.audit.errors import OptionError
+from dpaudit.experiments.cases.audits import RUNS, fails, holds
+from dpaudit.experiments.cases.proportions import proportion
 from dpaudit.mechanisms import GaussianMechanism, GroupPrivacy, LaplaceMechanism, exact_delta, exact_epsilon
 
 PAIR = (0.0, 1.0)
@@ -34,6 +35,24 @@ def test_defaults_and_options():
     group = holds("T3", LAPLACE, (0.0, 3.0), Within("l1"), "note", claim=GroupPrivacy(0.5), distance=3)
     assert (group.exact, group.distance) == (1.5, 3)
     assert holds("T4", LAPLACE, PAIR, Within("l1"), "note", exact=None).exact is None
+
+
+def test_at_a_distance_the_exact_strength_is_per_step():
+    """Also of a claim with a δ, which must not be read as a claim without."""
+    far = (0.0, 3.0)
+    pure = holds("T5", LAPLACE, far, Within("l1"), "note", distance=3)
+    approx = holds("T6", GAUSSIAN, far, Within("l2"), "note", distance=3)
+    assert pure.exact == 0.5
+    assert approx.exact == pytest.approx(0.890643485)
+    wrong = fails("T7", GaussianMechanism(3.0, 0.01), far, Within("l2"), "note", claim=ApproxDP(1.0, 0.01), distance=3)
+    assert 1.0 < wrong.exact < 3.0
+
+
+def test_a_strength_that_is_not_known_must_be_given():
+    claim, place = GaussianDP(1.0), ("T8", GAUSSIAN, PAIR, Within("l2"), "note")
+    with pytest.raises(OptionError, match=r"do not give the exact strength of 1-GDP .*pass it as exact="):
+        holds(*place, claim=claim)
+    assert holds(*place, claim=claim, exact=0.9).exact == 0.9
 
 
 def test_a_proportion_has_the_limits_of_the_exact_test_in_its_unit():

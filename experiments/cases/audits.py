@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...audit.claims.at_distance import claim_at
-from ...audit.claims.claim import Claim
-from ...audit.claims.pure_approx_gaussian import ApproxDP
+from ...audit.claims.pure_approx_gaussian import PureDP
 from ...audit.datasets.adjacency import Adjacency
-from ...mechanisms import Law, exact_delta, exact_epsilon
-from ..cases.experiment import AuditCase, Case, Experiment, false_version, true_version
+from ...audit.errors import OptionError
+from .exact_strength import exact_strength
+from .experiment import AuditCase, Case, Experiment, false_version, true_version
 
 RUNS = 200_000
 
@@ -42,14 +42,13 @@ def _completed(mechanism: Any, pair: tuple[Any, Any], options: dict[str, Any]) -
     completed = {"runs": RUNS, "claim": options.get("claim") or mechanism.claim} | options
     if "exact" not in options:
         claim = claim_at(completed["claim"], options.get("distance", 1))
-        completed["exact"] = _exact_strength(claim, *(mechanism.law(dataset) for dataset in pair))
+        try:
+            found = exact_strength(claim, *(mechanism.law(dataset) for dataset in pair))
+        except OptionError as error:
+            raise OptionError(
+                f"the laws of {mechanism} do not give the exact strength of {claim} ({error}); pass it as exact=, or "
+                "exact=None if it is unknown.",
+                claim=claim,
+            ) from error
+        completed["exact"] = round(found, 12) if isinstance(claim, PureDP) else found  # 4e-16 is 0, rounded
     return completed
-
-
-def _exact_strength(claim: Claim, law_x: Law, law_y: Law) -> float:
-    """Exact delta where the claim bounds delta, else exact epsilon."""
-    if not isinstance(claim, ApproxDP):
-        return round(exact_epsilon(law_x, law_y), 12)  # 4e-16 is the rounding error of 0
-    if claim.bound_on == "delta":
-        return exact_delta(law_x, law_y, claim.epsilon)
-    return exact_epsilon(law_x, law_y, claim.delta)

@@ -16,8 +16,7 @@ from ...audit.events.outputs import Outputs
 from ...audit.inference.binomial_tails import limits
 from ...audit.inference.renyi_lower_bound import renyi_lower
 from ...audit.results.statement_result import Point, StatementResult
-from ...mechanisms import FiniteLaw, LaplaceLaw, Law, exact_renyi
-from ...mechanisms.laws.divergences import no_closed_form
+from ...mechanisms import FiniteLaw, exact_renyi
 from ...mechanisms.local.repeated_response import check_rounds
 from ...mechanisms.noise_samplers import laplace_on_grid, pieces
 from ...mechanisms.queries import identity, real_answer
@@ -79,43 +78,6 @@ class LaplaceFold:
                 if self.is_adaptive:
                     threshold += np.where(answers > 0.5, 1.0, -1.0)
         return outputs
-
-
-def best_events(law_x: Law, law_y: Law) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return (p, 1 − p, q, 1 − q) of the most powerful events of x against y (Neyman-Pearson), without the sure event.
-
-    For finite laws the events collect the outcomes by decreasing ratio of x to y. For Laplace laws of one scale the
-    events are 4001 half-lines that end between the locations; outside, p/q is constant.
-
-    Raises
-    ------
-    OptionError
-        For other laws.
-    """
-    match law_x, law_y:
-        case FiniteLaw(), FiniteLaw():
-            loss = np.asarray(law_x.log_probabilities) - np.asarray(law_y.log_probabilities)
-            order = np.argsort(-loss, kind="stable")
-            p, q = law_x.probabilities[order], law_y.probabilities[order]
-            (p_sum, q_sum), (p_rest, q_rest) = (
-                [np.cumsum(values) for values in (p, q)],
-                [np.cumsum(values[::-1])[::-1] for values in (p, q)],
-            )
-            return p_sum[:-1], p_rest[1:], q_sum[:-1], q_rest[1:]
-        case LaplaceLaw(), LaplaceLaw() if law_x.scale == law_y.scale:
-            ends = np.linspace(law_x.location, law_y.location, 4001)
-            if law_x.location <= law_y.location:
-                return law_x.cdf(ends), law_x.sf(ends), law_y.cdf(ends), law_y.sf(ends)
-            return law_x.sf(ends), law_x.cdf(ends), law_y.sf(ends), law_y.cdf(ends)
-    raise no_closed_form(law_x, law_y)
-
-
-def exact_strength(claim: Claim, law_x: Law, law_y: Law) -> float:
-    """Return the smallest strength of the claim whose boundary no best event crosses, in both directions."""
-    return max(
-        float(claim.strength_of(p, q, p_rest, q_rest).max())
-        for p, p_rest, q, q_rest in (best_events(law_x, law_y), best_events(law_y, law_x))
-    )
 
 
 def divergence(

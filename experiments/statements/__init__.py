@@ -1,0 +1,1 @@
+"""Simulations that check the numbers in statements of documents, and figures of their results."""
