@@ -100,11 +100,7 @@ def conclude(
     findings = (*of_datasets, *of_runs, *(finding for finding in of_event if finding.check not in ignored))
     if any(finding.check is HealthCheck.DATASET_MUTATED for finding in of_datasets):
         findings = of_datasets
-    low_bits = (
-        look_at_bits(x, y, settings.claim, choice, alpha=FALSE_WARNING / evidence.kept.n_pairs)
-        if settings.bits == "warn"
-        else None
-    )
+    low_bits = look_at_bits(x, y, settings.claim, choice, alpha=FALSE_WARNING) if settings.bits == "warn" else None
     result = kind(
         mechanism=settings.name,
         provenance=settings.provenance,

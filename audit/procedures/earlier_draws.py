@@ -14,7 +14,7 @@ from ..sampling.block_plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class EarlierDraws:
-    """Outputs by which a search chose the pair, equally many on x and on y; they never enter a test.
+    """Outputs that a search drew on its pair after choosing it, equally many on x and on y; they never enter a test.
 
     Attributes
     ----------
@@ -22,15 +22,11 @@ class EarlierDraws:
         The plan that drew them, with a seed other than the audit's.
     blocks_x, blocks_y : list of ndarray
         Outputs block by block, in the order drawn.
-    n_pairs : int
-        Number of pairs that the search may try. The pair was chosen because of these outputs, so what is improbable in
-        them may be this many times as probable as in other runs.
     """
 
     plan: Plan
     blocks_x: list[Outputs]
     blocks_y: list[Outputs]
-    n_pairs: int
 
     @property
     def runs(self) -> int:
@@ -40,11 +36,11 @@ class EarlierDraws:
     def __str__(self) -> str:
         """What determines the outputs, apart from mechanism and datasets."""
         sizes = ", ".join(map(str, dict.fromkeys(map(len, self.blocks_x))))
-        return f"{self.runs:,} in blocks of {sizes} by seed {self.plan.seed}, among {self.n_pairs:,} pairs"
+        return f"{self.runs:,} in blocks of {sizes} by seed {self.plan.seed}"
 
     def at_most(self, runs: int) -> EarlierDraws | None:
         """The first whole blocks of at most `runs` runs on each dataset; None if even the first has more."""
         fitting = sum(total <= runs for total in accumulate(map(len, self.blocks_x)))
         if fitting == 0:
             return None
-        return EarlierDraws(self.plan, self.blocks_x[:fitting], self.blocks_y[:fitting], self.n_pairs)
+        return EarlierDraws(self.plan, self.blocks_x[:fitting], self.blocks_y[:fitting])

@@ -82,11 +82,8 @@ class FixedSizeEvidence:
 
     @property
     def health_share(self) -> float:
-        """Share of a false alarm's probability that the audit of this pair spends.
-
-        Any pair of a search might have been chosen because of its outputs, so the pairs share it.
-        """
-        return 1.0 / self.kept.n_pairs
+        """Share of the health checks' error probability that this conclusion spends: all of it, being the only one."""
+        return 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,8 +44,6 @@ class Pilot:
         Says so if the pilot was cut because outputs are large.
     searched : int
         How many of the outputs on each dataset, the first ones, a search drew before.
-    n_pairs : int
-        Number of pairs among which the pair was chosen by them; 1 without such outputs.
     """
 
     choice: Choice
@@ -55,7 +53,6 @@ class Pilot:
     y: Outputs
     notes: tuple[str, ...] = ()
     searched: int = 0
-    n_pairs: int = 1
 
     @property
     def runs(self) -> int:
@@ -175,8 +172,7 @@ def _pilot(
     if x.ndim == 2:  # vectors are large, so keep a single copy
         blocks_x, blocks_y = (_cut(side, blocks) for side, blocks in ((x, blocks_x), (y, blocks_y)))
     choice = choose_on(x, y, claim, runs - drawn, alpha, longer, bits=bits, both=both)
-    n_pairs = 1 if earlier is None else earlier.n_pairs
-    return Pilot(choice, blocks_x, blocks_y, x, y, searched=len(x) - drawn, n_pairs=n_pairs)
+    return Pilot(choice, blocks_x, blocks_y, x, y, searched=len(x) - drawn)
 
 
 def _cut(outputs: Outputs, blocks: list[Outputs]) -> list[Outputs]:
@@ -267,7 +263,7 @@ def run_notes(
         seen = f"{len(outputs):,} {runs} on {side}"
         raised = raised_in(outputs)
         notes += [f"{exception} was raised in {times:,} of {seen}" for exception, times in sorted(raised.items())]
-        if not raised and all(_are_same(part) for part in (outputs[:_SAME], outputs)):
+        if not raised and all(are_same(part) for part in (outputs[:_SAME], outputs)):
             notes.append(f"all {seen} gave the same output; is its noise drawn anew in each run?")
     for side, main in (("x", main_x), ("y", main_y)):
         others = f"{int(main.sizes.sum()):,} main runs on {side}"
@@ -277,7 +273,8 @@ def run_notes(
     return tuple(notes)
 
 
-def _are_same(outputs: Outputs) -> bool:
+def are_same(outputs: Outputs) -> bool:
+    """Whether all outputs are equal."""
     if outputs.dtype.kind in "biuf" and len(outputs) > 0:
         first = outputs[0]
         return bool(np.all((outputs == first) | ((outputs != outputs) & (first != first))))

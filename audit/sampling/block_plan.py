@@ -68,6 +68,8 @@ class MemoryPart:
 class Plan:
     """The plan of an audit: its runs in blocks, distributed over workers; equal plans give equal counts.
 
+    `is_coupled` says that the blocks on x and y have the same seeds: their outputs then differ because of the datasets
+    alone, and a search tells pairs apart with fewer runs. No test may see such outputs.
     `is_stateful` says whether the mechanism carries state from run to run. Copies of the state in other processes would
     repeat its noise, so one process then draws all runs. All batches share the `parcels` for worker processes, by seed.
     `changed` are the datasets whose copies changed in a worker process, and `watched` are the initial contents of its
@@ -83,6 +85,7 @@ class Plan:
     block_seconds: float | None = None  # time limit of a block
     memory: Memory | None = None  # results of earlier tasks
     is_stateful: bool = False
+    is_coupled: bool = False
     most: int = 1  # most runs in a block for the shape of the outputs, and about the runs in a task of a block sampler
     most_kept: int = sys.maxsize  # most outputs to keep on each dataset, by their size
     output_bytes: int = 1  # size of the first output
@@ -101,7 +104,7 @@ class Plan:
 
     def only_to_draw(self) -> Plan:
         """Return the part of the plan that a worker needs: the same for all blocks."""
-        return Plan(self.sampler, self.x, self.y, self.seed, 1, 1)
+        return Plan(self.sampler, self.x, self.y, self.seed, 1, 1, is_coupled=self.is_coupled)
 
     def for_runs(self, runs: int) -> Plan:
         """Return the plan with the block size of an audit of `runs` runs."""
@@ -133,8 +136,12 @@ class Plan:
 
     def generator(self, phase: Phase, side: Side, number: int) -> np.random.Generator:
         """Return the generator of one block; SFC64 is numpy's fastest."""
-        seed = BlockSeed(self.seed, (_PHASES.index(phase), SIDES.index(side)), number)
+        seed = BlockSeed(self.seed, (_PHASES.index(phase), SIDES.index(self._stream_of(side))), number)
         return np.random.Generator(np.random.SFC64(seed))
+
+    def _stream_of(self, side: Side) -> Side:
+        """Return the side whose seeds the blocks of a side have."""
+        return "x" if self.is_coupled else side
 
     def repeats(self, side: Side, drawn: Outputs | None = None) -> bool:
         """Whether the seed repeats the first pilot block on one dataset, so that it alone determines the noise.
@@ -225,7 +232,8 @@ class Plan:
             return outputs
         except MechanismError as error:
             where = f"block {number} of the {phase} runs on {side}, seed {self.seed}"
-            again = f'draw_block(mechanism, {side}, "{phase}", "{side}", {number}, {size}, seed={self.seed})'
+            stream = self._stream_of(side)
+            again = f'draw_block(mechanism, {side}, "{phase}", "{stream}", {number}, {size}, seed={self.seed})'
             raise MechanismError(
                 f"{error} (in {where}; dpaudit.{again} repeats it)", **error.facts, block=number, side=side
             ) from error.__cause__

@@ -85,7 +85,21 @@ class AnswerPairs(PairSource):
             "the last answer rises": one[::-1],
             "the last answer falls": -one[::-1],
             "the first half rises": (1 - half) / 2,
+            **self._staircases(),
         }
+
+    def _staircases(self) -> dict[str, Floats]:
+        """Signs that up to a quarter of the answers, the first or the last ones, do not share with all others."""
+        found = {}
+        for few in range(1, self._n // 4 + 1):
+            step = np.where(np.arange(self._n) < self._n - few, 1.0, -1.0)
+            last = f"the last {few}" if few > 1 else "the last answer"
+            found[f"all answers rise but {last}"] = step
+            found[f"all answers fall but {last}"] = -step
+            if few > 1:  # one answer against the others is among the signs already
+                found[f"all answers rise but the first {few}"] = step[::-1]
+                found[f"all answers fall but the first {few}"] = -step[::-1]
+        return found
 
     def _levels(self) -> tuple[float, float, float]:
         low, high = float(self.domain.low), float(self.domain.high)
@@ -154,7 +168,9 @@ class AnswerPairs(PairSource):
             base = np.rint(base)
         ends = base, np.clip(base + step, low, high)
         x, y = (self.domain.build(end) for end in ends)
-        return Candidate(label, x, y, (base, step), frozenset(end.tobytes() for end in ends))
+        moved = frozenset([int(np.count_nonzero(step > 0)), int(np.count_nonzero(step < 0))])
+        size = float(np.abs(ends).sum())
+        return Candidate(label, x, y, (base, step), frozenset(end.tobytes() for end in ends), moved, size)
 
     def _step(self, direction: Floats) -> Floats:
         """Return the step in this direction, as long as neighbours may be apart and at most as long as the range."""

@@ -26,6 +26,8 @@ class Candidate:
     y: Any = field(repr=False, compare=False)
     parts: Any = field(default=None, repr=False, compare=False)  # components, for the source to vary
     key: Hashable = None  # equal for equal pairs, in either order; None if unknown
+    group: Hashable = None  # equal for pairs that are likely to lose about as much
+    size: float = 0.0  # of two pairs that seem to lose as much, the smaller is easier to read
     is_promised: bool = False  # whether the caller states that it is a pair of neighbours
     is_pattern: bool = False  # whether it is an initial pattern, neither random nor a variation
 

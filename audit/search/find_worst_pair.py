@@ -1,6 +1,7 @@
 """Search for the worst pair of neighbouring datasets, and audit it.
 
-The search's runs on the chosen pair are the beginning of the audit's pilot. Only the test of fresh runs spends alpha.
+All pairs are run with the same random numbers, so that they differ because of their datasets alone. The chosen one gets
+independent runs, which are the beginning of the audit's pilot. Only the test of fresh runs spends alpha.
 
 Proof: docs/proofs/choices.md
 """
@@ -61,8 +62,8 @@ class TriedPair:
     runs : int
         Executions spent on the pair, on x and y together.
     bound : float
-        Expected bound of an audit, from pilot outputs that did not serve to choose the event, shrunk towards 0
-        according to its uncertainty. In the units of the claim's strength; 0 without sufficient evidence.
+        Expected bound of an audit, from pilot outputs that did not serve to choose the event, shrunk towards the bounds
+        of similar pairs according to its uncertainty. In the units of the claim's strength; at least 0.
     error : str, optional
         Why the search skipped the pair.
     """
@@ -133,7 +134,7 @@ class WorstPair:
             f"          {chosen.summary}",
             f"  event   {self.audit.event_in_words}",
             *self._pilot,
-            f"  search  {_count(len(tried))} in {self.runs:,} executions; cautious estimates of their bounds:",
+            f"  search  {_count(len(tried))} in {self.runs:,} executions; estimates of the bounds on them:",
             *(f"          {pair}" for pair in tried[:_SHOWN]),
         ]
         if skipped:
@@ -187,8 +188,8 @@ def find_worst_pair(
     distance : float
         Distance of the pairs.
     runs : int, optional
-        Runs on each dataset in the audit of the chosen pair; by default as in `check`. The search's runs on that pair
-        are the first of its pilot, in addition to these.
+        Runs on each dataset in the audit of the chosen pair; by default as in `check`. The search's independent runs on
+        that pair are the first of its pilot, in addition to these.
     search_runs : int, optional
         Executions of the search, over all pairs and both datasets, at least 400. The default is `runs` (or a million),
         half the executions of the audit.
@@ -263,7 +264,7 @@ def find_worst_pair(
             searched = digest(domain) if isinstance(domain, Domain) else "of the caller's own"
             about = {"search_runs": budget, "distance": distance, "adjacency": adjacency, "domain": searched}
             kept.section(f"{sampler.name}, the search", about | judge.settings())
-        trials, untried, planned = halve(pool, judge, budget)
+        trials, untried = halve(pool, judge, budget)
         if not trials or trials[0].error is not None:
             raise _nothing_left(trials, pool, sampler.name)
         x, y = trials[0].candidate.x, trials[0].candidate.y
@@ -271,7 +272,7 @@ def find_worst_pair(
             mechanism,
             x,
             y,
-            trials[0].draws(planned),
+            trials[0].draws(judge),
             claim=said.claim,
             claim_source=said.source,
             adjacency=adjacency,
@@ -302,7 +303,7 @@ def _tried(trial: Trial) -> TriedPair:
         label=trial.candidate.label,
         summary=trial.candidate.summary,
         runs=2 * trial.runs,
-        bound=trial.cautious,
+        bound=max(trial.merit, 0.0),
         error=trial.error,
     )
 

@@ -80,7 +80,9 @@ class SplitPairs(PairSource):
 
     def _candidate(self, split: Split, label: str) -> Candidate:
         x, y = (self.domain.build(rows) for rows in split.ends)
-        return Candidate(label, x, y, split, frozenset(tuple(map(repr, rows)) for rows in split.ends))
+        alone = frozenset([len(split.only_x), len(split.only_y)])
+        key = frozenset(tuple(map(repr, rows)) for rows in split.ends)
+        return Candidate(label, x, y, split, key, (alone, min(len(split.common), 1)), float(sum(map(len, split.ends))))
 
 
 @dataclass(frozen=True, slots=True)

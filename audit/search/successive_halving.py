@@ -15,7 +15,7 @@ from ..datasets.adjacency import Adjacency
 from ..errors import AuditError, StoreError
 from ..events.outputs import Outputs, merge
 from ..procedures.earlier_draws import EarlierDraws
-from ..procedures.pilot import check_blocks, refuse_if_all_raised
+from ..procedures.pilot import are_same, check_blocks, refuse_if_all_raised
 from ..random_streams import Stream, seed_of
 from ..sampling.block_plan import Plan
 from ..sampling.draw import draw_pilot, plan_blocks
@@ -23,7 +23,8 @@ from ..sampling.sampler import Sampler
 from ..store.sqlite_store import Store, StorePart
 from ..store.store_settings import claim_in_words, sources, terms
 from .candidates import Candidate, PairSource, reason_against
-from .pair_score import merits
+from .pair_score import PairScore, score_pair
+from .pooled_scores import pooled
 
 PairCheck = Callable[[Any, Any, float], Any]
 
@@ -34,6 +35,7 @@ LEAST_FIRST, _ENOUGH_FIRST, _MOST_FIRST, _MOST_PILOT = 100, 1_000, 200_000, 500_
 # First pilots have 200 runs over the square of the claim's strength, if fewer pairs can pay for them.
 _UNITS, _MOST_FOR_STRENGTH = 200, 20_000
 _FEWEST, _MOST_PATTERNS = 8, 1_000
+_UPPER = 0.5  # deviations by which an uncertain pair is favoured in all rounds but the last
 _EQUAL = 0.95  # share of the leader's merit from which a pattern counts as equal
 _TRIES = 40  # attempts for each new pair
 
@@ -64,15 +66,17 @@ class Judge:
             "seed": self.seed,
         }
 
-    def plan(self, candidate: Candidate, number: int) -> Plan:
-        """Return the plan of a candidate's pilots, with a seed from its number."""
-        x, y, seed = candidate.x, candidate.y, seed_of(self.seed, Stream.TRIALS, number)
+    def plan(self, candidate: Candidate, number: int, *, is_coupled: bool) -> Plan:
+        """Return the plan of a candidate's runs: coupled with those of all others, or with a seed from its number."""
+        seed = seed_of(self.seed, Stream.COUPLED) if is_coupled else seed_of(self.seed, Stream.TRIALS, number)
+        x, y = candidate.x, candidate.y
         drawn_from = {} if self.store is None else sources(self.code, x, y)
         plan = plan_blocks(self.sampler, x, y, seed, self.jobs, is_stateful=self._seen.get("state"))
+        plan = replace(plan, is_coupled=is_coupled)
         self._seen["state"] = plan.is_stateful
         if self.store is None:
             return plan
-        name = f"{self.sampler.name}, pair {number + 1} of the search"
+        name = f"{self.sampler.name}, pair {number + 1} of the search{'' if is_coupled else ', alone'}"
         return replace(plan, memory=self.store.section(name, drawn_from | terms(plan)))
 
 
@@ -81,21 +85,23 @@ class Trial:
     """A candidate with its pilot so far."""
 
     candidate: Candidate
-    number: int  # determines the seed
-    runs: int = 0  # pilot runs on each dataset
-    cautious: float = -math.inf  # merit, like bold
-    bold: float = -math.inf
+    number: int  # determines the seed of independent runs
+    runs: int = 0  # on each dataset
+    score: PairScore | None = None
+    merit: float = -math.inf  # the score pooled with those of similar pairs
+    deviation: float = math.inf  # of the merit
+    varies: bool = True  # whether the outputs vary
     error: str | None = None  # why it was skipped
     plan: Plan | None = None
     blocks_x: list[Outputs] = field(default_factory=list)
     blocks_y: list[Outputs] = field(default_factory=list)
 
-    def extend(self, pilot: int, judge: Judge) -> None:
-        """Extend the pilot to `pilot` runs on each dataset, and update the merits."""
+    def extend(self, pilot: int, judge: Judge, *, is_coupled: bool) -> None:
+        """Extend the pilot to `pilot` runs on each dataset, and update the score."""
         more = pilot - self.runs
         try:
             if self.plan is None:
-                self.plan = judge.plan(self.candidate, self.number)
+                self.plan = judge.plan(self.candidate, self.number, is_coupled=is_coupled)
             blocks_x, blocks_y = draw_pilot(self.plan, more, first_block=len(self.blocks_x))
             self.runs = pilot
             self.blocks_x += blocks_x
@@ -109,15 +115,42 @@ class Trial:
             self.error = str(error)
             self.forget()
             return
-        self.cautious, self.bold = merits(x, y, judge.claim, judge.runs, judge.alpha, bits=judge.bits)
+        self.score = score_pair(x, y, judge.claim, judge.runs, judge.alpha, bits=judge.bits)
+        self.varies = not (are_same(x) and are_same(y))
         if judge.progress is not None:
             judge.progress(2 * more)
 
-    def draws(self, n_pairs: int) -> EarlierDraws | None:
-        """Return the outputs for the audit of this pair, the best of up to `n_pairs`; None if there are none."""
+    @property
+    def bold(self) -> float:
+        """The bold score; −∞ before the first runs."""
+        return -math.inf if self.score is None else self.score.bold
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether the outputs never vary and do not tell x from y, which lets such a pair come last."""
+        return not self.varies and (self.score is None or self.score.value <= 0.0)
+
+    def rank(self, deviations: float = 0.0) -> tuple[bool, float, float, float]:
+        """Smallest for the best pair, by the merit plus some deviations; of equal pairs for the smallest datasets."""
+        upper = self.merit + deviations * self.deviation
+        return self.says_nothing, -float(f"{upper:.3g}"), self.candidate.size, -self.bold
+
+    def draws(self, judge: Judge) -> EarlierDraws | None:
+        """Return outputs for the audit of this pair that are independent of its choice; None if it was skipped.
+
+        The runs that chose the pair are discarded, and half as many are drawn with a seed of their own. A pair that was
+        not chosen among others keeps its runs.
+        """
         if self.plan is None or not self.blocks_x:
             return None
-        return EarlierDraws(self.plan, self.blocks_x, self.blocks_y, n_pairs)
+        if self.plan.is_coupled:
+            more = max(self.runs // 2, 1)
+            self.plan = judge.plan(self.candidate, self.number, is_coupled=False)
+            self.blocks_x, self.blocks_y = draw_pilot(self.plan.for_pilot(more), more)
+            self.runs += more
+            if judge.progress is not None:
+                judge.progress(2 * more)
+        return EarlierDraws(self.plan, self.blocks_x, self.blocks_y)
 
     def forget(self) -> None:
         """Discard the outputs."""
@@ -193,11 +226,10 @@ def new_pool(
     return Pool(source, adjacency, distance, np.random.default_rng(seed_of(seed, Stream.PAIRS)), check_pair)
 
 
-def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int, int]:
-    """Return all tried pairs, the best first (unless all were skipped), and two numbers of pairs.
+def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:
+    """Return all tried pairs, the best first (unless all were skipped), and the number of patterns left out.
 
-    The numbers are that of the patterns left out, and that of the pairs planned, which no output decides: variations
-    may be missing. Only the best pair still has its outputs.
+    Only the best pair still has its outputs.
 
     Parameters
     ----------
@@ -212,13 +244,13 @@ def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int, int]
     first, left = pool.first(budget, strength)
     trials = [Trial(candidate, number) for number, candidate in enumerate(first)]
     kept, pilot = schedule(len(trials), budget, strength)
-    planned = len(trials)
     running, finalists = trials[:], trials[:]
     while running:
         for trial in running:
-            trial.extend(pilot, judge)
+            trial.extend(pilot, judge, is_coupled=len(first) > 1)
         kept = max(1, (kept + 1) // 2)
         finalists = [trial for trial in running if trial.error is None]
+        _pool_scores(finalists)
         running = _survivors(finalists, kept)
         if kept == 1:
             break
@@ -226,12 +258,11 @@ def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int, int]
             if trial not in running:
                 trial.forget()
         pilot = min(2 * pilot, _MOST_PILOT)
-        planned += _n_moves(kept)
         moves = pool.moves([trial.candidate for trial in running[:2]], _n_moves(kept)) if running else ()
         new = [Trial(candidate, len(trials) + place) for place, candidate in enumerate(moves)]
         trials += new
         running += new
-    order = sorted(trials, key=lambda t: (t not in running, t.error is not None, -t.runs, -t.cautious, -t.bold))
+    order = sorted(trials, key=lambda t: (t not in running, t.error is not None, -t.runs, *t.rank()))
     # Among pairs of about equal merit a pattern is likelier to be the worst.
     leader = order[0] if order else None
     equals = [
@@ -240,20 +271,38 @@ def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int, int]
         if leader
         and trial.candidate.is_pattern
         and trial.runs == leader.runs
-        and trial.cautious >= _EQUAL * leader.cautious
+        and trial.varies >= leader.varies
+        and trial.merit >= _EQUAL * leader.merit
     ]
-    plain = max(equals, key=lambda t: t.cautious, default=leader)
+    plain = min(equals, key=Trial.rank, default=leader)
     for trial in trials:
         if trial is not plain:
             trial.forget()
-    return sorted(order, key=lambda t: t is not plain), left, planned
+    return sorted(order, key=lambda t: t is not plain), left
+
+
+def _pool_scores(trials: list[Trial]) -> None:
+    """Give every trial its merit: its score, shrunk towards those of similar pairs."""
+    scores = [trial.score for trial in trials if trial.score is not None]
+    if not scores:
+        return
+    merits, deviations = pooled(
+        [score.value for score in scores], [score.error for score in scores], [t.candidate.group for t in trials]
+    )
+    for trial, merit, deviation in zip(trials, merits.tolist(), deviations.tolist(), strict=True):
+        trial.merit, trial.deviation = merit, deviation
 
 
 def _survivors(trials: list[Trial], count: int) -> list[Trial]:
-    """Return the best trials: after every two by cautious merit one by bold merit, because rare events show late."""
-    by_caution = sorted(trials, key=lambda trial: (-trial.cautious, -trial.bold))
-    by_boldness = sorted(trials, key=lambda trial: -trial.bold)
-    turns = [part for place, bold in enumerate(by_boldness) for part in (*by_caution[2 * place : 2 * place + 2], bold)]
+    """Return the best trials: after every two by upper merit one by bold score, because rare events show late.
+
+    The last one has the largest merit.
+    """
+    if count == 1:
+        return sorted(trials, key=Trial.rank)[:1]
+    by_merit = sorted(trials, key=lambda trial: trial.rank(_UPPER))
+    by_boldness = sorted(trials, key=lambda trial: (trial.says_nothing, -trial.bold))
+    turns = [part for place, bold in enumerate(by_boldness) for part in (*by_merit[2 * place : 2 * place + 2], bold)]
     return list(dict.fromkeys(turns))[:count]
 
 
@@ -279,12 +328,15 @@ def schedule(available: int, budget: int, strength: float = 1.0) -> tuple[int, i
 
 
 def _cost(count: int) -> float:
-    """Return the runs of the whole search on each dataset, in units of a first pilot."""
+    """Return the runs of the whole search on each dataset, in units of a first pilot.
+
+    The last term is for the independent runs on the chosen pair; a single pair has no others.
+    """
     cost, kept, pilot = float(count), (count + 1) // 2, 2
     while kept > 1:
         cost += kept * pilot / 2 + _n_moves(kept) * pilot
         kept, pilot = (kept + 1) // 2, 2 * pilot
-    return cost
+    return cost + (pilot / 4 if count > 1 else 0.0)
 
 
 def _n_moves(kept: int) -> int:

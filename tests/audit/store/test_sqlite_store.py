@@ -132,9 +132,9 @@ def test_a_search_that_was_stopped_goes_on_too(tmp_path, calls, mode):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Plan, "draw", draw)
         assert searched(store=tmp_path, **options) == whole
-    # One run of each pair and of the audit shows the shape; the first runs of the audit and first blocks are repeated,
-    # and by an audit that bets on its first batch, in blocks of one run, those of the search too.
-    assert len(drawn) == len(whole.ranking) + 1 + (4 if mode == "fixed" else 6)
+    # One run of each pair, of the chosen one again, and of the audit shows the shape; the first runs of the audit and
+    # first blocks are repeated, and by an audit that bets on its first batch, in blocks of one run, the search's too.
+    assert len(drawn) == len(whole.ranking) + 2 + (4 if mode == "fixed" else 6)
 
 
 def test_a_search_of_other_pairs_is_refused(tmp_path):
