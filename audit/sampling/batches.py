@@ -62,9 +62,9 @@ def are_of_one_session(totals: Sequence[int]) -> bool:
 
     Examples
     --------
-    >>> are_of_one_session([16, 24, 32, 35])
+    >>> are_of_one_session([32, 40, 48, 51])
     True
-    >>> are_of_one_session([16, 24, 40])
+    >>> are_of_one_session([32, 40, 56])
     False
     """
     return list(totals) == [int(total) for total in np.cumsum(batch_sizes(totals[-1]))]

@@ -39,7 +39,7 @@ def pooled(values: Sequence[float], errors: Sequence[float], groups: Sequence[Ha
     --------
     >>> mean, deviation = pooled([1.0, 3.0, 0.0], [1.0, 1.0, 0.1], ["a", "a", "b"])
     >>> mean.round(2).tolist(), deviation.round(2).tolist()
-    ([1.25, 2.25, 0.01], [0.83, 0.83, 0.1])
+    ([1.26, 2.43, 0.0], [0.87, 0.87, 0.1])
     """
     value, variance = np.array(values, dtype=np.float64), np.square(np.array(errors, dtype=np.float64))
     places = {group: place for place, group in enumerate(dict.fromkeys(groups))}

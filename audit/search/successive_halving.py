@@ -315,7 +315,7 @@ def schedule(available: int, budget: int, strength: float = 1.0) -> tuple[int, i
     Examples
     --------
     >>> schedule(60, 1_000_000), schedule(60, 1_000_000, 0.1), schedule(60, 20_000)
-    ((60, 1275), (16, 6250), (10, 144))
+    ((60, 1225), (16, 5952), (8, 294))
     """
     wanted = min(max(_ENOUGH_FIRST, int(_UNITS / max(strength, 1e-9) ** 2)), _MOST_FOR_STRENGTH)
     affordable = int(budget / (2 * _cost(2 * _FEWEST)))
