@@ -26,7 +26,7 @@ CLAIMS = [
     ApproxDP(0.3, 0.1, bound_on="delta"),
     *(
         claim.group(distance)
-        for distance in (2, 3, 6)
+        for distance in (2, 5)
         for claim in (PureDP(1.0), ApproxDP(1.0, 0.01), ApproxDP(0.3, 0.1, bound_on="delta"), ApproxDP(2.0, 0.0))
     ),
     ApproxDP(0.0, 0.1, bound_on="delta").group(2),
@@ -37,9 +37,9 @@ CLAIMS = [
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 def test_exact_strength_is_that_of_the_worst_of_all_events(claim):
     rng = np.random.default_rng(1)
-    for _ in range(5):
-        law_x, law_y = (FiniteLaw.from_log_weights(rng.normal(size=5)) for _ in range(2))
-        subsets = np.array(list(itertools.product((False, True), repeat=5)))[1:-1]
+    for _ in range(2):
+        law_x, law_y = (FiniteLaw.from_log_weights(rng.normal(size=4)) for _ in range(2))
+        subsets = np.array(list(itertools.product((False, True), repeat=4)))[1:-1]
         p, q = (subsets @ law.probabilities for law in (law_x, law_y))
         worst = max(0.0, claim.strength_of(p, q).max(), claim.strength_of(q, p).max())
         assert exact_strength(claim, law_x, law_y) == pytest.approx(worst, rel=1e-8)
