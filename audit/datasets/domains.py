@@ -103,11 +103,16 @@ class Rows(Domain):
     rows_per_user : int, optional
         Largest number of rows of one user under `UserLevel`, `most` by default. If a column of numbers holds the user,
         the users are the whole numbers in the range of that column.
+    least : int
+        Smallest number of rows of a dataset, such as 1 for a mean.
+    size : int, optional
+        Number of rows of every dataset, where it is public: `least` and `most` at once. Such datasets are neighbours
+        by `Replace`.
 
     Raises
     ------
     DatasetError
-        For ranges that are empty or infinite, `most` below 1, or columns that do not fit the rows.
+        For ranges that are empty or infinite, `most` below 1 or below `least`, or columns that do not fit the rows.
 
     Examples
     --------
@@ -124,6 +129,8 @@ class Rows(Domain):
     columns: tuple[str, ...] = ()
     integer: bool = False
     rows_per_user: int | None = None
+    least: int = 0
+    size: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("values", "columns"):
@@ -131,7 +138,19 @@ class Rows(Domain):
         for name in ("low", "high"):
             end = getattr(self, name)
             object.__setattr__(self, name, tuple(end) if isinstance(end, (list, np.ndarray)) else end)
+        if self.size is not None:
+            _check_whole("size", self.size, "rows")
+            for name in ("least", "most"):
+                object.__setattr__(self, name, self.size)
         _check_whole("most", self.most, "rows")
+        _check_whole("least", self.least, "rows", least=0)
+        if self.least > self.most:
+            raise DatasetError(
+                f"least={self.least} rows are more than most={self.most}; use a larger most, or size= for a fixed "
+                "number.",
+                least=self.least,
+                most=self.most,
+            )
         if self.rows_per_user is not None:
             _check_whole("rows_per_user", self.rows_per_user, "rows")
         if self.form not in ("list", "array", "frame"):

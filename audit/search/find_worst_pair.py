@@ -138,13 +138,14 @@ class WorstPair:
             *(f"          {pair}" for pair in tried[:_SHOWN]),
         ]
         if skipped:
-            lines.append(f"  skipped {_count(len(skipped))}, such as {skipped[0]}")
+            lines.append(f"  skipped {_count(len(skipped))}, such as {skipped[0].label}")
         if self.untried:
             lines.append(f"  untried {_count(self.untried)}; increase search_runs to reach them")
         if not self.is_refuted:
             lines.append("  note    other pairs may be worse than the worst pair found")
-        short = (line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines)
-        return "\n".join([str(self.audit), *short])
+        short = [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines]
+        whole = [f"  error   {' '.join(str(skipped[0].error).split())}"] if skipped else []  # to be acted upon
+        return "\n".join([str(self.audit), *short, *whole])
 
 
 def _count(pairs: int) -> str:

@@ -76,7 +76,8 @@ class SplitPairs(PairSource):
             yield self._candidate(split, f"{self.words(split)} (variation of another pair)")
 
     def is_allowed(self, candidate: Candidate) -> bool:
-        return max(map(len, candidate.parts.ends)) <= self.domain.most
+        sizes = [len(rows) for rows in candidate.parts.ends]
+        return self.domain.least <= min(sizes) and max(sizes) <= self.domain.most
 
     def _candidate(self, split: Split, label: str) -> Candidate:
         x, y = (self.domain.build(rows) for rows in split.ends)
@@ -97,13 +98,19 @@ class RowPairs(SplitPairs):
                 f"most={self.domain.most} rows cannot differ in {self.steps}; use most >= {self.steps}.",
                 most=self.domain.most,
             )
+        if self.kind == "added" and self.steps % 2 and self.domain.least == self.domain.most:
+            raise AdjacencyError(
+                f"datasets of {self.domain.most} rows each cannot differ by an added or a removed row; use Replace(), "
+                "or a least below most.",
+                least=self.domain.least,
+            )
         if self.kind == "replaced" and len(self.domain.corners()) < 2:
             raise AdjacencyError("rows of a single value cannot be replaced by others; give a second value.")
 
     def splits(self) -> Iterator[Split]:
         corners = self.domain.corners()
-        room = self.domain.most - self.steps
-        bases: list[tuple[Row, ...]] = [()]
+        room, fewest = self.domain.most - self.steps, self._fewest
+        bases: list[tuple[Row, ...]] = [(row,) * fewest for row in corners[:2]] if fewest else [()]
         if room:
             bases += [(row,) * room for row in corners[:2]]
         if room > 1:
@@ -113,6 +120,11 @@ class RowPairs(SplitPairs):
             bases += [(row,) * room for row in corners[2:]]
         changes = list(self._changes(corners))
         return (Split(common, *change) for common in bases for change in changes)
+
+    @property
+    def _fewest(self) -> int:
+        """Fewest common rows of a pair; if rows are added to both, some such pairs are too small."""
+        return max(self.domain.least - (self.steps if self.kind == "replaced" else 0), 0)
 
     def _changes(self, corners: tuple[Row, ...]) -> Iterator[tuple[tuple[Row, ...], tuple[Row, ...]]]:
         """Yield the rows that only x contains, and those that only y contains."""
@@ -142,7 +154,7 @@ class RowPairs(SplitPairs):
                 for _ in range(count)
             )
 
-        common = rows(int(rng.integers(self.domain.most - k + 1)))
+        common = rows(int(rng.integers(min(self._fewest, self.domain.most - k), self.domain.most - k + 1)))
         in_x = k if self.kind == "replaced" else int(rng.choice([0, k // 2]))
         in_y = k if self.kind == "replaced" else k - in_x
         return Split(common, rows(in_x), rows(in_y), bool(rng.random() < 0.5))

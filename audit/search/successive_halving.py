@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ _FEWEST, _MOST_PATTERNS = 8, 1_000
 _UPPER = 0.5  # deviations by which an uncertain pair is favoured in all rounds but the last
 _EQUAL = 0.95  # share of the leader's merit from which a pattern counts as equal
 _TRIES = 40  # attempts for each new pair
+_MOST_FAILED = 5  # pairs that may replace each initial pair on which the mechanism fails
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +174,8 @@ class Pool:
     strangers: list[tuple[Candidate, str]] = field(default_factory=list)
     seen: set[Hashable] = field(default_factory=set)
 
-    def first(self, budget: int, strength: float = 1.0) -> tuple[list[Candidate], int]:
-        """Return the initial pairs, patterns and at least a quarter random, and the number of patterns left out."""
+    def first(self, budget: int, strength: float = 1.0) -> tuple[list[Candidate], list[Candidate]]:
+        """Return the initial pairs, patterns and at least a quarter random, and the patterns left out."""
         patterns = [
             replace(pattern, is_pattern=True) for pattern in self._new(islice(self.source.patterns(), _MOST_PATTERNS))
         ]
@@ -182,7 +183,11 @@ class Pool:
         most, _ = schedule(len(patterns) + wanted, budget, strength)
         drawn = list(self._some(self.source.random(self.rng), min(wanted, max(most // 4, most - len(patterns)))))
         kept = patterns[: most - len(drawn)]
-        return kept + drawn, len(patterns) - len(kept)
+        return kept + drawn, patterns[len(kept) :]
+
+    def drawn(self, count: int) -> Iterator[Candidate]:
+        """Yield up to `count` new random pairs."""
+        return self._some(self.source.random(self.rng), count)
 
     def moves(self, parents: list[Candidate], count: int) -> Iterator[Candidate]:
         """Yield up to `count` new variations of the parents, in turn."""
@@ -242,12 +247,14 @@ def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:
     """
     strength = judge.claim.strength
     first, left = pool.first(budget, strength)
-    trials = [Trial(candidate, number) for number, candidate in enumerate(first)]
-    kept, pilot = schedule(len(trials), budget, strength)
+    is_coupled = len(first) > 1
+    kept, pilot = schedule(len(first), budget, strength)
+    trials, untried = _begun(pool, judge, first, left, pilot, is_coupled=is_coupled)
     running, finalists = trials[:], trials[:]
     while running:
         for trial in running:
-            trial.extend(pilot, judge, is_coupled=len(first) > 1)
+            if trial.runs < pilot and trial.error is None:
+                trial.extend(pilot, judge, is_coupled=is_coupled)
         kept = max(1, (kept + 1) // 2)
         finalists = [trial for trial in running if trial.error is None]
         _pool_scores(finalists)
@@ -278,7 +285,27 @@ def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:
     for trial in trials:
         if trial is not plain:
             trial.forget()
-    return sorted(order, key=lambda t: t is not plain), left
+    return sorted(order, key=lambda t: t is not plain), untried
+
+
+def _begun(
+    pool: Pool, judge: Judge, first: list[Candidate], left: list[Candidate], pilot: int, *, is_coupled: bool
+) -> tuple[list[Trial], int]:
+    """Return the trials of the first round, and the number of patterns left out.
+
+    A pair on which the mechanism fails is replaced by a pattern that was left out, or else by a random pair: a domain
+    of which the mechanism takes a part has pairs enough.
+    """
+    trials: list[Trial] = []
+    most = _MOST_FAILED * len(first)
+    spare = chain(left, pool.drawn(most))
+    for candidate in chain(first, islice(spare, most)):
+        if len(trials) >= len(first) and sum(trial.error is None for trial in trials) >= len(first):
+            break
+        trial = Trial(candidate, len(trials))
+        trial.extend(pilot, judge, is_coupled=is_coupled)
+        trials.append(trial)
+    return trials, max(len(left) - max(len(trials) - len(first), 0), 0)
 
 
 def _pool_scores(trials: list[Trial]) -> None:

@@ -131,7 +131,8 @@ class UserPairs(SplitPairs):
     def is_allowed(self, candidate: Candidate) -> bool:
         ends = candidate.parts.ends
         largest = max(max(Counter(map(self._owner, rows)).values(), default=0) for rows in ends)
-        return largest <= self._largest and max(map(len, ends)) <= self.domain.most
+        # Without the arguments, super() would be that of the class that the slots replaced.
+        return largest <= self._largest and super(UserPairs, self).is_allowed(candidate)
 
     def changed(self, split: Split, rng: np.random.Generator) -> Split:
         side = str(rng.choice(["common", "only_x", "only_y"]))

@@ -102,3 +102,47 @@ def test_pairs_that_the_mechanism_refuses_are_not_audited():
     assert len(found.x) == 1
     with pytest.raises(AdjacencyError, match=r"none of 1 pair are neighbours; the first: rows beyond"):
         find_worst_pair(Refusing(), [([0, 1], [1, 1])], runs=2_000, search_runs=400, jobs=1)
+
+
+def mean_of_four(rows, size, rng):
+    if len(rows) != 4:
+        raise ValueError(f"this table has four rows, not {len(rows)}; " + "pass the whole table, " * 20 + "please")
+    return np.mean(rows) + rng.laplace(size=size)
+
+
+@pytest.mark.parametrize(("least", "most", "fixed"), [(3, 6, None), (4, 4, None), (0, 5, 4)])
+@pytest.mark.parametrize("adjacency", [AddRemove(), Replace()])
+def test_datasets_have_as_many_rows_as_the_domain_says(least, most, fixed, adjacency):
+    sizes = set()
+
+    def count(rows, size, rng):
+        sizes.add(len(rows))
+        return len(rows) + rng.laplace(size=size)
+
+    domain = Rows(least=least, most=most, size=fixed)
+    if domain.least == domain.most and isinstance(adjacency, AddRemove):
+        with pytest.raises(AdjacencyError, match="datasets of 4 rows each cannot differ by an added or a removed row"):
+            find_worst_pair(count, domain, claim=PureDP(1.0), adjacency=adjacency, runs=1_000)
+        return
+    find_worst_pair(count, domain, claim=PureDP(1.0), adjacency=adjacency, runs=1_000, search_runs=8_000, jobs=1)
+    assert min(sizes) == (fixed or least)
+    assert max(sizes) <= (fixed or most)
+
+
+@pytest.mark.parametrize("wrong", [{"least": 6}, {"least": -1}, {"size": 0}, {"least": 1.5}])
+def test_impossible_numbers_of_rows_are_refused(wrong):
+    with pytest.raises(DatasetError, match=next(iter(wrong))):
+        Rows(**wrong)
+
+
+@pytest.mark.usefixtures("without_resolution")
+def test_a_mechanism_that_takes_few_datasets_is_audited_on_those():
+    """Of the patterns only those of four rows are taken, and the first error is printed whole."""
+    options = {"claim": PureDP(1.0), "adjacency": Replace(), "runs": 4_000, "search_runs": 4_000, "jobs": 1}
+    found = find_worst_pair(mean_of_four, Rows(most=8), **options)
+    tried = [pair for pair in found.ranking if pair.error is None]
+    assert (len(found.x), len(found.y)) == (4, 4)
+    assert len(tried) >= 2
+    assert len(found.ranking) > 2 * len(tried)
+    (error,) = [line for line in str(found).splitlines() if line.startswith("  error   ")]
+    assert error.count("pass the whole table") == 20
