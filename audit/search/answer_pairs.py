@@ -126,6 +126,20 @@ class AnswerPairs(PairSource):
             how, new_base, new_direction = self._move(base, step, rng)
             yield self._candidate(varied(candidate, how), new_base, new_direction)
 
+    def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
+        base, step = candidate.parts
+        low, rests = self.domain.low, step == 0.0
+        changes = {
+            "at the lowest level": np.full(self._n, low),
+            "all at one level": np.full(self._n, np.median(base)),
+            "answers that rest at the lowest level": np.where(rests, low, base),
+            "at whole numbers": np.rint(base),
+            "at tenths": np.round(base, 1),
+        }
+        for how, levels in changes.items():
+            if np.any(levels != base):
+                yield self._candidate(f"{candidate.label} (simpler: {how})", levels, step)
+
     def _move(self, base: Floats, step: Floats, rng: np.random.Generator) -> tuple[str, Floats, Floats]:
         """Return a description of the change, the new base, and the direction of the new step."""
         base, step, j = base.copy(), step.copy(), int(rng.integers(self._n))

@@ -52,6 +52,10 @@ class PairSource(ABC):
         """Yield random variations of a pair, without end or none."""
         return iter(())
 
+    def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
+        """Yield simplifications of a pair, the largest first; none, or finitely many in a row."""
+        return iter(())
+
     def is_allowed(self, candidate: Candidate) -> bool:
         """Whether both datasets are in the domain."""
         return True

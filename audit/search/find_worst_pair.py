@@ -41,6 +41,7 @@ from ..sampling.sampler import as_sampler
 from ..store.sqlite_store import opened
 from ..store.store_settings import code_of
 from .pairs_for_domain import pairs_of
+from .shrinking import SimplePair, for_simpler_pairs, simplest
 from .successive_halving import LEAST_FIRST, Judge, Pool, Trial, halve, new_pool
 
 LEAST_SEARCH = 4 * LEAST_FIRST
@@ -95,6 +96,9 @@ class WorstPair:
         Executions of the search, over all pairs.
     untried : int
         Pairs (given or patterns) that had no runs.
+    simple : SimplePair, optional
+        A simpler pair that seems to lose as much, for the eye: fewer rows, equal rows, round values. In searches of a
+        domain with 24,000 executions or more.
     audit : AuditResult
         Audit of the chosen pair. It is valid however the pair was found, because it counts no runs of the search; they
         only help to choose the event (`searched`).
@@ -105,6 +109,7 @@ class WorstPair:
     ranking: tuple[TriedPair, ...] = field(repr=False)
     runs: int
     untried: int = 0
+    simple: SimplePair | None = None
     audit: AuditResult
 
     @property
@@ -132,6 +137,7 @@ class WorstPair:
         lines = [
             f"  pair    {chosen.label} ({self.audit.pair.adjacency})",
             f"          {chosen.summary}",
+            *([f"  simpler {self.simple}"] if self.simple else []),
             f"  event   {self.audit.event_in_words}",
             *self._pilot,
             f"  search  {_count(len(tried))} in {self.runs:,} executions; estimates of the bounds on them:",
@@ -265,10 +271,12 @@ def find_worst_pair(
             searched = digest(domain) if isinstance(domain, Domain) else "of the caller's own"
             about = {"search_runs": budget, "distance": distance, "adjacency": adjacency, "domain": searched}
             kept.section(f"{sampler.name}, the search", about | judge.settings())
-        trials, untried = halve(pool, judge, budget)
+        reserved = for_simpler_pairs(budget) if isinstance(domain, Domain) else 0
+        trials, untried = halve(pool, judge, budget - reserved)
         if not trials or trials[0].error is not None:
             raise _nothing_left(trials, pool, sampler.name)
         x, y = trials[0].candidate.x, trials[0].candidate.y
+        simple, spent = simplest(pool, judge, trials[0], reserved, len(trials))
         audit = audit_pair(
             mechanism,
             x,
@@ -293,8 +301,9 @@ def find_worst_pair(
             *(_tried(trial) for trial in trials),
             *(_tried(Trial(pair, 0, error=why)) for pair, why in pool.strangers),
         ),
-        runs=sum(2 * trial.runs for trial in trials),
+        runs=sum(2 * trial.runs for trial in trials) + spent,
         untried=untried,
+        simple=simple,
         audit=audit,
     )
 

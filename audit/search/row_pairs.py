@@ -75,6 +75,19 @@ class SplitPairs(PairSource):
             split = self.changed(candidate.parts, rng)
             yield self._candidate(split, f"{self.words(split)} (variation of another pair)")
 
+    def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
+        split: Split = candidate.parts
+        common, first = split.common, self.domain.corners()[0]
+        fewer = [(), common[: len(common) // 2], *(common[:i] + common[i + 1 :] for i in range(min(len(common), 3)))]
+        changes = [split.with_rows("common", rows) for rows in fewer if len(rows) < len(common)]
+        if len(set(map(repr, common))) > 1 or (common and repr(common[0]) != repr(first)):
+            changes += [split.with_rows("common", rows) for rows in ([first] * len(common), [common[0]] * len(common))]
+        for side in ("only_x", "only_y", "common"):
+            changes += [split.with_rows(side, map(rounded, getattr(split, side))) for rounded in (_to_whole, _to_tenth)]
+        for change in changes:
+            if change != split:
+                yield self._candidate(change, f"{self.words(change)} (simpler than the pair found)")
+
     def is_allowed(self, candidate: Candidate) -> bool:
         sizes = [len(rows) for rows in candidate.parts.ends]
         return self.domain.least <= min(sizes) and max(sizes) <= self.domain.most
@@ -188,3 +201,19 @@ def _listed(rows: tuple[Row, ...]) -> str:
 def _more(rows: tuple[Row, ...]) -> str:
     """Describe additional rows: `one more row, 1.0`, or `2 more rows, [0.0, 1.0]`."""
     return f"one more row, {shorten(rows[0])}" if len(rows) == 1 else f"{len(rows)} more rows, {shorten(list(rows))}"
+
+
+def _to_whole(row: Row) -> Row:
+    """Return a row with its floating-point numbers rounded to whole ones."""
+    return _rounded(row, 0)
+
+
+def _to_tenth(row: Row) -> Row:
+    """Return a row with its floating-point numbers rounded to one decimal."""
+    return _rounded(row, 1)
+
+
+def _rounded(row: Row, digits: int) -> Row:
+    if isinstance(row, tuple):
+        return tuple(_rounded(part, digits) for part in row)
+    return round(row, digits) if isinstance(row, float) else row

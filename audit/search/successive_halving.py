@@ -195,6 +195,14 @@ class Pool:
         for turn in range(count):
             yield from self._some(lines[turn % len(lines)], 1)
 
+    def simpler(self, candidate: Candidate, seen: set[Hashable]) -> Iterator[Candidate]:
+        """Yield the simplifications of a pair that are pairs of the domain and not `seen`, and add them to these."""
+        for simpler in self.source.simpler(candidate):
+            if simpler.key in seen or not self.source.is_allowed(simpler) or self._reason_against(simpler) is not None:
+                continue
+            seen.add(simpler.key)
+            yield simpler
+
     def _some(self, candidates: Iterator[Candidate], count: int) -> Iterator[Candidate]:
         """Yield up to `count` new candidates, within a limited number of attempts."""
         return islice(self._new(islice(candidates, _TRIES * count)), count)

@@ -1,0 +1,81 @@
+"""The simpler pair that a search shows beside the found one loses as much, and no audit sees it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpaudit import AddRemove, Answers, PureDP, Replace, Rows, Within, find_worst_pair
+from dpaudit.audit.search.shrinking import for_simpler_pairs
+
+pytestmark = pytest.mark.usefixtures("without_resolution")
+
+OPTIONS = {"claim": PureDP(1.0), "runs": 60_000, "jobs": 1, "bits": False}
+
+
+def noisy_sum(rows, size, rng):
+    return sum(rows) + rng.laplace(size=size)
+
+
+def noisy_answers(answers, size, rng):
+    return answers + rng.laplace(scale=2.0, size=(size, len(answers)))
+
+
+def test_rows_that_do_not_matter_are_left_out():
+    found = find_worst_pair(noisy_sum, Rows(most=6, high=2.0), adjacency=AddRemove(), **OPTIONS)
+    simple = found.simple or found
+    assert abs(sum(found.x) - sum(found.y)) == pytest.approx(2.0)
+    assert abs(sum(simple.x) - sum(simple.y)) == pytest.approx(2.0, abs=0.07)
+    assert max(len(simple.x), len(simple.y)) <= 2
+    if found.simple is not None:
+        assert f"  simpler {found.simple.summary}" in str(found)
+        assert found.simple.bound >= 0.97 * found.simple.found_bound
+
+
+def test_numbers_become_round_where_that_changes_nothing():
+    """Noise on each answer does not depend on the level, so that a level of 0 is as good as any."""
+    options = OPTIONS | {"runs": 100_000, "adjacency": Within("linf")}
+    for seed in range(2):
+        simple = find_worst_pair(noisy_answers, Answers(3, 0.0, 9.0), seed=seed, **options).simple
+        assert simple is not None
+        assert np.array_equal(simple.x, np.rint(simple.x))
+        assert np.abs(simple.x - simple.y).max() == pytest.approx(1.0)
+
+
+def test_a_pair_that_only_its_rows_make_bad_is_not_simplified_away():
+    """Three rows at their largest, and noise that is then too small: fewer rows lose less."""
+
+    def mostly(rows, size, rng):
+        return len(rows) + rng.laplace(scale=0.3 if sum(rows) > 2.5 else 1.0, size=size)
+
+    for seed in range(4):
+        found = find_worst_pair(mostly, Rows(most=4), adjacency=AddRemove(), seed=seed, **OPTIONS)
+        assert found.is_refuted
+        for pair in filter(None, (found, found.simple)):
+            assert max(sum(pair.x), sum(pair.y)) > 2.5
+
+
+def test_a_fixed_number_of_rows_is_kept():
+    found = find_worst_pair(noisy_sum, Rows(size=3), adjacency=Replace(), **OPTIONS)
+    simple = found.simple or found
+    assert (len(simple.x), len(simple.y)) == (3, 3)
+    assert sum(a != b for a, b in zip(simple.x, simple.y, strict=True)) == 1
+
+
+def test_the_budget_holds_and_small_searches_keep_it_all():
+    assert [for_simpler_pairs(budget) for budget in (400, 23_999, 24_000, 1_000_000)] == [0, 0, 2_400, 100_000]
+    spent = []
+    found = find_worst_pair(
+        noisy_sum, Rows(most=6, high=2.0), adjacency=AddRemove(), search_runs=40_000, progress=spent.append, **OPTIONS
+    )
+    assert found.runs <= 40_000
+    assert sum(spent) == found.runs + 2 * OPTIONS["runs"]
+
+
+def test_workers_and_stores_do_not_matter(tmp_path):
+    options = OPTIONS | {"adjacency": AddRemove(), "runs": 30_000}
+    first = find_worst_pair(noisy_sum, Rows(most=6, high=2.0), **options)
+    second = find_worst_pair(noisy_sum, Rows(most=6, high=2.0), **options | {"jobs": 2}, store=tmp_path)
+    third = find_worst_pair(noisy_sum, Rows(most=6, high=2.0), **options, store=tmp_path)
+    assert first == second == third
+    assert str(first) == str(second) == str(third)
