@@ -61,7 +61,7 @@ class TriedPair:
     summary : str
         The datasets.
     runs : int
-        Executions spent on the pair, on x and y together.
+        Executions from which the pair was judged, on x and y together.
     bound : float
         Expected bound of an audit, from pilot outputs that did not serve to choose the event, shrunk towards the bounds
         of similar pairs according to its uncertainty. In the units of the claim's strength; at least 0.
@@ -93,7 +93,7 @@ class WorstPair:
         Every pair tried: the chosen pair, then the others in order of decreasing pilot size and then expected bound,
         and finally the skipped pairs.
     runs : int
-        Executions of the search, over all pairs.
+        Executions of the search: over all pairs, then on the chosen one alone, and on simpler pairs.
     untried : int
         Pairs (given or patterns) that had no runs.
     simple : SimplePair, optional
@@ -301,7 +301,7 @@ def find_worst_pair(
             *(_tried(trial) for trial in trials),
             *(_tried(Trial(pair, 0, error=why)) for pair, why in pool.strangers),
         ),
-        runs=sum(2 * trial.runs for trial in trials) + spent,
+        runs=sum(2 * (trial.runs + trial.alone) for trial in trials) + spent,
         untried=untried,
         simple=simple,
         audit=audit,

@@ -23,9 +23,9 @@ _CAUTIONS = (4.0, 2.0, 1.0)
 # less the larger it is.
 _STEADY, _BOLD = 2.0, 1.0
 _CERTAIN = 1e-3  # smallest standard error, as a share of the score or of the claim's strength
-_UNSEEN = 10.0  # standard error of a pair without a useful event, in units of the claim's strength, at least 1
-# Parts of a pilot that are compared, hits from which their spread says something, and the smallest error it can show.
-_CHUNKS, _LEAST_HITS, _LEAST_ERROR = 32, 30, 0.02
+# Parts of a pilot that are compared, hits from which their spread says something, and the smallest and the largest
+# error it can show: runs that are opposite to each other have √2 times that of independent ones.
+_CHUNKS, _LEAST_HITS, _LEAST_ERROR, _LARGEST_ERROR = 32, 30, 0.02, 1.5
 _GRIDS = 2  # powers of two for outputs modulo a grid
 _QUICK = 25_000  # training runs up to which the quick event families are used
 
@@ -41,11 +41,14 @@ class PairScore:
         standard error.
     bold : float
         The largest such estimate, less the part that one standard error explains: rare events count too.
+    is_empty : bool
+        Whether no event of a positive bound was found; the value is then 0.
     """
 
     value: float
     error: float
     bold: float
+    is_empty: bool = False
 
 
 def score_pair(x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, *, bits: bool = False) -> PairScore:
@@ -72,13 +75,14 @@ def score_pair(x: Outputs, y: Outputs, claim: Claim, runs: int, alpha: float, *,
     half = len(x) // 2
     halves = [(x[:half], y[:half]), (x[half : 2 * half], y[half : 2 * half])]
     found = [_judged(*halves[i], *halves[1 - i], claim, runs, alpha, bits) for i in range(2)]
-    nothing = (0.0, _UNSEEN * max(claim.strength, 1.0))
-    best = [max(seen, key=lambda one: _promise(one[0], one[1], claim.strength), default=nothing) for seen in found]
+    nothing = (0.0, claim.strength)
+    useful = [[one for one in seen if one[0] > 0.0] or [nothing] for seen in found]
+    best = [max(seen, key=lambda one: _promise(one[0], one[1], claim.strength)) for seen in useful]
     bold = [max((_shrunk(value, error, _BOLD) for value, error in seen), default=0.0) for seen in found]
     values, errors = zip(*best, strict=True)
     value = sum(values) / 2
     least = _CERTAIN * max(abs(value), claim.strength)
-    return PairScore(value, max(math.hypot(*errors) / 2, least), sum(bold) / 2)
+    return PairScore(value, max(math.hypot(*errors) / 2, least), sum(bold) / 2, value <= 0.0)
 
 
 def _promise(value: float, error: float, strength: float) -> float:
@@ -117,10 +121,11 @@ def _judged(
 
 
 def relative_error(event: Event, x: Outputs, y: Outputs) -> float:
-    """Return the standard error of an event's log ratio over that of independent runs; .02 to 1.
+    """Return the standard error of an event's log ratio over that of independent runs; .02 to 1.5.
 
-    Runs that share their random numbers are hits together on x and y, so their ratio is known better. The spread of the
-    difference between equal parts of the two samples shows by how much. Too few hits show nothing, and give 1.
+    Runs that share their random numbers are mostly hits together on x and y, so their ratio is known better; where they
+    are opposite, as for noise whose sign the data turn, it is known worse. The spread of the difference between equal
+    parts of the two samples shows by how much. Too few hits show nothing, and give 1.
 
     Examples
     --------
@@ -140,4 +145,4 @@ def relative_error(event: Event, x: Outputs, y: Outputs) -> float:
     p, q = hits_x / used, hits_y / used
     variance = float(np.var(on_x / p - on_y / q, ddof=1)) / size
     ratio = math.sqrt(variance / ((1.0 - p) / p + (1.0 - q) / q))
-    return min(max(ratio, _LEAST_ERROR), 1.0)
+    return min(max(ratio, _LEAST_ERROR), _LARGEST_ERROR)

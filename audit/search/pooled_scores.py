@@ -5,7 +5,8 @@ around the group's mean, and the groups' means around a common mean. Both varian
 themselves, so pairs are pooled as much as they are alike: a short pilot that can tell no pair from another can often
 tell the pairs in which half of the answers rise from those in which one does. A single pair that leaks among many that
 do not is no draw from a normal law; so no estimate moves by more than √(2 ln n) standard errors, about as much as
-chance moves the largest of n.
+chance moves the largest of n. Errors are taken as independent. Common random numbers move the scores of similar pairs
+together, which leaves their order, and makes the common mean less certain than is stated.
 
 References
 ----------

@@ -35,7 +35,7 @@ LEAST_FIRST, _ENOUGH_FIRST, _MOST_FIRST, _MOST_PILOT = 100, 1_000, 200_000, 500_
 # First pilots have 200 runs over the square of the claim's strength, if fewer pairs can pay for them.
 _UNITS, _MOST_FOR_STRENGTH = 200, 20_000
 _FEWEST, _MOST_PATTERNS = 8, 1_000
-_UPPER = 0.5  # deviations by which an uncertain pair is favoured in all rounds but the last
+_DOUBT = 0.5  # deviations by which an uncertain pair is favoured in all rounds but the last, and held back in that
 _EQUAL = 0.95  # share of the leader's merit from which a pattern counts as equal
 _TRIES = 40  # attempts for each new pair
 _MOST_FAILED = 5  # pairs that may replace each initial pair on which the mechanism fails
@@ -87,7 +87,8 @@ class Trial:
 
     candidate: Candidate
     number: int  # determines the seed of independent runs
-    runs: int = 0  # on each dataset
+    runs: int = 0  # on each dataset, in the pilot
+    alone: int = 0  # independent runs on each dataset, after the pair was chosen
     score: PairScore | None = None
     merit: float = -math.inf  # the score pooled with those of similar pairs
     deviation: float = math.inf  # of the merit
@@ -126,15 +127,14 @@ class Trial:
         """The bold score; −∞ before the first runs."""
         return -math.inf if self.score is None else self.score.bold
 
-    @property
-    def says_nothing(self) -> bool:
-        """Whether the outputs never vary and do not tell x from y, which lets such a pair come last."""
-        return not self.varies and (self.score is None or self.score.value <= 0.0)
+    def rank(self, deviations: float = 0.0) -> tuple[int, float, float, float]:
+        """Smallest for the best pair, by the merit plus some deviations; of equal pairs for the smallest datasets.
 
-    def rank(self, deviations: float = 0.0) -> tuple[bool, float, float, float]:
-        """Smallest for the best pair, by the merit plus some deviations; of equal pairs for the smallest datasets."""
+        A pair that shows nothing comes after all that show something, and last if its outputs do not even vary.
+        """
+        shows = 0 if self.score is not None and not self.score.is_empty else 1 if self.varies else 2
         upper = self.merit + deviations * self.deviation
-        return self.says_nothing, -float(f"{upper:.3g}"), self.candidate.size, -self.bold
+        return shows, -float(f"{upper:.3g}"), self.candidate.size, -self.bold
 
     def draws(self, judge: Judge) -> EarlierDraws | None:
         """Return outputs for the audit of this pair that are independent of its choice; None if it was skipped.
@@ -148,7 +148,7 @@ class Trial:
             more = max(self.runs // 2, 1)
             self.plan = judge.plan(self.candidate, self.number, is_coupled=False)
             self.blocks_x, self.blocks_y = draw_pilot(self.plan.for_pilot(more), more)
-            self.runs += more
+            self.alone = more
             if judge.progress is not None:
                 judge.progress(2 * more)
         return EarlierDraws(self.plan, self.blocks_x, self.blocks_y)
@@ -277,7 +277,7 @@ def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:
         new = [Trial(candidate, len(trials) + place) for place, candidate in enumerate(moves)]
         trials += new
         running += new
-    order = sorted(trials, key=lambda t: (t not in running, t.error is not None, -t.runs, *t.rank()))
+    order = sorted(trials, key=lambda t: (t not in running, t.error is not None, -t.runs, *t.rank(-_DOUBT)))
     # Among pairs of about equal merit a pattern is likelier to be the worst.
     leader = order[0] if order else None
     equals = [
@@ -286,10 +286,10 @@ def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:
         if leader
         and trial.candidate.is_pattern
         and trial.runs == leader.runs
-        and trial.varies >= leader.varies
+        and trial.rank()[0] == leader.rank()[0]
         and trial.merit >= _EQUAL * leader.merit
     ]
-    plain = min(equals, key=Trial.rank, default=leader)
+    plain = min(equals, key=lambda t: t.rank(-_DOUBT), default=leader)
     for trial in trials:
         if trial is not plain:
             trial.forget()
@@ -317,26 +317,29 @@ def _begun(
 
 
 def _pool_scores(trials: list[Trial]) -> None:
-    """Give every trial its merit: its score, shrunk towards those of similar pairs."""
-    scores = [trial.score for trial in trials if trial.score is not None]
-    if not scores:
-        return
-    merits, deviations = pooled(
-        [score.value for score in scores], [score.error for score in scores], [t.candidate.group for t in trials]
-    )
-    for trial, merit, deviation in zip(trials, merits.tolist(), deviations.tolist(), strict=True):
-        trial.merit, trial.deviation = merit, deviation
+    """Give every trial its merit: its score, shrunk towards those of similar pairs.
+
+    A pair that shows nothing has merit 0. Pooled with a pair that leaks, it would look like one that may leak.
+    """
+    seen = [(trial, trial.score) for trial in trials if trial.score is not None and not trial.score.is_empty]
+    for trial in trials:
+        trial.merit, trial.deviation = 0.0, 0.0
+    if seen:
+        values, errors = [score.value for _, score in seen], [score.error for _, score in seen]
+        merits, deviations = pooled(values, errors, [trial.candidate.group for trial, _ in seen])
+        for (trial, _), merit, deviation in zip(seen, merits.tolist(), deviations.tolist(), strict=True):
+            trial.merit, trial.deviation = merit, deviation
 
 
 def _survivors(trials: list[Trial], count: int) -> list[Trial]:
     """Return the best trials: after every two by upper merit one by bold score, because rare events show late.
 
-    The last one has the largest merit.
+    The last one has the largest merit less half a deviation: on the luckiest of several pairs few hits seem to be many.
     """
     if count == 1:
-        return sorted(trials, key=Trial.rank)[:1]
-    by_merit = sorted(trials, key=lambda trial: trial.rank(_UPPER))
-    by_boldness = sorted(trials, key=lambda trial: (trial.says_nothing, -trial.bold))
+        return sorted(trials, key=lambda trial: trial.rank(-_DOUBT))[:1]
+    by_merit = sorted(trials, key=lambda trial: trial.rank(_DOUBT))
+    by_boldness = sorted(trials, key=lambda trial: -trial.bold)
     turns = [part for place, bold in enumerate(by_boldness) for part in (*by_merit[2 * place : 2 * place + 2], bold)]
     return list(dict.fromkeys(turns))[:count]
 
@@ -357,7 +360,7 @@ def schedule(available: int, budget: int, strength: float = 1.0) -> tuple[int, i
     count, enough = min(available, _FEWEST), max(min(wanted, max(math.isqrt(budget), affordable)), LEAST_FIRST)
     while count < available and 2 * enough * _cost(count + 1) <= budget:
         count += 1
-    while count > 1 and 2 * LEAST_FIRST * _cost(count) > budget:
+    while count > 2 and 2 * LEAST_FIRST * _cost(count) > budget:
         count -= 1
     return count, max(min(int(budget / (2 * _cost(count))), _MOST_FIRST), 1) if count else 0
 

@@ -255,7 +255,7 @@ def test_what_is_reported():
     watched = []
     options = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 20_000, "jobs": 1}
     found = find_worst_pair(noisy_length, Rows(most=3), progress=watched.append, name="length", **options)
-    assert found.runs == sum(pair.runs for pair in found.ranking) <= 20_000
+    assert found.runs == sum(pair.runs for pair in found.ranking) + 2 * found.audit.searched <= 20_000
     assert sum(watched) == found.runs + 2 * 20_000
     merit = [pair.bound for pair in found.ranking]
     runs = [pair.runs for pair in found.ranking]
@@ -395,7 +395,7 @@ def test_the_budget_is_kept(available, budget):
         spent += 2 * (kept * pilot // 2 + moves * pilot)
         kept, pilot = (kept + 1) // 2, 2 * pilot
     assert spent <= budget
-    assert first >= min(100, budget // 2)
+    assert first >= min(80, budget // 2)
 
 
 def test_pairs_of_a_search_share_their_random_numbers_and_the_audit_does_not():

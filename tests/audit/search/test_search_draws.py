@@ -71,7 +71,7 @@ def test_no_run_of_the_search_is_counted(mechanism):
         if (seed, side) == (alone, "x"):
             on_x[number] = max(len(outputs), on_x.get(number, 0))  # a block may be drawn again, in part
     assert audit.searched == sum(on_x.values()) > 0
-    assert audit.searched == found.ranking[0].runs // 2 // 3
+    assert audit.searched == found.ranking[0].runs // 4
     if mechanism is noisy_length:  # every output is another number
         first, second = (
             np.concatenate([each[-1] for each in in_search if each[0] == seed]) for seed in (coupled, alone)
@@ -89,7 +89,7 @@ def test_the_pilot_is_shorter_by_the_runs_of_the_search(domain, search_runs):
     found = find_worst_pair(noisy_length, domain, search_runs=search_runs, progress=watched.append, **OPTIONS)
     audit = found.audit
     is_alone = len(found.ranking) == 1
-    assert audit.searched == found.ranking[0].runs // (2 if is_alone else 6)
+    assert audit.searched == found.ranking[0].runs // (2 if is_alone else 4)
     assert audit.pilot_runs == max(pilot_runs(20_000) - audit.searched, 0)
     assert (audit.pilot_runs == 0) == (search_runs == 10_000)
     assert audit.counts.runs_x + audit.counts.runs_y == 2 * (20_000 - audit.pilot_runs)
@@ -129,7 +129,7 @@ def test_a_sequential_audit_bets_on_its_first_batch():
     assert found.audit.is_refuted
     assert found.audit.runs == found.audit.counts.runs_x == found.audit.counts.runs_y == 32
     assert found.audit.looks[0].p_value < 1.0
-    assert (found.audit.pilot_runs, found.audit.searched) == (0, found.ranking[0].runs // 6)
+    assert (found.audit.pilot_runs, found.audit.searched) == (0, found.ranking[0].runs // 4)
     assert alone.looks[0].p_value == 1.0
     assert (alone.runs > 32, alone.pilot_runs) == (True, 32)
     of_audit = {(phase, side, number): len(outputs) for seed, phase, side, number, outputs in drawn if seed == 5}

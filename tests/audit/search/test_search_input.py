@@ -146,3 +146,43 @@ def test_a_mechanism_that_takes_few_datasets_is_audited_on_those():
     assert len(found.ranking) > 2 * len(tried)
     (error,) = [line for line in str(found).splitlines() if line.startswith("  error   ")]
     assert error.count("pass the whole table") == 20
+
+
+def released_above_four(rows, size, rng):
+    count = len(rows) + rng.laplace(scale=1 / 1.5, size=size)
+    return np.where(count > 4, count, -1.0)
+
+
+@pytest.mark.usefixtures("without_resolution")
+def test_pairs_that_show_nothing_do_not_outrank_one_that_leaks():
+    """Of datasets below the threshold hardly anything is released: they may leak, but this one does."""
+    given = [([0.0] * rows, [0.0] * (rows + 1)) for rows in range(7)]
+    refuted = 0
+    for seed in range(5):
+        options = {"claim": PureDP(1.0), "runs": 1_500, "search_runs": 3_000, "jobs": 1, "bits": False, "seed": seed}
+        found = find_worst_pair(released_above_four, Rows(most=7), adjacency=AddRemove(), **options)
+        assert found.is_refuted
+        refuted += find_worst_pair(released_above_four, given, **options).is_refuted
+    assert refuted >= 3
+
+
+def test_a_pair_without_outputs_that_vary_has_no_bound():
+    def released(x, size, rng):
+        return np.where(x > 3, x + rng.laplace(size=size), 0.0)
+
+    pairs = [(float(x), float(x + 1)) for x in range(6)]
+    found = find_worst_pair(released, pairs, claim=PureDP(1.0), runs=2_000, search_runs=8_000, jobs=1)
+    constant = [pair for pair in found.ranking if pair.label in ("pair 1", "pair 2", "pair 3")]
+    assert [pair.bound for pair in constant] == [0.0] * 3
+
+
+@pytest.mark.parametrize("given", [2, 30])
+def test_the_smallest_search_tries_two_pairs(given):
+    pairs = [(float(x), float(x + 1)) for x in range(given)]
+    found = find_worst_pair(noisy_number, pairs, claim=PureDP(1.0), runs=1_000, search_runs=400, jobs=1)
+    assert len(found.ranking) == 2
+    assert found.runs <= 400
+
+
+def noisy_number(x, size, rng):
+    return x + rng.laplace(size=size)
