@@ -35,7 +35,7 @@ LEAST_FIRST, _ENOUGH_FIRST, _MOST_FIRST, _MOST_PILOT = 100, 1_000, 200_000, 500_
 # First pilots have 200 runs over the square of the claim's strength, if fewer pairs can pay for them.
 _UNITS, _MOST_FOR_STRENGTH = 200, 20_000
 _FEWEST, _MOST_PATTERNS = 8, 1_000
-_DOUBT = 0.5  # deviations by which an uncertain pair is favoured in all rounds but the last, and held back in that
+_UPPER = 0.5  # deviations by which an uncertain pair is favoured in all rounds but the last
 _EQUAL = 0.95  # share of the leader's merit from which a pattern counts as equal
 _TRIES = 40  # attempts for each new pair
 _MOST_FAILED = 5  # pairs that may replace each initial pair on which the mechanism fails
@@ -277,7 +277,7 @@ def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:
         new = [Trial(candidate, len(trials) + place) for place, candidate in enumerate(moves)]
         trials += new
         running += new
-    order = sorted(trials, key=lambda t: (t not in running, t.error is not None, -t.runs, *t.rank(-_DOUBT)))
+    order = sorted(trials, key=lambda t: (t not in running, t.error is not None, -t.runs, *t.rank()))
     # Among pairs of about equal merit a pattern is likelier to be the worst.
     leader = order[0] if order else None
     equals = [
@@ -289,7 +289,7 @@ def halve(pool: Pool, judge: Judge, budget: int) -> tuple[list[Trial], int]:
         and trial.rank()[0] == leader.rank()[0]
         and trial.merit >= _EQUAL * leader.merit
     ]
-    plain = min(equals, key=lambda t: t.rank(-_DOUBT), default=leader)
+    plain = min(equals, key=Trial.rank, default=leader)
     for trial in trials:
         if trial is not plain:
             trial.forget()
@@ -334,11 +334,11 @@ def _pool_scores(trials: list[Trial]) -> None:
 def _survivors(trials: list[Trial], count: int) -> list[Trial]:
     """Return the best trials: after every two by upper merit one by bold score, because rare events show late.
 
-    The last one has the largest merit less half a deviation: on the luckiest of several pairs few hits seem to be many.
+    The last one has the largest merit.
     """
     if count == 1:
-        return sorted(trials, key=lambda trial: trial.rank(-_DOUBT))[:1]
-    by_merit = sorted(trials, key=lambda trial: trial.rank(_DOUBT))
+        return sorted(trials, key=Trial.rank)[:1]
+    by_merit = sorted(trials, key=lambda trial: trial.rank(_UPPER))
     by_boldness = sorted(trials, key=lambda trial: -trial.bold)
     turns = [part for place, bold in enumerate(by_boldness) for part in (*by_merit[2 * place : 2 * place + 2], bold)]
     return list(dict.fromkeys(turns))[:count]
