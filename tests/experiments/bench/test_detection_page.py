@@ -24,8 +24,8 @@ from dpaudit.mechanisms.faulty import SparseVectorWithoutQueryNoise
 
 LAPLACE = LaplaceMechanism(0.5)
 FEWER = [
-    (dp_sniper_pairs, "_QUICK_EXECUTIONS", 40_000),
-    (published_suites, "_QUICK_RUNS", 20_000),
+    (dp_sniper_pairs, "_QUICK_EXECUTIONS", 20_000),
+    (published_suites, "_QUICK_RUNS", 10_000),
     (wrong_outcomes, "_QUICK_RUNS", 10_000),
     (rare_leaks, "_QUICK_AUDITS", 1),
     (event_cost, "_QUICK_RUNS", 4_000),
