@@ -97,7 +97,7 @@ def test_a_rare_output_of_another_kind_repeats():
 @pytest.mark.usefixtures("without_resolution")
 def test_wide_vectors_take_no_more_than_their_first_coordinates_for_low_bits():
     def wide(dataset, size, rng):
-        return dataset + rng.laplace(size=(size, 10_000))
+        return dataset + rng.laplace(size=(size, 6_000))
 
     result = check(wide, 0.0, 1.0, claim=PureDP(1.0), runs=64, jobs=1)  # all coordinates would take gigabytes
     assert result.is_refuted
