@@ -28,9 +28,9 @@ class Stream(enum.Enum):
     BATCHES = (4, 0)
     """The datasets of the runs of a batch that is bet on, numbered by batch."""
     TRIALS = (1, 0)
-    """The last pilots of a search, numbered by pair."""
+    """The independent runs on the pair that a search chose, numbered by pair."""
     COUPLED = (7,)
-    """The earlier pilots of a search, the same for all pairs."""
+    """The pilots of a search, the same for all pairs."""
     PAIRS = (2, 0)
     """The pairs drawn by a search."""
     EXAMPLES = (3, 0)

@@ -3,10 +3,10 @@
 The estimates v are normal around the true values with known standard errors; the true values of a group are normal
 around the group's mean, and the groups' means around a common mean. Both variances are estimated from the scores
 themselves, so pairs are pooled as much as they are alike: a short pilot that can tell no pair from another can often
-tell the pairs in which half of the answers rise from those in which one does. A single pair that leaks among many that
-do not is no draw from a normal law; so no estimate moves by more than √(2 ln n) standard errors, about as much as
-chance moves the largest of n. Errors are taken as independent. Common random numbers move the scores of similar pairs
-together, which leaves their order, and makes the common mean less certain than is stated.
+tell the pairs in which half of the answers rise from those in which one does. A single leaking pair among many harmless
+ones does not follow a normal law. So no estimate moves by more than √(2 ln n) standard errors, about the largest
+deviation that n errors show by chance. The errors are assumed to be independent. Common random numbers shift the scores
+of similar pairs together: that keeps their order, but makes the common mean less certain than stated.
 
 References
 ----------

@@ -83,7 +83,8 @@ class SplitPairs(PairSource):
         if len(set(map(repr, common))) > 1 or (common and repr(common[0]) != repr(first)):
             changes += [split.with_rows("common", rows) for rows in ([first] * len(common), [common[0]] * len(common))]
         for side in ("only_x", "only_y", "common"):
-            changes += [split.with_rows(side, map(rounded, getattr(split, side))) for rounded in (_to_whole, _to_tenth)]
+            rows = getattr(split, side)
+            changes += [split.with_rows(side, [_rounded(row, digits) for row in rows]) for digits in (0, 1)]
         for change in changes:
             if change != split:
                 yield self._candidate(change, f"{self.words(change)} (simpler than the pair found)")
@@ -203,17 +204,8 @@ def _more(rows: tuple[Row, ...]) -> str:
     return f"one more row, {shorten(rows[0])}" if len(rows) == 1 else f"{len(rows)} more rows, {shorten(list(rows))}"
 
 
-def _to_whole(row: Row) -> Row:
-    """Return a row with its floating-point numbers rounded to whole ones."""
-    return _rounded(row, 0)
-
-
-def _to_tenth(row: Row) -> Row:
-    """Return a row with its floating-point numbers rounded to one decimal."""
-    return _rounded(row, 1)
-
-
 def _rounded(row: Row, digits: int) -> Row:
+    """Return a row with its floating-point numbers rounded to this many decimals."""
     if isinstance(row, tuple):
         return tuple(_rounded(part, digits) for part in row)
     return round(row, digits) if isinstance(row, float) else row

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from .candidates import Candidate
 from .successive_halving import LEAST_FIRST, Judge, Pool, Trial
 
 _SHARE = 10  # one execution in ten of a search is for simpler pairs
@@ -59,14 +60,15 @@ def for_simpler_pairs(budget: int) -> int:
 def simplest(pool: Pool, judge: Judge, found: Trial, executions: int, number: int) -> tuple[SimplePair | None, int]:
     """Return the simplest pair that loses about as much as the found one, and the executions that it took to find it.
 
-    Greedy: the first simplification that keeps the loss is simplified further. None if there is no such pair, or if the
-    executions do not suffice to compare any. The trials have this `number` and the next ones in a store.
+    The search is greedy: it takes the first simplification that keeps the loss, and simplifies that one further. The
+    result is None if none keeps the loss, or if the executions are too few to compare any. In a store the trials have
+    this `number` and the following ones.
     """
     runs = executions // (2 * _TRIES)
     if runs < LEAST_FIRST or next(pool.simpler(found.candidate, set()), None) is None:
         return None, 0
     numbers = count(number)
-    reference = _scored(found, runs, judge, next(numbers))
+    reference = _scored(found.candidate, runs, judge, next(numbers))
     best, seen, tried = reference, {found.candidate.key}, 1
     is_simpler = reference.score is not None and reference.score.value >= _SHOWN * found.merit > 0.0
     while is_simpler and reference.score is not None:
@@ -74,7 +76,7 @@ def simplest(pool: Pool, judge: Judge, found: Trial, executions: int, number: in
         for candidate in pool.simpler(best.candidate, seen):
             if tried == _TRIES:
                 break
-            trial, tried = _scored(Trial(candidate, 0), runs, judge, next(numbers)), tried + 1
+            trial, tried = _scored(candidate, runs, judge, next(numbers)), tried + 1
             if trial.score is not None and trial.score.value >= _KEPT * reference.score.value:
                 best, is_simpler = trial, True
                 break
@@ -92,9 +94,9 @@ def simplest(pool: Pool, judge: Judge, found: Trial, executions: int, number: in
     return simple, 2 * runs * tried
 
 
-def _scored(trial: Trial, runs: int, judge: Judge, number: int) -> Trial:
-    """Return a trial of the same pair with this many runs; its number names it in a store."""
-    anew = Trial(trial.candidate, number)
-    anew.extend(runs, judge, is_coupled=True)
-    anew.forget()
-    return anew
+def _scored(candidate: Candidate, runs: int, judge: Judge, number: int) -> Trial:
+    """Return the trial of a pair with this many coupled runs, without its outputs."""
+    trial = Trial(candidate, number)
+    trial.extend(runs, judge, is_coupled=True)
+    trial.forget()
+    return trial

@@ -308,7 +308,7 @@ def _begun(
     most = _MOST_FAILED * len(first)
     spare = chain(left, pool.drawn(most))
     for candidate in chain(first, islice(spare, most)):
-        if len(trials) >= len(first) and sum(trial.error is None for trial in trials) >= len(first):
+        if sum(trial.error is None for trial in trials) >= len(first):
             break
         trial = Trial(candidate, len(trials))
         trial.extend(pilot, judge, is_coupled=is_coupled)

@@ -131,8 +131,7 @@ class UserPairs(SplitPairs):
     def is_allowed(self, candidate: Candidate) -> bool:
         ends = candidate.parts.ends
         largest = max(max(Counter(map(self._owner, rows)).values(), default=0) for rows in ends)
-        # Without the arguments, super() would be that of the class that the slots replaced.
-        return largest <= self._largest and super(UserPairs, self).is_allowed(candidate)
+        return largest <= self._largest and SplitPairs.is_allowed(self, candidate)
 
     def changed(self, split: Split, rng: np.random.Generator) -> Split:
         side = str(rng.choice(["common", "only_x", "only_y"]))

@@ -134,7 +134,7 @@ def test_two_hundred_nans_on_one_side_are_found_at_a_small_alpha():
 
 @pytest.mark.usefixtures("without_resolution")
 def test_what_delta_allows_does_not_hide_a_rare_violation():
-    """An allowed output of one dataset only is no reason to leave the event that contradicts the claim untested."""
+    """Outputs that delta allows on one dataset only must not displace the event that contradicts the claim."""
 
     def leaks(d, size, rng):
         value, u = d + rng.laplace(size=size), rng.random(size)

@@ -54,7 +54,7 @@ def test_similar_pairs_are_pooled():
 
 
 def test_one_pair_that_leaks_among_many_keeps_its_score():
-    """It is no draw from the law of the others, and moves by at most as much as chance moves the largest of eight."""
+    """It does not follow the distribution of the others, and moves by at most √(2 ln 8) standard errors."""
     values, errors = [1.0] * 7 + [2.6], [0.03] * 7 + [0.6]
     merit, _ = pooled(values, errors, ["alike"] * 8)
     assert merit[7] == pytest.approx(2.6 - 0.6 * np.sqrt(2 * np.log(8)))
