@@ -30,6 +30,7 @@ from .event_value import (
     CAUTION,
     DIRECTIONS,
     Best,
+    best_by_caution,
     best_each_way,
     best_event,
     leading,
@@ -186,11 +187,12 @@ def choose_event_each_way(
 
 
 def choose_among(
-    families: list[Family[Any]], claim: Claim, runs: int, alpha: float, *, caution: float = CAUTION
-) -> Choice | None:
-    """The best event of these families in either direction for a test of `runs` runs; None if none is useful."""
-    best = best_event(families, Criterion(claim, runs, normal_quantile(alpha), caution))
-    return None if best is None else chosen(best)
+    families: list[Family[Any]], claim: Claim, runs: int, alpha: float, *, cautions: Sequence[float] = (CAUTION,)
+) -> list[Choice | None]:
+    """For each caution the best event of these families in either direction for a test of `runs` runs, if any."""
+    criterion = Criterion(claim, runs, normal_quantile(alpha), CAUTION)
+    best = [leading(found) for found in best_by_caution(families, criterion, cautions)]
+    return [None if one is None else chosen(one) for one in best]
 
 
 def expected_excess(choice: Choice, claim: Claim, runs: int, alpha: float, *, caution: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -83,21 +84,41 @@ def best_each_way(
     families: Sequence[Family[Any]], criterion: Criterion, directions: Sequence[Direction] = DIRECTIONS
 ) -> list[Best | None]:
     """The best event for each of the directions."""
-    found: dict[Direction, Best | None] = dict.fromkeys(directions)
+    return best_by_caution(families, criterion, [criterion.caution], directions)[0]
+
+
+def best_by_caution(
+    families: Sequence[Family[Any]],
+    criterion: Criterion,
+    cautions: Sequence[float],
+    directions: Sequence[Direction] = DIRECTIONS,
+) -> list[list[Best | None]]:
+    """For each of these cautions, in place of the criterion's, the best event for each of the directions.
+
+    What does not depend on the caution is computed once.
+    """
     sides = [
         _Side(family, is_inside, direction)
         for family in families
         for is_inside in (True, False)
         for direction in directions
     ]
-    for (family, _, direction), (new, doubt) in zip(sides, _best_of_each(sides, criterion), strict=True):
-        best = found[direction]
+    return [_leaders(own, criterion, directions) for own in _best_of_each(sides, criterion, cautions)]
+
+
+def _leaders(
+    best_of_each: Sequence[tuple[Best, float]], criterion: Criterion, directions: Sequence[Direction]
+) -> list[Best | None]:
+    """The best event for each of the directions, of the best of each side and the standard errors of their values."""
+    found: dict[Direction, Best | None] = dict.fromkeys(directions)
+    for new, doubt in best_of_each:
+        best = found[new.direction]
         # Families are ordered from simple to complex: the first stays unless a later one is clearly better.
-        margin = family.margin * criterion.claim.strength
-        if best is not None and best.family is not family:
+        margin = new.family.margin * criterion.claim.strength
+        if best is not None and best.family is not new.family:
             margin = max(margin, doubt)
         if new.value > (-math.inf if best is None else best.value + margin):
-            found[direction] = new
+            found[new.direction] = new
     return list(found.values())
 
 
@@ -139,49 +160,71 @@ class _Side(NamedTuple):
         return Best(value, self.family, self.is_inside, self.direction, index, caution)
 
 
-def _best_of_each(sides: Sequence[_Side], criterion: Criterion) -> list[tuple[Best, float]]:
-    """The best event of each side of a family, and the standard error of its value for a learned score."""
+def _best_of_each(
+    sides: Sequence[_Side], criterion: Criterion, cautions: Sequence[float]
+) -> list[list[tuple[Best, float]]]:
+    """With each caution, the best event of each side and, for a learned score, the standard error of its value."""
     is_curve = [side.family.fitted is not None and not side.family.is_learned for side in sides]
-    curves = iter(_of_curves([side for side, is_one in zip(sides, is_curve, strict=True) if is_one], criterion))
-    others = iter(_of_counts([side for side, is_one in zip(sides, is_curve, strict=True) if not is_one], criterion))
-    return [(next(curves), 0.0) if is_one else next(others) for is_one in is_curve]
+    curves = [side for side, is_one in zip(sides, is_curve, strict=True) if is_one]
+    others = [side for side, is_one in zip(sides, is_curve, strict=True) if not is_one]
+    found = []
+    for of_curves, of_others in zip(
+        _of_curves(curves, criterion, cautions), _of_counts(others, criterion, cautions), strict=True
+    ):
+        next_curve, next_other = iter(of_curves), iter(of_others)
+        found.append([(next(next_curve), 0.0) if is_one else next(next_other) for is_one in is_curve])
+    return found
 
 
-def _of_counts(sides: Sequence[_Side], criterion: Criterion) -> list[tuple[Best, float]]:
-    """The best event of each side by its counts, and the standard error of its value for a learned score."""
-    cautions = [_own_caution(side.family, criterion) for side in sides]
-    largest = criterion.largest_of_each([side.counted(caution) for side, caution in zip(sides, cautions, strict=True)])
+def _of_counts(
+    sides: Sequence[_Side], criterion: Criterion, cautions: Sequence[float]
+) -> list[list[tuple[Best, float]]]:
+    """With each caution, the best event of each side by its counts, and the standard error of a learned score's."""
+    wanted = [[(place, _own_caution(side.family, caution)) for place, side in enumerate(sides)] for caution in cautions]
+    distinct = list(dict.fromkeys(itertools.chain(*wanted)))
+    found = _counted([(sides[place], own) for place, own in distinct], criterion)
+    best = dict(zip(distinct, found, strict=True))
+    return [[best[each] for each in row] for row in wanted]
+
+
+def _counted(sides: Sequence[tuple[_Side, float]], criterion: Criterion) -> list[tuple[Best, float]]:
+    """The best event of each side with its own caution, and the standard error of its value for a learned score."""
+    largest = criterion.largest_of_each([side.counted(caution) for side, caution in sides])
     found = [
-        (side.best(index, value, caution), 0.0)
-        for side, caution, (index, value) in zip(sides, cautions, largest, strict=True)
+        (side.best(index, value, caution), 0.0) for (side, caution), (index, value) in zip(sides, largest, strict=True)
     ]
-    learned = [place for place, side in enumerate(sides) if side.family.is_learned and largest[place][1] > -math.inf]
+    learned = [
+        place for place, (side, _) in enumerate(sides) if side.family.is_learned and largest[place][1] > -math.inf
+    ]
     doubted = criterion.values_of_each(
-        [sides[place].counted(cautions[place] + 1.0, _only(largest[place][0])) for place in learned]
+        [sides[place][0].counted(sides[place][1] + 1.0, _only(largest[place][0])) for place in learned]
     )
     for place, less in zip(learned, doubted, strict=True):
         best = found[place][0]
         found[place] = best, best.value - float(less[0])
     # The curve tells where the best event lies; its value has to show in the counts, there or elsewhere.
-    fitted = [place for place, side in enumerate(sides) if side.family.fitted is not None]
-    expected = criterion.largest_of_each([sides[place].fitted(_CURVE_CAUTION) for place in fitted])
+    fitted = [place for place, (side, _) in enumerate(sides) if side.family.fitted is not None]
+    expected = criterion.largest_of_each([sides[place][0].fitted(_CURVE_CAUTION) for place in fitted])
     for place, (index, most) in zip(fitted, expected, strict=True):
         best, doubt = found[place]
         found[place] = replace(best, index=index, value=min(best.value, most)), doubt
     return found
 
 
-def _own_caution(family: Family[Any], criterion: Criterion) -> float:
+def _own_caution(family: Family[Any], caution: float) -> float:
     if not family.is_learned:
-        return criterion.caution
-    return _LEARNED_CAUTION if family.fitted else max(criterion.caution, _LEARNED_CAUTION)
+        return caution
+    return _LEARNED_CAUTION if family.fitted else max(caution, _LEARNED_CAUTION)
 
 
-def _of_curves(sides: Sequence[_Side], criterion: Criterion) -> list[Best]:
-    """The event that each fitted curve proposes without the noise of the counts, with the value that these give it."""
+def _of_curves(sides: Sequence[_Side], criterion: Criterion, cautions: Sequence[float]) -> list[list[Best]]:
+    """With each caution, the event that each fitted curve proposes without the noise of the counts.
+
+    It has the value that the counts give it.
+    """
     proposed = [side.fitted(0.0) for side in sides]
-    certain = replace(criterion, z=0.0, caution=0.0).values_of_each(proposed)
-    indices, cautions = [], []
+    certain = replace(criterion, z=0.0).values_of_each(proposed)
+    indices, shares = [], []
     for side, values, sure in zip(sides, criterion.values_of_each(proposed), certain, strict=True):
         family = side.family
         index = _well_inside(values, sure, -1 if side.is_inside else 1)
@@ -190,12 +233,15 @@ def _of_curves(sides: Sequence[_Side], criterion: Criterion) -> list[Best]:
             for part in (family.hits_x, family.hits_y)
         )
         indices.append(index)
-        cautions.append((_FITTED_SHARE if hits > _TAIL * family.runs else _FITTED_TAIL_SHARE) * criterion.caution)
-    chosen = list(zip(sides, indices, cautions, strict=True))
-    counted = criterion.values_of_each([side.counted(caution, _only(index)) for side, index, caution in chosen])
-    return [
-        side.best(index, float(own[0]), caution) for (side, index, caution), own in zip(chosen, counted, strict=True)
-    ]
+        shares.append(_FITTED_SHARE if hits > _TAIL * family.runs else _FITTED_TAIL_SHARE)
+    found = []
+    for caution in cautions:
+        own = [(side, index, share * caution) for side, index, share in zip(sides, indices, shares, strict=True)]
+        counted = criterion.values_of_each([side.counted(part, _only(index)) for side, index, part in own])
+        found.append(
+            [side.best(index, float(value[0]), part) for (side, index, part), value in zip(own, counted, strict=True)]
+        )
+    return found
 
 
 def _only(index: int) -> slice:

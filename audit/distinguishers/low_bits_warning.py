@@ -82,7 +82,7 @@ def look_at_bits(
     x, y = x[:length], y[:length]
     runs = length // 2
     split = PilotSplit.in_half(x[:runs], y[:runs])
-    found = choose_among(list(bit_families(split, grids=_GRIDS)), claim, runs, share)
+    (found,) = choose_among(list(bit_families(split, grids=_GRIDS)), claim, runs, share)
     enough = max(claim.strength, _suggested(choice, claim))
     if found is None or _suggested(found, claim) <= enough:
         return None

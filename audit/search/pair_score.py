@@ -102,12 +102,12 @@ def _judged(
     split = PilotSplit.in_half(chosen_x, chosen_y)
     effort: Effort = "quick" if len(split.learn_x) < _QUICK else "sums"
     families = [*event_families(split, effort=effort), *(bit_families(split, grids=_GRIDS) if bits else ())]
-    first = choose_among(families, claim, runs, alpha, caution=_CAUTIONS[0])
-    if first is None:
+    chosen = choose_among(families, claim, runs, alpha, cautions=_CAUTIONS)
+    if chosen[0] is None:
         return []
-    scale = relative_error(first.event, chosen_x, chosen_y)
-    cautions = dict.fromkeys([*_CAUTIONS[1:], *(scale * caution for caution in _CAUTIONS if scale < 1.0)])
-    chosen = [first, *(choose_among(families, claim, runs, alpha, caution=caution) for caution in cautions)]
+    scale = relative_error(chosen[0].event, chosen_x, chosen_y)
+    if scale < 1.0:
+        chosen += choose_among(families, claim, runs, alpha, cautions=[scale * caution for caution in _CAUTIONS])
     judged = []
     for event, likelier_on in dict.fromkeys((choice.event, choice.likelier_on) for choice in chosen if choice):
         counted = Choice(event, likelier_on, event.count(x), event.count(y), len(x))
@@ -136,9 +136,7 @@ def relative_error(event: Event, x: Outputs, y: Outputs) -> float:
     """
     size = len(x) // _CHUNKS
     used = _CHUNKS * size
-    on_x, on_y = (
-        np.array([event.count(side[start : start + size]) for start in range(0, used, size or 1)]) for side in (x, y)
-    )
+    on_x, on_y = (np.count_nonzero(event.contains(side[:used]).reshape(_CHUNKS, size), axis=1) for side in (x, y))
     hits_x, hits_y = int(on_x.sum()), int(on_y.sum())
     if min(hits_x, hits_y) < _LEAST_HITS or max(hits_x, hits_y) > used - _LEAST_HITS:
         return 1.0
