@@ -195,8 +195,9 @@ def _series(points: list[Point], u: npt.NDArray[np.float64], alpha: float) -> Se
 
 def fit_slope(u: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], alpha: float) -> dict[str, float]:
     """Fit the slope in u of the log of the mean counts; return it with its interval, as fields of a point."""
-    import statsmodels.api as sm
     from scipy.optimize import brentq
+    from statsmodels.genmod.families import Poisson  # statsmodels.api imports much more
+    from statsmodels.genmod.generalized_linear_model import GLM
     from statsmodels.tools.sm_exceptions import PerfectSeparationWarning
 
     seen = u[counts > 0]
@@ -205,7 +206,7 @@ def fit_slope(u: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], alpha: 
     with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
         # With two candidates the fitted means equal the counts; the undefined dispersion is not used.
         warnings.simplefilter("ignore", PerfectSeparationWarning)
-        fit = sm.GLM(counts, sm.add_constant(u - u.mean()), family=sm.families.Poisson()).fit(tol=1e-12)
+        fit = GLM(counts, np.column_stack((np.ones(len(u)), u - u.mean())), family=Poisson()).fit(tol=1e-12)
     runs, mean, slope = float(counts.sum()), float(counts @ u / counts.sum()), float(fit.params[1])
 
     def beyond(other: float) -> float:

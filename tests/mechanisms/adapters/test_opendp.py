@@ -328,10 +328,10 @@ def test_outputs_that_are_dictionaries_tell_which_keys_are_there(dp: Any) -> Non
     keys = {output[0] for output in low.sample(["b"] * 9 + ["a"] * 9 + ["a, b"] * 9, 50, _rng())}
     assert "'a', 'a, b', 'b'" in keys
     promised = from_opendp(counts(5)).claim(1)
-    assert _audit(low, ["b"], ["b", "a"], promised, runs=1_000).is_refuted
+    assert _audit(low, ["b"], ["b", "a"], promised, runs=3_000).is_refuted
     both = from_opendp(dp.c.make_composition([counts(2), counts(2)]))
     assert both.sample([], 2, _rng()) == [(("",), ("",))] * 2
-    assert _audit(both, ["b"], ["b", "a"], ApproxDP(2.0, 0.01), runs=1_000).is_refuted
+    assert _audit(both, ["b"], ["b", "a"], ApproxDP(2.0, 0.01), runs=3_000).is_refuted
 
 
 def test_measures_of_the_users_own(dp: Any) -> None:
