@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..events.events import Event
+from ..events.outputs import Outputs
 from ..inference.counts import Counts
 from ..inference.direction import Direction
 from .event_criterion import Criterion, Events
@@ -42,6 +43,13 @@ class Choice:
         return Counts(
             hits_x=self.pilot_hits_x, runs_x=self.pilot_runs, hits_y=self.pilot_hits_y, runs_y=self.pilot_runs
         )
+
+    def counted_on(self, x: Outputs, y: Outputs) -> Choice:
+        """The same events, with their hits in these independent outputs, equally many on x and on y."""
+        opposite, bold = (each and each.counted_on(x, y) for each in (self.opposite, self.bold))
+        hits_x, hits_y = self.event.count(x), self.event.count(y)
+        fresh = replace(self, pilot_hits_x=hits_x, pilot_hits_y=hits_y, pilot_runs=len(x))
+        return replace(fresh, opposite=opposite, bold=bold)
 
 
 def chosen(best: Best) -> Choice:

@@ -5,10 +5,11 @@ Proof: docs/proofs/choices.md
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 
-from ..events.outputs import Outputs
+from ..distinguishers.choice import Choice
+from ..events.outputs import Outputs, merge
 from ..sampling.block_plan import Plan
 
 
@@ -22,11 +23,19 @@ class EarlierDraws:
         The plan that drew them, with a seed other than the audit's.
     blocks_x, blocks_y : list of ndarray
         Outputs block by block, in the order drawn.
+    coupled_x, coupled_y : list of ndarray
+        Blocks of the runs that chose the pair, with the same random numbers on x and on y. The event is chosen on them
+        too; they are too like each other, and too good an example of the pair, for anything else.
+    suggested : Choice, optional
+        The event by which the search ranked the pair, with its hits in coupled runs that it was not chosen on.
     """
 
     plan: Plan
     blocks_x: list[Outputs]
     blocks_y: list[Outputs]
+    coupled_x: list[Outputs] = field(default_factory=list)
+    coupled_y: list[Outputs] = field(default_factory=list)
+    suggested: Choice | None = None
 
     @property
     def runs(self) -> int:
@@ -36,11 +45,30 @@ class EarlierDraws:
     def __str__(self) -> str:
         """What determines the outputs, apart from mechanism and datasets."""
         sizes = ", ".join(map(str, dict.fromkeys(map(len, self.blocks_x))))
-        return f"{self.runs:,} in blocks of {sizes} by seed {self.plan.seed}"
+        coupled = sum(map(len, self.coupled_x))
+        before = f", after {coupled:,} that were coupled" if coupled else ""
+        return f"{self.runs:,} in blocks of {sizes} by seed {self.plan.seed}{before}"
 
     def at_most(self, runs: int) -> EarlierDraws | None:
         """The first whole blocks of at most `runs` runs on each dataset; None if even the first has more."""
-        fitting = sum(total <= runs for total in accumulate(map(len, self.blocks_x)))
-        if fitting == 0:
+        alone, coupled = (_fitting(blocks, runs) for blocks in (self.blocks_x, self.coupled_x))
+        if alone == 0:
             return None
-        return EarlierDraws(self.plan, self.blocks_x[:fitting], self.blocks_y[:fitting])
+        return EarlierDraws(
+            self.plan,
+            self.blocks_x[:alone],
+            self.blocks_y[:alone],
+            self.coupled_x[:coupled],
+            self.coupled_y[:coupled],
+            self.suggested if coupled else None,
+        )
+
+    def before(self, x: Outputs, y: Outputs) -> tuple[Outputs, Outputs]:
+        """Return the coupled outputs followed by these, on x and on y."""
+        all_x, all_y = merge([*self.coupled_x, x], [*self.coupled_y, y])
+        return all_x, all_y
+
+
+def _fitting(blocks: list[Outputs], runs: int) -> int:
+    """Return how many of the first blocks have at most `runs` runs together."""
+    return sum(total <= runs for total in accumulate(map(len, blocks)))

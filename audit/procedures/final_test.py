@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from ..distinguishers.choice import Choice
 from ..distinguishers.learned_partition import single_outcomes
 from ..events.events import Event
-from ..events.outputs import Outputs
+from ..events.outputs import Outputs, merge
 from ..events.partitions import OutcomeCells
 from ..inference.outcome_test import most_outcomes
 from ..results.audit_settings import FINAL_SHARE, Settings
 from ..sampling.block_counts import FinalCounts
 from ..sampling.pilot_size import pilot_runs
+from .earlier_draws import EarlierDraws
 from .evidence import FixedSizeEvidence
 from .pilot import Longer, Pilot, choose_on, longer_pilot, width
 
@@ -31,7 +32,7 @@ class FinalTest:
         Planned runs on each dataset.
     due : int
         Runs after which the event is chosen.
-    searched : int
+    earlier : EarlierDraws, optional
         Runs of a search that the event is chosen on too.
     longer : Longer, optional
         If the choice was put off once, the longer pilot that it waited for.
@@ -45,7 +46,7 @@ class FinalTest:
     settings: Settings
     runs: int
     due: int
-    searched: int = 0
+    earlier: EarlierDraws | None = None
     longer: Longer | None = None
     choice: Choice | None = None
     outcomes: OutcomeCells | None = None
@@ -56,10 +57,16 @@ class FinalTest:
         """The final test of an audit that will make `runs` runs; the event is chosen when a pilot would end."""
         return cls(settings, runs, pilot_runs(runs))
 
-    def begun_with(self, x: Outputs, y: Outputs, most: int) -> FinalTest:
+    def begun_with(self, earlier: EarlierDraws, most: int) -> FinalTest:
         """The final test after the outputs of a search, which may suffice to choose the event before the first run."""
-        begun = replace(self, searched=len(x))
-        return begun.chosen_on(x, y, 0, most) if begun.is_due(0, most) else begun
+        begun = replace(self, earlier=earlier)
+        blocks = earlier.blocks_x, earlier.blocks_y
+        return begun.chosen_on(*merge(*blocks), 0, most) if begun.is_due(0, most) else begun
+
+    @property
+    def searched(self) -> int:
+        """Independent runs of the search on each dataset."""
+        return 0 if self.earlier is None else self.earlier.runs
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -74,7 +81,8 @@ class FinalTest:
         """The event chosen on the kept outputs, as the pilot of an audit of fixed size does; or a later due time."""
         settings = self.settings
         alpha, bits = FINAL_SHARE * settings.alpha, settings.bits is True
-        choice = choose_on(x, y, settings.claim, self.runs - done, alpha, self.longer, bits=bits, both=True)
+        main, longer = self.runs - done, self.longer
+        choice = choose_on(x, y, settings.claim, main, alpha, longer, self.earlier, bits=bits, both=True)
         if self.longer is None:
             longer = longer_pilot(choice, self.runs, width(x))
             due = min(longer.runs, most)

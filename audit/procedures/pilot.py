@@ -12,7 +12,8 @@ import numpy as np
 
 from ..claims.claim import Claim
 from ..distinguishers.choice import Choice
-from ..distinguishers.event_choice import choose_event
+from ..distinguishers.coupling import relative_error
+from ..distinguishers.event_choice import choose_event, expected_excess
 from ..errors import MechanismError, described
 from ..events.output_bytes import note_of_cut
 from ..events.outputs import Outputs, Raised, merge, outcome_key, outcome_list
@@ -26,6 +27,7 @@ from ..sampling.tasks import raised_in
 from .earlier_draws import EarlierDraws
 
 _SAME = 100  # outputs compared first, because most outputs vary
+_CLOSE = 0.5  # largest error of coupled runs, as a share of that of independent runs, with which they choose the event
 _DEEP_NUMBERS = 4_000_000  # coordinates of vectors on each side: 32 megabytes
 
 
@@ -72,7 +74,8 @@ def run_pilot(
 ) -> Pilot:
     """Draws the pilot of an audit of `runs` runs on each dataset and chooses the event, or one for each direction.
 
-    The pilot begins with the outputs drawn `earlier`, and only the missing ones are drawn.
+    The pilot begins with the outputs drawn `earlier`, and only the missing ones are drawn. The event is chosen on the
+    coupled ones of these too; its hits are those in independent runs.
 
     Raises
     ------
@@ -171,7 +174,7 @@ def _pilot(
     refuse_if_all_raised(plan, x, y)
     if x.ndim == 2:  # vectors are large, so keep a single copy
         blocks_x, blocks_y = (_cut(side, blocks) for side, blocks in ((x, blocks_x), (y, blocks_y)))
-    choice = choose_on(x, y, claim, runs - drawn, alpha, longer, bits=bits, both=both)
+    choice = choose_on(x, y, claim, runs - drawn, alpha, longer, earlier, bits=bits, both=both)
     return Pilot(choice, blocks_x, blocks_y, x, y, searched=len(x) - drawn)
 
 
@@ -220,17 +223,41 @@ def choose_on(
     main: int,
     alpha: float,
     longer: Longer | None,
+    earlier: EarlierDraws | None = None,
     *,
     bits: bool,
     both: bool = False,
 ) -> Choice:
-    """The event chosen on a pilot for `main` main runs; `longer` if it was made longer, None for a first choice."""
+    """The event chosen on a pilot for `main` main runs; `longer` if it was made longer, None for a first choice.
 
-    def chosen(*, deep: bool) -> Choice:
-        return choose_event(PilotSplit.in_half(x, y), claim, main, alpha, deep=deep, bits=bits, both=both)
+    Coupled runs drawn `earlier` serve too if they know the ratio of an event much better than as many others would: the
+    event is chosen anew, with these before x and y. The event by which the search ranked the pair is taken instead
+    if it shows more with a standard error subtracted than that one without, which is then tested in reserve. The hits
+    are those in the independent runs that no score was learned from.
+    """
 
-    choice = chosen(deep=longer is not None and longer.is_deep)
-    return chosen(deep=True) if longer is not None and choice.shows_nothing else choice
+    def chosen(on_x: Outputs, on_y: Outputs) -> Choice:
+        split, is_deep = PilotSplit.in_half(on_x, on_y), longer is not None and longer.is_deep
+        choice = choose_event(split, claim, main, alpha, deep=is_deep, bits=bits, both=both)
+        if longer is not None and choice.shows_nothing:
+            choice = choose_event(split, claim, main, alpha, deep=True, bits=bits, both=both)
+        return choice
+
+    choice = chosen(x, y)
+    if earlier is None or earlier.suggested is None:
+        return choice
+    suggested, coupled = earlier.suggested, merge(earlier.coupled_x, earlier.coupled_y)
+    if min(relative_error(each.event, *coupled) for each in (choice, suggested)) > _CLOSE:
+        return choice
+    both_x, both_y = earlier.before(x, y)
+    first = max(len(x) - (len(both_x) - len(both_x) // 2), 0)  # the second half of both is held out
+    choice, alone = chosen(both_x, both_y).counted_on(x[first:], y[first:]), suggested.counted_on(x, y)
+    own = expected_excess(choice, claim, main, alpha, caution=0.0)
+    shown = max(
+        expected_excess(suggested, claim, main, alpha, caution=relative_error(suggested.event, *coupled)),
+        expected_excess(alone, claim, main, alpha, caution=1.0),
+    )
+    return replace(alone, bold=choice.bold or replace(choice, opposite=None)) if shown > own else choice
 
 
 def width(outputs: Outputs) -> int:

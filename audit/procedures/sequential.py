@@ -130,7 +130,7 @@ def draw_sequentially(
     if earlier is not None:
         learned = learned_rare = searched
         state = state.learned(*merge(old_x, old_y))
-        final = final and final.begun_with(*merge(old_x, old_y), most)
+        final = final and final.begun_with(earlier, most)
 
     for number in count():
         batch_started = time.perf_counter()

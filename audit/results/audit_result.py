@@ -145,7 +145,7 @@ class AuditResult(ABC):
         Runs on each dataset, on average, and the number of them that chose the event. The others may be divided
         unevenly: `counts` has the runs on either dataset.
     searched : int
-        Runs on each dataset by which a search chose the pair and which then chose the event too; not among `runs`.
+        Independent runs on each dataset that a search made on its pair, and which chose the event; not among `runs`.
     seed : int
         Random seed that repeats every number; for outputs drawn elsewhere, it repeats the choice of the pilot.
     is_replayable : bool

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..claims.claim import Claim
 from ..datasets.adjacency import Adjacency
+from ..distinguishers.choice import Choice
 from ..errors import AuditError, StoreError
 from ..events.outputs import Outputs, merge
 from ..procedures.earlier_draws import EarlierDraws
@@ -144,14 +145,16 @@ class Trial:
         """
         if self.plan is None or not self.blocks_x:
             return None
+        coupled: tuple[list[Outputs], list[Outputs], Choice | None] = [], [], None
         if self.plan.is_coupled:
+            coupled = self.blocks_x, self.blocks_y, None if self.score is None else self.score.choice
             more = max(self.runs // 2, 1)
             self.plan = judge.plan(self.candidate, self.number, is_coupled=False)
             self.blocks_x, self.blocks_y = draw_pilot(self.plan.for_pilot(more), more)
             self.alone = more
             if judge.progress is not None:
                 judge.progress(2 * more)
-        return EarlierDraws(self.plan, self.blocks_x, self.blocks_y)
+        return EarlierDraws(self.plan, self.blocks_x, self.blocks_y, *coupled)
 
     def forget(self) -> None:
         """Discard the outputs."""

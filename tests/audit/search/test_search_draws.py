@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 from dpaudit import AddRemove, PureDP, Rows, Verdict, check, find_worst_pair
+from dpaudit.audit.distinguishers.choice import Choice
 from dpaudit.audit.errors import StoreError
 from dpaudit.audit.events import output_bytes
+from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.health.findings import HealthCheck
 from dpaudit.audit.procedures.check import audit_pair
 from dpaudit.audit.procedures.earlier_draws import EarlierDraws
+from dpaudit.audit.procedures.pilot import run_pilot
 from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.audit.sampling.draw import plan_blocks
 from dpaudit.audit.sampling.pilot_size import pilot_runs
@@ -237,3 +240,25 @@ def test_a_check_after_a_search_has_the_options_of_a_check():
     alone, after = (dict(inspect.signature(function).parameters) for function in (check, audit_pair))
     assert after.pop("earlier").default is inspect.Parameter.empty
     assert alone == after
+
+
+@pytest.mark.parametrize(("shift", "is_taken"), [(0.1, True), (3.0, False)])
+def test_coupled_runs_that_know_a_ratio_well_choose_the_event(shift, is_taken):
+    """An event of the coupled runs alone: it is taken where noise is shared by close outputs, and counted on others."""
+    plan, rng = plan_blocks(as_sampler(noisy_length), [1], [], 5, 1), np.random.default_rng(0)
+    alone = [shift + rng.laplace(size=1_000)], [rng.laplace(size=1_000)]
+    noise, coin = rng.laplace(size=8_000), rng.random(8_000)
+    coupled = [[np.where(coin < share, 50.0, noise + add)] for share, add in ((0.03, shift), (0.003, 0.0))]
+    hits = [int(np.sum(side[0] == 50.0)) for side in coupled]
+    suggested = Choice(Intervals(((50.0, np.inf),)), "x", *hits, 8_000)
+    pilot = run_pilot(plan, PureDP(0.05), 2_000, 0.05, earlier=EarlierDraws(plan, *alone, *coupled, suggested))
+    assert (pilot.choice.event == suggested.event) is is_taken
+    assert (pilot.runs, pilot.searched, len(pilot.x)) == (0, 1_000, 1_000)
+    assert pilot.choice.pilot_runs <= 1_000
+    for event in (pilot.choice, *pilot.choice.others):
+        last = slice(1_000 - event.pilot_runs, None)
+        assert (event.pilot_hits_x, event.pilot_hits_y) == (
+            event.event.count(pilot.x[last]),
+            event.event.count(pilot.y[last]),
+        )
+    assert not is_taken or pilot.choice.bold is not None
