@@ -50,10 +50,11 @@ class EarlierDraws:
         return f"{self.runs:,} in blocks of {sizes} by seed {self.plan.seed}{before}"
 
     def at_most(self, runs: int) -> EarlierDraws | None:
-        """The first whole blocks of at most `runs` runs on each dataset; None if even the first has more."""
-        alone, coupled = (_fitting(blocks, runs) for blocks in (self.blocks_x, self.coupled_x))
+        """The first whole blocks, of at most `runs` runs on each dataset together; None if the first one has more."""
+        alone = _fitting(self.blocks_x, runs)
         if alone == 0:
             return None
+        coupled = _fitting(self.coupled_x, runs - sum(map(len, self.blocks_x[:alone])))
         return EarlierDraws(
             self.plan,
             self.blocks_x[:alone],

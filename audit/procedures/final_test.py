@@ -33,7 +33,7 @@ class FinalTest:
     due : int
         Runs after which the event is chosen.
     earlier : EarlierDraws, optional
-        Runs of a search that the event is chosen on too.
+        Runs of a search that the event is chosen on too; none after the choice.
     longer : Longer, optional
         If the choice was put off once, the longer pilot that it waited for.
     choice : Choice, optional
@@ -93,6 +93,7 @@ class FinalTest:
         return replace(
             self,
             choice=choice,
+            earlier=None,
             outcomes=single_outcomes(x, y, most_outcomes(settings.outcome_alpha(FINAL_SHARE))),
         )
 

@@ -231,9 +231,9 @@ def choose_on(
     """The event chosen on a pilot for `main` main runs; `longer` if it was made longer, None for a first choice.
 
     Coupled runs drawn `earlier` serve too if they know the ratio of an event much better than as many others would: the
-    event is chosen anew, with these before x and y. The event by which the search ranked the pair is taken instead
-    if it shows more with a standard error subtracted than that one without, which is then tested in reserve. The hits
-    are those in the independent runs that no score was learned from.
+    event is chosen anew, on these and the first half of x and y, and its hits are those in the second half. If it is
+    tested in one direction alone, the event by which the search ranked the pair is taken instead where it shows more
+    with a standard error subtracted than the chosen one without, which is then tested in reserve.
     """
 
     def chosen(on_x: Outputs, on_y: Outputs) -> Choice:
@@ -249,15 +249,20 @@ def choose_on(
     suggested, coupled = earlier.suggested, merge(earlier.coupled_x, earlier.coupled_y)
     if min(relative_error(each.event, *coupled) for each in (choice, suggested)) > _CLOSE:
         return choice
-    both_x, both_y = earlier.before(x, y)
-    first = max(len(x) - (len(both_x) - len(both_x) // 2), 0)  # the second half of both is held out
-    choice, alone = chosen(both_x, both_y).counted_on(x[first:], y[first:]), suggested.counted_on(x, y)
+    half = len(x) // 2
+    choice = chosen(*earlier.before(x[:half], y[:half])).counted_on(x[half:], y[half:])
+    alone = suggested.counted_on(x[half:], y[half:])
+    if choice.opposite is not None or alone.pilot_hits_x == alone.pilot_hits_y == 0:
+        return choice
     own = expected_excess(choice, claim, main, alpha, caution=0.0)
     shown = max(
         expected_excess(suggested, claim, main, alpha, caution=relative_error(suggested.event, *coupled)),
         expected_excess(alone, claim, main, alpha, caution=1.0),
     )
-    return replace(alone, bold=choice.bold or replace(choice, opposite=None)) if shown > own else choice
+    if shown <= own or choice.event == suggested.event:
+        return choice
+    reserve = choice if choice.bold is None or choice.bold.event == suggested.event else choice.bold
+    return replace(alone, bold=replace(reserve, bold=None) if both else None)
 
 
 def width(outputs: Outputs) -> int:
