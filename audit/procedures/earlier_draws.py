@@ -24,8 +24,8 @@ class EarlierDraws:
     blocks_x, blocks_y : list of ndarray
         Outputs block by block, in the order drawn.
     coupled_x, coupled_y : list of ndarray
-        Blocks of the runs that chose the pair, with the same random numbers on x and on y. The event is chosen on them
-        too; they are too like each other, and too good an example of the pair, for anything else.
+        Blocks of the runs that chose the pair, with the same random numbers on x and on y. The event may be
+        chosen on them too. Nothing else sees them: they are too like each other, and they are why the pair was chosen.
     suggested : Choice, optional
         The event by which the search ranked the pair, with its hits in coupled runs that it was not chosen on.
     """

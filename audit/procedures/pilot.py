@@ -74,8 +74,8 @@ def run_pilot(
 ) -> Pilot:
     """Draws the pilot of an audit of `runs` runs on each dataset and chooses the event, or one for each direction.
 
-    The pilot begins with the outputs drawn `earlier`, and only the missing ones are drawn. The event is chosen on the
-    coupled ones of these too; its hits are those in independent runs.
+    The pilot begins with the outputs drawn `earlier`, and only the missing ones are drawn. The event may be chosen on
+    the coupled ones of these too (`choose_on`); its hits are those in independent runs.
 
     Raises
     ------
