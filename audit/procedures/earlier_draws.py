@@ -24,8 +24,8 @@ class EarlierDraws:
     blocks_x, blocks_y : list of ndarray
         Outputs block by block, in the order drawn.
     coupled_x, coupled_y : list of ndarray
-        Blocks of the runs that chose the pair, with the same random numbers on x and on y. The event may be
-        chosen on them too. Nothing else sees them: they are too like each other, and they are why the pair was chosen.
+        Blocks of the runs that chose the pair, with the same random numbers on x and on y. The event may be chosen on
+        them too. Nothing else sees them: they are too like each other, and they are why the pair was chosen.
     suggested : Choice, optional
         The event by which the search ranked the pair, with its hits in coupled runs that it was not chosen on.
     """
@@ -65,11 +65,11 @@ class EarlierDraws:
         )
 
     def before(self, x: Outputs, y: Outputs) -> tuple[Outputs, Outputs]:
-        """Return the coupled outputs followed by these, on x and on y."""
+        """The coupled outputs followed by these, on x and on y."""
         all_x, all_y = merge([*self.coupled_x, x], [*self.coupled_y, y])
         return all_x, all_y
 
 
 def _fitting(blocks: list[Outputs], runs: int) -> int:
-    """Return how many of the first blocks have at most `runs` runs together."""
+    """How many of the first blocks have at most `runs` runs together."""
     return sum(total <= runs for total in accumulate(map(len, blocks)))

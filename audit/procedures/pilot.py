@@ -243,23 +243,26 @@ def choose_on(
             choice = choose_event(split, claim, main, alpha, deep=True, bits=bits, both=both)
         return choice
 
-    choice = chosen(x, y)
     if earlier is None or earlier.suggested is None:
-        return choice
+        return chosen(x, y)
     suggested, coupled = earlier.suggested, merge(earlier.coupled_x, earlier.coupled_y)
-    if min(relative_error(each.event, *coupled) for each in (choice, suggested)) > _CLOSE:
-        return choice
+    error = relative_error(suggested.event, *coupled)
+    if error > _CLOSE:
+        choice = chosen(x, y)
+        if relative_error(choice.event, *coupled) > _CLOSE:
+            return choice
     half = len(x) // 2
     choice = chosen(*earlier.before(x[:half], y[:half])).counted_on(x[half:], y[half:])
     alone = suggested.counted_on(x[half:], y[half:])
-    if choice.opposite is not None or alone.pilot_hits_x == alone.pilot_hits_y == 0:
+    is_seen = max(alone.pilot_hits_x, alone.pilot_hits_y) > 0
+    if not is_seen or choice.opposite is not None or choice.event == suggested.event:
         return choice
     own = expected_excess(choice, claim, main, alpha, caution=0.0)
     shown = max(
-        expected_excess(suggested, claim, main, alpha, caution=relative_error(suggested.event, *coupled)),
+        expected_excess(suggested, claim, main, alpha, caution=error),
         expected_excess(alone, claim, main, alpha, caution=1.0),
     )
-    if shown <= own or choice.event == suggested.event:
+    if shown <= own:
         return choice
     reserve = choice if choice.bold is None or choice.bold.event == suggested.event else choice.bold
     return replace(alone, bold=replace(reserve, bold=None) if both else None)

@@ -12,7 +12,6 @@ import numpy as np
 
 from ..claims.claim import Claim
 from ..datasets.adjacency import Adjacency
-from ..distinguishers.choice import Choice
 from ..errors import AuditError, StoreError
 from ..events.outputs import Outputs, merge
 from ..procedures.earlier_draws import EarlierDraws
@@ -140,21 +139,20 @@ class Trial:
     def draws(self, judge: Judge) -> EarlierDraws | None:
         """Return outputs for the audit of this pair that are independent of its choice; None if it was skipped.
 
-        The runs that chose the pair are discarded, and half as many are drawn with a seed of their own. A pair that was
-        not chosen among others keeps its runs.
+        Half as many as chose the pair are drawn with a seed of their own. The others, which are coupled, may help to
+        choose the event. A pair that was not chosen among others keeps its runs.
         """
-        if self.plan is None or not self.blocks_x:
+        if self.plan is None or self.score is None or not self.blocks_x:
             return None
-        coupled: tuple[list[Outputs], list[Outputs], Choice | None] = [], [], None
-        if self.plan.is_coupled:
-            coupled = self.blocks_x, self.blocks_y, None if self.score is None else self.score.choice
-            more = max(self.runs // 2, 1)
-            self.plan = judge.plan(self.candidate, self.number, is_coupled=False)
-            self.blocks_x, self.blocks_y = draw_pilot(self.plan.for_pilot(more), more)
-            self.alone = more
-            if judge.progress is not None:
-                judge.progress(2 * more)
-        return EarlierDraws(self.plan, self.blocks_x, self.blocks_y, *coupled)
+        if not self.plan.is_coupled:
+            return EarlierDraws(self.plan, self.blocks_x, self.blocks_y)
+        coupled, more = (self.blocks_x, self.blocks_y), max(self.runs // 2, 1)
+        self.plan = judge.plan(self.candidate, self.number, is_coupled=False)
+        self.blocks_x, self.blocks_y = draw_pilot(self.plan.for_pilot(more), more)
+        self.alone = more
+        if judge.progress is not None:
+            judge.progress(2 * more)
+        return EarlierDraws(self.plan, self.blocks_x, self.blocks_y, *coupled, self.score.choice)
 
     def forget(self) -> None:
         """Discard the outputs."""

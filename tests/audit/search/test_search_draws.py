@@ -262,3 +262,19 @@ def test_coupled_runs_that_know_a_ratio_well_choose_the_event(shift, is_taken):
             event.event.count(pilot.y[last]),
         )
     assert all(other.event != pilot.choice.event for other in pilot.choice.others)
+
+
+def test_the_event_that_ranked_the_pair_is_taken_where_it_shows_more():
+    """The event chosen otherwise is then tested in reserve. Hits on coupled runs that are too good stand for luck."""
+
+    def outputs(coin, share):
+        return (coin < share).astype(float) + (coin < 0.03)
+
+    plan, rng = plan_blocks(as_sampler(noisy_length), [1], [], 5, 1), np.random.default_rng(0)
+    alone, coin = [[outputs(rng.random(1_000), share)] for share in (0.2, 0.1)], rng.random(8_000)
+    coupled, event = [[outputs(coin, share)] for share in (0.2, 0.1)], Intervals(((2.0, 2.0),))
+    for hits_x, is_taken in ((3_200, True), (200, False)):
+        earlier = EarlierDraws(plan, *alone, *coupled, Choice(event, "x", hits_x, 200, 4_000))
+        choice = run_pilot(plan, PureDP(0.05), 2_000, 0.05, both=True, earlier=earlier).choice
+        assert (choice.event == event) is is_taken
+        assert not is_taken or (choice.bold is not None and choice.bold.event != event)
