@@ -47,16 +47,22 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 # setuptools copies into build/ and would install what a former version left there. Modules are compiled when they are
-# first imported: most of what the tests bring along never is.
-$(VENV)/installed: $(SOURCES) | $(BIN)/python
+# first imported: most of what the tests bring along never is. uv takes a sixth of pip's time; where it fails, behind
+# a mirror that only pip knows for example, pip installs.
+define install
 	rm -rf build
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile .
+	$(BIN)/pip install --quiet --disable-pip-version-check uv \
+		&& $(BIN)/uv pip install --quiet --python $(BIN)/python --reinstall-package dpaudit $(1) \
+		|| $(BIN)/pip install --quiet --disable-pip-version-check --no-compile $(1)
+endef
+
+$(VENV)/installed: $(SOURCES) | $(BIN)/python
+	$(call install,.)
 	touch $@
 
 # The source tree is the package, so the type checker finds it under its name through a link.
 $(VENV)/installed-test: $(SOURCES) | $(BIN)/python
-	rm -rf build
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile '.[test]'
+	$(call install,'.[test]')
 	mkdir -p $(VENV)/source
 	ln -sfn ../.. $(VENV)/source/dpaudit
 	touch $(VENV)/installed $@
