@@ -9,7 +9,7 @@ from ...audit.claims.at_distance import claim_at
 from ...audit.claims.pure_approx_gaussian import PureDP
 from ...audit.datasets.adjacency import Adjacency
 from ...audit.errors import OptionError
-from .exact_strength import exact_strength
+from .exact_strength import check_bounded, exact_strength
 from .experiment import AuditCase, Case, Experiment, false_version, true_version
 
 RUNS = 200_000
@@ -27,22 +27,36 @@ def holds(
 
     Options are `claim` (by default the mechanism's own), `distance`, `runs` and `exact`, which is computed from the
     laws unless given.
+
+    Raises
+    ------
+    ClaimError
+        If ε is claimed to be 0 and the audit would bound it instead of δ.
+    OptionError
+        If the laws do not give the exact strength, or the mechanism has none, and `exact` is not given.
     """
-    return true_version(name, mechanism, *pair, adjacency=adjacency, note=note, **_completed(mechanism, pair, options))
+    return true_version(
+        name, mechanism, *pair, adjacency=adjacency, note=note, **_completed(name, mechanism, pair, options)
+    )
 
 
 def fails(
     name: str, mechanism: Any, pair: tuple[Any, Any], adjacency: Adjacency, note: str, **options: Any
 ) -> AuditCase:
     """Return an audit that must refute the claim, with the options of `holds`."""
-    return false_version(name, mechanism, *pair, adjacency=adjacency, note=note, **_completed(mechanism, pair, options))
+    return false_version(
+        name, mechanism, *pair, adjacency=adjacency, note=note, **_completed(name, mechanism, pair, options)
+    )
 
 
-def _completed(mechanism: Any, pair: tuple[Any, Any], options: dict[str, Any]) -> dict[str, Any]:
+def _completed(name: str, mechanism: Any, pair: tuple[Any, Any], options: dict[str, Any]) -> dict[str, Any]:
     completed = {"runs": RUNS, "claim": options.get("claim") or mechanism.claim} | options
+    check_bounded(name, completed["claim"])
     if "exact" not in options:
         claim = claim_at(completed["claim"], options.get("distance", 1))
         try:
+            if not hasattr(mechanism, "law"):
+                raise OptionError("it has no law")
             found = exact_strength(claim, *(mechanism.law(dataset) for dataset in pair))
         except OptionError as error:
             raise OptionError(

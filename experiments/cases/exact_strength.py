@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ...audit.claims.at_distance import ClaimAtDistance
 from ...audit.claims.claim import Claim, GroupClaim
 from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
-from ...audit.errors import OptionError
-from ...mechanisms import FiniteLaw, LaplaceLaw, Law, exact_delta, exact_epsilon
+from ...audit.errors import ClaimError, OptionError
+from ...mechanisms import FiniteLaw, GroupPrivacy, LaplaceLaw, Law, exact_delta, exact_epsilon
 from ...mechanisms.laws.divergences import no_closed_form
 
 Floats = npt.NDArray[np.float64]
+
+
+def check_bounded(name: str, claim: Claim | ClaimAtDistance) -> None:
+    """Raise a `ClaimError` if the claim has ε = 0 and a δ, but an audit would bound ε."""
+    base = claim.base if isinstance(claim, GroupClaim) else claim
+    if isinstance(base, (ApproxDP, GroupPrivacy)) and base.bound_on == "epsilon" and base.epsilon == 0.0 < base.delta:
+        raise ClaimError(
+            f"{name}: {claim} is a claim on delta alone; use {replace(base, bound_on='delta')!r}.", claim=claim
+        )
 
 
 def strength_by_laws(mechanism: Any, pair: tuple[Any, Any], claim: Claim) -> float | None:

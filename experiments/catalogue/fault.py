@@ -10,11 +10,10 @@ from typing import Any, Literal
 
 from ...audit.claims.at_distance import claim_at
 from ...audit.claims.claim import Claim
-from ...audit.claims.pure_approx_gaussian import ApproxDP
 from ...audit.datasets.adjacency import Adjacency
 from ...audit.datasets.domains import Domain
 from ...audit.errors import ClaimError
-from ..cases.exact_strength import strength_by_laws
+from ..cases.exact_strength import check_bounded, strength_by_laws
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +115,15 @@ def fault(
     Raises
     ------
     ClaimError
-        If the audit would bound ε where only a bound on δ says anything: ε is claimed to be 0, or no finite ε holds on
-        the pair although a truth is stated.
+        If `bound_on` is given for a claim without δ, or the truth is not of the claim's kind. If the audit would bound
+        ε where only a bound on δ says anything: ε is claimed to be 0, or no finite ε holds on the pair although a
+        truth is stated.
     """
-    given: Any = mechanism.claim if claim is None else claim
-    if bound_on is not None:
-        given = replace(given, bound_on=bound_on)
+    given = _stated_claim(name, mechanism, mechanism.claim if claim is None else claim, bound_on)
     known = mechanism.truth if truth is _OWN else truth
     at_distance = claim_at(given, pair.distance)
     found = strength_by_laws(mechanism, (pair.x, pair.y), at_distance) if exact is None else exact
-    _check_bounded(name, given, known, found)
+    _check_truth(name, mechanism, given, known, found)
     stated_cause, stated_practice = described(type(mechanism))
     return Fault(
         family=family,
@@ -147,11 +145,34 @@ def fault(
     )
 
 
-def _check_bounded(name: str, claim: Claim, truth: Claim | None, exact: float | None) -> None:
-    """Raise a `ClaimError` where the bounded parameter does not fit the claim or the truth."""
-    if isinstance(claim, ApproxDP) and claim.bound_on == "epsilon" and claim.epsilon == 0.0:
-        raise ClaimError(f"{name}: {claim} is a claim on delta alone; pass bound_on='delta'.", claim=claim)
-    if exact is not None and math.isinf(exact) and truth is not None:
+def _stated_claim(name: str, mechanism: Any, claim: Any, bound_on: Literal["epsilon", "delta"] | None) -> Any:
+    """Return the claim with the stated bound; raise a `ClaimError` if it does not fit the claim."""
+    if bound_on is not None:
+        if not hasattr(claim, "bound_on"):
+            raise ClaimError(
+                f"{name}: {claim} has no delta, so bound_on={bound_on!r} does not apply; override `claim` in "
+                f"{type(mechanism).__name__}, or pass claim=.",
+                claim=claim,
+                bound_on=bound_on,
+            )
+        claim = replace(claim, bound_on=bound_on)
+    check_bounded(name, claim)
+    return claim
+
+
+def _check_truth(name: str, mechanism: Any, claim: Claim, truth: Claim | None, exact: float | None) -> None:
+    """Raise a `ClaimError` if the truth is of another kind than the claim, or no finite strength holds on the pair."""
+    if truth is None:
+        return
+    if not isinstance(truth, type(claim)):
+        raise ClaimError(
+            f"{name}: the claim, {claim}, is {type(claim).__name__}, but the truth, {truth}, is "
+            f"{type(truth).__name__}; override `claim` or `truth` in {type(mechanism).__name__}, or pass claim= or "
+            "truth=.",
+            claim=claim,
+            truth=truth,
+        )
+    if exact is not None and math.isinf(exact):
         raise ClaimError(
             f"{name}: no finite {claim.strength_name} holds on this pair, although the truth is {truth}; pass "
             "bound_on='delta' if the bug raises delta, or truth=None.",

@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 from dpaudit import check
-from dpaudit.audit.claims.pure_approx_gaussian import ApproxDP
+from dpaudit.audit.claims.pure_approx_gaussian import ApproxDP, PureDP
 from dpaudit.audit.datasets.adjacency import Replace, Within
 from dpaudit.audit.errors import ClaimError
 from dpaudit.audit.procedures import conclude
@@ -145,12 +145,24 @@ def test_a_bound_on_epsilon_that_says_nothing_is_refused():
     row = NeighbouringPair([7], [8], Replace())
     entry = partial(new_fault, "exposure", "twice", TwiceExposed(0.01), row, correct=NameAndShame(0.01))
     for bound_on in (None, "epsilon"):
-        with pytest.raises(ClaimError, match=r"\(0, 0\.01\)-DP is a claim on delta alone; pass bound_on='delta'"):
+        with pytest.raises(
+            ClaimError, match=r"\(0, 0\.01\)-DP is a claim on delta alone; use ApproxDP\(.*bound_on='delta'"
+        ):
             entry(bound_on=bound_on)
     flaw = entry(bound_on="delta")
     assert (flaw.exact, flaw.truth) == (pytest.approx(0.02), ApproxDP(0.0, 0.02))
     with pytest.raises(ClaimError, match=r"no finite epsilon .* although the truth is \(0, 0\.02\)-DP"):
         entry(claim=ApproxDP(1.0, 0.01))
+
+
+def test_claim_and_truth_are_of_one_kind():
+    """A twin that keeps the default claim, PureDP, of a mechanism with a δ; it has no bound to choose either."""
+    pair, flaw = NeighbouringPair(0.0, 1.0, Within("l2")), VarianceAsScaleGaussian(8.0, 1e-5)
+    entry = partial(new_fault, "Gaussian", "variance", flaw, pair, correct=None, claim=PureDP(8.0))
+    with pytest.raises(ClaimError, match=r"claim, 8-DP, is PureDP, but the truth, .*, is ApproxDP; override `claim`"):
+        entry()
+    with pytest.raises(ClaimError, match=r"8-DP has no delta, so bound_on='delta' does not apply; override `claim`"):
+        entry(bound_on="delta")
 
 
 def test_the_exact_strength_at_a_distance_is_per_step():

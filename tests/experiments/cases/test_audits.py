@@ -4,10 +4,20 @@ import pytest
 from scipy import stats
 
 from dpaudit import ApproxDP, GaussianDP, PureDP, Verdict, Within
-from dpaudit.audit.errors import OptionError
+from dpaudit.audit.errors import ClaimError, OptionError
 from dpaudit.experiments.cases.audits import RUNS, fails, holds
 from dpaudit.experiments.cases.proportions import proportion
 from dpaudit.mechanisms import GaussianMechanism, GroupPrivacy, LaplaceMechanism, exact_delta, exact_epsilon
+
+
+class NoLaw:
+    """A mechanism whose law nobody knows."""
+
+    claim = PureDP(1.0)
+
+    def sample(self, dataset, size, rng):
+        return rng.laplace(dataset, size=size)
+
 
 PAIR = (0.0, 1.0)
 GAUSSIAN, LAPLACE = GaussianMechanism(1.0, 0.01), LaplaceMechanism(0.5)
@@ -53,6 +63,22 @@ def test_a_strength_that_is_not_known_must_be_given():
     with pytest.raises(OptionError, match=r"do not give the exact strength of 1-GDP .*pass it as exact="):
         holds(*place, claim=claim)
     assert holds(*place, claim=claim, exact=0.9).exact == 0.9
+    lawless = ("T9", NoLaw(), PAIR, Within("l2"), "note")
+    with pytest.raises(OptionError, match=r"\(it has no law\); pass it as exact=, or exact=None if it is unknown"):
+        holds(*lawless)
+    assert holds(*lawless, exact=None).exact is None
+
+
+@pytest.mark.parametrize("claim", [ApproxDP(0.0, 0.1), ApproxDP(0.0, 0.1).group(2), GroupPrivacy(0.0, 0.1)], ids=str)
+@pytest.mark.parametrize("audit", [holds, fails])
+def test_a_bound_on_epsilon_that_is_claimed_to_be_0_is_refused(audit, claim):
+    with pytest.raises(ClaimError, match=r"^T10: .* is a claim on delta alone; use .*bound_on='delta'\)\.$"):
+        audit("T10", GAUSSIAN, PAIR, Within("l2"), "note", claim=claim)
+
+
+def test_a_claim_of_equal_distributions_needs_no_bound_on_delta():
+    claim = ApproxDP(0.0, 0.0)
+    assert holds("T11", LAPLACE, (0.0, 0.0), Within("l1"), "note", claim=claim).exact == 0.0
 
 
 def test_a_proportion_has_the_limits_of_the_exact_test_in_its_unit():
