@@ -1,6 +1,8 @@
 """Choosing experiments, running them, and drawing outputs for statements."""
 
+import importlib
 import math
+import pkgutil
 from functools import partial
 
 import numpy as np
@@ -10,6 +12,7 @@ from scipy import stats
 from dpaudit import Local, PureDP, Verdict, load
 from dpaudit.audit.errors import OptionError, UnknownNameError
 from dpaudit.audit.results.statement_result import Point, StatementResult
+from dpaudit.experiments import documents
 from dpaudit.experiments.bench.seeds import over_seeds
 from dpaudit.experiments.cases.experiment import Experiment, false_version, select, true_statement, true_version
 from dpaudit.experiments.cases.simulate import blocks, event_hits, outcome_counts
@@ -152,6 +155,13 @@ def test_every_experiment_is_stated_in_full_and_can_fail():
         for case in experiment.cases:
             assert case.claimed
             assert experiment.id == "reference" or case.name.startswith(f"{experiment.id}-")
+
+
+def test_every_module_of_the_documents_is_registered():
+    registered = {experiment.id for experiment in all_experiments()}
+    for found in pkgutil.iter_modules(documents.__path__, f"{documents.__name__}."):
+        own = getattr(importlib.import_module(found.name), "experiments", list)()
+        assert {experiment.id for experiment in own} <= registered, found.name
 
 
 def test_a_name_that_is_nearly_one_is_answered_with_that():
