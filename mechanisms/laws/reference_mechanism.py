@@ -25,7 +25,7 @@ class ReferenceMechanism(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PureMechanism:
-    """Base of mechanisms that claim pure DP."""
+    """Base of mechanisms that claim pure DP; the mechanism checks epsilon."""
 
     epsilon: float
 
@@ -37,7 +37,7 @@ class PureMechanism:
 
 @dataclass(frozen=True, slots=True)
 class ApproxMechanism:
-    """Base of mechanisms that claim approximate DP."""
+    """Base of mechanisms that claim approximate DP; the mechanism checks epsilon and delta."""
 
     epsilon: float
     delta: float
