@@ -187,7 +187,7 @@ class Rows(Domain):
         ends = list(zip(*self.ranges, strict=True))
         opposite = [tuple(low for low, _ in ends), tuple(high for _, high in ends)]
         others = [corner for corner in islice(product(*ends), 2 * _CORNERS) if corner not in opposite]
-        return tuple(self._row(corner) for corner in dict.fromkeys([*opposite, *others][:_CORNERS]))
+        return tuple(self.row(corner) for corner in dict.fromkeys([*opposite, *others][:_CORNERS]))
 
     def draw(self, rng: np.random.Generator) -> Any:
         """Draw a row: one of the values, or numbers that are at an end, in the middle or uniform in the range."""
@@ -196,9 +196,10 @@ class Rows(Domain):
         width = len(self.ranges[0])
         shares = np.where(rng.random(width) < 0.5, rng.integers(0, 3, width) / 2, rng.random())
         low, high = (np.array(end, dtype=np.float64) for end in self.ranges)
-        return self._row((low + shares * (high - low)).tolist())
+        return self.row((low + shares * (high - low)).tolist())
 
-    def _row(self, parts: Iterable[float]) -> Any:
+    def row(self, parts: Iterable[float]) -> Any:
+        """Return the row with these numbers, one for each column."""
         row = tuple((math.floor if self.integer else float)(number) for number in parts)
         return row if isinstance(self.low, tuple) else row[0]
 

@@ -216,12 +216,17 @@ def count_pairs(
     return PairCounts.from_numbers(totals.tolist()), blocks_x, blocks_y, FinalCounts(runs, hits, cells)
 
 
-def draw_pilot(plan: Plan, runs: int, *, first_block: int = 0) -> tuple[list[Outputs], list[Outputs]]:
-    """Draw `runs` pilot outputs on x and on y; return their blocks in order, numbered from `first_block`."""
+def draw_pilot(
+    plan: Plan, runs: int, *, first_block: int = 0, sides: Sequence[Side] = SIDES
+) -> tuple[list[Outputs], list[Outputs]]:
+    """Draw `runs` pilot outputs on x and on y; return their blocks in order, numbered from `first_block`.
+
+    Where `sides` leaves one out, it has no blocks.
+    """
     sizes = _sizes(runs, plan.block)
     cut = list(parts(sizes, 2 * len(sizes), plan.blocks_of_task))
-    tasks = [DrawBlocks(side, first_block + first, part) for side in SIDES for first, part in cut]
-    found: dict[Side, list[Any]] = {side: [None] * len(sizes) for side in SIDES}
+    tasks = [DrawBlocks(side, first_block + first, part) for side in sides for first, part in cut]
+    found: dict[Side, list[Any]] = {side: [None] * len(sizes) if side in sides else [] for side in SIDES}
     held = 0
     for task, blocks in _run(plan, tasks):
         held += sum(len(block) * bytes_of_one(block) for block in blocks)

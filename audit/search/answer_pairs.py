@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal
 
 import numpy as np
 
 from ..datasets.domains import Answers, Floats
 from ..errors import AdjacencyError
-from .candidates import Candidate, PairSource, varied
+from .candidates import Candidate, Line, PairSource, varied
 
 _N_PLACES: Final = 6
 
@@ -101,6 +102,14 @@ class AnswerPairs(PairSource):
                 found[f"all answers fall but the first {few}"] = -step[::-1]
         return found
 
+    def lines(self) -> Iterator[Line]:
+        signs = self._signs()
+        for name in ("the answer rises",) if self._n == 1 else ("the first answer rises", "all answers rise"):
+            yield Line(self.domain.low, self.domain.high, partial(self._at_level, name, signs[name]))
+
+    def _at_level(self, name: str, sign: Floats, level: float) -> Candidate:
+        return self._candidate(f"{name}, base at {level:g}", np.full(self._n, level), sign)
+
     def _levels(self) -> tuple[float, float, float]:
         low, high = float(self.domain.low), float(self.domain.high)
         middle = math.floor((low + high) / 2) if self.domain.integer else (low + high) / 2
@@ -184,7 +193,7 @@ class AnswerPairs(PairSource):
         x, y = (self.domain.build(end) for end in ends)
         moved = frozenset([int(np.count_nonzero(step > 0)), int(np.count_nonzero(step < 0))])
         size = float(np.abs(ends).sum())
-        return Candidate(label, x, y, (base, step), frozenset(end.tobytes() for end in ends), moved, size)
+        return Candidate(label, x, y, (base, step), (ends[0].tobytes(), ends[1].tobytes()), moved, size)
 
     def _step(self, direction: Floats) -> Floats:
         """Return the step in this direction, as long as neighbours may be apart and at most as long as the range."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,16 +25,30 @@ class Candidate:
     x: Any = field(repr=False, compare=False)
     y: Any = field(repr=False, compare=False)
     parts: Any = field(default=None, repr=False, compare=False)  # components, for the source to vary
-    key: Hashable = None  # equal for equal pairs, in either order; None if unknown
+    ends: tuple[Hashable, Hashable] | None = None  # equal for equal datasets, x and y; None if unknown
     group: Hashable = None  # equal for pairs that are likely to lose about as much
     size: float = 0.0  # of two pairs that seem to lose as much, the smaller is easier to read
     is_promised: bool = False  # whether the caller states that it is a pair of neighbours
     is_pattern: bool = False  # whether it is an initial pattern, neither random nor a variation
 
     @property
+    def key(self) -> Hashable:
+        """Equal for equal pairs, in either order; None if unknown."""
+        return None if self.ends is None else frozenset(self.ends)
+
+    @property
     def summary(self) -> str:
         """The datasets, on one line."""
         return f"x = {show(self.x)}, y = {show(self.y)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Pairs that differ in one number alone, such as the value of a row, from `low` to `high`."""
+
+    low: float
+    high: float
+    at: Callable[[float], Candidate]
 
 
 class PairSource(ABC):
@@ -50,6 +64,10 @@ class PairSource(ABC):
 
     def moves(self, candidate: Candidate, rng: np.random.Generator) -> Iterator[Candidate]:
         """Yield random variations of a pair, without end or none."""
+        return iter(())
+
+    def lines(self) -> Iterator[Line]:
+        """Yield lines of pairs to sweep, or none."""
         return iter(())
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:

@@ -41,11 +41,12 @@ from ..sampling.sampler import as_sampler
 from ..store.sqlite_store import opened
 from ..store.store_settings import code_of
 from .pairs_for_domain import pairs_of
+from .pool import Pool, new_pool
+from .rounds import LEAST_SEARCH
 from .shrinking import SimplePair, for_simpler_pairs, simplest
-from .successive_halving import LEAST_FIRST, Judge, Pool, Trial, halve, new_pool
+from .successive_halving import halve
+from .trial import Judge, Trial
 
-LEAST_SEARCH = 4 * LEAST_FIRST
-"""Fewest executions of a search."""
 _RUNS = 1_000_000  # default runs of the audit
 _SHOWN, _WIDTH = 5, 160  # pairs, and characters of a line, in the printed result
 
@@ -174,6 +175,7 @@ def find_worst_pair(
     name: str | None = None,
     claim_source: str = "",
     progress: Callable[[int], None] | None = None,
+    on_round: Callable[[TriedPair], None] | None = None,
     **options: Unpack[CheckOptions],
 ) -> WorstPair:
     """Search for the pair of neighbours on which a mechanism leaks most, and audit the claim on that pair.
@@ -213,6 +215,8 @@ def find_worst_pair(
         As in `check`.
     progress : callable, optional
         Called with the number of runs just finished.
+    on_round : callable, optional
+        Called with the leading pair, a `TriedPair`, after each round of the search.
     **options
         Options of `check`, such as ``sequential=True`` or ``resolution=0.1``. With ``bits=True`` the search also tests
         low bits, and a ``store`` also keeps the draws of the search.
@@ -272,7 +276,8 @@ def find_worst_pair(
             about = {"search_runs": budget, "distance": distance, "adjacency": adjacency, "domain": searched}
             kept.section(f"{sampler.name}, the search", about | judge.settings())
         reserved = for_simpler_pairs(budget) if isinstance(domain, Domain) else 0
-        trials, untried = halve(pool, judge, budget - reserved)
+        tell = None if on_round is None else lambda leader: on_round(_tried(leader))
+        trials, untried, executions = halve(pool, judge, budget - reserved, tell)
         if not trials or trials[0].error is not None:
             raise _nothing_left(trials, pool, sampler.name)
         x, y = trials[0].candidate.x, trials[0].candidate.y
@@ -281,7 +286,7 @@ def find_worst_pair(
             mechanism,
             x,
             y,
-            trials[0].draws(judge),
+            trials[0].independent(judge, (budget - reserved - executions) // 2),
             claim=said.claim,
             claim_source=said.source,
             adjacency=adjacency,
@@ -301,7 +306,7 @@ def find_worst_pair(
             *(_tried(trial) for trial in trials),
             *(_tried(Trial(pair, 0, error=why)) for pair, why in pool.strangers),
         ),
-        runs=sum(2 * (trial.runs + trial.alone) for trial in trials) + spent,
+        runs=executions + 2 * trials[0].alone + spent,
         untried=untried,
         simple=simple,
         audit=audit,

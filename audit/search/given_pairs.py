@@ -85,7 +85,7 @@ class ListedPairs(PairSource):
 
     def _candidate(self, i: int, j: int) -> Candidate:
         x, y = self.domain.values[i], self.domain.values[j]
-        return Candidate(f"values {i + 1} and {j + 1}", x, y, (i, j), frozenset((i, j)))
+        return Candidate(f"values {i + 1} and {j + 1}", x, y, (i, j), (i, j))
 
     def is_allowed(self, candidate: Candidate) -> bool:
         i, j = candidate.parts

@@ -164,7 +164,7 @@ class GraphPairs(PairSource):
 
     def _candidate(self, label: str, x: Plain, y: Plain) -> Candidate:
         first, second = (self.domain.build(sorted(graph.nodes), sorted(graph.edges)) for graph in (x, y))
-        return Candidate(label, first, second, (x, y), frozenset((x, y)))
+        return Candidate(label, first, second, (x, y), (x, y))
 
 
 def _edge(i: int, j: int) -> Edge:

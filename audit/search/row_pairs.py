@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ import numpy as np
 from ..datasets.domains import Rows
 from ..errors import AdjacencyError, DatasetError
 from ..printing import shorten
-from .candidates import Candidate, PairSource
+from .candidates import Candidate, Line, PairSource
 
 Row = Any
 
@@ -96,8 +97,10 @@ class SplitPairs(PairSource):
     def _candidate(self, split: Split, label: str) -> Candidate:
         x, y = (self.domain.build(rows) for rows in split.ends)
         alone = frozenset([len(split.only_x), len(split.only_y)])
-        key = frozenset(tuple(map(repr, rows)) for rows in split.ends)
-        return Candidate(label, x, y, split, key, (alone, min(len(split.common), 1)), float(sum(map(len, split.ends))))
+        in_x, in_y = (tuple(map(repr, rows)) for rows in split.ends)
+        return Candidate(
+            label, x, y, split, (in_x, in_y), (alone, min(len(split.common), 1)), float(sum(map(len, split.ends)))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +137,21 @@ class RowPairs(SplitPairs):
             bases += [(row,) * room for row in corners[2:]]
         changes = list(self._changes(corners))
         return (Split(common, *change) for common in bases for change in changes)
+
+    def lines(self) -> Iterator[Line]:
+        if not self.domain.values:
+            for place, (low, high) in enumerate(zip(*self.domain.ranges, strict=True)):
+                yield Line(low, high, partial(self._with_number, place))
+
+    def _with_number(self, place: int, number: float) -> Candidate:
+        """Return the pair of a row whose other numbers are the lowest; it is added, or replaces the lowest row."""
+        lowest = self.domain.corners()[0]
+        parts = list(self.domain.ranges[0])
+        parts[place] = number
+        row = self.domain.row(parts)
+        replaced = (lowest,) * self.steps if self.kind == "replaced" else ()
+        split = Split((lowest,) * self._fewest, (row,) * self.steps, replaced)
+        return self._candidate(split, self.words(split))
 
     @property
     def _fewest(self) -> int:

@@ -9,13 +9,16 @@ MacIver & Donaldson (2020), Test-case reduction via test-case generation: insigh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
 from .candidates import Candidate
-from .successive_halving import LEAST_FIRST, Judge, Pool, Trial
+from .coupled_draws import CoupledDraws
+from .pool import Pool
+from .trial import Judge, Trial
 
+_LEAST = 100  # runs of each pair
 _SHARE = 10  # one execution in ten of a search is for simpler pairs
 _TRIES = 12  # pairs that are run at most, the found one included
 _KEPT = 0.97  # share of the found pair's score, by the same runs, that a simpler pair must have
@@ -54,7 +57,7 @@ class SimplePair:
 def for_simpler_pairs(budget: int) -> int:
     """Return the executions of a search that are kept for simpler pairs; none of a budget that is too small."""
     share = budget // _SHARE
-    return share if share >= 2 * _TRIES * LEAST_FIRST else 0
+    return share if share >= 2 * _TRIES * _LEAST else 0
 
 
 def simplest(pool: Pool, judge: Judge, found: Trial, executions: int, number: int) -> tuple[SimplePair | None, int]:
@@ -65,9 +68,9 @@ def simplest(pool: Pool, judge: Judge, found: Trial, executions: int, number: in
     this `number` and the following ones.
     """
     runs = executions // (2 * _TRIES)
-    if runs < LEAST_FIRST or next(pool.simpler(found.candidate, set()), None) is None:
+    if runs < _LEAST or next(pool.simpler(found.candidate, set()), None) is None:
         return None, 0
-    numbers = count(number)
+    numbers, judge = count(number), replace(judge, draws=CoupledDraws())
     reference = _scored(found.candidate, runs, judge, next(numbers))
     best, seen, tried = reference, {found.candidate.key}, 1
     is_simpler = reference.score is not None and reference.score.value >= _SHOWN * found.merit > 0.0
@@ -81,7 +84,7 @@ def simplest(pool: Pool, judge: Judge, found: Trial, executions: int, number: in
                 best, is_simpler = trial, True
                 break
     if best is reference or best.score is None or reference.score is None:
-        return None, 2 * runs * tried
+        return None, judge.draws.executions
     chosen = best.candidate
     simple = SimplePair(
         x=chosen.x,
@@ -91,12 +94,12 @@ def simplest(pool: Pool, judge: Judge, found: Trial, executions: int, number: in
         found_bound=reference.score.value,
         runs=runs,
     )
-    return simple, 2 * runs * tried
+    return simple, judge.draws.executions
 
 
 def _scored(candidate: Candidate, runs: int, judge: Judge, number: int) -> Trial:
     """Return the trial of a pair with this many coupled runs, without its outputs."""
     trial = Trial(candidate, number)
-    trial.extend(runs, judge, is_coupled=True)
+    trial.extend([runs], judge, is_coupled=True)
     trial.forget()
     return trial

@@ -130,6 +130,7 @@ def audit(
                 options["progress"] = asked.progress(shown_while)
             options["store"] = store
             if search is not None and x is None and y is None:
+                options["on_round"] = shown_while.lead
                 found = find_worst_pair(mechanism, import_object(search), search_runs=search_runs, **options)
                 result, shown = found.audit, str(found)
             elif search is None and x is not None and y is not None:

@@ -13,6 +13,7 @@ from ...audit.printing import rounded_down
 
 if TYPE_CHECKING:
     from ...audit.results.interim_look import Look
+    from ...audit.search.find_worst_pair import TriedPair
 
 _EVERY = 10.0  # seconds between two lines if standard error is not a terminal
 
@@ -27,10 +28,13 @@ class Shown:
         `progress` of `check`; receives the number of runs finished since the last call, on both datasets together.
     look : callable
         `on_look` of `check`.
+    lead : callable
+        `on_round` of `find_worst_pair`.
     """
 
     advance: Callable[[int], None]
     look: Callable[[Look], None]
+    lead: Callable[[TriedPair], None]
 
 
 Watch = Callable[[str, int | None], Shown]
@@ -72,6 +76,7 @@ def progress() -> Iterator[Watch]:
             return Shown(
                 advance=lambda finished: display.update(task, advance=finished),
                 look=lambda look: display.update(task, description=escape(f"{_words(look)}: {name}")),
+                lead=lambda pair: display.update(task, description=escape(f"leading: {pair}")),
             )
 
         yield watch
@@ -93,7 +98,7 @@ def _in_lines(name: str, total: int | None) -> Shown:
         if total is not None:
             say(f"{done:,} of {total:,} runs")
 
-    return Shown(advance=advance, look=lambda look: say(_words(look)))
+    return Shown(advance=advance, look=lambda look: say(_words(look)), lead=lambda pair: say(f"leading pair: {pair}"))
 
 
 def _words(look: Look) -> str:

@@ -29,7 +29,8 @@ from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.equivalence_result import EquivalenceResult
 from ...audit.results.recount import Accepted, Recount
 from ...audit.results.statement_result import StatementResult
-from ...audit.search.find_worst_pair import LEAST_SEARCH, find_worst_pair
+from ...audit.search.find_worst_pair import find_worst_pair
+from ...audit.search.rounds import LEAST_SEARCH
 from .failure import Case, change_message, failure_message, repetition
 from .reproduction_script import ScriptError, script
 from .session import AuditSession, compared_with, saved_as

@@ -177,10 +177,10 @@ def test_a_pair_without_outputs_that_vary_has_no_bound():
 
 
 @pytest.mark.parametrize("given", [2, 30])
-def test_the_smallest_search_tries_two_pairs(given):
+def test_the_smallest_search_tries_four_pairs(given):
     pairs = [(float(x), float(x + 1)) for x in range(given)]
     found = find_worst_pair(noisy_number, pairs, claim=PureDP(1.0), runs=1_000, search_runs=400, jobs=1)
-    assert len(found.ranking) == 2
+    assert len(found.ranking) == min(given, 4)
     assert found.runs <= 400
 
 

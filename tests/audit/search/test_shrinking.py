@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from dpaudit import AddRemove, Answers, PureDP, Replace, Rows, Within, find_worst_pair
-from dpaudit.audit.search.shrinking import for_simpler_pairs
+from dpaudit.audit.sampling.sampler import as_sampler
+from dpaudit.audit.search.pairs_for_domain import pairs_of
+from dpaudit.audit.search.pool import new_pool
+from dpaudit.audit.search.shrinking import for_simpler_pairs, simplest
+from dpaudit.audit.search.trial import Judge, Trial
 
 pytestmark = pytest.mark.usefixtures("without_resolution")
 
@@ -34,12 +38,20 @@ def test_rows_that_do_not_matter_are_left_out():
 
 def test_numbers_become_round_where_that_changes_nothing():
     """The noise does not depend on the level, so that a level of 0 is as good as any."""
-    options = OPTIONS | {"adjacency": Within("linf")}
-    simple = [find_worst_pair(noisy_total, Answers(3, 0.0, 9.0), seed=seed, **options).simple for seed in range(4)]
-    assert any(simple)
-    for pair in filter(None, simple):
-        assert np.array_equal(10 * pair.x, np.rint(10 * pair.x))
-        assert np.abs(pair.x - pair.y).max() == pytest.approx(1.0)
+    adjacency, seed = Within("linf"), 3
+    source = pairs_of(Answers(3, 0.0, 9.0), adjacency, 1, seed)
+    *_, line = source.lines()
+    pool = new_pool(source, adjacency, 1, seed)
+    judge = Judge(as_sampler(noisy_total), PureDP(1.0), runs=60_000, alpha=0.05, seed=seed, jobs=1)
+    found = Trial(line.at(3.14159), 0)
+    found.extend([10_000], judge, is_coupled=True)
+    found.merit = found.score.value
+    simple, executions = simplest(pool, judge, found, 48_000, 1)
+    assert np.array_equal(simple.x, np.zeros(3))
+    assert np.array_equal(simple.y, np.ones(3))
+    assert simple.bound >= 0.97 * simple.found_bound
+    assert executions == 4 * simple.runs
+    assert simplest(pool, judge, found, 1_000, 1) == (None, 0)
 
 
 def test_a_pair_that_only_its_rows_make_bad_is_not_simplified_away():

@@ -1,0 +1,92 @@
+"""Sweeps find row values that are mishandled, and coupled runs show what differs between two datasets."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpaudit import AddRemove, Answers, PureDP, Replace, Rows, Within, find_worst_pair
+from dpaudit.audit.events.outputs import as_outputs
+from dpaudit.audit.search.coupled_difference import coupled_difference
+
+pytestmark = pytest.mark.usefixtures("without_resolution")
+
+NOISE = np.random.default_rng(0).laplace(size=40)
+OPTIONS = {"claim": PureDP(1.0), "runs": 20_000, "jobs": 1, "bits": False}
+
+
+def outputs(values):
+    return as_outputs(values, len(values), "test")
+
+
+def total(is_wrong):
+    """A noisy sum of rows of at most 1, in which some values count as 3."""
+
+    def noisy_total(rows, size, rng):
+        return sum(3.0 if is_wrong(row) else row for row in rows) + rng.laplace(size=size)
+
+    return noisy_total
+
+
+@pytest.mark.parametrize(
+    "is_wrong",
+    [
+        pytest.param(lambda row: 0.6170 < row < 0.6190, id="window"),
+        pytest.param(lambda row: row == 0.25, id="power of two"),
+        pytest.param(lambda row: 0.999 < row < 1.0, id="next to an end"),
+        pytest.param(lambda row: 0.0 < row < 1e-300, id="next to the other end"),
+    ],
+)
+@pytest.mark.parametrize("adjacency", [AddRemove(), Replace()])
+def test_a_row_value_that_is_mishandled_is_found(is_wrong, adjacency):
+    found = find_worst_pair(total(is_wrong), Rows(most=3), adjacency=adjacency, **OPTIONS)
+    assert found.is_refuted
+    assert any(is_wrong(row) for row in (*found.x, *found.y))
+
+
+def test_columns_and_levels_are_swept():
+    def paid(rows, size, rng):
+        return sum(3.0 if 20.5 < paid < 23.0 else 1.0 for _, paid in rows) + rng.laplace(size=size)
+
+    def level(answer, size, rng):
+        return answer + rng.laplace(scale=0.2 if 5.0 < answer < 5.3 else 1.0, size=size)
+
+    rows = find_worst_pair(paid, Rows(low=(0, 0.0), high=(9, 50.0), most=2), adjacency=AddRemove(), **OPTIONS)
+    assert rows.is_refuted
+    assert find_worst_pair(level, Answers(low=0.0, high=9.0), adjacency=Within("l1"), **OPTIONS).is_refuted
+
+
+def test_a_sweep_does_not_depend_on_workers(tmp_path):
+    window = total(lambda row: 0.6170 < row < 0.6190)
+    options = OPTIONS | {"adjacency": AddRemove(), "search_runs": 12_000}
+    first = find_worst_pair(window, Rows(most=3), **options)
+    assert find_worst_pair(window, Rows(most=3), **options | {"jobs": 2}) == first
+    stored = options | {"store": tmp_path}
+    assert find_worst_pair(window, Rows(most=3), **stored) == find_worst_pair(window, Rows(most=3), **stored) == first
+
+
+def test_differences_of_coupled_outputs():
+    same = [NOISE, NOISE > 0, NOISE.round().astype(int), np.stack([NOISE, -NOISE], axis=1)]
+    assert [coupled_difference(one, one) for one in same] == [0.0] * 4
+    assert coupled_difference(NOISE, NOISE + 1.0) > 2 * coupled_difference(NOISE, NOISE + 0.4) > 0.0
+    assert coupled_difference(NOISE, 3.0 * NOISE) == pytest.approx(np.log(3.0) - np.sqrt(1.0 / 39.0))
+    wide = np.stack([NOISE] * 3, axis=1)
+    assert coupled_difference(wide, wide + 0.5) == pytest.approx(3 * coupled_difference(NOISE, NOISE + 0.5))
+    assert coupled_difference(np.zeros(9), np.ones(9)) == coupled_difference(np.zeros(9), NOISE[:9]) == 1e6
+    fresh = np.random.default_rng(1).laplace(size=40)
+    assert coupled_difference(NOISE, fresh) < coupled_difference(NOISE, NOISE + 1.0)
+
+
+def test_differences_of_other_outputs():
+    """Half the triangular discrimination is the sum of (a − b)²/(a + b) over outcomes, over twice the runs."""
+    assert coupled_difference(outputs(["a"] * 4), outputs(["b"] * 4)) == 1.0
+    assert coupled_difference(outputs(["a", "a", "a", "b"]), outputs(["a", "b", "b", "b"])) == pytest.approx(0.25)
+    assert coupled_difference(outputs([None, "a"]), outputs(["a", None])) == 0.0
+    nan = np.array([np.nan, 1.0])
+    assert coupled_difference(nan, nan) == 0.0
+    assert coupled_difference(nan, np.array([np.inf, 1.0])) == 0.5
+    assert coupled_difference(outputs([(1, 2), (1,)]), outputs([(1, 2), (2, 2)])) == 0.5
+    assert coupled_difference(outputs([Fraction(1, 3), 10**40]), outputs([Fraction(1, 3), 10**41])) > 0.0
+    assert coupled_difference(np.zeros((3, 2)), np.zeros((3, 4))) == 1.0
