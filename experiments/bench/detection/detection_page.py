@@ -1,5 +1,5 @@
 """Detection of violations: published suites, the catalogue of bugs, leaks and low bits,
-single wrong outcomes, and the cost of an event."""
+single wrong outcomes, hidden losses, and the cost of an event."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from ..core.page import Page
 from .caught_bugs import CATALOGUE
 from .dp_sniper_pairs import SNIPER
 from .event_cost import COST
+from .hidden_losses import HIDDEN
 from .leaks_and_low_bits import LEAKS
 from .published_suites import SUITES
 from .rare_leaks import RARE_LEAKS
 from .wrong_outcomes import OUTCOMES
 
-DETECTION = Page("detection", "Benchmarks of detection", (SNIPER, SUITES, CATALOGUE, LEAKS, RARE_LEAKS, OUTCOMES, COST))
+DETECTION = Page(
+    "detection", "Benchmarks of detection", (SNIPER, SUITES, CATALOGUE, LEAKS, RARE_LEAKS, OUTCOMES, HIDDEN, COST)
+)

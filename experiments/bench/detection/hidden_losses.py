@@ -1,0 +1,169 @@
+"""Losses that show only in a relation of outputs or in a few row values: the share of the loss that an audit bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ....audit.claims.claim import Claim
+from ....audit.claims.pure_approx_gaussian import GaussianDP, PureDP
+from ....audit.datasets.adjacency import AddRemove
+from ....audit.datasets.domains import Rows
+from ....audit.procedures.check import check
+from ....audit.results.audit_result import AuditResult
+from ....audit.search.find_worst_pair import find_worst_pair
+from ..core.bench_json import Figures, at_least, columns
+from ..core.effort import Bench, Effort, one_row_each, seeds_of
+from ..core.timing import timed
+
+ALPHA = 0.05
+RUNS, _QUICK_RUNS = 1_000_000, 10_000
+_SHARE = 0.9
+_KEYS = 200
+_WINDOW = (0.970, 0.972)
+
+Array = npt.NDArray[Any]
+
+
+def _likelier(is_one: bool, size: int, rng: np.random.Generator) -> Array:
+    """Return bits that are 1 with odds e to 1 on one dataset and 1 to e on the other: the loss is 1."""
+    return rng.random(size) < 1.0 / (1.0 + math.exp(-1.0 if is_one else 1.0))
+
+
+def _one_key(is_one: bool, size: int, rng: np.random.Generator) -> list[tuple[str, float]]:
+    """Return a key drawn evenly, and its count; for one key the counts differ."""
+    keys, values = rng.integers(0, _KEYS, size), rng.laplace(size=size)
+    values += 3.0 * ((keys == 117) & is_one)
+    return [(f"key{key}", value) for key, value in zip(keys.tolist(), values.tolist(), strict=True)]
+
+
+def _pair_of_key(is_one: bool, size: int, rng: np.random.Generator) -> list[tuple[str, float]]:
+    return _one_key(is_one, size, rng)
+
+
+def _dictionary_of_key(is_one: bool, size: int, rng: np.random.Generator) -> list[dict[str, float]]:
+    return [{key: value} for key, value in _one_key(is_one, size, rng)]
+
+
+def _product(width: int, factors: int) -> Callable[..., Array]:
+    """Return normals, of which some have a product whose sign depends on the dataset."""
+
+    def draw(is_one: bool, size: int, rng: np.random.Generator) -> Array:
+        values = rng.normal(size=(size, width))
+        chosen = np.linspace(0, width - 1, factors).astype(int)
+        sign = np.where(_likelier(is_one, size, rng), 1.0, -1.0) * np.sign(values[:, chosen]).prod(axis=1)
+        values[:, chosen[-1]] *= sign
+        return values
+
+    return draw
+
+
+def _direction(is_one: bool, size: int, rng: np.random.Generator) -> Array:
+    """Return fifty normals that are shifted by 1 in a direction of no axis."""
+    direction = np.random.default_rng(5).normal(size=50)
+    return rng.normal(size=(size, 50)) + is_one * direction / np.linalg.norm(direction)
+
+
+def _permutation(is_one: bool, size: int, rng: np.random.Generator) -> Array:
+    """Return ranks of eight items; which of two items is ranked higher depends on the dataset."""
+    ranks = rng.permuted(np.tile(np.arange(8), (size, 1)), axis=1)
+    is_wrong = (ranks[:, 2] < ranks[:, 5]) != _likelier(is_one, size, rng)
+    ranks[is_wrong, 2], ranks[is_wrong, 5] = ranks[is_wrong, 5], ranks[is_wrong, 2]
+    return ranks
+
+
+def _ranking(is_one: bool, size: int, rng: np.random.Generator) -> list[tuple[str, ...]]:
+    """Return the items of a permutation in the order of their ranks."""
+    order = np.argsort(_permutation(is_one, size, rng), axis=1)
+    return [tuple("abcdefgh"[item] for item in items) for items in order.tolist()]
+
+
+def _gap(is_one: bool, size: int, rng: np.random.Generator) -> Array:
+    """Return shuffled numbers, of which the two largest are close or apart."""
+    values = np.sort(rng.exponential(size=(size, 8)), axis=1)
+    values[:, 7] = values[:, 6] + rng.random(size) + _likelier(is_one, size, rng)
+    return rng.permuted(values, axis=1)
+
+
+def _sum_with_window(rows: list[float], size: int, rng: np.random.Generator) -> Array:
+    """Return a noisy sum that counts rows of a narrow window threefold."""
+    low, high = _WINDOW
+    return sum(3.0 if low < row < high else row for row in rows) + rng.laplace(size=size)
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    name: str
+    draw: Callable[..., Any]
+    loss: float = 1.0
+    claim: Claim = field(default_factory=lambda: PureDP(0.5))
+
+    def audit(self, runs: int, seed: int, jobs: int) -> AuditResult:
+        options: dict[str, Any] = {"claim": self.claim, "alpha": ALPHA, "runs": runs, "seed": seed, "jobs": jobs}
+        if self.draw is _sum_with_window:
+            return find_worst_pair(self.draw, Rows(high=1.0), adjacency=AddRemove(), bits=False, **options).audit
+        return check(self.draw, False, True, bits=False, **options)
+
+
+_CASES = {
+    case.name: case
+    for case in (
+        _Case("one key of 200, in pairs (key, value)", _pair_of_key, loss=3.0),
+        _Case("one key of 200, in dictionaries", _dictionary_of_key, loss=3.0),
+        _Case("sign of a product of 2 among 30 normals", _product(30, 2)),
+        _Case("sign of a product of 3 among 30 normals", _product(30, 3)),
+        _Case("sign of a product of 3 among 10 normals", _product(10, 3)),
+        _Case("sign of the product of 10 normals", _product(10, 10)),
+        _Case("sign of the product of 30 normals", _product(30, 30)),
+        _Case("Gaussian of 50 dimensions, a direction", _direction, claim=GaussianDP(0.5)),
+        _Case("order of two items, ranks of eight", _permutation),
+        _Case("order of two items, a list of eight", _ranking),
+        _Case("gap between the two largest of eight", _gap),
+        _Case("rows in (.970, .972), pair searched", _sum_with_window, 3.0, PureDP(1.0)),
+    )
+}
+_QUICK = (
+    "order of two items, ranks of eight",
+    "gap between the two largest of eight",
+    "rows in (.970, .972), pair searched",
+)
+
+
+def _cells(effort: Effort, place: int, name: str) -> Figures:
+    case = _CASES[name]
+    audit, seconds = timed(case.audit, effort.either(_QUICK_RUNS, RUNS), seeds_of(27, place, 0, 1)[0], effort.jobs)
+    share = audit.bound / case.loss
+    targets = [at_least("refuted", audit.is_refuted, 1)]
+    if not effort.is_quick:
+        targets.append(at_least("share of the loss", share, _SHARE))
+    return {
+        "name": case.name,
+        "claim": str(case.claim),
+        "loss": case.loss,
+        "bound": audit.bound,
+        "share": share,
+        "event": str(audit.event),
+        "seconds": seconds,
+    }, targets
+
+
+HIDDEN = Bench(
+    name="hidden",
+    title="Losses in relations of outputs, and in a few row values",
+    method=(
+        "By default options with 10⁶ runs on each dataset and alpha .05. Where an order or a sign tells, its odds are "
+        "e to 1 on one dataset and 1 to e on the other; one key's counts are 3 apart, with Laplace noise; the normals "
+        "are shifted by 1 in a direction of no axis (claim and loss as μ). Rows of the window count threefold in a "
+        "noisy sum of numbers from 0 to 1; the search has 10⁶ executions."
+    ),
+    columns=columns(
+        "what tells = name | claim | loss :g | lower bound = bound :.4g | share :.3f | event | seconds :.1f"
+    ),
+    names=tuple(_CASES),
+    tasks=one_row_each(_CASES, _cells, _QUICK),
+)
