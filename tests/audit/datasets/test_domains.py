@@ -30,7 +30,7 @@ from dpaudit import (
 )
 from dpaudit.audit.errors import AdjacencyError, DatasetError, OptionError
 from dpaudit.audit.search.pairs_for_domain import pairs_of
-from dpaudit.audit.search.successive_halving import new_pool
+from dpaudit.audit.search.pool import new_pool
 
 N_MOVES = 8
 
