@@ -7,22 +7,27 @@ often.
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import numpy.typing as npt
 
-from ..events.outputs import Outputs, as_vectors, tally, vector_width
+from ..events.outputs import Outputs, as_numbers, as_vectors, is_real, outcome_key, outcome_list, vector_width
+
+Floats = npt.NDArray[np.float64]
 
 _LARGEST = 1e6  # where outputs on one dataset never vary
+_ERRORS = 2.0  # standard errors of a shift, or of the change of a log spread, that count as no difference
 
 
 def coupled_difference(x: Outputs, y: Outputs) -> float:
     """Return how far two samples are apart that share their random numbers run by run; 0 if they do not differ.
 
-    For numbers, the sum over coordinates of the mean shift in units of the spread, less its standard error, and of the
-    change of the log spread, less the error of independent runs. For other outputs, and in addition for whole numbers,
-    half the triangular discrimination of the outcomes, to which outcomes of one dataset alone contribute most. Where
-    the mechanism has randomness of its own, runs do not share it, and the result is as uncertain as that of independent
-    runs.
+    For numbers, the sum over coordinates of the mean shift in units of the spread, and of the change of the log spread,
+    each less two standard errors: that of the shift is 0 for added noise, and that of the spread is the one of
+    independent runs. For other outputs, and in addition for whole numbers and numbers that are not finite, half the
+    triangular discrimination of the outcomes beyond the part that chance explains. Outputs that differ in every run,
+    but have the same distribution, are hardly apart.
 
     Parameters
     ----------
@@ -39,17 +44,24 @@ def coupled_difference(x: Outputs, y: Outputs) -> float:
     ----------
     Topsøe (2000), Some inequalities for information divergence and related measures of discrimination.
     """
-    vectors = _as_numbers(x, y)
-    if vectors is None or not all(np.isfinite(side).all() for side in vectors):
+    if (numbers := _as_numbers(x, y)) is None:
         return _discrimination(x, y)
-    apart = _apart(*vectors)
+    finite_x, finite_y = (np.isfinite(side) for side in numbers)
+    both = finite_x.all(axis=1) & finite_y.all(axis=1)
+    apart = _apart(numbers[0][both], numbers[1][both])
+    if not both.all():  # which numbers are infinite or NaN
+        apart += _discrimination(np.where(finite_x, 0.0, numbers[0]), np.where(finite_y, 0.0, numbers[1]))
     return apart + (_discrimination(x, y) if x.dtype.kind in "biu" or y.dtype.kind in "biu" else 0.0)
 
 
-def _as_numbers(x: Outputs, y: Outputs) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None:
+def _as_numbers(x: Outputs, y: Outputs) -> tuple[Floats, Floats] | None:
     """Return the outputs as vectors, shape (runs, width); None unless all are numbers, or vectors of one width."""
-    if x.dtype.kind in "biuf" and y.dtype.kind in "biuf" and x.ndim == y.ndim == 1:
-        return x.astype(np.float64)[:, None], y.astype(np.float64)[:, None]
+    sides = (x, y)
+    if all(side.ndim == 1 and (side.dtype != object or all(map(is_real, side))) for side in sides):
+        if all(side.dtype.kind in "biufO" for side in sides):
+            with np.errstate(over="ignore"):
+                return as_numbers(x).astype(np.float64)[:, None], as_numbers(y).astype(np.float64)[:, None]
+        return None
     width = vector_width(x, y)
     if width is None:
         return None
@@ -57,19 +69,32 @@ def _as_numbers(x: Outputs, y: Outputs) -> tuple[npt.NDArray[np.float64], npt.ND
 
 
 def _discrimination(x: Outputs, y: Outputs) -> float:
-    """Return half the triangular discrimination of the outcomes: at most their total variation distance."""
-    on_x, on_y = tally(x)[0], tally(y)[0]
-    return sum((on_x[one] - on_y[one]) ** 2 / (on_x[one] + on_y[one]) for one in on_x | on_y) / (2.0 * len(x))
+    """Return half the triangular discrimination of the outcomes, less its mean if x and y had the same distribution.
+
+    An outcome with a hits on x and b on y contributes (a − b)²/(a + b). Of equal distributions (a − b)² has as its mean
+    the number of runs in which the outcome occurs on one dataset only.
+    """
+    on_x, on_y = ([outcome_key(one) for one in outcome_list(side)] for side in (x, y))
+    hits_x, hits_y, alone = Counter(on_x), Counter(on_y), Counter[object]()
+    for a, b in zip(on_x, on_y, strict=True):
+        if a != b:
+            alone.update((a, b))
+    found = sum(((hits_x[one] - hits_y[one]) ** 2 - alone[one]) / (hits_x[one] + hits_y[one]) for one in alone)
+    return max(found, 0.0) / (2.0 * len(on_x))
 
 
-def _apart(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> float:
+def _apart(x: Floats, y: Floats) -> float:
     runs = len(x)
-    if runs < 2:
+    if runs < 2 or x.shape[1] == 0:
         return 0.0
+    largest = np.maximum(np.abs(x).max(axis=0), np.abs(y).max(axis=0))
+    x, y = (side / np.where(largest > 0.0, largest, 1.0) for side in (x, y))  # huge numbers have no squares
+    shifts = y - x
+    shift = np.abs(np.mean(shifts, axis=0)) - _ERRORS * np.std(shifts, axis=0, ddof=1) / np.sqrt(runs)
     spread_x, spread_y = (np.std(side, axis=0, ddof=1) for side in (x, y))
-    shift = np.abs(np.mean(y - x, axis=0)) - np.std(y - x, axis=0, ddof=1) / np.sqrt(runs)
     spread = np.sqrt((spread_x**2 + spread_y**2) / 2.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         moved = np.where(shift > 0.0, np.minimum(shift / spread, _LARGEST), 0.0)
-        widened = np.where(spread_x == spread_y, 0.0, np.abs(np.log(spread_y / spread_x)) - np.sqrt(1.0 / (runs - 1)))
-    return float(np.sum(moved) + np.sum(np.clip(widened, 0.0, _LARGEST)))
+        change = np.abs(np.log(spread_y / spread_x)) - _ERRORS / np.sqrt(runs - 1)
+        widened = np.where(spread_x == spread_y, 0.0, np.clip(change, 0.0, _LARGEST))
+    return float(np.sum(moved) + np.sum(widened))

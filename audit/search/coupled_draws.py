@@ -19,7 +19,7 @@ class CoupledDraws:
     Attributes
     ----------
     executions : int
-        Runs drawn so far, on all datasets together.
+        Runs so far, on all datasets together.
     """
 
     executions: int = 0
@@ -42,9 +42,9 @@ class CoupledDraws:
         kept = {end: self._steps.setdefault((end, plan.block), []) for end in ends}
         side_of = dict(zip(ends, SIDES, strict=True))
         missing = {end: side_of[end] for end, steps in kept.items() if len(steps) == number}
+        self.executions += runs * len(missing)  # if the mechanism fails, too
         drawn = draw_pilot(plan, runs, first_block=first_block, sides=tuple(missing.values()))
         blocks = dict(zip(SIDES, drawn, strict=True))
-        self.executions += runs * len(missing)
         for end, side in missing.items():
             kept[end].append(blocks[side])
         x, y = ends

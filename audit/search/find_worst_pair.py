@@ -62,10 +62,11 @@ class TriedPair:
     summary : str
         The datasets.
     runs : int
-        Executions from which the pair was judged, on x and y together.
+        Executions from which the pair was judged, on x and y together; other pairs with these datasets share them.
     bound : float
         Expected bound of an audit, from pilot outputs that did not serve to choose the event, shrunk towards the bounds
-        of similar pairs according to its uncertainty. In the units of the claim's strength; at least 0.
+        of similar pairs according to its uncertainty. In the units of the claim's strength; at least 0. It is 0 for a
+        pair that was left after fewer than a hundred runs.
     error : str, optional
         Why the search skipped the pair.
     """
@@ -91,8 +92,8 @@ class WorstPair:
     x, y : Any
         The datasets.
     ranking : tuple of TriedPair
-        Every pair tried: the chosen pair, then the others in order of decreasing pilot size and then expected bound,
-        and finally the skipped pairs.
+        Every pair tried: the chosen pair, then the others in order of decreasing pilot size, then of the expected bound
+        or, without one, of how far their outputs are apart, and finally the skipped pairs.
     runs : int
         Executions of the search: over all pairs, then on the chosen one alone, and on simpler pairs.
     untried : int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -37,10 +37,12 @@ class Pool:
     strangers: list[tuple[Candidate, str]] = field(default_factory=list)
     seen: set[Hashable] = field(default_factory=set)
 
-    def first(self, budget: int, strength: float, places: list[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
+    def first(
+        self, budget: int, strength: float = 1.0, places: Sequence[Candidate] = ()
+    ) -> tuple[list[Candidate], list[Candidate]]:
         """Return the initial pairs (places of sweeps, patterns, random ones), and the patterns left out.
 
-        At least a quarter are random.
+        Without the places at least a quarter are random.
         """
         patterns = [
             replace(pattern, is_pattern=True) for pattern in self._new(islice(self.source.patterns(), _MOST_PATTERNS))

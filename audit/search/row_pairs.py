@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -97,7 +97,7 @@ class SplitPairs(PairSource):
     def _candidate(self, split: Split, label: str) -> Candidate:
         x, y = (self.domain.build(rows) for rows in split.ends)
         alone = frozenset([len(split.only_x), len(split.only_y)])
-        in_x, in_y = (tuple(map(repr, rows)) for rows in split.ends)
+        in_x, in_y = (tuple(map(_key, rows)) for rows in split.ends)
         return Candidate(
             label, x, y, split, (in_x, in_y), (alone, min(len(split.common), 1)), float(sum(map(len, split.ends)))
         )
@@ -209,6 +209,17 @@ class RowPairs(SplitPairs):
         alone = list(getattr(split, side))
         alone[int(rng.integers(len(alone)))] = row
         return split.with_rows(side, alone)
+
+
+def _key(row: Row) -> Hashable:
+    """Return what is equal for equal rows; of other kinds than numbers and texts only for one and the same row."""
+    return repr(row) if _is_plain(row) else id(row)
+
+
+def _is_plain(row: Row) -> bool:
+    if isinstance(row, (tuple, dict)):
+        return all(map(_is_plain, row.items() if isinstance(row, dict) else row))
+    return isinstance(row, (str, int, float, type(None)))
 
 
 def _listed(rows: tuple[Row, ...]) -> str:

@@ -83,6 +83,7 @@ def simplest(pool: Pool, judge: Judge, found: Trial, executions: int, number: in
             if trial.score is not None and trial.score.value >= _KEPT * reference.score.value:
                 best, is_simpler = trial, True
                 break
+            judge.draws.keep({*reference.ends, *best.ends})
     if best is reference or best.score is None or reference.score is None:
         return None, judge.draws.executions
     chosen = best.candidate

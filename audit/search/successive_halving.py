@@ -41,7 +41,7 @@ def halve(
     is_coupled, kept = len(first) > 1, len(first)
     starts = {end for number, candidate in enumerate(first) for end in Trial(candidate, number).ends}
     pilots = [first_pilot(budget, kept, len(starts))] if first else []
-    trials, untried = _begun(pool, judge, first, left, pilots, is_coupled=is_coupled)
+    trials, untried = _begun(pool, judge, first, left, pilots, budget // 2, is_coupled=is_coupled)
     running = trials[:]
     while True:
         finalists = [trial for trial in running if trial.error is None]
@@ -81,6 +81,7 @@ def halve(
         and trial.merit >= _EQUAL * leader.merit
     ]
     plain = min(equals, key=Trial.rank, default=leader)
+    judge.draws.keep(set())
     for trial in trials:
         if trial is not plain:
             trial.forget()
@@ -97,18 +98,26 @@ def _drawn(trials: list[Trial]) -> list[int]:
 
 
 def _begun(
-    pool: Pool, judge: Judge, first: list[Candidate], left: list[Candidate], pilots: list[int], *, is_coupled: bool
+    pool: Pool,
+    judge: Judge,
+    first: list[Candidate],
+    left: list[Candidate],
+    pilots: list[int],
+    most: int,
+    *,
+    is_coupled: bool,
 ) -> tuple[list[Trial], int]:
     """Return the trials of the first round, and the number of patterns left out.
 
     A pair on which the mechanism fails is replaced by a pattern that was left out, or else by a random pair: a domain
-    of which the mechanism takes a part has pairs enough.
+    of which the mechanism takes a part has pairs enough. No pair is replaced after `most` executions if any is left.
     """
     trials: list[Trial] = []
-    most = _MOST_FAILED * len(first)
-    spare = chain(left, pool.drawn(most))
-    for candidate in chain(first, islice(spare, most)):
-        if sum(trial.error is None for trial in trials) >= len(first):
+    most_failed = _MOST_FAILED * len(first)
+    spare = chain(left, pool.drawn(most_failed))
+    for candidate in chain(first, islice(spare, most_failed)):
+        running = sum(trial.error is None for trial in trials)
+        if running >= len(first) or (len(trials) >= len(first) and running and judge.draws.executions >= most):
             break
         trial = Trial(candidate, len(trials))
         trial.extend(pilots, judge, is_coupled=is_coupled, is_scored=is_scored(len(first), pilots[-1]))
@@ -135,8 +144,8 @@ def _survivors(trials: list[Trial], count: int) -> list[Trial]:
     """Return the best trials: after every two by upper merit one by bold score, because rare events show late.
 
     After every one by the difference of its outputs, if runs are too few for a score, one in the order in which pairs
-    were tried: large differences need not be losses, and patterns that often reveal a bug come first. The last trial
-    has the largest merit.
+    were tried: large differences need not be losses, and the patterns that most often reveal a bug come early. The last
+    trial has the largest merit.
     """
     if count == 1:
         return sorted(trials, key=Trial.rank)[:1]

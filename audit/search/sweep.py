@@ -22,8 +22,8 @@ _SHARE = 10  # one execution in ten of a search is for sweeps
 _RUNS = 8  # of each pair
 _MOST, _LEAST = 1_024, 16  # numbers of a line
 _AROUND, _DEPTH = 3, 5  # places that are bisected, and how often
-_KEPT = 4  # pairs of a line that join the search
-_WORSE = 1.02  # least difference of their outputs, compared with the largest at the ends
+_KEPT, _TOGETHER = 4, 8  # pairs of a line, and of all lines, that join the search
+_WORSE = 1.02  # least difference of their outputs, as a share of the largest at the ends
 _POWERS, _QUANTILES = 8, 10
 _SLOW = 0.2  # seconds for a pair from which workers are worth the effort to ask them
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
@@ -37,30 +37,32 @@ def swept(pool: Pool, judge: Judge, budget: int) -> tuple[list[Candidate], int]:
     budget : int
         Executions of the search, of which a tenth may be used.
     """
-    lines = list(pool.source.lines())
-    each = budget // (_SHARE * max(len(lines), 1))
-    if each < 2 * _RUNS * (_LEAST + 2 * _AROUND * _DEPTH):
-        return [], 0
+    least = 2 * _RUNS * (_LEAST + 2 * _AROUND * _DEPTH)
+    lines = list(islice(pool.source.lines(), budget // (_SHARE * least)))
     draws, jobs, numbers = CoupledDraws(), judge.jobs, count()
     judge = replace(judge, draws=draws, jobs=1, what="place")
-    found: list[Candidate] = []
-    for line in lines:
+    found: list[tuple[float, Candidate]] = []
+    for number, line in enumerate(lines, start=1):
         started = time.perf_counter()
-        _Places(line, pool, judge, numbers).visit(line.high)
+        trial = Trial(line.at(line.high), next(numbers))
+        if pool.is_possible(trial.candidate):
+            trial.extend([_RUNS], judge, is_coupled=True, is_scored=False)
         is_slow = time.perf_counter() - started > _SLOW
         places = _Places(line, pool, replace(judge, jobs=jobs) if is_slow else judge, numbers)
-        found += _worst_of(places, draws.executions + each - 4 * _RUNS * _AROUND * _DEPTH)
-    return found, draws.executions
+        found += _worst_of(places, number * budget // (_SHARE * len(lines)))
+    found.sort(key=lambda one: -one[0])
+    return [candidate for _, candidate in found[:_TOGETHER]], draws.executions
 
 
-def _worst_of(places: _Places, executions: int) -> list[Candidate]:
-    """Return the pairs of a line whose outputs differ by more than those at its ends.
+def _worst_of(places: _Places, most: int) -> list[tuple[float, Candidate]]:
+    """Return the pairs of a line whose outputs differ by more than those at its ends, and how many times as much.
 
-    The line is swept up to this total of executions, and then bisected between the places where outputs differ most.
+    The line is swept, and then bisected between the places where outputs differ most, up to a total of `most`
+    executions.
     """
-    line = places.line
+    line, draws = places.line, places.judge.draws
     for number in islice(_numbers(line.low, line.high), _MOST):
-        if places.judge.draws.executions >= executions:
+        if draws.executions >= most - 4 * _RUNS * _AROUND * _DEPTH:
             break
         places.visit(number)
     for _ in range(_DEPTH):
@@ -68,7 +70,10 @@ def _worst_of(places: _Places, executions: int) -> list[Candidate]:
             places.visit_around(number)
     usual = max(places.differences.get(end, 0.0) for end in (line.low, line.high))
     worse = [number for number in places.peaks() if places.differences[number] > _WORSE * usual]
-    return [places.pairs[number] for number in worse[:_KEPT]]
+    return [
+        (places.differences[number] / usual if usual > 0.0 else math.inf, places.pairs[number])
+        for number in worse[:_KEPT]
+    ]
 
 
 @dataclass(slots=True)

@@ -96,29 +96,34 @@ class Trial:
         """Extend the pilot to the last of these runs on each dataset, step by step, and update difference and score."""
         before = judge.draws.executions
         try:
-            if self.plan is None:
-                self.plan = judge.plan(self.candidate, self.number, is_coupled=is_coupled)
-            for step, runs in enumerate(pilots):
-                if runs > self.runs:
-                    blocks = judge.draws.step(self.plan, self.ends, step, runs - self.runs, len(self.blocks_x))
-                    self.runs = runs
-                    self.blocks_x += blocks[0]
-                    self.blocks_y += blocks[1]
-            check_blocks(self.blocks_x, self.blocks_y, judge.sampler.is_block, judge.sampler.name)
-            x, y = merge(self.blocks_x, self.blocks_y)
-            refuse_if_all_raised(self.plan, x, y)
+            self._draw(pilots, judge, is_coupled=is_coupled)
         except StoreError:  # the pair is not to blame
             raise
         except AuditError as error:
             self.error = str(error)
             self.forget()
             return
+        finally:
+            if judge.progress is not None:
+                judge.progress(judge.draws.executions - before)
+        x, y = merge(self.blocks_x, self.blocks_y)
         self.difference = coupled_difference(x, y)
         if is_scored:
             self.score = score_pair(x, y, judge.claim, judge.runs, judge.alpha, bits=judge.bits)
         self.varies = not (are_same(x) and are_same(y))
-        if judge.progress is not None:
-            judge.progress(judge.draws.executions - before)
+
+    def _draw(self, pilots: Sequence[int], judge: Judge, *, is_coupled: bool) -> None:
+        """Draw the missing runs; refuse blocks of different shapes, and a mechanism that always raises."""
+        if self.plan is None:
+            self.plan = judge.plan(self.candidate, self.number, is_coupled=is_coupled)
+        for step, runs in enumerate(pilots):
+            if runs > self.runs:
+                blocks = judge.draws.step(self.plan, self.ends, step, runs - self.runs, len(self.blocks_x))
+                self.runs = runs
+                self.blocks_x += blocks[0]
+                self.blocks_y += blocks[1]
+        check_blocks(self.blocks_x, self.blocks_y, judge.sampler.is_block, judge.sampler.name)
+        refuse_if_all_raised(self.plan, *merge(self.blocks_x, self.blocks_y))
 
     @property
     def bold(self) -> float:
@@ -128,10 +133,13 @@ class Trial:
     def rank(self, deviations: float = 0.0) -> tuple[int, float, float, float, float]:
         """Smallest for the best pair, by the merit plus some deviations; of equal pairs for the smallest datasets.
 
-        A pair that shows nothing comes after all that show something, those whose outputs differ most first, and last
-        if its outputs do not even vary.
+        A pair that shows nothing, or was not scored, comes after all that show something, those whose outputs differ
+        most first; it comes last if its outputs show nothing and do not even vary.
         """
-        shows = 0 if self.score is not None and not self.score.is_empty else 1 if self.varies else 2
+        if self.score is not None and not self.score.is_empty:
+            shows = 0
+        else:
+            shows = 1 if self.varies or self.score is None else 2
         upper = self.merit + deviations * self.deviation
         difference = self.difference if shows else 0.0
         return shows, -float(f"{upper:.3g}"), -float(f"{difference:.2g}"), self.candidate.size, -self.bold

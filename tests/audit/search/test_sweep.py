@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -71,22 +71,65 @@ def test_differences_of_coupled_outputs():
     same = [NOISE, NOISE > 0, NOISE.round().astype(int), np.stack([NOISE, -NOISE], axis=1)]
     assert [coupled_difference(one, one) for one in same] == [0.0] * 4
     assert coupled_difference(NOISE, NOISE + 1.0) > 2 * coupled_difference(NOISE, NOISE + 0.4) > 0.0
-    assert coupled_difference(NOISE, 3.0 * NOISE) == pytest.approx(np.log(3.0) - np.sqrt(1.0 / 39.0))
+    assert coupled_difference(NOISE, 9.0 * NOISE) == pytest.approx(np.log(9.0) - 2 * np.sqrt(1.0 / 39.0))
     wide = np.stack([NOISE] * 3, axis=1)
     assert coupled_difference(wide, wide + 0.5) == pytest.approx(3 * coupled_difference(NOISE, NOISE + 0.5))
-    assert coupled_difference(np.zeros(9), np.ones(9)) == coupled_difference(np.zeros(9), NOISE[:9]) == 1e6
-    fresh = np.random.default_rng(1).laplace(size=40)
-    assert coupled_difference(NOISE, fresh) < coupled_difference(NOISE, NOISE + 1.0)
+    assert coupled_difference(np.zeros(9), np.ones(9)) == 1e6
+    assert coupled_difference(1e300 * NOISE, 1e300 * (NOISE + 1.0)) == pytest.approx(
+        coupled_difference(NOISE, NOISE + 1.0)
+    )
+    decimals = [outputs([Decimal(value) for value in side]) for side in (NOISE, NOISE + 1.0)]
+    assert coupled_difference(*decimals) == coupled_difference(NOISE, NOISE + 1.0)
+
+
+def test_outputs_of_one_distribution_are_hardly_apart():
+    """Masks: all outputs differ, and have the same distribution."""
+    rng = np.random.default_rng(1)
+    mask = rng.random(40)
+    assert coupled_difference(mask, (mask + 0.37) % 1.0) < 0.1
+    assert coupled_difference(rng.integers(50, size=40), rng.integers(50, size=40)) < 0.1
+    assert coupled_difference(NOISE, rng.laplace(size=40)) < 0.1
 
 
 def test_differences_of_other_outputs():
-    """Half the triangular discrimination is the sum of (a − b)²/(a + b) over outcomes, over twice the runs."""
-    assert coupled_difference(outputs(["a"] * 4), outputs(["b"] * 4)) == 1.0
-    assert coupled_difference(outputs(["a", "a", "a", "b"]), outputs(["a", "b", "b", "b"])) == pytest.approx(0.25)
+    """Half of the sum of ((a - b)² - runs with the outcome on one dataset only) / (a + b), by runs."""
+    assert coupled_difference(outputs(["a"] * 4), outputs(["b"] * 4)) == (2 * (16 - 4) / 4) / 8
+    assert coupled_difference(outputs(["a", "a", "a", "b"]), outputs(["a", "b", "b", "b"])) == (2 * (4 - 2) / 4) / 8
     assert coupled_difference(outputs([None, "a"]), outputs(["a", None])) == 0.0
-    nan = np.array([np.nan, 1.0])
+    assert coupled_difference(outputs([(1, 2), (1,), (1,)]), outputs([(1, 2), (2, 2), (2, 2)])) > 0.0
+    assert coupled_difference(np.zeros((3, 2)), np.zeros((3, 4))) > 0.0
+
+
+def test_numbers_that_are_not_finite_are_compared_apart():
+    nan = np.where(np.arange(40) < 9, np.nan, NOISE)
     assert coupled_difference(nan, nan) == 0.0
-    assert coupled_difference(nan, np.array([np.inf, 1.0])) == 0.5
-    assert coupled_difference(outputs([(1, 2), (1,)]), outputs([(1, 2), (2, 2)])) == 0.5
-    assert coupled_difference(outputs([Fraction(1, 3), 10**40]), outputs([Fraction(1, 3), 10**41])) > 0.0
-    assert coupled_difference(np.zeros((3, 2)), np.zeros((3, 4))) == 1.0
+    assert coupled_difference(nan, nan + 1.0) == coupled_difference(NOISE[9:], NOISE[9:] + 1.0)
+    assert coupled_difference(nan, np.where(np.isnan(nan), np.inf, nan)) == (2 * (81 - 9) / 9) / 80
+    assert coupled_difference(outputs([10**400, 1]), outputs([10**400, 1])) == 0.0
+    nothing = np.full(5, np.nan)
+    assert coupled_difference(nothing, nothing) == 0.0
+
+
+def test_pairs_that_never_vary_are_not_left_unscored():
+    """Thirty pairs of noise without a leak, one of which is released as it is."""
+
+    def released(pair, size, rng):
+        group, value = pair
+        return value + (0.0 if group == 25 else 1.0) * rng.laplace(scale=1.5, size=size)
+
+    pairs = [((group, 0.0), (group, 1.0)) for group in range(30)]
+    found = find_worst_pair(released, pairs, **OPTIONS | {"search_runs": 3_000})
+    assert found.is_refuted
+    assert found.x[0] == 25
+
+
+@pytest.mark.parametrize("search_runs", [400, 3_000])
+def test_pairs_that_fail_keep_the_budget_and_are_reported(search_runs):
+    def at_times(rows, rng):
+        return 1 / 0 if len(rows) not in (1, 2) else rng.laplace()
+
+    watched = []
+    options = OPTIONS | {"runs": 1_000, "search_runs": search_runs, "adjacency": AddRemove()}
+    found = find_worst_pair(at_times, Rows(most=20), progress=watched.append, **options)
+    assert found.runs <= 2 * search_runs
+    assert sum(watched) == found.runs + 2 * 1_000
