@@ -122,7 +122,7 @@ def test_sparse_vectors_of_ten_answers():
     assert found.is_refuted
     assert found_loss(no_noise, found) == math.inf
     assert found.audit.bound > 4
-    options |= {"runs": 50_000, "search_runs": 10_000}
+    options |= {"runs": 50_000, "search_runs": 20_000}
     found = find_worst_pair(unscaled, Answers(10, -2.0, 2.0), claim=unscaled.claim, **options)
     assert found.is_refuted
     assert found_loss(unscaled, found) > 1.3
