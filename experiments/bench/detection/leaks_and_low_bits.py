@@ -22,6 +22,7 @@ from ..core.timing import timed
 
 ALPHA = 1e-5
 RUNS, _QUICK_RUNS = 2_000_000, 300_000
+_QUICK_SEARCH = 4_000
 _SNAPPED_BOUND = 64.0
 _QUICK = ("leak of .002", "naive Laplace", "naive Laplace, with bits", "geometric", "snapped Laplace, with bits")
 
@@ -85,6 +86,7 @@ def _cells(effort: Effort, place: int, name: str) -> Figures:
         claim=PureDP(case.claim),
         adjacency=Within("linf"),
         runs=effort.either(_QUICK_RUNS, RUNS),
+        search_runs=effort.either(_QUICK_SEARCH, None),
         alpha=ALPHA,
         seed=seeds_of(14, place, 0, 1)[0],
         jobs=effort.jobs,

@@ -14,7 +14,7 @@ from dpaudit.audit.search.trial import Judge, Trial
 
 pytestmark = pytest.mark.usefixtures("without_resolution")
 
-OPTIONS = {"claim": PureDP(1.0), "runs": 60_000, "jobs": 1, "bits": False}
+OPTIONS = {"claim": PureDP(1.0), "runs": 30_000, "jobs": 1, "bits": False}
 
 
 def noisy_sum(rows, size, rng):
