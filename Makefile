@@ -27,9 +27,9 @@ test: $(VENV)/installed-test
 	$(BIN)/pytest --numprocesses 3 --dist worksteal $(TESTS)
 
 types: $(VENV)/installed-test
-	MYPYPATH=$(VENV)/source $(BIN)/mypy --num-workers 2 $(addprefix -p dpaudit.,audit mechanisms experiments reports)
+	MYPYPATH=$(VENV)/source $(BIN)/mypy $(addprefix -p dpaudit.,audit mechanisms experiments reports)
 
-# One process beside the type checker compiles what each of those that run the tests would compile again.
+# One process beside that of the type checker compiles what each of those that run the tests would compile again.
 collected: $(VENV)/installed-test
 	$(BIN)/pytest --collect-only -qq $(TESTS) > $(VENV)/collected || (cat $(VENV)/collected; exit 1)
 

@@ -29,6 +29,7 @@ FEWER = [
     (wrong_outcomes, "_QUICK_RUNS", 10_000),
     (rare_leaks, "_QUICK_AUDITS", 1),
     (event_cost, "_QUICK_RUNS", 4_000),
+    (wrong_outcomes, "_ERRORS", (0, 20)),
 ]
 
 
