@@ -80,7 +80,7 @@ def found_loss(mechanism, found):
 )
 def test_answers_one_against_the_rest(mechanism, levels, n):
     found = find_worst_pair(
-        mechanism, Answers(n, min(levels), max(levels)), claim=mechanism.claim, adjacency=LINF, runs=150_000, jobs=1
+        mechanism, Answers(n, min(levels), max(levels)), claim=mechanism.claim, adjacency=LINF, runs=80_000, jobs=1
     )
     assert found.is_refuted
     assert found_loss(mechanism, found) >= 0.95 * worst_on_grid(mechanism, levels, n)
@@ -150,9 +150,8 @@ def leaks_at_the_top(answer, size, rng):
 @pytest.mark.usefixtures("without_resolution")
 def test_a_leak_of_four_in_a_thousand():
     """The first pilots have three hits against none, which only the bold estimate ranks."""
-    found = find_worst_pair(
-        leaks_at_the_top, Answers(None, 0.0, 10.0), claim=PureDP(1.0), adjacency=Within("l1"), runs=300_000, jobs=1
-    )
+    options = {"claim": PureDP(1.0), "adjacency": Within("l1"), "runs": 300_000, "jobs": 1}
+    found = find_worst_pair(leaks_at_the_top, Answers(None, 0.0, 10.0), **options)
     assert found.is_refuted
     assert max(found.x, found.y) == 10.0
 
