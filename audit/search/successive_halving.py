@@ -39,8 +39,8 @@ def halve(
     budget -= spent
     first, left = pool.first(budget, judge.claim.strength, places)
     is_coupled, kept = len(first) > 1, len(first)
-    starts = {end for number, candidate in enumerate(first) for end in Trial(candidate, number).ends}
-    pilots = [first_pilot(budget, kept, len(starts))] if first else []
+    datasets = _drawn([Trial(candidate, number) for number, candidate in enumerate(first)])
+    pilots = [first_pilot(budget, kept, len(datasets))] if first else []
     trials, untried = _begun(pool, judge, first, left, pilots, budget // 2, is_coupled=is_coupled)
     running = trials[:]
     while True:

@@ -22,6 +22,7 @@ _SHARE = 10  # one execution in ten of a search is for sweeps
 _RUNS = 8  # of each pair
 _MOST, _LEAST = 1_024, 16  # numbers of a line
 _AROUND, _DEPTH = 3, 5  # places that are bisected, and how often
+_BISECTION = 4 * _RUNS * _AROUND * _DEPTH  # most executions: on each side of a place, on x and on y
 _KEPT, _TOGETHER = 4, 8  # pairs of a line, and of all lines, that join the search
 _WORSE = 1.02  # least difference of their outputs, as a share of the largest at the ends
 _POWERS, _QUANTILES = 8, 10
@@ -37,7 +38,7 @@ def swept(pool: Pool, judge: Judge, budget: int) -> tuple[list[Candidate], int]:
     budget : int
         Executions of the search, of which a tenth may be used.
     """
-    least = 2 * _RUNS * (_LEAST + 2 * _AROUND * _DEPTH)
+    least = 2 * _RUNS * _LEAST + _BISECTION
     lines = list(islice(pool.source.lines(), budget // (_SHARE * least)))
     draws, jobs, numbers = CoupledDraws(), judge.jobs, count()
     judge = replace(judge, draws=draws, jobs=1, what="place")
@@ -62,7 +63,7 @@ def _worst_of(places: _Places, most: int) -> list[tuple[float, Candidate]]:
     """
     line, draws = places.line, places.judge.draws
     for number in islice(_numbers(line.low, line.high), _MOST):
-        if draws.executions >= most - 4 * _RUNS * _AROUND * _DEPTH:
+        if draws.executions >= most - _BISECTION:
             break
         places.visit(number)
     for _ in range(_DEPTH):
