@@ -37,7 +37,8 @@ SIZE, READ, LAST = "len()", "float()", MODULO_WORDS
 whole number that doubles may not hold."""
 
 _NOTHING = object()
-_MOST_PATHS = 64  # most paths with a column, the most frequent ones
+MOST_PATHS = 64
+"""Most paths with a column, the most frequent ones."""
 _MOST_CODES = 256  # most leaves at one path, and most forms, with their own code
 _LEARNED = 20_000  # outputs on each side from which paths and codes are learned
 _REMEMBERED = 100_000  # distinct outputs of a block whose rows are cached
@@ -243,10 +244,10 @@ def learn_leaves(x: Outputs, y: Outputs) -> Leaves:
                 leaves.setdefault(path, Counter())[outcome_key(leaf)] += 1
     for path in [path for path in paths if path in beyond]:
         paths[*path, LAST] = paths[path]
-    coded = sorted(leaves, key=lambda path: -leaves[path].total())[:_MOST_PATHS]
+    coded = sorted(leaves, key=lambda path: -leaves[path].total())[:MOST_PATHS]
     return Leaves(
         tuple(build for build, _ in builds.most_common(_MOST_CODES)),
-        tuple(sorted((path for path, _ in paths.most_common(_MOST_PATHS)), key=_order)),
+        tuple(sorted((path for path, _ in paths.most_common(MOST_PATHS)), key=_order)),
         tuple(
             (path, tuple(leaf for leaf, _ in leaves[path].most_common(_MOST_CODES)))
             for path in sorted(coded, key=_order)
@@ -262,14 +263,14 @@ def leaves_of(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     elif type(output) is Dictionary:
         yield (*path, SIZE), len(output.entries)
         for key, part in output.entries:
-            yield from leaves_of(part, (*path, _key_text(key)))
+            yield from leaves_of(part, (*path, key_text(key)))
     else:
         yield path, output
         if isinstance(output, str) and (number := _read(output)) is not None:
             yield (*path, READ), number
 
 
-def _key_text(key: Any) -> str:
+def key_text(key: Any) -> str:
     """The text of a key, the same for equal keys such as 1, 1.0 and True."""
     return f"{key:.0f}" if isinstance(key, float | bool) and key == key // 1 and abs(key) < EXACT else printed(key)
 

@@ -21,6 +21,7 @@ from ..events.outputs import Outputs, as_vectors, row_keys, vector_width
 from ..events.scores import Additive, Column, DifferentSizes, Forest, Number, Score, Weighted
 from .digit_families import last_digit_families, remainder_families
 from .key_families import key_families
+from .keyed_value_families import keyed_value_families
 from .learned_scores import MOST_LEARNED, additive_scores, forest
 from .number_families import Family as Family
 from .number_families import fitted_curve, of_learned, ordered_families, value_families
@@ -131,6 +132,7 @@ def _object_families(split: PilotSplit, effort: Effort) -> Iterator[Family[Any]]
         yield from _learned_families(leaves, read, scores, effort)
         yield from key_families(leaves, read)
         yield from product_families(leaves, read)
+    yield from keyed_value_families(split)
     yield from text_families(split)
     yield from table_families(split, split, scores=scores)
 

@@ -1,0 +1,108 @@
+"""Events by the values of single keys in outputs that are histograms, tables or selections of hundreds of keys.
+
+Where rows come in any order and number, a leak of one key shows in no place of the output. The values of each key are
+compared, and only the keys whose values or counts differ clearly become columns.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..events.features import MOST_PATHS
+from ..events.keyed_values import KeyedValues, Name, named_values
+from ..events.outputs import Outputs, outcome_key, outcome_list
+from .chosen_columns import chosen_columns
+from .number_families import Family
+from .pilot_split import PilotSplit
+
+_LEARNED = 20_000  # outputs on each dataset on which keys are compared
+_LOOKED_AT = 200  # outputs on each dataset that show whether there are keys
+_MOST_KEYS = 4_000  # keys that are compared, the commonest
+_LEAST_HITS = 8
+_CLEAR = 4.5  # standard errors; of 300 keys that are alike, the largest difference is 3.8 on average
+_SINGLE, _TOGETHER = 3, 24  # keys with half-lines of their own, and those of a sum
+
+
+def keyed_value_families(split: PilotSplit) -> Iterator[Family[Any]]:
+    """Events by the value or the count of a key, for keys with a clear difference in the first half."""
+    if not _have_keys(split):
+        return
+    chosen = clear_keys(split.learn_x[:_LEARNED], split.learn_y[:_LEARNED])
+    if chosen:
+        columns = KeyedValues(tuple(chosen[:_TOGETHER]))
+        yield from chosen_columns(columns, split.map(columns.read), single=_SINGLE)
+
+
+def _have_keys(split: PilotSplit) -> bool:
+    """Whether outputs name keys, or more numbers than have columns of their own."""
+    names: set[Any] = set()
+    for output in outcome_list(split.learn_x[:_LOOKED_AT]) + outcome_list(split.learn_y[:_LOOKED_AT]):
+        for (at, key, place), _ in named_values(output):
+            names.add((at, outcome_key(key), place))
+            if at or len(names) > MOST_PATHS:
+                return True
+    return False
+
+
+def clear_keys(x: Outputs, y: Outputs) -> list[Name]:
+    """Return the keys whose values or counts clearly differ, the clearest first.
+
+    The distance of a key is the largest difference between the numbers of values up to a value, or beyond it, on x and
+    on y, in standard errors.
+
+    Parameters
+    ----------
+    x, y : ndarray
+        Equally many outputs on each dataset.
+    """
+    named: dict[Any, Name] = {}
+    many: Counter[Any] = Counter()
+    found: list[tuple[list[Any], list[float]]] = []
+    for side in (x, y):
+        keys: list[Any] = []
+        values: list[float] = []
+        for output in outcome_list(side):
+            for name, value in named_values(output):
+                key = (name[0], outcome_key(name[1]), name[2])
+                named.setdefault(key, name)
+                keys.append(key)
+                values.append(value)
+        many.update(keys)
+        found.append((keys, values))
+    number = {key: place for place, (key, _) in enumerate(many.most_common(_MOST_KEYS))}
+    names = np.concatenate([[number.get(key, -1) for key in keys] for keys, _ in found]).astype(np.int64)
+    values_of_both = np.concatenate([values for _, values in found])
+    is_on_x = np.arange(len(names)) < len(found[0][0])
+    distance = _distances(names, values_of_both, is_on_x, len(number))
+    order = np.argsort(-distance, kind="stable")
+    listed = list(number)
+    return [named[listed[place]] for place in order.tolist() if distance[place] >= _CLEAR]
+
+
+def _distances(
+    names: npt.NDArray[np.int64], values: npt.NDArray[np.float64], is_on_x: npt.NDArray[np.bool_], count: int
+) -> npt.NDArray[np.float64]:
+    """Distance of each name 0, …, count − 1 from its values; −1 stands for names that are not compared."""
+    order = np.lexsort((values, names))
+    order = order[np.searchsorted(names[order], 0) :]
+    names, values, signs = names[order], values[order], np.where(is_on_x[order], 1, -1)
+    if len(names) == 0:
+        return np.zeros(count)
+    starts = np.searchsorted(names, np.arange(count))
+    sizes = np.diff(np.append(starts, len(names)))
+    totals = np.add.reduceat(signs, starts)
+    up_to = np.cumsum(signs)
+    up_to -= np.repeat(up_to[starts] - signs[starts], sizes)
+    hits = np.arange(len(names)) - np.repeat(starts, sizes) + 1
+    # Between equal values there is no cut.
+    is_cut = np.append((names[1:] != names[:-1]) | (values[1:] != values[:-1]), True)
+    distance = np.zeros(len(names))
+    for ahead, runs in ((up_to, hits), (np.repeat(totals, sizes) - up_to, np.repeat(sizes, sizes) - hits)):
+        is_counted = is_cut & (runs >= _LEAST_HITS)
+        distance = np.maximum(distance, np.where(is_counted, np.abs(ahead) / np.sqrt(np.maximum(runs, 1)), 0.0))
+    return np.maximum.reduceat(distance, starts)
