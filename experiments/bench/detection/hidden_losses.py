@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,19 +19,16 @@ from ....audit.search.find_worst_pair import find_worst_pair
 from ..core.bench_json import Figures, at_least, columns
 from ..core.effort import Bench, Effort, one_row_each, seeds_of
 from ..core.timing import timed
+from . import hidden_rows
+from .hidden_rows import likelier
 
 ALPHA = 0.05
-RUNS, _QUICK_RUNS = 1_000_000, 10_000
+RUNS, _FEWER, _QUICK_RUNS = 1_000_000, 100_000, 10_000
 _SHARE = 0.9
 _KEYS = 200
 _WINDOW = (0.970, 0.972)
 
 Array = npt.NDArray[Any]
-
-
-def _likelier(is_one: bool, size: int, rng: np.random.Generator) -> Array:
-    """Return bits that are 1 with odds e to 1 on one dataset and 1 to e on the other: the loss is 1."""
-    return rng.random(size) < 1.0 / (1.0 + math.exp(-1.0 if is_one else 1.0))
 
 
 def _pair_of_key(is_one: bool, size: int, rng: np.random.Generator) -> list[tuple[str, float]]:
@@ -52,7 +48,7 @@ def _product(width: int, factors: int) -> Callable[..., Array]:
     def draw(is_one: bool, size: int, rng: np.random.Generator) -> Array:
         values = rng.normal(size=(size, width))
         chosen = np.linspace(0, width - 1, factors).astype(int)
-        sign = np.where(_likelier(is_one, size, rng), 1.0, -1.0) * np.sign(values[:, chosen]).prod(axis=1)
+        sign = np.where(likelier(is_one, size, rng), 1.0, -1.0) * np.sign(values[:, chosen]).prod(axis=1)
         values[:, chosen[-1]] *= sign
         return values
 
@@ -68,7 +64,7 @@ def _direction(is_one: bool, size: int, rng: np.random.Generator) -> Array:
 def _permutation(is_one: bool, size: int, rng: np.random.Generator) -> Array:
     """Return ranks of eight items; which of two items is ranked higher depends on the dataset."""
     ranks = rng.permuted(np.tile(np.arange(8), (size, 1)), axis=1)
-    is_wrong = (ranks[:, 2] < ranks[:, 5]) != _likelier(is_one, size, rng)
+    is_wrong = (ranks[:, 2] < ranks[:, 5]) != likelier(is_one, size, rng)
     ranks[is_wrong, 2], ranks[is_wrong, 5] = ranks[is_wrong, 5], ranks[is_wrong, 2]
     return ranks
 
@@ -82,7 +78,7 @@ def _ranking(is_one: bool, size: int, rng: np.random.Generator) -> list[tuple[st
 def _gap(is_one: bool, size: int, rng: np.random.Generator) -> Array:
     """Return shuffled numbers, of which the two largest are close or apart."""
     values = np.sort(rng.exponential(size=(size, 8)), axis=1)
-    values[:, 7] = values[:, 6] + rng.random(size) + _likelier(is_one, size, rng)
+    values[:, 7] = values[:, 6] + rng.random(size) + likelier(is_one, size, rng)
     return rng.permuted(values, axis=1)
 
 
@@ -99,6 +95,7 @@ class _Case:
     loss: float = 1.0
     claim: Claim = field(default_factory=lambda: PureDP(0.5))
     domain: Rows | None = None  # of the search; a pair is given otherwise
+    runs: int = RUNS
 
     def audit(self, runs: int, seed: int, jobs: int) -> AuditResult:
         options: dict[str, Any] = {"claim": self.claim, "alpha": ALPHA, "runs": runs, "seed": seed, "jobs": jobs}
@@ -122,6 +119,16 @@ _CASES = {
         _Case("order of two items, a list of eight", _ranking),
         _Case("gap between the two largest of eight", _gap),
         _Case("rows in (.970, .972), pair searched", _sum_with_window, 3.0, PureDP(1.0), Rows(high=1.0)),
+        _Case("place of the first 1 in thirty bits", hidden_rows.first_above),
+        _Case("how often forty bits switch", hidden_rows.switches),
+        _Case("number of values released", hidden_rows.number_released, runs=_FEWER),
+        _Case("last value of a list", hidden_rows.last_released, runs=_FEWER),
+        _Case("share of yes in a transcript", hidden_rows.transcripts, runs=_FEWER),
+        _Case("one key of 300, in rows (key, value)", hidden_rows.rows_of_pairs, loss=3.0, runs=_FEWER),
+        _Case("one key of 300, in rows that are dictionaries", hidden_rows.rows_of_dictionaries, 3.0, runs=_FEWER),
+        _Case("one key of 300, in lists side by side", hidden_rows.lists_side_by_side, loss=3.0, runs=_FEWER),
+        _Case("one key of 300, in histograms", hidden_rows.histograms, loss=3.0, runs=_FEWER),
+        _Case("one key of sixty, in a list of selected keys", hidden_rows.selected_keys, runs=_FEWER),
     )
 }
 _QUICK = ("gap between the two largest of eight",)
@@ -129,7 +136,7 @@ _QUICK = ("gap between the two largest of eight",)
 
 def _cells(effort: Effort, place: int, name: str) -> Figures:
     case = _CASES[name]
-    audit, seconds = timed(case.audit, effort.either(_QUICK_RUNS, RUNS), seeds_of(27, place, 0, 1)[0], effort.jobs)
+    audit, seconds = timed(case.audit, effort.either(_QUICK_RUNS, case.runs), seeds_of(27, place, 0, 1)[0], effort.jobs)
     share = audit.bound / case.loss
     targets = [at_least("refuted", audit.is_refuted, 1)]
     if not effort.is_quick:
@@ -137,6 +144,7 @@ def _cells(effort: Effort, place: int, name: str) -> Figures:
     return {
         "name": case.name,
         "claim": str(case.claim),
+        "runs": effort.either(_QUICK_RUNS, case.runs),
         "loss": case.loss,
         "bound": audit.bound,
         "share": share,
@@ -149,13 +157,14 @@ HIDDEN = Bench(
     name="hidden",
     title="Losses in relations of outputs, and in a few row values",
     method=(
-        "Default options, 10⁶ runs on each dataset and alpha .05. Where an order or a sign tells, its odds are "
+        "Default options and alpha .05, runs on each dataset. Where an order or a sign tells, its odds are "
         "e to 1 on one dataset and 1 to e on the other; one key's counts are 3 apart, with Laplace noise; the normals "
         "are shifted by 1 in a direction of no axis (claim and loss as μ). Rows of the window count threefold in a "
-        "noisy sum of numbers from 0 to 1; the search has 10⁶ executions."
+        "noisy sum of numbers from 0 to 1; the search has 10⁶ executions. Sequences and rows: "
+        "experiments/bench/detection/hidden_rows.py."
     ),
     columns=columns(
-        "what tells = name | claim | loss :g | lower bound = bound :.4g | share :.3f | event | seconds :.1f"
+        "what tells = name | claim | runs :, | loss :g | lower bound = bound :.4g | share :.3f | event | seconds :.1f"
     ),
     names=tuple(_CASES),
     tasks=one_row_each(_CASES, _cells, _QUICK),
