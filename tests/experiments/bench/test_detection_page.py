@@ -12,6 +12,7 @@ from dpaudit.audit.events.events import Intervals
 from dpaudit.experiments.bench.detection import (
     dp_sniper_pairs,
     event_cost,
+    leaks_and_low_bits,
     published_suites,
     rare_leaks,
     wrong_outcomes,
@@ -24,9 +25,10 @@ from dpaudit.mechanisms.faulty import SparseVectorWithoutQueryNoise
 
 LAPLACE = LaplaceMechanism(0.5)
 FEWER = [
-    (dp_sniper_pairs, "_QUICK_EXECUTIONS", 20_000),
+    (dp_sniper_pairs, "_QUICK_EXECUTIONS", 10_000),
     (published_suites, "_QUICK_RUNS", 10_000),
     (wrong_outcomes, "_QUICK_RUNS", 10_000),
+    (leaks_and_low_bits, "_QUICK_RUNS", 50_000),
     (rare_leaks, "_QUICK_AUDITS", 1),
     (event_cost, "_QUICK_RUNS", 4_000),
     (wrong_outcomes, "_ERRORS", (0, 20)),

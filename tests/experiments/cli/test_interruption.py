@@ -35,14 +35,25 @@ def patient(dataset, size, rng):
 
 pairs = [(0, 0.25), (0, 0.5), (0, 1.0)]
 """
-PAIR = ["audit", "patient_module:patient", "--x", "0", "--y", "1", "--epsilon", "1", "--jobs", "2"]
-KINDS = {"fixed": ["--runs", "2000000"], "sequential": ["--runs", "4000", "--sequential"]}
-COMMAND = [sys.executable, "-c", "from dpaudit.experiments.cli.main import main; main()"]
+PAIR = ["audit", "patient_module:patient", "--x", "0", "--y", "1", "--epsilon", "1"]
+# Workers are stopped and killed too in one of the two kinds, as each of them takes a second to start.
+KINDS = {"fixed": ["--runs", "600000", "--jobs", "2"], "sequential": ["--runs", "4000", "--sequential", "--jobs", "1"]}
+# As under the fixtures `without_pages` and `learned_seldom`.
+CODE = """
+from dpaudit import reports
+from dpaudit.audit.procedures import sequential
+from dpaudit.experiments.cli.main import main
+
+reports.html = lambda *_, **__: "page"
+sequential._OFTEN = 3.0
+main()
+"""
+COMMAND = [sys.executable, "-c", CODE]
 PATIENCE = 120.0  # seconds until a test gives up
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch, without_pages):
+def folder(tmp_path, monkeypatch, without_pages, learned_seldom):
     (tmp_path / "patient_module.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -68,10 +79,11 @@ def begun(arguments, blocks=4):
 
 
 def finished(arguments):
-    """The command run to its end, in this process."""
+    """The command run to its end, in this process and without workers, on which no result depends."""
     said, errors = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(said), contextlib.redirect_stderr(errors):
-        patch.setattr(sys, "argv", ["dpaudit", *arguments])
+        one = ["--jobs", "1"] if "audit" in arguments else []
+        patch.setattr(sys, "argv", ["dpaudit", *arguments, *one])
         with pytest.raises(SystemExit) as ended:
             main()
     return SimpleNamespace(returncode=ended.value.code or 0, stdout=said.getvalue(), stderr=errors.getvalue())

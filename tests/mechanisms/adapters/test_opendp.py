@@ -53,7 +53,7 @@ def _rng() -> np.random.Generator:
 
 
 def _audit(mechanism: OpenDPMechanism, x: Any, y: Any, claim: Any = None, **options: Any) -> Any:
-    options = {"runs": 1_500, "alpha": _ALPHA, "jobs": 1, "bits": False} | options
+    options = {"runs": 700, "alpha": _ALPHA, "jobs": 1, "bits": False} | options
     claim = mechanism.claim if claim is None else claim
     return check(mechanism, x, y, claim=claim, adjacency=mechanism.adjacency, **options)
 
@@ -150,7 +150,7 @@ def test_several_rows_at_once_are_one_step() -> None:
 def test_laplace_keeps_its_claim_and_half_of_it_is_refuted(dp: Any) -> None:
     mechanism = from_opendp(dp.m.make_laplace(*_numbers(dp, float), scale=1.0))
     assert mechanism.claim(1) == PureDP(1.0)
-    held = _audit(mechanism, 0.0, 1.0, bits=True)
+    held = _audit(mechanism, 0.0, 1.0, bits=True, runs=1_500)
     assert held.verdict.value == "not refuted"
     assert (held.findings, held.is_replayable, held.mechanism) == ((), False, "make_laplace")
     assert _audit(mechanism, 0.0, 1.0, PureDP(0.5), runs=_PLENTY).is_refuted
@@ -328,10 +328,10 @@ def test_outputs_that_are_dictionaries_tell_which_keys_are_there(dp: Any) -> Non
     keys = {output[0] for output in low.sample(["b"] * 9 + ["a"] * 9 + ["a, b"] * 9, 50, _rng())}
     assert "'a', 'a, b', 'b'" in keys
     promised = from_opendp(counts(5)).claim(1)
-    assert _audit(low, ["b"], ["b", "a"], promised, runs=3_000).is_refuted
+    assert _audit(low, ["b"], ["b", "a"], promised, runs=1_000).is_refuted
     both = from_opendp(dp.c.make_composition([counts(2), counts(2)]))
     assert both.sample([], 2, _rng()) == [(("",), ("",))] * 2
-    assert _audit(both, ["b"], ["b", "a"], ApproxDP(2.0, 0.01), runs=3_000).is_refuted
+    assert _audit(both, ["b"], ["b", "a"], ApproxDP(2.0, 0.01), runs=1_500).is_refuted
 
 
 def test_measures_of_the_users_own(dp: Any) -> None:
