@@ -29,6 +29,7 @@ FEWER = [
     (published_suites, "_QUICK_RUNS", 10_000),
     (wrong_outcomes, "_QUICK_RUNS", 10_000),
     (leaks_and_low_bits, "_QUICK_RUNS", 50_000),
+    (leaks_and_low_bits, "_QUICK_SEARCH", 1_000),
     (rare_leaks, "_QUICK_AUDITS", 1),
     (event_cost, "_QUICK_RUNS", 4_000),
     (wrong_outcomes, "_ERRORS", (0, 20)),
