@@ -215,13 +215,13 @@ if __name__ == "__main__":
     ),
     "the clock is set back": Attack(
         """
-told(lambda: check(noisy, 0, 1, **settings(runs=None, sequential=True, seconds=0.5)).stopped)
+told(lambda: check(noisy, 0, 1, **settings(runs=None, sequential=True, seconds=0.2)).stopped)
 real = time.time
 def turned(dataset, rng):
     time.time = lambda: real() - 86_400 * rng.random()
     return dataset + rng.laplace()
 started = time.monotonic()
-told(lambda: check(turned, 0, 1, **settings(runs=None, sequential=True, seconds=0.5)).stopped)
+told(lambda: check(turned, 0, 1, **settings(runs=None, sequential=True, seconds=0.2)).stopped)
 print("in time:", time.monotonic() - started < 5)
 """,
         r"time\ntime\nin time: True",
@@ -266,7 +266,6 @@ except Stopped:
     told(lambda: check(coin, 0, 1, **kept))
 """,
         r"StoreError: coin draws other outputs than those in the store, from the same seed: .*",
-        is_quick=True,
     ),
     "a dataset is changed in a worker process": Attack(
         """
@@ -299,7 +298,6 @@ if __name__ == "__main__":
     "a dataset is an iterator": Attack(
         "told(lambda: check(lambda rows, rng: sum(rows) + rng.laplace(), iter([1, 2]), iter([1]), **settings()))",
         r"DatasetError: x is an iterator \(list_iterator\), which the first run would use up; pass a list\.",
-        is_quick=True,
     ),
     "vectors of 50,000 numbers, test of low bits": Attack(
         """
