@@ -53,7 +53,7 @@ def test_one_stream_makes_counts_depend_on_each_other():
     def hits(draw, stream):
         """Differences from the mean over seeds, on x and on y."""
         counts = [
-            recount(draw, 1.0, 0.0, event, stream=stream, runs=1_000, seed=seed, jobs=1).counts for seed in range(20)
+            recount(draw, 1.0, 0.0, event, stream=stream, runs=1_000, seed=seed, jobs=1).counts for seed in range(30)
         ]
         both = np.array([[each.hits_x, each.hits_y] for each in counts])
         return (both - both.mean(axis=0)).ravel()
