@@ -28,9 +28,7 @@ def test_every_mechanism_of_diffprivlib_has_a_row():
 
 
 @pytest.mark.parametrize("library", ["opendp", "diffprivlib", "pydp"])
-def test_the_quick_form_meets_its_targets(library, monkeypatch):
-    """With half the runs of the command line."""
-    monkeypatch.setattr(libraries_page, "_QUICK_RUNS", 1_000)
+def test_the_quick_form_meets_its_targets(library):
     if not is_installed(library):
         pytest.skip(f"{library} cannot be imported")
     rows = rows_of(library)
@@ -40,7 +38,6 @@ def test_the_quick_form_meets_its_targets(library, monkeypatch):
         assert row.cells["refuted"] == 0
 
 
-@pytest.mark.usefixtures("without_resolution")
 def test_a_defect_is_found_and_its_twin_is_not():
     name = "private_mean of DP-Auditorium, by its definition"
     (row,) = rows_of("defects", Effort(is_quick=True, jobs=1, only=frozenset({name})))

@@ -9,7 +9,7 @@ from dpaudit.experiments.cli.main import main
 from dpaudit.reports import kinds_of
 
 
-@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_resolution", "without_trees")
+@pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_the_quick_form_and_its_sample(capsys, monkeypatch):
     """One test, as the sample takes seconds to make and is kept."""
     assert set(REPORTS.benches[0].names) >= {"HTML", "CSV"}

@@ -152,7 +152,6 @@ class TestGroups:
         assert 3 * exact < BY_NAME["D8-distance-64"].exact
         assert BY_NAME["D8-composed-64"].claim.delta == SLACK
 
-    @pytest.mark.usefixtures("without_resolution", "without_trees")
     @pytest.mark.parametrize(("row", "runs"), [("D7", 5_000), ("D8", 40_000)])
     def test_figure_has_a_point_for_each_measured_bound(self, row, runs):
         experiment = next(experiment for experiment in experiments() if experiment.id == row)
