@@ -24,7 +24,7 @@ test: $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(MAKE) --jobs 2 types collected
-	$(BIN)/pytest --numprocesses 3 --dist worksteal $(TESTS)
+	$(BIN)/pytest --numprocesses 2 --dist worksteal $(TESTS)
 
 types: $(VENV)/installed-test
 	MYPYPATH=$(VENV)/source $(BIN)/mypy $(addprefix -p dpaudit.,audit mechanisms experiments reports)

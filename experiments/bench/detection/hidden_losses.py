@@ -23,7 +23,7 @@ from . import hidden_rows
 from .hidden_rows import likelier
 
 ALPHA = 0.05
-RUNS, _FEWER, _QUICK_RUNS = 1_000_000, 100_000, 10_000
+RUNS, _FEWER, _QUICK_RUNS = 1_000_000, 200_000, 10_000
 _SHARE = 0.9
 _KEYS = 200
 _WINDOW = (0.970, 0.972)
