@@ -40,7 +40,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("output", "expected"), CASES, ids=lambda value: str(value)[:30])
+@pytest.mark.parametrize(("output", "expected"), CASES, ids=[str(number) for number in range(len(CASES))])
 def test_names_and_values(output, expected):
     (read,) = as_outputs([output], 1, "m").tolist()
     assert {name_words(name): value for name, value in named_values(read)} == expected
