@@ -57,7 +57,7 @@ def rows_in(dataset):
     return [plain(row) for row in dataset]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     n_answers=st.one_of(st.none(), st.integers(1, 6)),
     low=st.integers(-3, 3),
@@ -107,14 +107,14 @@ def test_canonical_answers_are_there():
     } <= known
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(n_answers=st.one_of(st.none(), st.integers(1, 4)), seed=st.integers(0, 9))
 def test_answers_of_one_person(n_answers, seed):
     pairs = tried(Answers(n_answers, -1.0, 3.0), Local(), 1, seed)
     assert max(np.max(np.abs(np.subtract(p.x, p.y))) for p in pairs) == 4.0
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=13, deadline=None)
 @given(
     of=st.sampled_from(["names", "numbers", "whole", "tuples", "vectors"]),
     form=st.sampled_from(["list", "array", "frame", "dicts"]),
@@ -173,7 +173,7 @@ def user_rows(dataset, place):
     return [(str(row[place]), str(row)) for row in dataset]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     case=st.sampled_from(["frame", "dicts", "tuples", "listed", "listed dicts"]),
     distance=st.integers(1, 3),
@@ -209,7 +209,7 @@ def test_users(case, distance, more, largest, seed):
     assert max(sizes) >= min(largest or most, most // distance)  # the largest number of rows of a user occurs
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=13, deadline=None)
 @given(
     most=st.integers(2, 7),
     max_degree=st.one_of(st.none(), st.integers(1, 4)),

@@ -104,6 +104,7 @@ def test_a_mechanism_that_nearly_always_raises_is_audited():
     assert check(mostly, 0, 1, claim=PureDP(1.0), runs=10_000, jobs=1).is_refuted
 
 
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize("place", ["beyond", "one value"])
 def test_a_hundred_hits_on_one_side_are_found_by_an_audit_of_fixed_size(place):
     """The pilot, a twentieth of the runs, sees about five of them."""

@@ -30,6 +30,7 @@ def named_pairs(answers, size, rng, **options):
     return as_outputs([(f"key{key:.0f}", value) for key, value in drawn], size, "m")
 
 
+@pytest.mark.usefixtures("without_trees")
 @pytest.mark.parametrize(("draw", "words"), [(pairs, "coordinate 0 = 117"), (named_pairs, "output[0] = 'key117'")])
 def test_one_key_among_two_hundred(draw, words):
     rng = np.random.default_rng(0)

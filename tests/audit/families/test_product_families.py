@@ -25,6 +25,7 @@ def signs(agree, size, rng):
     return values
 
 
+@pytest.mark.usefixtures("without_trees")
 @pytest.mark.parametrize(("agree", "runs"), [(0.6, 10_000), (0.53, 20_000)])
 def test_the_sign_of_a_product_among_thirty_normals(agree, runs):
     """Trees reach a tenth of it at .6, and nothing at .53."""

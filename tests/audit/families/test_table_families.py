@@ -138,6 +138,7 @@ def test_a_misprinted_outcome_of_a_discrete_sampler():
     assert np.median(found) > 0.93  # 0.87 with raw log ratios
 
 
+@pytest.mark.usefixtures("without_trees")
 def test_eight_thousand_outcomes_without_order():
     """Each vector of bits has its own ratio, so no coordinate and no sum says anything."""
     law_x, law_y = tilted(0.4 * np.random.default_rng(3).choice([-1, 1], len(CODES)))
@@ -146,6 +147,7 @@ def test_eight_thousand_outcomes_without_order():
     assert len(str(event)) < 250
 
 
+@pytest.mark.usefixtures("without_trees")
 def test_a_sum_with_exceptions():
     """Coordinates that lean, and outcomes that deviate from their sum: too many to be listed one by one."""
     rng = np.random.default_rng(3)

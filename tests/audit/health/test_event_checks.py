@@ -276,7 +276,7 @@ def test_many_identifiers(count):
     for sequential in (False, True):
         if sequential and count == 75_000:
             continue
-        settings = {"runs": 15_000 if count == 75_000 else 8_000, "sequential": sequential, "bits": False}
+        settings = {"runs": 15_000 if count == 75_000 else 4_000, "sequential": sequential, "bits": False}
         if not sequential or count == 100_000:
             assert audit(identifiers(count), **settings).findings == ()
         leaking = audit(identifiers(count, leak=True), **settings)

@@ -286,7 +286,7 @@ def test_blocks_with_and_without_an_exception_are_compared_alike():
         return 1.0
 
     for seed in range(3):
-        assert check(raising, 1.0, 0.0, claim=PureDP(1.0), runs=20_000, seed=seed, jobs=1).findings == ()
+        assert check(raising, 1.0, 0.0, claim=PureDP(1.0), runs=10_000, seed=seed, jobs=1).findings == ()
 
 
 def test_noise_that_a_call_draws_once_is_noticed_in_a_hundred_runs():

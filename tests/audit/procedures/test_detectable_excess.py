@@ -164,7 +164,7 @@ def test_the_stated_excess_of_an_approximate_claim_is_found(request):
     assert _refuted(broken, claim, range(8), **options) >= 3  # fewer: probability 4e-7
 
 
-@pytest.mark.usefixtures("without_resolution")
+@pytest.mark.usefixtures("learned_seldom", "without_resolution")
 def test_the_stated_excess_of_a_rare_leak_is_found_while_stopping_early():
     claim, p, runs = PureDP(1.0), 0.05, 6_000
     counts = Counts(hits_x=round(p * runs), runs_x=runs, hits_y=round(p * runs / math.e), runs_y=runs)

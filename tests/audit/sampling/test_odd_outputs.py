@@ -71,12 +71,12 @@ def test_an_exception_without_a_text_has_its_type():
 
 
 def test_numbers_of_thousands_of_digits_are_outputs(tmp_path):
-    result = check(huge, 0, 1, claim=PureDP(1.0), runs=4_000, jobs=1)
+    result = check(huge, 0, 1, claim=PureDP(1.0), runs=2_000, jobs=1)
     assert result.findings == ()
     save(result, tmp_path / "result.json")
     assert load(tmp_path / "result.json").entries[0].result.verdict is result.verdict
     with pytest.raises(StoreError, match="store"):
-        check(huge, 0, 1, claim=PureDP(1.0), runs=4_000, jobs=1, store=tmp_path / "store")
+        check(huge, 0, 1, claim=PureDP(1.0), runs=2_000, jobs=1, store=tmp_path / "store")
 
 
 def huge(dataset, rng):

@@ -80,7 +80,13 @@ def found_loss(mechanism, found):
 )
 def test_answers_one_against_the_rest(mechanism, levels, n):
     found = find_worst_pair(
-        mechanism, Answers(n, min(levels), max(levels)), claim=mechanism.claim, adjacency=LINF, runs=80_000, jobs=1
+        mechanism,
+        Answers(n, min(levels), max(levels)),
+        claim=mechanism.claim,
+        adjacency=LINF,
+        runs=10_000,
+        search_runs=80_000,
+        jobs=1,
     )
     assert found.is_refuted
     assert found_loss(mechanism, found) >= 0.95 * worst_on_grid(mechanism, levels, n)
@@ -98,7 +104,7 @@ PAIRS = [  # mechanism, domain, adjacency, the exact loss of the worst pair
 @pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize(("mechanism", "domain", "adjacency", "worst"), PAIRS, ids=lambda value: type(value).__name__)
 def test_other_datasets(mechanism, domain, adjacency, worst):
-    options = {"runs": 20_000, "search_runs": 10_000, "jobs": 1}
+    options = {"runs": 5_000, "search_runs": 10_000, "jobs": 1}
     found = find_worst_pair(mechanism, domain, claim=mechanism.claim, adjacency=adjacency, **options)
     assert found.is_refuted
     assert found_loss(mechanism, found) >= 0.95 * worst
@@ -122,7 +128,7 @@ def test_sparse_vectors_of_ten_answers():
     assert found.is_refuted
     assert found_loss(no_noise, found) == math.inf
     assert found.audit.bound > 4
-    options |= {"runs": 50_000, "search_runs": 20_000}
+    options |= {"runs": 20_000, "search_runs": 20_000}
     found = find_worst_pair(unscaled, Answers(10, -2.0, 2.0), claim=unscaled.claim, **options)
     assert found.is_refuted
     assert found_loss(unscaled, found) > 1.3
@@ -136,7 +142,7 @@ def mean_with_a_floor(rows, size, rng):
 
 @pytest.mark.usefixtures("without_resolution")
 def test_a_rare_output_of_a_single_pair():
-    options = {"runs": 20_000, "search_runs": 10_000, "jobs": 1, "bits": False}
+    options = {"runs": 10_000, "search_runs": 10_000, "jobs": 1, "bits": False}
     found = find_worst_pair(mean_with_a_floor, Rows(most=2), claim=PureDP(1.0), adjacency=AddRemove(), **options)
     assert found.audit.bound > 5
     assert 0 in (found.audit.counts.hits_x, found.audit.counts.hits_y)  # occurs on one side only
@@ -226,7 +232,7 @@ CORRECT = [  # each refuted with probability at most 1e-8
 
 @pytest.mark.parametrize(("mechanism", "domain", "adjacency"), CORRECT, ids=lambda value: type(value).__name__)
 def test_correct_mechanisms_are_not_refuted(mechanism, domain, adjacency):
-    options = {"runs": 40_000, "search_runs": 5_000, "alpha": RARE, "jobs": 1}
+    options = {"runs": 15_000, "search_runs": 5_000, "alpha": RARE, "jobs": 1}
     found = find_worst_pair(mechanism, domain, claim=mechanism.claim, adjacency=adjacency, **options)
     assert found.verdict is Verdict.NOT_REFUTED
     assert "other pairs may be worse" in str(found)

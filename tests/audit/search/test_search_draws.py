@@ -85,7 +85,7 @@ def test_no_run_of_the_search_is_counted(mechanism):
 
 
 @pytest.mark.parametrize(
-    ("domain", "search_runs"), [(Rows(most=2), 2_000), (Rows(most=1), 50_000), ([([1], [])], 10_000)]
+    ("domain", "search_runs"), [(Rows(most=2), 2_000), (Rows(most=1), 20_000), ([([1], [])], 10_000)]
 )
 def test_the_pilot_is_shorter_by_the_runs_of_the_search(domain, search_runs):
     watched = []

@@ -14,7 +14,7 @@ from dpaudit.audit.search.coupled_difference import coupled_difference
 pytestmark = pytest.mark.usefixtures("without_resolution")
 
 NOISE = np.random.default_rng(0).laplace(size=40)
-OPTIONS = {"claim": PureDP(1.0), "runs": 20_000, "jobs": 1, "bits": False}
+OPTIONS = {"claim": PureDP(1.0), "runs": 5_000, "search_runs": 20_000, "jobs": 1, "bits": False}
 
 
 def outputs(values):
