@@ -101,7 +101,7 @@ def test_a_mechanism_that_nearly_always_raises_is_audited():
             raise ValueError
         return d
 
-    assert check(mostly, 0, 1, claim=PureDP(1.0), runs=10_000, jobs=1).is_refuted
+    assert check(mostly, 0, 1, claim=PureDP(1.0), runs=6_000, jobs=1).is_refuted
 
 
 @pytest.mark.usefixtures("without_resolution")

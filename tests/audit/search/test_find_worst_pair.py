@@ -178,7 +178,7 @@ def block_mean(rows, size, rng):
 
 
 def test_a_block_sampler_that_raises_puts_pairs_aside():
-    options = {"claim": PureDP(1.0), "adjacency": AddRemove(), "runs": 20_000, "jobs": 1, "alpha": RARE}
+    options = {"claim": PureDP(1.0), "adjacency": AddRemove(), "runs": 8_000, "jobs": 1, "alpha": RARE}
     found = find_worst_pair(block_mean, Rows(most=3), **options)
     aside = [pair for pair in found.ranking if pair.error is not None]
     assert found.verdict is Verdict.NOT_REFUTED
@@ -257,10 +257,10 @@ def test_a_seed_fixes_everything_whatever_the_workers():
 
 def test_what_is_reported():
     watched = []
-    options = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 20_000, "jobs": 1}
+    options = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 8_000, "jobs": 1}
     found = find_worst_pair(noisy_length, Rows(most=3), progress=watched.append, name="length", **options)
-    assert found.runs <= min(sum(pair.runs for pair in found.ranking) + 2 * found.audit.searched, 20_000)
-    assert sum(watched) == found.runs + 2 * 20_000
+    assert found.runs <= min(sum(pair.runs for pair in found.ranking) + 2 * found.audit.searched, 8_000)
+    assert sum(watched) == found.runs + 2 * 8_000
     merit = [pair.bound for pair in found.ranking]
     runs = [pair.runs for pair in found.ranking]
     assert runs == sorted(runs, reverse=True)
