@@ -69,29 +69,29 @@ def test_a_test_of_one_direction_is_kept_unless_both_are_allowed():
 
 @pytest.mark.usefixtures("without_resolution")
 def test_the_ledger_adds_up_and_the_bound_is_nearer():
-    both = [check(laplace, 0, 1, claim=PureDP(1.0), runs=100_000, seed=seed, jobs=1, bits=False) for seed in range(10)]
+    both = [check(laplace, 0, 1, claim=PureDP(1.0), runs=100_000, seed=seed, jobs=1, bits=False) for seed in range(20)]
     for result in both:
         assert isinstance(result, FixedSizeResult)
         shares = dict(result.ledger.shares)
         assert sum(shares.values()) == pytest.approx(0.05)
         assert shares["events in reserve"] in (pytest.approx(0.0025), pytest.approx(0.005))
-    assert sum(result.opposite is not None for result in both) >= 7
+    assert sum(result.opposite is not None for result in both) >= 15
     # The oracle test of one event has a gap of .0124 at 95,000 runs; the test of both one of .0106, with its learning.
     assert np.median([1.0 - result.bound for result in both]) < 0.0135
 
 
 @pytest.mark.usefixtures("without_resolution")
 def test_false_alarms_of_all_tests_together():
-    """60 audits of mechanisms that attain their claims, at .2; fails by chance with probability 1e-6.
+    """75 audits of mechanisms that attain their claims, at .2; fails by chance with probability 1e-6.
 
-    At .4 it would fail with probability .12, where 210 audits at .05 saw .1 with probability .05.
+    At .4 it would fail with probability .2, where 210 audits at .05 saw .1 with probability .05.
     """
     audits = [
         check(mechanism, 0, 1, claim=claim, runs=2_000, alpha=0.2, seed=seed, jobs=1, bits=False)
         for mechanism, claim in ((laplace, PureDP(1.0)), (response, PureDP(1.0)), (response, ApproxDP(1.0, 1e-6)))
-        for seed in range(20)
+        for seed in range(25)
     ]
-    assert sum(result.is_refuted for result in audits) <= stats.binom.isf(1e-6, 60, 0.2)
+    assert sum(result.is_refuted for result in audits) <= stats.binom.isf(1e-6, 75, 0.2)
     assert all((result.p_value <= result.alpha) == result.is_refuted for result in audits)
 
 

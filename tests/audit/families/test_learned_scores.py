@@ -58,14 +58,12 @@ def laplace_loss(moved, scale=1.0, coordinates=1, size=100_000):
     return ((np.abs(noise + moved) - np.abs(noise)) / scale).sum(axis=1)
 
 
-@pytest.mark.usefixtures("without_trees")
 def test_losses_of_two_coordinates_add_up():
     """A histogram in which a row moved from one cell to another: neither cell alone shows more than half of it."""
     bound = bound_of_choice(noisy, [1.0, 0.0, 5.0, 5.0], [0.0, 1.0, 5.0, 5.0], PureDP(1.0), 50_000, fresh=200_000)
     assert 0.97 * 2.0 < bound < 2.0
 
 
-@pytest.mark.usefixtures("without_trees")
 def test_weak_signals_of_many_coordinates_add_up():
     """20 releases of one answer at epsilon .02 each: a model with a weight for each would drown them in noise."""
     x, y = [1.0] * 20, [0.0] * 20
@@ -73,7 +71,6 @@ def test_weak_signals_of_many_coordinates_add_up():
     assert bound > 0.75 * best_bound(laplace_loss(1.0, 50.0, 20))
 
 
-@pytest.mark.usefixtures("without_trees")
 def test_running_sums_are_taken_apart():
     """Prefix sums of noisy answers: the differences of neighbours are what is independent."""
 
@@ -96,7 +93,6 @@ def test_two_coordinates_that_say_nothing_alone():
     assert bound_of_choice(signs, 0.7, 0.3, PureDP(0.5), 50_000) > 0.9 * exact
 
 
-@pytest.mark.usefixtures("without_trees")
 def test_bits_of_a_randomised_response():
     """Twelve bits, four of which lean: more outcomes than a table can learn, and none of them tells much."""
 
@@ -145,7 +141,6 @@ def test_equal_laws_are_not_told_apart(width):
     assert result.verdict is not Verdict.REFUTED
 
 
-@pytest.mark.usefixtures("without_trees")
 def test_a_long_vector_is_read_as_well():
     """200 coordinates, one of which moves."""
 

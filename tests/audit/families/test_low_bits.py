@@ -41,7 +41,7 @@ def naive_pair(answer, rng):
     return ("count", float(answer + rng.laplace()))
 
 
-@pytest.mark.usefixtures("without_resolution", "without_trees")
+@pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize(
     ("mechanism", "x", "y", "claim", "runs"),
     [

@@ -80,13 +80,7 @@ def found_loss(mechanism, found):
 )
 def test_answers_one_against_the_rest(mechanism, levels, n):
     found = find_worst_pair(
-        mechanism,
-        Answers(n, min(levels), max(levels)),
-        claim=mechanism.claim,
-        adjacency=LINF,
-        runs=10_000,
-        search_runs=80_000,
-        jobs=1,
+        mechanism, Answers(n, min(levels), max(levels)), claim=mechanism.claim, adjacency=LINF, runs=80_000, jobs=1
     )
     assert found.is_refuted
     assert found_loss(mechanism, found) >= 0.95 * worst_on_grid(mechanism, levels, n)
