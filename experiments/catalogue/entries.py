@@ -7,6 +7,8 @@ The runs were chosen by audits at half as many runs and alpha 2e-9, ten of which
 
 from __future__ import annotations
 
+from functools import cache
+
 from .composition_faults import composition_faults
 from .fault import Fault
 from .gaussian_faults import normal_faults
@@ -19,8 +21,9 @@ from .table_and_output_faults import table_faults
 __all__ = ["Fault", "entries"]
 
 
-def entries() -> list[Fault]:
-    """Return all faults, family by family.
+@cache
+def entries() -> tuple[Fault, ...]:
+    """Return all faults, family by family; computed once, because their exact strengths take time.
 
     Examples
     --------
@@ -39,4 +42,4 @@ def entries() -> list[Fault]:
         *composition_faults(),
     ]
     order = {family: place for place, family in enumerate(dict.fromkeys(fault.family for fault in faults))}
-    return sorted(faults, key=lambda fault: order[fault.family])
+    return tuple(sorted(faults, key=lambda fault: order[fault.family]))

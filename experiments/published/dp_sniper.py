@@ -12,6 +12,7 @@ differential privacy (StatDP); Lyu, Su & Li (2017), Understanding the sparse vec
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Final, TypeAlias
 
 from ...audit.claims.pure_approx_gaussian import PureDP
@@ -68,14 +69,15 @@ _ONE_MOVES: Final = Within("l1")
 _ALL_MOVE: Final = Within("linf")
 
 
-def entries() -> list[Entry]:
+@cache
+def entries() -> tuple[Entry, ...]:
     """Return the suite in its order, each mechanism on the pair of the suite with the largest loss.
 
     If several pairs have this loss, the pair that shows it in the fewest runs is used.
     """
     groups = (_of_few_answers(), _noisy_maxima(), _sparse_vectors(), _rappor(), _of_many_parts())
     by_name = {each.name: each for group in groups for each in group}
-    return [by_name[name] for name in PUBLISHED]
+    return tuple(by_name[name] for name in PUBLISHED)
 
 
 def published_bound(name: str, exact: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -23,14 +22,8 @@ _QUICK_EVERY = 200  # the quick form audits every two-hundredth fault
 _QUICK_RUNS = 50_000
 
 
-@functools.cache
-def _faults() -> list[Fault]:
-    """Return the catalogue, computed once in each process because its exact strengths take time."""
-    return entries()
-
-
 def _tasks(effort: Effort) -> Iterator[Task]:
-    wanted = [(place, fault) for place, fault in enumerate(_faults()) if effort.wants(fault.name)]
+    wanted = [(place, fault) for place, fault in enumerate(entries()) if effort.wants(fault.name)]
     if effort.is_quick:
         wanted = [(place, fault) for place, fault in wanted if fault.runs <= _QUICK_RUNS][::_QUICK_EVERY]
     for place, fault in wanted:
@@ -71,7 +64,7 @@ def _cells(place: int, fault: Fault, effort: Effort) -> Figures:
 
 def _audit(place: int, which: str, runs: int, sequential: bool, seed: int) -> tuple[Verdict, int, float]:
     """Return the verdict, the runs and the bound of one audit of a fault or of its correct twin."""
-    fault = _faults()[place]
+    fault = entries()[place]
     mechanism: Any = getattr(fault, which)
     result = check(
         mechanism,
@@ -103,6 +96,6 @@ CATALOGUE = Bench(
         "median lower bound = bound :.4g | sequential detection rate = sequential :.0% | "
         "median runs to refutation = median :,.0f | false alarms on the correct twin = alarms | seconds :.0f"
     ),
-    names=tuple(fault.name for fault in _faults()),
+    names=tuple(fault.name for fault in entries()),
     tasks=_tasks,
 )

@@ -167,12 +167,12 @@ def test_a_program_that_dies_before_a_child_that_holds_its_output_has_its_exit_s
 
 def test_the_time_limit_is_for_silence():
     slow = "write('[0'); flush()\nfor _ in range(n - 1): time.sleep(0.2); write(', 0'); flush()\nwrite(']\\n')"
-    assert draw_in_time(script(slow), seconds=1.0, at_most=30.0, size=11).tolist() == [0] * 11  # two seconds in total
+    assert draw_in_time(script(slow), seconds=0.8, at_most=30.0, size=6).tolist() == [0] * 6  # a second in total
     held_back = "time.sleep(0.2 * (n - 1)); write(json.dumps([0] * n) + '\\n')"
     with pytest.raises(
-        MechanismError, match=r"did not answer for 1 seconds \(0 bytes came\).* without a byte of an answer"
+        MechanismError, match=r"did not answer for 0.8 seconds \(0 bytes came\).* without a byte of an answer"
     ):
-        draw_in_time(script(held_back), seconds=1.0, size=11)
+        draw_in_time(script(held_back), seconds=0.8, size=6)
 
 
 def test_a_long_command_is_cut_short_in_messages():
