@@ -1,10 +1,10 @@
 """Numbers by their keys, wherever in an output the keys stand.
 
 Histograms, selected partitions and tables are often lists of rows whose order and number vary, so that no place in the
-output belongs to a key. A key is the first text or whole number of a row, the other numbers of the row are its values:
-``[("a", 2.1), ("b", 0.4)]``, ``[{"key": "a", "count": 2.1}]``, or lists side by side, as in
-``{"key": ["a", "b"], "count": [2.1, 0.4]}``. In sets, and in lists of keys alone, each key is counted. Any other number
-is named by its place in the output, which includes the key of a dictionary.
+output belongs to a key. A key is the first text of a row, or else its first part that is not a decimal number; the
+other numbers of the row are the values of the key: ``[("a", 2.1), ("b", 0.4)]``, ``[{"key": "a", "count": 2.1}]``, or
+lists side by side, as in ``{"key": ["a", "b"], "count": [2.1, 0.4]}``. In sets, and in lists of keys alone, each key is
+counted. Any other number is named by its place in the output, which includes the key of a dictionary.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from .dictionaries import Dictionary
 from .features import Columns, Matrix, Path, key_text, place_words
-from .outputs import Outputs, is_real, number_of, outcome_key, outcome_list, outcome_words
+from .outputs import Outputs, Raised, is_real, number_of, outcome_key, outcome_list, outcome_words
 
 EACH = "…"
 """The place of a row in its list. Texts of keys have quotation marks, so no key has this name."""
@@ -102,8 +102,8 @@ def _parts(row: Any) -> Row:
 
 
 def _is_key(part: Any) -> bool:
-    """Whether a part may be a key: a text or a whole number."""
-    return isinstance(part, str | int | np.integer)
+    """Whether a part may be a key: a text, a whole number, an Enum, None, but no other number and no collection."""
+    return isinstance(part, int) or not (is_real(part) or isinstance(part, tuple | frozenset | Dictionary | Raised))
 
 
 def _rows(parts: tuple[Any, ...]) -> list[Row]:
@@ -117,7 +117,7 @@ def _rows(parts: tuple[Any, ...]) -> list[Row]:
 
 
 def _key_of(row: Row) -> int | None:
-    """Which part is the key: the first text, or the first whole number if there is no text."""
+    """Which part is the key: the first text, or else the first that may be one."""
     texts = (number for number, (_, part) in enumerate(row) if isinstance(part, str))
     return next(texts, next((number for number, (_, part) in enumerate(row) if _is_key(part)), None))
 

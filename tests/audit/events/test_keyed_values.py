@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from dpaudit.audit.events.keyed_values import KeyedValues, name_words, named_values
 from dpaudit.audit.events.outputs import as_outputs
 
+COLOUR = enum.Enum("Colour", "RED")
 ROWS = "(output[…][1] where output[…][0] = {})"
 CASES = [
     ([("a", 2.5), ("b", 0.5)], {ROWS.format("'a'"): 2.5, ROWS.format("'b'"): 0.5}),
@@ -31,7 +33,8 @@ CASES = [
     (["b", "a", "b"], {"count of 'a' in output": 1.0, "count of 'b' in output": 2.0}),
     ({"kept": frozenset(["a", 5])}, {"count of 'a' in output['kept']": 1.0, "count of 5 in output['kept']": 1.0}),
     ([("a", 1.0), ("b", 1.0, 2.0)], {"output[0][1]": 1.0, "output[1][1]": 1.0, "output[1][2]": 2.0}),
-    ([("a", 1.0), (None, 2.0)], {"output[0][1]": 1.0, "output[1][1]": 2.0}),
+    ([(None, 1.0), (COLOUR.RED, 2.0)], {ROWS.format("None"): 1.0, ROWS.format("Colour.RED"): 2.0}),
+    ([("a", 1.0), (0.5, 2.0)], {"output[0][1]": 1.0, "output[1][0]": 0.5, "output[1][1]": 2.0}),
     ([(0.5, 1.0)], {"output[0][0]": 0.5, "output[0][1]": 1.0}),
     ([], {}),
     ([()], {}),
