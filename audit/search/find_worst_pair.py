@@ -239,7 +239,7 @@ def find_worst_pair(
     >>> from dpaudit import AddRemove, PureDP, Rows, find_worst_pair
     >>> def noisy_sum(rows, size, rng):  # noise for rows of at most 1
     ...     return sum(rows) + rng.laplace(scale=1.0, size=size)
-    >>> found = find_worst_pair(noisy_sum, Rows(high=3.0), claim=PureDP(1.0), adjacency=AddRemove(), runs=100_000)
+    >>> found = find_worst_pair(noisy_sum, Rows(high=3.0), claim=PureDP(1.0), adjacency=AddRemove(), runs=30_000)
     >>> found.is_refuted, abs(sum(found.x) - sum(found.y)) > 2.9
     (True, True)
     """
