@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import itemgetter
 
 import numpy as np
 import pytest
@@ -51,9 +52,16 @@ def test_events_of_that_key():
     def outputs(leak, size, **options):
         return as_outputs(drawn(leak, size, rng, **options), size, "m")
 
-    family = next(keyed_value_families(PilotSplit.in_half(outputs(0.0, 6_000), outputs(4.0, 6_000))))
-    ratios = np.where(family.hits_y >= 30, (family.hits_y + 1) / (family.hits_x + 1), 0.0)
-    event = family.build(int(np.argmax(ratios)), True)
+    families = keyed_value_families(PilotSplit.in_half(outputs(0.0, 6_000), outputs(4.0, 6_000)))
+    ratio, event = max(
+        (
+            (float(ratios.max()), family.build(int(np.argmax(ratios)), True))
+            for family in families
+            for ratios in [np.where(family.hits_y >= 30, (family.hits_y + 1) / (family.hits_x + 1), 0.0)]
+        ),
+        key=itemgetter(0),
+    )
+    assert ratio > 10.0
     assert f"(output[…][1] where output[…][0] = 'key{LEAKING}')" in str(event)
     assert read_data(plain_data(event)) == event
     # The loss of this key is 4; no place of the output tells more than e^0.1.
