@@ -66,9 +66,9 @@ def test_a_sweep_does_not_depend_on_workers(tmp_path):
     window = total(lambda row: 0.6170 < row < 0.6190)
     options = OPTIONS | {"adjacency": AddRemove(), "search_runs": 8_000}
     first = find_worst_pair(window, Rows(most=3), **options)
+    options["store"] = tmp_path
     assert find_worst_pair(window, Rows(most=3), **options | {"jobs": 2}) == first
-    stored = options | {"store": tmp_path}
-    assert find_worst_pair(window, Rows(most=3), **stored) == find_worst_pair(window, Rows(most=3), **stored) == first
+    assert find_worst_pair(window, Rows(most=3), **options) == first  # from the store
 
 
 def test_differences_of_coupled_outputs():
