@@ -40,7 +40,7 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_the_leaking_key_differs_most(form):
     rng = np.random.default_rng(0)
-    x, y = (as_outputs([FORMS[form](rows) for rows in drawn(leak, 3_000, rng)], 3_000, "m") for leak in (0.0, 4.0))
+    x, y = (as_outputs([FORMS[form](rows) for rows in drawn(leak, 2_000, rng)], 2_000, "m") for leak in (0.0, 4.0))
     first, *others = map(name_words, clear_keys(x, y))
     assert f"'key{LEAKING}'" in first
     assert len(others) <= 1

@@ -83,7 +83,7 @@ def test_the_budget_holds_and_small_searches_keep_it_all():
 
 
 def test_workers_and_stores_do_not_matter(tmp_path):
-    options = OPTIONS | {"adjacency": AddRemove(), "runs": 5_000, "search_runs": 24_000}
+    options = OPTIONS | {"adjacency": AddRemove(), "runs": 5_000, "search_runs": 8_000}
     first = find_worst_pair(noisy_sum, Rows(most=6, high=2.0), **options)
     second = find_worst_pair(noisy_sum, Rows(most=6, high=2.0), **options | {"jobs": 2}, store=tmp_path)
     third = find_worst_pair(noisy_sum, Rows(most=6, high=2.0), **options, store=tmp_path)

@@ -27,7 +27,7 @@ def draw(program, size=1000, dataset=(1, 2), seed=1):
     return as_sampler(program).draw(dataset, size, np.random.default_rng(seed))
 
 
-def draw_in_time(program, seconds=0.6, at_most=None, **options):
+def draw_in_time(program, seconds=0.4, at_most=None, **options):
     """Draw with a time limit that excludes the program's start, by asking for a single run first."""
     draw(program, 1)
     object.__setattr__(program, "seconds", seconds)
@@ -67,8 +67,8 @@ MISBEHAVING = {
     ),
     "garbage": ("write('hello\\n')", r"answered 'hello', which is not JSON .* standard error"),
     "no array": ("write('7\\n')", "answered '7', which is not an array"),
-    "half a line": ("write('[1, 2'); flush(); time.sleep(9)", r"did not answer for 0.6 seconds \(5 bytes came"),
-    "nothing": ("time.sleep(9)", r"did not answer for 0.6 seconds \(0 bytes came\).*raise seconds=0.6"),
+    "half a line": ("write('[1, 2'); flush(); time.sleep(9)", r"did not answer for 0.4 seconds \(5 bytes came"),
+    "nothing": ("time.sleep(9)", r"did not answer for 0.4 seconds \(0 bytes came\).*raise seconds=0.4"),
     "too few": ("write(json.dumps([1] * (n - 1)) + '\\n')", "answered 999 outputs, asked for 1000 runs"),
     "too many": ("write(json.dumps([1] * (n + 1)) + '\\n')", "answered 1001 outputs, asked for 1000 runs"),
     "two lines": ("write(json.dumps([1] * n) + '\\nDone.\\n')", r"wrote 'Done.\\n' after its answer"),
@@ -93,7 +93,7 @@ MISBEHAVING = {
         "sys.stderr.write('x' * 10**7 + '\\nlast'); sys.exit(4)",
         r"ended with status 4 .*ends with 'x+.nlast'",
     ),
-    "floods for ever": ("while True: sys.stderr.write('x' * 65536)", "did not answer for 0.6 seconds"),
+    "floods for ever": ("while True: sys.stderr.write('x' * 65536)", "did not answer for 0.4 seconds"),
 }
 
 
@@ -103,7 +103,7 @@ def test_misbehaviour_is_an_error_in_time(code, message, monkeypatch):
     files = open_files()
     program = script(f"if n > 1:\n    {code}\nelse: write('[0]\\n')")
     with pytest.raises(MechanismError, match=message) as caught:
-        draw_in_time(program, 0.6 if "did not answer" in message else 10.0, seed=5)
+        draw_in_time(program, 0.4 if "did not answer" in message else 10.0, seed=5)
     seed = int(np.random.default_rng(5).integers(2**63))
     text, facts = str(caught.value), caught.value.facts
     assert text.startswith("script ")
@@ -131,7 +131,7 @@ def test_misbehaviour_is_an_error_in_time(code, message, monkeypatch):
     ids=["prompt", "greeting", "deaf", "deaf to a large request", "closed input", "unasked", "refuses to start"],
 )
 def test_misbehaviour_from_the_start(before, dataset, message):
-    seconds = 0.6 if "bytes" in message else 10.0
+    seconds = 0.4 if "bytes" in message else 10.0
     program = script("write(json.dumps([1] * n) + '\\n')", before=before, seconds=seconds)
     with pytest.raises(MechanismError, match=message):
         draw(program, dataset=dataset)
