@@ -1,23 +1,23 @@
 """Numbers by their keys, wherever in an output the keys stand.
 
 Histograms, selected partitions and tables are often lists of rows whose order and number vary, so that no place in the
-output belongs to a key. A key is the first text of a row, or else its first part that is not a decimal number; the
-other numbers of the row are the values of the key: ``[("a", 2.1), ("b", 0.4)]``, ``[{"key": "a", "count": 2.1}]``, or
-lists side by side, as in ``{"key": ["a", "b"], "count": [2.1, 0.4]}``. In sets, and in lists of keys alone, each key is
-counted. Any other number is named by its place in the output, which includes the key of a dictionary.
+output belongs to a key. Every part of a row that is not a decimal number is a key, and the numbers in the other parts
+are its values: ``[("a", 2.1), ("b", 0.4)]``, ``[{"key": "a", "count": 2.1}]``, or lists side by side, as in
+``{"key": ["a", "b"], "count": [2.1, 0.4]}``. Rows without such values are counted, and so are keys in lists and sets of
+keys. Any other number is named by its place in the output, which includes the key of a dictionary.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .dictionaries import Dictionary
-from .features import Columns, Matrix, Path, key_text, place_words
+from .features import Columns, Matrix, Path, key_text, leaves_of, place_words
+from .outcome_text import outcome_text
 from .outputs import Outputs, Raised, is_real, number_of, outcome_key, outcome_list, outcome_words
 
 EACH = "…"
@@ -26,6 +26,9 @@ EACH = "…"
 Name = tuple[Path, Any, Path]
 """The place of a key, the key, and the place of its value, which is that of the key where keys are counted. The first
 two are empty and None for a number that has a place of its own."""
+
+Parts = list[tuple[Path, Any]]
+"""The parts of an output or of a row, each with its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +47,22 @@ class KeyedValues(Columns):
         return tuple(map(name_words, self.keyed))
 
     def read(self, outputs: Outputs) -> Matrix:
-        column = {(at, outcome_key(key), place): number for number, (at, key, place) in enumerate(self.keyed)}
-        empty = np.array([0.0 if at == place else np.nan for at, _, place in self.keyed])
-        found = np.tile(empty[:, None], len(outputs))
+        column = {same_name(name): number for number, name in enumerate(self.keyed)}
+        is_count = [at == place for at, _, place in self.keyed]
+        found = np.tile(np.where(is_count, 0.0, np.nan)[:, None], len(outputs))
         for run, output in enumerate(outcome_list(outputs)):
-            for (at, key, place), value in named_values(output):
-                number = column.get((at, outcome_key(key), place))
+            for name, value in named_values(output):
+                number = column.get(same_name(name))
                 if number is not None:
-                    found[number, run] = np.fmax(found[number, run], value)
+                    before = found[number, run]
+                    found[number, run] = before + value if is_count[number] else np.fmax(before, value)
         return found
+
+
+def same_name(name: Name) -> Any:
+    """Return what is equal for names of equal keys."""
+    at, key, place = name
+    return at, outcome_key(key), place
 
 
 def name_words(name: Name) -> str:
@@ -61,12 +71,15 @@ def name_words(name: Name) -> str:
     if not at:
         return place_words(place)
     if at == place:
-        return f"count of {outcome_words(key)} in {place_words(at[:-1])}"
+        where = at[:-1] if at[-1] == EACH else at
+        return f"count of {outcome_words(key)} in {place_words(where)}"
     return f"({place_words(place)} where {place_words(at)} = {outcome_words(key)})"
 
 
 def named_values(output: Any, path: Path = ()) -> Iterator[tuple[Name, float]]:
-    """Yield the numbers of an output with their names; a name may come more than once.
+    """Yield the numbers of an output with their names, and 1 for each key that is counted.
+
+    A name may come more than once. The order does not depend on the order of sets.
 
     Examples
     --------
@@ -75,76 +88,92 @@ def named_values(output: Any, path: Path = ()) -> Iterator[tuple[Name, float]]:
     >>> [(name_words(name), value) for name, value in named_values(frozenset(["a"]))]
     [("count of 'a' in output", 1.0)]
     """
-    if isinstance(output, frozenset):
-        yield from _counted(output, (*path, EACH))
-    elif type(output) is tuple and (rows := _rows(output)):
-        for row in rows:
-            yield from _of_row(row, (*path, EACH))
-    elif type(output) is tuple and output and all(map(_is_key, output)):
-        yield from _counted(output, (*path, EACH))
-    elif type(output) is tuple or type(output) is Dictionary:
-        parts = _parts(output)
-        yield from _side_by_side(parts, path)
-        for place, part in parts:
-            yield from named_values(part, (*path, place))
-    elif is_real(output):
+    if is_real(output):
         yield ((), None, path), number_of(output)
+        return
+    if isinstance(output, frozenset):
+        plain = (part.item() if isinstance(part, np.generic) else part for part in output)
+        output = tuple(sorted(plain, key=outcome_text))
+    parts = _parts(output, path)
+    if type(output) is tuple and all(_is_key(part) for _, part in parts):
+        for _, key in parts:
+            yield ((*path, EACH), key, (*path, EACH)), 1.0
+        return
+    rows, rest = _side_by_side(parts, named=type(output) is Dictionary)
+    if not rows and type(output) is tuple:
+        rows, rest = _rows(parts, path)
+    for row in rows:
+        yield from _of_row(row, path)
+    for place, part in rest:
+        yield from named_values(part, place)
 
 
-Row = list[tuple[int | str, Any]]
-"""The parts of a row, each with its place."""
-
-
-def _parts(row: Any) -> Row:
-    if type(row) is Dictionary:
-        return [(key_text(key), part) for key, part in row.entries]
-    return list(enumerate(row))
+def _parts(output: Any, path: Path) -> Parts:
+    if type(output) is Dictionary:
+        return [((*path, key_text(key)), part) for key, part in output.entries]
+    return [((*path, place), part) for place, part in enumerate(output)] if type(output) is tuple else []
 
 
 def _is_key(part: Any) -> bool:
     """Whether a part may be a key: a text, a whole number, an Enum, None, but no other number and no collection."""
-    return isinstance(part, int) or not (is_real(part) or isinstance(part, tuple | frozenset | Dictionary | Raised))
+    kind = type(part)
+    return (
+        kind is str
+        or isinstance(part, int)
+        or not (is_real(part) or isinstance(part, tuple | frozenset | Dictionary | Raised))
+    )
 
 
-def _rows(parts: tuple[Any, ...]) -> list[Row]:
-    """The rows of a list; none if its parts differ in form or have no key."""
-    first = parts[0] if parts else None
-    if type(first) is not Dictionary and not (type(first) is tuple and len(first) > 1 and _is_key(first[0])):
-        return []
-    rows = [_parts(part) for part in parts if type(part) is type(first)]
-    is_table = len(rows) == len(parts) and all(len(row) == len(rows[0]) and _key_of(row) is not None for row in rows)
-    return rows if is_table else []
+def _is_compound(part: Any) -> bool:
+    return type(part) is tuple and all(map(_is_key, part))
 
 
-def _key_of(row: Row) -> int | None:
-    """Which part is the key: the first text, or else the first that may be one."""
-    texts = (number for number, (_, part) in enumerate(row) if isinstance(part, str))
-    return next(texts, next((number for number, (_, part) in enumerate(row) if _is_key(part)), None))
+def _side_by_side(parts: Parts, *, named: bool) -> tuple[list[Parts], Parts]:
+    """Rows of lists of equal length, of which one has keys and another numbers, and the other parts.
 
-
-def _of_row(row: Row, path: Path) -> Iterator[tuple[Name, float]]:
-    own = _key_of(row)
-    assert own is not None, "checked by `_rows`"
-    place, key = row[own]
-    for number, (other, part) in enumerate(row):
-        if number != own and is_real(part):
-            yield ((*path, place), key, (*path, other)), number_of(part)
-
-
-def _counted(keys: Iterable[Any], place: Path) -> Iterator[tuple[Name, float]]:
-    """Yield how often each key comes, for keys without values."""
-    for key, count in Counter(filter(_is_key, keys)).items():
-        yield (place, key, place), float(count)
-
-
-def _side_by_side(parts: Row, path: Path) -> Iterator[tuple[Name, float]]:
-    """Yield the numbers of lists that are as long as a list of texts beside them."""
+    In a tuple, where whole numbers may well be rows, keys must not be numbers.
+    """
     lists = [(place, part) for place, part in parts if type(part) is tuple and part]
-    keys = next((each for each in lists if all(isinstance(key, str) for key in each[1])), None)
-    if keys is None:
+    keyed = [part for _, part in lists if all(_is_key(key) and (named or not is_real(key)) for key in part)]
+    for keys in keyed:
+        beside = [(place, part) for place, part in lists if len(part) == len(keys)]
+        if any(part is not keys and all(map(is_real, part)) for _, part in beside):
+            rows = [[((*place, EACH), part[number]) for place, part in beside] for number in range(len(keys))]
+            used = {place for place, _ in beside}
+            return rows, [(place, part) for place, part in parts if place not in used]
+    return [], parts
+
+
+def _rows(parts: Parts, path: Path) -> tuple[list[Parts], Parts]:
+    """The rows of a list, if most of its parts are rows, and the other parts."""
+    each = [(place, part, _parts(part, (*path, EACH))) for place, part in parts]
+    rows = [row for _, _, row in each if _is_row(row)]
+    if 2 * len(rows) <= len(parts):
+        return [], parts
+    return rows, [(place, part) for place, part, row in each if not _is_row(row)]
+
+
+def _is_row(row: Parts) -> bool:
+    """Whether these are several parts with a key, or with several keys in a tuple before a number."""
+    return len(row) > 1 and (
+        any(_is_key(part) for _, part in row) or (_is_compound(row[0][1]) and any(is_real(part) for _, part in row[1:]))
+    )
+
+
+def _of_row(row: Parts, path: Path) -> Iterator[tuple[Name, float]]:
+    keys = [(at, part) for at, part in row if _is_key(part)] or [(at, part) for at, part in row if _is_compound(part)]
+    numbers = [
+        (own, place, number_of(leaf))
+        for own, part in row
+        for place, leaf in ([(own, part)] if is_real(part) else leaves_of(part, own))
+        if is_real(leaf)
+    ]
+    values = [((at, key, place), value) for at, key in keys for own, place, value in numbers if own != at]
+    if values:
+        yield from values
         return
-    at = (*path, keys[0], EACH)
-    for place, values in lists:
-        if len(values) == len(keys[1]) and all(map(is_real, values)):
-            for key, value in zip(keys[1], values, strict=True):
-                yield (at, key, (*path, place, EACH)), number_of(value)
+    for at, key in keys:
+        yield (at, key, at), 1.0
+    whole, place = tuple(part for _, part in row), (*path, EACH)
+    if all(map(_is_key, whole)):
+        yield (place, whole, place), 1.0

@@ -6,7 +6,7 @@ compared, and only the keys whose values or counts differ clearly become columns
 
 from __future__ import annotations
 
-from collections import Counter
+from array import array
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..events.features import MOST_PATHS
-from ..events.keyed_values import KeyedValues, Name, named_values
-from ..events.outputs import Outputs, outcome_key, outcome_list
+from ..events.keyed_values import KeyedValues, Name, named_values, same_name
+from ..events.outputs import Outputs, outcome_list
 from .chosen_columns import chosen_columns
 from .number_families import Family
 from .pilot_split import PilotSplit
 
-_LEARNED = 20_000  # outputs on each dataset on which keys are compared
+_LEARNED, _MOST_NUMBERS = 20_000, 200_000  # most outputs on each dataset on which keys are compared, and numbers
 _LOOKED_AT = 200  # outputs on each dataset that show whether there are keys
 _MOST_KEYS = 4_000  # keys that are compared, the commonest
 _LEAST_HITS = 8
@@ -32,7 +32,7 @@ def keyed_value_families(split: PilotSplit) -> Iterator[Family[Any]]:
     """Events by the value or the count of a key, for keys with a clear difference in the first half."""
     if not _have_keys(split):
         return
-    chosen = clear_keys(split.learn_x[:_LEARNED], split.learn_y[:_LEARNED])
+    chosen = clear_keys(split.learn_x, split.learn_y)
     if chosen:
         columns = KeyedValues(tuple(chosen[:_TOGETHER]))
         yield from chosen_columns(columns, split.map(columns.read), single=_SINGLE)
@@ -42,9 +42,9 @@ def _have_keys(split: PilotSplit) -> bool:
     """Whether outputs name keys, or more numbers than have columns of their own."""
     names: set[Any] = set()
     for output in outcome_list(split.learn_x[:_LOOKED_AT]) + outcome_list(split.learn_y[:_LOOKED_AT]):
-        for (at, key, place), _ in named_values(output):
-            names.add((at, outcome_key(key), place))
-            if at or len(names) > MOST_PATHS:
+        for name, _ in named_values(output):
+            names.add(same_name(name))
+            if name[0] or len(names) > MOST_PATHS:
                 return True
     return False
 
@@ -58,30 +58,38 @@ def clear_keys(x: Outputs, y: Outputs) -> list[Name]:
     Parameters
     ----------
     x, y : ndarray
-        Equally many outputs on each dataset.
+        Outputs on each dataset, of which equally many are compared.
     """
-    named: dict[Any, Name] = {}
-    many: Counter[Any] = Counter()
-    found: list[tuple[list[Any], list[float]]] = []
-    for side in (x, y):
-        keys: list[Any] = []
-        values: list[float] = []
+    numbers: dict[Any, int] = {}
+    named: list[Name] = []
+    found: list[tuple[array[int], array[float]]] = []
+    runs = _affordable(x, y)
+    for side in (x[:runs], y[:runs]):
+        numbered, values = array("q"), array("d")
         for output in outcome_list(side):
             for name, value in named_values(output):
-                key = (name[0], outcome_key(name[1]), name[2])
-                named.setdefault(key, name)
-                keys.append(key)
+                number = numbers.setdefault(same_name(name), len(named))
+                if number == len(named):
+                    named.append(name)
+                numbered.append(number)
                 values.append(value)
-        many.update(keys)
-        found.append((keys, values))
-    number = {key: place for place, (key, _) in enumerate(many.most_common(_MOST_KEYS))}
-    names = np.concatenate([[number.get(key, -1) for key in keys] for keys, _ in found]).astype(np.int64)
-    values_of_both = np.concatenate([values for _, values in found])
+        found.append((numbered, values))
+    names = np.concatenate([np.array(numbered, dtype=np.int64) for numbered, _ in found])
+    values_of_both = np.concatenate([np.array(values, dtype=np.float64) for _, values in found])
     is_on_x = np.arange(len(names)) < len(found[0][0])
-    distance = _distances(names, values_of_both, is_on_x, len(number))
+    commonest = np.argsort(-np.bincount(names, minlength=len(named)), kind="stable")[:_MOST_KEYS]
+    place_of = np.full(len(named), -1)
+    place_of[commonest] = np.arange(len(commonest))
+    distance = _distances(place_of[names], values_of_both, is_on_x, len(commonest))
     order = np.argsort(-distance, kind="stable")
-    listed = list(number)
-    return [named[listed[place]] for place in order.tolist() if distance[place] >= _CLEAR]
+    return [named[commonest[place]] for place in order.tolist() if distance[place] >= _CLEAR]
+
+
+def _affordable(x: Outputs, y: Outputs) -> int:
+    """Outputs on each dataset with at most so many numbers as fit into memory and time, by the first few."""
+    few = outcome_list(x[:_LOOKED_AT]) + outcome_list(y[:_LOOKED_AT])
+    numbers = sum(sum(1 for _ in named_values(output)) for output in few)
+    return min(len(x), len(y), _LEARNED, max(_LOOKED_AT, _MOST_NUMBERS * len(few) // max(numbers, 1)))
 
 
 def _distances(
