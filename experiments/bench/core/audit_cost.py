@@ -39,7 +39,8 @@ class Table:
 
 
 def _row(cells: tuple[str, ...] | list[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    # Two brackets in a row would be a link.
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("][", "]\\[") for cell in cells) + " |"
 
 
 def cost(runs: int, jobs: int, repeat: int) -> Table:
