@@ -1,8 +1,8 @@
 """Numbers by their keys, wherever in an output the keys stand.
 
 Histograms, selected partitions and tables are often lists of rows whose order and number vary, so that no place in the
-output belongs to a key. Every part of a row that is not a decimal number is a key, and the numbers in the other parts
-are its values: ``[("a", 2.1), ("b", 0.4)]``, ``[{"key": "a", "count": 2.1}]``, or lists side by side, as in
+output belongs to a key. A part of a row that is not a decimal number is a key, and the numbers in the other parts are
+its values: ``[("a", 2.1), ("b", 0.4)]``, ``[{"key": "a", "count": 2.1}]``, or lists side by side, as in
 ``{"key": ["a", "b"], "count": [2.1, 0.4]}``. Rows without such values are counted, and so are keys in lists and sets of
 keys. Any other number is named by its place in the output, which includes the key of a dictionary.
 """
@@ -22,6 +22,8 @@ from .outputs import Outputs, Raised, is_real, number_of, outcome_key, outcome_l
 
 EACH = "…"
 """The place of a row in its list. Texts of keys have quotation marks, so no key has this name."""
+
+_MOST_KEYS = 3  # of a row, texts before others
 
 Name = tuple[Path, Any, Path]
 """The place of a key, the key, and the place of its value, which is that of the key where keys are counted. The first
@@ -162,6 +164,7 @@ def _is_row(row: Parts) -> bool:
 
 def _of_row(row: Parts, path: Path) -> Iterator[tuple[Name, float]]:
     keys = [(at, part) for at, part in row if _is_key(part)] or [(at, part) for at, part in row if _is_compound(part)]
+    keys = sorted(keys, key=lambda each: type(each[1]) is not str)[:_MOST_KEYS]
     numbers = [
         (own, place, number_of(leaf))
         for own, part in row

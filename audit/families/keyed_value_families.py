@@ -21,7 +21,8 @@ from .number_families import Family
 from .pilot_split import PilotSplit
 
 _LEARNED, _MOST_NUMBERS = 20_000, 200_000  # most outputs on each dataset on which keys are compared, and numbers
-_LOOKED_AT = 200  # outputs on each dataset that show whether there are keys
+_LOOKED_AT, _SAMPLED = 200, 20  # outputs on each dataset that show whether there are keys, and how many
+_MOST_OF_ONE = 2_500  # numbers of an output: reading them takes milliseconds
 _MOST_KEYS = 4_000  # keys that are compared, the commonest
 _LEAST_HITS = 8
 _CLEAR = 4.5  # standard errors; of 300 keys that are alike, the largest difference is 3.8 on average
@@ -74,6 +75,8 @@ def clear_keys(x: Outputs, y: Outputs) -> list[Name]:
                 numbered.append(number)
                 values.append(value)
         found.append((numbered, values))
+    if not named:
+        return []
     names = np.concatenate([np.array(numbered, dtype=np.int64) for numbered, _ in found])
     values_of_both = np.concatenate([np.array(values, dtype=np.float64) for _, values in found])
     is_on_x = np.arange(len(names)) < len(found[0][0])
@@ -86,10 +89,10 @@ def clear_keys(x: Outputs, y: Outputs) -> list[Name]:
 
 
 def _affordable(x: Outputs, y: Outputs) -> int:
-    """Outputs on each dataset with at most so many numbers as fit into memory and time, by the first few."""
-    few = outcome_list(x[:_LOOKED_AT]) + outcome_list(y[:_LOOKED_AT])
-    numbers = sum(sum(1 for _ in named_values(output)) for output in few)
-    return min(len(x), len(y), _LEARNED, max(_LOOKED_AT, _MOST_NUMBERS * len(few) // max(numbers, 1)))
+    """Outputs on each dataset that are compared, by the numbers in the first few; none if these have too many."""
+    few = outcome_list(x[:_SAMPLED]) + outcome_list(y[:_SAMPLED])
+    numbers = max(1.0, sum(sum(1 for _ in named_values(output)) for output in few) / max(len(few), 1))
+    return 0 if numbers > _MOST_OF_ONE else min(len(x), len(y), _LEARNED, int(_MOST_NUMBERS / numbers))
 
 
 def _distances(

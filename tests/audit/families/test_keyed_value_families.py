@@ -79,6 +79,11 @@ def test_equal_datasets_have_hardly_any_such_keys():
     assert found <= 2  # of 1,200 keys
 
 
+def test_outputs_with_too_many_numbers_are_not_read_by_key():
+    outputs = as_outputs([[(key, float(value)) for key in range(3_000)] for value in range(4)], 4, "m")
+    assert clear_keys(outputs[:2], outputs[2:]) == []
+
+
 def test_outputs_without_keys_are_left_to_other_families():
     outputs = as_outputs([(0.5, None), (1.5, None)] * 50, 100, "m")
     assert list(keyed_value_families(PilotSplit.in_half(outputs, outputs))) == []
