@@ -35,9 +35,8 @@ def patient(dataset, size, rng):
 
 pairs = [(0, 0.25), (0, 0.5), (0, 1.0)]
 """
-PAIR = ["audit", "patient_module:patient", "--x", "0", "--y", "1", "--epsilon", "1"]
-# Workers are stopped and killed too in one of the two kinds, as each of them takes a second to start.
-KINDS = {"fixed": ["--runs", "600000", "--jobs", "2"], "sequential": ["--runs", "4000", "--sequential", "--jobs", "1"]}
+PAIR = ["audit", "patient_module:patient", "--x", "0", "--y", "1", "--epsilon", "1", "--jobs", "2"]
+KINDS = {"fixed": ["--runs", "600000"], "sequential": ["--runs", "4000", "--sequential"]}
 # As under the fixtures `without_pages` and `learned_seldom`.
 CODE = """
 from dpaudit import reports

@@ -84,13 +84,13 @@ class TestPosterior:
             assert point.upper - point.lower < 2.0
 
     def test_intervals_have_at_least_their_stated_coverage(self):
-        """Of 150 results at alpha .2 at most about 30 miss a ratio (one-sided limit 1e-8)."""
+        """Of 300 results at alpha .2 at most about 60 miss a ratio (one-sided limit 1e-8)."""
         world, missed = equal_rows(1.0), 0
-        for seed in range(150):
+        for seed in range(300):
             points = posterior_ratio(world, 2.0, runs=5_000, alpha=0.2, seed=seed).points
             exact = world.log_ratios().ravel()
             missed += any(not p.lower <= value <= p.upper for p, value in zip(points, exact, strict=True))
-        assert missed <= stats.binom.isf(1e-8, 150, 0.2)
+        assert missed <= stats.binom.isf(1e-8, 300, 0.2)
 
 
 class TestDelta:
