@@ -26,8 +26,8 @@ EACH = "…"
 _MOST_KEYS = 3  # of a row, texts before others
 
 Name = tuple[Path, Any, Path]
-"""The place of a key, the key, and the place of its value, which is that of the key where keys are counted. The first
-two are empty and None for a number that has a place of its own."""
+"""Where a key stands, the key, and where its value stands. A key that is counted stands in place of its value. A number
+that is named by its place alone has an empty path and None for a key."""
 
 Parts = list[tuple[Path, Any]]
 """The parts of an output or of a row, each with its place."""
@@ -118,12 +118,7 @@ def _parts(output: Any, path: Path) -> Parts:
 
 def _is_key(part: Any) -> bool:
     """Whether a part may be a key: a text, a whole number, an Enum, None, but no other number and no collection."""
-    kind = type(part)
-    return (
-        kind is str
-        or isinstance(part, int)
-        or not (is_real(part) or isinstance(part, tuple | frozenset | Dictionary | Raised))
-    )
+    return isinstance(part, int) or not (is_real(part) or isinstance(part, tuple | frozenset | Dictionary | Raised))
 
 
 def _is_compound(part: Any) -> bool:

@@ -110,7 +110,7 @@ def _distances(
     up_to = np.cumsum(signs)
     up_to -= np.repeat(up_to[starts] - signs[starts], sizes)
     hits = np.arange(len(names)) - np.repeat(starts, sizes) + 1
-    # Between equal values there is no cut.
+    # Equal values are on the same side of every cut.
     is_cut = np.append((names[1:] != names[:-1]) | (values[1:] != values[:-1]), True)
     distance = np.zeros(len(names))
     for ahead, runs in ((up_to, hits), (np.repeat(totals, sizes) - up_to, np.repeat(sizes, sizes) - hits)):
