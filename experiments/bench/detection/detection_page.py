@@ -5,14 +5,17 @@ from __future__ import annotations
 
 from ..core.page import Page
 from .caught_bugs import CATALOGUE
-from .dp_sniper_pairs import SNIPER
+from .dp_sniper_pairs import SNIPER, SNIPER_LONG
 from .event_cost import COST
 from .hidden_losses import HIDDEN
 from .leaks_and_low_bits import LEAKS
 from .published_suites import SUITES
 from .rare_leaks import RARE_LEAKS
+from .searched_bugs import SEARCHED
 from .wrong_outcomes import OUTCOMES
 
 DETECTION = Page(
-    "detection", "Benchmarks of detection", (SNIPER, SUITES, CATALOGUE, LEAKS, RARE_LEAKS, OUTCOMES, HIDDEN, COST)
+    "detection",
+    "Benchmarks of detection",
+    (SNIPER, SNIPER_LONG, SUITES, CATALOGUE, SEARCHED, LEAKS, RARE_LEAKS, OUTCOMES, HIDDEN, COST),
 )
