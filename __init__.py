@@ -6,6 +6,8 @@ Names are imported on first use, so that loading the pytest plugin does not impo
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .audit.results.result import show_with
+
 if TYPE_CHECKING:
     from .audit.claims.claim import Claim
     from .audit.claims.mironov_propositions import NFoldComposition, ProbabilityPreservation
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from .audit.results.statement_result import Point, StatementResult
     from .audit.sampling.draw import draw_block
     from .audit.search.find_worst_pair import WorstPair, find_worst_pair
+    from .audit.settings import settings
 
 _WHERE = {
     name: module
@@ -76,6 +79,7 @@ _WHERE = {
         "results.statement_result": "Point StatementResult",
         "sampling.draw": "draw_block",
         "search.find_worst_pair": "WorstPair find_worst_pair",
+        "settings": "settings",
     }.items()
     for name in names.split()
 }
@@ -92,15 +96,36 @@ __all__ = [
     "ProbabilityPreservation", "NFoldComposition", "PrivacyProfile", "TradeOffCurve",
     "Adjacency", "AddRemove", "Replace", "Local", "UserLevel", "Within", "EdgeNeighbours", "NodeNeighbours",
     "Domain", "Answers", "Values", "Rows", "Graphs",
-    "WorstPair", "AuditError",
+    "WorstPair", "AuditError", "settings",
 ]  # fmt: skip
 
 
+def _shown_by(module: str, name: str) -> Any:
+    """Return a function of a later room that is imported when a result first needs it."""
+    return lambda *arguments: getattr(import_module(module, __name__), name)(*arguments)
+
+
+show_with("to_dict", _shown_by(".audit.records.flat_result", "flat"))
+show_with("card", _shown_by(".reports.pages.card", "card"))
+show_with("plot", _shown_by(".reports.figures.plot", "plot"))
+
+
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _version()
     if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from .audit.printing import did_you_mean
+
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{did_you_mean(name, __all__)}")
     value = globals()[name] = getattr(import_module(f".audit.{_WHERE[name]}", __name__), name)
     return value
+
+
+def _version() -> str:
+    """Return the installed version."""
+    from importlib.metadata import version
+
+    return version("dpaudit")
 
 
 def __dir__() -> list[str]:

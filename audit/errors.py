@@ -45,6 +45,18 @@ class OptionError(AuditError, ValueError):
     """A setting of the audit (runs, alpha, seed, …) outside its range."""
 
 
+class UnknownOptionError(OptionError, TypeError):
+    """An option that does not exist."""
+
+
+class RefutedError(AuditError, AssertionError):
+    """A refuted claim, for callers who want an exception (`raise_if_refuted`)."""
+
+
+class InconclusiveError(AuditError, AssertionError):
+    """An audit without a verdict, for callers who want an exception (`raise_if_refuted`)."""
+
+
 class RecordError(AuditError, ValueError):
     """A results file that cannot be read or is inconsistent."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 _SHOWN = 80  # characters of a value in a message or summary
@@ -42,6 +43,19 @@ def shorten(value: Any) -> str:
     is_scalar = getattr(value, "shape", None) == () and hasattr(value, "item")  # a numpy scalar
     text = repr(value.item() if is_scalar else value).replace("\n", " ")
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a question with the most similar known name, after a semicolon; empty if none is similar.
+
+    Examples
+    --------
+    >>> did_you_mean("epsilno", ["delta", "epsilon"]), did_you_mean("rho", ["delta", "epsilon"])
+    ("; did you mean 'epsilon'?", '')
+    """
+    by_folded = {each.casefold(): each for each in known}
+    similar = get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
+    return f"; did you mean {by_folded[similar[0]]!r}?" if similar else ""
 
 
 def percent(probability: float) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -23,6 +23,7 @@ from ..printing import confidence as confidence_words
 from ..printing import rounded_down, rounded_up, verdict_text
 from ..sampling.pilot_size import with_pilot
 from .cell_result import CellCounts
+from .result import Result
 
 _PLANNED_Z = 1.645  # equal versions are shown to be within the sufficient margin 19 times in 20
 
@@ -36,7 +37,7 @@ class Equivalence(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EquivalenceResult:
+class EquivalenceResult(Result):
     """Total variation distance between the output distributions of two versions.
 
     The largest difference |P(A) − Q(A)| over the events A in `scope` is at most `upper`, and over all events it is at
@@ -63,6 +64,8 @@ class EquivalenceResult:
     alpha, runs, pilot_runs, seed, findings, notes, versions, environment
         As in `AuditResult`.
     """
+
+    _question: ClassVar[str] = "is_shown"
 
     old: str
     new: str
@@ -107,6 +110,10 @@ class EquivalenceResult:
             ),
             total_variation_upper((hits_x, n - hits_x), (hits_y, n - hits_y), alpha=level),
         )
+
+    @property
+    def _limits(self) -> tuple[float, float]:
+        return self.lower, self.upper
 
     @property
     def estimate(self) -> float:

@@ -18,6 +18,7 @@ from ..printing import confidence as confidence_words
 from ..printing import verdict_text
 from ..sampling.provenance import Provenance
 from .audit_result import Verdict
+from .result import Result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +133,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StatementResult:
+class StatementResult(Result):
     """A statement checked by simulation; a true statement is refuted with probability at most `alpha`.
 
     Attributes
@@ -209,9 +210,18 @@ class StatementResult:
         return max(self.points, key=lambda point: (point.is_outside, point.excess))
 
     @property
+    def _limits(self) -> tuple[float, float]:
+        return self.worst.lower, self.worst.upper
+
+    @property
     def p_value(self) -> float:
         """alpha if the statement is refuted, else 1: a valid, if coarse, p-value for Holm's adjustment."""
         return self.alpha if self.is_refuted else 1.0
+
+    @property
+    def pvalue(self) -> float:
+        """The p-value, by the name that results of scipy.stats have for it."""
+        return self.p_value
 
     @property
     def sentence(self) -> str:

@@ -1,0 +1,94 @@
+"""What every result can do: refuse to be a truth value, raise, and show itself as an interval, a dict or a figure."""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
+
+from ..errors import AuditError, InconclusiveError, RefutedError
+
+Shown = Literal["to_dict", "card", "plot"]
+_SHOWN: Final[dict[Shown, Callable[..., Any]]] = {}
+
+
+def show_with(name: Shown, function: Callable[..., Any]) -> None:
+    """Register a function of a result that a later room provides, since this one knows neither files nor figures."""
+    _SHOWN[name] = function
+
+
+_RAISED: Final[dict[str, type[AuditError]]] = {
+    "REFUTED": RefutedError,
+    "DIFFERENT": RefutedError,
+    "INCONCLUSIVE": InconclusiveError,
+}
+
+
+class ConfidenceInterval(NamedTuple):
+    """Limits that hold together with the confidence of the result, as in scipy.stats."""
+
+    low: float
+    high: float
+
+
+class Result(ABC):
+    """Base of all results of an audit, a check of a statement or a comparison of versions."""
+
+    __slots__ = ()
+    _question: ClassVar[str] = "is_refuted"
+
+    @property
+    @abstractmethod
+    def sentence(self) -> str:
+        """The verdict in a sentence."""
+
+    @property
+    @abstractmethod
+    def verdict(self) -> enum.Enum:
+        """What the result says of the claim."""
+
+    def confidence_interval(self) -> ConfidenceInterval:
+        """Return limits of the number in question, at confidence 1 − alpha.
+
+        For an audit the limits of the claim's strength, such as ε. The upper limit is infinite, because no number of
+        runs bounds a privacy loss from above. For a statement the interval of its worst number; for two versions the
+        limits of their total variation distance.
+        """
+        return ConfidenceInterval(*self._limits)
+
+    @property
+    @abstractmethod
+    def _limits(self) -> tuple[float, float]: ...
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            f"a {type(self).__name__} is neither true nor false; use .{self._question}, .verdict or "
+            ".raise_if_refuted()."
+        )
+
+    def raise_if_refuted(self) -> Self:
+        """Return the result, unless the claim is refuted or the audit is inconclusive.
+
+        Raises
+        ------
+        RefutedError, InconclusiveError
+            With the result as text; both are an `AssertionError`.
+        """
+        if self.verdict.name in _RAISED:
+            raise _RAISED[self.verdict.name](str(self), result=self)
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the result says as a flat dict of numbers and strings; `save` keeps everything."""
+        flat: dict[str, Any] = _SHOWN["to_dict"](self)
+        return flat
+
+    def plot(self, kind: str | None = None, ax: Any = None) -> Any:
+        """Draw the result with `dpaudit.reports.plot`, and return matplotlib's axes."""
+        return _SHOWN["plot"](self, kind, ax)
+
+    def _repr_html_(self) -> str:
+        """A card for notebooks."""
+        card: str = _SHOWN["card"](self)
+        return card

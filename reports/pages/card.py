@@ -1,0 +1,53 @@
+"""The card of a result in a notebook: the verdict, what must be read with it, and figures."""
+
+from __future__ import annotations
+
+import html
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from ...audit.records.suite import Entry, Suite
+from ...audit.results.audit_result import AuditResult
+from ...audit.results.statement_result import StatementResult
+from ...audit.search.find_worst_pair import WorstPair
+from ..plain_text import counts_tested, visible
+
+if TYPE_CHECKING:
+    from ...audit.results.result import Result
+
+_COLOURS = {"REFUTED": "#D55E00", "DIFFERENT": "#D55E00", "INCONCLUSIVE": "#757575"}
+_OTHERWISE = "#0072B2"
+_BOX = (
+    "max-width:46em;padding:.6em 1em;border:1px solid #ccc;border-left:6px solid {};border-radius:4px;"
+    "background:#fff;color:#111;font:14px/1.45 sans-serif"
+)
+_REMARKS = "white-space:pre-wrap;margin:.4em 0;background:none;color:inherit"
+
+
+def card(result: Result) -> str:
+    """Return HTML without scripts or external resources; figures need matplotlib and are left out without it."""
+    sentence, *remarks = [html.escape(visible(line, 2_000)) for line in str(result).splitlines()]
+    colour = _COLOURS.get(result.verdict.name, _OTHERWISE)
+    parts = [f'<div style="{_BOX.format(colour)}"><strong>{sentence}</strong>']
+    if remarks:
+        parts.append(f'<pre style="{_REMARKS}">{chr(10).join(remarks)}</pre>')
+    if isinstance(result, AuditResult):
+        event = html.escape(visible(result.event_in_words, 2_000))
+        parts.append(f"<div>{event}: {html.escape(counts_tested(result))}</div>")
+    drawn = result.audit if isinstance(result, WorstPair) else result
+    if isinstance(drawn, (AuditResult, StatementResult)) and find_spec("matplotlib") is not None:
+        parts += [f'<div style="margin-top:.5em">{figure}</div>' for figure in _figures(drawn)]
+    return "".join([*parts, "</div>"])
+
+
+def _figures(result: AuditResult | StatementResult) -> list[str]:
+    """The row of the forest plot, and the figure that says most."""
+    from ..figures.figures import figures_of
+    from ..figures.forest_figure import forest
+    from ..figures.svg_figure import svg
+
+    found = [svg(drawn.figure, label=drawn.label) for drawn in figures_of(result)[:1]]
+    if isinstance(result, AuditResult):
+        suite = Suite(title="", entries=(Entry(name=result.mechanism, result=result),))
+        found.insert(0, svg(forest(suite, narrow=True), label=result.sentence))
+    return found

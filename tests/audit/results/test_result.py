@@ -1,0 +1,136 @@
+"""What every result does: it is no truth value, it raises, and it becomes an interval, a dict, a card or a figure."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+import dpaudit
+from dpaudit import (
+    LaplaceNoise,
+    check,
+    check_equivalence,
+    check_noise,
+    find_worst_pair,
+)
+from dpaudit.audit.errors import AuditError, InconclusiveError, RefutedError
+
+FEW = {"runs": 4_000, "jobs": 1}
+
+
+def noisy(value, size, rng):
+    return value + rng.laplace(size=size)
+
+
+def halved(value, size, rng):
+    return value + rng.laplace(scale=0.5, size=size)
+
+
+@pytest.fixture(scope="module")
+def results():
+    return {
+        "audit": check(noisy, 0, 1, claim=1.0, **FEW),
+        "sequential": check(noisy, 0, 1, claim=1.0, sequential=True, **FEW),
+        "refuted": check(halved, 0, 1, claim=1.0, **FEW),
+        "too few": check(noisy, 0, 1, claim=1.0, resolution=0.01, **FEW),
+        "search": find_worst_pair(halved, [(0, 1)], claim=1.0, **FEW),
+        "statement": check_noise(noisy, 0.0, noise=LaplaceNoise(1.0), answer=lambda x: x, runs=4_000, jobs=1),
+        "wrong statement": check_noise(halved, 0.0, noise=LaplaceNoise(1.0), answer=lambda x: x, runs=4_000, jobs=1),
+        "equivalent": check_equivalence(noisy, noisy, 0, margin=0.2, **FEW),
+        "different": check_equivalence(noisy, halved, 0, margin=0.01, **FEW),
+    }
+
+
+RAISED = dict.fromkeys(("refuted", "search", "wrong statement", "different"), RefutedError)
+RAISED |= {"too few": InconclusiveError}
+KINDS = (
+    "audit", "sequential", "refuted", "too few", "search", "statement", "wrong statement", "equivalent", "different"
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_result_is_a_truth_value(results, kind):
+    """`assert check(...)` would pass whatever the verdict."""
+    name = "is_shown" if kind in ("equivalent", "different") else "is_refuted"
+    with pytest.raises(TypeError, match=rf"neither true nor false; use \.{name}, \.verdict or \.raise_if_refuted"):
+        assert results[kind]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_result_raises_unless_it_is_good(results, kind):
+    if kind not in RAISED:
+        assert results[kind].raise_if_refuted() is results[kind]
+        return
+    with pytest.raises(RAISED[kind]) as caught:
+        results[kind].raise_if_refuted()
+    assert str(caught.value) == str(results[kind])
+    assert isinstance(caught.value, AssertionError)
+    assert isinstance(caught.value, AuditError)
+    assert caught.value.facts["result"] is results[kind]
+
+
+def test_confidence_intervals(results):
+    refuted = results["refuted"]
+    assert refuted.confidence_interval() == (refuted.bound, math.inf)
+    assert refuted.confidence_interval().low > 1.0
+    statement = results["statement"]
+    assert statement.confidence_interval() == (statement.worst.lower, statement.worst.upper)
+    low, high = results["equivalent"].confidence_interval()
+    assert low <= results["equivalent"].estimate <= high < 0.2
+    assert results["search"].confidence_interval() == results["search"].audit.confidence_interval()
+    assert refuted.pvalue == refuted.p_value
+    assert statement.pvalue == statement.p_value
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_dict_says_the_verdict_in_plain_values(results, kind):
+    found = results[kind].to_dict()
+    assert found["verdict"] == results[kind].verdict.value
+    assert json.loads(json.dumps(found)) == found or kind == "refuted"
+    assert all(isinstance(value, (str, int, float)) for value in found.values())
+
+
+def test_a_dict_of_an_audit_has_the_columns_of_a_suite(results):
+    found = results["refuted"].to_dict()
+    assert found["bound"] == results["refuted"].bound
+    assert found["claim"] == "1-DP"
+    assert found["event"] == results["refuted"].event_in_words
+    assert results["search"].to_dict()["search_runs"] == results["search"].runs
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_card_has_the_verdict_and_needs_nothing_else(results, kind):
+    card = results[kind]._repr_html_()
+    assert str(results[kind]).split("\n")[0].replace(">", "&gt;") in card
+    assert not any(part in card for part in ("<script", "<link", "http://", "url(http"))
+    assert ("<svg" in card) == (kind not in ("equivalent", "different"))
+
+
+def test_a_card_without_matplotlib_is_text(results, monkeypatch):
+    monkeypatch.setattr("dpaudit.reports.pages.card.find_spec", lambda name: None)
+    assert "<svg" not in results["audit"]._repr_html_()
+
+
+def test_a_card_escapes_names():
+    def named(value, size, rng):
+        return value + rng.laplace(size=size)
+
+    named.__name__ = "<b>&"
+    assert "<b>" not in check(named, 0, 1, claim=1.0, **FEW)._repr_html_()
+
+
+def test_plots(results):
+    from matplotlib.figure import Figure
+
+    for kind in ("audit", "search", "statement"):
+        ax = Figure().subplots()
+        assert results[kind].plot(ax=ax) is ax
+    assert results["audit"].plot("ratio", ax=Figure().subplots()).get_ylabel()
+
+
+def test_the_package_knows_its_version_and_its_names():
+    assert dpaudit.__version__ == "0.1.0"
+    with pytest.raises(AttributeError, match="has no attribute 'chekc'; did you mean 'check'"):
+        dpaudit.chekc  # noqa: B018
