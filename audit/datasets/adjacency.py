@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import AdjacencyError, OptionError
+from ..errors import AdjacencyError
 from ..events.outputs import outcome_key
 from ..printing import shorten
 from .description import difference, entry_difference
@@ -239,13 +239,3 @@ def _steps(x: Any, y: Any, a: FloatArray, b: FloatArray) -> FloatArray:
             exact = [int(one) - int(other) for one, other in zip(p.flat, q.flat, strict=True)]
             return np.array(exact, dtype=np.float64)
     return a - b
-
-
-def check_adjacency(adjacency: Adjacency) -> Adjacency:
-    """Return an adjacency relation; raise an `OptionError` for anything else."""
-    if not isinstance(adjacency, Adjacency):
-        raise OptionError(
-            f"adjacency={adjacency!r} is not an adjacency relation; use an instance such as AddRemove() or Replace().",
-            adjacency=adjacency,
-        )
-    return adjacency

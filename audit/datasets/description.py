@@ -47,13 +47,26 @@ def is_empty(dataset: Any) -> bool:
 
 def difference(x: Any, y: Any) -> str:
     """Describe how many rows, entries, nodes or edges differ between two datasets, without their values."""
+    return difference_and_rows(x, y)[0]
+
+
+def difference_and_rows(x: Any, y: Any) -> tuple[str, int | None]:
+    """Return the difference in words, and the rows to add, remove or replace, or None if the datasets have no rows.
+
+    Examples
+    --------
+    >>> difference_and_rows([1, 2, 3], [1, 4])
+    ('2 rows only in x, 1 only in y', 2)
+    >>> difference_and_rows(1.0, 2.0)
+    ('the values differ by 1', None)
+    """
     if is_graph(x) and is_graph(y):
-        return _graph_difference(x, y)
+        return _graph_difference(x, y), None
     try:
         only_x, only_y = rows_apart(x, y)
     except DatasetError:
-        return entry_difference(x, y)
-    return f"{_number(only_x, 'row')} only in x, {only_y} only in y"
+        return entry_difference(x, y), None
+    return f"{_number(only_x, 'row')} only in x, {only_y} only in y", max(only_x, only_y)
 
 
 def entry_difference(x: Any, y: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -26,10 +26,15 @@ from ..sampling.provenance import Provenance
 from .cell_result import CellCounts
 from .interim_look import Look, Stop
 from .other_direction import OtherDirection
+from .result import Result
 
 Basis = Literal["event", "gaussian", "common"]
 """The kind of violation that a smallest detectable excess is stated for."""
 
+_DOUBT = (
+    ". A claim for one row says nothing about such a pair. Pass adjacency=, which has the pair checked: AddRemove() or "
+    'Replace() for rows, Within("linf") for query answers; or distance= for a claim at that distance.'
+)
 _BASES = {"event": "this event", "gaussian": "Gaussian noise", "common": "an event of probability 1/2"}
 
 
@@ -57,6 +62,8 @@ class Pair:
         What a claim at distance 1 protects under that relation, such as "one row"; empty where no relation was given.
     distance : float
         The distance for which the claim was tested.
+    doubt : str
+        Why the pair may be no neighbours, if no relation was given and the datasets differ in more rows.
     contents : tuple of str, optional
         The datasets themselves as text, only where the caller asked to keep them.
     """
@@ -67,6 +74,7 @@ class Pair:
     adjacency: str
     unit: str = ""
     distance: float
+    doubt: str = ""
     contents: tuple[str, str] | None = None
 
 
@@ -97,7 +105,7 @@ def verdict_of(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditResult(ABC):
+class AuditResult(Result):
     """One audited claim on one pair of datasets: what the results of both kinds of audit have in common.
 
     `check` returns a `FixedSizeResult`, or a `SequentialResult` if the audit was sequential.
@@ -260,6 +268,15 @@ class AuditResult(ABC):
         return self.verdict is Verdict.REFUTED
 
     @property
+    def _limits(self) -> tuple[float, float]:
+        return self.bound, math.inf
+
+    @property
+    def pvalue(self) -> float:
+        """The p-value, by the name that results of scipy.stats have for it."""
+        return self.p_value
+
+    @property
     def ledger(self) -> Ledger:
         """How alpha is spent, with the errors outside alpha, which refute nothing: false warnings and false alarms."""
         warning = [("false low-bits warning", FALSE_WARNING)] if self.bits == "warn" else []
@@ -363,12 +380,13 @@ class AuditResult(ABC):
             text = f"INCONCLUSIVE: too few runs ({self.runs:,} per dataset, {confidence}); {self.detectable_in_words}"
             if self.requested_resolution is not None:
                 text += f"; requested: {self.requested_resolution:.2g}"
-        return text + self._when_stopped
+        return text + self._when_stopped + (f"; {self.pair.doubt}" if self.pair.doubt else "")
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """What must be read with the verdict: failed health checks, a warning of low bits, and notes."""
         told = [str(finding) for finding in self.findings]
+        told += [f"WARNING: {self.pair.doubt}{_DOUBT}"] if self.pair.doubt else []
         told += [f"WARNING: {self.low_bits}"] if self.low_bits is not None else []
         told += [] if self.is_replayable else ["note: not replayable, as the mechanism has its own randomness"]
         return *told, *(f"note: {note}" for note in self.notes)

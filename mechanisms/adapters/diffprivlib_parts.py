@@ -9,7 +9,8 @@ import numpy as np
 
 from ...audit.claims.claim import Claim
 from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
-from ...audit.datasets.adjacency import Adjacency, check_adjacency
+from ...audit.datasets.adjacency import Adjacency
+from ...audit.datasets.named_adjacency import as_adjacency
 from ...audit.errors import AdjacencyError
 from .library_calls import imported
 
@@ -44,4 +45,4 @@ def needed_adjacency(adjacency: Adjacency | None, name: str, natural: str) -> Ad
             f"it; use adjacency={natural}.",
             adjacency=None,
         )
-    return check_adjacency(adjacency)
+    return as_adjacency(adjacency)

@@ -39,7 +39,8 @@ import numpy as np
 
 from ...audit.claims.at_distance import ClaimAtDistance
 from ...audit.claims.claim import Claim
-from ...audit.datasets.adjacency import Adjacency, check_adjacency
+from ...audit.datasets.adjacency import Adjacency
+from ...audit.datasets.named_adjacency import as_adjacency
 from ...audit.errors import MechanismError, OptionError
 from ...audit.options import check_claim_source
 from ...audit.printing import shorten
@@ -105,7 +106,7 @@ class Program:
         object.__setattr__(self, "command", _words(self.command))
         check_claim_source(self.claim_source)
         if self.adjacency is not None:
-            check_adjacency(self.adjacency)
+            object.__setattr__(self, "adjacency", as_adjacency(self.adjacency))
         seconds: object = self.seconds
         if not isinstance(seconds, (int, float)) or not 0 < seconds < math.inf:
             raise OptionError(

@@ -17,7 +17,8 @@ import numpy as np
 
 from ...audit.claims.claim import Claim
 from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
-from ...audit.datasets.adjacency import AddRemove, Adjacency, Within, check_adjacency
+from ...audit.datasets.adjacency import AddRemove, Adjacency, Within
+from ...audit.datasets.named_adjacency import as_adjacency
 from ...audit.errors import AdjacencyError, ClaimError, MechanismError
 from ...audit.options import check_claim_source
 from .library_calls import imported, released
@@ -111,7 +112,7 @@ def from_pydp(
         release=_Release(str(method)) if release is None else release,
         claim=claim,
         claim_source=check_claim_source(claim_source),
-        adjacency=_adjacency_of(made, name) if adjacency is None else check_adjacency(adjacency),
+        adjacency=_adjacency_of(made, name) if adjacency is None else as_adjacency(adjacency),
         name=name,
     )
 

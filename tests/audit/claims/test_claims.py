@@ -345,7 +345,7 @@ def test_claim_at_a_distance():
     with pytest.raises(ClaimError, match="returned 3"):
         claim_at(lambda d: 3, 1)  # type: ignore[arg-type, return-value]
     with pytest.raises(ClaimError, match="not a claim"):
-        claim_at(1.0, 1)  # type: ignore[arg-type]
+        claim_at("1.0", 1)
     with pytest.raises(ClaimError, match=r"distance=1\.5"):
         claim_at(PureDP(1.0), 1.5)
 

@@ -1,0 +1,85 @@
+"""Adjacency relations by name, and the relation that a caller's value means."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from ..errors import OptionError
+from ..printing import did_you_mean, shorten
+from .adjacency import AddRemove, Adjacency, Local, Replace, Within
+from .graph_adjacency import EdgeNeighbours, NodeNeighbours
+
+NAMED: Final[dict[str, Adjacency]] = {
+    "add-remove": AddRemove(),
+    "replace": Replace(),
+    "edge": EdgeNeighbours(),
+    "node": NodeNeighbours(),
+    "local": Local(),
+    "l1": Within("l1"),
+    "l2": Within("l2"),
+    "linf": Within("linf"),
+}
+"""Relations without parameters, and answers within 1 in a norm."""
+
+# Names in use elsewhere, with the relation to write instead.
+_ELSEWHERE: Final = {
+    "unbounded": "AddRemove()",
+    "addremoveone": "AddRemove()",
+    "symmetric": "AddRemove()",
+    "bounded": "Replace()",
+    "substitute": "Replace()",
+    "swap": "Replace()",
+    "change": "Replace()",
+    "userlevel": 'UserLevel("column of the user")',
+    "user": 'UserLevel("column of the user")',
+    "within": 'Within("l1"), Within("l2") or Within("linf")',
+    "linfinity": 'Within("linf")',
+}
+
+
+def as_adjacency(value: Any) -> Adjacency:
+    """Return the relation: an instance, a class without parameters, or a name of `NAMED`.
+
+    Raises
+    ------
+    OptionError
+        For anything else, with the object to write.
+
+    Examples
+    --------
+    >>> as_adjacency("add-remove"), as_adjacency("Add/Remove"), as_adjacency(AddRemove)
+    (AddRemove(), AddRemove(), AddRemove())
+    """
+    if isinstance(value, Adjacency):
+        return value
+    if isinstance(value, type) and issubclass(value, Adjacency):
+        try:
+            return value()
+        except TypeError:
+            example = _ELSEWHERE.get(value.__name__.lower(), f"{value.__name__}(…) with its parameters")
+            raise OptionError(
+                f"adjacency={value.__name__} is a class with parameters; write adjacency={example}.", adjacency=value
+            ) from None
+    if not isinstance(value, str):
+        raise OptionError(
+            f"adjacency={shorten(value)} is not an adjacency relation; use an instance such as AddRemove() or "
+            'Replace(), or a name such as "add-remove".',
+            adjacency=value,
+        )
+    folded = {_folded(name): relation for name, relation in NAMED.items()}
+    if (name := _folded(value)) in folded:
+        return folded[name]
+    if name in _ELSEWHERE:
+        raise OptionError(
+            f"adjacency={value!r} is not a name here; write adjacency={_ELSEWHERE[name]}.", adjacency=value
+        )
+    raise OptionError(
+        f"adjacency={value!r} is unknown; use one of {', '.join(NAMED)}, or an instance such as "
+        f'UserLevel("user"){did_you_mean(value, NAMED)}',
+        adjacency=value,
+    )
+
+
+def _folded(name: str) -> str:
+    return re.sub("[^a-z0-9]", "", name.lower())
