@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import secrets
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +14,8 @@ from .errors import ClaimError, OptionError
 
 LEAST_RUNS = 40
 """Fewest runs on each dataset that an audit can split into a pilot and a test."""
+LEAST_SEARCH = 400
+"""Fewest executions of a search for the worst pair."""
 _MOST_CELLS = 128
 
 
@@ -37,6 +40,26 @@ def check_jobs(jobs: int | None) -> int | None:
     if jobs is not None and (not _is_whole(jobs) or not (jobs >= 1 or jobs == -1)):
         raise OptionError(f"jobs={jobs!r} is not a number of workers; use 1 or more, or -1 for every core.", jobs=jobs)
     return jobs
+
+
+def check_search_runs(search_runs: int) -> int:
+    """Return a whole number of executions, at least `LEAST_SEARCH`."""
+    if not _is_whole(search_runs) or search_runs < LEAST_SEARCH:
+        raise OptionError(
+            f"search_runs={search_runs!r} is not a possible number of executions; use an integer >= {LEAST_SEARCH}.",
+            search_runs=search_runs,
+        )
+    return int(search_runs)
+
+
+def check_progress(progress: Progress) -> Progress:
+    """Return whether progress is shown, or the function that is told of it."""
+    if progress is None or isinstance(progress, bool) or callable(progress):
+        return progress
+    raise OptionError(
+        f"progress={progress!r} is unknown; use True, False or a function of the number of runs just finished.",
+        progress=progress,
+    )
 
 
 def check_distance(distance: float) -> float:
@@ -133,6 +156,9 @@ def _is_whole(value: Any) -> bool:
     number = float(value)
     return math.isfinite(number) and number == int(number)
 
+
+Progress = bool | Callable[[int], None] | None
+"""Whether progress is shown on standard error, or a function that receives the number of runs just finished."""
 
 Bits = Literal["warn"] | bool
 """True includes low bits in the search and the verdict, "warn" only tests them for a warning, False ignores them."""

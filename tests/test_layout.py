@@ -17,6 +17,7 @@ MOST_LINES, MOST_MODULES = 450, 22
 PACKAGES = ["audit", "mechanisms", "reports", "experiments"]
 ROOMS = [
     "audit.errors", "audit.options", "audit.printing", "audit.floating_point_errors", "audit.random_streams",
+    "audit.settings", "audit.progress",
     "audit.claims", "audit.events", "audit.datasets", "audit.inference", "audit.power",
     "audit.families", "audit.distinguishers", "audit.sampling",
     "audit.health", "audit.results", "audit.records", "audit.store",

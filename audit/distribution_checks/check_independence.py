@@ -18,11 +18,12 @@ from scipy.special import ndtri
 from ..events.outputs import Outputs, merge
 from ..floating_point_errors import with_own_arithmetic
 from ..inference.counts import check_alpha
-from ..options import check_jobs, check_runs, check_seed
+from ..options import check_runs, check_seed
 from ..random_streams import Stream, sequence_of
 from ..results.statement_result import Point, StatementResult
 from ..sampling.provenance import provenance_of, versions
 from ..sampling.sampler import Sampler, as_sampler
+from ..settings import or_setting
 from .check_noise import as_matrix, draw_runs
 
 Array = npt.NDArray[np.float64]
@@ -97,7 +98,7 @@ def check_independence(
     started = time.perf_counter()
     sampler, alpha, runs, seed = as_sampler(mechanism, name), check_alpha(alpha), check_runs(runs), check_seed(seed)
     twice = Sampler(cast(Any, _TwoCalls(sampler)), True, sampler.name) if sampler.is_block else sampler
-    drawn = draw_runs(twice, dataset, runs, seed, check_jobs(jobs))
+    drawn = draw_runs(twice, dataset, runs, seed, or_setting("jobs", jobs))
     sides = [[part for block in blocks for part in _calls(block, sampler.is_block)] for blocks in drawn]
     outputs = as_matrix(np.concatenate(merge(*sides)), sampler.name)
     calls = np.split(outputs, np.cumsum([len(part) for side in sides for part in side])[:-1])

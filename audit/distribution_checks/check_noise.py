@@ -19,13 +19,14 @@ from ..events.outputs import Outputs, Raised, as_numbers, as_vectors, merge, out
 from ..floating_point_errors import with_own_arithmetic
 from ..health.run_independence import examine
 from ..inference.counts import check_alpha
-from ..options import check_jobs, check_runs, check_seed
+from ..options import check_runs, check_seed
 from ..procedures.pilot import draw_checked
 from ..results.statement_result import Point, Series, StatementResult
 from ..sampling.block_counts import no_blocks
 from ..sampling.draw import plan_blocks
 from ..sampling.provenance import provenance_of, versions
 from ..sampling.sampler import Sampler, as_sampler
+from ..settings import or_setting
 from .goodness_of_fit import (
     LEAST_SIMULATED,
     ad_distance,
@@ -131,7 +132,7 @@ def check_noise(
             tolerance=tolerance,
         )
     sampler, alpha, runs, seed = as_sampler(mechanism, name), check_alpha(alpha), check_runs(runs), check_seed(seed)
-    drawn = draw_runs(sampler, dataset, runs, seed, check_jobs(jobs))
+    drawn = draw_runs(sampler, dataset, runs, seed, or_setting("jobs", jobs))
     outputs = np.concatenate(merge(*drawn))[:runs]
     values = _noise(outputs, _exact_answer(answer, dataset), sampler.name)
     allowed = (noise.value * (1 - tolerance), noise.value * (1 + tolerance))

@@ -20,11 +20,12 @@ from ..events.outputs import merge, outcome_key, outcome_words, tally
 from ..floating_point_errors import with_own_arithmetic
 from ..inference.binomial_tails import probability_limits
 from ..inference.counts import check_alpha
-from ..options import check_jobs, check_runs, check_seed
+from ..options import check_runs, check_seed
 from ..printing import confidence
 from ..results.statement_result import Point, Series, StatementResult
 from ..sampling.provenance import provenance_of, versions
 from ..sampling.sampler import as_sampler
+from ..settings import or_setting
 from .check_noise import called, draw_runs
 
 METHOD = (
@@ -102,7 +103,9 @@ def check_slope(
     slope = _positive("epsilon", epsilon) / _positive("sensitivity", sensitivity) / (1.0 if monotonic else 2.0)
     u = _utilities(utilities, dataset)
     places = _places(candidates, len(u))
-    found, outcomes = tally(np.concatenate(merge(*draw_runs(sampler, dataset, runs, seed, check_jobs(jobs))))[:runs])
+    found, outcomes = tally(
+        np.concatenate(merge(*draw_runs(sampler, dataset, runs, seed, or_setting("jobs", jobs))))[:runs]
+    )
     stray = [key for key in found if key not in places]
     if stray:
         times = sum(found[key] for key in stray)

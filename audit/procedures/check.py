@@ -5,17 +5,17 @@ Proofs: docs/proofs/choices.md, docs/proofs/joint-test.md
 
 from __future__ import annotations
 
+import logging
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Unpack
 
 from ..claims.at_distance import ClaimAtDistance, claim_at
 from ..claims.claim import Claim
 from ..datasets.adjacency import Adjacency
-from ..datasets.description import difference, is_empty, summarise
+from ..datasets.description import difference_and_rows, is_empty, summarise
 from ..errors import DatasetError
 from ..events.outcome_text import printed
 from ..floating_point_errors import with_own_arithmetic
@@ -24,18 +24,17 @@ from ..health.findings import FALSE_ALARM, checks_to_ignore
 from ..health.run_independence import examine
 from ..inference.joint_test import check_test_alpha
 from ..options import (
-    Bits,
     check_bits,
     check_block_seconds,
     check_cells,
     check_distance,
-    check_jobs,
     check_power,
     check_resolution,
     check_runs,
     check_seconds,
     check_seed,
 )
+from ..progress import Shown, told
 from ..results.audit_result import AuditResult, Pair
 from ..results.audit_settings import Settings
 from ..results.interim_look import Look
@@ -43,8 +42,10 @@ from ..sampling.block_plan import Plan
 from ..sampling.draw import plan_blocks
 from ..sampling.provenance import provenance_of
 from ..sampling.sampler import as_sampler
-from ..store.sqlite_store import Store, StorePart, opened
+from ..settings import or_setting
+from ..store.sqlite_store import opened
 from ..store.store_settings import arrangements, code_of, sources
+from .check_options import CheckOptions, Options
 from .conclude import conclude
 from .earlier_draws import EarlierDraws
 from .evidence import Evidence
@@ -53,25 +54,10 @@ from .mechanism_claim import stated
 from .runs_needed import enough_for, runs_for
 from .sequential import draw_sequentially
 
+_LOG = logging.getLogger("dpaudit")
 _STATE = "the mechanism keeps state from run to run, so one process drew all runs, whatever the number of workers"
 _RUNS = 1_000_000  # if neither runs nor a resolution is requested
 _RUNS_IN_TIME = 10**10  # planned runs of an audit that the time limit ends
-
-
-class CheckOptions(TypedDict, total=False):
-    """Options of `check` that a search passes on to it."""
-
-    resolution: float | None
-    power: float
-    sequential: bool
-    seconds: float | None
-    cells: int
-    bits: Bits
-    ignore: str | Iterable[str]
-    keep_datasets: bool
-    on_look: Callable[[Look], bool | None] | None
-    block_seconds: float | None
-    store: Store | StorePart | str | Path | None
 
 
 def check(
@@ -79,27 +65,14 @@ def check(
     x: Any,
     y: Any,
     *,
-    claim: Claim | ClaimAtDistance | None = None,
-    adjacency: Adjacency | None = None,
-    distance: float = 1,
+    claim: Claim | ClaimAtDistance | float | tuple[float, float] | None = None,
+    adjacency: Adjacency | str | None = None,
     runs: int | None = None,
     alpha: float = 0.05,
     seed: int | None = 0,
-    resolution: float | None = None,
-    power: float = 0.95,
     sequential: bool = False,
-    seconds: float | None = None,
-    cells: int = 0,
-    bits: Bits = "warn",
-    jobs: int | None = None,
-    name: str | None = None,
-    claim_source: str = "",
-    ignore: str | Iterable[str] = (),
-    keep_datasets: bool = False,
-    progress: Callable[[int], None] | None = None,
-    on_look: Callable[[Look], bool | None] | None = None,
-    block_seconds: float | None = None,
-    store: Store | StorePart | str | Path | None = None,
+    resolution: float | None = None,
+    **options: Unpack[CheckOptions],
 ) -> AuditResult:
     """Audits a mechanism's privacy claim on one pair of datasets.
 
@@ -114,34 +87,41 @@ def check(
         are numbers, vectors, or anything hashable.
     x, y : Any
         Neighbouring datasets, in any form that the mechanism takes.
-    claim : Claim or callable, optional
-        The guarantee at distance 1, or a function from the distance to a claim. The default is the mechanism's
-        attribute `claim`, which adapters and the reference mechanisms have.
-    adjacency : Adjacency, optional
-        Neighbour relation that the pair is checked against; the default is the mechanism's attribute `adjacency`.
-        Without either the caller declares the pair to be `distance` apart, and the result says so.
-    distance : float
-        Distance between x and y. Beyond 1 the audit tests the group-privacy version of the claim.
+    claim : Claim, float, (float, float) or callable, optional
+        The guarantee at distance 1: a claim such as ``GaussianDP(0.5)``; ε for ``PureDP(ε)``; (ε, δ) for
+        ``ApproxDP(ε, δ)``; or a function from the distance to a claim. The default is the mechanism's attribute
+        `claim`, which adapters and the reference mechanisms have.
+    adjacency : Adjacency or str, optional
+        Neighbour relation that the pair is checked against, such as ``AddRemove()`` or "add-remove"; the default is the
+        mechanism's attribute `adjacency`. Without either the caller declares the pair to be `distance` apart; the
+        result says so, and warns if the datasets differ in more rows.
     runs : int, optional
         Runs on each dataset, including the pilot that chooses the event. The pilot takes one run in twenty, but at
         least 2,000 (or half of a small number of runs), and a third if the best event is rare. For a sequential audit,
-        the most runs it may take. The default is the number that the `resolution` needs; without a resolution one
-        million, or as many as the `seconds` allow.
+        the most runs it may take. The default is the number that the `resolution` needs; without a resolution that of
+        `dpaudit.settings`, one million, or as many as the `seconds` allow.
     alpha : float
         Largest allowed probability of refuting a correct mechanism, in (0, 1).
     seed : int or None
         Random seed, which fixes every number whatever the number of workers. None draws a seed, which the result
         records.
-    resolution : float, optional
-        Excess over the claim's strength that the audit has to detect; an audit with too few `runs` for it is
-        INCONCLUSIVE. Without `runs` the audit takes the runs that it needs, within the `seconds` if there are any, and
-        states the resolution that it reached.
-    power : float
-        Probability with which an excess of `resolution` is detected, in (0, 1).
     sequential : bool
         Whether to stop as soon as the claim is refuted. The bound stays valid. Half of alpha is for the bets that may
         stop the audit early, half for a final test when all `runs` are done: one like that of an audit of fixed size,
         which finds what such an audit finds at half of alpha.
+    resolution : float, optional
+        Excess over the claim's strength that the audit has to detect; an audit with too few `runs` for it is
+        INCONCLUSIVE. Without `runs` the audit takes the runs that it needs, within the `seconds` if there are any, and
+        states the resolution that it reached.
+    **options
+        Those below; `dpaudit.settings` sets `jobs`, `progress` and `block_seconds` for many calls.
+
+    Other Parameters
+    ----------------
+    distance : float
+        Distance between x and y. Beyond 1 the audit tests the group-privacy version of the claim.
+    power : float
+        Probability with which an excess of `resolution` is detected, in (0, 1); .95 by default.
     seconds : float, optional
         Time limit of a sequential audit, whose last batch is cut to fit. The audit makes at least 40 runs on each
         dataset, and completes a batch that a `store` recorded as begun. The final test is made only if `runs` are given
@@ -156,18 +136,18 @@ def check(
         Whether the search for an event includes the low bits of floating-point outputs. With True they belong to the
         verdict. By default the verdict is about values, and a warning says if the pilot's low bits break the claim;
         False skips this check.
-    jobs : int, optional
-        Number of workers; the default is that of `joblib.parallel_config`, or every core.
+    ignore : str or iterable of str
+        Health checks to silence, by the names in their findings.
     name : str, optional
         Name of the mechanism in the result.
     claim_source : str
         Where the claim is from, for the report: "docs of mylib 1.2, section 3", or the call that states it.
-    ignore : str or iterable of str
-        Health checks to silence, by the names in their findings.
     keep_datasets : bool
         Whether the result stores the datasets as text, instead of only their types, sizes and difference.
-    progress : callable, optional
-        Called with the number of runs just finished.
+    jobs : int, optional
+        Number of workers; the default is that of `joblib.parallel_config`, or every core.
+    progress : bool or callable, optional
+        True shows the progress on standard error; a function receives the number of runs just finished.
     on_look : callable, optional
         Called with the `Look` after each batch of a sequential audit: runs so far, running bound and p-value. If the
         function returns True, the audit stops there with a valid result.
@@ -211,25 +191,12 @@ def check(
         None,
         claim=claim,
         adjacency=adjacency,
-        distance=distance,
         runs=runs,
         alpha=alpha,
         seed=seed,
-        resolution=resolution,
-        power=power,
         sequential=sequential,
-        seconds=seconds,
-        cells=cells,
-        bits=bits,
-        jobs=jobs,
-        name=name,
-        claim_source=claim_source,
-        ignore=ignore,
-        keep_datasets=keep_datasets,
-        progress=progress,
-        on_look=on_look,
-        block_seconds=block_seconds,
-        store=store,
+        resolution=resolution,
+        options=Options.of(options),
     )
 
 
@@ -240,34 +207,21 @@ def audit_pair(
     y: Any,
     earlier: EarlierDraws | None,
     *,
-    claim: Claim | ClaimAtDistance | None = None,
-    adjacency: Adjacency | None = None,
-    distance: float = 1,
-    runs: int | None = None,
-    alpha: float = 0.05,
-    seed: int | None = 0,
-    resolution: float | None = None,
-    power: float = 0.95,
-    sequential: bool = False,
-    seconds: float | None = None,
-    cells: int = 0,
-    bits: Bits = "warn",
-    jobs: int | None = None,
-    name: str | None = None,
-    claim_source: str = "",
-    ignore: str | Iterable[str] = (),
-    keep_datasets: bool = False,
-    progress: Callable[[int], None] | None = None,
-    on_look: Callable[[Look], bool | None] | None = None,
-    block_seconds: float | None = None,
-    store: Store | StorePart | str | Path | None = None,
+    claim: Any,
+    adjacency: Any,
+    runs: int | None,
+    alpha: float,
+    seed: int | None,
+    sequential: bool,
+    resolution: float | None,
+    options: Options,
 ) -> AuditResult:
     """Audits the pair as `check` does, with outputs drawn `earlier` on it as the beginning of its pilot."""
     started = time.perf_counter()
-    sampler, distance, jobs = as_sampler(mechanism, name), check_distance(distance), check_jobs(jobs)
+    sampler, distance = as_sampler(mechanism, options.name), check_distance(options.distance)
     if is_empty(x) and is_empty(y):
         raise DatasetError("both datasets are empty, so they cannot differ; pass two neighbouring datasets.")
-    said = stated(mechanism, claim, adjacency, claim_source)
+    said = stated(mechanism, claim, adjacency, options.claim_source)
     if said.adjacency is not None:
         said.adjacency.check(x, y, distance)
     if sampler.check_pair is not None:
@@ -275,30 +229,35 @@ def audit_pair(
     settings = Settings(
         claim=claim_at(said.claim, distance),
         claim_source=said.source,
-        pair=_pair(x, y, said.adjacency, distance, keep_datasets),
+        pair=_pair(x, y, said.adjacency, distance, sampler.check_pair is not None, options.keep_datasets),
         alpha=check_test_alpha(alpha),
         resolution=check_resolution(resolution),
-        power=check_power(power),
+        power=check_power(options.power),
         name=sampler.name,
         provenance=provenance_of(sampler.function),
         seed=check_seed(seed),
-        bits=check_bits(bits),
+        bits=check_bits(options.bits),
     )
-    seconds, ignored = check_seconds(seconds, runs, sequential=sequential), checks_to_ignore(ignore)
+    seconds = check_seconds(options.seconds, runs, sequential=sequential)
+    ignored = checks_to_ignore(options.ignore)
     until = None if seconds is None else started + seconds
-    cells = check_cells(cells, sequential)
-    runs = None if runs is None else check_runs(runs)
+    cells = check_cells(options.cells, sequential)
+    runs = runs_or_setting(runs, resolution, seconds)
     snapshot = take_snapshot(x, y)
-    with opened(store) as kept:  # before the first run, so that an unusable folder costs no run
+    with (
+        opened(options.store) as kept,  # before the first run, so that an unusable folder costs no run
+        told(options.progress, sampler.name, None if runs is None or sequential else 2 * runs) as (progress, shown),
+    ):
         drawn_from = {} if kept is None else sources(code_of(sampler), x, y)
-        limit = check_block_seconds(block_seconds)
-        plan = plan_blocks(sampler, x, y, settings.seed, jobs, limit, runs=runs)
+        limit = check_block_seconds(options.block_seconds)
+        plan = plan_blocks(sampler, x, y, settings.seed, options.jobs, limit, runs=runs)
         if kept is not None:
             is_final = sequential and _has_final(runs, until)
             wanted = drawn_from | arrangements(plan, settings, runs, cells, sequential=sequential, has_final=is_final)
             wanted |= {"runs of a search": "none" if earlier is None else str(earlier)}
             plan = replace(plan, memory=kept.section(sampler.name, wanted))
             plan.check_heads()
+        on_look = _looked_at(options.on_look, shown)
         settings, evidence = _drawn(
             plan, settings, runs, until, cells, progress, on_look, earlier, sequential=sequential
         )
@@ -318,7 +277,29 @@ def audit_pair(
         notes=(_STATE,) if plan.is_stateful and not sampler.is_block else (),
     )
     result.environment["seconds"] = round(time.perf_counter() - started, 3)
+    _LOG.info("%s: %s", result.mechanism, result.sentence)
     return result
+
+
+def runs_or_setting(runs: int | None, resolution: float | None, seconds: float | None) -> int | None:
+    """The runs of the call, or those of the settings if nothing in the call determines their number."""
+    if runs is None and resolution is None and seconds is None:
+        runs = or_setting("runs", None)
+    return None if runs is None else check_runs(runs)
+
+
+def _looked_at(
+    on_look: Callable[[Look], bool | None] | None, shown: Shown | None
+) -> Callable[[Look], bool | None] | None:
+    """The function that sees every interim look: the caller's, the display, or both."""
+    if shown is None:
+        return on_look
+
+    def look(at: Look) -> bool | None:
+        shown.look(at)
+        return None if on_look is None else on_look(at)
+
+    return look
 
 
 def _drawn(
@@ -366,11 +347,15 @@ def _runs(plan: Plan, settings: Settings, sequential: bool) -> int:
     return runs_for(plan, settings, settings.resolution, sequential=sequential)
 
 
-def _pair(x: Any, y: Any, adjacency: Adjacency | None, distance: float, keep: bool) -> Pair:
+def _pair(x: Any, y: Any, adjacency: Adjacency | None, distance: float, is_checked: bool, keep: bool) -> Pair:
+    """The pair in words; `is_checked` says whether the mechanism has checked the distance itself."""
+    words, rows = difference_and_rows(x, y) if adjacency is None else (adjacency.difference(x, y), None)
+    is_doubtful = rows is not None and rows > distance and not is_checked
     return Pair(
         x=summarise(x),
         y=summarise(y),
-        difference=difference(x, y) if adjacency is None else adjacency.difference(x, y),
+        difference=words,
+        doubt=f"x and y differ in {rows:,} rows, and no adjacency makes them neighbours" if is_doubtful else "",
         adjacency="declared neighbours by the caller" if adjacency is None else str(adjacency),
         unit="" if adjacency is None else adjacency.unit,
         distance=distance,

@@ -33,7 +33,7 @@ from ..health.run_independence import examine
 from ..inference.counts import check_alpha
 from ..inference.direction import directed
 from ..inference.joint_test import check_test_alpha, strength_lower
-from ..options import Bits, check_cells, check_jobs, check_runs, check_seed
+from ..options import Bits, check_cells, check_runs, check_seed
 from ..power.betting_test_power import sequential_resolution
 from ..printing import confidence, rounded_down
 from ..results.audit_result import AuditResult, Pair, Verdict
@@ -44,6 +44,7 @@ from ..sampling.draw import count_hits, plan_blocks, shapes_of
 from ..sampling.pilot_size import pilot_runs
 from ..sampling.provenance import versions as library_versions
 from ..sampling.sampler import as_sampler
+from ..settings import or_setting
 from .check import check
 from .count_cells import as_cell_counts
 from .pilot import draw_checked, run_notes
@@ -223,7 +224,7 @@ def check_equivalence(
     ('equivalent within the margin', 'for every event, outcomes that were never seen included')
     """
     started = time.perf_counter()
-    margin, cells, alpha, jobs = _check_margin(margin), check_cells(cells), check_alpha(alpha), check_jobs(jobs)
+    margin, cells, alpha, jobs = _check_margin(margin), check_cells(cells), check_alpha(alpha), or_setting("jobs", jobs)
     if cells == 0:
         raise OptionError("cells=0 counts nothing; use 2 or more.", cells=cells)
     runs, seed, ignored = check_runs(runs), check_seed(seed), checks_to_ignore(ignore)

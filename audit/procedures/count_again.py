@@ -18,12 +18,13 @@ from ..errors import OptionError
 from ..events.events import Event
 from ..events.outputs import Outputs, Raised, merge, number_of, outcome_list
 from ..floating_point_errors import with_own_arithmetic
-from ..options import check_jobs, check_runs, check_seed
+from ..options import check_runs, check_seed
 from ..random_streams import Stream, seed_of
 from ..results.recount import Recount
 from ..sampling.block_counts import total_counts
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
 from ..sampling.sampler import as_sampler
+from ..settings import or_setting
 from .pilot import draw_checked
 
 _LOOKED_AT = 10_000  # runs on each dataset whose forms are recorded
@@ -68,7 +69,7 @@ def recount(
     """
     if not (event is None or isinstance(event, Event)):
         raise OptionError(f"event={event!r} is not an event; use one that an audit chose.", event=event)
-    sampler, runs, jobs = as_sampler(mechanism, None), check_runs(runs), check_jobs(jobs)
+    sampler, runs, jobs = as_sampler(mechanism, None), check_runs(runs), or_setting("jobs", jobs)
     if not isinstance(stream, str) or not stream:
         raise OptionError(f"stream={stream!r} does not name a stream; use a text such as 'before'.", stream=stream)
     seed = check_seed(seed)

@@ -11,11 +11,12 @@ from ..events.outputs import merge
 from ..events.partitions import Labels, Partition
 from ..floating_point_errors import with_own_arithmetic
 from ..inference.counts import check_alpha
-from ..options import check_cells, check_jobs, check_runs, check_seed
+from ..options import check_cells, check_runs, check_seed
 from ..results.cell_result import CellCounts
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
 from ..sampling.pilot_size import pilot_runs
 from ..sampling.sampler import as_sampler
+from ..settings import or_setting
 from .pilot import draw_checked
 
 
@@ -59,7 +60,7 @@ def count_cells(
     >>> bool(largest.lower < np.log(3) < largest.upper)
     True
     """
-    cells, alpha, jobs = check_cells(cells), check_alpha(alpha), check_jobs(jobs)
+    cells, alpha, jobs = check_cells(cells), check_alpha(alpha), or_setting("jobs", jobs)
     if cells == 0:
         raise OptionError("cells=0 counts nothing; use 2 or more.", cells=cells)
     sampler = as_sampler(mechanism, None)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
-from ..claims.at_distance import ClaimAtDistance
+from ..claims.at_distance import ClaimAtDistance, as_claim
 from ..claims.claim import Claim
-from ..datasets.adjacency import Adjacency, check_adjacency
+from ..datasets.adjacency import Adjacency
+from ..datasets.named_adjacency import as_adjacency
 from ..errors import ClaimError
 from ..options import check_claim_source
 from ..printing import shorten
@@ -22,10 +23,15 @@ class Stated:
     adjacency: Adjacency | None
 
 
-def stated(
-    mechanism: Any, claim: Claim | ClaimAtDistance | None, adjacency: Adjacency | None, claim_source: str
-) -> Stated:
+def stated(mechanism: Any, claim: Any, adjacency: Any, claim_source: str) -> Stated:
     """What the caller states, completed by the mechanism's attributes `claim`, `claim_source` and `adjacency`.
+
+    Parameters
+    ----------
+    claim : Claim, float, (float, float), callable or None
+        As in `check`.
+    adjacency : Adjacency, str or None
+        As in `check`.
 
     Raises
     ------
@@ -50,7 +56,7 @@ def stated(
     if adjacency is None:
         relation = getattr(mechanism, "adjacency", None)
         adjacency = relation if isinstance(relation, Adjacency) else None
-    return Stated(claim, source, None if adjacency is None else check_adjacency(adjacency))
+    return Stated(as_claim(claim), source, None if adjacency is None else as_adjacency(adjacency))
 
 
 def _own_claim(mechanism: Any, kind: str) -> Claim | ClaimAtDistance:

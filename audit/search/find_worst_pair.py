@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
 from ..claims.at_distance import ClaimAtDistance, claim_at
@@ -22,27 +22,29 @@ from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore
 from ..inference.joint_test import check_test_alpha
 from ..options import (
+    LEAST_SEARCH,
     check_bits,
     check_cells,
     check_distance,
-    check_jobs,
     check_power,
     check_resolution,
-    check_runs,
     check_seconds,
     check_seed,
 )
-from ..procedures.check import CheckOptions, audit_pair
+from ..procedures.check import audit_pair, runs_or_setting
+from ..procedures.check_options import CheckOptions, Options, refuse_unknown
 from ..procedures.mechanism_claim import stated
+from ..progress import Shown, told
 from ..random_streams import Stream, seed_of
 from ..results.audit_result import AuditResult, Verdict
+from ..results.result import Result
 from ..sampling.output_hashes import digest
 from ..sampling.sampler import as_sampler
+from ..settings import or_setting
 from ..store.sqlite_store import opened
 from ..store.store_settings import code_of
 from .pairs_for_domain import pairs_of
 from .pool import Pool, new_pool
-from .rounds import LEAST_SEARCH
 from .shrinking import SimplePair, for_simpler_pairs, simplest
 from .successive_halving import halve
 from .trial import Judge, Trial
@@ -84,7 +86,7 @@ class TriedPair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorstPair:
+class WorstPair(Result):
     """The worst pair that a search found, audited on fresh runs.
 
     Attributes
@@ -118,6 +120,23 @@ class WorstPair:
     def is_refuted(self) -> bool:
         """Whether the audit of fresh runs refuted the claim."""
         return self.audit.is_refuted
+
+    @property
+    def sentence(self) -> str:
+        """The verdict of the audit in a sentence."""
+        return self.audit.sentence
+
+    @property
+    def _limits(self) -> tuple[float, float]:
+        return self.audit.confidence_interval()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the audit says, and the executions of the search."""
+        return self.audit.to_dict() | {"search_runs": self.runs}
+
+    def plot(self, kind: str | None = None, ax: Any = None) -> Any:
+        """Draw the audit."""
+        return self.audit.plot(kind, ax)
 
     @property
     def verdict(self) -> Verdict:
@@ -165,17 +184,14 @@ def find_worst_pair(
     mechanism: Any,
     domain: Any,
     *,
-    claim: Claim | ClaimAtDistance | None = None,
-    adjacency: Adjacency | None = None,
-    distance: float = 1,
+    claim: Claim | ClaimAtDistance | float | tuple[float, float] | None = None,
+    adjacency: Adjacency | str | None = None,
     runs: int | None = None,
     search_runs: int | None = None,
     alpha: float = 0.05,
     seed: int | None = 0,
-    jobs: int | None = None,
-    name: str | None = None,
-    claim_source: str = "",
-    progress: Callable[[int], None] | None = None,
+    sequential: bool = False,
+    resolution: float | None = None,
     on_round: Callable[[TriedPair], None] | None = None,
     **options: Unpack[CheckOptions],
 ) -> WorstPair:
@@ -190,37 +206,29 @@ def find_worst_pair(
     domain : Domain, callable, iterable or Hypothesis strategy
         `Answers`, `Values`, `Rows` or `Graphs`; or a function that makes a pair (x, y) from a
         ``numpy.random.Generator``; or pairs; or a strategy of pairs (tuples of two) or of datasets.
-    claim : Claim or callable, optional
+    claim : Claim, float, (float, float) or callable, optional
         As in `check`.
-    adjacency : Adjacency, optional
+    adjacency : Adjacency or str, optional
         Neighbour relation that every pair must satisfy; by default the mechanism's attribute `adjacency`. A domain
         needs one.
-    distance : float
-        Distance of the pairs.
     runs : int, optional
         Runs on each dataset in the audit of the chosen pair; by default as in `check`. The search's independent runs on
         that pair are the first of its pilot, in addition to these.
     search_runs : int, optional
-        Executions of the search, over all pairs and both datasets, at least 400. The default is `runs` (or a million),
-        half the executions of the audit.
+        Executions of the search, over all pairs and both datasets, at least 400. The default is that of
+        `dpaudit.settings`, or `runs` (or a million), half the executions of the audit.
     alpha : float
         Allowed probability of refuting a correct mechanism.
     seed : int or None
         Random seed, which fixes every number for any number of workers. ``check(mechanism, found.x, found.y, …)``
         audits the pair again with its own pilot. Give it another seed: with the same seed it draws the same main runs.
-    jobs : int, optional
-        Workers, as in `check`.
-    name : str, optional
-        Name of the mechanism in the result.
-    claim_source : str
-        As in `check`.
-    progress : callable, optional
-        Called with the number of runs just finished.
+    sequential, resolution
+        As in `check`, for the audit of the chosen pair.
     on_round : callable, optional
         Called with the leading pair, a `TriedPair`, after each round of the search.
     **options
-        Options of `check`, such as ``sequential=True`` or ``resolution=0.1``. With ``bits=True`` the search also tests
-        low bits, and a ``store`` also keeps the draws of the search.
+        Options of `check`, such as ``distance=2`` or ``progress=True``. With ``bits=True`` the search also tests low
+        bits, and a ``store`` also keeps the draws of the search.
 
     Returns
     -------
@@ -243,42 +251,41 @@ def find_worst_pair(
     >>> found.is_refuted, abs(sum(found.x) - sum(found.y)) > 2.9
     (True, True)
     """
-    sampler, distance, jobs = as_sampler(mechanism, name), check_distance(distance), check_jobs(jobs)
-    seed = check_seed(seed)
-    size = _RUNS if runs is None else check_runs(runs)
-    budget = max(size, LEAST_SEARCH) if search_runs is None else _check_search_runs(search_runs)
-    said = stated(mechanism, claim, adjacency, claim_source)
-    adjacency = said.adjacency
-    _check_options(options)
-    seconds = options.get("seconds")
-    if seconds is not None and search_runs is None:
+    refuse_unknown(options, "find_worst_pair", "search_runs", "on_round")
+    chosen = Options.of(options)
+    sampler, distance, seed = as_sampler(mechanism, chosen.name), check_distance(chosen.distance), check_seed(seed)
+    _check_options(chosen, sequential, resolution)
+    runs = runs_or_setting(runs, resolution, chosen.seconds)
+    size, search_runs = _RUNS if runs is None else runs, or_setting("search_runs", search_runs)
+    budget = max(size, LEAST_SEARCH) if search_runs is None else search_runs
+    said = stated(mechanism, claim, adjacency, chosen.claim_source)
+    if chosen.seconds is not None and search_runs is None:
         raise OptionError(
-            f"seconds={seconds:g} limits the audit of the chosen pair, not the search; set the executions of the "
-            "search with search_runs= (--search-runs).",
-            seconds=seconds,
+            f"seconds={chosen.seconds:g} limits the audit of the chosen pair, not the search; set the executions of "
+            "the search with search_runs= (--search-runs).",
+            seconds=chosen.seconds,
         )
-    source = pairs_of(domain, adjacency, distance, seed_of(seed, Stream.EXAMPLES))
-    pool = new_pool(source, adjacency, distance, seed, sampler.check_pair)
-    with opened(options.get("store")) as kept:
+    source = pairs_of(domain, said.adjacency, distance, seed_of(seed, Stream.EXAMPLES))
+    pool = new_pool(source, said.adjacency, distance, seed, sampler.check_pair)
+    with opened(chosen.store) as kept, told(chosen.progress, sampler.name, None) as (progress, shown):
         judge = Judge(
             sampler=sampler,
             claim=claim_at(said.claim, distance),
             runs=size,
             alpha=check_test_alpha(alpha),
             seed=seed,
-            jobs=jobs,
+            jobs=chosen.jobs,
             progress=progress,
-            bits=options.get("bits", "warn") is True,
+            bits=chosen.bits is True,
             store=kept,
             code="" if kept is None else code_of(sampler),
         )
         if kept is not None:
             searched = digest(domain) if isinstance(domain, Domain) else "of the caller's own"
-            about = {"search_runs": budget, "distance": distance, "adjacency": adjacency, "domain": searched}
+            about = {"search_runs": budget, "distance": distance, "adjacency": said.adjacency, "domain": searched}
             kept.section(f"{sampler.name}, the search", about | judge.settings())
         reserved = for_simpler_pairs(budget) if isinstance(domain, Domain) else 0
-        tell = None if on_round is None else lambda leader: on_round(_tried(leader))
-        trials, untried, executions = halve(pool, judge, budget - reserved, tell)
+        trials, untried, executions = halve(pool, judge, budget - reserved, _told_of_rounds(on_round, shown))
         if not trials or trials[0].error is not None:
             raise _nothing_left(trials, pool, sampler.name)
         x, y = trials[0].candidate.x, trials[0].candidate.y
@@ -289,16 +296,13 @@ def find_worst_pair(
             y,
             trials[0].independent(judge, (budget - reserved - executions) // 2),
             claim=said.claim,
-            claim_source=said.source,
-            adjacency=adjacency,
-            distance=distance,
+            adjacency=said.adjacency,
             runs=runs,
             alpha=alpha,
             seed=seed,
-            jobs=jobs,
-            name=name,
-            progress=progress,
-            **options | {"store": kept},
+            sequential=sequential,
+            resolution=resolution,
+            options=replace(chosen, claim_source=said.source, progress=progress, store=kept),
         )
     return WorstPair(
         x=x,
@@ -337,19 +341,31 @@ def _nothing_left(trials: list[Trial], pool: Pool, name: str) -> AuditError:
     return AdjacencyError("no pair of neighbours was found at this distance; widen the domain, or pass more pairs.")
 
 
-def _check_options(options: CheckOptions) -> None:
+def _check_options(options: Options, sequential: bool, resolution: float | None) -> None:
     """Raise the errors that `check` would raise for its options, before the search spends runs."""
-    taken = CheckOptions.__annotations__
-    unknown = [name for name in options if name not in taken]
-    if unknown:
-        raise OptionError(f"{unknown[0]} is not an option of check; use one of {', '.join(taken)}.", options=unknown)
-    sequential = options.get("sequential", False)
-    check_bits(options.get("bits", "warn"))
-    check_resolution(options.get("resolution"))
-    check_power(options.get("power", 0.95))
-    check_seconds(options.get("seconds"), None, sequential=sequential)
-    check_cells(options.get("cells", 0), sequential)
-    checks_to_ignore(options.get("ignore", ()))
+    check_bits(options.bits)
+    check_resolution(resolution)
+    check_power(options.power)
+    check_seconds(options.seconds, None, sequential=sequential)
+    check_cells(options.cells, sequential)
+    checks_to_ignore(options.ignore)
+
+
+def _told_of_rounds(
+    on_round: Callable[[TriedPair], None] | None, shown: Shown | None
+) -> Callable[[Trial], None] | None:
+    """The function that sees the leader of every round: the caller's, the display, or both."""
+    if on_round is None and shown is None:
+        return None
+
+    def tell(leader: Trial) -> None:
+        pair = _tried(leader)
+        if shown is not None:
+            shown.lead(pair)
+        if on_round is not None:
+            on_round(pair)
+
+    return tell
 
 
 def _check_search_runs(search_runs: Any) -> int:

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from .trial import LEAST_SCORED
 
-LEAST_SEARCH = 400
-"""Fewest executions of a search."""
 MANY = 32
 """Pairs with which a search begins, if it has a hundred executions for each and the domain has as many."""
 _EACH = 100

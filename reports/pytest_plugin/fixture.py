@@ -19,8 +19,9 @@ from ...audit.claims.at_distance import ClaimAtDistance
 from ...audit.claims.claim import Claim
 from ...audit.errors import OptionError
 from ...audit.events.events import Event
-from ...audit.options import LEAST_RUNS
+from ...audit.options import LEAST_RUNS, LEAST_SEARCH
 from ...audit.procedures.check import check
+from ...audit.procedures.check_options import refuse_unknown
 from ...audit.procedures.count_again import recount
 from ...audit.records.baseline_comparison import ANOTHER_PAIR, compare
 from ...audit.records.json_codec import is_storable
@@ -30,7 +31,6 @@ from ...audit.results.equivalence_result import EquivalenceResult
 from ...audit.results.recount import Accepted, Recount
 from ...audit.results.statement_result import StatementResult
 from ...audit.search.find_worst_pair import find_worst_pair
-from ...audit.search.rounds import LEAST_SEARCH
 from .failure import Case, change_message, failure_message, repetition
 from .reproduction_script import ScriptError, script
 from .session import AuditSession, compared_with, saved_as
@@ -83,10 +83,7 @@ class DPAudit:
         started = time.perf_counter()
         if (neighbours is None) == (x is None and y is None):
             raise OptionError("the audit needs a pair of datasets; pass x and y, or neighbours= to search for a pair.")
-        known = {*inspect.signature(check).parameters, *inspect.signature(find_worst_pair).parameters} - {"options"}
-        unknown = [name for name in {**self._marked, **options} if name not in known]
-        if unknown:
-            raise OptionError(f"{unknown[0]} is not an option of dp_audit; use one of {', '.join(sorted(known))}.")
+        refuse_unknown({**self._marked, **options}, "dp_audit", "search_runs", "on_round")
         label, options = self._begin(options)
         if (options.get("cells") or 0) > 0:
             options.setdefault("sequential", False)

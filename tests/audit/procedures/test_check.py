@@ -123,7 +123,7 @@ BAD = [
     *(({"seed": s}, OptionError) for s in (-1, 1.5, True, math.nan)),
     *(({"resolution": r}, OptionError) for r in (0, -1.0, math.inf, math.nan)),
     *(({"distance": d}, ClaimError) for d in (0, 1.5, -1, math.nan, math.inf)),
-    *(({"claim": c}, ClaimError) for c in (1.0, str)), ({"ignore": "x"}, OptionError), ({"jobs": 0}, OptionError),
+    *(({"claim": c}, ClaimError) for c in ("1.0", str)), ({"ignore": "x"}, OptionError), ({"jobs": 0}, OptionError),
 ]  # fmt: skip
 
 

@@ -72,5 +72,5 @@ def test_attributes_of_other_kinds_are_not_taken():
 
     said = stated(Graphs(), None, None, "")
     assert (said.adjacency, said.source) == (None, "the claim of Graphs")
-    with pytest.raises(OptionError, match="not an adjacency relation"):
+    with pytest.raises(OptionError, match="did you mean 'edge'"):
         stated(Graphs(), None, "edges", "")

@@ -321,7 +321,7 @@ def test_strategies_of_datasets(strategy, adjacency, mechanism):
         ([1, 2], {}, DatasetError, "pair 1 is 1, which is not a pair; pass (x, y)"),
         (st.nothing(), {}, DatasetError, "draws no values"),
         (st.lists(st.integers()), {"adjacency": None}, DatasetError, "needs an adjacency to make pairs"),
-        (Rows(), {"adjacency": AddRemove}, OptionError, "is not an adjacency relation; use an instance"),
+        (Rows(), {"adjacency": 1}, OptionError, "is not an adjacency relation; use an instance"),
         (Rows(), {"search_runs": 100}, OptionError, "search_runs=100 is not a possible number of executions"),
         (Rows(), {"search_runs": 1000.5}, OptionError, "use an integer >= 400"),
         (Rows(), {"search_runs": True}, OptionError, "search_runs=True"),

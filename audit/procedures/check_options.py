@@ -1,0 +1,87 @@
+"""Options of `check` and `find_worst_pair` beyond the arguments that every call thinks of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, TypedDict
+
+from ..errors import UnknownOptionError
+from ..options import Bits, Progress
+from ..printing import did_you_mean
+from ..results.interim_look import Look
+from ..settings import or_setting
+from ..store.sqlite_store import Store, StorePart
+
+ARGUMENTS = ("claim", "adjacency", "runs", "alpha", "seed", "sequential", "resolution")
+"""The arguments that `check` and `find_worst_pair` name themselves."""
+
+
+class CheckOptions(TypedDict, total=False):
+    """Options of `check`, which its docstring explains."""
+
+    # what is asked
+    distance: float
+    power: float
+    seconds: float | None
+    cells: int
+    bits: Bits
+    ignore: str | Iterable[str]
+    # what the result records
+    name: str | None
+    claim_source: str
+    keep_datasets: bool
+    # how the runs are made
+    jobs: int | None
+    progress: Progress
+    on_look: Callable[[Look], bool | None] | None
+    block_seconds: float | None
+    store: Store | StorePart | str | Path | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options of one call, each with a value; `check` explains them."""
+
+    distance: float = 1
+    power: float = 0.95
+    seconds: float | None = None
+    cells: int = 0
+    bits: Bits = "warn"
+    ignore: str | Iterable[str] = ()
+    name: str | None = None
+    claim_source: str = ""
+    keep_datasets: bool = False
+    jobs: int | None = None
+    progress: Progress = None
+    on_look: Callable[[Look], bool | None] | None = None
+    block_seconds: float | None = None
+    store: Store | StorePart | str | Path | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Options:
+        """Return the given options, completed by the settings and the defaults.
+
+        Raises
+        ------
+        UnknownOptionError
+            For a name that is no option; the message has the most similar one.
+        OptionError
+            For workers, a display or a time limit of blocks that cannot be.
+        """
+        refuse_unknown(given, "check")
+        options = cls(**given)
+        shared = {name: or_setting(name, getattr(options, name)) for name in ("jobs", "progress", "block_seconds")}
+        return replace(options, **shared)
+
+
+def refuse_unknown(given: Iterable[str], function: str, *more: str) -> None:
+    """Raise an `UnknownOptionError` for a name that is no option of `check`, nor one of the names in `more`."""
+    known = (*ARGUMENTS, *(field.name for field in fields(Options)), *more)
+    for name in given:
+        if name not in known:
+            raise UnknownOptionError(
+                f"{name} is not an option of {function}; use one of {', '.join(known)}{did_you_mean(name, known)}",
+                option=name,
+            )

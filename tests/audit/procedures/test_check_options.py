@@ -1,0 +1,127 @@
+"""Options of an audit: claims and names as people write them, misspelt options, and pairs that are no neighbours."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpaudit import AddRemove, ApproxDP, PureDP, Replace, Within, check, find_worst_pair, load, save
+from dpaudit.audit.errors import ClaimError, OptionError
+from dpaudit.audit.procedures.check_options import ARGUMENTS, CheckOptions, Options
+from dpaudit.mechanisms import LaplaceMechanism
+
+FEW = {"runs": 400, "jobs": 1}
+
+
+def noisy(rows, size, rng):
+    return len(rows) + rng.laplace(size=size)
+
+
+def test_the_first_screen_of_the_help_is_what_a_call_thinks_of():
+    named = [name for name in inspect.signature(check).parameters if name != "options"]
+    assert named == ["mechanism", "x", "y", *ARGUMENTS]
+    text = inspect.getdoc(check) or ""
+    documented = re.findall(r"^(\w+)(?:, \w+)* : ", text, re.MULTILINE)
+    assert {*documented} == {*named, *Options.__dataclass_fields__} - {"x", "y"} | {"x"}
+    assert set(CheckOptions.__annotations__) == set(Options.__dataclass_fields__)
+
+
+@pytest.mark.parametrize(
+    ("given", "claim"),
+    [
+        (1, PureDP(1.0)),
+        (0.5, PureDP(0.5)),
+        (np.float32(0.5), PureDP(0.5)),
+        ((1, 1e-5), ApproxDP(1.0, 1e-5)),
+        ([1.0, 0], PureDP(1.0)),
+    ],
+)
+def test_numbers_are_claims(given, claim):
+    assert check(noisy, [1, 2], [1], claim=given, **FEW).claim == claim
+    assert find_worst_pair(noisy, [([1], [])], claim=given, adjacency="add-remove", **FEW).audit.claim == claim
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("0.5", r"it is text, so write claim=PureDP\(0\.5\)"),
+        ("pure", "use PureDP"),
+        (PureDP, r"it is a class, so write PureDP\(…\)"),
+        ({"epsilon": 1.0}, r"write PureDP\(epsilon=1\.0\)"),
+        ({"epsilon": 1.0, "delta": 1e-5}, r"write ApproxDP\(epsilon=1\.0, delta=1e-05\)"),
+        ({"mu": 1.0}, r"write GaussianDP\(mu=1\.0\)"),
+        ((1.0, 1e-5, 3), "is not a claim"),
+        (True, "is not a claim"),
+        (-1.0, "epsilon"),
+        ((1.0, 2.0), "delta"),
+    ],
+)
+def test_other_claims_are_refused_with_what_to_write(given, message):
+    with pytest.raises(ClaimError, match=message):
+        check(noisy, [1, 2], [1], claim=given, **FEW)
+
+
+@pytest.mark.parametrize(
+    "function", [lambda **o: check(noisy, [1], [2], **o), lambda **o: find_worst_pair(noisy, [], **o)]
+)
+@pytest.mark.parametrize(
+    ("wrong", "meant"), [("claims", "claim"), ("epsilno", None), ("job", "jobs"), ("Alpha", "alpha"), ("bit", "bits")]
+)
+def test_a_misspelt_option_is_an_error_that_names_the_option_meant(function, wrong, meant):
+    with pytest.raises(OptionError, match=rf"{wrong} is not an option of \w+; use one of claim") as caught:
+        function(**{wrong: 1})
+    assert isinstance(caught.value, TypeError), "as for any other function"
+    assert (f"did you mean '{meant}'" in str(caught.value)) == (meant is not None)
+
+
+FRAME = pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0]})
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "rows"),
+    [
+        ([1, 2, 3], [1], 2),
+        ([1, 2, 3], [4, 5, 3], 2),
+        (np.ones(5), np.zeros(5), 5),
+        (FRAME, FRAME[:1], 3),
+        ({1, 2, 3}, {1}, 2),
+    ],
+)
+def test_a_pair_that_differs_in_more_rows_is_doubted(x, y, rows, tmp_path):
+    result = check(noisy, x, y, claim=1.0, runs=4_000, jobs=1)
+    doubt = f"x and y differ in {rows} rows, and no adjacency makes them neighbours"
+    assert result.sentence.endswith(f"; {doubt}")
+    assert any(remark.startswith(f"WARNING: {doubt}. A claim for one row says nothing") for remark in result.remarks)
+    save(result, tmp_path / "results.json")
+    assert load(tmp_path / "results.json").entries[0].result.pair.doubt == doubt
+    assert not check(noisy, x, y, claim=1.0, distance=rows, **FEW).pair.doubt, "at that distance it was meant so"
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "x", "y", "options"),
+    [
+        (noisy, [1, 2], [1], {}),
+        (noisy, [1, 2], [1, 3], {}),
+        (noisy, [2, 1], [1, 2, 3], {}),
+        (noisy, [1, 2, 3], [1], {"adjacency": AddRemove(), "distance": 2}),
+        (noisy, np.ones(5), np.zeros(5), {"adjacency": Within("linf")}),
+        (noisy, [1, 2], [2, 3], {"adjacency": Replace()}),
+        (noisy, "abc", "xyz", {}),
+        (noisy, {"a": 1}, {"b": 2, "c": 3}, {}),
+        (lambda value, size, rng: value + rng.laplace(size=size), 0.0, 5.0, {}),
+        (LaplaceMechanism(1.0), 0.0, 1.0, {}),
+    ],
+)
+def test_other_pairs_are_not_doubted(mechanism, x, y, options):
+    assert not check(mechanism, x, y, claim=3.0, **options, **FEW).pair.doubt
+
+
+def test_an_audit_is_logged(caplog):
+    with caplog.at_level(logging.INFO, logger="dpaudit"):
+        result = check(noisy, [1, 2], [1], claim=1.0, **FEW)
+    assert caplog.messages == [f"noisy: {result.sentence}"]

@@ -1,0 +1,87 @@
+"""The display of progress: a bar, one line or a log, and silence where nothing is asked."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from dpaudit import check, find_worst_pair
+from dpaudit.audit import progress
+from dpaudit.audit.errors import OptionError
+
+OPTIONS = {"claim": 1.0, "runs": 4_000, "jobs": 1}
+
+
+def noisy(value, size, rng):
+    return value + rng.laplace(size=size)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    monkeypatch.setattr(progress, "_EVERY", 0.0)
+    monkeypatch.setattr(progress, "_OFTEN", 0.0)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_log_gets_lines(capsys):
+    check(noisy, 0, 1, progress=True, **OPTIONS)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-1] == "noisy: 8,000 of 8,000 runs"
+    check(noisy, 0, 1, progress=True, sequential=True, **OPTIONS)
+    assert "runs on each dataset, bound" in capsys.readouterr().err
+    find_worst_pair(noisy, [(0, 1), (0, 2)], progress=True, **OPTIONS)
+    assert "noisy: leading pair: " in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_terminal_without_rich_gets_one_line(monkeypatch):
+    monkeypatch.setattr(progress, "find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "stderr", shown := Terminal())
+    check(noisy, 0, 1, progress=True, **OPTIONS)
+    text = shown.getvalue()
+    assert "\n" not in text
+    assert "\r\x1b[Knoisy: 8,000 of 8,000 runs" in text
+    assert text.endswith("\r\x1b[K"), "the line is removed in the end"
+
+
+def test_a_terminal_gets_a_bar(monkeypatch):
+    pytest.importorskip("rich", reason="the bar is drawn by an optional library")
+    monkeypatch.setattr(sys, "stderr", shown := Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    check(noisy, 0, 1, progress=True, **OPTIONS)
+    assert "noisy" in shown.getvalue()
+
+
+@pytest.mark.parametrize("quiet", [None, False])
+def test_nothing_is_shown_unless_asked(capsys, quiet):
+    check(noisy, 0, 1, progress=quiet, **OPTIONS)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_function_is_told_and_anything_else_refused():
+    told: list[int] = []
+    check(noisy, 0, 1, progress=told.append, **OPTIONS)
+    assert sum(told) == 8_000
+    with pytest.raises(OptionError, match="progress='bar' is unknown"):
+        check(noisy, 0, 1, progress="bar", **OPTIONS)
+
+
+def test_the_display_and_the_caller_both_see_the_looks(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "_EVERY", 0.0)
+    seen = []
+
+    def look(at):
+        seen.append(at)
+        return True
+
+    result = check(noisy, 0, 1, sequential=True, progress=True, on_look=look, **OPTIONS)
+    assert seen == list(result.looks)
+    assert result.stopped == "request"
+    assert "bound" in capsys.readouterr().err

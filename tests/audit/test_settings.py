@@ -1,0 +1,124 @@
+"""Settings for many calls: their order of precedence, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpaudit import check, find_worst_pair, settings
+from dpaudit.audit.errors import OptionError
+from dpaudit.audit.settings import or_setting, setting
+
+PROJECT = """
+[tool.dpaudit]
+runs = 300
+jobs = 1
+
+[tool.dpaudit.profiles.nightly]
+runs = 900
+"""
+
+
+def noisy(value, size, rng):
+    return value + rng.laplace(size=size)
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path, monkeypatch):
+    """Without this project's own settings, and with the settings before the test after it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DPAUDIT_PROFILE", raising=False)
+    with settings():
+        yield
+
+
+def runs_of(**options):
+    return check(noisy, 0, 1, claim=1.0, jobs=1, **options).runs
+
+
+def test_each_source_goes_before_the_next(tmp_path, monkeypatch):
+    (tmp_path / "pyproject.toml").write_text(PROJECT)
+    inner = tmp_path / "package" / "deeper"
+    inner.mkdir(parents=True)
+    monkeypatch.chdir(inner)
+    assert (runs_of(), setting("jobs")) == (300, 1)
+    monkeypatch.setenv("DPAUDIT_PROFILE", "nightly")
+    assert (runs_of(), setting("jobs")) == (900, 1), "what a profile leaves out stays"
+    with settings(runs=500):
+        assert runs_of() == 500
+        with settings("nightly"):
+            assert runs_of() == 900
+            assert runs_of(runs=200) == 200
+        with settings("nightly", runs=600):
+            assert runs_of() == 600
+        assert runs_of() == 500
+    assert runs_of() == 900
+    settings(runs=700)
+    assert runs_of() == 700, "without a block they hold from the call on"
+
+
+def test_a_change_of_the_file_is_seen(tmp_path):
+    file = tmp_path / "pyproject.toml"
+    assert setting("runs") is None
+    for runs in (300, 40_000):
+        file.write_text(f"[tool.dpaudit]\nruns = {runs}\n")
+        assert setting("runs") == runs
+
+
+def test_runs_hold_where_nothing_else_gives_their_number():
+    with settings(runs=1_000, search_runs=800):
+        assert runs_of(resolution=2.0) != 1_000
+        assert runs_of(sequential=True) <= 1_000
+        found = find_worst_pair(noisy, [(0, 1)], claim=1.0, jobs=1)
+        assert found.audit.runs == 1_000
+        assert found.runs <= 800 + 2 * 1_000
+
+
+def test_settings_change_no_number():
+    with settings(jobs=2, progress=False, block_seconds=60.0):
+        here = check(noisy, 0, 1, claim=1.0, runs=5_000)
+    assert here == check(noisy, 0, 1, claim=1.0, runs=5_000, jobs=1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"alpha": 0.1}, "alpha is not a setting.*What an audit means is stated in its call"),
+        ({"job": 2}, "did you mean 'jobs'"),
+        ({"runs": 3}, "settings: runs=3 is too few"),
+        ({"progress": "yes"}, "progress='yes' is unknown"),
+        ({"profile": "nightly"}, "which has none"),
+    ],
+)
+def test_what_is_refused(wrong, message):
+    with pytest.raises(OptionError, match=message):
+        settings(**wrong)
+    assert or_setting("runs", None) is None, "nothing is set by a refused call"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[tool.dpaudit]\nalpha = 0.1", r"pyproject\.toml, \[tool\.dpaudit\]: alpha is not a setting"),
+        ("[tool.dpaudit]\nruns = '300'", r"runs='300' is too few"),
+        ("[tool.dpaudit.profiles.a]\nruns = 1", r"profiles\.a\]: runs=1 is too few"),
+        ("[tool.dpaudit]\nprofiles = 1", "is not a table of settings"),
+        ("[tool]\ndpaudit = 3", "is not a table of settings"),
+        ("[tool.dpaudit\n", "cannot be read"),
+    ],
+)
+def test_a_wrong_file_is_named(tmp_path, text, message):
+    (tmp_path / "pyproject.toml").write_text(text)
+    with pytest.raises(OptionError, match=message):
+        runs_of()
+
+
+def test_an_unknown_profile_is_compared_with_those_of_the_file(tmp_path, monkeypatch):
+    (tmp_path / "pyproject.toml").write_text(PROJECT)
+    monkeypatch.setenv("DPAUDIT_PROFILE", "nightlies")
+    with pytest.raises(OptionError, match="which has nightly; did you mean 'nightly'"):
+        runs_of()
+
+
+def test_a_file_without_settings_sets_nothing(tmp_path):
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'mine'\n")
+    assert setting("runs") is None
