@@ -17,6 +17,8 @@ from ..results.statement_result import StatementResult
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+_LISTED = 10  # entries in the printed form of a suite
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
@@ -69,7 +71,7 @@ class Topic:
     source: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Suite:
     """Audits that were run together, as written to ``results.json``.
 
@@ -96,6 +98,12 @@ class Suite:
         results = [entry.result for entry in self.entries]
         is_sick = [isinstance(result, AuditResult) and bool(result.findings) for result in results]
         return tuple(holm([1.0 if sick else one.p_value for one, sick in zip(results, is_sick, strict=True)]).tolist())
+
+    def __repr__(self) -> str:
+        shown = [f"  {entry.name}: {entry.result.sentence}" for entry in self.entries[:_LISTED]]
+        more = len(self.entries) - len(shown)
+        count = f"{len(self.entries):,} audit{'s' * (len(self.entries) != 1)}"
+        return "\n".join([f"<Suite {self.title!r}, {count}>", *shown, *([f"  and {more:,} more"] if more else [])])
 
     @property
     def is_met(self) -> bool:

@@ -8,7 +8,8 @@ import inspect
 import math
 import shlex
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import pytest
 
 from ...audit.claims.at_distance import ClaimAtDistance
 from ...audit.claims.claim import Claim
-from ...audit.errors import OptionError
+from ...audit.errors import AuditError, OptionError, StoreError
 from ...audit.events.events import Event
 from ...audit.options import LEAST_RUNS, LEAST_SEARCH
 from ...audit.procedures.check import check
@@ -31,6 +32,7 @@ from ...audit.results.equivalence_result import EquivalenceResult
 from ...audit.results.recount import Accepted, Recount
 from ...audit.results.statement_result import StatementResult
 from ...audit.search.find_worst_pair import find_worst_pair
+from ...audit.store.sqlite_store import Store
 from .failure import Case, change_message, failure_message, repetition
 from .reproduction_script import ScriptError, script
 from .session import AuditSession, compared_with, saved_as
@@ -47,6 +49,9 @@ class DPAudit:
         self._marked = {option: value for option, value in marked.items() if option not in _OWN}
         self._accepted = _acceptance(marked)
         self.calls = 0
+
+    def __repr__(self) -> str:
+        return f"<dp_audit of {self._name}>"
 
     def __call__(
         self,
@@ -90,14 +95,16 @@ class DPAudit:
         options.setdefault("sequential", True)
         if not options["sequential"]:
             options.pop("seconds", None)
-        if neighbours is None:
-            options.pop("search_runs", None)
-            result, how = check(mechanism, x, y, claim=claim, **options), None
-        else:
-            options["keep_datasets"] = True  # only the result knows the pair
-            options.setdefault("search_runs", max(self._session.settings.runs, LEAST_SEARCH))
-            how = find_worst_pair(mechanism, neighbours, claim=claim, **options)
-            result, x, y = how.audit, how.x, how.y
+        with self._kept(label, options):
+            if neighbours is None:
+                options.pop("search_runs", None)
+                result, how = check(mechanism, x, y, claim=claim, **options), None
+            else:
+                options["keep_datasets"] = True  # only the result knows the pair
+                options.setdefault("search_runs", max(self._session.settings.runs, LEAST_SEARCH))
+                how = find_worst_pair(mechanism, neighbours, claim=claim, **options)
+                result, x, y = how.audit, how.x, how.y
+        options.pop("store", None)
         entry = Entry(name=label, result=result, recounts=self._recounts(mechanism, x, y, result, options, label))
         result.environment["seconds"] = round(time.perf_counter() - started, 3)
         self._conclude(entry, Case(self._name, mechanism, x, y, options, how))
@@ -155,6 +162,27 @@ class DPAudit:
         if refusal:
             pytest.fail(refusal)
         return label, whole
+
+    @contextmanager
+    def _kept(self, label: str, options: dict[str, Any]) -> Iterator[None]:
+        """Keep the draws of the audit in the session's store until it is finished."""
+        if self._session.store is None or "store" in options:
+            yield
+            return
+        folder = self._session.store / _file_name(label)
+        with Store(folder) as store:
+            options["store"] = store
+            is_over = False
+            try:
+                yield
+                is_over = True
+            except AuditError as error:  # nothing to continue, unless the store itself is at fault
+                is_over = not isinstance(error, StoreError)
+                raise
+            finally:
+                if is_over:
+                    store.discard()
+                    folder.rmdir()
 
     def _recounts(
         self, mechanism: Any, x: Any, y: Any, result: AuditResult, options: Mapping[str, Any], label: str
@@ -222,8 +250,7 @@ class DPAudit:
         folder = self._session.scripts
         if folder is None or not isinstance(entry.result, AuditResult):
             return None
-        safe = "".join(char if char.isalnum() else "-" for char in entry.name)[-80:].strip("-")
-        path = folder / f"{safe}-{hashlib.sha256(entry.name.encode()).hexdigest()[:6]}.py"
+        path = folder / f"{_file_name(entry.name)}.py"
         try:
             text = script(entry.result, case.mechanism, case.x, case.y, self._path, case.options)
         except ScriptError as error:
@@ -243,6 +270,12 @@ def _acceptance(marked: Mapping[str, Any]) -> Accepted | None:
             "a marker with accepted= needs until=, and the reverse; pass the reason and the last day of the acceptance."
         )
     return Accepted(reason=str(reason), until=str(until), up_to=float(marked.get("up_to", math.inf)))
+
+
+def _file_name(label: str) -> str:
+    """A file name from an audit's name, different for different names."""
+    safe = "".join(char if char.isalnum() else "-" for char in label)[-80:].strip("-")
+    return f"{safe}-{hashlib.sha256(label.encode()).hexdigest()[:6]}"
 
 
 def _seed(root: int, label: str) -> int:

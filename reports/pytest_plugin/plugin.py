@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from .session import DEFAULTS, HELP, AuditSession, Settings, setting_from_text
+from .short_traceback import ending_in_the_test
 
 if TYPE_CHECKING:
     from .fixture import DPAudit
@@ -39,6 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         ("report", "PATH", "Write the results to PATH, which ends in .json, .html or .md."),
         ("save", "NAME", "Save the results as baseline NAME, or to a path that ends in .json."),
         ("compare", "NAME", "Fail if results differ from baseline NAME, or from a file that ends in .json."),
+        ("store", "DIR", "Keep the draws of unfinished audits in DIR; the next session continues them."),
         ("scripts", "DIR", "Write a script for every violation to DIR; the scripts do not need dpaudit."),
     ):
         group.addoption(f"--dp-audit-{name}", metavar=metavar, help=text)
@@ -68,6 +70,7 @@ def pytest_configure(config: pytest.Config) -> None:
         baselines=config.rootpath / config.getini("dp_audit_baselines"),
         report=report,
         scripts=_path(config, "dp_audit_scripts"),
+        store=_path(config, "dp_audit_store"),
         save=config.getoption("dp_audit_save"),
         compare=config.getoption("dp_audit_compare"),
         n_workers=int(worker.get("workercount", 1)),
@@ -157,8 +160,10 @@ class _Watch:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Record for the fixture whether a test passed."""
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """Record for the fixture whether a test passed, and end the traceback of an error in the test's own lines."""
+    if call.excinfo is not None and not item.config.option.fulltrace:
+        call.excinfo = ending_in_the_test(call.excinfo)
     report = yield
     if report.when == "call":
         item.stash[_PASSED] = report.passed

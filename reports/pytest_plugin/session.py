@@ -99,6 +99,7 @@ class AuditSession:
     baselines: Path
     report: Path | None = None
     scripts: Path | None = None
+    store: Path | None = None
     save: str | None = None
     compare: str | None = None
     n_workers: int = 1
@@ -164,14 +165,18 @@ class AuditSession:
         return None
 
     def statement(self) -> str:
-        """Return the planned use of the error budget: number of audits times alpha."""
+        """Return the planned use of the error budget (number of audits times alpha), and the session's settings."""
         planned, tests = math.fsum(self.planned.values()), len(self.planned)
         alone = self.settings.alpha * self.tests_each
         audits, is_one = round(planned / alone), self.alphas == {self.settings.alpha}
         times = f"{audits:,} audit{'s' * (audits != 1)} × alpha {alone:g} = " if is_one else "sum of alphas "
         both = " (half of each alpha for the comparison)" if self.tests_each > 1 else ""
+        resolution = self.settings.resolution
+        size = f"at most {self.settings.runs:,} runs" if resolution is None else f"runs for resolution {resolution:g}"
+        time = "" if self.settings.seconds is None else f", {self.settings.seconds:g} s each"
         return (
-            f"{tests:,} test{'s' * (tests != 1)}, {times}{planned:.3g} of error budget {self.settings.budget:g}{both}"
+            f"{tests:,} test{'s' * (tests != 1)}, {times}{planned:.3g} of error budget {self.settings.budget:g}{both}; "
+            f"{size}{time}, seed {self.settings.seed}"
         )
 
     def baseline_path(self, name: str) -> Path:

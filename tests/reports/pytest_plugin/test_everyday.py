@@ -1,0 +1,105 @@
+"""Everyday sessions: short tracebacks, the line of settings, and draws that an interrupted session leaves."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from .test_plugin import _loaded, full_project, project, run, text_of
+
+pytest_plugins = ["pytester"]
+__all__ = ["_loaded", "full_project", "project"]
+
+ERRORS = """
+from mechanisms import *
+from dpaudit import check
+
+def crash(rows, rng):
+    raise KeyError("age")
+
+def test_misspelt(dp_audit):
+    dp_audit(good, X, Y, claim=PureDP(1.0), run=700)
+
+def test_crash(dp_audit):
+    dp_audit(crash, X, Y, claim=PureDP(1.0))
+
+def test_without_the_fixture():
+    check(good, X, Y, claim=PureDP(0.1), runs=4_000, jobs=1).raise_if_refuted()
+
+def test_of_the_users_own():
+    assert False, "as ever"
+"""
+
+
+def test_failures_end_in_the_lines_of_the_test(project):
+    project.makepyfile(test_errors=ERRORS)
+    shown = text_of(run(project))
+    for line in (
+        "E       dpaudit.audit.errors.UnknownOptionError: run is not an option of dp_audit",
+        "E       dpaudit.audit.errors.MechanismError: crash raised in every one of",
+        "E       KeyError: 'age'",
+        "E       dpaudit.audit.errors.RefutedError: REFUTED: epsilon >= ",
+        "E       AssertionError: as ever",
+        "dp_audit = <dp_audit of test_errors.py::test_crash>",
+    ):
+        assert line in shown, line
+    assert "audit_pair" not in shown
+    assert "audit_pair" in text_of(run(project, "--full-trace"))
+
+
+def test_the_line_of_settings(project):
+    project.makepyfile(test_one=ERRORS)
+    assert "error budget 0.01; at most 700 runs, seed 3" in text_of(
+        run(project, "--dp-audit-runs=700", "--dp-audit-seed=3")
+    )
+    options = ["--dp-audit-resolution=0.5", "--dp-audit-seconds=60"]
+    assert "; runs for resolution 0.5, 60 s each, seed 0" in text_of(run(project, *options))
+
+
+INTERRUPTED = """
+import os, pathlib, signal
+from mechanisms import *
+
+def slow(rows, size, rng):
+    with open("calls.txt", "a") as calls:
+        calls.write("call\\n")
+    if pathlib.Path("kill").exists() and len(open("calls.txt").readlines()) > 8:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return len(rows) + rng.laplace(size=size)
+
+def test_slow(dp_audit):
+    result = dp_audit(slow, X, Y, claim=PureDP(1.0), runs=40_000)
+    pathlib.Path("bound.txt").write_text(repr(result.bound))
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the session is killed by a signal of POSIX")
+def test_a_killed_session_is_continued(project):
+    project.makepyfile(test_slow=INTERRUPTED)
+    calls = project.path / "calls.txt"
+
+    def session(*options):
+        calls.unlink(missing_ok=True)
+        done = project.runpytest_subprocess("-p", "no:cacheprovider", "--dp-audit-store=kept", *options)
+        return done.ret, len(calls.read_text().splitlines())
+
+    (project.path / "kill").touch()
+    status, killed_after = session()
+    assert status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+    (folder,) = (project.path / "kept").iterdir()
+    assert folder.name.startswith("test-slow-py--test-slow-")
+    (project.path / "kill").unlink()
+    status, rest = session()
+    assert status == pytest.ExitCode.OK
+    bound = (project.path / "bound.txt").read_text()
+    assert not list((project.path / "kept").iterdir()), "nothing is left of a finished audit"
+    status, whole = session()
+    assert (project.path / "bound.txt").read_text() == bound
+    assert rest < whole <= killed_after + rest
+
+
+def test_nothing_is_kept_of_audits_that_cannot_be(project):
+    project.makepyfile(test_errors=ERRORS)
+    run(project, "--dp-audit-store=kept")
+    assert not list((project.path / "kept").iterdir())
