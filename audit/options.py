@@ -22,7 +22,9 @@ _MOST_CELLS = 128
 def check_runs(runs: int) -> int:
     """Return a whole number of runs, at least `LEAST_RUNS`."""
     if not _is_whole(runs) or runs < LEAST_RUNS:
-        raise OptionError(f"runs={runs!r} is too few; use a whole number >= {LEAST_RUNS} for each dataset.", runs=runs)
+        is_few = isinstance(runs, numbers.Real) and runs < LEAST_RUNS
+        what = "too few" if is_few else "not a number of runs"
+        raise OptionError(f"runs={runs!r} is {what}; use a whole number >= {LEAST_RUNS} for each dataset.", runs=runs)
     return int(runs)
 
 

@@ -46,16 +46,16 @@ def shorten(value: Any) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a question with the most similar known name, after a semicolon; empty if none is similar.
+    """Return the end of a message: a question with the most similar known name, or a full stop if none is similar.
 
     Examples
     --------
     >>> did_you_mean("epsilno", ["delta", "epsilon"]), did_you_mean("rho", ["delta", "epsilon"])
-    ("; did you mean 'epsilon'?", '')
+    ("; did you mean 'epsilon'?", '.')
     """
     by_folded = {each.casefold(): each for each in known}
     similar = get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
-    return f"; did you mean {by_folded[similar[0]]!r}?" if similar else ""
+    return f"; did you mean {by_folded[similar[0]]!r}?" if similar else "."
 
 
 def percent(probability: float) -> str:

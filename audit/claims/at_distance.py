@@ -40,10 +40,8 @@ def as_claim(claim: Any) -> Claim | ClaimAtDistance:
     if isinstance(claim, (tuple, list)) and len(claim) == 2 and all(map(_is_number, claim)):
         epsilon, delta = map(float, claim)
         return ApproxDP(epsilon, delta) if delta != 0.0 else PureDP(epsilon)
-    raise ClaimError(
-        f"claim={shorten(claim)} is not a claim; {_remedy(claim)}.",
-        claim=claim,
-    )
+    shown = claim.__name__ if isinstance(claim, type) else shorten(claim)
+    raise ClaimError(f"claim={shown} is not a claim; {_remedy(claim)}.", claim=claim)
 
 
 def _remedy(claim: Any) -> str:

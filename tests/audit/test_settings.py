@@ -99,7 +99,7 @@ def test_what_is_refused(wrong, message):
     ("text", "message"),
     [
         ("[tool.dpaudit]\nalpha = 0.1", r"pyproject\.toml, \[tool\.dpaudit\]: alpha is not a setting"),
-        ("[tool.dpaudit]\nruns = '300'", r"runs='300' is too few"),
+        ("[tool.dpaudit]\nruns = '300'", r"runs='300' is not a number of runs"),
         ("[tool.dpaudit.profiles.a]\nruns = 1", r"profiles\.a\]: runs=1 is too few"),
         ("[tool.dpaudit]\nprofiles = 1", "is not a table of settings"),
         ("[tool]\ndpaudit = 3", "is not a table of settings"),
