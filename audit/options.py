@@ -19,7 +19,7 @@ LEAST_SEARCH = 400
 _MOST_CELLS = 128
 
 
-def check_runs(runs: int) -> int:
+def check_runs(runs: Any) -> int:
     """Return a whole number of runs, at least `LEAST_RUNS`."""
     if not _is_whole(runs) or runs < LEAST_RUNS:
         is_few = isinstance(runs, numbers.Real) and runs < LEAST_RUNS

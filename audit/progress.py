@@ -1,6 +1,6 @@
-"""Progress of audits on standard error: a bar on a terminal, one line in a notebook, a line now and then elsewhere.
+"""Progress of audits: a bar on a terminal, a line below a notebook's cell, a line now and then in a log.
 
-The bar needs rich (`pip install 'dpaudit[cli]'`); without it a terminal shows one line, as a notebook does.
+The bar needs rich (`pip install 'dpaudit[cli]'`); without it a terminal shows one line.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .options import Progress
 from .printing import rounded_down
 
 _EVERY = 10.0  # seconds between two lines of a log
-_CLEARED, _WIDTH = "\r\x1b[K", 120  # control characters that clear the line; the longest line
+_WIDTH = 120  # characters of such a line
 _OFTEN = 0.5  # seconds between two states of a line that replaces itself
 
 
@@ -80,17 +80,20 @@ def told(progress: Progress, name: str, total: int | None) -> Iterator[Told]:
 @contextmanager
 def display() -> Iterator[Watch]:
     """Show the progress of audits; a terminal also shows runs per second and the remaining time."""
-    is_terminal = sys.stderr.isatty()
-    if is_terminal and find_spec("rich") is not None:
+    if _in_notebook():
+        write = _notebook_line()
+        yield _Line.watch(write, every=_OFTEN)
+        write("")
+    elif not sys.stderr.isatty():
+        yield _Line.watch(lambda text: print(text, file=sys.stderr, flush=True), every=_EVERY)
+    elif find_spec("rich") is not None:
         with _bars() as watch:
             yield watch
-        return
-    is_replaced = is_terminal or _in_notebook()
-    try:
-        yield _Line.watch(is_replaced=is_replaced)
-    finally:
-        if is_replaced:
-            print(end=_CLEARED, file=sys.stderr, flush=True)
+    else:
+        try:
+            yield _Line.watch(_replace_line, every=_OFTEN)
+        finally:
+            _replace_line("")
 
 
 @contextmanager
@@ -121,16 +124,16 @@ def _bars() -> Iterator[Watch]:
 
 
 class _Line:
-    """One audit told in lines: each replaces the last one, or they follow each other ten seconds apart."""
+    """One audit told in lines, at most one in `every` seconds."""
 
-    def __init__(self, name: str, total: int | None, *, is_replaced: bool) -> None:
-        self._name, self._total, self._is_replaced = name, total, is_replaced
+    def __init__(self, write: Callable[[str], object], every: float, name: str, total: int | None) -> None:
+        self._write, self._every, self._name, self._total = write, every, name, total
         self._last, self._done = time.monotonic(), 0  # a short audit writes no line
 
     @classmethod
-    def watch(cls, *, is_replaced: bool) -> Watch:
+    def watch(cls, write: Callable[[str], object], *, every: float) -> Watch:
         def watch(name: str, total: int | None) -> Shown:
-            line = cls(name, total, is_replaced=is_replaced)
+            line = cls(write, every, name, total)
             return Shown(
                 advance=line.advance,
                 look=lambda look: line.say(_words(look)),
@@ -141,17 +144,24 @@ class _Line:
 
     def advance(self, finished: int) -> None:
         self._done += finished
-        if self._total is not None or self._is_replaced:
-            self.say(f"{self._done:,}{'' if self._total is None else f' of {self._total:,}'} runs")
+        self.say(f"{self._done:,}{'' if self._total is None else f' of {self._total:,}'} runs")
 
     def say(self, text: str) -> None:
-        if time.monotonic() - self._last < (_OFTEN if self._is_replaced else _EVERY):
-            return
-        self._last = time.monotonic()
-        if self._is_replaced:
-            print(end=f"{_CLEARED}{self._name}: {text}"[:_WIDTH], file=sys.stderr, flush=True)
-        else:
-            print(f"{self._name}: {text}", file=sys.stderr, flush=True)
+        if time.monotonic() - self._last >= self._every:
+            self._last = time.monotonic()
+            self._write(f"{self._name}: {text}")
+
+
+def _replace_line(text: str) -> None:
+    print(end=f"\r\x1b[K{text}"[:_WIDTH], file=sys.stderr, flush=True)
+
+
+def _notebook_line() -> Callable[[str], object]:
+    """Return a function that replaces the text below a notebook's cell."""
+    from IPython.display import display
+
+    handle = display({"text/plain": ""}, raw=True, display_id=True)
+    return lambda text: handle.update({"text/plain": text}, raw=True)
 
 
 def _in_notebook() -> bool:

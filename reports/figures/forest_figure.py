@@ -28,7 +28,7 @@ _FARTHEST = 2.0  # times the claim; a leak of 11 times the claim must not flatte
 
 
 @in_report_style
-def forest(suite: Suite, *, narrow: bool = False) -> Figure:
+def forest(suite: Suite, *, narrow: bool = False, has_legend: bool = True) -> Figure:
     """Return a figure with a row for each audit: bound, estimate and exact value as fractions of the claim.
 
     Bars run from 0 to the lower bound; a bar beyond the line at 1 refutes the claim. For a claim of 0, every positive
@@ -40,15 +40,17 @@ def forest(suite: Suite, *, narrow: bool = False) -> Figure:
     n = max(len(audits(suite)), 1)
     width, row = (4.3, 0.46) if narrow else (10.0, 0.29)
     left, right, above, below = (0.15, 0.2, 0.1, 1.3) if narrow else (3.05, 3.1, 0.15, 0.78)
+    below = below if has_legend else 0.5
     height = n * row + above + below
     figure = Figure(figsize=(width, height))
     axes = figure.add_axes((left / width, below / height, (width - left - right) / width, n * row / height))
     draw_forest(axes, suite, narrow=narrow)
     light_ticks(axes)
-    figure.legend(
-        handles=forest_marks(), loc="lower center", ncols=2 if narrow else 7, columnspacing=1.2, handletextpad=0.4,
-        handlelength=1.4,
-    )  # fmt: skip
+    if has_legend:
+        figure.legend(
+            handles=forest_marks(), loc="lower center", ncols=2 if narrow else 7, columnspacing=1.2, handletextpad=0.4,
+            handlelength=1.4,
+        )  # fmt: skip
     return figure
 
 

@@ -6,6 +6,7 @@ import html
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from ...audit.printing import verdict_text
 from ...audit.records.suite import Entry, Suite
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.statement_result import StatementResult
@@ -26,7 +27,8 @@ _REMARKS = "white-space:pre-wrap;margin:.4em 0;background:none;color:inherit"
 
 def card(result: Result) -> str:
     """Return HTML without scripts or external resources; figures need matplotlib and are left out without it."""
-    sentence, *remarks = [html.escape(visible(line, 2_000)) for line in str(result).splitlines()]
+    rest = str(result).removeprefix(verdict_text(result.sentence, ())).splitlines()
+    sentence, *remarks = [html.escape(visible(line, 2_000)) for line in (result.sentence, *filter(None, rest))]
     colour = _COLOURS.get(result.verdict.name, _OTHERWISE)
     parts = [f'<div style="{_BOX.format(colour)}"><strong>{sentence}</strong>']
     if remarks:
@@ -36,7 +38,7 @@ def card(result: Result) -> str:
         parts.append(f"<div>{event}: {html.escape(counts_tested(result))}</div>")
     drawn = result.audit if isinstance(result, WorstPair) else result
     if isinstance(drawn, (AuditResult, StatementResult)) and find_spec("matplotlib") is not None:
-        parts += [f'<div style="margin-top:.5em">{figure}</div>' for figure in _figures(drawn)]
+        parts += [f'<div style="margin-top:.5em;max-width:30em">{figure}</div>' for figure in _figures(drawn)]
     return "".join([*parts, "</div>"])
 
 
@@ -49,5 +51,5 @@ def _figures(result: AuditResult | StatementResult) -> list[str]:
     found = [svg(drawn.figure, label=drawn.label) for drawn in figures_of(result)[:1]]
     if isinstance(result, AuditResult):
         suite = Suite(title="", entries=(Entry(name=result.mechanism, result=result),))
-        found.insert(0, svg(forest(suite, narrow=True), label=result.sentence))
+        found.insert(0, svg(forest(suite, narrow=True, has_legend=False), label=result.sentence))
     return found

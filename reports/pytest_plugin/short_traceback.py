@@ -19,10 +19,10 @@ def ending_in_the_test(caught: pytest.ExceptionInfo[BaseException]) -> pytest.Ex
     if not isinstance(caught.value, AuditError):
         return caught
     frames: list[TracebackType] = []
-    traceback = caught.tb
+    traceback: TracebackType | None = caught.tb
     while traceback is not None:
         frames.append(traceback)
-        traceback = traceback.tb_next  # type: ignore[assignment]  # None after the last
+        traceback = traceback.tb_next
     while frames and frames[-1].tb_frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
         frames.pop()
     if not frames:
