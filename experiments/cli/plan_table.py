@@ -12,6 +12,7 @@ from ...audit.power.joint_test_power import resolution, runs_needed
 from ...audit.procedures.detectable_excess import SHARE, power_of_the_test
 from ...audit.results.audit_settings import FINAL_SHARE
 from ...audit.sampling.pilot_size import main_runs, pilot_runs, with_pilot
+from ...reports.plain_text import symbol
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -33,7 +34,7 @@ def plan_table(
     rows += [_row_of(claim, check_runs(number), power, alpha, q) for number in runs]
     event = _event_in_words(claim, q)
     shown = Table(
-        f"detectable\nexcess of {claim.strength_name}",
+        f"detectable\nexcess of {symbol(claim.strength_name)}",
         "runs on each\ndataset",
         "of which\npilot runs",
         "detectable excess,\nsequential audit",

@@ -1,0 +1,32 @@
+"""``dpaudit plan``: runs of an audit and its detectable excess."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from .display import console
+from .options import Alpha, Delta, Epsilon, Mu, Power, Rho, optional
+
+
+def plan(
+    epsilon: Epsilon = None,
+    delta: Delta = 0.0,
+    mu: Mu = None,
+    rho: Rho = None,
+    resolution: Annotated[list[float] | None, optional("Excess to detect; can be given several times.")] = None,
+    runs: Annotated[list[int] | None, optional("Runs on each dataset; can be given several times.")] = None,
+    power: Power = 0.95,
+    alpha: Alpha = 0.05,
+    q: Annotated[
+        float | None, optional("Probability of the event on the less likely side; by default that of the best event.")
+    ] = None,
+) -> None:
+    """Runs that detect an excess over a claim, and the excess that a number of runs detects.
+
+    Example: `dpaudit plan --epsilon 1 --resolution 0.02 --runs 1000000`
+    """
+    from .claim_options import claim_from_options
+    from .plan_table import plan_table
+
+    claim = claim_from_options(epsilon, delta, mu, rho)
+    console().print(plan_table(claim, resolution or [], runs or [], power=power, alpha=alpha, q=q))
