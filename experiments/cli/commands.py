@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from .root_help import print_help
 from .usage import check_usage, unknown_command
 
 _COMMANDS = {
@@ -70,11 +70,7 @@ class DeferredGroup(TyperGroup):
         return list(self.commands)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        self._is_listing = True
-        try:
-            super().format_help(ctx, formatter)
-        finally:
-            self._is_listing = False
+        print_help(ctx, self.commands)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
         self._is_listing = True
@@ -97,7 +93,6 @@ class DeferredGroup(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        gc.enable()
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:  # commands that keep work say how to continue

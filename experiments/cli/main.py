@@ -6,7 +6,6 @@ library.
 
 from __future__ import annotations
 
-import gc
 import io
 import sys
 from typing import NoReturn
@@ -19,14 +18,11 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):  # file names can hold characters that the terminal cannot show
         if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
             stream.reconfigure(errors="backslashreplace")
-    gc.disable()  # while modules are imported, whose objects stay; commands enable it
     try:
         _run([argument for argument in sys.argv[1:] if argument != "--debug"], debug="--debug" in sys.argv[1:])
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         sys.exit(_INTERRUPTED)
-    finally:
-        gc.enable()
 
 
 def _run(arguments: list[str], *, debug: bool) -> None:
