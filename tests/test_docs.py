@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from typer.main import get_command
 
-from dpaudit.experiments.cli.main import app
+from dpaudit.experiments.cli.commands import app
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

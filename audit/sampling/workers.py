@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager
 from functools import cache
 from multiprocessing.pool import ThreadPool
 from typing import TYPE_CHECKING, Any, Literal
@@ -121,8 +122,30 @@ def _in_processes(
 ) -> Iterator[tuple[int, Any]]:
     owners = [*_owners(plan), *(owner for _, task in numbered for owner in task.owners)]
     parts = pack_each(numbered, owners, plan.sampler.name)
-    for result in _parallel("processes", jobs, limit)(joblib.delayed(_in_process)(parcel, part) for part in parts):
+    parallel = _parallel("processes", jobs, limit)
+    with _ctrl_c_waiting():
+        results = parallel(joblib.delayed(_in_process)(parcel, part) for part in parts)
+    for result in results:
         yield _told(plan, result)
+
+
+@contextmanager
+def _ctrl_c_waiting() -> Iterator[None]:
+    """Keep Ctrl-C from the processes that are started in the block; this process receives it after the block.
+
+    A worker that is interrupted while it imports its modules would print a traceback.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    from multiprocessing.resource_tracker import ensure_running
+
+    ensure_running()  # starting it later would let Ctrl-C through to the processes that are started after it
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
 
 def _on_cluster(plan: Plan, tasks: Sequence[Task], backend: Any, limit: float | None) -> Iterator[tuple[int, Any]]:

@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...audit.claims.at_distance import ClaimAtDistance, claim_at
@@ -20,6 +19,7 @@ from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.statement_result import StatementResult
 from ...audit.sampling.provenance import versions
 from ...audit.store.sqlite_store import Store
+from .near_names import did_you_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -215,15 +215,15 @@ def select(experiments: Sequence[Experiment], names: Sequence[str], documents: S
     ids = {experiment.id.lower() for experiment in experiments}
     for name in names:
         if name not in known and name.lower() not in ids and name != "all":
-            near = get_close_matches(name, [*known, *(experiment.id for experiment in experiments)], n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
+            hint = did_you_mean(name, [*known, *(experiment.id for experiment in experiments)]) or ";"
             raise UnknownNameError(
-                f"{name!r} is not an experiment or a case; {hint}`dpaudit list all` shows the names.", name=name
+                f"{name!r} is not an experiment or a case{hint} `dpaudit list all` shows the names.", name=name
             )
     for document in documents:
         if document not in {experiment.document for experiment in experiments}:
             found = ", ".join(dict.fromkeys(experiment.document for experiment in experiments))
-            raise UnknownNameError(f"{document!r} is not a document; use one of {found}.", name=document)
+            hint = did_you_mean(document, found.split(", ")) or "."
+            raise UnknownNameError(f"{document!r} is not a document; use one of {found}{hint}", name=document)
     wanted = {name.lower() for name in names}
     chosen = []
     for experiment in experiments:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,8 +12,24 @@ import typer
 
 from ...audit.errors import OptionError
 from .display import progress
-from .options import Alpha, Delta, Epsilon, Jobs, Mu, Power, Rho, Seed, environment_of_command, optional, say
+from .known_names import ADJACENCIES, BITS, HEALTH_CHECKS
+from .options import (
+    Alpha,
+    Delta,
+    Epsilon,
+    Jobs,
+    Mu,
+    Power,
+    Rho,
+    Seed,
+    check_choices,
+    completion,
+    environment_of_command,
+    optional,
+    say,
+)
 from .report_commands import write_reports
+from .usage import one_mechanism
 
 
 def audit(
@@ -33,7 +50,11 @@ def audit(
     mu: Mu = None,
     rho: Rho = None,
     adjacency: Annotated[
-        str | None, optional("Neighbour relation of the pair: add-remove, replace, edge, node, local, l1, l2 or linf.")
+        str | None,
+        optional(
+            "Neighbour relation of the pair: add-remove, replace, edge, node, local, l1, l2 or linf.",
+            complete=ADJACENCIES,
+        ),
     ] = None,
     distance: Annotated[int, typer.Option(help="Distance of the pair; above 1, the audit tests group privacy.")] = 1,
     runs: Annotated[
@@ -50,11 +71,15 @@ def audit(
     ] = None,
     cells: Annotated[int, typer.Option(help="Number of cells for ratios and curves; 0 for none.")] = 0,
     bits: Annotated[
-        str, typer.Option(help='Test of the low bits of floats: "warn", "true" for part of the verdict, or "false".')
+        str,
+        typer.Option(
+            help='Test of the low bits of floats: "warn", "true" for part of the verdict, or "false".',
+            autocompletion=completion(BITS),
+        ),
     ] = "warn",
     seed: Seed = 0,
     jobs: Jobs = None,
-    ignore: Annotated[list[str] | None, optional("Health check to ignore.")] = None,
+    ignore: Annotated[list[str] | None, optional("Health check to ignore.", complete=HEALTH_CHECKS)] = None,
     keep_datasets: Annotated[bool, typer.Option(help="Store the datasets in the results.")] = False,
     name: Annotated[str | None, optional("Name of the audit in the results; by default MODULE:OBJECT.")] = None,
     block_seconds: Annotated[
@@ -90,12 +115,11 @@ def audit(
     from .dataset_arguments import import_object, read_dataset
     from .interruption import STATUS, interruptible
     from .resuming import store_for, telling_what_is_kept
+    from .verdict_lines import in_shell, next_steps
 
     claim = claim_or_none(epsilon, delta, mu, rho)
-    if (path is None) == (program is None):
-        raise OptionError(
-            "a mechanism is named as MODULE:OBJECT or as --program 'name arguments'; give one of the two."
-        )
+    one_mechanism(path, program)
+    check_choices(ignore or [], HEALTH_CHECKS, "--ignore")
     mechanism, label = _mechanism(path, program)
     label = label if name is None else name
     options: dict[str, Any] = {
@@ -119,10 +143,10 @@ def audit(
     }
     if resume and out is None:
         raise OptionError("--resume continues the audit in a folder; name the folder with --out.")
-    hint = "interrupted; " + ("the same command with --resume continues" if out else "with --out, all draws are kept")
+    way_on = "the same command with --resume continues" if out else "with --out, all draws are kept"
     with ExitStack() as stack:
         store = None if out is None else stack.enter_context(store_for(out, "audit", is_resumed=resume))
-        with interruptible(say, hint) as asked, progress() as watch:
+        with interruptible(say, way_on) as asked, progress() as watch:
             shown_while = watch(label, None if runs is None or sequential or search else 2 * runs)
             if options["sequential"]:
                 options |= {"progress": shown_while.advance, "on_look": asked.look(shown_while)}
@@ -134,7 +158,7 @@ def audit(
                 found = find_worst_pair(mechanism, import_object(search), search_runs=search_runs, **options)
                 result, shown = found.audit, str(found)
             elif search is None and x is not None and y is not None:
-                result = check(mechanism, read_dataset(x), read_dataset(y), **options)
+                result = check(mechanism, read_dataset(x, "--x"), read_dataset(y, "--y"), **options)
                 pair = f"{result.pair.difference} ({result.pair.adjacency})"
                 shown = f"{result}\n  pair    {pair}\n  event   {result.event_in_words}"
             else:
@@ -142,7 +166,8 @@ def audit(
         if complement := other_way(result):
             shown += f"\n          {complement}"
         typer.echo(
-            f"{shown}\n  counts  {counts_tested(result)}\n  seed    {result.seed}\n  alpha   {error_budget(result)}"
+            f"{in_shell(shown, result)}\n  counts  {counts_tested(result)}\n  seed    {result.seed}\n"
+            f"  alpha   {error_budget(result)}"
         )
         if result.cells is not None:
             typer.echo(f"  cells   {result.cells}")
@@ -154,10 +179,12 @@ def audit(
                 typer.echo(f"results: {out / 'results.json'}")
                 write_reports(suite, out)
         if result.stopped == "request":
-            say(hint)
+            say(f"interrupted after {result.runs:,} runs on each dataset; {way_on}")
             raise typer.Exit(STATUS)
         if store is not None:
             store.discard()
+    if sys.stdout.isatty():
+        typer.echo("\n".join(next_steps(result, is_searched=search is not None, out=out)))
     raise typer.Exit({Verdict.NOT_REFUTED: 0, Verdict.REFUTED: 1, Verdict.INCONCLUSIVE: 3}[result.verdict])
 
 

@@ -8,9 +8,27 @@ from typing import Annotated
 
 import typer
 
-from .options import CaseAlpha, Documents, Jobs, Names, Runs, RunsOfCases, Seed, chosen_experiments, optional, say
+from .known_names import TABLES
+from .options import (
+    CaseAlpha,
+    Documents,
+    Jobs,
+    Names,
+    Runs,
+    RunsOfCases,
+    Seed,
+    chosen_experiments,
+    completion,
+    optional,
+    say,
+)
 
-bench = typer.Typer(help="Measure, and print a table in Markdown.", no_args_is_help=True)
+bench = typer.Typer(
+    help="Measure, and print a table in Markdown.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+)
 Quick = Annotated[bool, typer.Option("--quick", help="Small numbers, to see that everything works.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue the measurements in --out instead of repeating them.")]
 Into = Annotated[Path | None, optional("File for a copy of the table.", "--out")]
@@ -73,11 +91,19 @@ def bench_errata(
     raise typer.Exit(0 if suite.is_met else 1)
 
 
+def _tables(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the tables of the page whose command is completed."""
+    return completion(TABLES.get(str(ctx.info_name), ()))(incomplete)
+
+
 def _add_page(name: str, module: str, purpose: str) -> None:
     """Add the command that measures a page."""
 
     def measure(
-        table: Annotated[list[str] | None, optional("Name of a table; by default all.")] = None,
+        table: Annotated[
+            list[str] | None,
+            typer.Option(help="Name of a table; by default all.", show_default=False, autocompletion=_tables),
+        ] = None,
         only: Annotated[
             list[str] | None, optional("Name of a row, such as a mechanism or a bug; by default all.")
         ] = None,

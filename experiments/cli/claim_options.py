@@ -9,6 +9,8 @@ from ...audit.datasets.adjacency import AddRemove, Adjacency, Local, Replace, Wi
 from ...audit.datasets.graph_adjacency import EdgeNeighbours, NodeNeighbours
 from ...audit.errors import OptionError
 from ...audit.options import Bits
+from .known_names import ADJACENCIES, BITS
+from .options import check_choices
 
 
 def claim_or_none(epsilon: float | None, delta: float, mu: float | None, rho: float | None) -> Claim | None:
@@ -39,9 +41,8 @@ def claim_from_options(epsilon: float | None, delta: float, mu: float | None, rh
 
 def bits_from_option(name: str) -> Bits:
     """Return the setting for low bits."""
+    check_choices([name.lower()], BITS, "--bits")
     known: dict[str, Bits] = {"warn": "warn", "true": True, "false": False}
-    if name.lower() not in known:
-        raise OptionError(f"--bits {name!r} is unknown; use one of {', '.join(known)}.", bits=name)
     return known[name.lower()]
 
 
@@ -49,6 +50,7 @@ def adjacency_from_option(name: str | None) -> Adjacency | None:
     """Return the neighbour relation of the given name."""
     if name is None:
         return None
+    check_choices([name], ADJACENCIES, "--adjacency")
     known: dict[str, Adjacency] = {
         "add-remove": AddRemove(),
         "replace": Replace(),
@@ -59,6 +61,4 @@ def adjacency_from_option(name: str | None) -> Adjacency | None:
         "l2": Within("l2"),
         "linf": Within("linf"),
     }
-    if name not in known:
-        raise OptionError(f"--adjacency {name!r} is unknown; use one of {', '.join(known)}.", adjacency=name)
     return known[name]

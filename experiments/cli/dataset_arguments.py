@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import importlib
-import json
+import pkgutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,24 @@ from typing import Any
 import numpy as np
 
 from ...audit.errors import DatasetError, UnknownNameError
+from ..cases.near_names import did_you_mean
+from .json_arguments import quoted_numbers, read_json, shown
+from .near_files import near_file, no_such_file
+from .options import say
 
 
-def read_dataset(text: str) -> Any:
+def read_dataset(text: str, option: str = "--x") -> Any:
     """Return a dataset from JSON text, or from ``@file.json``, ``@file.npy`` or ``@file.csv``.
 
     JSON gives Python lists and numbers, and ``.npy`` an array (never a pickle). A ``.csv`` of numbers gives an array,
     without a first line of names; any other ``.csv`` gives a list of dicts of strings, keyed by the first line.
+
+    A note on standard error says if all values are numbers in quotes.
+
+    Parameters
+    ----------
+    text, option : str
+        Value of an option, and its name.
 
     Raises
     ------
@@ -26,28 +37,29 @@ def read_dataset(text: str) -> Any:
         If the text or the file cannot be read.
     """
     if not text.startswith("@"):
-        return _from_json(text, f"dataset {text[:60]!r}")
+        return _noted(read_json(text, f"{option} {shown(text)}"), option)
     path = Path(text[1:])
     readers = {".json": _read_json, ".npy": _read_npy, ".csv": _read_csv}
     if path.suffix not in readers:
-        raise DatasetError(f"{path} has an unknown ending; use .json, .npy or .csv.", path=str(path))
+        hint = near_file(path, readers) or "."
+        raise DatasetError(f"{path} has an unknown ending; use .json, .npy or .csv{hint}", path=str(path))
     try:
-        return readers[path.suffix](path)
+        dataset = readers[path.suffix](path)
+    except FileNotFoundError as error:
+        raise DatasetError(f"{path} cannot be read: {no_such_file(path, readers)}", path=str(path)) from error
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DatasetError(f"{path} cannot be read: {error}", path=str(path)) from error
+    return _noted(dataset, option) if path.suffix == ".json" else dataset
 
 
-def _from_json(text: str, name: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DatasetError(
-            f"{name} is not JSON ({error}); use JSON such as [1, 0, 2], or @file.json with the @.", name=name
-        ) from error
+def _noted(dataset: Any, option: str) -> Any:
+    if numbers := quoted_numbers(dataset):
+        say(f"note: the dataset of {option} holds text; for numbers write {numbers}")
+    return dataset
 
 
 def _read_json(path: Path) -> Any:
-    return _from_json(path.read_text(encoding="utf-8"), str(path))
+    return read_json(path.read_text(encoding="utf-8"), str(path))
 
 
 def _read_npy(path: Path) -> Any:
@@ -95,8 +107,12 @@ def import_object(path: str) -> Any:
     try:
         found: Any = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
+        missing = str(error.name)
+        hint = did_you_mean(missing, _modules_beside(missing)) if f"{module_name}.".startswith(f"{missing}.") else ""
         raise UnknownNameError(
-            f"module {error.name!r} of {path!r} does not exist; install it or run the command in its folder.", path=path
+            f"module {missing!r} of {path!r} does not exist"
+            f"{f'{hint} Otherwise' if hint else ';'} install it or run the command in its folder.",
+            path=path,
         ) from error
     except (Exception, SystemExit) as error:  # an exit status would be taken for a verdict
         raise UnknownNameError(
@@ -104,6 +120,16 @@ def import_object(path: str) -> Any:
         ) from error
     for part in attribute.split("."):
         if not hasattr(found, part):
-            raise UnknownNameError(f"{module_name!r} has no {attribute!r}; check the name after the colon.", path=path)
+            hint = did_you_mean(part, [name for name in dir(found) if not name.startswith("_")])
+            raise UnknownNameError(
+                f"{module_name!r} has no {attribute!r}{hint or '; check the name after the colon.'}", path=path
+            )
         found = getattr(found, part)
     return found
+
+
+def _modules_beside(module: str) -> list[str]:
+    """Names of the modules in the folder or package in which a missing module was looked for."""
+    parent, dot, _ = module.rpartition(".")
+    folders = getattr(sys.modules.get(parent), "__path__", []) if dot else [str(Path.cwd())]
+    return [f"{parent}{dot}{found.name}" for found in pkgutil.iter_modules(list(folders))]

@@ -27,12 +27,14 @@ class Interruption:
     """State of Ctrl-C in a command."""
 
     is_asked: bool = False
+    finished: int = 0
 
     def progress(self, shown: Shown) -> Callable[[int], None]:
         """Return `progress` for an audit of fixed size, which is stopped without a verdict."""
 
         def advance(finished: int) -> None:
             shown.advance(finished)
+            self.finished += finished
             if self.is_asked:
                 raise Interrupted
 
@@ -43,14 +45,15 @@ class Interruption:
 
         def look(seen: Look) -> bool:
             shown.look(seen)
+            self.finished = 2 * seen.runs
             return self.is_asked
 
         return look
 
 
 @contextmanager
-def interruptible(say: Callable[[str], None], hint: str) -> Iterator[Interruption]:
-    """Handle Ctrl-C in the block; an interrupted command shows the hint and exits with `STATUS`."""
+def interruptible(say: Callable[[str], None], way_on: str) -> Iterator[Interruption]:
+    """Handle Ctrl-C in the block; an interrupted command says how to continue and exits with `STATUS`."""
     interruption = Interruption()
     if threading.current_thread() is not threading.main_thread():  # only the main thread handles signals
         yield interruption
@@ -66,7 +69,8 @@ def interruptible(say: Callable[[str], None], hint: str) -> Iterator[Interruptio
     try:
         yield interruption
     except KeyboardInterrupt:
-        say(hint)
+        after = f" after {interruption.finished:,} runs" if interruption.finished else ""
+        say(f"interrupted{after}; {way_on}")
         raise typer.Exit(STATUS) from None
     finally:
         signal.signal(signal.SIGINT, former)

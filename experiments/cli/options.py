@@ -4,17 +4,36 @@ from __future__ import annotations
 
 import platform
 import sys
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from ..cases.near_names import did_you_mean
+from .known_names import DOCUMENTS, EXPERIMENTS, REFERENCE_CASES
 
 if TYPE_CHECKING:
     from ..cases.experiment import Experiment
 
 
-def optional(text: str, *names: str, metavar: str | None = None) -> Any:
-    """Return an option whose help does not show its default."""
-    return typer.Option(*names, metavar=metavar, help=text, show_default=False)
+def optional(text: str, *names: str, metavar: str | None = None, complete: Sequence[str] = ()) -> Any:
+    """Return an option whose help does not show its default, and which the shell completes from the given values."""
+    return typer.Option(
+        *names,
+        metavar=metavar,
+        help=text,
+        show_default=False,
+        autocompletion=completion(complete) if complete else None,
+    )
+
+
+def completion(values: Sequence[str]) -> Callable[[str], list[str]]:
+    """Return the function by which typer completes a value."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [value for value in values if value.startswith(incomplete)]
+
+    return complete
 
 
 Runs = Annotated[int, typer.Option(help="Executions on each dataset.")]
@@ -26,10 +45,29 @@ Rho = Annotated[float | None, optional("Claimed ρ, for zero-concentrated DP.")]
 Alpha = Annotated[float, typer.Option(help="Allowed probability of refuting a correct mechanism.")]
 CaseAlpha = Annotated[float, typer.Option(help="Allowed false-alarm probability of each case.")]
 Power = Annotated[float, typer.Option(help="Power of the audit at its detectable excess.")]
-Names = Annotated[list[str] | None, typer.Argument(help="Ids such as E2, names of cases, or all.", show_default=False)]
-Documents = Annotated[list[str] | None, optional("Select all experiments of a document.", "--document")]
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Ids such as E2, names of cases, or all.",
+        show_default=False,
+        autocompletion=completion((*EXPERIMENTS, *REFERENCE_CASES)),
+    ),
+]
+Documents = Annotated[
+    list[str] | None, optional("Select all experiments of a document.", "--document", complete=DOCUMENTS)
+]
 Jobs = Annotated[int | None, optional("Number of workers; by default the number of cores.")]
 RunsOfCases = Annotated[int | None, optional("Executions on each dataset; by default the number of each case.")]
+
+
+def check_choices(given: Sequence[str], known: Sequence[str], option: str) -> None:
+    """Raise an `OptionError` for a value that is not one of the known ones."""
+    from ...audit.errors import OptionError
+
+    for name in given:
+        if name not in known:
+            hint = did_you_mean(name, known) or "."
+            raise OptionError(f"{option} {name!r} is unknown; use one of {', '.join(known)}{hint}", name=name)
 
 
 def chosen_experiments(names: list[str] | None, documents: list[str] | None) -> list[Experiment]:

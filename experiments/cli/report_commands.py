@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .display import console
+from .near_files import check_results
 from .options import optional
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def report(
     from ...audit.records.json_codec import load
     from ...audit.records.merge import merge
 
+    check_results(*results)
     suite = merge([load(path) for path in results], [str(path) for path in results])
     if title is not None:
         suite = replace(suite, title=title)
@@ -91,6 +93,7 @@ def compare(
     from ...audit.records.json_codec import load
     from ...reports.pages.comparison_table import comparison_table
 
+    check_results(before, after)
     now = load(after)
     found = compared(load(before), now, alpha=alpha)
     console().print(comparison_table(found))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ...audit.claims.at_distance import claim_at
 from ...audit.results.audit_result import Verdict
-from ..cases.experiment import Experiment
+from ...reports.plain_text import number, symbol
+from ..cases.experiment import AuditCase, Case, Experiment
 
 
 def overview(experiments: Sequence[Experiment]) -> Any:
@@ -33,8 +35,15 @@ def details(experiments: Sequence[Experiment]) -> Iterator[Any]:
         yield Text(f"{each.document}: {each.source}", style="dim")
         shown = Table(box=SIMPLE_HEAD)
         shown.add_column("case", no_wrap=True)  # users type it, so it is never cut
-        for name in ("claim", "expected", "what it shows"):
+        for name in ("claim", "expected", "exact value", "what it shows"):
             shown.add_column(name)
         for case in each.cases:
-            shown.add_row(*map(Text, (case.name, case.claimed, case.expected.value, case.note)))
+            shown.add_row(*map(Text, (case.name, case.claimed, case.expected.value, _exact(case), case.note)))
         yield shown
+
+
+def _exact(case: Case) -> str:
+    """``ε = 1.25``, ``0.5`` for a statement's number, or "–" if the exact value is unknown."""
+    if case.exact is None or not isinstance(case, AuditCase):
+        return number(case.exact)
+    return f"{symbol(claim_at(case.claim, case.distance).strength_name)} = {number(case.exact)}"

@@ -9,6 +9,7 @@ from pathlib import Path
 from ....audit.errors import OptionError, UnknownNameError
 from ....audit.options import check_jobs
 from ....audit.records.json_codec import write_whole
+from ...cases.near_names import did_you_mean
 from .bench_json import Record, Row, load_record, markdown, save_record
 from .effort import AUDITS, Bench, Effort
 
@@ -75,12 +76,14 @@ def select_benches(page: Page, tables: Sequence[str], only: Sequence[str]) -> li
     known = {bench.name: bench for bench in page.benches}
     for table in tables:
         if table not in known:
-            raise UnknownNameError(f"{table!r} is not a table; use {', '.join(known)}.", name=table)
+            hint = did_you_mean(table, known) or "."
+            raise UnknownNameError(f"{table!r} is not a table; use {', '.join(known)}{hint}", name=table)
     chosen = [bench for bench in page.benches if not tables or bench.name in tables]
     for name in only:
         if not any(name in bench.names for bench in chosen):
             rows = "; ".join(f"{bench.name}: {', '.join(bench.names)}" for bench in chosen)
-            raise UnknownNameError(f"{name!r} is not a row; use one of {rows}.", name=name)
+            hint = did_you_mean(name, [row for bench in chosen for row in bench.names]) or "."
+            raise UnknownNameError(f"{name!r} is not a row; use one of {rows}{hint}", name=name)
     return [bench for bench in chosen if not only or any(name in bench.names for name in only)]
 
 

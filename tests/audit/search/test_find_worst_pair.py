@@ -368,7 +368,7 @@ def test_from_the_shell(tmp_path, monkeypatch, capsys):
     search = ("--search", "searched:domain", "--adjacency", "add-remove", "--runs", "4000", "--jobs", "1")
     status, printed = call(*search)
     assert status == 1
-    assert printed.out.startswith("REFUTED: epsilon >= ")
+    assert printed.out.startswith("REFUTED: ε ≥ ")
     assert "  search  " in printed.out
     assert "  counts  " in printed.out
     for pair in ((*search, "--x", "[1]"), ("--x", "[1]"), ()):

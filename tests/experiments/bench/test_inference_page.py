@@ -320,10 +320,10 @@ def test_quick_form_from_end_to_end(tmp_path, monkeypatch, capsys):
     [
         (("--table", "none"), "UnknownNameError: 'none' is not a table"),
         (("--only", "none"), "UnknownNameError: 'none' is not a row"),
-        (("--audits", "0"), "OptionError: audits=0 measures nothing"),
-        (("--sequential-audits", "-3"), "OptionError: sequential_audits=-3"),
-        (("--jobs", "0"), "OptionError: jobs=0"),
-        (("--resume",), "OptionError: resume=True has nothing to continue"),
+        (("--audits", "0"), "OptionError: --audits 0 measures nothing"),
+        (("--sequential-audits", "-3"), "OptionError: --sequential-audits -3"),
+        (("--jobs", "0"), "OptionError: --jobs 0"),
+        (("--resume",), "OptionError: --resume has nothing to continue"),
     ],
 )
 def test_options_that_measure_nothing_are_refused(monkeypatch, capsys, arguments, message):

@@ -104,7 +104,7 @@ def test_stopped_killed_and_resumed_it_ends_as_if_nothing_had_been(folder, kind)
     said, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, errors
     assert "finishing the current batch; Ctrl-C again stops immediately" in errors
-    assert "interrupted; the same command with --resume continues" in errors
+    assert "the same command with --resume continues" in errors
     assert (out / FILE).exists()
     if kind == "sequential":
         assert "stopped on request after" in said
@@ -142,7 +142,7 @@ def test_a_run_goes_on_as_it_was_begun(folder, monkeypatch, capsys):
         patch.setattr(run_suite, "save", save)
         stopped = finished([*arguments, "--out", str(out)])
     assert stopped.returncode == 130, stopped.stderr
-    assert f"interrupted; --resume {out} continues" in stopped.stderr
+    assert f"`dpaudit run --resume {out}` continues" in stopped.stderr
     assert len(results(out)["suite"]["entries"]) == 2
     refused = finished([*PAIR, "--out", str(out), "--resume"])
     assert "belongs to dpaudit run; repeat that command with --resume" in refused.stderr.replace("\n", " ")
@@ -192,7 +192,7 @@ def test_a_search_goes_on_too(folder, monkeypatch):
         (["run", "--resume", "nowhere", "--out", "there"], "--out there is a different folder"),
         ([*PAIR, "--resume"], "name the folder with --out"),
         ([*PAIR, "--out", "nowhere", "--resume"], "there is nothing to resume in nowhere"),
-        ([*PAIR, "--out", "new", "--epsilon", "-1"], "epsilon=-1.0"),
+        ([*PAIR, "--out", "new", "--epsilon", "-1"], "--epsilon -1.0"),
         (["run", "NOPE", "--out", "new"], "NOPE"),
     ],
 )

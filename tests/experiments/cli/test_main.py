@@ -71,13 +71,13 @@ def test_a_crash_is_not_a_refutation(run):
 def test_audit_says_not_refuted_with_status_0(run):
     status, out, _ = run("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--adjacency", "add-remove")
     assert status == 0
-    assert out.startswith("NOT REFUTED: epsilon >= 0.")
+    assert out.startswith("NOT REFUTED: ε ≥ 0.")
 
 
 def test_audit_says_refuted_with_status_1(run):
     status, out, _ = run("audit", "mine:too_little_noise", *OWN, "--epsilon", "1")
     assert status == 1
-    assert out.startswith("REFUTED: epsilon >= 1.")
+    assert out.startswith("REFUTED: ε ≥ 1.")
     assert "times likelier on" in out
 
 
@@ -131,7 +131,7 @@ def test_a_program_is_audited_under_its_name(run, tmp_path):
     program = f"{sys.executable} count.py"
     arguments = ("--program", program, *OWN, "--epsilon", "1", "--jobs", "1", "--out", "r")
     status, out, _ = run("audit", *arguments, "--name", "count of mine")
-    assert (status, "REFUTED: epsilon >= 1." in out) == (1, True)
+    assert (status, "REFUTED: ε ≥ 1." in out) == (1, True)
     (entry,) = load(tmp_path / "r" / "results.json").entries
     assert (entry.name, entry.result.mechanism) == ("count of mine", "count of mine")
 
@@ -145,7 +145,7 @@ def test_a_program_is_audited_under_its_name(run, tmp_path):
             ("audit", "nowhere.at_all:f", *OWN, "--epsilon", "1"),
             "UnknownNameError: module 'nowhere' of 'nowhere.at_all:f' does not exist",
         ),
-        (("audit", "mine:nothing", *OWN, "--epsilon", "1"), "MechanismError: mechanism=3 cannot be run"),
+        (("audit", "mine:nothing", *OWN, "--epsilon", "1"), "MechanismError: mechanism 3 cannot be run"),
         (("audit", "mine:broken", *OWN, "--epsilon", "1"), "MechanismError: broken raised ValueError"),
         (("audit", "mine:noisy_count", *OWN), "ClaimError: no claim given"),
         (("audit", *OWN, "--epsilon", "1"), "OptionError: a mechanism is named as MODULE:OBJECT or as --program"),
@@ -153,14 +153,14 @@ def test_a_program_is_audited_under_its_name(run, tmp_path):
         (("audit", "--program", "sh 'open", *OWN, "--epsilon", "1"), 'OptionError: --program "sh \'open" cannot be'),
         (
             ("audit", "--program", "no-such-program", *OWN, "--epsilon", "1"),
-            "MechanismError: command=['no-such",
+            "MechanismError: --program ['no-such",
         ),
         (("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--mu", "1"), "OptionError: --epsilon and --mu given"),
-        (("audit", "mine:noisy_count", *OWN, "--epsilon", "nan"), "ClaimError: epsilon=nan is not allowed"),
-        (("audit", "mine:noisy_count", *OWN, "--epsilon", "-1"), "ClaimError: epsilon=-1.0 is not allowed"),
-        (("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--delta", "1.5"), "ClaimError: delta=1.5"),
-        (("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--alpha", "0"), "OptionError: alpha=0.0"),
-        (("audit", "mine:noisy_count", *OWN[:-1], "3", "--epsilon", "1"), "OptionError: runs=3"),
+        (("audit", "mine:noisy_count", *OWN, "--epsilon", "nan"), "ClaimError: --epsilon nan is not allowed"),
+        (("audit", "mine:noisy_count", *OWN, "--epsilon", "-1"), "ClaimError: --epsilon -1.0 is not allowed"),
+        (("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--delta", "1.5"), "ClaimError: --delta 1.5"),
+        (("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--alpha", "0"), "OptionError: --alpha 0.0"),
+        (("audit", "mine:noisy_count", *OWN[:-1], "3", "--epsilon", "1"), "OptionError: --runs 3"),
         (
             ("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--adjacency", "near"),
             "OptionError: --adjacency 'near'",
@@ -169,7 +169,10 @@ def test_a_program_is_audited_under_its_name(run, tmp_path):
             ("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--adjacency", "replace"),
             "AdjacencyError: the pair is",
         ),
-        (("audit", "mine:noisy_count", "--x", "[1", "--y", "[1]", "--epsilon", "1"), "DatasetError: dataset '[1'"),
+        (
+            ("audit", "mine:noisy_count", "--x", "[1", "--y", "[1]", "--epsilon", "1"),
+            "DatasetError: --x '[1' is not JSON",
+        ),
         (
             ("audit", "mine:noisy_count", "--x", "@no.npy", "--y", "[1]", "--epsilon", "1"),
             "DatasetError: no.npy cannot",
@@ -180,7 +183,7 @@ def test_a_program_is_audited_under_its_name(run, tmp_path):
             ("audit", "mine.py:noisy_count", *OWN, "--epsilon", "1"),
             "UnknownNameError: 'mine.py:noisy_count' names",
         ),
-        (("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--jobs", "0"), "OptionError: jobs=0"),
+        (("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--jobs", "0"), "OptionError: --jobs 0"),
         (("audit", "mine:noisy_count", *OWN, "--epsilon", "1", "--out", "mine.py/x"), "StoreError: mine.py/x"),
         (("run", "no-such-experiment"), "UnknownNameError: 'no-such-experiment' is not an experiment"),
         (("report", "absent.json"), "RecordError: absent.json cannot be read"),

@@ -1,0 +1,103 @@
+"""Table of ``dpaudit plan``: runs of an audit and its detectable excess."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ...audit.claims.claim import Claim
+from ...audit.options import check_runs
+from ...audit.power.alternatives import Alternative, GaussianNoise, best_q, event_of
+from ...audit.power.joint_test_power import resolution, runs_needed
+from ...audit.procedures.detectable_excess import SHARE, power_of_the_test
+from ...audit.results.audit_settings import FINAL_SHARE
+from ...audit.sampling.pilot_size import main_runs, pilot_runs, with_pilot
+from ...reports.plain_text import symbol
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_SHARES = (0.5, 0.1, 0.05, 0.02, 0.01)  # of the claim, without a requested resolution
+
+
+def plan_table(
+    claim: Claim, resolutions: list[float], runs: list[int], *, power: float, alpha: float, q: float | None
+) -> Table:
+    """Return a row for each excess and each number of runs, by default for shares of the strength of the claim."""
+    from rich.table import Table
+    from rich.text import Text
+
+    if not resolutions and not runs:
+        room = claim.max_strength - claim.strength
+        resolutions = [min(share * (claim.strength or 1.0), share * room) for share in _SHARES]
+    rows = [_row_for(claim, excess, power, alpha, q) for excess in resolutions]
+    rows += [_row_of(claim, check_runs(number), power, alpha, q) for number in runs]
+    event = _event_in_words(claim, q)
+    shown = Table(
+        f"detectable\nexcess of {symbol(claim.strength_name)}",
+        "runs on each\ndataset",
+        "of which\npilot runs",
+        "detectable excess,\nsequential audit",
+        "probability of\nthe event on y",
+        title=Text(f"{claim}, alpha {alpha:g}, power {power:g}, {event}"),
+        title_justify="left",
+        caption=None if q is not None else "An audit that has to find its event needs two or three times as many runs.",
+        caption_justify="left",
+    )
+    for column in shown.columns:
+        column.justify = "right"
+    for excess, number, pilot, early, rate in rows:
+        shown.add_row(f"{excess:.4g}", f"{number:,}", f"{pilot:,}", f"{early:.3g}", f"{rate:.3g}")
+    return shown
+
+
+Row = tuple[float, int, int, float, float]
+
+
+def _event_in_words(claim: Claim, q: float | None) -> str:
+    if q is not None:
+        return f"an event of probability {q:g}"
+    return "the best possible event" if claim.gaussian_mu is None else "Gaussian noise"
+
+
+def _alternative(claim: Claim, excess: float, q: float | None) -> Alternative:
+    """Return the planned event: of the given probability, an event of Gaussian noise, or the best event."""
+    if q is not None:
+        return q
+    if claim.gaussian_mu is not None:
+        return GaussianNoise(SHARE)
+    return best_q(claim, resolution=min(excess, 0.99 * (claim.max_strength - claim.strength)))
+
+
+def _row_for(claim: Claim, excess: float, power: float, alpha: float, q: float | None) -> Row:
+    """Return the row of an excess, with the runs that detect it."""
+    alternative = _alternative(claim, excess, q)
+    rate = event_of(claim, excess, alternative).q
+    main = runs_needed(claim, alternative, resolution=excess, power=power_of_the_test(power), alpha=alpha)
+    number = with_pilot(main, rate)
+    return excess, number, number - main_runs(number, rate), _early(claim, number, power, alpha, q), rate
+
+
+def _row_of(claim: Claim, number: int, power: float, alpha: float, q: float | None) -> Row:
+    """Return the row of a number of runs, with its detectable excess."""
+    found, main, rate = _detectable(claim, number, power, alpha, q)
+    return found, number, number - main, _early(claim, number, power, alpha, q), rate
+
+
+def _early(claim: Claim, number: int, power: float, alpha: float, q: float | None) -> float:
+    """Return the detectable excess of a sequential audit, which is that of its final test."""
+    return _detectable(claim, number, power, FINAL_SHARE * alpha, q)[0]
+
+
+def _detectable(claim: Claim, number: int, power: float, alpha: float, q: float | None) -> tuple[float, int, float]:
+    """Return the detectable excess of a number of runs, the main runs among them, and the event's probability on y."""
+    found, main = 1e-2 * min(claim.strength or 1.0, claim.max_strength - claim.strength), number - pilot_runs(number)
+    rate = 0.5
+    for _ in range(1 if q is not None else 3):  # the best event depends on the excess, and the excess on the event
+        alternative = _alternative(claim, found, q)
+        found = resolution(claim, main, main, alternative, alpha=alpha, power=power_of_the_test(power))
+        if found == math.inf:
+            break
+        rate = event_of(claim, found, alternative).q
+        main = main_runs(number, rate)
+    return found, main, rate

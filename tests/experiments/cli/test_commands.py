@@ -1,0 +1,118 @@
+"""Commands that are imported on use, and the completion of their names and values."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from importlib import import_module
+
+import pytest
+
+from dpaudit.audit.health.findings import HealthCheck
+from dpaudit.experiments.cli import known_names
+from dpaudit.experiments.cli.bench_command import _PAGES
+from dpaudit.experiments.cli.commands import command_line
+from dpaudit.experiments.suite.registry import all_experiments
+
+START = "from dpaudit.experiments.cli.main import main; main()"
+
+
+def test_the_list_of_commands_shows_their_first_sentences():
+    group = command_line()
+    for name, shown in group.commands.items():
+        whole = group.get_command(None, name).help
+        assert " ".join(whole.split("\n\n")[0].split()) == shown.help, name
+
+
+def test_the_help_has_every_option_and_command(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "200")
+    group = command_line()
+    group.main(["--help"], prog_name="dpaudit", standalone_mode=False)
+    shown = [" ".join(line.strip("│ ").split()) for line in capsys.readouterr().out.splitlines()]
+    assert shown[1].startswith("Usage: dpaudit [OPTIONS] ")
+    assert group.help in shown
+    for param in group.params:
+        assert f"{param.opts[0]} {param.help}" in shown
+    for name, command in group.commands.items():
+        assert f"{name} {command.help.replace('`', '')}" in shown
+
+
+def test_known_names_are_those_of_the_suite():
+    """After a change of the suite, change the module `known_names`."""
+    experiments = all_experiments()
+    assert set(known_names.EXPERIMENTS) == {each.id for each in experiments} | {"all"}
+    assert set(known_names.DOCUMENTS) == {each.document for each in experiments}
+    (reference,) = (each for each in experiments if each.id == "reference")
+    assert [case.name for case in reference.cases] == list(known_names.REFERENCE_CASES)
+    assert [check.value for check in HealthCheck] == list(known_names.HEALTH_CHECKS)
+    pages = {module.rpartition(".")[2].removesuffix("_page"): module for module in _PAGES}
+    assert set(pages) == set(known_names.TABLES)
+    for name, module in pages.items():
+        page = getattr(import_module(f"dpaudit.experiments.bench.{module}"), name.upper())
+        assert tuple(bench.name for bench in page.benches) == known_names.TABLES[name]
+
+
+def completed(line):
+    """The values that bash is offered for the last word of a line, and the modules that were imported for them."""
+    code = f"import atexit, sys; atexit.register(lambda: print(*sorted(sys.modules), file=sys.stderr)); {START}"
+    words = line.split(" ")
+    given = {"_DPAUDIT_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | given)
+    return done.stdout.split(), set(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("dpaudit re", ["report"]),
+        ("dpaudit bench de", ["detection"]),
+        ("dpaudit audit --adjacency re", ["replace"]),
+        ("dpaudit audit --epsi", ["--epsilon"]),
+        ("dpaudit run E1", ["E1", "E10"]),
+        ("dpaudit run laplace-h", ["laplace-half-noise"]),
+        ("dpaudit bench inference --table t", ["tightness", "timing"]),
+        ("dpaudit list --document na", ["named"]),
+    ],
+)
+def test_names_are_completed_without_the_library(line, offered):
+    shown, modules = completed(line)
+    assert shown == offered
+    assert not modules & {"numpy", "scipy", "joblib"}
+
+
+def test_completion_can_be_shown_and_installed(tmp_path):
+    given = os.environ | {"HOME": str(tmp_path), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    for option in ("--show-completion", "--install-completion"):
+        done = subprocess.run([sys.executable, "-c", START, option, "bash"], capture_output=True, text=True, env=given)
+        assert (done.returncode, done.stderr) == (0, "")
+        shown = (
+            done.stdout if option == "--show-completion" else (tmp_path / ".bash_completions/dpaudit.sh").read_text()
+        )
+        assert "_DPAUDIT_COMPLETE=complete_bash" in shown
+
+
+def test_mistakes_and_the_version_wait_for_nothing_large():
+    for arguments in (["--version"], ["audit"], ["adit"], ["audit", "--epsilno", "1"]):
+        code = f"import atexit, sys; atexit.register(lambda: print('\\n', *sorted(sys.modules))); {START}"
+        done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+        modules = set(done.stdout.rpartition("\n \n")[2].split()) | set(done.stdout.split())
+        large = {"numpy", "scipy", "pydantic", *({"typer"} if arguments == ["--version"] else ())}
+        assert not modules & large, arguments
+
+
+def test_the_shell_starts_fast():
+    """At most 2.5 times as long as typer and rich are imported; measured 0.9 to 1.7, in turns as others are at work."""
+    lines = ["--help", "--version", "audit", "adit", "audit --epsilno 1"]
+    commands = {"base": ["import typer, rich"]} | {line: [START, *line.split()] for line in lines}
+    seconds = {name: [] for name in commands}
+    for _ in range(7):
+        for name, words in commands.items():
+            began = time.perf_counter()
+            subprocess.run([sys.executable, "-c", *words], capture_output=True)
+            seconds[name].append(time.perf_counter() - began)
+    for line in lines:
+        ratios = [one / base for one, base in zip(seconds[line], seconds["base"], strict=True)]
+        assert statistics.median(ratios) < 2.5, line
