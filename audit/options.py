@@ -59,7 +59,7 @@ def check_progress(progress: Progress) -> Progress:
     if progress is None or isinstance(progress, bool) or callable(progress):
         return progress
     raise OptionError(
-        f"progress={progress!r} is unknown; use True, False or a function of the number of runs just finished.",
+        f"progress={progress!r} is unknown; use a bool, or a function of the number of runs just finished.",
         progress=progress,
     )
 

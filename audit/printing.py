@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Any
 
 _SHOWN = 80  # characters of a value in a message or summary
@@ -45,17 +44,24 @@ def shorten(value: Any) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return the end of a message: a question with the most similar known name, or a full stop if none is similar.
+def did_you_mean(name: str, known: Iterable[str], *, before: str = "; ", otherwise: str = "") -> str:
+    """Return a question that names the closest of the known names, or `otherwise` if none is close.
+
+    Case is ignored.
 
     Examples
     --------
-    >>> did_you_mean("epsilno", ["delta", "epsilon"]), did_you_mean("rho", ["delta", "epsilon"])
-    ("; did you mean 'epsilon'?", '.')
+    >>> did_you_mean("Epsilno", ["delta", "epsilon"])
+    "; did you mean 'epsilon'?"
+    >>> did_you_mean("rho", ["delta", "epsilon"], otherwise=".")
+    '.'
     """
+
+    from difflib import get_close_matches  # seldom needed
+
     by_folded = {each.casefold(): each for each in known}
-    similar = get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
-    return f"; did you mean {by_folded[similar[0]]!r}?" if similar else "."
+    near = get_close_matches(name.casefold(), by_folded, n=1)
+    return f"{before}did you mean {by_folded[near[0]]!r}?" if near else otherwise
 
 
 def percent(probability: float) -> str:

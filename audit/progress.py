@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from .options import Progress
 from .printing import rounded_down
+
+if TYPE_CHECKING:
+    from .options import Progress
 
 _EVERY = 10.0  # seconds between two lines of a log
 _WIDTH = 120  # characters of such a line
@@ -144,7 +146,8 @@ class _Line:
 
     def advance(self, finished: int) -> None:
         self._done += finished
-        self.say(f"{self._done:,}{'' if self._total is None else f' of {self._total:,}'} runs")
+        if self._total is not None:  # otherwise looks or leading pairs are told
+            self.say(f"{self._done:,} of {self._total:,} runs")
 
     def say(self, text: str) -> None:
         if time.monotonic() - self._last >= self._every:

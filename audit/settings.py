@@ -110,7 +110,7 @@ def _profile(name: str) -> dict[str, Any]:
         known = ", ".join(profiles) or "none"
         raise OptionError(
             f"profile {name!r} is not in [tool.dpaudit.profiles] of {_file() or 'a pyproject.toml'}, which has {known}"
-            f"{did_you_mean(name, profiles)}",
+            f"{did_you_mean(name, profiles, otherwise='.')}",
             profile=name,
         )
     return profiles[name]
@@ -155,7 +155,7 @@ def _checked(values: Any, where: str) -> dict[str, Any]:
         if name not in _CHECKS:
             raise OptionError(
                 f"{where}: {name} is not a setting; use {', '.join(_CHECKS)}. What an audit means is stated in its "
-                f"call{did_you_mean(name, _CHECKS)}",
+                f"call{did_you_mean(name, _CHECKS, otherwise='.')}",
                 name=name,
             )
         try:

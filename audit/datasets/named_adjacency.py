@@ -74,9 +74,10 @@ def as_adjacency(value: Any) -> Adjacency:
         raise OptionError(
             f"adjacency={value!r} is not a name here; write adjacency={_ELSEWHERE[name]}.", adjacency=value
         )
+    meant = did_you_mean(value, NAMED, otherwise=".")
     raise OptionError(
         f"adjacency={value!r} is unknown; use one of {', '.join(NAMED)}, or an instance such as "
-        f'UserLevel("user"){did_you_mean(value, NAMED)}',
+        f'UserLevel("user"){meant}',
         adjacency=value,
     )
 

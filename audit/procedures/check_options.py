@@ -81,7 +81,8 @@ def refuse_unknown(given: Iterable[str], function: str, *more: str) -> None:
     known = (*ARGUMENTS, *(field.name for field in fields(Options)), *more)
     for name in given:
         if name not in known:
+            meant = did_you_mean(name, known, otherwise=".")
             raise UnknownOptionError(
-                f"{name} is not an option of {function}; use one of {', '.join(known)}{did_you_mean(name, known)}",
+                f"{name} is not an option of {function}; use one of {', '.join(known)}{meant}",
                 option=name,
             )

@@ -12,6 +12,7 @@ from ...audit.claims.at_distance import ClaimAtDistance, claim_at
 from ...audit.claims.claim import Claim
 from ...audit.datasets.adjacency import Adjacency
 from ...audit.errors import UnknownNameError
+from ...audit.printing import did_you_mean
 from ...audit.procedures.check import check
 from ...audit.records.json_codec import plain_data, read_data
 from ...audit.records.suite import Entry
@@ -19,7 +20,6 @@ from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.statement_result import StatementResult
 from ...audit.sampling.provenance import versions
 from ...audit.store.sqlite_store import Store
-from .near_names import did_you_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

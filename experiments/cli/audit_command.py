@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from ...audit.errors import OptionError
-from .display import progress
+from ...audit.progress import display
 from .known_names import ADJACENCIES, BITS, HEALTH_CHECKS
 from .options import (
     Alpha,
@@ -146,7 +146,7 @@ def audit(
     way_on = "the same command with --resume continues" if out else "with --out, all draws are kept"
     with ExitStack() as stack:
         store = None if out is None else stack.enter_context(store_for(out, "audit", is_resumed=resume))
-        with interruptible(say, way_on) as asked, progress() as watch:
+        with interruptible(say, way_on) as asked, display() as watch:
             shown_while = watch(label, None if runs is None or sequential or search else 2 * runs)
             if options["sequential"]:
                 options |= {"progress": shown_while.advance, "on_look": asked.look(shown_while)}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ...audit.claims.claim import Claim
 from ...audit.claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
 from ...audit.claims.renyi import ZeroConcentratedDP
-from ...audit.datasets.adjacency import AddRemove, Adjacency, Local, Replace, Within
-from ...audit.datasets.graph_adjacency import EdgeNeighbours, NodeNeighbours
+from ...audit.datasets.adjacency import Adjacency
+from ...audit.datasets.named_adjacency import NAMED
 from ...audit.errors import OptionError
 from ...audit.options import Bits
 from .known_names import ADJACENCIES, BITS
@@ -51,14 +51,4 @@ def adjacency_from_option(name: str | None) -> Adjacency | None:
     if name is None:
         return None
     check_choices([name], ADJACENCIES, "--adjacency")
-    known: dict[str, Adjacency] = {
-        "add-remove": AddRemove(),
-        "replace": Replace(),
-        "edge": EdgeNeighbours(),
-        "node": NodeNeighbours(),
-        "local": Local(),
-        "l1": Within("l1"),
-        "l2": Within("l2"),
-        "linf": Within("linf"),
-    }
-    return known[name]
+    return NAMED[name]

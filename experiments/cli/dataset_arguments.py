@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...audit.errors import DatasetError, UnknownNameError
-from ..cases.near_names import did_you_mean
+from ...audit.printing import did_you_mean
 from .json_arguments import quoted_numbers, read_json, shown
 from .near_files import near_file, no_such_file
 from .options import say

@@ -11,8 +11,8 @@ from types import FrameType
 
 import typer
 
+from ...audit.progress import Shown
 from ...audit.results.interim_look import Look
-from .display import Shown
 
 STATUS = 130
 """Exit status of an interrupted command."""

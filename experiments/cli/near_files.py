@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from ...audit.errors import RecordError
-from ..cases.near_names import did_you_mean
+from ...audit.printing import did_you_mean
 
 _RESULTS = "results.json"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..cases.near_names import did_you_mean
+from ...audit.printing import did_you_mean
 from .known_names import DOCUMENTS, EXPERIMENTS, REFERENCE_CASES
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from .display import console, progress
+from ...audit.progress import display
+from .display import console
 from .options import Documents, Jobs, Names, RunsOfCases, chosen_experiments, environment_of_command, optional, say
 from .report_commands import show, write_reports
 
@@ -59,7 +60,7 @@ def run(
         chosen, of_each = chosen_experiments(begun.names or None, begun.document or None), begun.alpha
         if begun.budget is not None:
             of_each = split_budget(begun.budget, [case.name for each in chosen for case in each.cases]).shares[0][1]
-        with telling_what_is_kept(store, f"--resume {out}"), interruptible(say, way_on) as asked, progress() as watch:
+        with telling_what_is_kept(store, f"--resume {out}"), interruptible(say, way_on) as asked, display() as watch:
             suite = run_experiments(
                 chosen,
                 alpha=of_each,

@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from ..cases.near_names import did_you_mean
+from ...audit.printing import did_you_mean
 
 UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]
 """The base class of the errors of typer's parser, wherever typer keeps it."""

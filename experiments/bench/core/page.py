@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ....audit.errors import OptionError, UnknownNameError
 from ....audit.options import check_jobs
+from ....audit.printing import did_you_mean
 from ....audit.records.json_codec import write_whole
-from ...cases.near_names import did_you_mean
 from .bench_json import Record, Row, load_record, markdown, save_record
 from .effort import AUDITS, Bench, Effort
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
-import time
 from importlib import import_module
 
 import pytest
@@ -101,18 +99,3 @@ def test_mistakes_and_the_version_wait_for_nothing_large():
         modules = set(done.stdout.rpartition("\n \n")[2].split()) | set(done.stdout.split())
         large = {"numpy", "scipy", "pydantic", *({"typer"} if arguments == ["--version"] else ())}
         assert not modules & large, arguments
-
-
-def test_the_shell_starts_fast():
-    """At most 2.5 times as long as typer and rich are imported; measured 0.9 to 1.7, in turns as others are at work."""
-    lines = ["--help", "--version", "audit", "adit", "audit --epsilno 1"]
-    commands = {"base": ["import typer, rich"]} | {line: [START, *line.split()] for line in lines}
-    seconds = {name: [] for name in commands}
-    for _ in range(7):
-        for name, words in commands.items():
-            began = time.perf_counter()
-            subprocess.run([sys.executable, "-c", *words], capture_output=True)
-            seconds[name].append(time.perf_counter() - began)
-    for line in lines:
-        ratios = [one / base for one, base in zip(seconds[line], seconds["base"], strict=True)]
-        assert statistics.median(ratios) < 2.5, line
