@@ -46,6 +46,8 @@ class Pilot:
         Says so if the pilot was cut because outputs are large.
     searched : int
         How many of the outputs on each dataset, the first ones, a search drew before.
+    column_names : tuple of str
+        Names of the columns of outputs, for the texts of a result; empty if they have none.
     """
 
     choice: Choice
@@ -55,6 +57,7 @@ class Pilot:
     y: Outputs
     notes: tuple[str, ...] = ()
     searched: int = 0
+    column_names: tuple[str, ...] = ()
 
     @property
     def runs(self) -> int:
@@ -175,7 +178,8 @@ def _pilot(
     if x.ndim == 2:  # vectors are large, so keep a single copy
         blocks_x, blocks_y = (_cut(side, blocks) for side, blocks in ((x, blocks_x), (y, blocks_y)))
     choice = choose_on(x, y, claim, runs - drawn, alpha, longer, earlier, bits=bits, both=both)
-    return Pilot(choice, blocks_x, blocks_y, x, y, searched=len(x) - drawn)
+    names = plan.sampler.column_names
+    return Pilot(choice, blocks_x, blocks_y, x, y, searched=len(x) - drawn, column_names=names)
 
 
 def _cut(outputs: Outputs, blocks: list[Outputs]) -> list[Outputs]:

@@ -11,14 +11,16 @@ import dis
 import inspect
 import signal
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FrameType, TracebackType
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from ..errors import AuditError, MechanismError, described
+from ..events.named_columns import form_of_block
 from ..events.outputs import Outputs, Raised, as_outputs
+from ..events.records import Form, form_of
 from ..floating_point_errors import Answers, under, users_answers
 
 _SIZE = "size"
@@ -39,7 +41,8 @@ class Sampler:
     """A mechanism with a uniform way to call it.
 
     `check_pair(x, y, distance)` is the mechanism's own, and raises if its claim does not cover the pair. `answers` are
-    the caller's numpy settings for floating-point errors, which apply while the mechanism runs.
+    the caller's numpy settings for floating-point errors, which apply while the mechanism runs. `form` names the
+    columns of outputs; None before the first runs have shown it.
     """
 
     call: _Call  # takes (dataset, size, rng) for a block sampler, (dataset, rng) for a single run
@@ -47,6 +50,12 @@ class Sampler:
     name: str  # in messages and results
     check_pair: Callable[[Any, Any, float], Any] | None = None
     answers: Answers = field(default_factory=users_answers, compare=False)
+    form: Form | None = None
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The names of the columns of the outputs; empty if they have none."""
+        return () if self.form is None else self.form.names
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -58,13 +67,23 @@ class Sampler:
 
         Raise a `MechanismError` if a block sampler raises, or outputs have the wrong number or an unsupported type.
         """
+        return as_outputs(self._drawn(dataset, size, rng), size, self.name, self.form)
+
+    def form_on(self, dataset: Any, size: int, rng: np.random.Generator) -> Form:
+        """Return the form that `size` outputs on `dataset` have, drawn for this; raise what `draw` raises."""
+        if self.is_block:
+            return form_of_block(self._drawn(dataset, size, rng))
+        first = self._drawn(dataset, 1, rng)
+        return form_of(first + self._drawn(dataset, size - 1, rng)) if form_of(first).names else Form()
+
+    def _drawn(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
+        """Return `size` outputs as the mechanism returns them; those of a function of one run as a list."""
         if not self.is_block:
             with under(self.answers):
-                drawn = [self._run(dataset, rng) for _ in range(size)]
-            return as_outputs(drawn, size, self.name)
+                return [self._run(dataset, rng) for _ in range(size)]
         try:
             with under(self.answers):
-                raw = self.call(dataset, size, rng)
+                return self.call(dataset, size, rng)
         except AuditError:  # one of this library's mechanisms refuses the dataset
             raise
         except _ENDING as error:
@@ -80,7 +99,6 @@ class Sampler:
             raise
         except BaseException as error:
             raise self._ended_by(error) from error
-        return as_outputs(raw, size, self.name)
 
     def _run(self, dataset: Any, rng: np.random.Generator) -> Any:
         try:
@@ -141,10 +159,12 @@ def _places(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
 
 
 def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
-    """Return the `Sampler` of a mechanism.
+    """Return the `Sampler` of a mechanism; a sampler is returned as it is.
 
     Raise a `MechanismError` if it is neither callable nor has a `sample` method, or its parameters are unknown.
     """
+    if isinstance(mechanism, Sampler):
+        return mechanism if name is None else replace(mechanism, name=name)
     method = getattr(mechanism, "sample", None)
     function = method if callable(method) and not inspect.isclass(mechanism) else mechanism
     label = name or mechanism_name(mechanism)
