@@ -38,3 +38,21 @@ def with_names(value: Named, names: tuple[str, ...]) -> Named:
         elif isinstance(held, tuple) and held and all(map(dataclasses.is_dataclass, held)):
             changes[name] = tuple(with_names(each, names) for each in held)
     return dataclasses.replace(value, **changes)
+
+
+def names_in(value: Any) -> tuple[str, ...]:
+    """Return the names of columns in a dataclass such as an event; empty if it has none.
+
+    Examples
+    --------
+    >>> from dpaudit.audit.events.events import Intervals
+    >>> names_in(with_names(Intervals(((2.5, 4.0),)), ("mean",))), names_in(Intervals(((2.5, 4.0),)))
+    (('mean',), ())
+    """
+    if isinstance(value, tuple):
+        return next(filter(None, map(names_in, value)), ()) if all(map(dataclasses.is_dataclass, value)) else ()
+    if not dataclasses.is_dataclass(value):
+        return ()
+    own: tuple[str, ...] = getattr(value, _FIELD, ())
+    held = (getattr(value, field.name) for field in dataclasses.fields(value))
+    return own or next(filter(None, map(names_in, held)), ())

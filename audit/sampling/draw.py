@@ -81,8 +81,8 @@ def plan_blocks(
 
 def _form_of(plan: Plan, first: Outputs) -> Form:
     """Return the form of the outputs, of which the first is given; a function of one run is called for records only."""
-    may_have_names = plan.sampler.is_block or first.ndim == 2 or isinstance(first[0], tuple | Dictionary)
-    if not may_have_names:
+    may_be_named = plan.sampler.is_block or plan.sampler.is_picked
+    if not (may_be_named or first.ndim == 2 or isinstance(first[0], tuple | Dictionary)):
         return Form()
     ((_, form),) = _run(plan, [LearnForm(1 if plan.sampler.is_block else _FORM_RUNS)])
     return form  # type: ignore[no-any-return]

@@ -36,6 +36,21 @@ class Mechanism(Protocol):
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any: ...
 
 
+class Call(Protocol):
+    """How a sampler calls the mechanism, with the names of its parameters for the size and the generator."""
+
+    @property
+    def function(self) -> Callable[..., Any]: ...
+
+    @property
+    def size_name(self) -> str | None: ...
+
+    @property
+    def rng_name(self) -> str | None: ...
+
+    def __call__(self, dataset: Any, *rest: Any) -> Any: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Sampler:
     """A mechanism with a uniform way to call it.
@@ -45,12 +60,13 @@ class Sampler:
     columns of outputs; None before the first runs have shown it.
     """
 
-    call: _Call  # takes (dataset, size, rng) for a block sampler, (dataset, rng) for a single run
+    call: Call  # takes (dataset, size, rng) for a block sampler, (dataset, rng) for a single run
     is_block: bool  # whether one call draws a block of runs, in threads, or a single run, in processes
     name: str  # in messages and results
     check_pair: Callable[[Any, Any, float], Any] | None = None
     answers: Answers = field(default_factory=users_answers, compare=False)
     form: Form | None = None
+    is_picked: bool = False  # whether outputs are a part of the mechanism's, which may have a name
 
     @property
     def column_names(self) -> tuple[str, ...]:
