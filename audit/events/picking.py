@@ -60,9 +60,12 @@ def pick_from_block(raw: Any, choice: OutputPart, name: str) -> Any:
     if isinstance(raw, (list, tuple)):
         return [pick_from_run(output, choice, name) for output in raw]
     try:
+        if is_table(raw):  # with a column for each part, also where it has a single row
+            columns = columns_of_table(raw)
+            return Part(*columns[choice]) if isinstance(choice, int) else Part(choice, dict(columns)[choice])
         if isinstance(choice, str):
             return Part(choice, _at_path(raw, choice))
-        if is_table(raw) or isinstance(raw, Mapping):
+        if isinstance(raw, Mapping):
             return Part(*_at_place(raw, choice))
         return Part(f"output[{choice}]", raw[:, choice])
     except (LookupError, AttributeError, TypeError, ValueError):

@@ -20,7 +20,7 @@ from ..errors import StoreError
 from ..events.dictionaries import Dictionary
 from ..events.events import Event
 from ..events.output_bytes import BLOCK, bytes_of_one, most_kept, refuse_too_much
-from ..events.outputs import Outputs
+from ..events.outputs import Outputs, Raised
 from ..events.partitions import Partition
 from ..events.records import Form
 from .block_counts import BlockCounts, FinalCounts
@@ -82,7 +82,7 @@ def plan_blocks(
 def _form_of(plan: Plan, first: Outputs) -> Form:
     """Return the form of the outputs, of which the first is given; a function of one run is called for records only."""
     may_be_named = plan.sampler.is_block or plan.sampler.is_picked
-    if not (may_be_named or first.ndim == 2 or isinstance(first[0], tuple | Dictionary)):
+    if not (may_be_named or first.ndim == 2 or isinstance(first[0], tuple | Dictionary | Raised | None)):
         return Form()
     ((_, form),) = _run(plan, [LearnForm(1 if plan.sampler.is_block else _FORM_RUNS)])
     return form  # type: ignore[no-any-return]

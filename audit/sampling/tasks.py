@@ -90,16 +90,16 @@ class LearnForm:
         return self.words
 
     def __call__(self, plan: Plan) -> Form:
-        found = Form()
+        found: set[Form] = set()
         for side, dataset in zip(SIDES, (plan.x, plan.y), strict=True):
             try:
                 form = plan.sampler.form_on(dataset, self.size, plan.generator("pilot", side, 0))
             except MechanismError:  # the pilot will say what fails
                 return Form()
-            if not form.names or (side != SIDES[0] and form != found):
-                return Form()
-            found = form
-        return found
+            if form == Form():
+                return form
+            found |= set() if form is None else {form}
+        return found.pop() if len(found) == 1 else Form()
 
     def fits(self, result: Any) -> bool:
         return isinstance(result, Form)
