@@ -18,6 +18,7 @@ from ..datasets.adjacency import Adjacency
 from ..datasets.description import difference, is_empty, summarise
 from ..errors import DatasetError
 from ..events.outcome_text import printed
+from ..events.picking import OutputPart
 from ..floating_point_errors import with_own_arithmetic
 from ..health.dataset_checks import take_snapshot
 from ..health.findings import FALSE_ALARM, checks_to_ignore
@@ -41,6 +42,7 @@ from ..results.audit_settings import Settings
 from ..results.interim_look import Look
 from ..sampling.block_plan import Plan
 from ..sampling.draw import plan_blocks
+from ..sampling.picked import picked
 from ..sampling.provenance import provenance_of
 from ..sampling.sampler import as_sampler
 from ..store.sqlite_store import Store, StorePart, opened
@@ -61,6 +63,7 @@ _RUNS_IN_TIME = 10**10  # planned runs of an audit that the time limit ends
 class CheckOptions(TypedDict, total=False):
     """Options of `check` that a search passes on to it."""
 
+    output: OutputPart | None
     resolution: float | None
     power: float
     sequential: bool
@@ -79,6 +82,7 @@ def check(
     x: Any,
     y: Any,
     *,
+    output: OutputPart | None = None,
     claim: Claim | ClaimAtDistance | None = None,
     adjacency: Adjacency | None = None,
     distance: float = 1,
@@ -114,6 +118,9 @@ def check(
         are numbers, vectors, or anything hashable.
     x, y : Any
         Neighbouring datasets, in any form that the mechanism takes.
+    output : str, int or callable, optional
+        Part of the outputs to audit instead of the whole: a column, key, field or attribute, or a path of these such as
+        "stats.mean"; a place; or a function of one output (of a block sampler's whole block).
     claim : Claim or callable, optional
         The guarantee at distance 1, or a function from the distance to a claim. The default is the mechanism's
         attribute `claim`, which adapters and the reference mechanisms have.
@@ -209,6 +216,7 @@ def check(
         x,
         y,
         None,
+        output=output,
         claim=claim,
         adjacency=adjacency,
         distance=distance,
@@ -240,6 +248,7 @@ def audit_pair(
     y: Any,
     earlier: EarlierDraws | None,
     *,
+    output: OutputPart | None = None,
     claim: Claim | ClaimAtDistance | None = None,
     adjacency: Adjacency | None = None,
     distance: float = 1,
@@ -264,7 +273,8 @@ def audit_pair(
 ) -> AuditResult:
     """Audits the pair as `check` does, with outputs drawn `earlier` on it as the beginning of its pilot."""
     started = time.perf_counter()
-    sampler, distance, jobs = as_sampler(mechanism, name), check_distance(distance), check_jobs(jobs)
+    sampler, distance, jobs = picked(as_sampler(mechanism, name), output), check_distance(distance), check_jobs(jobs)
+    sampler = sampler if earlier is None else earlier.plan.sampler  # with the form that the earlier outputs have
     if is_empty(x) and is_empty(y):
         raise DatasetError("both datasets are empty, so they cannot differ; pass two neighbouring datasets.")
     said = stated(mechanism, claim, adjacency, claim_source)

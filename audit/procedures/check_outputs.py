@@ -18,6 +18,7 @@ from ..distinguishers.learned_partition import single_outcomes
 from ..errors import MechanismError
 from ..events.named_columns import columns_of_block, form_of_block
 from ..events.outputs import Outputs, as_outputs
+from ..events.picking import OutputPart, check_choice, pick_from_block
 from ..events.records import Form
 from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore
@@ -49,6 +50,7 @@ def check_outputs(
     xs: Any,
     ys: Any,
     *,
+    output: OutputPart | None = None,
     claim: Claim | ClaimAtDistance,
     distance: float = 1,
     alpha: float = 0.05,
@@ -71,6 +73,8 @@ def check_outputs(
     xs, ys : array_like or sequence
         One output per run: shape (runs,), (runs, n_coords), a data frame or a dictionary of columns with one run in
         each row, or a sequence of outputs as `check` takes them. At least 40 each.
+    output : str, int or callable, optional
+        Part of the outputs to audit, as in `check`; a function is given all of `xs`, or of `ys`.
 
     Raises
     ------
@@ -88,6 +92,9 @@ def check_outputs(
     """
     started = time.perf_counter()
     root, distance = check_seed(seed), check_distance(distance)
+    part = check_choice(output)
+    if part is not None:
+        xs, ys = (pick_from_block(values, part, name) for values in (xs, ys))
     form, given = _given(xs, ys, name)
     ignored = checks_to_ignore(ignore)
     findings = examine_order(given[0], given[1], ignored)

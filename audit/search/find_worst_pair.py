@@ -37,6 +37,7 @@ from ..procedures.mechanism_claim import stated
 from ..random_streams import Stream, seed_of
 from ..results.audit_result import AuditResult, Verdict
 from ..sampling.output_hashes import digest
+from ..sampling.picked import picked
 from ..sampling.sampler import as_sampler
 from ..store.sqlite_store import opened
 from ..store.store_settings import code_of
@@ -243,7 +244,8 @@ def find_worst_pair(
     >>> found.is_refuted, abs(sum(found.x) - sum(found.y)) > 2.9
     (True, True)
     """
-    sampler, distance, jobs = as_sampler(mechanism, name), check_distance(distance), check_jobs(jobs)
+    sampler = picked(as_sampler(mechanism, name), options.get("output"))
+    distance, jobs = check_distance(distance), check_jobs(jobs)
     seed = check_seed(seed)
     size = _RUNS if runs is None else check_runs(runs)
     budget = max(size, LEAST_SEARCH) if search_runs is None else _check_search_runs(search_runs)
