@@ -23,6 +23,16 @@ def is_foreign_array(value: Any) -> bool:
     return hasattr(kind, "__array__") or hasattr(kind, "__dlpack__")
 
 
+def is_tensor(value: Any) -> bool:
+    """Whether the value is an array of torch, jax or similar, which holds numbers and nothing else."""
+    return is_foreign_array(value) and hasattr(type(value), "__dlpack__")
+
+
+def marks_of_tensor(value: Any) -> list[str]:
+    """Return what else than its numbers a mechanism may see of a tensor: type, place, and whether it has a gradient."""
+    return [str(getattr(value, name, None)) for name in ("dtype", "device", "requires_grad")]
+
+
 def numpy_of(value: Any) -> Array:
     """Return an array of any library as a numpy array, without its gradient and from the memory of any device.
 

@@ -15,6 +15,7 @@ from ..distinguishers.choice import Choice
 from ..distinguishers.coupling import relative_error
 from ..distinguishers.event_choice import choose_event, expected_excess
 from ..errors import MechanismError, described
+from ..events.number_texts import number_text
 from ..events.output_bytes import note_of_cut
 from ..events.outputs import Outputs, Raised, merge, outcome_key, outcome_list
 from ..families.pilot_split import PilotSplit
@@ -298,6 +299,8 @@ def run_notes(
         The outputs that were only counted.
     """
     notes = []
+    if (text := number_text(x)) is not None and number_text(y) is not None:
+        notes.append(f"outputs are texts of numbers, such as {text!r}; return numbers if the values are meant")
     for side, outputs in (("x", x), ("y", y)):
         seen = f"{len(outputs):,} {runs} on {side}"
         raised = raised_in(outputs)
