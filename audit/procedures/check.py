@@ -15,7 +15,7 @@ from typing import Any, TypedDict
 from ..claims.at_distance import ClaimAtDistance, claim_at
 from ..claims.claim import Claim
 from ..datasets.adjacency import Adjacency
-from ..datasets.description import difference, is_empty, summarise
+from ..datasets.description import difference, is_empty, notes_on_texts, summarise
 from ..errors import DatasetError
 from ..events.outcome_text import printed
 from ..events.picking import OutputPart
@@ -325,7 +325,7 @@ def audit_pair(
             ignored,
             alpha=FALSE_ALARM * evidence.health_share,
         ),
-        notes=(_STATE,) if plan.is_stateful and not sampler.is_block else (),
+        notes=(*notes_on_texts(x, y), *([_STATE] if plan.is_stateful and not sampler.is_block else [])),
     )
     result.environment["seconds"] = round(time.perf_counter() - started, 3)
     return result
