@@ -83,7 +83,7 @@ class Sampler:
 
         Raise a `MechanismError` if a block sampler raises, or outputs have the wrong number or an unsupported type.
         """
-        return as_outputs(self._drawn(dataset, size, rng), size, self.name, self.form)
+        return as_outputs(self.drawn(dataset, size, rng), size, self.name, self.form)
 
     def form_on(self, dataset: Any, size: int, rng: np.random.Generator) -> Form | None:
         """Return the form that `size` outputs on `dataset` have, drawn for this; raise what `draw` raises.
@@ -91,17 +91,17 @@ class Sampler:
         Exceptions and None have no form; None if there is nothing else. After a run without names no other is made.
         """
         if self.is_block:
-            return form_of_block(self._drawn(dataset, size, rng))
+            return form_of_block(self.drawn(dataset, size, rng))
         seen: list[Any] = []
         for _ in range(size):
-            output = self._drawn(dataset, 1, rng)[0]
+            output = self.drawn(dataset, 1, rng)[0]
             if output is not None and not isinstance(output, Raised):
                 seen.append(output)
                 if len(seen) == 1 and not form_of(seen).names:
                     break
         return form_of(seen) if seen else None
 
-    def _drawn(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
+    def drawn(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
         """Return `size` outputs as the mechanism returns them; those of a function of one run as a list."""
         if not self.is_block:
             with under(self.answers):
