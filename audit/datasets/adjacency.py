@@ -17,7 +17,7 @@ from ..errors import AdjacencyError
 from ..events.outputs import outcome_key
 from ..printing import shorten
 from .description import difference, entry_difference
-from .rows import as_rows, is_frame, rows_apart, rows_of, without_common_ends
+from .rows import as_numpy, as_rows, is_frame, rows_apart, rows_of, without_common_ends
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 _WHOLE = 2.0**53  # doubles represent every whole number up to here
@@ -213,7 +213,7 @@ class Within(Adjacency):
 
     def distance(self, x: Any, y: Any) -> float:
         try:
-            a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+            a, b = (np.asarray(as_numpy(side), dtype=np.float64) for side in (x, y))
         except (TypeError, ValueError) as error:
             raise AdjacencyError(
                 f"a dataset of type {type(x).__name__} is not a vector of answers; {self} compares numbers.",
@@ -227,7 +227,7 @@ class Within(Adjacency):
                 norm=self.norm,
             )
         order = {"l1": 1, "l2": 2, "linf": np.inf}[self.norm]
-        moved = np.linalg.norm(_steps(x, y, a, b).ravel(), ord=order) if a.size else 0.0
+        moved = np.linalg.norm(_steps(as_numpy(x), as_numpy(y), a, b).ravel(), ord=order) if a.size else 0.0
         return float(moved) / self.radius
 
 

@@ -21,6 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..events.foreign_arrays import column_of, is_tensor, marks_of_tensor, numpy_of
+from .columns import columns_by_name, is_frame_of_columns
 from .rows import PLAIN, is_extension, is_frame, is_graph
 
 _DEEPEST = 60  # levels of nested objects that are read
@@ -179,6 +181,12 @@ def _of_table(value: Any, purpose: _Purpose, depth: int) -> Any:
     elif is_frame(value) and hasattr(value, "iloc"):
         columns = [_of_column(value.iloc[:, place], purpose) for place in range(len(value.columns))]
         parts = [list(value.columns), _of_index(value.index), columns, dict(getattr(value, "attrs", {}))]
+    elif is_frame_of_columns(value):
+        parts = [part for column in (columns_by_name(value) or {}).values() for part in _of_polars(column)]
+    elif hasattr(value, "null_count"):
+        parts = _of_polars(value)
+    elif is_tensor(value):
+        parts = [numpy_of(value), *marks_of_tensor(value)]
     elif hasattr(value, "__array__"):
         index = getattr(value, "index", None)
         parts = [_of_column(value, purpose), None if index is None or callable(index) else _of_index(index)]
@@ -186,6 +194,10 @@ def _of_table(value: Any, purpose: _Purpose, depth: int) -> Any:
     else:
         return None
     return [_content(part, purpose, depth + 1) for part in parts]
+
+
+def _of_polars(column: Any) -> list[Any]:
+    return [column.name, str(column.dtype), column_of(column)]
 
 
 def _of_column(column: Any, purpose: _Purpose) -> Any:

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import DatasetError
+from ..events.foreign_arrays import is_tensor
+from ..events.number_texts import number_text
+from .columns import columns_by_name, is_frame_of_columns
 from .contents import hold_the_same
-from .rows import is_frame, is_graph, rows_apart, rows_of, symmetric_difference
+from .rows import as_numpy, is_frame, is_graph, rows_apart, rows_of, symmetric_difference
 
 
 def summarise(dataset: Any) -> str:
@@ -28,6 +31,13 @@ def summarise(dataset: Any) -> str:
         return f"a single {type(dataset).__name__}"
     if is_frame(dataset):
         return f"data frame of {len(dataset)} rows, {len(dataset.columns)} columns"
+    if is_frame_of_columns(dataset):
+        return f"data frame of {len(dataset)} rows, {len(dataset.columns)} columns"
+    columns = columns_by_name(dataset)
+    if columns is not None:
+        return f"dictionary of {_number(len(columns), 'column')}, {_number(len(next(iter(columns.values()))), 'row')}"
+    if is_tensor(dataset) and hasattr(dataset, "shape"):
+        return f"{type(dataset).__name__} of shape {tuple(dataset.shape)}, {dataset.dtype}"
     if is_graph(dataset):
         return f"graph of {dataset.number_of_nodes()} nodes, {dataset.number_of_edges()} edges"
     name = type(dataset).__name__
@@ -72,7 +82,7 @@ def difference_and_rows(x: Any, y: Any) -> tuple[str, int | None]:
 def entry_difference(x: Any, y: Any) -> str:
     """Describe the difference between two numbers or vectors of equal length."""
     try:
-        a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+        a, b = (np.asarray(as_numpy(side), dtype=np.float64) for side in (x, y))
     except Exception:  # the values are not numbers, or exceed every float
         return "the types differ" if type(x) is not type(y) else _values_difference(x, y)
     if a.shape != b.shape:
@@ -115,6 +125,29 @@ def edges_of(graph: Any) -> Counter[Any]:
     """Return the edges of a graph as a multiset of (ends, attributes); the ends are a set if undirected."""
     ends = tuple if graph.is_directed() else frozenset
     return rows_of([(ends((u, v)), data) for u, v, data in graph.edges(data=True)])
+
+
+def notes_on_texts(x: Any, y: Any) -> tuple[str, ...]:
+    """Return a note if the datasets are texts of numbers, which may come from a JSON file or a command line.
+
+    Examples
+    --------
+    >>> notes_on_texts(["1", "2"], ["1"])
+    ("the datasets hold texts of numbers, such as '1'; pass numbers if the values are meant",)
+    >>> notes_on_texts([1, 2], [1]), notes_on_texts(["a"], [])
+    ((), ())
+    """
+    found = [_number_text(dataset) for dataset in (x, y) if not is_empty(dataset)]
+    if not found or None in found:
+        return ()
+    return (f"the datasets hold texts of numbers, such as {found[0]!r}; pass numbers if the values are meant",)
+
+
+def _number_text(dataset: Any) -> str | None:
+    if isinstance(dataset, str):
+        return number_text([dataset])
+    is_vector = isinstance(dataset, (list, tuple)) or (isinstance(dataset, np.ndarray) and dataset.ndim == 1)
+    return number_text(dataset) if is_vector else None
 
 
 def refuse_iterator(dataset: Any, name: str) -> None:

@@ -17,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import DatasetError
+from ..events.foreign_arrays import column_of, is_foreign_array, numpy_of
+from .columns import rows_by_name
 
 _BY_BYTES = "biufmMSU"  # kinds of arrays whose elements are equal if their bytes are, except for zeros and NaN
 PLAIN = frozenset({int, bool, str, bytes, type(None)})
@@ -87,20 +89,41 @@ def _in_one_order(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def as_rows(dataset: Any) -> Any:
-    """Return the dataset, as an array if numpy can read it; raise a `DatasetError` if it has no rows."""
+    """Return the dataset, as an array if numpy can read it, or as a list of rows if it is stored by column.
+
+    Raise a `DatasetError` if it has no rows.
+    """
     if isinstance(dataset, np.ma.MaskedArray):
         return dataset.tolist()  # masked entries become None
-    if hasattr(dataset, "__array__") and not is_frame(dataset):
-        dataset = np.asarray(dataset)
+    by_name = rows_by_name(dataset)
+    if by_name is not None:
+        return by_name
+    if not is_frame(dataset):
+        dataset = as_numpy(dataset)
     is_array = isinstance(dataset, np.ndarray) and dataset.ndim >= 1
     is_collection = isinstance(dataset, (Sequence, set, frozenset, Counter)) and not isinstance(dataset, (str, bytes))
     if not (is_array or is_collection or is_frame(dataset)):
         raise DatasetError(
-            f"a dataset of type {type(dataset).__name__} has no rows to compare; use a list, an array or a data frame, "
-            "or an adjacency for values such as Within or Local (for graphs, EdgeNeighbours or NodeNeighbours).",
+            f"a dataset of type {type(dataset).__name__} has no rows to compare; use a list, an array, a data frame, a "
+            "dictionary of columns of equal length, or an adjacency for values such as Within or Local (for graphs, "
+            "EdgeNeighbours or NodeNeighbours).",
             type=type(dataset).__name__,
         )
     return dataset
+
+
+def as_numpy(dataset: Any) -> Any:
+    """Return an array or a column of another library as a numpy array, and any other dataset as it is."""
+    if not is_foreign_array(dataset):
+        return dataset
+    try:
+        return column_of(dataset) if hasattr(dataset, "null_count") else numpy_of(dataset)
+    except Exception as error:  # such as a type that numpy does not have
+        raise DatasetError(
+            f"a dataset of type {type(dataset).__name__} cannot be read by numpy ({type(error).__name__}: {error}); "
+            "pass a numpy array.",
+            type=type(dataset).__name__,
+        ) from error
 
 
 def without_common_ends(x: Any, y: Any) -> tuple[Any, Any]:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .last_digits import MODULO_WORDS, last_digits, last_digits_of
-from .outputs import Outputs, is_vector
+from .outputs import Outputs, coordinate_words, is_vector, output_words
 from .scores import Array, Score
 
 MANY_DECIMALS = 10
@@ -202,6 +202,7 @@ class LastDigits(Score):
     """
 
     coordinate: int | None = None
+    column_names: tuple[str, ...] = ()
 
     def values(self, outputs: Outputs) -> Array:
         if outputs.dtype == object:
@@ -212,7 +213,8 @@ class LastDigits(Score):
         return last_digits_of(outputs if self.coordinate is None else outputs[:, self.coordinate])
 
     def __str__(self) -> str:
-        named = "output" if self.coordinate is None else f"coordinate {self.coordinate}"
+        names = self.column_names
+        named = output_words(names) if self.coordinate is None else coordinate_words(self.coordinate, names)
         return f"{named} {MODULO_WORDS}"
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .last_digits import EXACT
-from .outputs import Outputs, as_numbers, is_vector, number_of, outcome_key, outcome_words
+from .outputs import Outputs, as_numbers, is_vector, number_of, outcome_key, outcome_words, output_words
 from .row_lookup import RowLookup, are_same_rows
 from .scores import Score
 
@@ -45,6 +45,7 @@ class Intervals(Event):
 
     intervals: tuple[tuple[float, float], ...]
     others: bool = False
+    column_names: tuple[str, ...] = ()
 
     def contains(self, outputs: Outputs) -> Mask:
         if outputs.ndim != 1:
@@ -74,20 +75,21 @@ class Intervals(Event):
         return hits
 
     def __str__(self) -> str:
-        parts = [_interval_words(low, high) for low, high in self.intervals]
-        return " or ".join(parts + ["output is not a number"] * self.others) or "no output"
+        output = output_words(self.column_names)
+        parts = [_interval_words(output, low, high) for low, high in self.intervals]
+        return " or ".join(parts + [f"{output} is not a number"] * self.others) or "no output"
 
 
-def _interval_words(low: float, high: float) -> str:
+def _interval_words(output: str, low: float, high: float) -> str:
     if low == high:
-        return f"output = {_edge(low)}"
+        return f"{output} = {_edge(low)}"
     below, from_ = _edge_words(low, -math.inf)
     above, to = _edge_words(high, math.inf)
     if low == -math.inf:
-        return f"output {above} {to}" if high < math.inf else "output is a number"
+        return f"{output} {above} {to}" if high < math.inf else f"{output} is a number"
     if high == math.inf:
-        return f"output {'>' if below == '<' else '≥'} {from_}"
-    return f"{from_} {below} output {above} {to}"
+        return f"{output} {'>' if below == '<' else '≥'} {from_}"
+    return f"{from_} {below} {output} {above} {to}"
 
 
 def _edge_words(edge: float, away: float) -> tuple[str, str]:
@@ -108,6 +110,7 @@ class Outcomes(Event):
 
     values: tuple[Any, ...]
     others: bool = False
+    column_names: tuple[str, ...] = ()
 
     def contains(self, outputs: Outputs) -> Mask:
         if outputs.dtype == object:
@@ -121,15 +124,16 @@ class Outcomes(Event):
         return ~listed if self.others else listed
 
     def __str__(self) -> str:
+        output = output_words(self.column_names)
         if len(self.values) > _MOST_SHOWN:
             some = ", ".join(outcome_words(value) for value in self.values[:_EXAMPLES])
-            return f"output {'not among' if self.others else 'among'} {len(self.values):,} outcomes such as {some}"
+            return f"{output} {'not among' if self.others else 'among'} {len(self.values):,} outcomes such as {some}"
         shown = [outcome_words(value) for value in self.values[:6]]
         if len(self.values) > 6:
             shown.append(f"… ({len(self.values)} values)")
         if len(shown) == 1:
-            return f"output {'≠' if self.others else '='} {shown[0]}"
-        return f"output {'not in' if self.others else 'in'} {{{', '.join(shown)}}}"
+            return f"{output} {'≠' if self.others else '='} {shown[0]}"
+        return f"{output} {'not in' if self.others else 'in'} {{{', '.join(shown)}}}"
 
 
 def _held_by(dtype: np.dtype[Any], rows: list[tuple[Any, ...]]) -> Outputs:

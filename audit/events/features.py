@@ -25,7 +25,18 @@ import numpy.typing as npt
 from .dictionaries import Dictionary
 from .last_digits import EXACT, MODULO_WORDS, last_digits
 from .outcome_text import printed
-from .outputs import Outputs, Raised, as_vectors, is_real, number_of, outcome_key, outcome_list, outcome_words
+from .outputs import (
+    Outputs,
+    Raised,
+    as_vectors,
+    coordinate_words,
+    is_real,
+    number_of,
+    outcome_key,
+    outcome_list,
+    outcome_words,
+    output_words,
+)
 
 Matrix = npt.NDArray[np.float64]
 Path = tuple[int | str, ...]
@@ -67,12 +78,14 @@ class Coordinates(Columns):
 
     width: int
     differences: bool = False
+    column_names: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
+        each = tuple(coordinate_words(place, self.column_names) for place in range(self.width))
         if self.differences:
-            return ("coordinate 0", *(f"(coordinate {i} − coordinate {i - 1})" for i in range(1, self.width)))
-        return tuple(f"coordinate {i}" for i in range(self.width))
+            return (each[0], *(f"({each[place]} − {each[place - 1]})" for place in range(1, self.width)))
+        return each
 
     def read(self, outputs: Outputs) -> Matrix:
         columns = np.ascontiguousarray(as_vectors(outputs, self.width).T, dtype=np.float64)
@@ -170,14 +183,12 @@ class Leaves(Columns):
     builds: tuple[Any, ...]
     paths: tuple[Path, ...]
     coded: tuple[tuple[Path, tuple[Any, ...]], ...]
+    column_names: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
-        return (
-            "form of the output",
-            *(place_words(path) for path in self.paths),
-            *(place_words(path) for path, _ in self.coded),
-        )
+        paths = (*self.paths, *(path for path, _ in self.coded))
+        return ("form of the output", *(place_words(path, self.column_names) for path in paths))
 
     @property
     def kinds(self) -> list[int]:
@@ -187,7 +198,7 @@ class Leaves(Columns):
 
     def codes(self, column: int) -> list[str] | None:
         if column == 0:
-            return list(map(_build_words, self.builds))
+            return [_build_words(build, self.column_names) for build in self.builds]
         place = column - 1 - len(self.paths)
         return None if place < 0 else list(map(outcome_words, self.coded[place][1]))
 
@@ -298,17 +309,26 @@ def _build(output: Any) -> Any:
     return tuple(map(_build, output)) if type(output) is tuple else is_real(output)
 
 
-def _build_words(build: Any) -> str:
+def _build_words(build: Any, names: tuple[str, ...] = ()) -> str:
+    if names and build == "a dictionary":
+        return "a record with other parts"
+    if names and build == (True,) * len(names):
+        return output_words(names)
     if type(build) is not tuple:
         return build if isinstance(build, str) else "a number" if build else "not a number"
     parts = "numbers" if all(part is True for part in build) else ", ".join(map(_build_words, build))
     return f"a tuple of {len(build)}{f' ({parts})' if build else ''}"
 
 
-def place_words(path: Path) -> str:
-    """Return what names the leaf at a path."""
+def place_words(path: Path, names: tuple[str, ...] = ()) -> str:
+    """Return what names the leaf at a path in outputs whose columns have these names."""
     if path and path[-1] == LAST:
-        return f"{place_words(path[:-1])} {LAST}"
+        return f"{place_words(path[:-1], names)} {LAST}"
     if path and path[-1] in (SIZE, READ):
-        return str(path[-1]).replace("()", f"({place_words(path[:-1])})")
-    return "output" + "".join(f"[{place}]" for place in path)
+        return str(path[-1]).replace("()", f"({place_words(path[:-1], names)})")
+    column = path[0] if path and len(names) > 1 else None
+    if isinstance(column, int) and column < len(names):
+        start, path = names[column], path[1:]
+    else:
+        start = names[0] if len(names) == 1 else "output"
+    return start + "".join(f"[{place}]" for place in path)

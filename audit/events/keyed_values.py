@@ -43,10 +43,11 @@ class KeyedValues(Columns):
     """
 
     keyed: tuple[Name, ...]
+    column_names: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(map(name_words, self.keyed))
+        return tuple(name_words(name, self.column_names) for name in self.keyed)
 
     def read(self, outputs: Outputs) -> Matrix:
         column = {same_name(name): number for number, name in enumerate(self.keyed)}
@@ -67,15 +68,15 @@ def same_name(name: Name) -> Any:
     return at, outcome_key(key), place
 
 
-def name_words(name: Name) -> str:
-    """Return what names the values of a key."""
+def name_words(name: Name, names: tuple[str, ...] = ()) -> str:
+    """Return what names the values of a key in outputs whose columns have these names."""
     at, key, place = name
     if not at:
-        return place_words(place)
+        return place_words(place, names)
     if at == place:
         where = at[:-1] if at[-1] == EACH else at
-        return f"count of {outcome_words(key)} in {place_words(where)}"
-    return f"({place_words(place)} where {place_words(at)} = {outcome_words(key)})"
+        return f"count of {outcome_words(key)} in {place_words(where, names)}"
+    return f"({place_words(place, names)} where {place_words(at, names)} = {outcome_words(key)})"
 
 
 def named_values(output: Any, path: Path = ()) -> Iterator[tuple[Name, float]]:

@@ -17,12 +17,16 @@ import numpy.typing as npt
 
 from ..errors import MechanismError
 from .dictionaries import Dictionary
+from .foreign_arrays import is_foreign_array
+from .named_columns import columns_of_block, read_array, rows_of
 from .outcome_text import printed
+from .records import Form, Part, entries_of
 
 Outputs: TypeAlias = npt.NDArray[Any]
 """The outputs of one block: shape (runs,) numeric or of objects, or (runs, n_coords) numeric."""
 
 _DEEPEST = 100  # levels of nested tuples
+_LONGEST_NAMES = 60  # characters of the names of all columns in front of an outcome
 _CLOSE = 1 << 12  # integers within such a range are counted in an array
 _PLAIN = frozenset({float, int, bool, str, type(None)})  # hashable and compared by value
 
@@ -37,15 +41,19 @@ class Raised:
         return f"raises {self.exception}"
 
 
-def as_outputs(raw: Any, size: int, name: str) -> Outputs:
+def as_outputs(raw: Any, size: int, name: str, form: Form | None = None) -> Outputs:
     """Return `raw` as an array of `size` outputs: numeric of one or two dimensions, or a vector of hashable objects.
 
-    Floats below double precision become doubles, which hold them exactly. Anything else raises a `MechanismError`.
+    Floats below double precision become doubles, which hold them exactly. Records of the `form` become vectors of their
+    columns, in a form with one column its values. Anything else raises a `MechanismError`.
     """
     if isinstance(raw, np.ma.MaskedArray):
         raise MechanismError(f"{name} returned a masked array, whose mask is not an output; fill it.", mechanism=name)
-    if not isinstance(raw, (np.ndarray, np.generic)) and hasattr(raw, "__array__"):  # a pandas column, a tensor
-        raw = np.asarray(raw)
+    columns = columns_of_block(raw)
+    if columns is not None:
+        raw = rows_of(columns, size, name, form)
+    elif is_foreign_array(raw):
+        raw = read_array(raw, name)
     if isinstance(raw, np.ndarray):
         if raw.shape[:1] != (size,):
             raise MechanismError(
@@ -79,13 +87,22 @@ def as_outputs(raw: Any, size: int, name: str) -> Outputs:
             returned=len(raw),
             size=size,
         )
-    return _pack(list(raw) if _PLAIN.issuperset(map(type, raw)) else [_plain(output, name) for output in raw])
+    return _pack(list(raw) if _PLAIN.issuperset(map(type, raw)) else [_in_form(output, name, form) for output in raw])
+
+
+def _in_form(output: Any, name: str, form: Form | None) -> Any:
+    """Return one output in a form that compares and hashes by value; a record of the form as its columns."""
+    values = form.values_of(output) if form is not None and form.names and type(output) not in _PLAIN else None
+    if values is None:
+        return _plain(output, name)
+    plain = tuple(_plain(value, name) for value in values)
+    return plain if len(plain) > 1 else plain[0]
 
 
 def _plain(output: Any, name: str, depth: int = 0) -> Any:
     """Return one output in a form that compares and hashes by value: arrays and lists become tuples.
 
-    Dictionaries become `Dictionary`, in which the order of insertion does not matter.
+    Dictionaries and records become `Dictionary`, in which the order of insertion does not matter.
     """
     if type(output) in _PLAIN:
         return output
@@ -105,6 +122,12 @@ def _plain(output: Any, name: str, depth: int = 0) -> Any:
     if isinstance(output, dict):
         parts = ((_plain(key, name, depth + 1), _plain(value, name, depth + 1)) for key, value in output.items())
         return Dictionary.of(parts)
+    if type(output) is Part:
+        return _plain(output.value, name, depth + 1)
+    if type(output) is not Dictionary and (entries := entries_of(output)) is not None:
+        return Dictionary.of((_plain(key, name, depth + 1), _plain(value, name, depth + 1)) for key, value in entries)
+    if is_foreign_array(output):
+        return _plain(read_array(output, name), name, depth + 1)
     if isinstance(output, complex):
         raise MechanismError(f"{name} returned the complex number {output}; use a pair of reals.", mechanism=name)
     try:
@@ -236,6 +259,19 @@ def outcome_key(output: Any) -> Any:
     if isinstance(output, (float, Decimal)):
         return output if output == output else _NAN
     return (Dictionary, outcome_key(output.entries)) if kind is Dictionary else output
+
+
+def output_words(names: tuple[str, ...]) -> str:
+    """Return what names an output whose columns have these names, in front of a set of outputs."""
+    if len(names) == 1:
+        return names[0]
+    shown = f"({', '.join(names)})"
+    return shown if names and len(shown) <= _LONGEST_NAMES else "output"
+
+
+def coordinate_words(place: int, names: tuple[str, ...]) -> str:
+    """Return what names a coordinate of vectors whose columns have these names."""
+    return names[place] if place < len(names) else f"coordinate {place}"
 
 
 def outcome_words(output: Any) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .events import Outcomes
-from .outputs import Outputs, as_numbers, outcome_key, outcome_list, outcome_words, tally
+from .outputs import Outputs, as_numbers, outcome_key, outcome_list, outcome_words, output_words, tally
 from .scores import Weighted
 
 Array = npt.NDArray[np.float64]
@@ -63,6 +63,7 @@ class OutcomeCells(Partition):
 
     values: tuple[Any, ...]
     n_seen: int  # different outcomes in the pilot, listed or not
+    column_names: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -86,8 +87,8 @@ class OutcomeCells(Partition):
     def event(self, cell: int) -> Outcomes:
         """Return the event that an output lies in this cell."""
         if cell < len(self.values):
-            return Outcomes((self.values[cell],))
-        return Outcomes(self.values, others=True)
+            return Outcomes((self.values[cell],), column_names=self.column_names)
+        return Outcomes(self.values, others=True, column_names=self.column_names)
 
     def count(self, outputs: Outputs) -> Labels:
         found = tally(outputs)[0]
@@ -124,6 +125,7 @@ class NumberCells(Partition):
     group: tuple[int, ...]
     weights: tuple[float, ...] | None = None
     has_others: bool = False  # whether the pilot observed outputs that are not numbers
+    column_names: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -135,8 +137,9 @@ class NumberCells(Partition):
             if i + 1 == len(self.group) or self.group[i + 1] != cell:
                 words[cell].append(f"({ends[start]:.4g}, {ends[i + 1]:.4g}]")
                 start = i + 1
-        what = "output" if self.weights is None else "weighted sum"
-        return (*(f"{what} in {' ∪ '.join(parts)}" for parts in words), "output is not a number")
+        output = output_words(self.column_names)
+        what = output if self.weights is None else "weighted sum"
+        return (*(f"{what} in {' ∪ '.join(parts)}" for parts in words), f"{output} is not a number")
 
     @property
     def scope(self) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .features import Columns
-from .outputs import Outputs, as_numbers, as_vectors
+from .outputs import Outputs, as_numbers, as_vectors, coordinate_words, output_words
 
 Array = npt.NDArray[np.float64]
 Piece = tuple[int, float, float, float]
@@ -41,13 +41,15 @@ class Score(ABC):
 class Number(Score):
     """The output itself, if it is a number."""
 
+    column_names: tuple[str, ...] = ()
+
     def values(self, outputs: Outputs) -> Array:
         if outputs.ndim != 1:
             return np.full(len(outputs), np.nan)
         return np.asarray(as_numbers(outputs), dtype=np.float64)
 
     def __str__(self) -> str:
-        return "output"
+        return output_words(self.column_names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class Weighted(Score):
     """The weighted sum of the coordinates of a vector."""
 
     weights: tuple[float, ...]
+    column_names: tuple[str, ...] = ()
 
     def values(self, outputs: Outputs) -> Array:
         vectors = as_vectors(outputs, len(self.weights))
@@ -76,9 +79,9 @@ class Weighted(Score):
     def __str__(self) -> str:
         used = [(i, w) for i, w in enumerate(self.weights) if w != 0.0]
         if len(used) == 1 and used[0][1] == 1.0:
-            return f"coordinate {used[0][0]}"
+            return coordinate_words(used[0][0], self.column_names)
         if len(used) <= 6:
-            return " + ".join(f"{w:.3g}·coordinate {i}" for i, w in used)
+            return " + ".join(f"{w:.3g}·{coordinate_words(i, self.column_names)}" for i, w in used)
         return f"a weighted sum of {len(used)} coordinates"
 
 

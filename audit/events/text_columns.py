@@ -54,6 +54,7 @@ class TextColumn:
     part: Part
     which: int | str = 0
     known: tuple[str, ...] = ()
+    column_names: tuple[str, ...] = ()
 
     @property
     def is_code(self) -> bool:
@@ -61,7 +62,7 @@ class TextColumn:
         return self.part in ("character", "start", "end", "template")
 
     def __str__(self) -> str:
-        text = place_words(self.path)
+        text = place_words(self.path, self.column_names)
         match self.part:
             case "number" | "character":
                 return f"{_ordinal(int(self.which))} {self.part} in {text}"

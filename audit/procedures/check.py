@@ -15,7 +15,7 @@ from typing import Any, Unpack
 from ..claims.at_distance import ClaimAtDistance, claim_at
 from ..claims.claim import Claim
 from ..datasets.adjacency import Adjacency
-from ..datasets.description import difference_and_rows, is_empty, summarise
+from ..datasets.description import difference_and_rows, is_empty, notes_on_texts, summarise
 from ..errors import DatasetError
 from ..events.outcome_text import printed
 from ..floating_point_errors import with_own_arithmetic
@@ -40,6 +40,7 @@ from ..results.audit_settings import Settings
 from ..results.interim_look import Look
 from ..sampling.block_plan import Plan
 from ..sampling.draw import plan_blocks
+from ..sampling.picked import picked
 from ..sampling.provenance import provenance_of
 from ..sampling.sampler import as_sampler
 from ..settings import or_setting
@@ -118,6 +119,9 @@ def check(
 
     Other Parameters
     ----------------
+    output : str, int or callable, optional
+        Part of the outputs to audit instead of the whole: a column, key, field or attribute, or a path of these such as
+        "stats.mean"; a place; or a function of one output (of a block sampler's whole block).
     distance : float
         Distance between x and y. Beyond 1 the audit tests the group-privacy version of the claim.
     power : float
@@ -218,7 +222,8 @@ def audit_pair(
 ) -> AuditResult:
     """Audits the pair as `check` does, with outputs drawn `earlier` on it as the beginning of its pilot."""
     started = time.perf_counter()
-    sampler, distance = as_sampler(mechanism, options.name), check_distance(options.distance)
+    sampler, distance = picked(as_sampler(mechanism, options.name), options.output), check_distance(options.distance)
+    sampler = sampler if earlier is None else earlier.plan.sampler  # with the form that the earlier outputs have
     if is_empty(x) and is_empty(y):
         raise DatasetError("both datasets are empty, so they cannot differ; pass two neighbouring datasets.")
     said = stated(mechanism, claim, adjacency, options.claim_source)
@@ -274,7 +279,7 @@ def audit_pair(
             ignored,
             alpha=FALSE_ALARM * evidence.health_share,
         ),
-        notes=(_STATE,) if plan.is_stateful and not sampler.is_block else (),
+        notes=(*notes_on_texts(x, y), *([_STATE] if plan.is_stateful and not sampler.is_block else [])),
     )
     result.environment["seconds"] = round(time.perf_counter() - started, 3)
     _LOG.info("%s: %s", result.mechanism, result.sentence)

@@ -22,6 +22,7 @@ from ..datasets.description import summarise
 from ..distinguishers.event_choice import choose_event
 from ..distinguishers.learned_partition import learn_cells
 from ..errors import OptionError
+from ..events.column_naming import with_names
 from ..events.output_bytes import note_of_cut
 from ..events.outputs import merge
 from ..events.partitions import OutcomeCells
@@ -238,6 +239,7 @@ def check_equivalence(
     x, y = merge(blocks_x, blocks_y)
     if progress is not None:
         progress(2 * size)
+    names = plan.sampler.column_names
     claim, split = ApproxDP(0.0, margin, bound_on="delta"), PilotSplit.in_half(x, y)
     choice = choose_event(split, claim, runs - size, alpha / 2)
     if choice.shows_nothing:  # a common event then estimates the distance better than a rare one
@@ -258,10 +260,10 @@ def check_equivalence(
         dataset=summarise(dataset),
         margin=margin,
         lower=strength_lower(tested.counts, tested.claim, alpha=alpha / 2),
-        event=choice.event,
+        event=with_names(choice.event, names),
         likelier_on=choice.likelier_on,
         counts=counts,
-        cells=as_cell_counts(partition, main_x.cells, main_y.cells, alpha / 2),
+        cells=as_cell_counts(with_names(partition, names), main_x.cells, main_y.cells, alpha / 2),
         scope=scope,
         counts_unlisted=counts_unlisted,
         alpha=alpha,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from ..errors import UnknownOptionError
+from ..events.picking import OutputPart
 from ..options import Bits, Progress
 from ..printing import did_you_mean
 from ..results.interim_look import Look
@@ -22,6 +23,7 @@ class CheckOptions(TypedDict, total=False):
     """Options of `check`, which its docstring explains."""
 
     # what is asked
+    output: OutputPart | None
     distance: float
     power: float
     seconds: float | None
@@ -44,6 +46,7 @@ class CheckOptions(TypedDict, total=False):
 class Options:
     """The options of one call, each with a value; `check` explains them."""
 
+    output: OutputPart | None = None
     distance: float = 1
     power: float = 0.95
     seconds: float | None = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,10 @@ from ..claims.at_distance import ClaimAtDistance, claim_at
 from ..claims.claim import Claim
 from ..distinguishers.learned_partition import single_outcomes
 from ..errors import MechanismError
+from ..events.named_columns import columns_of_block, form_of_block
 from ..events.outputs import Outputs, as_outputs
+from ..events.picking import OutputPart, check_choice, pick_from_block
+from ..events.records import Form
 from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore
 from ..health.run_independence import examine_order
@@ -46,6 +50,7 @@ def check_outputs(
     xs: Any,
     ys: Any,
     *,
+    output: OutputPart | None = None,
     claim: Claim | ClaimAtDistance,
     distance: float = 1,
     alpha: float = 0.05,
@@ -66,7 +71,10 @@ def check_outputs(
     Parameters
     ----------
     xs, ys : array_like or sequence
-        One output per run: shape (runs,), (runs, n_coords), or a sequence of anything hashable. At least 40 each.
+        One output per run: shape (runs,), (runs, n_coords), a data frame or a dictionary of columns with one run in
+        each row, or a sequence of outputs as `check` takes them. At least 40 each.
+    output : str, int or callable, optional
+        Part of the outputs to audit, as in `check`; a function is given all of `xs`, or of `ys`.
 
     Raises
     ------
@@ -84,7 +92,10 @@ def check_outputs(
     """
     started = time.perf_counter()
     root, distance = check_seed(seed), check_distance(distance)
-    given = [_given(values, name) for values in (xs, ys)]
+    part = check_choice(output)
+    if part is not None:
+        xs, ys = (pick_from_block(values, part, name) for values in (xs, ys))
+    form, given = _given(xs, ys, name)
     ignored = checks_to_ignore(ignore)
     findings = examine_order(given[0], given[1], ignored)
     sides = [
@@ -120,7 +131,7 @@ def check_outputs(
     outcomes = single_outcomes(pilot.x, pilot.y, most_outcomes(settings.outcome_alpha()))
     hits = tuple(np.zeros(0, np.int64) if outcomes is None else outcomes.count(main) for main in (main_x, main_y))
     evidence = FixedSizeEvidence(
-        kept=pilot,
+        kept=replace(pilot, column_names=form.names),
         counts=counts,
         runs=runs,
         pilot_runs=pilot.runs,
@@ -133,14 +144,24 @@ def check_outputs(
     return result
 
 
-def _given(values: Any, name: str) -> Outputs:
-    """Outputs drawn elsewhere, as an array."""
-    if not hasattr(values, "__len__"):
+def _given(xs: Any, ys: Any, name: str) -> tuple[Form, list[Outputs]]:
+    """Outputs drawn elsewhere, as arrays, with the form that all have."""
+    sizes = [_size(values, name) for values in (xs, ys)]
+    forms = [form_of_block(values) for values in (xs, ys)]
+    columns = columns_of_block(xs) is not None and columns_of_block(ys) is not None  # refused where they differ
+    form = forms[0] if forms[0] == forms[1] or columns else Form()
+    return form, [as_outputs(values, size, name, form) for values, size in zip((xs, ys), sizes, strict=True)]
+
+
+def _size(values: Any, name: str) -> int:
+    """The number of runs."""
+    columns = columns_of_block(values) or [("", values)]
+    if not hasattr(columns[0][1], "__len__"):
         raise MechanismError(
             f"{name} of type {type(values).__name__} are not runs; pass an array or a list with one output per run.",
             mechanism=name,
         )
-    return as_outputs(values, len(values), name)
+    return len(columns[0][1])
 
 
 def _shuffled(outputs: Outputs, stream: Stream, seed: int) -> Outputs:

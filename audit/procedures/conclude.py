@@ -10,6 +10,7 @@ import numpy as np
 
 from ..distinguishers.choice import Choice
 from ..distinguishers.low_bits_warning import FALSE_WARNING, look_at_bits
+from ..events.column_naming import with_names
 from ..events.events import Event
 from ..events.pilot_histogram import sketch
 from ..health.findings import FALSE_ALARM, Finding, HealthCheck
@@ -56,7 +57,8 @@ def conclude(
     notes : tuple of str
         Notes to be added to those of the evidence.
     """
-    started = time.perf_counter()
+    started, names = time.perf_counter(), evidence.kept.column_names
+    evidence = with_names(evidence, names)
     x, y, power = evidence.kept.x, evidence.kept.y, settings.power
     own: dict[str, Any]
     kind: type[AuditResult]
@@ -101,6 +103,7 @@ def conclude(
     if any(finding.check is HealthCheck.DATASET_MUTATED for finding in of_datasets):
         findings = of_datasets
     low_bits = look_at_bits(x, y, settings.claim, choice, alpha=FALSE_WARNING) if settings.bits == "warn" else None
+    low_bits = with_names(low_bits, names)
     result = kind(
         mechanism=settings.name,
         provenance=settings.provenance,

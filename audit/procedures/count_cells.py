@@ -7,6 +7,7 @@ from typing import Any
 
 from ..distinguishers.learned_partition import learn_cells
 from ..errors import OptionError
+from ..events.column_naming import with_names
 from ..events.outputs import merge
 from ..events.partitions import Labels, Partition
 from ..floating_point_errors import with_own_arithmetic
@@ -73,7 +74,8 @@ def count_cells(
     main_x, main_y = count_hits(
         plan, None, shapes_of(plan, blocks_x, blocks_y), runs - size, partitions=(partition,), progress=progress
     )
-    return as_cell_counts(partition, main_x.cells, main_y.cells, alpha, asked=cells)
+    named = with_names(partition, plan.sampler.column_names)
+    return as_cell_counts(named, main_x.cells, main_y.cells, alpha, asked=cells)
 
 
 def as_cell_counts(

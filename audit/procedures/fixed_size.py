@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 from ..distinguishers.learned_partition import learn_cells, single_outcomes
+from ..events.column_naming import with_names
 from ..inference.outcome_test import most_outcomes
 from ..results.audit_settings import Settings
 from ..sampling.block_counts import counts_of_others, total_counts
@@ -61,7 +62,8 @@ def draw_fixed_size(
     cells = None
     if partition is not None:
         on_x, on_y = (main.cells[n_outcomes:] for main in (main_x, main_y))
-        cells = as_cell_counts(partition, on_x, on_y, settings.cell_alpha, asked=n_cells)
+        named = with_names(partition, plan.sampler.column_names)
+        cells = as_cell_counts(named, on_x, on_y, settings.cell_alpha, asked=n_cells)
     seconds = {
         "seconds_pilot": round(sampled - started, 3),
         "seconds_main": round(time.perf_counter() - sampled, 3),

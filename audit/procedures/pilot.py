@@ -15,6 +15,7 @@ from ..distinguishers.choice import Choice
 from ..distinguishers.coupling import relative_error
 from ..distinguishers.event_choice import choose_event, expected_excess
 from ..errors import MechanismError, described
+from ..events.number_texts import number_text
 from ..events.output_bytes import note_of_cut
 from ..events.outputs import Outputs, Raised, merge, outcome_key, outcome_list
 from ..families.pilot_split import PilotSplit
@@ -46,6 +47,8 @@ class Pilot:
         Says so if the pilot was cut because outputs are large.
     searched : int
         How many of the outputs on each dataset, the first ones, a search drew before.
+    column_names : tuple of str
+        Names of the columns of outputs, for the texts of a result; empty if they have none.
     """
 
     choice: Choice
@@ -55,6 +58,7 @@ class Pilot:
     y: Outputs
     notes: tuple[str, ...] = ()
     searched: int = 0
+    column_names: tuple[str, ...] = ()
 
     @property
     def runs(self) -> int:
@@ -175,7 +179,8 @@ def _pilot(
     if x.ndim == 2:  # vectors are large, so keep a single copy
         blocks_x, blocks_y = (_cut(side, blocks) for side, blocks in ((x, blocks_x), (y, blocks_y)))
     choice = choose_on(x, y, claim, runs - drawn, alpha, longer, earlier, bits=bits, both=both)
-    return Pilot(choice, blocks_x, blocks_y, x, y, searched=len(x) - drawn)
+    names = plan.sampler.column_names
+    return Pilot(choice, blocks_x, blocks_y, x, y, searched=len(x) - drawn, column_names=names)
 
 
 def _cut(outputs: Outputs, blocks: list[Outputs]) -> list[Outputs]:
@@ -294,6 +299,8 @@ def run_notes(
         The outputs that were only counted.
     """
     notes = []
+    if (text := number_text(x)) is not None and number_text(y) is not None:
+        notes.append(f"outputs are texts of numbers, such as {text!r}; return numbers if the values are meant")
     for side, outputs in (("x", x), ("y", y)):
         seen = f"{len(outputs):,} {runs} on {side}"
         raised = raised_in(outputs)

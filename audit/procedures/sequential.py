@@ -216,7 +216,7 @@ def draw_sequentially(
     if stopped == "refuted" and (rare := state.deciding_rare(x, y, main_rare, main[0].runs)) is not None:
         choice, counts, opposite = rare
     cut = note_of_cut(plan.most_kept, min(_most_kept(kept_x[0]), done), plan.output_bytes)
-    pilot = Pilot(choice, kept_x, kept_y, x, y, cut)
+    pilot = Pilot(choice, kept_x, kept_y, x, y, cut, column_names=plan.sampler.column_names)
     return SequentialEvidence(
         kept=pilot,
         counts=counts,

@@ -17,20 +17,23 @@ import numpy as np
 
 from ..datasets.description import refuse_iterator
 from ..errors import StoreError
+from ..events.dictionaries import Dictionary
 from ..events.events import Event
 from ..events.output_bytes import BLOCK, bytes_of_one, most_kept, refuse_too_much
-from ..events.outputs import Outputs
+from ..events.outputs import Outputs, Raised
 from ..events.partitions import Partition
+from ..events.records import Form
 from .block_counts import BlockCounts, FinalCounts
 from .block_plan import SIDES, Phase, Plan, Side
 from .object_identity import identity_of_mechanism
 from .output_hashes import BLOCK_MARKS
 from .sampler import Sampler, as_sampler
-from .tasks import PAIR_NUMBERS, AnyTask, CountBlocks, CountPairs, DrawBlocks, Events, PairCounts, Shapes
+from .tasks import PAIR_NUMBERS, AnyTask, CountBlocks, CountPairs, DrawBlocks, Events, LearnForm, PairCounts, Shapes
 from .workers import spread
 
 _BLOCK_NUMBERS = 1 << 17  # most numbers in a block of a block sampler: a megabyte, the fastest of 2¹⁵ … 2¹⁷
 _MOST_LOOPED = 1 << 10  # most runs in a block of a looped function
+_FORM_RUNS = 32  # runs on each dataset that show whether all records of a function of one run have the same columns
 # Most tasks of a phase: enough for progress and balance, yet few, because each costs a cluster milliseconds. Beyond 256
 # tasks each has at least 64 blocks, up to a number of tasks that keeps a thousand workers busy.
 _TASKS, _BLOCKS_OF_MANY, _MOST_TASKS = 256, 64, 4096
@@ -63,6 +66,8 @@ def plan_blocks(
     ((_, [first]),) = _run(one, [DrawBlocks("x", 0, (1,))])
     if before is not None:
         is_stateful = before != identity_of_mechanism(sampler.function)
+    if sampler.form is None:
+        one = replace(one, sampler=replace(sampler, form=_form_of(one, first)))
     width = max(first.shape[1], 1) if first.ndim == 2 else 1
     size = bytes_of_one(first)
     kept = most_kept(size, sampler.name)
@@ -72,6 +77,15 @@ def plan_blocks(
         one, block=most, most=most, most_kept=kept, output_bytes=size, jobs=jobs, is_stateful=bool(is_stateful)
     )
     return plan if runs is None else plan.for_runs(runs)
+
+
+def _form_of(plan: Plan, first: Outputs) -> Form:
+    """Return the form of the outputs, of which the first is given; a function of one run is called for records only."""
+    may_be_named = plan.sampler.is_block or plan.sampler.is_picked
+    if not (may_be_named or first.ndim == 2 or isinstance(first[0], tuple | Dictionary | Raised | None)):
+        return Form()
+    ((_, form),) = _run(plan, [LearnForm(1 if plan.sampler.is_block else _FORM_RUNS)])
+    return form  # type: ignore[no-any-return]
 
 
 def draw_block(mechanism: Any, dataset: Any, phase: Phase, side: Side, number: int, size: int, *, seed: int) -> Outputs:

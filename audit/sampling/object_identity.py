@@ -32,6 +32,7 @@ import numpy as np
 
 from ..datasets.contents import without_padding
 from ..datasets.rows import is_graph, is_of_pandas, parts_of_pandas
+from ..events.foreign_arrays import is_tensor, marks_of_tensor, numpy_of
 from .provenance import package_of, provenance_of, words_of
 
 _OWN_NAME = __name__.partition(".")[0]
@@ -194,6 +195,8 @@ class _Walk:
                 self.each(type(value).__name__, [value.__func__])
             case functools.cached_property():  # without its lock
                 self.each("cached property", [value.func])
+            case _ if is_tensor(value):  # equal tensors may have different pickles
+                self.each("tensor", [type(value).__name__, *marks_of_tensor(value), numpy_of(value)])
             case _ if is_of_pandas(value):  # without its caches
                 self.each(f"pandas {type(value).__name__}", parts_of_pandas(value))
             case _ if is_graph(value):

@@ -11,14 +11,16 @@ import dis
 import inspect
 import signal
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FrameType, TracebackType
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from ..errors import AuditError, MechanismError, described
+from ..events.named_columns import form_of_block
 from ..events.outputs import Outputs, Raised, as_outputs
+from ..events.records import Form, form_of
 from ..floating_point_errors import Answers, under, users_answers
 
 _SIZE = "size"
@@ -34,19 +36,42 @@ class Mechanism(Protocol):
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Any: ...
 
 
+class Call(Protocol):
+    """How a sampler calls the mechanism, with the names of its parameters for the size and the generator."""
+
+    @property
+    def function(self) -> Callable[..., Any]: ...
+
+    @property
+    def size_name(self) -> str | None: ...
+
+    @property
+    def rng_name(self) -> str | None: ...
+
+    def __call__(self, dataset: Any, *rest: Any) -> Any: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Sampler:
     """A mechanism with a uniform way to call it.
 
     `check_pair(x, y, distance)` is the mechanism's own, and raises if its claim does not cover the pair. `answers` are
-    the caller's numpy settings for floating-point errors, which apply while the mechanism runs.
+    the caller's numpy settings for floating-point errors, which apply while the mechanism runs. `form` names the
+    columns of outputs; None before the first runs have shown it.
     """
 
-    call: _Call  # takes (dataset, size, rng) for a block sampler, (dataset, rng) for a single run
+    call: Call  # takes (dataset, size, rng) for a block sampler, (dataset, rng) for a single run
     is_block: bool  # whether one call draws a block of runs, in threads, or a single run, in processes
     name: str  # in messages and results
     check_pair: Callable[[Any, Any, float], Any] | None = None
     answers: Answers = field(default_factory=users_answers, compare=False)
+    form: Form | None = None
+    is_picked: bool = False  # whether outputs are a part of the mechanism's, which may have a name
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The names of the columns of the outputs; empty if they have none."""
+        return () if self.form is None else self.form.names
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -58,13 +83,32 @@ class Sampler:
 
         Raise a `MechanismError` if a block sampler raises, or outputs have the wrong number or an unsupported type.
         """
+        return as_outputs(self.drawn(dataset, size, rng), size, self.name, self.form)
+
+    def form_on(self, dataset: Any, size: int, rng: np.random.Generator) -> Form | None:
+        """Return the form that `size` outputs on `dataset` have, drawn for this; raise what `draw` raises.
+
+        Exceptions and None have no form; None if there is nothing else. After a run without names no other is made.
+        """
+        if self.is_block:
+            return form_of_block(self.drawn(dataset, size, rng))
+        seen: list[Any] = []
+        for _ in range(size):
+            output = self.drawn(dataset, 1, rng)[0]
+            if output is not None and not isinstance(output, Raised):
+                seen.append(output)
+                if len(seen) == 1 and not form_of(seen).names:
+                    break
+        return form_of(seen) if seen else None
+
+    def drawn(self, dataset: Any, size: int, rng: np.random.Generator) -> Any:
+        """Return `size` outputs as the mechanism returns them; those of a function of one run as a list."""
         if not self.is_block:
             with under(self.answers):
-                drawn = [self._run(dataset, rng) for _ in range(size)]
-            return as_outputs(drawn, size, self.name)
+                return [self._run(dataset, rng) for _ in range(size)]
         try:
             with under(self.answers):
-                raw = self.call(dataset, size, rng)
+                return self.call(dataset, size, rng)
         except AuditError:  # one of this library's mechanisms refuses the dataset
             raise
         except _ENDING as error:
@@ -80,7 +124,6 @@ class Sampler:
             raise
         except BaseException as error:
             raise self._ended_by(error) from error
-        return as_outputs(raw, size, self.name)
 
     def _run(self, dataset: Any, rng: np.random.Generator) -> Any:
         try:
@@ -141,10 +184,12 @@ def _places(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
 
 
 def as_sampler(mechanism: Any, name: str | None = None) -> Sampler:
-    """Return the `Sampler` of a mechanism.
+    """Return the `Sampler` of a mechanism; a sampler is returned as it is.
 
     Raise a `MechanismError` if it is neither callable nor has a `sample` method, or its parameters are unknown.
     """
+    if isinstance(mechanism, Sampler):
+        return mechanism if name is None else replace(mechanism, name=name)
     method = getattr(mechanism, "sample", None)
     function = method if callable(method) and not inspect.isclass(mechanism) else mechanism
     label = name or mechanism_name(mechanism)

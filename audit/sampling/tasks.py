@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from ..errors import MechanismError
 from ..events.events import Event, Mask
 from ..events.events_apart import Apart
 from ..events.outputs import Outputs, Raised
 from ..events.partitions import Labels, Partition
+from ..events.records import Form
 from ..inference.betting_test import JointCounts, PairedGuesses
 from ..inference.counts import Counts
 from .block_counts import FinalCounts, hits_of
@@ -66,6 +68,41 @@ class DrawBlocks:
                 for one, size in zip(result, self.sizes, strict=True)
             )
         )
+
+
+@dataclass(frozen=True, slots=True)
+class LearnForm:
+    """Draws runs on both datasets and returns the form that all outputs have; one without names where a run fails."""
+
+    size: int
+    owners: Sequence[Any] = field(default=(), init=False)
+
+    @property
+    def blocks(self) -> int:
+        return 2 * self.size
+
+    @property
+    def words(self) -> str:
+        return "the runs that show the form of the outputs"
+
+    @property
+    def key(self) -> str:
+        return self.words
+
+    def __call__(self, plan: Plan) -> Form:
+        found: set[Form] = set()
+        for side, dataset in zip(SIDES, (plan.x, plan.y), strict=True):
+            try:
+                form = plan.sampler.form_on(dataset, self.size, plan.generator("pilot", side, 0))
+            except MechanismError:  # the pilot will say what fails
+                return Form()
+            if form == Form():
+                return form
+            found |= set() if form is None else {form}
+        return found.pop() if len(found) == 1 else Form()
+
+    def fits(self, result: Any) -> bool:
+        return isinstance(result, Form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +240,7 @@ def listed_in(counting: Any) -> Sequence[Any]:
     return getattr(counting, "values", ())
 
 
-Task = DrawBlocks | CountBlocks | CountPairs
+Task = DrawBlocks | LearnForm | CountBlocks | CountPairs
 AnyTask = TypeVar("AnyTask", bound=Task)
 
 

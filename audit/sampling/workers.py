@@ -166,7 +166,8 @@ def _parallel(prefer: str, jobs: int, limit: float | None) -> Any:
 
 
 def _owners(plan: Plan) -> list[Any]:
-    return [plan.sampler.function, plan.x, plan.y]
+    function = plan.sampler.function
+    return [function, *getattr(function, "args", ()), plan.x, plan.y]  # those of a `functools.partial`
 
 
 def _packed(plan: Plan) -> Parcel:

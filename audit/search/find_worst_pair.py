@@ -39,6 +39,7 @@ from ..random_streams import Stream, seed_of
 from ..results.audit_result import AuditResult, Verdict
 from ..results.result import Result
 from ..sampling.output_hashes import digest
+from ..sampling.picked import picked
 from ..sampling.sampler import as_sampler
 from ..settings import or_setting
 from ..store.sqlite_store import opened
@@ -253,7 +254,8 @@ def find_worst_pair(
     """
     refuse_unknown(options, "find_worst_pair", "search_runs", "on_round")
     chosen = Options.of(options)
-    sampler, distance, seed = as_sampler(mechanism, chosen.name), check_distance(chosen.distance), check_seed(seed)
+    sampler = picked(as_sampler(mechanism, chosen.name), chosen.output)
+    distance, seed = check_distance(chosen.distance), check_seed(seed)
     _check_options(chosen, sequential, resolution)
     runs = runs_or_setting(runs, resolution, chosen.seconds)
     size, search_runs = _RUNS if runs is None else runs, or_setting("search_runs", search_runs)

@@ -43,7 +43,7 @@ class Judge:
     code: str = ""  # hash of the mechanism, for the store
     what: str = "pair"  # for the store
     draws: CoupledDraws = field(default_factory=CoupledDraws)  # of all pairs
-    _seen: dict[str, bool] = field(default_factory=dict)  # whether the first run changed the mechanism's state
+    _seen: dict[str, Any] = field(default_factory=dict)  # whether a run changed the mechanism's state, and its sampler
 
     def settings(self) -> dict[str, Any]:
         """Return the settings that determine the surviving pairs, for the store."""
@@ -60,9 +60,10 @@ class Judge:
         seed = seed_of(self.seed, Stream.COUPLED) if is_coupled else seed_of(self.seed, Stream.TRIALS, number)
         x, y = candidate.x, candidate.y
         drawn_from = {} if self.store is None else sources(self.code, x, y)
-        plan = plan_blocks(self.sampler, x, y, seed, self.jobs, is_stateful=self._seen.get("state"))
+        sampler = self._seen.get("sampler", self.sampler)  # one form of outputs for all pairs, which share runs
+        plan = plan_blocks(sampler, x, y, seed, self.jobs, is_stateful=self._seen.get("state"))
         plan = replace(plan, is_coupled=is_coupled)
-        self._seen["state"] = plan.is_stateful
+        self._seen["state"], self._seen["sampler"] = plan.is_stateful, plan.sampler
         if self.store is None:
             return plan
         name = f"{self.sampler.name}, {self.what} {number + 1} of the search{'' if is_coupled else ', alone'}"

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...audit.events.column_naming import names_in
 from ...audit.events.digit_scores import LowestBit
 from ...audit.events.events import Event, Intervals, Outcomes, Scored
 from ...audit.events.events_apart import Apart
@@ -53,6 +54,8 @@ def script(result: AuditResult, mechanism: Any, x: Any, y: Any, path: Path, opti
     ScriptError
         If the mechanism, a dataset or the event has no short form as code.
     """
+    if names_in(result.event) or options.get("output") is not None:
+        raise ScriptError("named parts of outputs cannot be read in a few lines.")
     sampler = as_sampler(mechanism)
     imports, name = _reference(mechanism, path)
     call = sampler.call

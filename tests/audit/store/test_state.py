@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import itertools
 import os
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from joblib.externals.loky import get_reusable_executor
 
 from dpaudit import PureDP, check
 from dpaudit.audit.errors import StoreError
 from dpaudit.audit.sampling.draw import draw_pilot, plan_blocks
+from dpaudit.audit.sampling.picked import picked
 from dpaudit.audit.sampling.sampler import as_sampler
 
 pytestmark = pytest.mark.usefixtures("learned_seldom")
@@ -56,6 +61,7 @@ def counting():
 MODULE = """
 import random
 import numpy as np
+import pandas as pd
 
 np.random.seed(1)
 random.seed(1)
@@ -127,6 +133,92 @@ def test_noise_is_never_repeated(make, noisy):
 )
 def test_state_is_what_a_run_changes(mechanism, is_stateful):
     assert plan_blocks(as_sampler(mechanism), 0.0, 1.0, 0, 2).is_stateful == is_stateful
+
+
+class Settings(NamedTuple):
+    scale: float
+    limits: tuple[float, float] = (0.0, 0.1)
+
+
+@dataclass(frozen=True)
+class Frozen:
+    scale: float
+    settings: Settings = field(default=Settings(0.1))
+    table: Any = None
+
+    def __call__(self, dataset, rng):
+        return dataset + rng.laplace(scale=self.scale) + self.offset
+
+    def noisy(self, dataset, rng):
+        return Stats(self(dataset, rng), 1)
+
+    @functools.cached_property
+    def offset(self):
+        return 0.1 * self.settings.scale
+
+
+@dataclass(frozen=True, slots=True)
+class Slotted:
+    scale: float
+
+    def sample(self, dataset, size, rng):
+        return dataset + rng.laplace(scale=self.scale, size=size)
+
+
+@dataclass(frozen=True)
+class Stats:
+    mean: float
+    n: int
+
+
+@dataclass(frozen=True)
+class FrozenCounter:
+    scale: float
+    counts: list[float] = field(default_factory=lambda: [0.1])
+
+    def __call__(self, dataset, rng):
+        self.counts[0] += 0.1
+        return dataset + rng.laplace(scale=self.scale)
+
+
+@dataclass
+class Drifting:
+    scale: float
+
+    def __call__(self, dataset, rng):
+        self.scale *= 1.0 + 1e-15
+        return dataset + rng.laplace(scale=self.scale)
+
+
+def with_settings(settings, dataset, rng):
+    return dataset + rng.laplace(scale=settings.scale)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        Frozen(0.1),
+        Frozen(np.float64(0.1)),
+        Frozen(0.1, table=pd.DataFrame({"a": [0.1]})),
+        Frozen(0.1).noisy,
+        Frozen(float("nan")).__call__,
+        Slotted(0.1),
+        Slotted(0.1).sample,
+        functools.partial(with_settings, Settings(0.1)),
+        functools.partial(with_settings, Frozen(0.1)),
+        functools.partial(Frozen(0.1).noisy),
+        functools.partial(Frozen(0.1)),
+        picked(Frozen(0.1).noisy, "mean"),
+    ],
+    ids=range(12),
+)
+def test_objects_that_hold_numbers_have_no_state(mechanism):
+    assert not plan_blocks(as_sampler(mechanism), 0.0, 1.0, 0, 1).is_stateful
+
+
+@pytest.mark.parametrize("mechanism", [FrozenCounter(0.1), Drifting(0.1), functools.partial(FrozenCounter(0.1))])
+def test_what_a_run_changes_in_a_frozen_object_is_state(mechanism):
+    assert plan_blocks(as_sampler(mechanism), 0.0, 1.0, 0, 1).is_stateful
 
 
 @pytest.mark.parametrize("is_installed", [False, True])

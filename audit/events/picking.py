@@ -1,0 +1,134 @@
+"""A part of an output that the caller names: by a column, key, field or attribute, by a place, or by a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..errors import AuditError, MechanismError, OptionError, described
+from .records import Part, columns_of_table, is_table, label_text, parts_of
+
+OutputPart: TypeAlias = str | int | Callable[[Any], Any]
+"""A name, or names joined by dots; a place; or a function of the output."""
+
+
+def check_choice(choice: Any) -> OutputPart | None:
+    """Return what picks a part of the output, or None; raise an `OptionError` for anything else."""
+    is_place = isinstance(choice, int | np.integer) and not isinstance(choice, bool)
+    if choice is None or is_place or (isinstance(choice, str) and choice) or callable(choice):
+        return int(choice) if is_place else choice
+    raise OptionError(
+        f'output={choice!r} picks no part of an output; use a name such as "mean", a path such as "stats.mean", a '
+        "place such as 0, or a function.",
+        output=choice,
+    )
+
+
+def pick_from_run(output: Any, choice: OutputPart, name: str) -> Any:
+    """Return the part of one output, with its name unless a function picked it.
+
+    Raise a `MechanismError` if the output has no such part.
+
+    Examples
+    --------
+    >>> pick_from_run({"stats": {"mean": 1.5}}, "stats.mean", "m")
+    Part(name='stats.mean', value=1.5)
+    >>> pick_from_run((1.5, 2.5), 1, "m"), pick_from_run((1.5, 2.5), max, "m")
+    (Part(name='output[1]', value=2.5), 2.5)
+    """
+    if callable(choice):
+        return _called(choice, output, name)
+    try:
+        label, value = _at_place(output, choice) if isinstance(choice, int) else (choice, _at_path(output, choice))
+    except (LookupError, AttributeError, TypeError, ValueError):
+        raise _absent(output, choice, name) from None
+    return Part(label, value)
+
+
+def pick_from_block(raw: Any, choice: OutputPart, name: str) -> Any:
+    """Return the part of a block of runs as a block sampler returns it; a function is given the whole block.
+
+    Examples
+    --------
+    >>> pick_from_block(np.array([[1.5, 2.5], [3.5, 4.5]]), 1, "m")
+    Part(name='output[1]', value=array([2.5, 4.5]))
+    """
+    if callable(choice):
+        return _called(choice, raw, name)
+    if isinstance(raw, (list, tuple)):
+        return [pick_from_run(output, choice, name) for output in raw]
+    try:
+        if is_table(raw):  # with a column for each part, also where it has a single row
+            columns = columns_of_table(raw)
+            return Part(*columns[choice]) if isinstance(choice, int) else Part(choice, dict(columns)[choice])
+        if isinstance(choice, str):
+            return Part(choice, _at_path(raw, choice))
+        if isinstance(raw, Mapping):
+            return Part(*_at_place(raw, choice))
+        return Part(f"output[{choice}]", raw[:, choice])
+    except (LookupError, AttributeError, TypeError, ValueError):
+        raise _absent(raw, choice, name) from None
+
+
+def _called(choice: Callable[[Any], Any], output: Any, name: str) -> Any:
+    try:
+        return choice(output)
+    except AuditError:
+        raise
+    except Exception as error:
+        raise MechanismError(
+            f"the function given as output= raised {described(error)} for an output of {name}; let it return a value "
+            "for every output.",
+            mechanism=name,
+        ) from error
+
+
+def _at_path(value: Any, path: str) -> Any:
+    """Return the part with this name, or else at the path of the names between its dots."""
+    try:
+        return _named(value, path)
+    except (LookupError, AttributeError, TypeError, ValueError):
+        first, dot, rest = path.partition(".")
+        if not dot:
+            raise
+        return _at_path(_at_path(value, first), rest)
+
+
+def _named(value: Any, name: str) -> Any:
+    if is_table(value):
+        column = dict(columns_of_table(value))[name]
+        return column if len(column) != 1 else column[0] if not hasattr(column, "iloc") else column.iloc[0]
+    if isinstance(value, Mapping) or hasattr(value, "iloc") or getattr(value, "dtype", None) is not None:
+        try:
+            return value[name]
+        except (LookupError, TypeError, ValueError):
+            return {label_text(label): part for label, part in parts_of(value) or []}[name]
+    return value[int(name)] if name.isdigit() and not hasattr(value, name) else getattr(value, name)
+
+
+def _at_place(value: Any, place: int) -> tuple[str, Any]:
+    """Return the part at a place, with its name."""
+    if isinstance(value, Mapping) and place in value:
+        return str(place), value[place]
+    if is_table(value):
+        name, _ = columns_of_table(value)[place]
+        return name, _named(value, name)
+    parts = parts_of(value)
+    if parts is not None:
+        label, part = parts[place]
+        return label_text(label), part
+    return f"output[{place}]", value.iloc[place] if hasattr(value, "iloc") else value[place]
+
+
+def _absent(output: Any, choice: OutputPart, name: str) -> MechanismError:
+    labels = [name for name, _ in columns_of_table(output)] if is_table(output) else parts_of(output)
+    known = ", ".join(label if isinstance(label, str) else label_text(label[0]) for label in labels or [])
+    shown = f"with the parts {known}" if known else f"of type {type(output).__name__}"
+    return MechanismError(
+        f"output={choice!r} is not a part of an output of {name} {shown}; name another part, or pass a function that "
+        "returns a value for every output.",
+        mechanism=name,
+        output=choice,
+    )

@@ -1,0 +1,192 @@
+"""Audits of outputs with named parts: the event speaks of the names, and records of several forms are told apart."""
+
+from __future__ import annotations
+
+import collections
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpaudit import PureDP, check, check_equivalence, check_outputs, count_cells, find_worst_pair, load, save
+from dpaudit.audit.errors import MechanismError
+from dpaudit.audit.events.records import Form
+from dpaudit.audit.sampling.draw import plan_blocks
+from dpaudit.audit.sampling.sampler import as_sampler
+
+pytestmark = pytest.mark.usefixtures("learned_seldom")
+
+Pair = collections.namedtuple("Pair", "mean_age n")
+
+
+@dataclass(frozen=True)
+class Stats:
+    mean_age: float
+    n: float
+
+
+@dataclass(frozen=True)
+class Failure:
+    mean_age: float
+    n: float
+
+
+def noise(answer, rng, size=None):
+    return answer + rng.laplace(size=size), rng.laplace(size=size)
+
+
+def columns(answer, rng, size=None):
+    return dict(zip(("mean_age", "n"), noise(answer, rng, size), strict=True))
+
+
+def as_dataclass(answer, rng):
+    return Stats(*noise(answer, rng))
+
+
+def as_pair(answer, rng):
+    return Pair(*noise(answer, rng))
+
+
+def as_labels(answer, rng):
+    return pd.Series(columns(answer, rng))
+
+
+def as_row(answer, rng):
+    return pd.DataFrame([columns(answer, rng)])
+
+
+def as_dictionary(answer, rng):
+    return columns(answer, rng)
+
+
+def frames(answer, size, rng):
+    return pd.DataFrame(columns(answer, rng, size))
+
+
+def dictionaries_of_columns(answer, size, rng):
+    return columns(answer, rng, size)
+
+
+def lists_of_dictionaries(answer, size, rng):
+    return [columns(answer, rng) for _ in range(size)]
+
+
+def structured(answer, size, rng):
+    drawn = np.empty(size, dtype=[("mean_age", "f8"), ("n", "f8")])
+    drawn["mean_age"], drawn["n"] = noise(answer, rng, size)
+    return drawn
+
+
+def named_column(answer, size, rng):
+    return pd.Series(noise(answer, rng, size)[0], name="mean_age")
+
+
+def single_field(answer, rng):
+    return {"mean_age": noise(answer, rng)[0]}
+
+
+ALL = [
+    as_dataclass, as_pair, as_labels, as_row, as_dictionary, frames, dictionaries_of_columns, lists_of_dictionaries,
+    structured, named_column, single_field,
+]  # fmt: skip
+
+
+def audited(mechanism, **options):
+    options = {"claim": PureDP(1.0), "runs": 2_000, "alpha": 1e-6, "bits": False, "jobs": 1} | options
+    return check(mechanism, 0.0, 4.0, **options)
+
+
+@pytest.mark.parametrize("mechanism", ALL, ids=lambda mechanism: mechanism.__name__)
+def test_events_and_files_have_the_names(mechanism, tmp_path):
+    result = audited(mechanism)
+    assert result.is_refuted
+    assert "mean_age" in result.event_in_words
+    assert not {"coordinate", "output"} & set(result.event_in_words.replace("(", " ").split())
+    save(result, tmp_path / "result.json")
+    read = load(tmp_path / "result.json").entries[0].result
+    assert (read.event, read.event_in_words) == (result.event, result.event_in_words)
+
+
+@pytest.mark.parametrize("sequential", [False, True])
+def test_workers_and_batches_have_the_same_columns(sequential):
+    one, two = (audited(as_dataclass, sequential=sequential, jobs=jobs) for jobs in (1, 2))
+    assert one == two
+    assert "mean_age" in one.event_in_words
+
+
+def test_warnings_and_cells_have_the_names():
+    result = check(frames, 0.0, 1.0, claim=PureDP(1.0), runs=20_000, cells=4, jobs=1, alpha=1e-6)
+    assert "of mean_age" in str(result.low_bits)
+    cells = count_cells(named_column, 0.0, 1.0, cells=4, runs=4_000, jobs=1)
+    assert cells.names[0].startswith("mean_age in ")
+
+
+def test_a_record_of_another_form_is_another_outcome():
+    def mostly(answer, rng):
+        return (Failure if answer and rng.random() < 0.1 else Stats)(*noise(0.0, rng))
+
+    result = check(mostly, 0, 1, claim=PureDP(1.0), runs=4_000, jobs=1, alpha=1e-6, bits=False)
+    assert result.is_refuted
+    assert "a record with other parts" in result.event_in_words or "class" in result.event_in_words
+
+
+def test_the_form_is_that_of_all_first_runs():
+    def sometimes(answer, rng):
+        return columns(answer, rng) | ({"more": 1.0} if rng.random() < 0.5 else {})
+
+    plan = plan_blocks(as_sampler(sometimes), 0.0, 1.0, 0, 1)
+    assert plan.sampler.form == Form()
+    plan = plan_blocks(as_sampler(as_dictionary), 0.0, 1.0, 0, 1)
+    assert plan.sampler.form == Form(("mean_age", "n"))
+
+
+def test_numbers_cost_no_more_runs():
+    calls = []
+
+    def counted(answer, rng):
+        calls.append(1)
+        return answer + rng.laplace()
+
+    plan_blocks(as_sampler(counted), 0.0, 1.0, 0, 1)
+    assert len(calls) == 1
+
+
+def test_columns_that_change_between_blocks_are_refused():
+    def changing(answer, size, rng):
+        return {"a" if size == 1 else "b": noise(answer, rng, size)[0]}
+
+    with pytest.raises(MechanismError, match="columns named b after columns named a; return the same columns"):
+        audited(changing)
+
+
+def test_a_search_has_the_names():
+    found = find_worst_pair(
+        as_dictionary, [(0.0, 1.0), (0.0, 4.0)], claim=PureDP(1.0), runs=2_000, search_runs=2_000, jobs=1, bits=False
+    )
+    assert "mean_age" in found.audit.event_in_words
+
+
+@pytest.mark.parametrize("new", [as_dictionary, frames])
+@pytest.mark.parametrize("old", [as_labels, dictionaries_of_columns])
+def test_two_versions_are_compared_by_their_names(old, new):
+    def moved(answer, rng):
+        return columns(answer + 9.0, rng)
+
+    same = check_equivalence(old, new, 0.0, margin=0.5, runs=2_000, jobs=1)
+    assert same.verdict.value == "equivalent within the margin"
+    assert "mean_age" in check_equivalence(old, moved, 0.0, margin=0.5, runs=2_000, jobs=1).event_in_words
+
+
+@pytest.mark.parametrize("make", [frames, dictionaries_of_columns, structured, lists_of_dictionaries, named_column])
+def test_outputs_drawn_elsewhere(make):
+    rng = np.random.default_rng(1)
+    result = check_outputs(make(0.0, 1_000, rng), make(4.0, 1_000, rng), claim=PureDP(1.0), alpha=1e-6, bits=False)
+    assert result.is_refuted
+    assert "mean_age" in result.event_in_words
+
+
+def test_outputs_drawn_elsewhere_with_other_columns_are_refused():
+    rng = np.random.default_rng(1)
+    with pytest.raises(MechanismError, match="columns named mean_age after columns named mean_age, n"):
+        check_outputs(frames(0.0, 50, rng), {"mean_age": np.zeros(50)}, claim=PureDP(1.0))
