@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ....audit.errors import RecordError
+from ....audit.extras import require
 from ....audit.printing import rounded_down
 from ...published.dp_sniper import PUBLISHED
 from ..core.bench_json import Record, load_record
@@ -108,6 +109,7 @@ def short_table(measured: Measured) -> str:
 
 def peer_page(measured: Measured) -> str:
     """Return the page: the short table, the sources of the figures, and both suites mechanism by mechanism."""
+    require("report", "the page needs", "jinja2")
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     loader = FileSystemLoader(Path(__file__).parent)
