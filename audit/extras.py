@@ -1,15 +1,11 @@
-"""Libraries that only a part of dpaudit needs, and the error that names the extra that installs them."""
+"""Libraries that only a part of dpaudit needs: where one is missing, the error names the extra that installs it."""
 
 from __future__ import annotations
 
 import sys
 from importlib.util import find_spec
 
-from .errors import AuditError
-
-
-class MissingExtraError(AuditError, ImportError):
-    """A library that only a part of dpaudit needs, and that is not installed; the message names its extra."""
+from .errors import MissingExtraError
 
 
 def require(extra: str, who: str, *modules: str) -> None:

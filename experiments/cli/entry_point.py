@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from ...audit.extras import MissingExtraError, require
+from ...audit.errors import MissingExtraError
+from ...audit.extras import require
 
 
 def main() -> None:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from ...audit.errors import MissingExtraError
 from ...audit.events.outputs import Raised
-from ...audit.extras import MissingExtraError
 
 
 def imported(module: str, extra: str, dependency: str = "") -> Any:

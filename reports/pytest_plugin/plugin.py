@@ -107,7 +107,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Look for the libraries of a report and read the baseline, so that what is missing is an error at once."""
     own = session.config.stash[_SESSION]
     if own.report is not None and own.report.suffix == ".html" and not own.is_worker:
-        from ...audit.extras import MissingExtraError
+        from ...audit.errors import MissingExtraError
         from ..libraries import require_for_html
 
         try:

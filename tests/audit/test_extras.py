@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from dpaudit.audit.errors import AuditError
-from dpaudit.audit.extras import MissingExtraError, require
+from dpaudit.audit.errors import AuditError, MissingExtraError
+from dpaudit.audit.extras import require
 
 EXTRAS = ("matplotlib", "jinja2", "markupsafe", "junitparser", "typer", "click", "rich", "networkx")
 
