@@ -65,6 +65,10 @@ class StoreError(AuditError, RuntimeError):
     """A store that cannot be used: it belongs to another audit, or is in use, damaged or full."""
 
 
+class MissingExtraError(AuditError, ImportError):
+    """A library that only a part of dpaudit needs and that is not installed; the message names its extra."""
+
+
 class UnknownNameError(AuditError, LookupError):
     """The name of an experiment, or an import path, that does not exist."""
 

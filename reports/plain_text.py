@@ -9,6 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from ..audit.claims.claim import GroupClaim
+from ..audit.extras import require
 from ..audit.printing import rounded_down
 from ..audit.records.suite import Entry, Suite, seconds
 from ..audit.results.audit_result import AuditResult, Verdict
@@ -253,6 +254,7 @@ def lines(result: AuditResult) -> str:
 
 def empty_table(caption: str, title: str = "") -> Table:
     """Return a rich table without columns."""
+    require("cli", "tables need", "rich")
     from rich import box
     from rich.table import Table
     from rich.text import Text  # strings would be read as markup
@@ -264,10 +266,10 @@ def empty_table(caption: str, title: str = "") -> Table:
 
 def table(suite: Suite) -> Table:
     """The suite as a rich table that fits 100 columns."""
-    from rich.text import Text
-
     caption = f"{tally(suite)}. {expectations(suite)} {held_together(suite)}"
     drawn = empty_table(caption, visible(suite.title, 80))
+    from rich.text import Text
+
     drawn.add_column("audit", overflow="fold", min_width=10)
     drawn.add_column("claim", overflow="fold", min_width=8, max_width=12)
     drawn.add_column("verdict", min_width=14, no_wrap=True)

@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parent.parent
 MOST_LINES, MOST_MODULES = 450, 22
 PACKAGES = ["audit", "mechanisms", "reports", "experiments"]
 ROOMS = [
-    "audit.errors", "audit.options", "audit.printing", "audit.floating_point_errors", "audit.random_streams",
-    "audit.settings", "audit.progress",
+    "audit.errors", "audit.extras", "audit.options", "audit.printing", "audit.floating_point_errors",
+    "audit.random_streams", "audit.settings", "audit.progress",
     "audit.claims", "audit.events", "audit.datasets", "audit.inference", "audit.power",
     "audit.families", "audit.distinguishers", "audit.sampling",
     "audit.health", "audit.results", "audit.records", "audit.store",
@@ -27,7 +27,7 @@ ROOMS = [
     "mechanisms.faulty.flaw", "mechanisms.faulty.twin", "mechanisms.faulty.answers",
     "mechanisms.faulty.noise", "mechanisms.faulty.selection", "mechanisms.faulty.local",
     "mechanisms.faulty.composition", "mechanisms.faulty", "mechanisms.adapters",
-    "reports.plain_text", "reports.figures", "reports.pages", "reports.pytest_plugin",
+    "reports.libraries", "reports.plain_text", "reports.figures", "reports.pages", "reports.pytest_plugin",
     "experiments.cases", "experiments.statements", "experiments.documents", "experiments.suite",
     "experiments.catalogue", "experiments.published", "experiments.libraries",
     "experiments.bench.core", "experiments.bench.detection", "experiments.bench.inference", "experiments.bench.peers",

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
+import tarfile
+import tomllib
 import zipfile
-from importlib.metadata import entry_points, version
+from email import message_from_bytes
+from importlib.metadata import EntryPoint, entry_points, version
 from pathlib import Path
+
+import pytest
+import yaml
 
 import dpaudit
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("audit", "mechanisms", "experiments", "reports")
+BESIDE = ("docs", "examples", "tests", ".ci")
+"""Folders that the sdist has and the wheel does not."""
+AT_THE_ROOT = (
+    "pyproject.toml", "MANIFEST.in", "Makefile", "LICENSE", "README.md", "CHANGELOG.md", "CONTRIBUTING.md",
+    "SECURITY.md", "CITATION.cff", "mkdocs.yml", "action.yml", ".gitignore", ".pre-commit-config.yaml",
+    ".pre-commit-hooks.yaml",
+)  # fmt: skip
+METADATA = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = METADATA["project"]
+BACKEND = "import sys; from setuptools import build_meta; build_meta.build_{}(sys.argv[1])"
 
 
 def tree() -> set[str]:
@@ -22,6 +40,13 @@ def tree() -> set[str]:
     return {path.relative_to(ROOT).as_posix() for path in files}
 
 
+def project() -> set[str]:
+    """All files of the project: the tree, and what lies beside it."""
+    beside = {path for folder in BESIDE for path in (ROOT / folder).rglob("*") if path.is_file()}
+    kept = {path.relative_to(ROOT).as_posix() for path in beside if path.suffix != ".pyc"}
+    return tree() | kept | set(AT_THE_ROOT)
+
+
 def test_the_installed_package_is_this_tree():
     """Every other test runs against the installed copy, so an old one would make them say nothing."""
     installed = Path(dpaudit.__file__).parent
@@ -30,31 +55,88 @@ def test_the_installed_package_is_this_tree():
         assert (installed / name).read_bytes() == (ROOT / name).read_bytes(), name
 
 
-def test_the_wheel_holds_the_tree_and_nothing_else(tmp_path):
-    # A copy, so that no build folder of this tree is used or left behind.
-    source = tmp_path / "source"
-    source.mkdir()
-    for name in [*tree(), "pyproject.toml", "README.md"]:
+def done(*arguments: str, **options: object) -> None:
+    made = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, **options
+    )
+    assert made.returncode == 0, made.stderr
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> tuple[Path, Path]:
+    """The sdist of a copy of the project, and the wheel of the unpacked sdist, as `python -m build` makes them."""
+    folder = tmp_path_factory.mktemp("built")
+    source, backend = folder / "source", folder / "backend"
+    for name in project():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_bytes((ROOT / name).read_bytes())
-    built = subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(tmp_path), str(source)],
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
-    assert built.returncode == 0, built.stderr
-    (wheel,) = tmp_path.glob("*.whl")
-    names = set(zipfile.ZipFile(wheel).namelist())
+    pip = ("-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-compile")
+    done(*pip, "--target", str(backend), *METADATA["build-system"]["requires"])
+    env = os.environ | {"PYTHONPATH": str(backend)}
+    done("-c", BACKEND.format("sdist"), str(folder), cwd=source, env=env)
+    (sdist,) = folder.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder, filter="data")
+    done("-c", BACKEND.format("wheel"), str(folder), cwd=folder / sdist.name.removesuffix(".tar.gz"), env=env)
+    (wheel,) = folder.glob("*.whl")
+    return sdist, wheel
+
+
+def test_the_sdist_holds_the_project_and_nothing_else(built):
+    with tarfile.open(built[0]) as archive:
+        names = {member.name.partition("/")[2] for member in archive.getmembers() if member.isfile()}
+    made = {name for name in names if name.startswith("dpaudit.egg-info/")} | {"PKG-INFO", "setup.cfg"}
+    assert names - made == project()
+
+
+def test_the_wheel_holds_the_tree_and_nothing_else(built):
+    names = set(zipfile.ZipFile(built[1]).namelist())
     packed = {name.removeprefix("dpaudit/") for name in names if name.startswith("dpaudit/")}
     assert packed == tree()
     assert {name.split("/")[0] for name in names} == {"dpaudit", f"dpaudit-{version('dpaudit')}.dist-info"}
 
 
+def test_the_metadata_of_the_wheel(built):
+    wheel, folder = zipfile.ZipFile(built[1]), f"dpaudit-{version('dpaudit')}.dist-info"
+    read = message_from_bytes(wheel.read(f"{folder}/METADATA"))
+    assert read["License-Expression"] == "Apache-2.0"
+    assert wheel.read(f"{folder}/licenses/LICENSE") == (ROOT / "LICENSE").read_bytes()
+    assert read["Author"] == "the dpaudit authors"
+    needed = {re.split(r"[<>=;]", line)[0] for line in read.get_all("Requires-Dist") if "extra ==" not in line}
+    assert needed == {"numpy", "scipy", "statsmodels", "joblib", "scikit-learn", "cloudpickle"}
+    text = str(read.get_payload())
+    links = re.findall(r"\]\(([^)]*)\)", text)
+    assert [link for link in links if not link.startswith("https://")] == [], "dead on the page of a package index"
+    assert "REFUTED: epsilon >= " in text
+
+
+def test_the_package_page_shows_the_example_of_the_readme():
+    """Tests run the README's examples; the page that an index shows has the same example and table of extras."""
+    page, readme = ((ROOT / name).read_text(encoding="utf-8") for name in (PROJECT["readme"], "README.md"))
+    blocks = re.findall(r"```(?:python|text)\n.*?```|(?:^\|[^\n]*\n)+", page, re.DOTALL | re.MULTILINE)
+    assert len(blocks) == 4
+    assert [block for block in blocks if block not in readme] == []
+    named = set(re.findall(r"`(\w+)`", blocks[-1].replace("`dpaudit`", "").replace("`dp_accounting`", "")))
+    assert named == PROJECT["optional-dependencies"].keys() - {"docs", "test"}
+
+
+def test_the_extras_of_a_user_and_of_the_tests():
+    extras = PROJECT["optional-dependencies"]
+    assert extras["all"] == ["dpaudit[report,cli,graphs]"]
+    assert "all" in re.search(r"dpaudit\[(.*)\]", extras["test"][0])[1].split(",")
+
+
+def test_the_citation_names_this_version():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cited.keys() >= {"cff-version", "message", "title", "authors"}  # those that CFF 1.2.0 requires
+    assert (str(cited["version"]), cited["license"]) == (PROJECT["version"], PROJECT["license"])
+    assert cited["authors"] == [{"name": author["name"]} for author in PROJECT["authors"]]
+
+
 def test_entry_point():
     (script,) = entry_points(group="console_scripts", name="dpaudit")
     assert callable(script.load())
+    assert callable(EntryPoint("dpaudit", PROJECT["scripts"]["dpaudit"], "console_scripts").load())
 
 
 def test_public_names_exist_and_hide_no_folder():

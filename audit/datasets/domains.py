@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import DatasetError
+from ..extras import require
 
 Floats = npt.NDArray[np.float64]
 
@@ -213,10 +214,9 @@ class Rows(Domain):
         padded = [*rows, rows[-1] if rows else self.corners()[0]]
         if self.form == "array":
             return np.array(padded)[:-1]
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise DatasetError('form="frame" needs pandas; install it, or use "list" or "array".') from error
+        require("pandas", 'form="frame" needs', "pandas")
+        import pandas as pd
+
         return pd.DataFrame(padded, columns=list(self.columns) or None).iloc[:-1]
 
 
@@ -254,6 +254,7 @@ class Graphs(Domain):
 
     def build(self, nodes: Iterable[int], edges: Iterable[tuple[int, int]]) -> Any:
         """Return the graph of these nodes and edges."""
+        require("graphs", "a domain of graphs needs", "networkx")
         import networkx as nx
 
         graph: Any = nx.Graph()

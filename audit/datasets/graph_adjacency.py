@@ -113,7 +113,8 @@ def _smallest_cover(edges: list[frozenset[Any]]) -> int:
     degrees = Counter(node for edge in edges for node in edge)
     column = {node: j for j, node in enumerate(degrees)}
     places = [(i, column[node]) for i, edge in enumerate(edges) for node in edge]
-    touches = csr_array((np.ones(len(places)), np.array(places).T), shape=(len(edges), len(column)))
+    where = np.array(places, dtype=np.int32).T  # the solver of SciPy 1.12 takes no longer indices
+    touches = csr_array((np.ones(len(places)), where), shape=(len(edges), len(column)))
     each = np.ones(len(column), dtype=np.int64)
     found = milp(
         each,

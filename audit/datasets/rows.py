@@ -141,7 +141,9 @@ def _listed(dataset: Any) -> Iterable[Any]:
     rows = as_rows(dataset)
     if isinstance(rows, np.ndarray):
         return list(rows.tolist())
-    named: Iterable[Any] = rows.itertuples(index=False, name=None) if is_frame(rows) else rows
+    named: Iterable[Any] = rows
+    if is_frame(rows):  # without columns, pandas before 3 gives no rows
+        named = rows.itertuples(index=False, name=None) if len(rows.columns) else [()] * len(rows)
     return named
 
 

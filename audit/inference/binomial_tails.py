@@ -10,6 +10,8 @@ Proof: docs/proofs/binomial.md
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
@@ -174,6 +176,12 @@ def limits(hits: Array, runs: float, *, alpha: float) -> tuple[Array, Array]:
 
 # SciPy's inverse (1.17) is far off, and on the wrong side, if a shape is exactly 1000 and the runs are 3·10⁸ or more;
 # its tails are accurate. If the tail at a limit is too large, the wider limit for one hit less, or more, replaces it.
+# Up to SciPy 1.16 the inverse can be NaN from 10¹² runs on; there Hoeffding's limit, which is wider, replaces it.
+
+
+def _hoeffding(runs: float, alpha: float) -> float:
+    """Distance from the frequency that is exceeded on one side with probability at most `alpha`."""
+    return math.sqrt(-math.log(alpha) / (2 * runs))
 
 
 def _lower_limit(hits: Array, runs: float, alpha: float) -> Array:
@@ -181,6 +189,7 @@ def _lower_limit(hits: Array, runs: float, alpha: float) -> Array:
     limit = betaincinv(k, runs - k + 1, alpha)
     is_wrong = betainc(k, runs - k + 1, limit) > alpha * (1 + 1e-6)
     limit = np.where(is_wrong, betaincinv(np.maximum(k - 1, 1.0), runs - k + 2, alpha), limit)
+    limit = np.where(np.isnan(limit), np.maximum(k / runs - _hoeffding(runs, alpha), 0.0), limit)
     return np.where(hits > 0, limit * (1 - _WIDE), 0.0)
 
 
@@ -189,4 +198,5 @@ def _upper_limit(hits: Array, runs: float, alpha: float) -> Array:
     limit = betainccinv(k + 1, runs - k, alpha)
     is_wrong = betaincc(k + 1, runs - k, limit) > alpha * (1 + 1e-6)
     limit = np.where(is_wrong, betainccinv(k + 2, np.maximum(runs - k - 1, 1.0), alpha), limit)
+    limit = np.where(np.isnan(limit), k / runs + _hoeffding(runs, alpha), limit)
     return np.where(hits < runs, np.minimum(limit * (1 + _WIDE), 1.0), 1.0)

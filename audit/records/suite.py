@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..errors import AuditError
+from ..extras import require
 from ..inference.multiplicity import holm
 from ..results.audit_result import AuditResult, Verdict
 from ..results.recount import Accepted, Recount
@@ -117,15 +117,12 @@ class Suite:
 
         Raises
         ------
-        AuditError
+        MissingExtraError
             If pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise AuditError(
-                "a data frame needs pandas, which is not installed; run pip install 'dpaudit[pandas]'."
-            ) from error
+        require("pandas", "a data frame needs", "pandas")
+        import pandas as pd
+
         found = rows(self)
         # Python storage for text, because other storage may reject lone surrogates.
         types: dict[type, Any] = {str: pd.StringDtype("python"), int: "Int64", float: "float64", bool: "boolean"}

@@ -10,6 +10,7 @@ from ...audit.claims.pure_approx_gaussian import PureDP
 from ...audit.datasets.adjacency import AddRemove, Replace, Within
 from ...audit.datasets.domains import Answers, Graphs, Rows
 from ...audit.datasets.graph_adjacency import EdgeNeighbours, NodeNeighbours
+from ...audit.extras import require
 from ...mechanisms import DegreeHistogramMechanism, EdgeCountMechanism, GeometricMechanism, LaplaceMechanism
 from ...mechanisms.faulty import (
     ClippedAfterNoise,
@@ -164,6 +165,7 @@ def _means() -> list[Fault]:
 
 
 def _graphs() -> list[Fault]:
+    require("graphs", "mechanisms of graphs need", "networkx")
     import networkx as nx  # takes long to import
 
     nodes, edges = NodeNeighbours(), EdgeNeighbours()

@@ -110,6 +110,7 @@ def audit(
     from ...audit.records.suite import Entry, Suite
     from ...audit.results.audit_result import Verdict
     from ...audit.search.find_worst_pair import find_worst_pair
+    from ...reports.libraries import require_for_html
     from ...reports.plain_text import counts_tested, error_budget, other_way
     from .claim_options import adjacency_from_option, bits_from_option, claim_or_none
     from .dataset_arguments import import_object, read_dataset
@@ -143,6 +144,8 @@ def audit(
     }
     if resume and out is None:
         raise OptionError("--resume continues the audit in a folder; name the folder with --out.")
+    if out is not None:
+        require_for_html()
     way_on = "the same command with --resume continues" if out else "with --out, all draws are kept"
     with ExitStack() as stack:
         store = None if out is None else stack.enter_context(store_for(out, "audit", is_resumed=resume))

@@ -172,20 +172,15 @@ def bench_peers(
     records: Annotated[Path, typer.Option(help="Folder of detection.json and inference.json.")] = Path(
         "docs/benchmarks"
     ),
-    readme: Annotated[Path | None, optional("File that receives the short table, between its two marks.")] = None,
     out: Into = None,
 ) -> None:
     """Comparison with the published figures of other tools, from the records of the benchmarks.
 
-    Example: `dpaudit bench peers --out docs/benchmarks/peers.md --readme README.md`
+    Example: `dpaudit bench peers --out docs/benchmarks/peers.md`
     """
-    from ...audit.records.json_codec import write_whole
-    from ..bench.peers.peer_table import Measured, peer_page, short_table, with_table
+    from ..bench.peers.peer_table import Measured, peer_page
 
-    measured = Measured.read(records)
-    _print_table(peer_page(measured), out)
-    if readme is not None:
-        write_whole(readme, with_table(readme.read_text(encoding="utf-8"), short_table(measured)))
+    _print_table(peer_page(Measured.read(records)), out)
 
 
 @bench.command("all")

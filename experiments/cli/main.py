@@ -31,7 +31,13 @@ def _run(arguments: list[str], *, debug: bool) -> None:
 
         print(f"dpaudit {version('dpaudit')}")
         sys.exit(0)
-    from ...audit.errors import AuditError
+    from ...audit.errors import AuditError, MissingExtraError
+    from ...audit.extras import require
+
+    try:
+        require("cli", "the command line needs", "typer", "rich")
+    except MissingExtraError as error:
+        _fail(type(error).__name__, str(error), debug=debug)
     from .commands import command_line
     from .option_names import in_options
     from .usage import UsageProblem, usage_sentence

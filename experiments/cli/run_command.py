@@ -45,6 +45,7 @@ def run(
     """
     from ...audit.errors import OptionError
     from ...audit.inference.multiplicity import split_budget
+    from ...reports.libraries import require_for_html
     from ..suite.run_suite import run_experiments
     from .interruption import interruptible
     from .resuming import Begun, store_for, telling_what_is_kept
@@ -52,6 +53,7 @@ def run(
     if resume is not None and out not in (None, resume):
         raise OptionError(f"--resume continues in {resume}, and --out {out} is a different folder; leave --out out.")
     out = resume or out or Path("audit-report")
+    require_for_html()
     way_on = f"`dpaudit run --resume {out}` continues"
     with store_for(out, "run", is_resumed=resume is not None) as store:
         begun = Begun.noted(

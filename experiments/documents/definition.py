@@ -9,6 +9,7 @@ from typing import Final
 from ...audit.claims.pure_approx_gaussian import ApproxDP, PureDP
 from ...audit.datasets.adjacency import AddRemove, Local, Replace, Within
 from ...audit.datasets.graph_adjacency import EdgeNeighbours, NodeNeighbours
+from ...audit.extras import require
 from ...mechanisms import (
     DegreeHistogramMechanism,
     EdgeCountMechanism,
@@ -104,6 +105,7 @@ def _neighbours() -> list[AuditCase]:
 
 
 def _graphs() -> list[AuditCase]:
+    require("graphs", "experiments on graphs need", "networkx")
     import networkx as nx
 
     edges, nodes = EdgeNeighbours(), NodeNeighbours()

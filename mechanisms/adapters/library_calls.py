@@ -6,12 +6,12 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from ...audit.errors import AuditError
+from ...audit.errors import MissingExtraError
 from ...audit.events.outputs import Raised
 
 
 def imported(module: str, extra: str, dependency: str = "") -> Any:
-    """Return the module; raise an `AuditError` that names the extra of dpaudit if it cannot be imported.
+    """Return the module; raise a `MissingExtraError` that names the extra of dpaudit if it cannot be imported.
 
     The error also names a `dependency` of which the module needs a certain version.
     """
@@ -19,9 +19,11 @@ def imported(module: str, extra: str, dependency: str = "") -> Any:
         return import_module(module)
     except ImportError as error:
         needed = f", and the version of {dependency} that it needs" if dependency else ""
-        raise AuditError(
+        raise MissingExtraError(
             f"{module} cannot be imported ({error}); use pip install 'dpaudit[{extra}]', which installs a version "
-            f"that works{needed}."
+            f"that works{needed}.",
+            extra=extra,
+            modules=[module],
         ) from error
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...audit.extras import require
 from ..noise_samplers import Floats
 from ..queries import Query, identity, real_answer
 
@@ -94,6 +95,7 @@ def standardised(scores: npt.ArrayLike) -> Floats:
 
 def n_triangles(graph: Any) -> int:
     """Number of triangles of a graph: an added edge closes one for each common neighbour of its ends."""
+    require("graphs", "the number of triangles needs", "networkx")
     from networkx import triangles
 
     corners: Any = triangles(graph)  # per node

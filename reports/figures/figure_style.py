@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
+from ...audit.extras import require
 from ...audit.results.audit_result import Verdict
 from ..plain_text import visible
 
@@ -42,6 +43,7 @@ def in_report_style(draw: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> R:
+        require("report", "figures need", "matplotlib")
         import matplotlib.style
 
         if _is_in_style.get():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ...audit.claims.claim import Claim
 from ...audit.errors import OptionError
+from ...audit.extras import require
 from ...audit.records.suite import Entry, Suite
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.cell_result import CellCounts
@@ -212,6 +213,7 @@ def _explain(axes: Axes, kind: str) -> None:
 
 def _new_axes(result: Drawable, kind: str) -> Axes:
     """Axes of a new pyplot figure whose height fits the rows."""
+    require("report", "figures need", "matplotlib")
     from matplotlib import pyplot
 
     width, height = pyplot.rcParams["figure.figsize"]

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 def comparison_table(comparisons: Sequence[Comparison]) -> Table:
     """A row for each audit: verdict, bound, claim and runs before and after, and the changes."""
+    table = empty_table(numbers_of(comparisons))
     from rich.text import Text
 
-    table = empty_table(numbers_of(comparisons))
     table.add_column("audit", overflow="fold", min_width=10)
     table.add_column("before", overflow="fold", min_width=12)
     table.add_column("after", overflow="fold", min_width=12)

@@ -21,6 +21,7 @@ from ..figures.figures import distance_figures
 from ..figures.forest_figure import forest
 from ..figures.svg_batches import drawings_of
 from ..figures.svg_figure import svg
+from ..libraries import require_for_html
 from .audit_facts import facts, in_words
 from .comparison_table import numbers_of, side_of
 from .glossary import GLOSSARY
@@ -56,6 +57,7 @@ def html(
         Processes that draw the figures of many audits; by default the setting of `joblib.parallel_config`, or all
         cores.
     """
+    require_for_html()
     from markupsafe import Markup
 
     today = today or datetime.date.today()

@@ -6,6 +6,7 @@ import datetime
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
+from ...audit.extras import require
 from ...audit.records.suite import Entry, Scalar, Suite, rows
 from ...audit.results.audit_result import AuditResult, Verdict
 from ..plain_text import found, lines, prose, visible
@@ -30,6 +31,7 @@ def junit(suite: Suite, *, today: datetime.date | None = None) -> str:
     today : date, optional
         Day on which acceptances are checked; by default the current day.
     """
+    require("report", "reports in JUnit's format need", "junitparser")
     from junitparser import JUnitXml, TestSuite
 
     day = today or datetime.date.today()

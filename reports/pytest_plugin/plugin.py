@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _SESSION = pytest.StashKey[AuditSession]()
 _PASSED = pytest.StashKey[bool]()
+_CHOICE = pytest.StashKey[str]()
 _FIXTURE = "dp_audit"
 _MARKER = (
     "dp_audit(audits=1, accepted=None, until=None, up_to=None, **options): the number of audits in this test, for the "
@@ -45,6 +46,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     ):
         group.addoption(f"--dp-audit-{name}", metavar=metavar, help=text)
     group.addoption("--dp-audit-skip", action="store_true", help="Skip the tests that use dp_audit.")
+    group.addoption("--dp-audit-only", action="store_true", help="Run only the tests that use dp_audit.")
+    group.addoption(
+        "--dp-audit-changed",
+        nargs="*",
+        metavar="FILE",
+        help="Run only those tests of dp_audit whose file is among the files, or imports one of them; none is a pass.",
+    )
     folder = "dp_audit_baselines"
     parser.addini(folder, f"Folder of the baselines (default: {folder}).", default=folder)
 
@@ -99,8 +107,16 @@ def pytest_configure_node(node: Any) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Read the baseline before any test runs, so that a missing or damaged one is an error."""
+    """Look for the libraries of a report and read the baseline, so that what is missing is an error at once."""
     own = session.config.stash[_SESSION]
+    if own.report is not None and own.report.suffix == ".html" and not own.is_worker:
+        from ...audit.errors import MissingExtraError
+        from ..libraries import require_for_html
+
+        try:
+            require_for_html()
+        except MissingExtraError as error:
+            raise pytest.UsageError(f"--dp-audit-report={own.report.name}: {error}") from error
     missing = own.missing_baseline()
     if missing is not None:
         raise pytest.UsageError(missing)
@@ -127,6 +143,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     session = config.stash[_SESSION]
     audited = [item for item in items if _FIXTURE in getattr(item, "fixturenames", ())]
     session.files |= {_name(item).partition("::")[0] for item in items}
+    audited = _choose(config, items, audited)
     if config.getoption("dp_audit_skip"):
         for item in audited:
             item.add_marker(pytest.mark.skip(reason="--dp-audit-skip"))
@@ -140,6 +157,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     refusal = session.refusal()
     if refusal and not session.is_worker:  # a worker cannot end the session, so its tests fail
         raise pytest.UsageError(refusal)
+
+
+def _choose(config: pytest.Config, items: list[pytest.Item], audited: list[pytest.Item]) -> list[pytest.Item]:
+    """Leave in `items` what the command line asks for, and return the audits among them."""
+    changed = config.getoption("dp_audit_changed")
+    if changed is None and not config.getoption("dp_audit_only"):
+        return audited
+    chosen = audited
+    if changed is not None:
+        from .changed_files import concerned
+
+        base = config.invocation_params.dir
+        files = concerned({item.path for item in audited}, [base / path for path in changed], config.rootpath)
+        chosen = [item for item in audited if item.path in files]
+        config.stash[_CHOICE] = (
+            f"dp_audit: {len(chosen):,} of {len(audited):,} tests of dp_audit concern the changed files"
+        )
+    kept = set(chosen)
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = chosen
+    return chosen
 
 
 def pytest_deselected(items: Iterable[pytest.Item]) -> None:
@@ -170,10 +208,10 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     return report
 
 
-def pytest_report_collectionfinish(config: pytest.Config) -> str | None:
-    """Show the total error probability of the session's audits."""
-    session = config.stash[_SESSION]
-    return f"dp_audit: {session.statement()}" if session.planned else None
+def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
+    """Show which audits were chosen, and the total error probability of the session's audits."""
+    session, chosen = config.stash[_SESSION], config.stash.get(_CHOICE, "")
+    return [chosen] * bool(chosen) + [f"dp_audit: {session.statement()}"] * bool(session.planned)
 
 
 def _marked(item: pytest.Item) -> dict[str, Any]:
@@ -230,6 +268,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if own.is_worker:
         session.config.workeroutput[_FIXTURE] = own.packed()  # type: ignore[attr-defined]  # xdist's
         return
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and session.config.getoption("dp_audit_changed") is not None:
+        session.exitstatus = exitstatus = pytest.ExitCode.OK  # no audit concerns the changed files
     is_green = exitstatus == pytest.ExitCode.OK
     is_whole = (is_green or exitstatus == pytest.ExitCode.TESTS_FAILED) and not session.shouldstop
     given, root = _given(session.config), session.config.rootpath

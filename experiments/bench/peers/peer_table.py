@@ -1,4 +1,4 @@
-"""Comparison of this library with other tools: a page, and the short table of the README.
+"""Comparison of this library with other tools, as a page.
 
 The texts are in `published_figures.toml` and `peers.md.j2`; our figures come from the records of the benchmarks.
 """
@@ -6,7 +6,6 @@ The texts are in `published_figures.toml` and `peers.md.j2`; our figures come fr
 from __future__ import annotations
 
 import math
-import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ....audit.errors import RecordError
+from ....audit.extras import require
 from ....audit.printing import rounded_down
 from ...published.dp_sniper import PUBLISHED
 from ..core.bench_json import Record, load_record
@@ -21,7 +21,6 @@ from ..detection.leaks_and_low_bits import RUNS as LEAK_RUNS
 
 _TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("published_figures.toml").read_text(encoding="utf-8"))
 STATDP_TRIALS: dict[str, dict[str, Any]] = _TEXTS["statdp_trials"]
-_BLOCK = re.compile(r"(<!-- peers -->\n).*?(<!-- /peers -->)", re.DOTALL)
 _AUDITORIUM_VECTORS = ("svt1", "svt2", "svt3", "svt4", "svt5", "svt6")
 
 
@@ -98,7 +97,7 @@ def figures(measured: Measured) -> dict[str, Any]:
 
 
 def short_table(measured: Measured) -> str:
-    """Return the table of the README, with a row for each question."""
+    """Return the table at the head of the page, with a row for each question."""
     ours = figures(measured)
     lines = ["| question | other tools | dpaudit |", "| --- | --- | --- |"]
     for line in _TEXTS["comparison"]:
@@ -108,6 +107,7 @@ def short_table(measured: Measured) -> str:
 
 def peer_page(measured: Measured) -> str:
     """Return the page: the short table, the sources of the figures, and both suites mechanism by mechanism."""
+    require("report", "the page needs", "jinja2")
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     loader = FileSystemLoader(Path(__file__).parent)
@@ -133,19 +133,6 @@ def peer_page(measured: Measured) -> str:
         faster=sum(trial["seconds"] < row["seconds"] for trial, row in trials),
         rounded_down=lambda bound: f"{rounded_down(bound):g}",
     )
-
-
-def with_table(readme: str, table: str) -> str:
-    """Return the text of the README with the table between its two marks.
-
-    Raises
-    ------
-    RecordError
-        If the text has no marks.
-    """
-    if not _BLOCK.search(readme):
-        raise RecordError("the text has no <!-- peers --> … <!-- /peers -->; add both marks.", path="README.md")
-    return _BLOCK.sub(lambda match: f"{match[1]}\n{table}\n{match[2]}", readme)
 
 
 def _is_larger(row: dict[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ....audit.errors import OptionError
+from ....audit.extras import require
 
 _PATIENCE = 60.0  # seconds until the cluster must be ready
 
@@ -39,14 +39,13 @@ def local_cluster(
 
     Raises
     ------
-    OptionError
+    MissingExtraError
         If dask is missing.
     """
-    try:
-        import dask
-        from distributed import Client
-    except ImportError as error:
-        raise OptionError("dask, which runs the cluster, is not installed; pip install 'dpaudit[dask]'.") from error
+    require("dask", "the cluster needs", "dask", "distributed")
+    import dask
+    from distributed import Client
+
     file = folder / "scheduler.json"
     common = ["--host", "127.0.0.1", "--scheduler-file", str(file), "--no-dashboard"]
     worker = [*common, "--nthreads", "1", "--no-nanny", "--local-directory", str(folder)]

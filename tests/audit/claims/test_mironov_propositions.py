@@ -76,7 +76,7 @@ def test_boundaries_are_monotone_concave_and_nested_and_strengths_invert_them(cl
     assert np.all(rest <= REST * (1 + 1e-12))
     assert np.all(np.diff(claim.max_power(np.linspace(0, 1, 1001))[0], 2) <= 1e-12)
     larger_value, smaller_rest = claim.with_strength(claim.strength + more).max_power(Q, REST)
-    assert np.all(larger_value >= value)
+    assert np.all(larger_value >= value * (1 - 1e-15))  # the last digit depends on the version of numpy
     assert np.all(smaller_rest <= rest)
     inside = (value < 1 - 1e-6) & (value > 1e-250)
     found = claim.strength_of(value, Q, rest, REST)[inside]

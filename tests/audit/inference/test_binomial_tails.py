@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import binom, poisson
 from statsmodels.stats.proportion import proportion_confint
 
+from dpaudit.audit.inference import binomial_tails
 from dpaudit.audit.inference.binomial_tails import clopper_pearson, upper_tail
 
 
@@ -64,3 +65,16 @@ def test_limits_hold_where_the_inverse_beta_function_does_not(hits, runs, alpha)
     assert poisson.sf(hits - 1, low * runs) <= alpha / 2 * (1 + 1e-3)
     assert poisson.cdf(hits, high * runs) <= alpha / 2 * (1 + 1e-3)
     assert low * runs < hits < high * runs
+
+
+@pytest.mark.parametrize(("hits", "runs"), [(1, 50), (20, 50), (49, 50), (10**11, 10**12)])
+def test_limits_hold_where_the_inverse_beta_function_is_not_a_number(hits, runs, monkeypatch):
+    exact = clopper_pearson(hits, runs, alpha=0.01)
+    for name in ("betaincinv", "betainccinv"):
+        monkeypatch.setattr(binomial_tails, name, lambda a, b, p: np.full_like(a, np.nan))
+    (low, low_rest), (high, high_rest) = clopper_pearson(hits, runs, alpha=0.01)
+    assert 0 <= low <= exact[0][0]
+    assert low <= 1 - low_rest + 1e-9
+    assert high >= exact[1][0]
+    assert high - low < 4 * np.sqrt(5.3 / (2 * runs))
+    assert 0 <= high_rest <= exact[1][1]

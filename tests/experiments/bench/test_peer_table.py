@@ -1,4 +1,4 @@
-"""The comparison with other testers says what the records say, and is up to date in both places."""
+"""The comparison with other testers says what the records say, and its page is up to date."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from dpaudit.audit.errors import RecordError
 from dpaudit.experiments.bench.core.bench_json import Record
-from dpaudit.experiments.bench.peers.peer_table import STATDP_TRIALS, Measured, peer_page, short_table, with_table
+from dpaudit.experiments.bench.peers.peer_table import STATDP_TRIALS, Measured, peer_page, short_table
 from dpaudit.experiments.cli.commands import app
 from dpaudit.experiments.published.dp_sniper import PUBLISHED
 
@@ -28,11 +28,9 @@ def changed(measured: Measured, table: str, key: str, **cells: object) -> Measur
     return replace(measured, detection=measured.detection.with_row(table, replace(row, cells={**row.cells, **cells})))
 
 
-def test_page_and_readme_are_up_to_date(measured):
-    """`dpaudit bench peers --out docs/benchmarks/peers.md --readme README.md` writes both."""
+def test_the_page_is_up_to_date(measured):
+    """`dpaudit bench peers --out docs/benchmarks/peers.md` writes it."""
     assert (ROOT / "docs" / "benchmarks" / "peers.md").read_text(encoding="utf-8") == peer_page(measured)
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert with_table(readme, short_table(measured)) == readme
 
 
 def test_the_table_is_short_and_whole(measured):
@@ -79,21 +77,9 @@ def test_records_without_a_table_are_refused(measured):
         short_table(replace(measured, detection=Record(tables)))
 
 
-def test_the_command_writes_both(tmp_path, measured):
-    page, readme = tmp_path / "peers.md", tmp_path / "README.md"
-    readme.write_text("a\n<!-- peers -->\n<!-- /peers -->\n", encoding="utf-8")
-    records = str(ROOT / "docs" / "benchmarks")
-    arguments = ["bench", "peers", "--records", records, "--out", str(page), "--readme", str(readme)]
+def test_the_command_writes_the_page(tmp_path, measured):
+    page = tmp_path / "peers.md"
+    arguments = ["bench", "peers", "--records", str(ROOT / "docs" / "benchmarks"), "--out", str(page)]
     shown = CliRunner().invoke(app, arguments)
     assert shown.exit_code == 0, shown.output
     assert page.read_text(encoding="utf-8") == peer_page(measured)
-    assert short_table(measured) in readme.read_text(encoding="utf-8")
-
-
-def test_a_readme_without_marks_is_refused(measured):
-    with pytest.raises(RecordError, match="peers"):
-        with_table("# dpaudit\n", short_table(measured))
-    table = "| a |\n| --- |\n| \\1 |\n"
-    assert with_table("a\n<!-- peers -->\nold\n<!-- /peers -->\nb", table) == (
-        f"a\n<!-- peers -->\n\n{table}\n<!-- /peers -->\nb"
-    )

@@ -1,0 +1,84 @@
+"""Without the extras an audit works, and everything else names the extra that it needs."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+from dpaudit.audit.errors import AuditError, MissingExtraError
+from dpaudit.audit.extras import require
+
+EXTRAS = ("matplotlib", "jinja2", "markupsafe", "junitparser", "typer", "click", "rich", "networkx")
+
+BLOCKED = f"""
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {EXTRAS}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Blocked())
+"""
+
+AUDIT = """
+import numpy as np
+from dpaudit import AddRemove, Graphs, PureDP, Suite, Entry, check, load, save, reports
+from dpaudit.mechanisms import LaplaceMechanism
+
+def noisy_count(rows, size, rng):
+    return len(rows) + rng.laplace(scale=0.3, size=size)
+
+result = check(noisy_count, [1, 1], [1], claim=PureDP(1.0), adjacency=AddRemove(), runs=1_000, jobs=1, bits=False)
+print(result.verdict.value)
+suite = Suite(title="t", entries=(Entry(name="a", result=result),))
+for make in (reports.html, reports.junit, reports.table, reports.plot, lambda _: Graphs(3).build([0], [])):
+    try:
+        make(suite)
+    except ImportError as error:
+        print(f"{type(error).__name__}: {error}")
+print(len(reports.markdown(suite)) > 100, len(reports.csv(suite)) > 100, len(reports.lines(result)) > 100)
+"""
+
+
+def in_a_process(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", BLOCKED + code], capture_output=True, text=True, check=False)
+
+
+def test_an_audit_needs_no_extra_and_all_else_names_its_own():
+    done = in_a_process(AUDIT)
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "refuted",
+        "MissingExtraError: reports need matplotlib and jinja2; pip install 'dpaudit[report]'.",
+        "MissingExtraError: reports in JUnit's format need junitparser; pip install 'dpaudit[report]'.",
+        "MissingExtraError: tables need rich; pip install 'dpaudit[cli]'.",
+        "MissingExtraError: figures need matplotlib; pip install 'dpaudit[report]'.",
+        "MissingExtraError: a domain of graphs needs networkx; pip install 'dpaudit[graphs]'.",
+        "True True True",
+    ]
+
+
+def test_the_shell_says_what_to_install():
+    done = in_a_process("from dpaudit.experiments.cli.main import main; main()")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "MissingExtraError: the command line needs typer and rich; pip install 'dpaudit[cli]'.\n"
+
+
+@pytest.mark.parametrize("block", [{"no_such_library": None}, {}])
+def test_a_missing_library_is_named(block, monkeypatch):
+    for name, module in block.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    with pytest.raises(MissingExtraError, match=r"^a part needs no_such_library; pip install 'dpaudit\[extra\]'\.$"):
+        require("extra", "a part needs", "json", "no_such_library")
+    require("extra", "a part needs", "json")
+
+
+def test_the_error_is_one_of_the_library_and_survives_pickling():
+    error = pickle.loads(pickle.dumps(MissingExtraError("it is missing", extra="report")))
+    assert isinstance(error, AuditError)
+    assert isinstance(error, ImportError)
+    assert (str(error), error.facts) == ("it is missing", {"extra": "report"})
