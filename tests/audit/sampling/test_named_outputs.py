@@ -15,7 +15,7 @@ from dpaudit.audit.events.records import Form
 from dpaudit.audit.sampling.draw import plan_blocks
 from dpaudit.audit.sampling.sampler import as_sampler
 
-pytestmark = pytest.mark.usefixtures("learned_seldom")
+pytestmark = pytest.mark.usefixtures("learned_seldom", "without_resolution", "without_trees")
 
 Pair = collections.namedtuple("Pair", "mean_age n")
 
@@ -93,7 +93,7 @@ ALL = [
 
 
 def audited(mechanism, **options):
-    options = {"claim": PureDP(1.0), "runs": 2_000, "alpha": 1e-6, "bits": False, "jobs": 1} | options
+    options = {"claim": PureDP(1.0), "runs": 600, "alpha": 1e-6, "bits": False, "jobs": 1} | options
     return check(mechanism, 0.0, 4.0, **options)
 
 

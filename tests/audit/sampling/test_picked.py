@@ -15,7 +15,7 @@ from dpaudit.audit.sampling.picked import picked
 from dpaudit.audit.sampling.sampler import as_sampler
 from dpaudit.audit.store.store_settings import code_of
 
-pytestmark = pytest.mark.usefixtures("learned_seldom")
+pytestmark = pytest.mark.usefixtures("learned_seldom", "without_resolution", "without_trees")
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def ages(block):
     return block["mean_age"]
 
 
-OPTIONS = {"claim": PureDP(1.0), "runs": 2_000, "alpha": 1e-6, "bits": False}
+OPTIONS = {"claim": PureDP(1.0), "runs": 800, "alpha": 1e-6, "bits": False}
 
 
 @pytest.mark.parametrize(

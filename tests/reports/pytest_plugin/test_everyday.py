@@ -69,7 +69,7 @@ def slow(rows, size, rng):
     return len(rows) + rng.laplace(size=size)
 
 def test_slow(dp_audit):
-    result = dp_audit(slow, X, Y, claim=PureDP(1.0), runs=40_000)
+    result = dp_audit(slow, X, Y, claim=PureDP(1.0), runs=20_000)
     pathlib.Path("bound.txt").write_text(repr(result.bound))
 """
 
