@@ -34,7 +34,7 @@ class settings:  # noqa: N801, a function to its callers, like joblib.parallel_c
     """Settings for the audits that follow, or for those of a ``with`` block.
 
     Settings hold from the call on, and until the end of the block where there is one. Settings that are not named keep
-    their values.
+    their values. They belong to the process, so blocks of several threads must not overlap.
 
     Parameters
     ----------
@@ -104,7 +104,9 @@ def or_setting(name: str, value: Any) -> Any:
     return None if chosen is None else _CHECKS[name](chosen)
 
 
-def _profile(name: str) -> dict[str, Any]:
+def _profile(name: Any) -> dict[str, Any]:
+    if not isinstance(name, str):
+        raise OptionError(f"profile={name!r} is not a name; name the settings, as in settings(runs=100_000).")
     profiles = _tables()[1]
     if name not in profiles:
         known = ", ".join(profiles) or "none"
@@ -128,8 +130,11 @@ def _tables() -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
 
 def _file() -> Path | None:
     """Return the pyproject.toml of the working folder, or of the nearest folder above it that has one."""
-    here = Path.cwd()
-    return next((file for folder in (here, *here.parents) if (file := folder / "pyproject.toml").is_file()), None)
+    try:
+        here = Path.cwd()
+        return next((file for folder in (here, *here.parents) if (file := folder / "pyproject.toml").is_file()), None)
+    except OSError:  # the folder was deleted, or is not to be read
+        return None
 
 
 @lru_cache(maxsize=8)
@@ -137,7 +142,7 @@ def _read(file: Path, changed: int) -> tuple[dict[str, Any], dict[str, dict[str,
     """Return the settings of a file that was last changed at this time."""
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {}).get("dpaudit", {})
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, AttributeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, AttributeError, RecursionError) as error:
         raise OptionError(f"{file} cannot be read ({error}); mend or move it.", file=str(file)) from error
     if not isinstance(table, dict) or not isinstance(profiles := table.pop("profiles", {}), dict):
         raise OptionError(f"{file}: [tool.dpaudit] is not a table of settings; write for example runs = 100_000.")

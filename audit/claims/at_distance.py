@@ -5,8 +5,10 @@ Proof: docs/proofs/group.md
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -36,9 +38,9 @@ def as_claim(claim: Any) -> Claim | ClaimAtDistance:
     if isinstance(claim, Claim) or (callable(claim) and not isinstance(claim, type)):
         return cast(Claim | ClaimAtDistance, claim)
     if _is_number(claim):
-        return PureDP(float(claim))
+        return PureDP(_as_float(claim))
     if isinstance(claim, (tuple, list)) and len(claim) == 2 and all(map(_is_number, claim)):
-        epsilon, delta = map(float, claim)
+        epsilon, delta = map(_as_float, claim)
         return ApproxDP(epsilon, delta) if delta != 0.0 else PureDP(epsilon)
     shown = claim.__name__ if isinstance(claim, type) else shorten(claim)
     raise ClaimError(f"claim={shown} is not a claim; {_remedy(claim)}.", claim=claim)
@@ -60,8 +62,15 @@ def _remedy(claim: Any) -> str:
     return "use PureDP(epsilon), ApproxDP(epsilon, delta), … or a function of the distance that returns one"
 
 
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
 def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+    return isinstance(value, numbers.Real | Decimal) and not isinstance(value, (bool, np.bool_))
 
 
 def claim_at(claim: Any, distance: float) -> Claim:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from ..events.number_texts import number_text
 from .columns import columns_by_name, is_frame_of_columns
 from .contents import hold_the_same
 from .rows import as_numpy, is_frame, is_graph, rows_apart, rows_of, symmetric_difference
+
+_FILE: Final = re.compile(r"\.(csv|tsv|txt|json|jsonl|parquet|feather|pkl|npy|npz|xlsx?)(\.gz)?$", re.IGNORECASE)
 
 
 def summarise(dataset: Any) -> str:
@@ -137,6 +140,8 @@ def notes_on_texts(x: Any, y: Any) -> tuple[str, ...]:
     >>> notes_on_texts([1, 2], [1]), notes_on_texts(["a"], [])
     ((), ())
     """
+    if isinstance(x, str) and isinstance(y, str) and _FILE.search(x) and _FILE.search(y):
+        return (f"the datasets are the texts {x!r:.60} and {y!r:.60}, not the contents of files; read the files first",)
     found = [_number_text(dataset) for dataset in (x, y) if not is_empty(dataset)]
     if not found or None in found:
         return ()

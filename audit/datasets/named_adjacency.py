@@ -72,7 +72,7 @@ def as_adjacency(value: Any) -> Adjacency:
         return folded[name]
     if name in _ELSEWHERE:
         raise OptionError(
-            f"adjacency={value!r} is not a name here; write adjacency={_ELSEWHERE[name]}.", adjacency=value
+            f"adjacency={value!r} is not used in dpaudit; write adjacency={_ELSEWHERE[name]}.", adjacency=value
         )
     meant = did_you_mean(value, NAMED, otherwise=".")
     raise OptionError(

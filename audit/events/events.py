@@ -208,8 +208,20 @@ class Scored(Event):
         named = self.score.names(lambda score: bool(self.event.contains(np.array([score]))[0]))
         if named is None:
             return str(self.event).replace("output", str(self.score))
-        shown = [*named[:6], *([f"… ({len(named)} kinds)"] if len(named) > 6 else [])]
-        return f"{self.score} is {' or '.join(shown)}".replace(" is raises ", " raises ") if named else "no output"
+        if "anything else" not in named:
+            return (
+                f"{self.score} is {_listed(named, 'or')}".replace(" is raises ", " raises ") if named else "no output"
+            )
+        rest = self.score.names(lambda score: not self.event.contains(np.array([score]))[0])
+        if not rest:
+            return "any output"
+        text = f"{self.score} is {'not' if len(rest) == 1 else 'neither'} {_listed(rest, 'nor')}"
+        return text.replace(" is not raises ", " does not raise ").replace(" is not not ", " is other than not ")
+
+
+def _listed(names: list[str], conjunction: str) -> str:
+    shown = [*names[:6], *([f"… ({len(names)} kinds)"] if len(names) > 6 else [])]
+    return f" {conjunction} ".join(shown)
 
 
 @dataclass(frozen=True, slots=True)

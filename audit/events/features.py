@@ -71,6 +71,10 @@ class Columns(ABC):
         """Return descriptions of the codes 0, 1, … of a column; None for a column of numbers."""
         return None
 
+    def can_be_absent(self, column: int) -> bool:
+        """Whether an output may lack a column of codes."""
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class Coordinates(Columns):
@@ -201,6 +205,9 @@ class Leaves(Columns):
             return [_build_words(build, self.column_names) for build in self.builds]
         place = column - 1 - len(self.paths)
         return None if place < 0 else list(map(outcome_words, self.coded[place][1]))
+
+    def can_be_absent(self, column: int) -> bool:
+        return column != 0  # every output has a form
 
     def read(self, outputs: Outputs) -> Matrix:
         builds = {build: float(code) for code, build in enumerate(self.builds)}

@@ -121,7 +121,8 @@ class Column(Score):
         if codes is None:
             return None
         named = [word for code, word in enumerate(codes) if is_inside(float(code))]
-        return named + ["anything else"] * is_inside(-1.0) + ["absent"] * is_inside(np.nan)
+        can_be_absent = self.columns.can_be_absent(self.column)
+        return named + ["anything else"] * is_inside(-1.0) + ["absent"] * (can_be_absent and is_inside(np.nan))
 
     def __str__(self) -> str:
         return self.columns.names[self.column]

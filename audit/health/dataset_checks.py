@@ -50,7 +50,7 @@ class Snapshot:
                 after = summarise(kept.dataset)
                 changed.append(f"{side} ({f'{summary}, now {after}' if after != summary else 'same size as before'})")
             elif side in elsewhere:
-                changed.append(f"{side} (its copy in a worker process)")
+                changed.append(f"{side} (while runs were made)")
         if not changed:
             return []
         message = (

@@ -19,6 +19,27 @@ ARGUMENTS = ("claim", "adjacency", "runs", "alpha", "seed", "sequential", "resol
 """The arguments that `check` and `find_worst_pair` name themselves."""
 
 
+_ELSEWHERE = {
+    "epsilon": "claim=1.0",
+    "eps": "claim=1.0",
+    "delta": "claim=(1.0, 1e-5)",
+    "mu": "claim=GaussianDP(1.0)",
+    "rho": "claim=ZeroConcentratedDP(0.5)",
+    "confidence": "alpha=0.05",
+    "confidence_level": "alpha=0.05",
+    "n": "runs=1_000_000",
+    "samples": "runs=1_000_000",
+    "n_samples": "runs=1_000_000",
+    "iterations": "runs=1_000_000",
+    "n_jobs": "jobs=4",
+    "workers": "jobs=4",
+    "verbose": "progress=True",
+    "random_state": "seed=0",
+    "neighbours": "find_worst_pair, or the fixture dp_audit",
+}
+"""Names that other libraries use, and what to write here."""
+
+
 class CheckOptions(TypedDict, total=False):
     """Options of `check`, which its docstring explains."""
 
@@ -84,8 +105,8 @@ def refuse_unknown(given: Iterable[str], function: str, *more: str) -> None:
     known = (*ARGUMENTS, *(field.name for field in fields(Options)), *more)
     for name in given:
         if name not in known:
-            meant = did_you_mean(name, known, otherwise=".")
+            meant = f"; write {_ELSEWHERE[name]}." if name in _ELSEWHERE else did_you_mean(name, known, otherwise=".")
             raise UnknownOptionError(
-                f"{name} is not an option of {function}; use one of {', '.join(known)}{meant}",
+                f"{name} is not an option of {function}{meant} The options are {', '.join(known)}.",
                 option=name,
             )

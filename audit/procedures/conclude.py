@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,6 +32,7 @@ from .detectable_excess import detectable, detectable_by_guesses, detectable_seq
 from .event_checks import event_findings, pilot_findings
 from .evidence import Evidence, FixedSizeEvidence, SequentialEvidence
 
+_MANY = 1_000  # runs that should show a difference, if there is one to be seen
 _WORTH_TESTING = 1.0  # standard errors above the claim from which an event is tested in the reserve
 
 
@@ -129,7 +131,7 @@ def conclude(
         is_replayable=evidence.is_replayable,
         findings=findings,
         ignored=tuple(sorted(check.value for check in ignored)),
-        notes=(*evidence.notes, *notes),
+        notes=(*evidence.notes, *notes, *_of_silence(settings, evidence, tested)),
         sketch=sketch(x, y),
         versions=versions(),
         bits=settings.bits,
@@ -139,6 +141,18 @@ def conclude(
     if seconds:
         result.environment.update(seconds, seconds_test=round(time.perf_counter() - started, 3))
     return result
+
+
+def _of_silence(settings: Settings, evidence: Evidence, tested: _Tested) -> tuple[str, ...]:
+    """A note if the event is as frequent on y as on x, although the claim allows a difference."""
+    counts = tested.counts
+    if tested.bound > 0.0 or settings.claim.strength == 0.0 or evidence.runs < _MANY:
+        return ()
+    p, q = counts.hits_x / counts.runs_x, counts.hits_y / counts.runs_y
+    error = math.sqrt(p * (1 - p) / counts.runs_x + q * (1 - q) / counts.runs_y)
+    if abs(p - q) > 2.0 * error:
+        return ()
+    return ("no event told x from y in these runs; does the mechanism use its data?",)
 
 
 @dataclass(frozen=True, slots=True)

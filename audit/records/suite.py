@@ -140,7 +140,7 @@ COLUMNS: dict[str, type[str] | type[int] | type[float] | type[bool]] = {
     # the question
     "name": str, "experiment": str, "kind": str, "mechanism": str, "claim": str, "claim_type": str,
     "claim_source": str, "strength_name": str, "claimed_strength": float, "adjacency": str, "unit": str,
-    "distance": float, "difference": str,
+    "distance": float, "difference": str, "doubt": str,
     # the answer
     "verdict": str, "expected": str, "is_met": bool, "bound": float, "estimate": float, "exact": float,
     "alpha": float, "p_value": float, "adjusted_p_value": float, "resolution": float, "power": float,

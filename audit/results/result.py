@@ -5,9 +5,10 @@ from __future__ import annotations
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, Self
 
 from ..errors import AuditError, InconclusiveError, RefutedError
+from ..printing import did_you_mean
 
 Shown = Literal["to_dict", "card", "plot"]
 _SHOWN: Final[dict[Shown, Callable[..., Any]]] = {}
@@ -23,6 +24,9 @@ _RAISED: Final[dict[str, type[AuditError]]] = {
     "DIFFERENT": RefutedError,
     "INCONCLUSIVE": InconclusiveError,
 }
+
+
+_ELSEWHERE: Final = {"refuted": "is_refuted", "epsilon": "bound", "lower_bound": "bound", "eps": "bound"}
 
 
 class ConfidenceInterval(NamedTuple):
@@ -66,6 +70,16 @@ class Result(ABC):
             f"a {type(self).__name__} is neither true nor false; use .{self._question}, .verdict or "
             ".raise_if_refuted()."
         )
+
+    if not TYPE_CHECKING:  # a type checker knows the names
+
+        def __getattr__(self, name: str) -> Any:
+            known = [each for each in dir(type(self)) if not each.startswith("_")]
+            meant = _ELSEWHERE.get(name)
+            meant = f"; did you mean {meant!r}?" if meant in known else did_you_mean(name, known)
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}{meant}", name=name, obj=self
+            )
 
     def raise_if_refuted(self) -> Self:
         """Return the result, unless the claim is refuted or the audit is inconclusive.

@@ -32,6 +32,7 @@ _SHARED = 1 << 15  # bytes from which a parcel lies in shared memory, instead of
 _WATCH = 1.0  # seconds between checks of the parent process
 # The datasets are checked after each task if the plan has at most 2¹⁸ bytes, otherwise after one task in 256.
 _OFTEN, _SELDOM = 1 << 18, 256
+_FEW = 100  # rows of a dataset that is compared after each task in this process
 _SHOWN = 4  # tasks that a message names
 # Processes are worth their start from 64 tasks and 3 seconds of work, if each copies a plan of at most 2²⁵ bytes.
 _MANY, _LONG, _LARGE = 64, 3.0, 1 << 25
@@ -105,16 +106,33 @@ def _results(plan: Plan, tasks: Sequence[Task], limit: float | None) -> Iterator
 
 
 def _one_by_one(plan: Plan, numbered: Sequence[tuple[int, Task]], limit: float | None) -> Iterator[tuple[int, Any]]:
-    """Run tasks in this process; with a limit, in a thread that can be abandoned."""
-    if limit is None:
-        yield from (_done(plan, *each) for each in numbered)
-        return
-    pool = ThreadPool(1)
+    """Run tasks in this process; with a limit, in a thread that can be abandoned.
+
+    Small datasets are looked at after each task: one that is shuffled in place may be as it was in the end.
+    """
+    is_looked_at = all(map(_is_small, (plan.x, plan.y)))
+    if is_looked_at:
+        plan.watch_datasets()
+    pool = None if limit is None else ThreadPool(1)
     try:
         for each in numbered:
-            yield pool.apply_async(_done, (plan, *each)).get(limit)
+            yield _done(plan, *each) if pool is None else pool.apply_async(_done, (plan, *each)).get(limit)
+            if is_looked_at:
+                plan.changed.update(plan.changed_here())
     finally:
-        pool.terminate()
+        if pool is not None:
+            pool.terminate()
+
+
+def _is_small(dataset: Any) -> bool:
+    """Whether the contents of a dataset are quickly compared."""
+    size = getattr(dataset, "nbytes", None)
+    if isinstance(size, int):
+        return size <= _OFTEN
+    try:
+        return len(dataset) <= _FEW
+    except Exception:  # no collection, or one whose length fails
+        return True
 
 
 def _in_processes(

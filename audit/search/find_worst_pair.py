@@ -161,8 +161,9 @@ class WorstPair(Result):
             f"          {chosen.summary}",
             *([f"  simpler {self.simple}"] if self.simple else []),
             f"  event   {self.audit.event_in_words}",
+            *([f"          {self.audit.opposite_in_words}"] if self.audit.opposite_in_words else []),
             *self._pilot,
-            f"  search  {_count(len(tried))} in {self.runs:,} executions; estimates of the bounds on them:",
+            f"  search  {_count(len(tried))} in {self.runs:,} executions; rough estimates, the longest examined first:",
             *(f"          {pair}" for pair in tried[:_SHOWN]),
         ]
         if skipped:
@@ -291,7 +292,10 @@ def find_worst_pair(
         if not trials or trials[0].error is not None:
             raise _nothing_left(trials, pool, sampler.name)
         x, y = trials[0].candidate.x, trials[0].candidate.y
-        simple, spent = simplest(pool, judge, trials[0], reserved, len(trials))
+        simple, clearer, spent = simplest(pool, judge, trials[0], reserved, len(trials))
+        if clearer is not None:  # simpler and worse
+            trials, simple = [clearer, *trials], None
+            x, y = clearer.candidate.x, clearer.candidate.y
         audit = audit_pair(
             mechanism,
             x,
@@ -306,6 +310,9 @@ def find_worst_pair(
             resolution=resolution,
             options=replace(chosen, claim_source=said.source, progress=progress, store=kept),
         )
+    failed = [trial for trial in trials if trial.error is not None]
+    if failed:
+        audit = replace(audit, notes=(*audit.notes, _of_failures(failed, len(trials))))
     return WorstPair(
         x=x,
         y=y,
@@ -317,6 +324,16 @@ def find_worst_pair(
         untried=untried,
         simple=simple,
         audit=audit,
+    )
+
+
+def _of_failures(failed: list[Trial], number: int) -> str:
+    """The note on pairs that could not be run, which a reader of the audit alone must not miss."""
+    first = failed[0]
+    return (
+        f"the mechanism failed on {len(failed):,} of the {_count(number)} of the search, about which nothing is said; "
+        f"a failure on one of two neighbours tells them apart. The first, {first.candidate.summary}: "
+        f"{' '.join(str(first.error).split())}"
     )
 
 

@@ -1,6 +1,7 @@
 """The simplest pair that loses as much as the one that was found: fewer rows, equal rows, round values.
 
-It is shown beside the found pair, and the audit is that of the found one, so that simplicity costs no power.
+It is shown beside the found pair, and the audit is that of the found one, so that simplicity costs no power. If the
+simpler pair loses clearly more by the same runs, it is the one that is audited.
 
 References
 ----------
@@ -22,6 +23,7 @@ _LEAST = 100  # runs of each pair
 _SHARE = 10  # one execution in ten of a search is for simpler pairs
 _TRIES = 12  # pairs that are run at most, the found one included
 _KEPT = 0.97  # share of the found pair's score, by the same runs, that a simpler pair must have
+_WORSE = 1.01  # times its score with which a simpler pair is audited in place of the found one
 _SHOWN = (
     0.9  # share of its score in the search that the found pair must reach by so few runs: else they show too little
 )
@@ -51,7 +53,7 @@ class SimplePair:
     runs: int
 
     def __str__(self) -> str:
-        return f"{self.summary} ({self.bound:.3g}, the pair {self.found_bound:.3g} by as many runs)"
+        return f"{self.summary} (estimate {self.bound:.3g}, of the audited pair {self.found_bound:.3g} by as many runs)"
 
 
 def for_simpler_pairs(budget: int) -> int:
@@ -60,8 +62,11 @@ def for_simpler_pairs(budget: int) -> int:
     return share if share >= 2 * _TRIES * _LEAST else 0
 
 
-def simplest(pool: Pool, judge: Judge, found: Trial, executions: int, number: int) -> tuple[SimplePair | None, int]:
-    """Return the simplest pair that loses about as much as the found one, and the executions that it took to find it.
+def simplest(
+    pool: Pool, judge: Judge, found: Trial, executions: int, number: int
+) -> tuple[SimplePair | None, Trial | None, int]:
+    """Return the simplest pair that loses about as much as the found one, its trial if it loses clearly more, and the
+    executions that it took to find it.
 
     The search is greedy: it takes the first simplification that keeps the loss, and simplifies that one further. The
     result is None if none keeps the loss, or if the executions are too few to compare any. In a store the trials have
@@ -69,7 +74,7 @@ def simplest(pool: Pool, judge: Judge, found: Trial, executions: int, number: in
     """
     runs = executions // (2 * _TRIES)
     if runs < _LEAST or next(pool.simpler(found.candidate, set()), None) is None:
-        return None, 0
+        return None, None, 0
     numbers, judge = count(number), replace(judge, draws=CoupledDraws())
     reference = _scored(found.candidate, runs, judge, next(numbers))
     best, seen, tried = reference, {found.candidate.key}, 1
@@ -85,7 +90,7 @@ def simplest(pool: Pool, judge: Judge, found: Trial, executions: int, number: in
                 break
             judge.draws.keep({*reference.ends, *best.ends})
     if best is reference or best.score is None or reference.score is None:
-        return None, judge.draws.executions
+        return None, None, judge.draws.executions
     chosen = best.candidate
     simple = SimplePair(
         x=chosen.x,
@@ -95,7 +100,8 @@ def simplest(pool: Pool, judge: Judge, found: Trial, executions: int, number: in
         found_bound=reference.score.value,
         runs=runs,
     )
-    return simple, judge.draws.executions
+    is_worse = simple.bound >= _WORSE * simple.found_bound
+    return simple, best if is_worse else None, judge.draws.executions
 
 
 def _scored(candidate: Candidate, runs: int, judge: Judge, number: int) -> Trial:

@@ -145,7 +145,8 @@ class Store:
         if changed:
             differences = "; ".join(dict.fromkeys(changed))
             said = f"keeps {name}, which was begun with other settings ({differences}); restore them, or delete {FILE}."
-            raise self._error(said, changed=changed)
+            is_of_former_code = set(changed) == {_CODE.format(name=name)}
+            raise self._error(said, changed=changed, is_of_former_code=is_of_former_code)
         return Section(self, int(number), f"{name}\n{known}")
 
     def part(self, name: str) -> StorePart:

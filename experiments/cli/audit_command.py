@@ -159,14 +159,22 @@ def audit(
             if search is not None and x is None and y is None:
                 options["on_round"] = shown_while.lead
                 found = find_worst_pair(mechanism, import_object(search), search_runs=search_runs, **options)
-                result, shown = found.audit, str(found)
+                result, shown, complement = found.audit, str(found), ""
             elif search is None and x is not None and y is not None:
                 result = check(mechanism, read_dataset(x, "--x"), read_dataset(y, "--y"), **options)
                 pair = f"{result.pair.difference} ({result.pair.adjacency})"
                 shown = f"{result}\n  pair    {pair}\n  event   {result.event_in_words}"
+                complement = other_way(result)
+            elif search is None:
+                missing, given = ("--x", "--y") if x is None else ("--y", "--x")
+                raise OptionError(
+                    "name a pair with --x and --y, or a domain to search with --search."
+                    if x is None and y is None
+                    else f"{missing} is missing; a pair needs it beside {given}."
+                )
             else:
                 raise OptionError("--x and --y name a pair, and --search finds one; use one of the two.")
-        if complement := other_way(result):
+        if complement:
             shown += f"\n          {complement}"
         typer.echo(
             f"{in_shell(shown, result)}\n  counts  {counts_tested(result)}\n  seed    {result.seed}\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import typer
@@ -42,11 +43,28 @@ def check_usage(command: Any, ctx: Any, arguments: list[str]) -> None:
         check(values)
 
 
+_ELSEWHERE = {
+    "--claim": "--epsilon (with --delta), --mu or --rho",
+    "--eps": "--epsilon",
+    "--confidence": "--alpha",
+    "--n": "--runs",
+    "--samples": "--runs",
+    "--workers": "--jobs",
+    "--domain": "--search",
+    "check": "audit",
+    "test": "audit",
+    "bench-all": "bench all",
+}
+"""Words that other tools use, and those that mean the same here."""
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    return f"; use {_ELSEWHERE[word]}" if word in _ELSEWHERE else did_you_mean(word, known)
+
+
 def unknown_command(group: Any, ctx: Any, name: str) -> Exception:
     """Return the error of a command that does not exist."""
-    problem: Exception = _UsageError(
-        f"{name!r} is not a command{did_you_mean(name, group.list_commands(ctx))}", ctx=ctx
-    )
+    problem: Exception = _UsageError(f"{name!r} is not a command{_meant(name, group.list_commands(ctx))}", ctx=ctx)
     return problem
 
 
@@ -56,7 +74,7 @@ def usage_sentence(error: Any) -> str:
     path, said = ("dpaudit" if ctx is None else ctx.command_path), error.format_message().rstrip(".")
     if option is not None and hasattr(error, "possibilities"):
         known = [] if ctx is None else [name for param in ctx.command.get_params(ctx) for name in param.opts]
-        said = f"{option} is not an option of `{path}`{did_you_mean(option, known)}"
+        said = f"{option} is not an option of `{path}`{_meant(option, known)}"
     else:
         said = said[:1].lower() + said[1:]
     listed = "commands" if ctx is not None and hasattr(ctx.command, "list_commands") else "options"

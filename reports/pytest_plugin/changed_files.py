@@ -49,6 +49,8 @@ def _imported(file: Path) -> frozenset[Path]:
         elif isinstance(node, ast.ImportFrom):
             parts = node.module.split(".") if node.module else []
             for alias in node.names:
+                if node.level > len(file.parents):  # an import from above the root of the disk
+                    continue
                 if node.level:
                     found.update(_inside([file.parents[node.level - 1]], [*parts, alias.name]))
                 else:

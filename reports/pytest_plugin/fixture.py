@@ -8,8 +8,7 @@ import inspect
 import math
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -87,7 +86,12 @@ class DPAudit:
         __tracebackhide__ = True
         started = time.perf_counter()
         if (neighbours is None) == (x is None and y is None):
-            raise OptionError("the audit needs a pair of datasets; pass x and y, or neighbours= to search for a pair.")
+            what = (
+                "x and y, or neighbours= to search for a pair"
+                if neighbours is None
+                else "x and y or neighbours=, not both"
+            )
+            raise OptionError(f"the audit needs a pair of datasets; pass {what}.")
         refuse_unknown({**self._marked, **options}, "dp_audit", "search_runs", "on_round")
         label, options = self._begin(options)
         if (options.get("cells") or 0) > 0:
@@ -95,16 +99,15 @@ class DPAudit:
         options.setdefault("sequential", True)
         if not options["sequential"]:
             options.pop("seconds", None)
-        with self._kept(label, options):
-            if neighbours is None:
-                options.pop("search_runs", None)
-                result, how = check(mechanism, x, y, claim=claim, **options), None
-            else:
-                options["keep_datasets"] = True  # only the result knows the pair
-                options.setdefault("search_runs", max(self._session.settings.runs, LEAST_SEARCH))
-                how = find_worst_pair(mechanism, neighbours, claim=claim, **options)
-                result, x, y = how.audit, how.x, how.y
-        options.pop("store", None)
+        if neighbours is None:
+            options.pop("search_runs", None)
+            how = None
+            result: AuditResult = self._kept(label, check, mechanism, x, y, claim=claim, **options)
+        else:
+            options["keep_datasets"] = True  # only the result knows the pair
+            options.setdefault("search_runs", max(self._session.settings.runs, LEAST_SEARCH))
+            how = self._kept(label, find_worst_pair, mechanism, neighbours, claim=claim, **options)
+            result, x, y = how.audit, how.x, how.y
         entry = Entry(name=label, result=result, recounts=self._recounts(mechanism, x, y, result, options, label))
         result.environment["seconds"] = round(time.perf_counter() - started, 3)
         self._conclude(entry, Case(self._name, mechanism, x, y, options, how))
@@ -163,26 +166,21 @@ class DPAudit:
             pytest.fail(refusal)
         return label, whole
 
-    @contextmanager
-    def _kept(self, label: str, options: dict[str, Any]) -> Iterator[None]:
-        """Keep the draws of the audit in the session's store until it is finished."""
+    def _kept(self, label: str, audit: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Make the audit, and keep its draws in the session's store until it is finished.
+
+        Draws of former code are of no use, so the audit begins again.
+        """
+        __tracebackhide__ = True
         if self._session.store is None or "store" in options:
-            yield
-            return
+            return audit(*arguments, **options)
         folder = self._session.store / _file_name(label)
-        with Store(folder) as store:
-            options["store"] = store
-            is_over = False
-            try:
-                yield
-                is_over = True
-            except AuditError as error:  # nothing to continue, unless the store itself is at fault
-                is_over = not isinstance(error, StoreError)
+        try:
+            return _in_store(folder, audit, *arguments, **options)
+        except StoreError as error:
+            if not error.facts.get("is_of_former_code"):
                 raise
-            finally:
-                if is_over:
-                    store.discard()
-                    folder.rmdir()
+        return _in_store(folder, audit, *arguments, **options)
 
     def _recounts(
         self, mechanism: Any, x: Any, y: Any, result: AuditResult, options: Mapping[str, Any], label: str
@@ -270,6 +268,23 @@ def _acceptance(marked: Mapping[str, Any]) -> Accepted | None:
             "a marker with accepted= needs until=, and the reverse; pass the reason and the last day of the acceptance."
         )
     return Accepted(reason=str(reason), until=str(until), up_to=float(marked.get("up_to", math.inf)))
+
+
+def _in_store(folder: Path, audit: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Make the audit with a store in the folder, which is deleted unless there is something to continue."""
+    with Store(folder) as store:
+        is_over = False
+        try:
+            result = audit(*arguments, **options, store=store)
+            is_over = True
+        except AuditError as error:
+            is_over = not isinstance(error, StoreError) or bool(error.facts.get("is_of_former_code"))
+            raise
+        finally:
+            if is_over:
+                store.discard()
+                folder.rmdir()
+    return result
 
 
 def _file_name(label: str) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _SESSION = pytest.StashKey[AuditSession]()
 _PASSED = pytest.StashKey[bool]()
 _CHOICE = pytest.StashKey[str]()
+_NONE_CONCERNED = pytest.StashKey[bool]()
 _FIXTURE = "dp_audit"
 _MARKER = (
     "dp_audit(audits=1, accepted=None, until=None, up_to=None, **options): the number of audits in this test, for the "
@@ -168,9 +169,14 @@ def _choose(config: pytest.Config, items: list[pytest.Item], audited: list[pytes
     if changed is not None:
         from .changed_files import concerned
 
+        if named := [path for path in changed if "::" in path]:
+            raise pytest.UsageError(
+                f"--dp-audit-changed takes files, and {named[0]} names a test; put tests before it."
+            )
         base = config.invocation_params.dir
         files = concerned({item.path for item in audited}, [base / path for path in changed], config.rootpath)
         chosen = [item for item in audited if item.path in files]
+        config.stash[_NONE_CONCERNED] = bool(audited) and not chosen
         config.stash[_CHOICE] = (
             f"dp_audit: {len(chosen):,} of {len(audited):,} tests of dp_audit concern the changed files"
         )
@@ -268,7 +274,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if own.is_worker:
         session.config.workeroutput[_FIXTURE] = own.packed()  # type: ignore[attr-defined]  # xdist's
         return
-    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and session.config.getoption("dp_audit_changed") is not None:
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and session.config.stash.get(_NONE_CONCERNED, False):
         session.exitstatus = exitstatus = pytest.ExitCode.OK  # no audit concerns the changed files
     is_green = exitstatus == pytest.ExitCode.OK
     is_whole = (is_green or exitstatus == pytest.ExitCode.TESTS_FAILED) and not session.shouldstop

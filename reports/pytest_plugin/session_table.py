@@ -26,6 +26,8 @@ def remarks(entries: Sequence[Entry]) -> list[str]:
     said = []
     for entry in entries:
         result = entry.result
+        if isinstance(result, AuditResult) and result.pair.doubt:
+            said.append(f"WARNING {_short(entry.name)}: {result.pair.doubt}")
         if isinstance(result, AuditResult) and result.low_bits is not None:
             said.append(f"WARNING {_short(entry.name)}: {visible(str(result.low_bits), 300)}")
         said += [f"note {_short(entry.name)}: {visible(note, 200)}" for note in result.notes]

@@ -140,3 +140,20 @@ def test_equal_outputs_are_read_alike_whatever_comes_before_them(one, other):
     read = [leaves.read(objects(*block)) for block in ((one, other, "z"), (other, one, "z"), (other, "z"))]
     for columns in read:
         assert np.array_equal(columns[:, 0], read[0][:, 1], equal_nan=True)
+
+
+def test_an_event_of_all_but_a_form_names_that_form():
+    def fails(answer, rng):
+        return "down" if answer and rng.random() < 0.5 else answer + rng.laplace()
+
+    outputs = [[fails(answer, np.random.default_rng(seed)) for seed in range(40)] for answer in (0, 1)]
+    leaves = learn_leaves(*(as_outputs(side, 40, "m") for side in outputs))
+    column = Column(leaves, 0)
+    codes = leaves.codes(0)
+    text, number = codes.index("not a number"), codes.index("a number")
+    alone = Intervals(((float(number), float(number)),))
+    assert str(Scored(column, alone)) == "form of the output is a number"
+    rest = Intervals(((-math.inf, text - 0.5), (text + 0.5, math.inf)))
+    assert str(Scored(column, rest)) == "form of the output is other than not a number"
+    both = Intervals(((-math.inf, -0.5),))
+    assert str(Scored(column, both)).startswith("form of the output is neither ")

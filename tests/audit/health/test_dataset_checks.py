@@ -313,3 +313,15 @@ def test_the_order_of_keys_belongs_to_each_row():
     one, other = {"a": 1, "b": 2}, {"b": 2, "a": 1}
     assert take_snapshot([one, other, one], [dict(one), dict(other), dict(one)]).are_equal
     assert not take_snapshot([one, other, one], [dict(one), dict(other), dict(other)]).are_equal
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_dataset_that_is_shuffled_and_ends_as_it_was(seed):
+    """Two rows are in their order again after every second shuffle."""
+
+    def first(rows, rng):
+        rng.shuffle(rows)
+        return rows[0] + rng.laplace(scale=0.05)
+
+    result = check(first, [0.0, 1.0], [0.0], claim=PureDP(1.0), runs=4_000, seed=seed, jobs=1, bits=False)
+    assert [finding.check.value for finding in result.findings] == ["dataset-mutated"]

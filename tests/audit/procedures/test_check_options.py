@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import re
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -37,6 +38,7 @@ def test_the_first_screen_of_the_help_is_what_a_call_thinks_of():
         (1, PureDP(1.0)),
         (0.5, PureDP(0.5)),
         (np.float32(0.5), PureDP(0.5)),
+        (Decimal("0.5"), PureDP(0.5)),
         ((1, 1e-5), ApproxDP(1.0, 1e-5)),
         ([1.0, 0], PureDP(1.0)),
     ],
@@ -57,6 +59,7 @@ def test_numbers_are_claims(given, claim):
         ({"mu": 1.0}, r"write GaussianDP\(mu=1\.0\)"),
         ((1.0, 1e-5, 3), "is not a claim"),
         (True, "is not a claim"),
+        (10**400, "epsilon=inf is not allowed"),
         (-1.0, "epsilon"),
         ((1.0, 2.0), "delta"),
     ],
@@ -66,17 +69,32 @@ def test_other_claims_are_refused_with_what_to_write(given, message):
         check(noisy, [1, 2], [1], claim=given, **FEW)
 
 
+def search(**options):
+    return find_worst_pair(noisy, [], **options)
+
+
+def audit(**options):
+    return check(noisy, [1], [2], **options)
+
+
+@pytest.mark.parametrize("function", [audit, search])
 @pytest.mark.parametrize(
-    "function", [lambda **o: check(noisy, [1], [2], **o), lambda **o: find_worst_pair(noisy, [], **o)]
-)
-@pytest.mark.parametrize(
-    ("wrong", "meant"), [("claims", "claim"), ("epsilno", None), ("job", "jobs"), ("Alpha", "alpha"), ("bit", "bits")]
+    ("wrong", "meant"),
+    [
+        ("claims", "; did you mean 'claim'?"),
+        ("job", "; did you mean 'jobs'?"),
+        ("Alpha", "; did you mean 'alpha'?"),
+        ("bit", "; did you mean 'bits'?"),
+        ("epsilon", "; write claim=1.0."),
+        ("n_jobs", "; write jobs=4."),
+        ("zzz", "."),
+    ],
 )
 def test_a_misspelt_option_is_an_error_that_names_the_option_meant(function, wrong, meant):
-    with pytest.raises(OptionError, match=rf"{wrong} is not an option of \w+; use one of claim") as caught:
+    with pytest.raises(OptionError, match=rf"{wrong} is not an option of \w+") as caught:
         function(**{wrong: 1})
+    assert f"{meant} The options are claim, adjacency" in str(caught.value)
     assert isinstance(caught.value, TypeError), "as for any other function"
-    assert (f"did you mean '{meant}'" in str(caught.value)) == (meant is not None)
 
 
 FRAME = pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0]})
@@ -125,3 +143,15 @@ def test_an_audit_is_logged(caplog):
     with caplog.at_level(logging.INFO, logger="dpaudit"):
         result = check(noisy, [1, 2], [1], claim=1.0, **FEW)
     assert caplog.messages == [f"noisy: {result.sentence}"]
+
+
+def test_a_mechanism_that_ignores_its_data_is_wondered_at():
+    question = "no event told x from y in these runs; does the mechanism use its data?"
+    ignores = check(lambda rows, size, rng: rng.laplace(size=size), [1, 2], [1], claim=1.0, runs=4_000, jobs=1)
+    assert question in ignores.notes
+    assert question not in check(noisy, [1, 2], [1], claim=3.0, runs=4_000, jobs=1).notes
+
+
+def test_names_of_files_are_no_datasets():
+    result = check(lambda rows, size, rng: len(rows) + rng.laplace(size=size), "a.csv", "bc.csv", claim=3.0, **FEW)
+    assert result.notes[0].startswith("the datasets are the texts 'a.csv' and 'bc.csv', not the contents of files")

@@ -135,3 +135,13 @@ def test_the_package_knows_its_version_and_its_names():
     assert dpaudit.__version__ == "0.1.0"
     with pytest.raises(AttributeError, match="has no attribute 'chekc'; did you mean 'check'"):
         dpaudit.chekc  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("refuted", "is_refuted"), ("epsilon", "bound"), ("veredict", "verdict"), ("p_valu", "p_value"), ("zzz", None)],
+)
+def test_an_attribute_that_a_result_lacks(results, name, meant):
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}'") as caught:
+        getattr(results["audit"], name)
+    assert (f"; did you mean '{meant}'?" in str(caught.value)) == (meant is not None)

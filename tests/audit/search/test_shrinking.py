@@ -46,12 +46,13 @@ def test_numbers_become_round_where_that_changes_nothing():
     found = Trial(line.at(3.14159), 0)
     found.extend([10_000], judge, is_coupled=True)
     found.merit = found.score.value
-    simple, executions = simplest(pool, judge, found, 48_000, 1)
+    simple, worse, executions = simplest(pool, judge, found, 48_000, 1)
     assert np.array_equal(simple.x, np.zeros(3))
     assert np.array_equal(simple.y, np.ones(3))
     assert simple.bound >= 0.97 * simple.found_bound
     assert executions == 4 * simple.runs
-    assert simplest(pool, judge, found, 1_000, 1) == (None, 0)
+    assert (worse is None) == (simple.bound < 1.01 * simple.found_bound)
+    assert simplest(pool, judge, found, 1_000, 1) == (None, None, 0)
 
 
 def test_a_pair_that_only_its_rows_make_bad_is_not_simplified_away():
@@ -89,3 +90,28 @@ def test_workers_and_stores_do_not_matter(tmp_path):
     third = find_worst_pair(noisy_sum, Rows(most=6, high=2.0), **options, store=tmp_path)
     assert first == second == third
     assert str(first) == str(second) == str(third)
+
+
+def test_a_simpler_pair_that_loses_clearly_more_is_audited():
+    def of_three(rows, size, rng):  # a third row counts with its value
+        return len(rows) + (sum(rows) if len(rows) >= 3 else 0.0) + rng.laplace(size=size)
+
+    options = {"claim": PureDP(1.0), "adjacency": AddRemove(), "runs": 50_000, "bits": False, "jobs": 1, "seed": 1}
+    found = find_worst_pair(of_three, Rows(high=1.0), **options)
+    assert (found.x, found.y, found.simple) == ([1.0, 1.0], [1.0, 1.0, 1.0], None)
+    assert found.ranking[0].summary == "x = [1.0, 1.0], y = [1.0, 1.0, 1.0]"
+    assert found.audit.bound > 3.5
+
+
+def test_the_audit_says_on_how_many_pairs_the_mechanism_failed():
+    def fails(rows, size, rng):
+        if not rows:
+            raise ValueError("empty")
+        return np.mean(rows) + rng.laplace(size=size)
+
+    options = {"claim": PureDP(1.0), "adjacency": AddRemove(), "runs": 4_000, "bits": False, "jobs": 1}
+    found = find_worst_pair(fails, Rows(high=1.0), **options)
+    failed = [pair for pair in found.ranking if pair.error is not None]
+    (note,) = found.audit.notes
+    assert note.startswith(f"the mechanism failed on {len(failed)} of the {len(found.ranking)} pairs of the search")
+    assert "ValueError: empty" in note

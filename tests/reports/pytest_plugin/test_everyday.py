@@ -103,3 +103,20 @@ def test_nothing_is_kept_of_audits_that_cannot_be(project):
     project.makepyfile(test_errors=ERRORS)
     run(project, "--dp-audit-store=kept")
     assert not list((project.path / "kept").iterdir())
+
+
+def test_draws_of_former_code_are_left(project):
+    project.makepyfile(test_slow=INTERRUPTED)
+    (project.path / "kill").touch()
+    options = ("-p", "no:cacheprovider", "--dp-audit-store=kept")
+    assert project.runpytest_subprocess(*options).ret not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+    (project.path / "kill").unlink()
+    project.makepyfile(test_slow=INTERRUPTED.replace("return len(rows)", "return 0.0 + len(rows)"))
+    assert project.runpytest_subprocess(*options).ret == pytest.ExitCode.OK
+    assert not list((project.path / "kept").iterdir())
+
+
+def test_a_doubtful_pair_is_told_in_the_summary(project):
+    test = "from mechanisms import *\n\ndef test_it(dp_audit):\n    dp_audit(good, [1, 2, 3], [1], claim=PureDP(9.0))\n"
+    project.makepyfile(test_doubt=test)
+    assert "WARNING test_doubt.py::test_it: x and y differ in 2 rows" in text_of(run(project))
