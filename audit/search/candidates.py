@@ -70,6 +70,10 @@ class PairSource(ABC):
         """Yield lines of pairs to sweep, or none."""
         return iter(())
 
+    def lines_near(self, candidate: Candidate) -> Iterator[Line]:
+        """Yield lines of pairs that differ from a pair in one number, or none."""
+        return iter(())
+
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:
         """Yield simplifications of a pair, the largest first; none, or finitely many in a row."""
         return iter(())
