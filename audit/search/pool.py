@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -51,9 +51,10 @@ class Pool:
         kept = patterns[: most - len(drawn)]
         return [*self._new(places), *kept, *drawn], patterns[len(kept) :]
 
-    def patterns(self, most: int) -> Iterator[Candidate]:
-        """Yield the new pairs among the first `most` patterns."""
-        for pattern in self._new(islice(self.source.patterns(), most)):
+    def patterns(self, most: int, *, has_staircases: bool = False) -> Iterator[Candidate]:
+        """Yield the new pairs among the first `most` patterns, which may end in staircases."""
+        staircases = self.source.staircases() if has_staircases else ()
+        for pattern in self._new(islice(chain(self.source.patterns(), staircases), most)):
             yield replace(pattern, is_pattern=True)
 
     def drawn(self, count: int) -> Iterator[Candidate]:

@@ -173,6 +173,17 @@ class RowPairs(SplitPairs):
         changes = list(self._changes(corners))
         return (Split(common, *change) for common in bases for change in changes)
 
+    def staircases(self) -> Iterator[Candidate]:
+        """Yield pairs whose common rows are low up to one of them and high from there, for every number of low ones."""
+        low, high = (*self.domain.corners(), *self.domain.corners())[:2]
+        most = self.domain.most - self.steps
+        changes = list(self._changes(self.domain.corners()))
+        for size in dict.fromkeys((most, most - 1, most - 2, self._fewest)):
+            for n_low in range(1, size):
+                for change in changes:
+                    split = Split((low,) * n_low + (high,) * (size - n_low), *change)
+                    yield self._candidate(split, self.words(split))
+
     def lines(self) -> Iterator[Line]:
         if not self.domain.values:
             for place, (low, high) in enumerate(zip(*self.domain.ranges, strict=True)):

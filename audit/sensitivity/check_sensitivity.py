@@ -95,7 +95,7 @@ def check_sensitivity(
     source = pairs_of(domain, relation, distance, seed_of(seed, Stream.EXAMPLES))
     pool = new_pool(source, relation, distance, seed)
     deadline = math.inf if seconds is None else time.perf_counter() + seconds
-    comparisons = Comparisons(query, norm, evaluations, deadline)
+    comparisons = Comparisons(query, norm, bound, evaluations, deadline)
     search = Search(pool, comparisons)
     search.run()
     name = getattr(query, "__name__", type(query).__name__)

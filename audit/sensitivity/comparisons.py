@@ -43,6 +43,8 @@ class Comparisons:
 
     Attributes
     ----------
+    bound : float
+        Stated sensitivity.
     most : int
         Largest number of evaluations, and of pairs.
     deadline : float
@@ -58,6 +60,7 @@ class Comparisons:
 
     query: Callable[[Any], Any]
     norm: Norm
+    bound: float
     most: int
     deadline: float = math.inf
     evaluations: int = 0
@@ -151,7 +154,7 @@ class Comparisons:
 
     def _note_difference(self, dataset: Any, before: Answer, after: Answer) -> None:
         size = change_between(before, after, self.norm).size
-        if size > 0.0 and not size <= ROUNDING * norm_of(before, self.norm):
+        if size > ROUNDING * max(norm_of(before, self.norm), self.bound):
             self._note(f"{answer_text(before)}, then {answer_text(after)}", dataset)
 
     def _note(self, values: str, dataset: Any) -> None:

@@ -53,7 +53,7 @@ class Search:
 
     def run(self) -> None:
         """Compare pairs until the evaluations or the time are used, or there are no others."""
-        patterns = self.pool.patterns(self.comparisons.most)
+        patterns = self.pool.patterns(self.comparisons.most, has_staircases=True)
         self._compare(patterns, _PATTERNS)
         lines = list(islice(self.pool.source.lines(), _MOST_LINES))
         for number, line in enumerate(lines, start=1):

@@ -22,7 +22,7 @@ class SearchEnd(enum.Enum):
 
     EVALUATIONS = "limit of evaluations"
     TIME = "time limit"
-    EXHAUSTED = "there are no other pairs"
+    EXHAUSTED = "no other pairs were found"
     UNBOUNDED = "no change can be larger"
     UNSTEADY = "the query is not a function of its dataset"
 
@@ -171,8 +171,11 @@ class SensitivityResult(Result):
     @property
     def _lower(self) -> str:
         """The change, rounded down, with enough digits to exceed the bound."""
-        limits = [rounded_down(self.change, digits) if self.change < math.inf else math.inf for digits in _DIGITS]
-        return f"{next((limit for limit in limits if limit > self.bound), self.change):.17g}"
+        if self.change < math.inf:
+            for digits in _DIGITS:
+                if (limit := rounded_down(self.change, digits)) > self.bound:
+                    return f"{limit:.{digits}g}"
+        return repr(self.change)
 
     @property
     def remarks(self) -> tuple[str, ...]:
