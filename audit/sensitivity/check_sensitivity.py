@@ -85,7 +85,7 @@ def check_sensitivity(
     >>> def clipped_sum(rows):  # clips to [-1, 1]
     ...     return sum(min(max(row, -1.0), 1.0) for row in rows)
     >>> print(check_sensitivity(clipped_sum, Rows(low=-5.0, high=5.0), adjacency="replace", bound=1.0).sentence)
-    REFUTED: the l1 sensitivity is at least 2, stated 1; x = [1.0], y = [-1.0]
+    REFUTED: the l1 sensitivity is at least 2, stated 1; x = [-5.0], y = [5.0]
     """
     _check_query(query)
     bound, norm, distance = _checked_bound(bound), _checked_norm(norm), check_distance(distance)
