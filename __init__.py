@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from .audit.results.statement_result import Point, StatementResult
     from .audit.sampling.draw import draw_block
     from .audit.search.find_worst_pair import WorstPair, find_worst_pair
+    from .audit.sensitivity.check_sensitivity import check_sensitivity
+    from .audit.sensitivity.sensitivity_result import SensitivityResult
     from .audit.settings import settings
 
 _WHERE = {
@@ -79,6 +81,8 @@ _WHERE = {
         "results.statement_result": "Point StatementResult",
         "sampling.draw": "draw_block",
         "search.find_worst_pair": "WorstPair find_worst_pair",
+        "sensitivity.check_sensitivity": "check_sensitivity",
+        "sensitivity.sensitivity_result": "SensitivityResult",
         "settings": "settings",
     }.items()
     for name in names.split()
@@ -87,7 +91,7 @@ _WHERE = {
 __all__ = [
     "check", "check_outputs", "find_worst_pair", "draw_block", "epsilon_lower", "count_cells",
     "check_same_distribution", "check_equivalence", "assert_same_distribution",
-    "check_noise", "check_slope", "check_independence",
+    "check_noise", "check_slope", "check_independence", "check_sensitivity",
     "NoiseLaw", "LaplaceNoise", "GaussianNoise", "GeometricNoise", "GumbelNoise", "ExponentialNoise",
     "CellCounts", "EquivalenceResult", "Equivalence", "AuditResult", "FixedSizeResult", "SequentialResult",
     "StatementResult", "Point", "Verdict",
@@ -96,7 +100,7 @@ __all__ = [
     "ProbabilityPreservation", "NFoldComposition", "PrivacyProfile", "TradeOffCurve",
     "Adjacency", "AddRemove", "Replace", "Local", "UserLevel", "Within", "EdgeNeighbours", "NodeNeighbours",
     "Domain", "Answers", "Values", "Rows", "Graphs",
-    "WorstPair", "AuditError", "settings",
+    "WorstPair", "SensitivityResult", "AuditError", "settings",
 ]  # fmt: skip
 
 

@@ -16,6 +16,8 @@ LEAST_RUNS = 40
 """Fewest runs on each dataset that an audit can split into a pilot and a test."""
 LEAST_SEARCH = 400
 """Fewest executions of a search for the worst pair."""
+LEAST_EVALUATIONS = 40
+"""Fewest evaluations of a query in a search for its sensitivity."""
 _MOST_CELLS = 128
 
 
@@ -52,6 +54,17 @@ def check_search_runs(search_runs: int) -> int:
             search_runs=search_runs,
         )
     return int(search_runs)
+
+
+def check_evaluations(evaluations: int) -> int:
+    """Return a whole number of evaluations of a query, at least `LEAST_EVALUATIONS`."""
+    if not _is_whole(evaluations) or evaluations < LEAST_EVALUATIONS:
+        raise OptionError(
+            f"evaluations={evaluations!r} is not a possible number of evaluations; use a whole number >= "
+            f"{LEAST_EVALUATIONS}.",
+            evaluations=evaluations,
+        )
+    return int(evaluations)
 
 
 def check_progress(progress: Progress) -> Progress:

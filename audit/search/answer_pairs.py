@@ -107,6 +107,16 @@ class AnswerPairs(PairSource):
         for name in ("the answer rises",) if self._n == 1 else ("the first answer rises", "all answers rise"):
             yield Line(self.domain.low, self.domain.high, partial(self._at_level, name, signs[name]))
 
+    def lines_near(self, candidate: Candidate) -> Iterator[Line]:
+        base, step = candidate.parts
+        for place in range(self._n):
+            yield Line(self.domain.low, self.domain.high, partial(self._with_level, candidate, base, step, place))
+
+    def _with_level(self, candidate: Candidate, base: Floats, step: Floats, place: int, level: float) -> Candidate:
+        levels = base.copy()
+        levels[place] = level
+        return self._candidate(varied(candidate, f"answer {place} at another level"), levels, step)
+
     def _at_level(self, name: str, sign: Floats, level: float) -> Candidate:
         return self._candidate(f"{name}, base at {level:g}", np.full(self._n, level), sign)
 

@@ -58,6 +58,10 @@ class PairSource(ABC):
     def patterns(self) -> Iterator[Candidate]:
         """Yield the initial pairs, those that most often reveal a bug first; perhaps without end."""
 
+    def staircases(self) -> Iterator[Candidate]:
+        """Yield further initial pairs for a search that can try many: rows at one end of a range, then at the other."""
+        return iter(())
+
     def random(self, rng: np.random.Generator) -> Iterator[Candidate]:
         """Yield random pairs, without end or none."""
         return iter(())
@@ -68,6 +72,10 @@ class PairSource(ABC):
 
     def lines(self) -> Iterator[Line]:
         """Yield lines of pairs to sweep, or none."""
+        return iter(())
+
+    def lines_near(self, candidate: Candidate) -> Iterator[Line]:
+        """Yield lines of pairs that differ from a pair in one number, or none."""
         return iter(())
 
     def simpler(self, candidate: Candidate) -> Iterator[Candidate]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations, count, islice, pairwise
 from typing import Any
 
@@ -29,14 +29,7 @@ class GivenPairs(PairSource):
     name: str = "pair"
 
     def patterns(self) -> Iterator[Candidate]:
-        for number, pair in enumerate(self.pairs, start=1):
-            try:
-                x, y = pair
-            except (TypeError, ValueError):
-                raise DatasetError(
-                    f"{self.name} {number} is {show(pair)}, which is not a pair; pass (x, y).", number=number
-                ) from None
-            yield Candidate(f"{self.name} {number}", x, y, is_promised=True)
+        return (_given(pair, number, self.name) for number, pair in enumerate(self.pairs, start=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +37,13 @@ class GeneratedPairs(PairSource):
     """Pairs from a function of a random generator."""
 
     generator: Callable[[np.random.Generator], Any]
+    numbers: Iterator[int] = field(default_factory=lambda: count(1), compare=False)
 
     def patterns(self) -> Iterator[Candidate]:
         return iter(())
 
     def random(self, rng: np.random.Generator) -> Iterator[Candidate]:
-        return GivenPairs((self._make(rng, number) for number in count(1)), "generated pair").patterns()
+        return (_given(self._make(rng, number), number, "generated pair") for number in self.numbers)
 
     def _make(self, rng: np.random.Generator, number: int) -> Any:
         try:
@@ -114,6 +108,17 @@ class StrategyPairs(PairSource):
         for number, (dataset, other) in enumerate(pairwise([*drawn, drawn[0]]), start=1):
             for y in neighbours_of(dataset, other, self.adjacency, self.distance, rng):
                 yield Candidate(f"drawn dataset {number} and a neighbour", dataset, y)
+
+
+def _given(pair: Any, number: int, name: str) -> Candidate:
+    """Return the caller's pair as a candidate."""
+    try:
+        x, y = pair
+    except (TypeError, ValueError):
+        raise DatasetError(
+            f"{name} {number} is {show(pair)}, which is not a pair; pass (x, y).", number=number
+        ) from None
+    return Candidate(f"{name} {number}", x, y, is_promised=True)
 
 
 def is_strategy(domain: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -44,14 +44,18 @@ class Pool:
 
         Without the places at least a quarter are random.
         """
-        patterns = [
-            replace(pattern, is_pattern=True) for pattern in self._new(islice(self.source.patterns(), _MOST_PATTERNS))
-        ]
+        patterns = list(self.patterns(_MOST_PATTERNS))
         wanted = max(_FEWEST, len(patterns) // 4, MANY - len(patterns)) if patterns else 2 * MANY
         most = initial_pairs(len(patterns) + wanted, budget, strength)
         drawn = list(self._some(self.source.random(self.rng), min(wanted, max(most // 4, most - len(patterns)))))
         kept = patterns[: most - len(drawn)]
         return [*self._new(places), *kept, *drawn], patterns[len(kept) :]
+
+    def patterns(self, most: int, *, has_staircases: bool = False) -> Iterator[Candidate]:
+        """Yield the new pairs among the first `most` patterns, which may end in staircases."""
+        staircases = self.source.staircases() if has_staircases else ()
+        for pattern in self._new(islice(chain(self.source.patterns(), staircases), most)):
+            yield replace(pattern, is_pattern=True)
 
     def drawn(self, count: int) -> Iterator[Candidate]:
         """Yield up to `count` new random pairs."""

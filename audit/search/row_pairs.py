@@ -17,6 +17,7 @@ from ..printing import shorten
 from .candidates import Candidate, Line, PairSource
 
 Row = Any
+_SIDES = ("only_x", "only_y", "common")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,11 @@ class SplitPairs(PairSource):
 
     domain: Rows
     steps: int
+
+    @property
+    def owner(self) -> int | None:
+        """The column that holds the user, if one does; its numbers are names."""
+        return None
 
     @abstractmethod
     def splits(self) -> Iterator[Split]:
@@ -83,12 +89,41 @@ class SplitPairs(PairSource):
         changes = [split.with_rows("common", rows) for rows in fewer if len(rows) < len(common)]
         if len(set(map(repr, common))) > 1 or (common and repr(common[0]) != repr(first)):
             changes += [split.with_rows("common", rows) for rows in ([first] * len(common), [common[0]] * len(common))]
-        for side in ("only_x", "only_y", "common"):
+        for side in _SIDES if not self.domain.values else ():
             rows = getattr(split, side)
-            changes += [split.with_rows(side, [_rounded(row, digits) for row in rows]) for digits in (0, 1)]
+            changes += [split.with_rows(side, [self._rounded(row, digits) for row in rows]) for digits in (0, 1)]
         for change in changes:
             if change != split:
                 yield self._candidate(change, f"{self.words(change)} (simpler than the pair found)")
+
+    def lines_near(self, candidate: Candidate) -> Iterator[Line]:
+        """Yield a line for each number of each different row, those that only one dataset contains first."""
+        split: Split = candidate.parts
+        for side in _SIDES if not self.domain.values else ():
+            rows = getattr(split, side)
+            for row in dict.fromkeys(rows):
+                for place, (low, high) in enumerate(zip(*self.domain.ranges, strict=True)):
+                    if place == self.owner:
+                        continue
+                    yield Line(low, high, partial(self._with_part, split, side, rows.index(row), place))
+
+    def _with_part(self, split: Split, side: str, index: int, place: int, number: float) -> Candidate:
+        """Return the pair with another number in one column of one row."""
+        rows = list(getattr(split, side))
+        parts = list(rows[index]) if isinstance(rows[index], tuple) else [rows[index]]
+        parts[place] = number
+        rows[index] = self.domain.row(parts)
+        changed = split.with_rows(side, rows)
+        return self._candidate(changed, f"{self.words(changed)} (variation of another pair)")
+
+    def _rounded(self, row: Row, digits: int) -> Row:
+        """Return a row with its floating-point numbers rounded to this many decimals, as far as their ranges allow."""
+        parts = row if isinstance(row, tuple) else (row,)
+        rounded = tuple(
+            min(max(round(part, digits), low), high) if isinstance(part, float) else part
+            for part, low, high in zip(parts, *self.domain.ranges, strict=True)
+        )
+        return rounded if isinstance(row, tuple) else rounded[0]
 
     def is_allowed(self, candidate: Candidate) -> bool:
         sizes = [len(rows) for rows in candidate.parts.ends]
@@ -137,6 +172,17 @@ class RowPairs(SplitPairs):
             bases += [(row,) * room for row in corners[2:]]
         changes = list(self._changes(corners))
         return (Split(common, *change) for common in bases for change in changes)
+
+    def staircases(self) -> Iterator[Candidate]:
+        """Yield pairs whose common rows are low up to one of them and high from there, for every number of low ones."""
+        low, high = (*self.domain.corners(), *self.domain.corners())[:2]
+        most = self.domain.most - self.steps
+        changes = list(self._changes(self.domain.corners()))
+        for size in dict.fromkeys((most, most - 1, most - 2, self._fewest)):
+            for n_low in range(1, size):
+                for change in changes:
+                    split = Split((low,) * n_low + (high,) * (size - n_low), *change)
+                    yield self._candidate(split, self.words(split))
 
     def lines(self) -> Iterator[Line]:
         if not self.domain.values:
@@ -231,10 +277,3 @@ def _listed(rows: tuple[Row, ...]) -> str:
 def _more(rows: tuple[Row, ...]) -> str:
     """Describe additional rows: `one more row, 1.0`, or `2 more rows, [0.0, 1.0]`."""
     return f"one more row, {shorten(rows[0])}" if len(rows) == 1 else f"{len(rows)} more rows, {shorten(list(rows))}"
-
-
-def _rounded(row: Row, digits: int) -> Row:
-    """Return a row with its floating-point numbers rounded to this many decimals."""
-    if isinstance(row, tuple):
-        return tuple(_rounded(part, digits) for part in row)
-    return round(row, digits) if isinstance(row, float) else row

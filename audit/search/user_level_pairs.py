@@ -51,6 +51,10 @@ class UserPairs(SplitPairs):
             ) from error
         return place
 
+    @property
+    def owner(self) -> int | None:
+        return None if self.domain.values else self._place % len(self.domain.ranges[0])
+
     def _owner(self, row: Row) -> Hashable:
         owner: Hashable = outcome_key(row[self._place])
         return owner

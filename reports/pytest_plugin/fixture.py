@@ -31,6 +31,7 @@ from ...audit.results.equivalence_result import EquivalenceResult
 from ...audit.results.recount import Accepted, Recount
 from ...audit.results.statement_result import StatementResult
 from ...audit.search.find_worst_pair import find_worst_pair
+from ...audit.sensitivity.sensitivity_result import SensitivityResult
 from ...audit.store.sqlite_store import Store
 from .failure import Case, change_message, failure_message, repetition
 from .reproduction_script import ScriptError, script
@@ -114,27 +115,34 @@ class DPAudit:
         return result
 
     def check(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        """Run another check, such as `check_noise`, with the session's alpha and a seed.
+        """Run another check, such as `check_noise` or `check_sensitivity`, with the session's alpha and a seed.
 
-        Fails if the result is refuted or inconclusive.
+        Fails if the result is refuted or inconclusive. A check without alpha, such as `check_sensitivity`, costs none.
 
         Returns
         -------
-        AuditResult, StatementResult or EquivalenceResult
+        AuditResult, StatementResult, EquivalenceResult or SensitivityResult
         """
         __tracebackhide__ = True
         parameters = inspect.signature(function).parameters
-        label, whole = self._begin(options)
+        is_open = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+        takes_alpha = is_open or "alpha" in options or "alpha" in parameters
+        label, whole = self._begin(options, has_alpha=takes_alpha)
         given = {name: value for name, value in whole.items() if name in options or name in parameters}
-        if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        if is_open:
             given |= {name: whole[name] for name in ("alpha", "seed")}
         result = function(*arguments, **given)
-        if not isinstance(result, (AuditResult, StatementResult, EquivalenceResult)):
+        if not isinstance(result, (AuditResult, StatementResult, EquivalenceResult, SensitivityResult)):
             raise OptionError(
                 f"{getattr(function, '__name__', function)} returned a {type(result).__name__}; use a check that "
-                "returns an AuditResult, a StatementResult or an EquivalenceResult."
+                "returns an AuditResult, a StatementResult, an EquivalenceResult or a SensitivityResult."
             )
-        more = result.alpha - float(whole["alpha"])
+        if isinstance(result, SensitivityResult):
+            if result.verdict is not Verdict.NOT_REFUTED:
+                self._session.failed[label] = f"{result}\n  seed    {result.seed}"
+                pytest.fail(self._session.failed[label])
+            return result
+        more = result.alpha - float(whole["alpha"]) if takes_alpha else result.alpha * self._session.tests_each
         if more > 1e-9 * result.alpha and (refusal := self._session.charge(self._name, more)):
             pytest.fail(refusal)
         if isinstance(result, EquivalenceResult):
@@ -145,7 +153,7 @@ class DPAudit:
         self._conclude(Entry(name=label, result=result), Case(self._name, function, None, None, whole, None))
         return result
 
-    def _begin(self, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    def _begin(self, options: dict[str, Any], *, has_alpha: bool = True) -> tuple[str, dict[str, Any]]:
         """Charge the audit's alpha; return the audit's name and its options completed by marker and session."""
         __tracebackhide__ = True
         self.calls += 1
@@ -161,8 +169,8 @@ class DPAudit:
                 whole.setdefault(name, getattr(settings, name))
         if whole.get("resolution") is None:
             whole.setdefault("runs", settings.runs)
-        refusal = self._session.charge(self._name, float(whole["alpha"]) * self._session.tests_each)
-        if refusal:
+        alpha = float(whole["alpha"]) * self._session.tests_each
+        if has_alpha and (refusal := self._session.charge(self._name, alpha)):
             pytest.fail(refusal)
         return label, whole
 

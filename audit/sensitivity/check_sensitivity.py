@@ -1,0 +1,198 @@
+"""Search for neighbours between which a query changes by more than its stated sensitivity."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ..datasets.adjacency import Adjacency
+from ..datasets.named_adjacency import as_adjacency
+from ..errors import AdjacencyError, AuditError, MechanismError, OptionError
+from ..options import check_distance, check_evaluations, check_seconds, check_seed
+from ..printing import did_you_mean
+from ..random_streams import Stream, seed_of
+from ..search.pairs_for_domain import pairs_of
+from ..search.pool import Pool, new_pool
+from .comparisons import ROUNDING, Compared, Comparisons
+from .largest_change import Search
+from .query_answer import NORMS, Norm
+from .sensitivity_result import ChangedPair, SearchEnd, SensitivityResult, exceeds
+
+_KEPT = 0.97  # share of the found change that a simpler pair must keep
+
+
+def check_sensitivity(
+    query: Callable[[Any], Any],
+    domain: Any,
+    *,
+    adjacency: Adjacency | str | None = None,
+    norm: Norm = "l1",
+    bound: float,
+    distance: float = 1,
+    evaluations: int = 10_000,
+    seconds: float | None = None,
+    seed: int | None = 0,
+) -> SensitivityResult:
+    """Search for neighbours between which a deterministic query changes by more than `bound`.
+
+    A refutation is certain: the result holds the two datasets, and the change between them is computed, not estimated.
+    If no such pair is found, the bound may still be wrong.
+
+    Parameters
+    ----------
+    query : callable
+        Maps a dataset to a number, a vector, an array, named numbers (a dictionary, dataclass, named tuple, data frame
+        or column) or a list of these, whose numbers form one vector. A key, column or row that is missing on one
+        dataset counts as 0 there. Arrays of different shapes, and NaN or infinity on one dataset alone, are an
+        infinite change.
+    domain : Domain, callable, iterable or Hypothesis strategy
+        Where to search, as in `find_worst_pair`.
+    adjacency : Adjacency or str, optional
+        Neighbour relation that every pair must satisfy. A domain needs one.
+    norm : {"l1", "l2", "linf"}
+        Norm of the change: "l1" for Laplace noise, "l2" for Gaussian noise.
+    bound : float
+        Stated sensitivity: the largest change between two datasets at this distance. At least 0 and finite.
+    distance : float
+        Distance of the pairs.
+    evaluations : int
+        Largest number of evaluations of the query, at least 40. Every dataset is evaluated once, a few twice.
+    seconds : float, optional
+        Time limit of the search, which makes its result depend on the machine.
+    seed : int or None
+        Random seed, which fixes the pairs.
+
+    Returns
+    -------
+    SensitivityResult
+        INCONCLUSIVE if two evaluations on one dataset differ by more than rounding, or the query changes its dataset.
+        A change is no refutation if it exceeds the bound by less than 1e-9 of the bound or of the answers' own norm;
+        for whole numbers, which are exact, by less than 1e-9 of the bound.
+
+    Raises
+    ------
+    AdjacencyError, DatasetError, OptionError
+        If an argument is outside its range, or the domain has no such neighbours.
+    MechanismError
+        If the query fails on every pair.
+
+    Examples
+    --------
+    >>> from dpaudit import Rows, check_sensitivity
+    >>> def clipped_sum(rows):  # clips to [-1, 1]
+    ...     return sum(min(max(row, -1.0), 1.0) for row in rows)
+    >>> print(check_sensitivity(clipped_sum, Rows(low=-5.0, high=5.0), adjacency="replace", bound=1.0).sentence)
+    REFUTED: the l1 sensitivity is at least 2, stated 1; x = [-5.0], y = [5.0]
+    """
+    _check_query(query)
+    bound, norm, distance = _checked_bound(bound), _checked_norm(norm), check_distance(distance)
+    seed, evaluations = check_seed(seed), check_evaluations(evaluations)
+    seconds = check_seconds(seconds, evaluations, sequential=True)
+    relation = None if adjacency is None else as_adjacency(adjacency)
+    source = pairs_of(domain, relation, distance, seed_of(seed, Stream.EXAMPLES))
+    pool = new_pool(source, relation, distance, seed)
+    deadline = math.inf if seconds is None else time.perf_counter() + seconds
+    comparisons = Comparisons(query, norm, bound, evaluations, deadline)
+    search = Search(pool, comparisons)
+    search.run()
+    name = getattr(query, "__name__", type(query).__name__)
+    if search.largest is None:
+        raise _nothing_compared(pool, comparisons, name)
+    end = _end_of(search)
+    found = search.largest
+    simple = search.simpler(found, found.change.size * (1.0 - ROUNDING))
+    if simple is found:
+        simple = search.simpler(found, _least_simple(found, bound, norm))
+    pair = _confirmed(found, comparisons)
+    return SensitivityResult(
+        query=name,
+        norm=norm,
+        bound=bound,
+        pair=pair,
+        simple=None if simple is found else _confirmed(simple, comparisons),
+        rounding=found.rounding(norm),
+        reason=found.change.reason,
+        only_x=found.change.only_x,
+        only_y=found.change.only_y,
+        found_by=found.candidate.label,
+        evaluations=comparisons.evaluations,
+        pairs=comparisons.pairs,
+        errors=comparisons.failed,
+        first_error=comparisons.first_error,
+        not_finite=comparisons.not_finite,
+        unsteady=comparisons.unsteady,
+        end=SearchEnd.UNSTEADY if comparisons.unsteady else end,
+        distance=distance,
+        adjacency="pairs as given" if relation is None else str(relation),
+        seed=seed,
+    )
+
+
+def _least_simple(found: Compared, bound: float, norm: Norm) -> float:
+    """Return the least change of a simpler pair: most of the found one, and beyond the bound if that one is."""
+    size, rounding = found.change.size, found.rounding(norm)
+    beyond = bound * (1.0 + 2.0 * ROUNDING) + 2.0 * rounding
+    return max(_KEPT * size, beyond) if exceeds(size, bound, rounding) else _KEPT * size
+
+
+def _confirmed(pair: Compared, comparisons: Comparisons) -> ChangedPair:
+    """Return a pair with the query's outputs on it, which are evaluated again."""
+    answer_x, answer_y = comparisons.confirmed(pair)
+    return ChangedPair(
+        x=pair.candidate.x,
+        y=pair.candidate.y,
+        summary=pair.candidate.summary,
+        answer_x=answer_x,
+        answer_y=answer_y,
+        change=pair.change.size,
+    )
+
+
+def _end_of(search: Search) -> SearchEnd:
+    if search.largest is not None and math.isinf(search.largest.change.size):
+        return SearchEnd.UNBOUNDED
+    if search.comparisons.is_late:
+        return SearchEnd.TIME
+    return SearchEnd.EXHAUSTED if search.is_exhausted else SearchEnd.EVALUATIONS
+
+
+def _nothing_compared(pool: Pool, comparisons: Comparisons, name: str) -> AuditError:
+    """Return the error that explains why there is no pair with a change."""
+    if comparisons.failed:
+        return MechanismError(
+            f"{name} failed on all of {comparisons.failed:,} pairs; the first error: {comparisons.first_error}",
+            query=name,
+        )
+    if pool.strangers:
+        return AdjacencyError(
+            f"none of {len(pool.strangers):,} pairs are neighbours; the first: {pool.strangers[0][1]}"
+        )
+    return AdjacencyError("no pair of neighbours was found at this distance; widen the domain, or pass more pairs.")
+
+
+def _check_query(query: Any) -> None:
+    if not callable(query):
+        raise OptionError(
+            f"query={query!r:.60} is not a function; pass one that maps a dataset to numbers.", query=query
+        )
+
+
+def _checked_bound(bound: Any) -> float:
+    is_number = isinstance(bound, numbers.Real) and not isinstance(bound, bool)
+    if not is_number or not 0.0 <= float(bound) < math.inf:
+        raise OptionError(
+            f"bound={bound!r} is not a sensitivity; use a finite number >= 0 (0 states that the query never changes).",
+            bound=bound,
+        )
+    return float(bound)
+
+
+def _checked_norm(norm: Any) -> Norm:
+    if norm not in NORMS:
+        meant = did_you_mean(str(norm), NORMS, otherwise=".")
+        raise OptionError(f'norm={norm!r} is unknown; use "l1", "l2" or "linf"{meant}', norm=norm)
+    known: Norm = norm
+    return known

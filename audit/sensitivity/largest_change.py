@@ -1,0 +1,151 @@
+"""Search for the pair of neighbours between which a query changes most.
+
+The pairs are those of the search for the worst pair. Since a change is known as soon as it is computed, every pair is
+compared once, and the search climbs from the pairs that change most: by sweeps of each of their numbers, and by random
+variations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+
+from ..search.candidates import Candidate, Line
+from ..search.places import Places, numbers_between
+from ..search.pool import Pool
+from .comparisons import ROUNDING, Compared, Comparisons
+
+_PATTERNS, _LINES, _RANDOM = 0.3, 0.5, 0.6  # shares of the evaluations after which each stage ends
+_FOR_SIMPLER, _MOST_FOR_SIMPLER = 0.05, 300  # share of the evaluations left for simpler pairs, and their number
+_MOST_LINES = 8  # of a domain, and near a pair
+_MOST_NUMBERS, _NUMBERS_NEAR = 1_024, 48  # of a line of the domain, and of one near a pair
+_AROUND, _DEPTH = 3, 6  # places that are bisected, and how often
+_LEADERS, _MOVES, _DRAWN = 2, 12, 6  # groups that are varied in a turn, variations of each, and random pairs
+_IDLE = 4  # turns without a new pair after which a domain counts as exhausted
+_SIMPLER = 150  # simpler pairs that are compared in each pass
+
+
+@dataclass(slots=True)
+class Search:
+    """The pairs that change most, so far.
+
+    Attributes
+    ----------
+    largest : Compared, optional
+        The first pair with the largest change.
+    is_exhausted : bool
+        Whether the source had no other pairs.
+    """
+
+    pool: Pool
+    comparisons: Comparisons
+    largest: Compared | None = None
+    is_exhausted: bool = False
+    _leaders: dict[Hashable, Compared] = field(default_factory=dict)  # one for each group of similar pairs
+    _swept: dict[Hashable, float] = field(default_factory=dict)  # the change from which lines were swept, by group
+
+    @property
+    def _whole(self) -> float:
+        """Share of the evaluations for the search."""
+        return 1.0 - min(_FOR_SIMPLER, _MOST_FOR_SIMPLER / self.comparisons.most)
+
+    def run(self) -> None:
+        """Compare pairs until the evaluations or the time are used, or there are no others."""
+        patterns = self.pool.patterns(self.comparisons.most, has_staircases=True)
+        self._compare(patterns, _PATTERNS)
+        lines = list(islice(self.pool.source.lines(), _MOST_LINES))
+        for number, line in enumerate(lines, start=1):
+            share = _PATTERNS + (_LINES - _PATTERNS) * number / len(lines)
+            self._sweep(line, _MOST_NUMBERS, share)
+        before = -1
+        while self._goes_on(_RANDOM) and self.comparisons.tried > before:
+            before = self.comparisons.tried
+            self._compare(self.pool.drawn(_DRAWN), _RANDOM)
+        idle = 0
+        while self._goes_on(self._whole) and idle < _IDLE:
+            before = self.comparisons.tried
+            self._turn()
+            idle = 0 if self.comparisons.tried > before else idle + 1
+        self._compare(patterns, self._whole)
+        self.is_exhausted = self._goes_on(self._whole)
+
+    def simpler(self, pair: Compared, least: float) -> Compared:
+        """Return the simplest pair whose change is at least this large, found by greedy simplification."""
+        best, seen, tried = pair, {pair.candidate.key}, 0
+        is_simpler = True
+        while is_simpler:
+            is_simpler = False
+            for candidate in self.pool.simpler(best.candidate, seen):
+                if tried >= _SIMPLER or not self.comparisons.has_room(1.0):
+                    return best
+                tried += 1
+                found = self.comparisons.compare(candidate)
+                if found is not None and found.change.size >= least:
+                    best, is_simpler = found, True
+                    break
+        return best
+
+    def _goes_on(self, share: float) -> bool:
+        is_unbounded = self.largest is not None and math.isinf(self.largest.change.size)
+        return self.comparisons.has_room(share) and not is_unbounded
+
+    def _compare(self, candidates: Iterable[Candidate], share: float, *, drifts: bool = False) -> Compared | None:
+        """Compare pairs up to a share of the evaluations; return the one that changes most."""
+        best: Compared | None = None
+        rest: Iterator[Candidate] = iter(candidates)
+        while self._goes_on(share) and (candidate := next(rest, None)) is not None:
+            found = self._compared(candidate, drifts=drifts)
+            if found is not None and (best is None or found.change.size > best.change.size):
+                best = found
+        return best
+
+    def _compared(self, candidate: Candidate, *, drifts: bool = False) -> Compared | None:
+        """Compare a pair; it leads its group if it changes more than the others, or, if it drifts, as much."""
+        found = self.comparisons.compare(candidate)
+        if found is None:
+            return None
+        size, leader = found.change.size, self._leaders.get(candidate.group)
+        if leader is None or size > leader.change.size or (drifts and size == leader.change.size):
+            self._leaders[candidate.group] = found
+        if self.largest is None or size > self.largest.change.size * (1.0 + ROUNDING):
+            self.largest = found
+        return found
+
+    def _sweep(self, line: Line, most: int, share: float) -> None:
+        """Compare the pairs of a line, and bisect it between those that change most."""
+
+        def size(candidate: Candidate) -> float | None:
+            if not self._goes_on(share) or not self.pool.is_possible(candidate):
+                return None
+            found = self._compared(candidate)
+            return None if found is None else found.change.size
+
+        places = Places(line, size)
+        reserved = 2 * _AROUND * _DEPTH / self.comparisons.most
+        for number in islice(numbers_between(line.low, line.high), most):
+            if not self._goes_on(share - reserved):
+                break
+            places.visit(number)
+        for _ in range(_DEPTH):
+            for number in places.peaks()[:_AROUND]:
+                places.visit_around(number)
+
+    def _turn(self) -> None:
+        """Sweep and vary the leaders of the groups that change most, and the best of some random pairs."""
+        order = sorted(self._leaders.values(), key=lambda pair: -pair.change.size)[:_LEADERS]
+        drawn = self._compare(self.pool.drawn(_DRAWN), self._whole)
+        for pair in [*order, *([drawn] if drawn is not None else [])]:
+            for line in self._lines_near(pair):
+                self._sweep(line, _NUMBERS_NEAR, self._whole)
+            self._compare(self.pool.moves([pair.candidate], _MOVES), self._whole, drifts=True)
+
+    def _lines_near(self, pair: Compared) -> list[Line]:
+        """Return lines near a pair: all of the first that changes so much in its group, one at random of the others."""
+        lines = list(islice(self.pool.source.lines_near(pair.candidate), _MOST_LINES))
+        group, size = pair.candidate.group, pair.change.size
+        if size > self._swept.get(group, -1.0) * (1.0 + ROUNDING):
+            self._swept[group] = size
+            return lines
+        return [lines[int(self.pool.rng.integers(len(lines)))]] if lines else []

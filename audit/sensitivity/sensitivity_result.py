@@ -1,0 +1,236 @@
+"""The result of a search for the sensitivity of a query: the pair that changes it most, and the verdict."""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..printing import rounded_down, shorten, verdict_text
+from ..results.audit_result import Verdict
+from ..results.result import Result
+from .query_answer import Norm
+
+_DIGITS = (4, 6, 8, 10, 12, 17)
+_WIDTH = 160  # characters of a line below the verdict
+_IN_DICT = ("query", "norm", "bound", "change", "distance", "adjacency", "found_by", "evaluations", "pairs", "errors")
+
+
+class SearchEnd(enum.Enum):
+    """Why a search for a sensitivity ended."""
+
+    EVALUATIONS = "limit of evaluations"
+    TIME = "time limit"
+    EXHAUSTED = "no other pairs were found"
+    UNBOUNDED = "no change can be larger"
+    UNSTEADY = "the query is not a function of its dataset"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedPair:
+    """A pair of neighbours, and what the query returned on it.
+
+    Attributes
+    ----------
+    x, y : Any
+        The datasets.
+    summary : str
+        The datasets, on one line.
+    answer_x, answer_y : Any
+        What the query returned on x and on y.
+    change : float
+        Norm of the difference of the answers.
+    """
+
+    x: Any = field(repr=False, compare=False)
+    y: Any = field(repr=False, compare=False)
+    summary: str
+    answer_x: Any = field(repr=False, compare=False)
+    answer_y: Any = field(repr=False, compare=False)
+    change: float
+
+    @property
+    def values(self) -> str:
+        """What the query returned, on one line."""
+        return f"{shorten(self.answer_x)} on x, {shorten(self.answer_y)} on y"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SensitivityResult(Result):
+    """The largest change of a query between neighbours that a search found, and the stated bound.
+
+    A refutation is certain, as a pair is a counterexample. A bound that is not refuted may still be wrong.
+
+    Attributes
+    ----------
+    query : str
+        Name of the query.
+    norm : {"l1", "l2", "linf"}
+    bound : float
+        Stated sensitivity.
+    pair : ChangedPair
+        The pair found.
+    simple : ChangedPair, optional
+        A simpler pair with at least 0.97 of the change, that refutes the bound if the found one does.
+    rounding : float
+        How much of the change may be due to rounding in the query.
+    reason : str
+        Why the change is infinite: NaN or infinity on one dataset alone, or arrays of different shapes.
+    only_x, only_y : tuple of str
+        Names of parts, such as keys, that the query returned on one dataset alone, and that count as 0 on the other.
+    found_by : str
+        Description of the pair when it was found: a pattern, a random pair or a variation.
+    evaluations, pairs : int
+        Evaluations of the query, and pairs compared.
+    errors : int
+        Pairs on which the query raised, or returned something else than numbers.
+    first_error : str
+        The first of these errors.
+    not_finite : int
+        Datasets on which the query returned NaN or infinite numbers.
+    unsteady : str
+        What differed between two evaluations on one dataset, or that the query changes its dataset.
+    end : SearchEnd
+        Why the search ended.
+    distance : float
+        Distance of the pairs.
+    adjacency : str
+    seed : int
+    """
+
+    query: str
+    norm: Norm
+    bound: float
+    pair: ChangedPair
+    simple: ChangedPair | None = None
+    rounding: float = 0.0
+    reason: str = ""
+    only_x: tuple[str, ...] = ()
+    only_y: tuple[str, ...] = ()
+    found_by: str
+    evaluations: int
+    pairs: int
+    errors: int = 0
+    first_error: str = ""
+    not_finite: int = 0
+    unsteady: str = ""
+    end: SearchEnd
+    distance: float = 1
+    adjacency: str
+    seed: int
+
+    @property
+    def x(self) -> Any:
+        """The first dataset of the pair found."""
+        return self.pair.x
+
+    @property
+    def y(self) -> Any:
+        """The second dataset of the pair found."""
+        return self.pair.y
+
+    @property
+    def change(self) -> float:
+        """The largest change found: a lower bound on the sensitivity."""
+        return self.pair.change
+
+    @property
+    def verdict(self) -> Verdict:
+        """REFUTED if the change exceeds the bound by more than rounding explains."""
+        if self.unsteady:
+            return Verdict.INCONCLUSIVE
+        return Verdict.REFUTED if exceeds(self.change, self.bound, self.rounding) else Verdict.NOT_REFUTED
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether the pair refutes the bound."""
+        return self.verdict is Verdict.REFUTED
+
+    @property
+    def shown(self) -> ChangedPair:
+        """The simpler pair if it changes as much as the found one, else the found one."""
+        is_as_large = self.simple is not None and self.simple.change >= self.change * (1.0 - 1e-9)
+        return self.simple if self.simple is not None and is_as_large else self.pair
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in a sentence: the change, the bound and, for a refutation, the pair."""
+        name = f"{self.norm} sensitivity{'' if self.distance == 1 else f' at distance {self.distance:g}'}"
+        stated = f"stated {self.bound:.12g}"
+        match self.verdict:
+            case Verdict.INCONCLUSIVE:
+                return f"INCONCLUSIVE: {self.unsteady}"
+            case Verdict.REFUTED if self.reason:
+                return f"REFUTED: the {name} has no bound ({self.reason}), {stated}; {self.shown.summary}"
+            case Verdict.REFUTED:
+                return f"REFUTED: the {name} is at least {self._lower}, {stated}; {self.shown.summary}"
+        found = f"largest change found {self.change:.6g} in {self.evaluations:,} evaluations"
+        return f"NOT REFUTED: {found}, {stated} ({name})"
+
+    @property
+    def _lower(self) -> str:
+        """The change, rounded down, with enough digits to exceed the bound."""
+        if self.change < math.inf:
+            for digits in _DIGITS:
+                if (limit := rounded_down(self.change, digits)) > self.bound:
+                    return f"{limit:.{digits}g}"
+        return repr(self.change)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The answers, how the pair was found, and what must be read with the verdict, a line each."""
+        shown = self.shown
+        lines = [f"answers {shown.values}", f"found   {self.found_by}"]
+        if shown is self.pair and self.simple is not None:
+            lines.append(f"simpler {self.simple.summary} (change {self.simple.change:.6g})")
+        tried = f"{self.evaluations:,} evaluations, {_count(self.pairs, 'pair')} ({self.adjacency})"
+        lines.append(f"search  {tried}; {self.end.value}")
+        alone = [f"{', '.join(names)} only on {side}" for side, names in self._alone if names]
+        if alone:
+            lines.append(
+                f"note    {'; '.join(alone)}: counts as 0 elsewhere, but noise does not hide that it is missing"
+            )
+        if self.not_finite:
+            lines.append(f"note    the query returned NaN or infinite numbers on {_count(self.not_finite, 'dataset')}")
+        if self.verdict is Verdict.NOT_REFUTED:
+            if self.change > self.bound * (1.0 + 1e-9):
+                lines.append("note    the change exceeds the bound by no more than rounding explains")
+            lines.append("note    other pairs may change the query more")
+        short = [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines]
+        error = (
+            f"errors  {_count(self.errors, 'pair')} without an answer; the first: {' '.join(self.first_error.split())}"
+        )
+        return (*short, *([error] if self.errors else []))
+
+    @property
+    def _alone(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        return ("x", self.only_x), ("y", self.only_y)
+
+    @property
+    def _limits(self) -> tuple[float, float]:
+        return self.change, math.inf
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the result says as a flat dict of numbers and strings."""
+        return {"verdict": self.verdict.value, **{name: getattr(self, name) for name in _IN_DICT}} | {
+            "pair": self.pair.summary
+        }
+
+    def __str__(self) -> str:
+        return verdict_text(self.sentence, self.remarks)
+
+    def __repr__(self) -> str:
+        return (
+            f"<SensitivityResult {self.query}: {self.verdict.value}, {self.norm} change {self.change:.6g}, stated "
+            f"{self.bound:.6g}>"
+        )
+
+
+def exceeds(change: float, bound: float, rounding: float) -> bool:
+    """Return whether a change exceeds a bound by more than rounding explains."""
+    return change > bound * (1.0 + 1e-9) + rounding
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
