@@ -12,7 +12,6 @@ import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -63,7 +62,7 @@ class Dictionary:
         return f"{{{', '.join(f'{printed(key)}: {printed(value)}' for key, value in self.entries)}}}"
 
 
-def _place(key: Any) -> tuple[int, float, Any, str]:
+def _place(key: Any) -> tuple[int, float, int, str]:
     """Return the place of a key in the order: equal keys, such as 1 and 1.0, have equal places."""
     if type(key) is str:
         return 1, 0.0, 0, repr(key)
@@ -72,11 +71,15 @@ def _place(key: Any) -> tuple[int, float, Any, str]:
     if isinstance(key, numbers.Real):
         try:
             number = float(key)
-            is_exact = type(key) is float or abs(number) < 2**53 or not isinstance(key, numbers.Rational)
-            return 0, number, 0 if is_exact else Fraction(key) - Fraction(number), ""
+            return 0, number, _rest(key, number), ""
         except (OverflowError, ValueError):
             pass
     return 1, 0.0, 0, outcome_text(key)
+
+
+def _rest(key: Any, number: float) -> int:
+    """Return what a double leaves of an integer that it does not hold."""
+    return key - int(number) if isinstance(key, int) and abs(number) >= 2**53 else 0
 
 
 _OWN_KEYS = frozenset({str, int, bool, bytes, type(None)})  # types of most outputs, which are their own keys

@@ -100,7 +100,7 @@ def _entries_of_table(table: Any) -> Entries:
 
 
 def _entries_of_column(column: Any) -> Entries | None:
-    """Return the entries of a column with a name or with labels; None for another, which is the vector of its values."""
+    """Return the entries of a column with a name or with labels; None for another, a vector of values."""
     index = getattr(column, "index", None) if hasattr(type(column), "iloc") else None
     name = getattr(column, "name", None)
     is_named = not (name is None or (isinstance(name, str) and not name))
@@ -194,6 +194,7 @@ def distinct(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def class_name(kind: type[Any]) -> str:
+    """Return the full name of a class."""
     return f"{kind.__module__}.{kind.__qualname__}"
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import MechanismError, described
-from .dictionaries import outcome_key
+from .dictionaries import outcome_key as outcome_key  # part of this module, too
 from .foreign_arrays import is_foreign_array
 from .named_columns import (
     array_of,

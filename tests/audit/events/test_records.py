@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from dpaudit.audit.errors import MechanismError
-from dpaudit.audit.events.dictionaries import Dictionary, Mark, outcome_key
+from dpaudit.audit.events.dictionaries import Mark, outcome_key
 from dpaudit.audit.events.named_parts import Part
 from dpaudit.audit.events.outputs import Raised, as_outputs
 from dpaudit.audit.events.plain_outputs import plain_output

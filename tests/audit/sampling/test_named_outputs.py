@@ -169,7 +169,7 @@ def test_the_order_of_keys_is_no_outcome():
 
 
 def of_a_set(answer, rng):
-    return {key: answer + rng.laplace() for key in {"apple", "pear"}}  # noqa: C416
+    return {key: answer + rng.laplace() for key in {"apple", "pear"}}
 
 
 def test_the_order_of_a_set_is_no_outcome_of_workers():
@@ -240,8 +240,9 @@ def test_versions_are_compared_by_the_names_of_columns():
         return lambda dataset, rng: {key: rng.laplace()}
 
     one, two = version(lambda a, b: {"mean": a}), version(lambda a, b: {"count": a})
-    three, four = version(lambda a, b: pd.DataFrame({"a": a, "b": b})), version(
-        lambda a, b: pd.DataFrame({"b": b, "a": a})
+    three, four = (
+        version(lambda a, b: pd.DataFrame({"a": a, "b": b})),
+        version(lambda a, b: pd.DataFrame({"b": b, "a": a})),
     )
     options = {"margin": 0.5, "runs": 2_000, "jobs": 1}
     assert check_equivalence(one, two, 0, **options).verdict.value.startswith("different")
