@@ -29,8 +29,7 @@ from .named_columns import (
 )
 from .named_parts import Entries, Part
 from .outcome_text import printed
-from .plain_outputs import are_plain, plain_output
-from .records import Form
+from .records import Form, are_plain, plain_output
 
 Outputs: TypeAlias = npt.NDArray[Any]
 """The outputs of one block: shape (runs,) numeric or of objects, or (runs, n_coords) numeric."""

@@ -19,7 +19,6 @@ from ..errors import MechanismError
 from ..events.named_columns import columns_of_block, without_labels
 from ..events.named_parts import Part
 from ..events.outputs import Outputs, as_outputs
-from ..events.picking import OutputPart, check_choice, pick_from_block
 from ..events.records import Form, form_of_block
 from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore
@@ -40,6 +39,7 @@ from ..options import (
 from ..random_streams import Stream, sequence_of
 from ..results.audit_result import AuditResult, Pair
 from ..results.audit_settings import Settings
+from ..sampling.picking import OutputPart, check_choice, pick_from_block
 from ..sampling.provenance import ELSEWHERE
 from .conclude import conclude
 from .evidence import FixedSizeEvidence

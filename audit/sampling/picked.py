@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..events.named_parts import shown
-from ..events.picking import OutputPart, check_choice, pick_from_block, pick_from_run
+from .picking import OutputPart, check_choice, pick_from_block, pick_from_run
 from .provenance import Provenance, provenance_of
 from .sampler import Call, Sampler, as_sampler, mechanism_name
 

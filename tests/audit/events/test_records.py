@@ -17,8 +17,7 @@ from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.events.dictionaries import Mark, outcome_key
 from dpaudit.audit.events.named_parts import Part
 from dpaudit.audit.events.outputs import Raised, as_outputs
-from dpaudit.audit.events.plain_outputs import plain_output
-from dpaudit.audit.events.records import Form, form_of, form_of_block
+from dpaudit.audit.events.records import Form, form_of, form_of_block, plain_output
 
 Pair = namedtuple("Pair", "mean_age n")
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import AuditError, MechanismError, OptionError, described
-from .named_parts import Part, columns_of_table, distinct, is_table, label_text, parts_of, shown
+from ..events.named_parts import Part, columns_of_table, distinct, is_table, label_text, parts_of, shown
 
 OutputPart: TypeAlias = str | int | Callable[[Any], Any]
 """A name, or names joined by dots; a place; or a function of the output."""
