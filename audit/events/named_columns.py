@@ -1,4 +1,8 @@
-"""Blocks of runs whose columns have names: data frames, structured arrays, dictionaries of columns, named columns."""
+"""Blocks of runs whose columns have names: data frames, structured arrays, dictionaries of columns, named columns.
+
+A block with named columns is the list of the dictionaries of its rows. Columns are found by their keys and not by their
+places, so that the order of columns is no output, and a row with other columns is another outcome.
+"""
 
 from __future__ import annotations
 
@@ -7,78 +11,73 @@ from typing import Any
 import numpy as np
 
 from ..errors import MechanismError
+from .dictionaries import Dictionary, Mark
 from .foreign_arrays import Array, column_of, in_one_type, numpy_of
-from .records import Form, Part, columns_of_table, distinct, form_of, is_table, label_text
+from .named_parts import Entries, Part, columns_of_table, is_column, is_default, is_table, label_text
 
 
-def columns_of_block(raw: Any) -> list[tuple[str, Any]] | None:
-    """Return the named columns of many runs, one run in each row; None if they have no names.
+def columns_of_block(raw: Any) -> Entries | None:
+    """Return the columns of many runs, one run in each row, with their keys; None if they have no names.
 
-    Such are data frames, structured arrays, dictionaries of columns, and a column of pandas or polars with a name.
+    Such are data frames, structured arrays, dictionaries of columns, and a column of pandas or polars with a name. The
+    labels of rows are a column if they are not the numbers of the rows.
     """
-    if type(raw) is Part:
-        return _columns_of_part(raw)
     if isinstance(raw, (list, tuple)) or raw is None:
         return None
+    if type(raw) is Part:
+        return None if is_column(raw.value) else columns_of_block(raw.value)
     if isinstance(raw, np.ndarray):
         names = raw.dtype.names
-        return None if names is None else [each for name in names for each in _single(name, raw[name])]
+        return None if names is None else [(name, raw[name]) for name in names]
     if isinstance(raw, dict):
-        named = zip(distinct(map(label_text, raw)), raw.values(), strict=True)
-        return [each for name, column in named for each in _single(name, column)]
+        return list(Dictionary.of(raw.items()).entries)
     if is_table(raw):
-        return columns_of_table(raw)
-    name = getattr(raw, "name", None)
-    is_column = hasattr(raw, "to_numpy") and name is not None and name != ""
-    return [(label_text(name), raw)] if is_column else None
+        return [*_labels_of(raw), *columns_of_table(raw)]
+    if not is_column(raw):
+        return None
+    labels, name = _labels_of(raw), raw.name
+    if name is None or (isinstance(name, str) and not name):
+        return [*labels, (Mark.VALUES, raw)] if labels else None
+    return [*labels, (name, raw)]
 
 
-def form_of_block(raw: Any) -> Form:
-    """Return the form of a block as a block sampler returns it: its named columns, or that of the records in a list."""
-    columns = columns_of_block(raw)
-    if columns is not None:
-        return Form(tuple(name for name, _ in columns))
-    return form_of(raw) if isinstance(raw, (list, tuple)) else Form()
+def _labels_of(raw: Any) -> Entries:
+    index = getattr(raw, "index", None) if hasattr(type(raw), "iloc") else None
+    return [] if index is None or is_default(index) else [(Mark.INDEX, index)]
 
 
-def _columns_of_part(part: Part) -> list[tuple[str, Any]]:
-    """Return the columns of a part that was picked from a block."""
-    within = None if hasattr(part.value, "to_numpy") and not is_table(part.value) else columns_of_block(part.value)
-    if within is not None:
-        return [(f"{part.name}.{name}", column) for name, column in within]
-    return _single(part.name, part.value)
+def without_labels(raw: Any) -> Any:
+    """Return a data frame or a column with the numbers of its rows as labels, which then are not outputs."""
+    return raw.reset_index(drop=True) if (is_table(raw) or is_column(raw)) and _labels_of(raw) else raw
 
 
-def _single(name: str, column: Any) -> list[tuple[str, Any]]:
-    """Return a column, or the columns of a matrix."""
-    if getattr(column, "ndim", 1) != 2:
-        return [(name, column)]
-    return [(f"{name}[{place}]", column[:, place]) for place in range(column.shape[1])]
+def structure_of(columns: Entries) -> Dictionary:
+    """Return the structure of the rows of a block: a vector in place of a matrix, a leaf in place of a column."""
+    return Dictionary(tuple((key, _structure_of_one(column)) for key, column in columns))
 
 
-def rows_of(columns: list[tuple[str, Any]], size: int, name: str, form: Form | None) -> Array | list[Any]:
-    """Return named columns of many runs as an array of numbers, or as a list of rows."""
-    names = tuple(label for label, _ in columns)
-    if not names or (form is not None and form.names and form.names != names):
-        before = f" after columns named {', '.join(form.names)}" if form is not None and form.names else ""
-        raise MechanismError(
-            f"{name} returned columns named {', '.join(names) or 'nothing'}{before}; return the same columns in every "
-            "block, at least one.",
-            mechanism=name,
-            columns=names,
-        )
-    arrays = []
-    for label, column in columns:
-        try:
-            array = column_of(column)
-        except Exception as error:  # not a column, or one that numpy cannot read
-            raise MechanismError(
-                f"{name} returned a column {label!r} that cannot be read ({type(error).__name__}: {error}); return one "
-                "value for each run in each column.",
-                mechanism=name,
-                column=label,
-            ) from error
-        if array.shape != (size,):
+def _structure_of_one(column: Any) -> Any:
+    is_matrix = getattr(column, "ndim", 1) == 2 and getattr(getattr(column, "dtype", None), "kind", "f") in "biuf"
+    return (Mark.LEAF,) * column.shape[1] if is_matrix else Mark.LEAF
+
+
+def names_of(columns: Entries, prefix: str = "") -> list[str]:
+    """Return the names of the columns, several for a matrix."""
+    start = f"{prefix}." if prefix else ""
+    found: list[str] = []
+    for key, column in columns:
+        name, structure = start + label_text(key), _structure_of_one(column)
+        found += [name] if structure is Mark.LEAF else [f"{name}[{place}]" for place in range(len(structure))]
+    return found
+
+
+def arrays_of(columns: Entries, size: int, name: str) -> dict[Any, Array]:
+    """Return the columns of `size` runs as arrays, by their keys."""
+    arrays = {}
+    for key, column in columns:
+        label = label_text(key)
+        array = array_of(column, name, label)
+        if array.shape[:1] != (size,) or array.ndim > 2:
             raise MechanismError(
                 f"{name} returned a column {label!r} of shape {array.shape} when asked for {size} outputs; return one "
                 "value for each run in each column.",
@@ -86,14 +85,49 @@ def rows_of(columns: list[tuple[str, Any]], size: int, name: str, form: Form | N
                 column=label,
                 shape=array.shape,
             )
-        arrays.append(array)
-    kind = in_one_type(arrays)
+        arrays[key] = array
+    return arrays
+
+
+def array_of(column: Any, name: str, label: str) -> Array:
+    """Return a column of a block as an array."""
+    refuse_masked(column, name)
+    try:
+        return column_of(column)
+    except Exception as error:  # not a column, or one that numpy cannot read
+        raise MechanismError(
+            f"{name} returned a column {label!r} that cannot be read ({type(error).__name__}: {error}); return one "
+            "value for each run in each column.",
+            mechanism=name,
+            column=label,
+        ) from error
+
+
+def side_by_side(arrays: list[Array]) -> Array | list[Any]:
+    """Return columns as an array of numbers, or as a list of rows."""
+    flat = [part for array in arrays for part in ([array] if array.ndim == 1 else array.T)]
+    kind = in_one_type(flat)
     if kind is not None:
-        if len(arrays) == 1:
-            return arrays[0].astype(kind, copy=False)
-        return np.column_stack([array.astype(kind, copy=False) for array in arrays])
-    values: list[list[Any]] = [array.tolist() for array in arrays]
+        if len(flat) == 1:
+            return flat[0].astype(kind, copy=False)
+        return np.column_stack([array.astype(kind, copy=False) for array in flat])
+    values: list[list[Any]] = [array.tolist() for array in flat]
     return values[0] if len(values) == 1 else list(zip(*values, strict=True))
+
+
+def as_dictionaries(arrays: dict[Any, Array], size: int) -> list[Dictionary]:
+    """Return the rows of columns as dictionaries."""
+    ordered = Dictionary.of(arrays.items()).entries
+    keys, columns = [key for key, _ in ordered], [array.tolist() for _, array in ordered]
+    return [Dictionary(tuple(zip(keys, row, strict=True))) for row in zip(*columns, strict=True)] or [
+        Dictionary(())
+    ] * size
+
+
+def refuse_masked(value: Any, name: str) -> None:
+    """Raise a `MechanismError` for a masked array."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise MechanismError(f"{name} returned a masked array, whose mask is not an output; fill it.", mechanism=name)
 
 
 def read_array(array: Any, name: str) -> Array:

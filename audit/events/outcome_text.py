@@ -20,7 +20,8 @@ _PRINTED = frozenset(
     {str, bytes, bool, int, float, complex, type(None), Decimal, Fraction, range}
     | {datetime.date, datetime.datetime, datetime.time, datetime.timedelta}
 )
-_SAFE = _PRINTED - {int, Fraction}  # types whose repr never fails
+_SAFE = _PRINTED - {int, bool, Fraction}  # types whose repr never fails and differs for unequal values only
+_EXACT = 1 << 53  # doubles hold all integers up to this
 
 
 def printed(value: Any) -> str:
@@ -63,6 +64,8 @@ def outcome_text(output: Any) -> str:
     True
     """
     kind = type(output)
+    if (kind is int or kind is bool) and -_EXACT <= output <= _EXACT:  # equal to the double as which it may be packed
+        return repr(float(output))
     if kind in _PRINTED:
         return _repr(output)
     if kind is tuple and _SAFE.issuperset(map(type, output)):
@@ -71,6 +74,8 @@ def outcome_text(output: Any) -> str:
         return f"{kind.__qualname__}.{output.name}"
     if isinstance(output, np.generic):
         return outcome_text(output.item())
+    if kind is tuple:
+        return f"({', '.join(map(outcome_text, output))}{',' * (len(output) == 1)})"
     if isinstance(output, (tuple, frozenset)):
         texts = map(outcome_text, output)
         return f"{kind.__qualname__}({', '.join(sorted(texts) if isinstance(output, frozenset) else texts)})"

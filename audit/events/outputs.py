@@ -9,26 +9,33 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from types import BuiltinFunctionType, FunctionType
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import MechanismError
-from .dictionaries import Dictionary
+from ..errors import MechanismError, described
+from .dictionaries import outcome_key as outcome_key  # part of this module, too
 from .foreign_arrays import is_foreign_array
-from .named_columns import columns_of_block, read_array, rows_of
+from .named_columns import (
+    array_of,
+    arrays_of,
+    as_dictionaries,
+    columns_of_block,
+    read_array,
+    refuse_masked,
+    side_by_side,
+    structure_of,
+)
+from .named_parts import Entries, Part
 from .outcome_text import printed
-from .records import Form, Part, entries_of
+from .records import Form, are_plain, plain_output
 
 Outputs: TypeAlias = npt.NDArray[Any]
 """The outputs of one block: shape (runs,) numeric or of objects, or (runs, n_coords) numeric."""
 
-_DEEPEST = 100  # levels of nested tuples
 _LONGEST_NAMES = 60  # characters of the names of all columns in front of an outcome
 _CLOSE = 1 << 12  # integers within such a range are counted in an array
-_PLAIN = frozenset({float, int, bool, str, type(None)})  # hashable and compared by value
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +52,23 @@ def as_outputs(raw: Any, size: int, name: str, form: Form | None = None) -> Outp
     """Return `raw` as an array of `size` outputs: numeric of one or two dimensions, or a vector of hashable objects.
 
     Floats below double precision become doubles, which hold them exactly. Records of the `form` become vectors of their
-    columns, in a form with one column its values. Anything else raises a `MechanismError`.
+    columns, in a form with one column its values; no other output equals one of these. Before the form is known, named
+    columns are in the order of the block. Anything else raises a `MechanismError`.
     """
-    if isinstance(raw, np.ma.MaskedArray):
-        raise MechanismError(f"{name} returned a masked array, whose mask is not an output; fill it.", mechanism=name)
-    columns = columns_of_block(raw)
-    if columns is not None:
-        raw = rows_of(columns, size, name, form)
+    refuse_masked(raw, name)
+    if type(raw) is not np.ndarray or raw.dtype.names is not None:
+        try:
+            columns = columns_of_block(raw)
+        except Exception as error:  # the user's classes may raise anything when they are read
+            raise MechanismError(
+                f"{name} returned a {type(raw).__qualname__} that cannot be read ({described(error)}); return an array "
+                "or a list with one output for each run.",
+                mechanism=name,
+            ) from error
+        if columns is not None:
+            return _of_columns(columns, size, name, form)
+    if type(raw) is Part:
+        raw = array_of(raw.value, name, raw.name)
     elif is_foreign_array(raw):
         raw = read_array(raw, name)
     if isinstance(raw, np.ndarray):
@@ -63,9 +80,9 @@ def as_outputs(raw: Any, size: int, name: str, form: Form | None = None) -> Outp
                 shape=raw.shape,
                 size=size,
             )
-        if raw.dtype.kind in "biuf" and raw.ndim in (1, 2):
-            return raw.astype(np.float64) if raw.dtype.kind == "f" and raw.dtype != np.float64 else raw
-        if raw.dtype.kind not in "OUS" or raw.ndim > 2:
+        if raw.dtype.kind in "biuf" and raw.ndim in (1, 2) and (form is None or form.takes(raw)):
+            return _of_numbers(raw)
+        if raw.dtype.kind not in "OUSbiuf" or raw.ndim > 2:
             raise MechanismError(
                 f"{name} returned outputs of dtype {raw.dtype} and shape {raw.shape}; use real numbers, booleans, "
                 "strings or hashable objects, in one or two dimensions.",
@@ -73,7 +90,7 @@ def as_outputs(raw: Any, size: int, name: str, form: Form | None = None) -> Outp
                 dtype=str(raw.dtype),
             )
         raw = raw.tolist()
-    elif isinstance(raw, (str, bytes)) or not isinstance(raw, Sequence):
+    elif isinstance(raw, (str, bytes)) or not _is_sequence(raw):
         raise MechanismError(
             f"{name} returned {type(raw).__name__} when asked for {size} outputs; return an array or a list with one "
             "output for each run.",
@@ -87,75 +104,39 @@ def as_outputs(raw: Any, size: int, name: str, form: Form | None = None) -> Outp
             returned=len(raw),
             size=size,
         )
-    return _pack(list(raw) if _PLAIN.issuperset(map(type, raw)) else [_in_form(output, name, form) for output in raw])
+    outputs = list(raw) if are_plain(raw) else [plain_output(output, name) for output in raw]
+    return _pack(_in_columns(outputs, form))
 
 
-def _in_form(output: Any, name: str, form: Form | None) -> Any:
-    """Return one output in a form that compares and hashes by value; a record of the form as its columns."""
-    values = form.values_of(output) if form is not None and form.names and type(output) not in _PLAIN else None
-    if values is None:
-        return _plain(output, name)
-    plain = tuple(_plain(value, name) for value in values)
-    return plain if len(plain) > 1 else plain[0]
-
-
-def _plain(output: Any, name: str, depth: int = 0) -> Any:
-    """Return one output in a form that compares and hashes by value: arrays and lists become tuples.
-
-    Dictionaries and records become `Dictionary`, in which the order of insertion does not matter.
-    """
-    if type(output) in _PLAIN:
-        return output
-    if depth > _DEEPEST:
-        raise MechanismError(
-            f"{name} returned an output that is nested more than {_DEEPEST} deep; return a flat output.", mechanism=name
-        )
-    if isinstance(output, np.ndarray):
-        output = output.tolist()
-    elif isinstance(output, np.generic):
-        output = float(output) if isinstance(output, np.longdouble) else output.item()
-    if isinstance(output, frozenset):
-        for part in output:
-            _plain(part, name, depth + 1)
-    if isinstance(output, (list, tuple)):  # also named tuples, so that an output is read alike in every block
-        return tuple(_plain(part, name, depth + 1) for part in output)
-    if isinstance(output, dict):
-        parts = ((_plain(key, name, depth + 1), _plain(value, name, depth + 1)) for key, value in output.items())
-        return Dictionary.of(parts)
-    if type(output) is Part:
-        return _plain(output.value, name, depth + 1)
-    if type(output) is not Dictionary and (entries := entries_of(output)) is not None:
-        return Dictionary.of((_plain(key, name, depth + 1), _plain(value, name, depth + 1)) for key, value in entries)
-    if is_foreign_array(output):
-        return _plain(read_array(output, name), name, depth + 1)
-    if isinstance(output, complex):
-        raise MechanismError(f"{name} returned the complex number {output}; use a pair of reals.", mechanism=name)
+def _is_sequence(raw: Any) -> bool:
     try:
-        hash(output)
-        bool(output == output)
-    except Exception as error:  # a user's __hash__ and __eq__ may raise anything
-        raise MechanismError(
-            f"{name} returned an output of type {type(output).__name__}, which cannot be compared "
-            f"({type(error).__name__}: {error}); return a number, a string, a tuple, or another hashable object that "
-            "compares by value.",
-            mechanism=name,
-        ) from None
-    if _compares_by_identity(output):
-        raise MechanismError(
-            f"{name} returned an output of type {type(output).__name__}, which equals nothing but itself, so the same "
-            "output from another process is another outcome; give it __eq__ and __hash__, or return a string or an "
-            "Enum.",
-            mechanism=name,
-        )
-    return output
-
-
-def _compares_by_identity(output: Any) -> bool:
-    """Return whether a pickled copy would be unequal; objects with their own pickling, such as Enums, are exempt."""
-    if output is None or isinstance(output, (type, FunctionType, BuiltinFunctionType)):
+        return isinstance(raw, Sequence)
+    except TypeError:  # a class that cannot be hashed
         return False
-    kind: Any = type(output)
-    return all(getattr(kind, name) is getattr(object, name) for name in ("__eq__", "__reduce__", "__reduce_ex__"))
+
+
+def _of_columns(columns: Entries, size: int, name: str, form: Form | None) -> Outputs:
+    """Return the rows of named columns, in the order of the form; rows of another form as dictionaries."""
+    arrays = arrays_of(columns, size, name)
+    has_form = form is not None and form.structure == structure_of(columns)
+    if (form is None or has_form) and columns:
+        keys = [key for key, _ in (columns if form is None else form.structure.entries)]
+        rows = side_by_side([arrays[key] for key in keys])
+        return _of_numbers(rows) if isinstance(rows, np.ndarray) else _pack([plain_output(row, name) for row in rows])
+    if form is None:
+        raise MechanismError(f"{name} returned no columns; return at least one.", mechanism=name)
+    return _pack(_in_columns([plain_output(row, name) for row in as_dictionaries(arrays, size)], form))
+
+
+def _of_numbers(array: Outputs) -> Outputs:
+    return array.astype(np.float64) if array.dtype.kind == "f" and array.dtype != np.float64 else array
+
+
+def _in_columns(outputs: list[Any], form: Form | None) -> list[Any]:
+    """Return records of the form as vectors, apart from all other outputs."""
+    if form is None or not form.names:
+        return outputs
+    return [form.in_columns(output, isinstance(output, Raised)) for output in outputs]
 
 
 def _pack(outputs: list[Any]) -> Outputs:
@@ -244,23 +225,6 @@ def outcome_list(outputs: Outputs) -> list[Any]:
     return [tuple(row) for row in values] if outputs.ndim == 2 else values
 
 
-_OWN_KEYS = frozenset({str, int, bool, bytes, type(None)})  # types of most outputs, which are their own keys
-
-
-def outcome_key(output: Any) -> Any:
-    """Return a key that is equal for equal outputs, NaN included."""
-    kind = type(output)
-    if kind in _OWN_KEYS:
-        return output
-    if kind is tuple:
-        return output if _OWN_KEYS.issuperset(map(type, output)) else tuple(map(outcome_key, output))
-    if isinstance(output, np.generic):
-        output = output.item()
-    if isinstance(output, (float, Decimal)):
-        return output if output == output else _NAN
-    return (Dictionary, outcome_key(output.entries)) if kind is Dictionary else output
-
-
 def output_words(names: tuple[str, ...]) -> str:
     """Return what names an output whose columns have these names, in front of a set of outputs."""
     if len(names) == 1:
@@ -335,18 +299,6 @@ def row_keys(rows: Outputs) -> npt.NDArray[np.uint64]:
     mixed = (whole ^ (whole >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(29)
     return np.asarray((mixed * weights).sum(axis=1, dtype=np.uint64))
-
-
-class _NaN:
-    """The common key of all NaNs."""
-
-    __slots__ = ()
-
-    def __reduce__(self) -> str:
-        return "_NAN"
-
-
-_NAN = _NaN()
 
 
 def merge(blocks_x: list[Outputs], blocks_y: list[Outputs]) -> tuple[Outputs, Outputs]:

@@ -1,56 +1,94 @@
-"""Outputs whose parts have names: data frames, labelled columns, dataclasses, named tuples, dictionaries of numbers.
+"""Outputs that compare by value, and records: outputs whose parts have names, as vectors of their parts.
 
-Such an output is a record. Where all records of an audit have the same parts, their `Form`, a record is a vector of its
-parts, and the names of the parts are the names of its columns. Any other record is a dictionary.
+Where all first outputs of an audit have one `Form`, a record is a vector of its parts, and the names of the parts are
+the names of its columns. Any other output stays apart from all records.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import enum
-import functools
 import numbers
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from decimal import Decimal
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numpy as np
 
-from .dictionaries import Dictionary
+from ..errors import AuditError, MechanismError, described
+from .dictionaries import Dictionary, Mark, outcome_key
 from .foreign_arrays import column_of, is_foreign_array, numpy_of
-
-_CLASS = "class"  # the key of the name of a dataclass in a dictionary of its fields: no field can have this name
+from .named_columns import columns_of_block, names_of, read_array, refuse_masked, structure_of
+from .named_parts import Part, entries_of, is_column, label_text, shown, shown_names
 
 _DEEPEST = 20  # levels of nested records
-_SIMPLE = frozenset({float, int, bool, str, bytes, type(None), list, np.float64})
-
-Parts = list[tuple[Any, Any]]
-"""The parts of a record, each with its label."""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A part of an output that the caller picked, with its name."""
-
-    name: str
-    value: Any
+_MOST_NESTED = 100  # levels of nested outputs
+_PLAIN = frozenset({float, int, bool, str, type(None)})  # hashable and compared by value
+_TOLD = frozenset({Mark.CLASS, Mark.NAME, Mark.INDEX})  # keys of what is not a part
+_LEAVES: tuple[Any, ...] = (Mark.LEAF,)
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The names of the columns of records, and the names of their dataclasses; no names if outputs have no columns."""
+    """What all records of an audit have in common, and the names of their columns; no names if there is nothing.
 
-    names: tuple[str, ...] = ()
-    classes: tuple[str, ...] = ()
+    The `structure` is a plain output with `Mark.LEAF` in place of some parts, its leaves. An output has the form if it
+    is the structure with values put in place of the leaves, and these values are its columns. So, of outputs that have
+    the form, equal ones have equal columns and equal columns belong to equal outputs: putting the columns in gives the
+    output. Names are texts for a reader, on which nothing depends.
+    """
+
+    names: tuple[str, ...] = field(default=(), compare=False)
+    structure: Any = None
 
     def values_of(self, output: Any) -> tuple[Any, ...] | None:
-        """Return the values of a record of this form; None for any other output."""
-        found = leaves_of_record(output)
-        if found is None or found[0] != self:
-            return None
-        return found[1]
+        """Return the columns of a plain output of this form; None for any other output."""
+        found: list[Any] = []
+        return tuple(found) if _read(self.structure, output, found) else None
+
+    def in_columns(self, output: Any, is_raised: bool = False) -> Any:
+        """Return a plain output as the vector of its columns, the value of a single column; others stay apart.
+
+        An output without the form never equals one that has it. If there are several columns, records are tuples and
+        tuples of another form are wrapped in a dictionary whose key no user has. If there is one column, it may hold
+        anything but such a dictionary, and all other outputs are wrapped, except exceptions.
+        """
+        values = self.values_of(output)
+        if values is not None:
+            return values if len(values) > 1 else values[0]
+        is_apart = is_raised or (len(self.names) > 1 and type(output) is not tuple)
+        return output if is_apart else Dictionary(((Mark.OTHER, output),))
+
+    def takes(self, array: np.ndarray[Any, Any]) -> bool:
+        """Whether each row of an array has this form, so that the array is that of the columns."""
+        if not self.names or self.structure is Mark.LEAF:
+            return True
+        return array.ndim == 2 and self.structure == _LEAVES * array.shape[1] and array.shape[1] > 1
+
+
+def _read(structure: Any, output: Any, found: list[Any]) -> bool:
+    """Whether an output is the structure with values in place of leaves; these are appended to `found`."""
+    if structure is Mark.LEAF:
+        found.append(output)
+        return True
+    if type(structure) is not type(output):
+        return False
+    if type(structure) is tuple:
+        if len(structure) != len(output):
+            return False
+        return all(_read(inner, part, found) for inner, part in zip(structure, output, strict=True))
+    if type(structure) is not Dictionary or len(structure.entries) != len(output.entries):
+        return False
+    held = dict(output.entries)
+    for key, inner in structure.entries:
+        if key not in held:
+            return False
+        if isinstance(key, Mark) and key in _TOLD:
+            if outcome_key(held[key]) != outcome_key(inner):
+                return False
+        elif not _read(inner, held[key], found):
+            return False
+    return True
 
 
 def form_of(outputs: Iterable[Any]) -> Form:
@@ -59,197 +97,127 @@ def form_of(outputs: Iterable[Any]) -> Form:
     Examples
     --------
     >>> form_of([{"mean": 1.5, "count": 2}, {"mean": 0.5, "count": 3}]).names
-    ('mean', 'count')
-    >>> form_of([{"mean": 1.5}, {"count": 3}])
-    Form(names=(), classes=())
+    ('count', 'mean')
+    >>> form_of([{"mean": 1.5}, {"count": 3}]).names
+    ()
     """
     form: Form | None = None
     for output in outputs:
-        found = leaves_of_record(output)
-        if found is None or (form is not None and found[0] != form):
+        found = _form_of_one(output)
+        if found is None or (form is not None and found != form):
             return Form()
-        form = found[0]
+        if form is None:
+            if found.values_of(plain_output(output, "it")) is None:
+                return Form()
+            form = found
     return Form() if form is None else form
 
 
-def leaves_of_record(output: Any) -> tuple[Form, tuple[Any, ...]] | None:
-    """Return the form of a record with the values of its columns; None for any other output.
+def form_of_block(raw: Any) -> Form:
+    """Return the form of a block as a block sampler returns it: its named columns, or that of the records in a list."""
+    try:
+        columns = columns_of_block(raw)
+        if columns:
+            prefix = raw.name if type(raw) is Part else ""
+            return Form(shown_names(names_of(columns, prefix)), structure_of(columns))
+        if type(raw) is Part and columns is None:
+            array = column_of(raw.value)
+            return _form_of_one(Part(raw.name, array[0])) or Form((shown(raw.name),), Mark.LEAF)
+    except Exception:  # whoever draws the outputs says what cannot be read
+        return Form()
+    return form_of(raw) if isinstance(raw, (list, tuple)) else Form()
+
+
+def _form_of_one(output: Any) -> Form | None:
+    """Return the form of a record; None for any other output, also for one that cannot be read.
 
     Columns are the parts of nested records and of vectors of numbers in them. A dictionary is a record only if it holds
     nothing but numbers, in arrays too but not in lists, which may be rows of keys and values.
     """
-    if not parts_of(output) or (_is_dictionary(output) and not _holds_numbers(output, 0)):
-        return None
-    classes: list[str] = []
+    names: list[str] = []
     try:
-        leaves = list(_leaves(output, "", classes, 0))
-    except RecursionError:
+        structure = _structure(output, "", names, 0)
+    except Exception:  # nested too deep, or the user's class raises
         return None
-    if not leaves:
-        return None
-    names, values = zip(*leaves, strict=True)
-    return Form(distinct(names), tuple(classes)), values
+    is_named = names and (structure is not Mark.LEAF or type(output) is Part)
+    return Form(shown_names(names), structure) if is_named and names != [""] else None
 
 
-def _leaves(value: Any, name: str, classes: list[str], depth: int) -> Iterator[tuple[str, Any]]:
+def _structure(value: Any, name: str, names: list[str], depth: int) -> Any:
+    """Return the structure of an output, and append the names of its leaves in their order."""
     if depth > _DEEPEST:
         raise RecursionError
-    parts = parts_of(value)
-    if parts is None and depth > 0:
-        value = _plain_array(value)
-    if parts and not (_is_dictionary(value) and not _holds_numbers(value, depth)):
-        if _is_of_class(value):
-            classes.append(_class_name(value))
-        for label, part in parts:
-            yield from _leaves(part, f"{name}.{label_text(label)}" if name else label_text(label), classes, depth + 1)
-    elif name and _is_vector(value):
-        yield from ((f"{name}[{place}]", part) for place, part in enumerate(value))
-    else:
-        yield name, value
+    if type(value) is Part:
+        return _structure(value.value, joined(name, value.name), names, depth + 1)
+    fields: Any = getattr(type(value), "_fields", ()) if isinstance(value, tuple) else ()
+    if fields:
+        return tuple(
+            _structure(part, joined(name, field), names, depth + 1) for field, part in zip(fields, value, strict=True)
+        )
+    entries = None if is_dictionary(value) and not _holds_numbers(value, depth) else entries_of(value)
+    if entries and not any(is_nan(key) for key, _ in entries):
+        if is_dictionary(value):
+            entries = list(Dictionary.of(entries).entries)
+        return Dictionary(tuple(_entries(entries, name, names, depth)))
+    array = _plain_array(value) if depth > 0 else value
+    if name and is_vector(array):
+        names.extend(f"{name}[{place}]" for place in range(len(array)))
+        return _LEAVES * len(array)
+    names.append(name)
+    return Mark.LEAF
 
 
-def parts_of(output: Any) -> Parts | None:
-    """Return the parts of a record with their labels, one level deep; None for an output without named parts."""
-    kind: Any = type(output)
-    if kind in _SIMPLE:
-        return None
-    fields = _fields_of(kind)
-    if fields is not None:
-        return [(name, getattr(output, name)) for name in fields]
-    if kind is Part:
-        return [(output.name, output.value)]
-    if isinstance(output, tuple):
-        return list(zip(kind._fields, output, strict=True)) if hasattr(kind, "_fields") else None
-    if isinstance(output, dict):
-        return list(output.items())
-    if kind is Dictionary:
-        return list(output.entries)
-    if isinstance(output, (np.void, np.ndarray)):
-        is_record = output.dtype.names is not None and output.ndim == 0
-        return [(name, output[name][()]) for name in output.dtype.names or ()] if is_record else None
-    if is_labelled(output):
-        return list(zip(distinct_labels(output.index.tolist()), column_of(output).tolist(), strict=True))
-    return list(_cells(output)) if is_table(output) else None
+def _entries(entries: list[tuple[Any, Any]], name: str, names: list[str], depth: int) -> Iterable[tuple[Any, Any]]:
+    """Yield the entries of the structure of an output with these entries."""
+    told = {key: value for key, value in entries if isinstance(key, Mark) and key in _TOLD}
+    rows: Any = told.get(Mark.INDEX)  # of a frame with other rows than a single one without a label
+    labels = range(rows) if isinstance(rows, int) else rows
+    title: Any = told.get(Mark.NAME, ("",))[0]
+    if told.get(Mark.CLASS, "").endswith("Series") and isinstance(title, str):
+        name = joined(name, title)
+    for key, part in entries:
+        if isinstance(key, Mark) and key in _TOLD:
+            yield key, part
+        elif labels is not None:
+            names.extend(f"{joined(name, label_text(key))}[{label_text(label)}]" for label in labels)
+            yield key, _LEAVES * len(labels)
+        else:
+            whole = name if key is Mark.VALUES and name else joined(name, label_text(key))
+            yield key, _structure(part, whole, names, depth + 1)
 
 
-def label_text(label: Any) -> str:
-    """Return the text of a label; those of a tuple are joined with dots."""
-    return ".".join(map(label_text, label)) if isinstance(label, tuple) else str(label)
+def joined(name: str, label: str) -> str:
+    """Return the name of a part of a part."""
+    return f"{name}.{label}" if name and label else name or label
 
 
-def distinct(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names, with a number after a name that came before.
-
-    Examples
-    --------
-    >>> distinct(["a", "b", "a"])
-    ('a', 'b', 'a (2)')
-    """
-    seen: Counter[str] = Counter()
-    found = []
-    for name in names:
-        seen[name] += 1
-        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return tuple(found)
+def is_nan(key: Any) -> bool:
+    """Whether a key is NaN or holds one, so that it does not find its value."""
+    return any(map(is_nan, key)) if type(key) is tuple else bool(key != key)
 
 
-def distinct_labels(labels: list[Any]) -> list[Any]:
-    """Return labels as they are if they differ, else their distinct texts."""
-    return labels if len(set(labels)) == len(labels) else list(distinct(map(label_text, labels)))
-
-
-def is_table(value: Any) -> bool:
-    """Whether the value is a data frame of pandas or polars."""
-    kind = type(value)
-    return hasattr(kind, "columns") and (hasattr(kind, "itertuples") or hasattr(kind, "iter_rows"))
-
-
-def is_labelled(value: Any) -> bool:
-    """Whether the value is a column of pandas with labels other than the numbers of its rows."""
-    kind = type(value)
-    if not hasattr(kind, "iloc") or is_table(value) or not hasattr(value, "index"):
-        return False
-    index = value.index
-    return not (type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1)
-
-
-def entries_of(output: Any) -> Parts | None:
-    """Return the entries of a record that has no form, or not that of the others; None for an output without parts.
-
-    Two dataclasses with the same fields are different outputs, so the name of the class is an entry.
-    """
-    parts = parts_of(output)
-    return [(_CLASS, _class_name(output)), *parts] if parts is not None and _is_of_class(output) else parts
-
-
-def _is_of_class(value: Any) -> bool:
-    """Whether the parts of a record are the fields of a dataclass."""
-    kind: Any = type(value)
-    return _fields_of(kind) is not None
-
-
-def _class_name(value: Any) -> str:
-    return f"{type(value).__module__}.{type(value).__qualname__}"
-
-
-@functools.lru_cache(maxsize=256)
-def _fields_of(kind: Any) -> tuple[str, ...] | None:
-    """Return the compared fields of a dataclass or an attrs class; None if it has an equality of the user's own."""
-    if issubclass(kind, enum.Enum) or kind.__module__.startswith(f"{__package__}."):
-        return None
-    own = vars(kind)  # an undecorated subclass may have attributes that are no fields
-    if "__attrs_attrs__" in own:
-        return tuple(each.name for each in own["__attrs_attrs__"] if each.eq)
-    if "__dataclass_fields__" not in own:
-        return None
-    is_compared_by_fields = kind.__eq__ is object.__eq__ or kind.__dataclass_params__.eq
-    return tuple(field.name for field in dataclasses.fields(kind) if field.compare) if is_compared_by_fields else None
-
-
-def _cells(table: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the values of a data frame, by column and by the label of the row if there are several."""
-    index: Any = getattr(table, "index", None)
-    rows = distinct_labels(index.tolist()) if hasattr(index, "tolist") else list(range(len(table)))
-    for name, column in columns_of_table(table):
-        for row, value in zip(rows, column_of(column).tolist(), strict=True):
-            yield name if len(rows) == 1 else f"{name}[{label_text(row)}]", value
-
-
-def columns_of_table(table: Any) -> list[tuple[str, Any]]:
-    """Return the columns of a data frame with their names, which differ."""
-    names = distinct(map(label_text, table.columns))
-    is_by_place = hasattr(table, "iloc")
-    each = [table.iloc[:, place] if is_by_place else table.to_series(place) for place in range(len(names))]
-    return list(zip(names, each, strict=True))
-
-
-def _is_dictionary(value: Any) -> bool:
+def is_dictionary(value: Any) -> bool:
+    """Whether the value is a dictionary."""
     return isinstance(value, dict) or type(value) is Dictionary
 
 
 def _holds_numbers(value: Any, depth: int) -> bool:
     """Whether a dictionary holds nothing but numbers, in it, in arrays or in dictionaries in it."""
-    parts = parts_of(value) or []
     return depth <= _DEEPEST and all(
-        _holds_numbers(part, depth + 1) if _is_dictionary(part) else is_number(part) or _is_array_of_numbers(part)
-        for _, part in parts
+        _holds_numbers(part, depth + 1) if is_dictionary(part) else is_number(part) or _is_array_of_numbers(part)
+        for _, part in entries_of(value) or []
     )
 
 
 def _is_array_of_numbers(value: Any) -> bool:
     array = _plain_array(value)
-    return is_number(array) or (isinstance(array, np.ndarray) and _is_vector(array))
+    return is_number(array) or (isinstance(array, np.ndarray) and is_vector(array))
 
 
 def _plain_array(value: Any) -> Any:
     """Return an array of another library as a numpy array, and one without dimensions as its number."""
-    if type(value) in _SIMPLE:
-        return value
     if is_foreign_array(value):
-        try:
-            value = numpy_of(value)
-        except Exception:  # whoever reads the value says so
-            return value
+        value = numpy_of(value)
     return value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
 
 
@@ -258,8 +226,93 @@ def is_number(value: Any) -> bool:
     return type(value) is float or (type(value) is not str and isinstance(value, numbers.Real | Decimal | np.bool_))
 
 
-def _is_vector(value: Any) -> bool:
+def is_vector(value: Any) -> bool:
     """Whether a value is a vector of numbers."""
     if isinstance(value, np.ndarray):
         return value.ndim == 1 and value.dtype.kind in "biuf" and len(value) > 0
     return type(value) in (list, tuple) and len(value) > 0 and all(map(is_number, value))
+
+
+def are_plain(outputs: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether all outputs are numbers, texts or None."""
+    try:
+        return _PLAIN.issuperset(map(type, outputs))
+    except TypeError:  # a class that cannot be hashed
+        return False
+
+
+def plain_output(output: Any, name: str) -> Any:
+    """Return one output in a form that compares and hashes by value: arrays and lists become tuples.
+
+    Dictionaries and other outputs with named parts become `Dictionary`, in which the order of insertion does not
+    matter. Raise a `MechanismError` if the output cannot be read or compared.
+    """
+    try:
+        return _plain(output, name, 0)
+    except (AuditError, MemoryError):
+        raise
+    except Exception as error:  # the user's classes and their metaclasses may raise anything when they are read
+        kind: Any = type(output)
+        raise MechanismError(
+            f"{name} returned an output of type {kind.__qualname__} that cannot be read ({described(error)}); return "
+            "numbers, strings, or tuples or dictionaries of them.",
+            mechanism=name,
+        ) from error
+
+
+def _plain(output: Any, name: str, depth: int) -> Any:
+    if type(output) in _PLAIN:
+        return output
+    if depth > _MOST_NESTED:
+        raise MechanismError(
+            f"{name} returned an output that is nested more than {_MOST_NESTED} deep; return a flat output.",
+            mechanism=name,
+        )
+    if type(output) is Part:
+        return _plain(output.value, name, depth + 1)
+    refuse_masked(output, name)
+    if type(output) is not Dictionary and (entries := entries_of(output)) is not None:
+        return Dictionary.of((_plain(key, name, depth + 1), _plain(value, name, depth + 1)) for key, value in entries)
+    if isinstance(output, np.ndarray):
+        output = output.tolist()
+    elif isinstance(output, np.generic):
+        output = float(output) if isinstance(output, np.longdouble) else output.item()
+    if isinstance(output, frozenset):
+        for part in output:
+            _plain(part, name, depth + 1)
+    if isinstance(output, (list, tuple)):  # also named tuples, which are equal to tuples
+        if are_plain(output):
+            return tuple(output)
+        return tuple(_plain(part, name, depth + 1) for part in output)
+    if is_column(output):
+        return _plain(column_of(output), name, depth + 1)
+    if is_foreign_array(output):
+        return _plain(read_array(output, name), name, depth + 1)
+    if isinstance(output, complex):
+        raise MechanismError(f"{name} returned the complex number {output}; use a pair of reals.", mechanism=name)
+    try:
+        hash(output)
+        bool(output == output)
+    except Exception as error:  # a user's __hash__ and __eq__ may raise anything
+        raise MechanismError(
+            f"{name} returned an output of type {type(output).__name__}, which cannot be compared "
+            f"({type(error).__name__}: {error}); return a number, a string, a tuple, or another hashable object that "
+            "compares by value.",
+            mechanism=name,
+        ) from None
+    if _compares_by_identity(output):
+        raise MechanismError(
+            f"{name} returned an output of type {type(output).__name__}, which equals nothing but itself, so the same "
+            "output from another process is another outcome; give it __eq__ and __hash__, or return a string or an "
+            "Enum.",
+            mechanism=name,
+        )
+    return output
+
+
+def _compares_by_identity(output: Any) -> bool:
+    """Return whether a pickled copy would be unequal; objects with their own pickling, such as Enums, are exempt."""
+    if output is None or isinstance(output, (type, FunctionType, BuiltinFunctionType)):
+        return False
+    kind: Any = type(output)
+    return all(getattr(kind, name) is getattr(object, name) for name in ("__eq__", "__reduce__", "__reduce_ex__"))

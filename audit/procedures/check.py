@@ -40,8 +40,7 @@ from ..results.audit_settings import Settings
 from ..results.interim_look import Look
 from ..sampling.block_plan import Plan
 from ..sampling.draw import plan_blocks
-from ..sampling.picked import picked
-from ..sampling.provenance import provenance_of
+from ..sampling.picked import picked, provenance_of_part
 from ..sampling.sampler import as_sampler
 from ..settings import or_setting
 from ..store.sqlite_store import opened
@@ -239,7 +238,7 @@ def audit_pair(
         resolution=check_resolution(resolution),
         power=check_power(options.power),
         name=sampler.name,
-        provenance=provenance_of(sampler.function),
+        provenance=provenance_of_part(sampler),
         seed=check_seed(seed),
         bits=check_bits(options.bits),
     )

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from ..errors import UnknownOptionError
-from ..events.picking import OutputPart
 from ..options import Bits, Progress
 from ..printing import did_you_mean
 from ..results.interim_look import Look
+from ..sampling.picking import OutputPart
 from ..settings import or_setting
 from ..store.sqlite_store import Store, StorePart
 

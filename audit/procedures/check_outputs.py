@@ -16,10 +16,10 @@ from ..claims.at_distance import ClaimAtDistance, claim_at
 from ..claims.claim import Claim
 from ..distinguishers.learned_partition import single_outcomes
 from ..errors import MechanismError
-from ..events.named_columns import columns_of_block, form_of_block
+from ..events.named_columns import columns_of_block, without_labels
+from ..events.named_parts import Part
 from ..events.outputs import Outputs, as_outputs
-from ..events.picking import OutputPart, check_choice, pick_from_block
-from ..events.records import Form
+from ..events.records import Form, form_of_block
 from ..floating_point_errors import with_own_arithmetic
 from ..health.findings import checks_to_ignore
 from ..health.run_independence import examine_order
@@ -39,6 +39,7 @@ from ..options import (
 from ..random_streams import Stream, sequence_of
 from ..results.audit_result import AuditResult, Pair
 from ..results.audit_settings import Settings
+from ..sampling.picking import OutputPart, check_choice, pick_from_block
 from ..sampling.provenance import ELSEWHERE
 from .conclude import conclude
 from .evidence import FixedSizeEvidence
@@ -146,16 +147,16 @@ def check_outputs(
 
 def _given(xs: Any, ys: Any, name: str) -> tuple[Form, list[Outputs]]:
     """Outputs drawn elsewhere, as arrays, with the form that all have."""
-    sizes = [_size(values, name) for values in (xs, ys)]
-    forms = [form_of_block(values) for values in (xs, ys)]
-    columns = columns_of_block(xs) is not None and columns_of_block(ys) is not None  # refused where they differ
-    form = forms[0] if forms[0] == forms[1] or columns else Form()
-    return form, [as_outputs(values, size, name, form) for values, size in zip((xs, ys), sizes, strict=True)]
+    both = [without_labels(values) for values in (xs, ys)]  # which say where the outputs were kept
+    sizes = [_size(values, name) for values in both]
+    forms = [form_of_block(values) for values in both]
+    form = forms[0] if forms[0] == forms[1] else Form()
+    return form, [as_outputs(values, size, name, form) for values, size in zip(both, sizes, strict=True)]
 
 
 def _size(values: Any, name: str) -> int:
     """The number of runs."""
-    columns = columns_of_block(values) or [("", values)]
+    columns = columns_of_block(values) or [("", values.value if type(values) is Part else values)]
     if not hasattr(columns[0][1], "__len__"):
         raise MechanismError(
             f"{name} of type {type(values).__name__} are not runs; pass an array or a list with one output per run.",

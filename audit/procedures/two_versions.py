@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..events.foreign_arrays import column_of
-from ..events.named_columns import columns_of_block
+from ..events.named_parts import without_class
 from ..events.outputs import as_outputs
+from ..events.records import Form
 from ..random_streams import Stream, sequence_of
 from ..sampling.block_plan import Plan
 from ..sampling.pickling import Parcel, pack
@@ -69,10 +69,8 @@ class TwoVersions:
     def run_once(self, version: Version, rng: np.random.Generator) -> Any:
         sampler = self.old if version == "old" else self.new
         if not sampler.is_block:
-            return sampler.call(self.dataset, rng)
-        raw = sampler.call(self.dataset, 1, rng)
-        output, columns = as_outputs(raw, 1, sampler.name)[0], columns_of_block(raw)
-        return output if columns is None else {name: column_of(column).tolist()[0] for name, column in columns}
+            return without_class(sampler.call(self.dataset, rng))
+        return as_outputs(sampler.call(self.dataset, 1, rng), 1, sampler.name, Form())[0]
 
     def __reduce__(self) -> tuple[Callable[[Parcel], TwoVersions], tuple[Parcel]]:
         # A function that a worker cannot import is sent by value, which only its own parcel can decide.

@@ -24,7 +24,7 @@ from ..claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
 from ..claims.renyi import RenyiDP, ZeroConcentratedDP
 from ..distinguishers.low_bits_warning import LowBits
 from ..errors import AuditError, RecordError
-from ..events.dictionaries import Dictionary
+from ..events.dictionaries import Dictionary, Mark
 from ..events.digit_scores import (
     Decimals,
     LastDigits,
@@ -88,7 +88,7 @@ TYPES: dict[str, type[Any]] = {
         Raised, Dictionary, Opaque,
     )
 }  # fmt: skip
-ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck}
+ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck, "Mark": Mark}
 
 
 def told_apart(suite: Suite) -> list[str]:

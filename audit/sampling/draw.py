@@ -251,8 +251,11 @@ def draw_pilot(
 
 
 def shapes_of(plan: Plan, blocks_x: list[Outputs], blocks_y: list[Outputs]) -> Shapes:
-    """Return the shape of one output on each dataset, from the first blocks; None if outputs may vary in length."""
-    if not plan.sampler.is_block:
+    """Return the shape of one output on each dataset, from the first blocks; None if outputs may vary in length.
+
+    Outputs with named columns may: a block with other columns gives dictionaries.
+    """
+    if not plan.sampler.is_block or plan.sampler.column_names:
         return None
     return {"x": blocks_x[0].shape[1:], "y": blocks_y[0].shape[1:]}
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..events.picking import OutputPart, check_choice, pick_from_block, pick_from_run
-from .sampler import Call, Sampler, as_sampler
+from ..events.named_parts import shown
+from .picking import OutputPart, check_choice, pick_from_block, pick_from_run
+from .provenance import Provenance, provenance_of
+from .sampler import Call, Sampler, as_sampler, mechanism_name
 
 
 def picked(mechanism: Any, output: OutputPart | None) -> Sampler:
@@ -42,7 +45,24 @@ def picked(mechanism: Any, output: OutputPart | None) -> Sampler:
     sampler, choice = as_sampler(mechanism), check_choice(output)
     if choice is None:
         return sampler
-    return replace(sampler, call=_Picked(sampler.call, choice, sampler.is_block, sampler.name), is_picked=True)
+    call = _Picked(sampler.call, choice, sampler.is_block, sampler.name)
+    return replace(sampler, call=call, is_picked=True, name=f"{sampler.name}, output {_choice_in_words(choice)}")
+
+
+def _choice_in_words(choice: OutputPart) -> str:
+    if callable(choice):
+        return f"by {shown(mechanism_name(choice))}"
+    return f'"{shown(choice)}"' if isinstance(choice, str) else str(choice)
+
+
+def provenance_of_part(sampler: Sampler) -> Provenance:
+    """Return the provenance of a sampler's mechanism; its fingerprint covers the part that is picked."""
+    found = provenance_of(sampler.function)
+    if not isinstance(sampler.call, _Picked):
+        return found
+    choice = sampler.call.choice
+    own = str(provenance_of(choice)) if callable(choice) else repr(choice)
+    return replace(found, fingerprint=hashlib.sha256(f"{found.fingerprint} {own}".encode()).hexdigest()[:16])
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from ..errors import AuditError, MechanismError, described
-from ..events.named_columns import form_of_block
 from ..events.outputs import Outputs, Raised, as_outputs
-from ..events.records import Form, form_of
+from ..events.records import Form, form_of, form_of_block
 from ..floating_point_errors import Answers, under, users_answers
 
 _SIZE = "size"

@@ -30,6 +30,7 @@ from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.equivalence_result import EquivalenceResult
 from ...audit.results.recount import Accepted, Recount
 from ...audit.results.statement_result import StatementResult
+from ...audit.sampling.picked import picked
 from ...audit.search.find_worst_pair import find_worst_pair
 from ...audit.sensitivity.sensitivity_result import SensitivityResult
 from ...audit.store.sqlite_store import Store
@@ -208,8 +209,9 @@ class DPAudit:
         runs = options.get("runs") or max(result.runs, self._session.settings.runs)
         if result.stopped in ("time", "request"):
             runs = max(result.runs, LEAST_RUNS)
+        audited = picked(mechanism, options.get("output"))
         return tuple(
-            recount(mechanism, x, y, event, stream=stream, runs=runs, seed=options["seed"], jobs=options.get("jobs"))
+            recount(audited, x, y, event, stream=stream, runs=runs, seed=options["seed"], jobs=options.get("jobs"))
             for event, stream in wanted
         )
 

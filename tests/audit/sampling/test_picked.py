@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dpaudit import PureDP, check, check_outputs, find_worst_pair
-from dpaudit.audit.errors import MechanismError, StoreError
+from dpaudit.audit.errors import MechanismError
 from dpaudit.audit.sampling.draw import plan_blocks
 from dpaudit.audit.sampling.picked import picked
 from dpaudit.audit.sampling.sampler import as_sampler
@@ -100,9 +100,21 @@ def test_the_part_belongs_to_the_identity_of_the_mechanism(tmp_path):
     hashes = {code_of(picked(stats, output)) for output in (None, "mean_age", "note", 0, larger, lambda output: 0)}
     assert len(hashes) == 6
     assert picked(stats, None) == as_sampler(stats)
-    check(frame, 0.0, 1.0, output="mean_age", store=tmp_path, jobs=1, **OPTIONS)
-    with pytest.raises(StoreError):
-        check(frame, 0.0, 1.0, output="told", store=tmp_path, jobs=1, **OPTIONS)
+    whole = check(frame, 0.0, 1.0, store=tmp_path, jobs=1, **OPTIONS)
+    results = [
+        check(frame, 0.0, 1.0, output=output, store=tmp_path, jobs=1, **OPTIONS) for output in ("mean_age", 0, ages)
+    ]
+    said = ['frame, output "mean_age"', "frame, output 0", "frame, output by ages"]
+    assert [result.mechanism for result in results] == said
+    assert len({result.provenance.fingerprint for result in [whole, *results]}) == 4
+    named = check(frame, 0.0, 1.0, output=lambda block: block["mean_age"], name="mine", jobs=1, **OPTIONS)
+    assert named.mechanism == "mine, output by <lambda>"
+
+
+def test_methods_are_no_parts():
+    for output in ("count", "index"):
+        with pytest.raises(MechanismError, match="is not a part"):
+            check(lambda answer, rng: (answer, rng.laplace()), 0, 1, output=output, jobs=1, **OPTIONS)
 
 
 def test_state_of_a_function_that_picks_is_seen():

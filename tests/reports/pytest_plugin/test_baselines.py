@@ -125,6 +125,27 @@ def test_a_weaker_claim_and_fewer_runs_fail(three):
     assert "the runs on each dataset fell from 1,500 to 900" in text
 
 
+def test_a_baseline_counts_the_part_that_is_audited(project):
+    """The other part of the outputs would give other counts, or none."""
+    mechanism = """
+from dpaudit import PureDP
+
+def stats(answer, rng):
+    return {"a": answer + SCALE * rng.laplace(), "told": answer}
+
+def test_it(dp_audit):
+    dp_audit(stats, 0.0, 1.0, claim=PureDP(4.0), runs=4_000, sequential=False, output="a")
+"""
+    project.makepyfile(test_part=mechanism.replace("SCALE", "1"))
+    run(project, "--dp-audit-save=main").assert_outcomes(passed=1)
+    (entry,) = load(baseline(project)).entries
+    (counted,) = entry.recounts
+    assert 0 < counted.counts.hits_x + counted.counts.hits_y < 8_000
+    run(project, "--dp-audit-compare=main").assert_outcomes(passed=1)
+    project.makepyfile(test_part=mechanism.replace("SCALE", "3"))
+    run(project, "--dp-audit-compare=main").assert_outcomes(failed=1)
+
+
 def test_an_audit_that_has_disappeared_fails_the_session(three):
     three.makepyfile(
         test_three=THREE.replace("    dp_audit(good, X, Y, claim=PureDP(2.0), runs=700, sequential=False)\n", "")

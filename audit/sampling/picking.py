@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import AuditError, MechanismError, OptionError, described
-from .records import Part, columns_of_table, is_table, label_text, parts_of
+from ..events.named_parts import Part, columns_of_table, distinct, is_table, label_text, parts_of, shown
 
 OutputPart: TypeAlias = str | int | Callable[[Any], Any]
 """A name, or names joined by dots; a place; or a function of the output."""
@@ -61,7 +61,7 @@ def pick_from_block(raw: Any, choice: OutputPart, name: str) -> Any:
         return [pick_from_run(output, choice, name) for output in raw]
     try:
         if is_table(raw):  # with a column for each part, also where it has a single row
-            columns = columns_of_table(raw)
+            columns = _columns_of_table(raw)
             return Part(*columns[choice]) if isinstance(choice, int) else Part(choice, dict(columns)[choice])
         if isinstance(choice, str):
             return Part(choice, _at_path(raw, choice))
@@ -98,14 +98,25 @@ def _at_path(value: Any, path: str) -> Any:
 
 def _named(value: Any, name: str) -> Any:
     if is_table(value):
-        column = dict(columns_of_table(value))[name]
+        column = dict(_columns_of_table(value))[name]
         return column if len(column) != 1 else column[0] if not hasattr(column, "iloc") else column.iloc[0]
     if isinstance(value, Mapping) or hasattr(value, "iloc") or getattr(value, "dtype", None) is not None:
         try:
             return value[name]
         except (LookupError, TypeError, ValueError):
             return {label_text(label): part for label, part in parts_of(value) or []}[name]
-    return value[int(name)] if name.isdigit() and not hasattr(value, name) else getattr(value, name)
+    if name.isdigit() and not hasattr(value, name):
+        return value[int(name)]
+    found = getattr(value, name)
+    if callable(found):  # a method, such as that of a tuple called "count"
+        raise AttributeError(name)
+    return found
+
+
+def _columns_of_table(table: Any) -> list[tuple[str, Any]]:
+    """Return the columns of a data frame with their names."""
+    keys, columns = zip(*columns_of_table(table), strict=True)
+    return list(zip(distinct(map(label_text, keys)), columns, strict=True))
 
 
 def _at_place(value: Any, place: int) -> tuple[str, Any]:
@@ -113,7 +124,7 @@ def _at_place(value: Any, place: int) -> tuple[str, Any]:
     if isinstance(value, Mapping) and place in value:
         return str(place), value[place]
     if is_table(value):
-        name, _ = columns_of_table(value)[place]
+        name, _ = _columns_of_table(value)[place]
         return name, _named(value, name)
     parts = parts_of(value)
     if parts is not None:
@@ -123,11 +134,14 @@ def _at_place(value: Any, place: int) -> tuple[str, Any]:
 
 
 def _absent(output: Any, choice: OutputPart, name: str) -> MechanismError:
-    labels = [name for name, _ in columns_of_table(output)] if is_table(output) else parts_of(output)
-    known = ", ".join(label if isinstance(label, str) else label_text(label[0]) for label in labels or [])
-    shown = f"with the parts {known}" if known else f"of type {type(output).__name__}"
+    try:
+        parts = _columns_of_table(output) if is_table(output) else parts_of(output)
+    except Exception:  # the user's class may raise anything when it is read
+        parts = None
+    known = ", ".join(shown(label_text(label)) for label, _ in parts or [])
+    what = f"with the parts {known}" if known else f"of type {type(output).__name__}"
     return MechanismError(
-        f"output={choice!r} is not a part of an output of {name} {shown}; name another part, or pass a function that "
+        f"output={choice!r} is not a part of an output of {name} {what}; name another part, or pass a function that "
         "returns a value for every output.",
         mechanism=name,
         output=choice,

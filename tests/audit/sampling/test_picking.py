@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from dpaudit.audit.errors import MechanismError, OptionError
-from dpaudit.audit.events.picking import check_choice, pick_from_block, pick_from_run
-from dpaudit.audit.events.records import Part
+from dpaudit.audit.events.named_parts import Part
+from dpaudit.audit.sampling.picking import check_choice, pick_from_block, pick_from_run
 
 
 @dataclass
