@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from ..errors import DatasetError
 from ..events.foreign_arrays import is_foreign_array, numpy_of
+from ..events.named_parts import columns_of_table, distinct_keys, is_table, label_text, parts_of
 from ..events.outputs import outcome_key
-from ..events.records import columns_of_table, distinct_labels, is_table, label_text, parts_of
 from ..printing import shorten
 
 Norm: TypeAlias = Literal["l1", "l2", "linf"]
@@ -162,7 +162,7 @@ def _leaves(value: Any, path: Path, lengths: dict[Path, int], depth: int) -> Ite
         parts = _cells(value)
     elif isinstance(value, np.ndarray) and value.dtype.names is not None:
         parts = iter((name, value[name]) for name in value.dtype.names)
-    elif (named := parts_of(value)) is not None:
+    elif (named := parts_of(value)) is not None and not (hasattr(value, "to_numpy") and not named):
         parts = iter(named)
     elif kind in (list, tuple) and not all(isinstance(each, numbers.Real) for each in value) and _is_ragged(value):
         lengths[path] = len(value)
@@ -185,7 +185,7 @@ def _is_ragged(values: Any) -> bool:
 def _cells(table: Any) -> Iterator[tuple[Any, Any]]:
     """Yield the columns' values of a data frame, each with its column and the label of its row."""
     index: Any = getattr(table, "index", None)
-    rows = distinct_labels(index.tolist()) if hasattr(index, "tolist") else list(range(len(table)))
+    rows = distinct_keys(index.tolist()) if hasattr(index, "tolist") else list(range(len(table)))
     for name, column in columns_of_table(table):
         for row, value in zip(rows, column.to_list(), strict=True):
             yield (name, row), value
