@@ -15,6 +15,9 @@ from .tape import Drawn, Tape
 _NOT_NOISE = frozenset({"integers", "bits", "permutation", "choice without replacement", "randrange"})
 """Laws that mostly choose rows: their loss bounds nothing that is released, so it is no excess."""
 
+_INPUTS = frozenset({"location", "probabilities", "input"})
+"""Parameters that hold what a primitive protects."""
+
 
 def call_findings(call: ReplayedCall, claim: Claim | None) -> Iterator[Finding]:
     """Yield what is found at one call; at most one finding of each kind."""
@@ -30,7 +33,7 @@ def call_findings(call: ReplayedCall, claim: Claim | None) -> Iterator[Finding]:
         known = "" if realised is None else f"; loss {_number(realised)} at the value returned"
         yield _found(FindingKind.LAW_DIFFERS, call, f"{x} on x, {y} on y{known}", realised)
         return
-    differing = [name for name in x.differing(y) if name not in ("location", "probabilities")]
+    differing = [name for name in x.differing(y) if name not in _INPUTS]
     if "scale" in differing:
         said = is_beyond
         text = f"the scale of {x.name} noise is {_parameter(x, 'scale')} on x and {_parameter(y, 'scale')} on y{loss}"
@@ -106,6 +109,11 @@ def path_findings(x: Tape, y: Tape, end_on_x: str, end_on_y: str) -> Iterator[Fi
         if a.place != b.place or parted:
             text = f"{_drawn(a)} on x, {_drawn(b)} at {b.place} on y"
             yield Finding(kind=FindingKind.CALLS_DIFFER, place=a.place, message=text)
+            break
+    for (place, seed), (_, other) in zip(x.seeds, y.seeds, strict=False):
+        if seed != other:
+            text = f"a generator is seeded with {seed} on x and {other} on y, so its draws are no noise"
+            yield Finding(kind=FindingKind.SEED_DIFFERS, place=place, message=text)
             break
     if end_on_x != end_on_y:
         text = f"the run on x {end_on_x}, the run on y {end_on_y}"

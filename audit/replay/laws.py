@@ -235,7 +235,8 @@ def _distribution(law: Law) -> Any:
         case "uniform":
             return stats.uniform(held["low"], np.subtract(held["high"], held["low"]))
         case "integers":
-            return stats.randint(held["low"], held["high"])
+            low, high = (np.asarray(held[name], np.float64) for name in ("low", "high"))  # 2**64 is not an int64
+            return stats.randint(low, high)
         case "geometric":
             return stats.geom(held["p"])
         case "poisson":

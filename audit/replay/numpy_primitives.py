@@ -203,6 +203,8 @@ class _StandsFor(type):
         tape = active_tape()
         if tape is not None and tape.is_foreign():
             return cls.__mro__[1](*args, **kwargs)
+        if tape is not None and cls.__mro__[1] is _RANDOM_STATE:
+            tape.note_seed(args[0] if args else kwargs.get("seed"))
         return super().__call__(*args, **kwargs)
 
 
@@ -229,6 +231,7 @@ def _default_rng(original: Callable[..., np.random.Generator]) -> Callable[..., 
             return original(seed)
         if isinstance(seed, RecordingGenerator) and type(seed) is RecordingGenerator:
             return cast(np.random.Generator, seed)
+        tape.note_seed(seed)
         made = original(tape.fresh_seed() if seed is None else seed)
         return cast(np.random.Generator, RecordingGenerator(made.bit_generator))
 
@@ -244,9 +247,16 @@ def _of_module(state: Any, name: str) -> Callable[..., Any]:
             if tape is not None:
                 tape.foreign_calls += 1
             return original(*args, **kwargs)
+        if name == "seed":
+            tape.note_seed(args[0] if args else kwargs.get("seed"))
         return own(*args, **kwargs)
 
     return call
+
+
+_MODULE_FUNCTIONS: Final = tuple(
+    name for name in dir(_RANDOM_STATE) if not name.startswith("_") and callable(getattr(np.random, name, None))
+)
 
 
 def numpy_patches(seed: int) -> Iterator[Patch]:
@@ -256,8 +266,7 @@ def numpy_patches(seed: int) -> Iterator[Patch]:
     yield Patch(np.random, "RandomState", RecordingRandomState)
     yield Patch(np.random, "default_rng", _default_rng(np.random.default_rng))
     yield Patch(np.random.mtrand, "_rand", state)
-    for name in dir(_RANDOM_STATE):
-        if not name.startswith("_") and callable(getattr(np.random, name, None)):
-            yield Patch(np.random, name, _of_module(state, name))
+    for name in _MODULE_FUNCTIONS:
+        yield Patch(np.random, name, _of_module(state, name))
     yield Patch(np.random, "ranf", _of_module(state, "random_sample"))
     yield Patch(np.random, "sample", _of_module(state, "random_sample"))

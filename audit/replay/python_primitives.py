@@ -129,6 +129,8 @@ def _of_module(own: random.Random, name: str) -> Callable[..., Any]:
             if tape is not None:
                 tape.foreign_calls += 1
             return original(*args, **kwargs)
+        if name == "seed":
+            tape.note_seed(args[0] if args else kwargs.get("a"))
         return getattr(own, name)(*args, **kwargs)
 
     return call

@@ -110,7 +110,7 @@ class Runner:
 
 def _differs(first: Tape, again: Tape) -> bool:
     """Whether a run with its own values put back made other calls, or calls with other parameters."""
-    if again.parted_at is not None or len(first.calls) != len(again.calls):
+    if again.parted_at is not None or len(first.calls) != len(again.calls) or first.seeds != again.seeds:
         return True
     return any(
         a.place != b.place or a.law.name != b.law.name or bool(a.law.differing(b.law))
@@ -118,7 +118,7 @@ def _differs(first: Tape, again: Tape) -> bool:
     )
 
 
-def distance(first: Any, second: Any) -> float | None:
+def output_distance(first: Any, second: Any) -> float | None:
     """Return the ℓ1 norm of the difference of two outputs; None if they are not numbers of one shape."""
     a, b = numbers_of(first), numbers_of(second)
     if a is None or b is None or a.shape != b.shape:

@@ -17,7 +17,7 @@ from ..claims.claim import Claim
 from ..errors import MechanismError, OptionError, described
 from ..events.picking import OutputPart
 from ..floating_point_errors import with_own_arithmetic
-from ..options import check_seed
+from ..options import check_distance, check_seed
 from ..printing import did_you_mean
 from ..procedures.mechanism_claim import stated
 from ..sampling.picked import picked
@@ -27,7 +27,7 @@ from .comparison import call_findings, path_findings, sum_finding
 from .numpy_primitives import numpy_patches
 from .output_values import numbers_of, same_output
 from .python_primitives import random_patches
-from .recorded_run import RecordedRun, Runner, distance
+from .recorded_run import RecordedRun, Runner, output_distance
 from .registered import register_primitives, registered_names
 from .replay_result import ReplayResult
 from .replayed_call import Finding, FindingKind, ReplayedCall, paired, total_loss
@@ -47,6 +47,7 @@ def replay(
     *,
     claim: Any = None,
     adjacency: Any = None,
+    distance: float = 1.0,
     output: OutputPart | None = None,
     primitives: Iterable[str] | None = None,
     seed: int | None = 0,
@@ -70,6 +71,8 @@ def replay(
         beyond declared sensitivities and infinite losses.
     adjacency : Adjacency or str, optional
         As in `check`: the pair is checked.
+    distance : float
+        Distance between x and y, as in `check`.
     output : str, int or callable, optional
         Part of the output to compare, as in `check`; such as ``lambda model: model.coef_``.
     primitives : iterable of str, optional
@@ -102,13 +105,13 @@ def replay(
     (2.0, 2.0, True)
     """
     names = _checked_names(primitives)
-    checked_seed = check_seed(seed)
+    checked_seed, distance = check_seed(seed), check_distance(distance)
     sampler = picked(as_sampler(mechanism), output)
-    held, claim_or_none = _claim(mechanism, claim, adjacency)
+    held, claim_or_none = _claim(mechanism, claim, adjacency, distance)
     if held is not None:
-        held.check(x, y, 1.0)
+        held.check(x, y, distance)
     if sampler.check_pair is not None:
-        sampler.check_pair(x, y, 1.0)
+        sampler.check_pair(x, y, distance)
     with only_recording() as is_free:
         if not is_free:
             raise MechanismError(
@@ -132,12 +135,12 @@ def _checked_names(primitives: Iterable[str] | None) -> tuple[str, ...]:
     return names
 
 
-def _claim(mechanism: Any, claim: Any, adjacency: Any) -> tuple[Any, Claim | None]:
-    """Return the adjacency and the claim for neighbours; None for a claim that nobody states."""
+def _claim(mechanism: Any, claim: Any, adjacency: Any, distance: float) -> tuple[Any, Claim | None]:
+    """Return the adjacency and the claim at the distance; None for a claim that nobody states."""
     if claim is None and not hasattr(mechanism, "claim"):
         return stated(mechanism, 0.0, adjacency, "").adjacency, None
     said = stated(mechanism, claim, adjacency, "")
-    return said.adjacency, claim_at(said.claim, 1.0)
+    return said.adjacency, claim_at(said.claim, distance)
 
 
 def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None) -> ReplayResult:
@@ -157,7 +160,7 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None) -> ReplayResu
     findings = list(path_findings(on_x.tape, on_y.tape, on_x.end, on_y.end))
     reasons: tuple[str, ...]
     if findings:
-        reasons = ("the runs on x and y take different paths, so their outputs are not compared",)
+        reasons = ("the runs on x and y do not take the same path, so their outputs are not compared",)
     elif unrecorded:
         reasons = _unexplained(calls, on_x, on_y)
     else:
@@ -176,7 +179,7 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None) -> ReplayResu
         open_reasons=(unrecorded, *reasons) if unrecorded else reasons,
         output_on_x=on_x.output,
         output_on_y=on_y.output,
-        output_moved=distance(on_x.output, on_y.output),
+        output_moved=output_distance(on_x.output, on_y.output),
         seed=runner.seed,
         runs=runner.runs,
     )
@@ -202,7 +205,7 @@ def _explained(runner: Runner, x: Side, y: Side, calls: Calls) -> tuple[Calls, l
         places = list(move.unprotected)
         shown = ", ".join(map(str, places[:4])) + ", …" * (len(places) > 4)
         where = f"coordinate {shown} of the output" if len(a) > 1 else "the output"
-        by = distance(a[places], b[places])
+        by = output_distance(a[places], b[places])
         return calls, [_without_noise(f"{where} moved by {by:.6g}, and no recorded draw changes it")], ()
     return (move.calls, [], ()) if move.is_explained else (calls, [], _unexplained(calls, first, second))
 
@@ -225,7 +228,7 @@ def _unexplained(calls: Calls, x: RecordedRun, y: RecordedRun) -> tuple[str, ...
             "noise"
         )
     if not same_output(x.output, y.output):
-        by = distance(x.output, y.output)
+        by = output_distance(x.output, y.output)
         reasons.append(
             f"the outputs {'differ' if by is None else f'differ by {by:.6g}'} with the same values put back, so they "
             "depend on the data in another way too"

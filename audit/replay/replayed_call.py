@@ -24,6 +24,7 @@ class FindingKind(enum.Enum):
     PARAMETERS_DIFFER = "parameters differ"
     LAW_DIFFERS = "law differs"
     CALLS_DIFFER = "calls differ"
+    SEED_DIFFERS = "seed differs"
     RAISES = "raises on one dataset"
     WITHOUT_NOISE = "output moved without noise"
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..printing import shorten
 from .laws import Law
 from .places import Place, place_of_call
 
@@ -47,7 +48,7 @@ class Tape:
 
     With `put_back`, each call returns the recorded value while the calls match those recorded: the same law and shape.
     At the first that does not, the paths part, and the rest of the run draws for itself. `changed` holds other values
-    to return for some calls, by their number.
+    to return for some calls, by their number. `seeds` are those that the run gives to generators, with their places.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Tape:
         self.calls: list[Drawn] = []
         self.parted_at: int | None = None
         self.foreign_calls = 0
+        self.seeds: list[tuple[Place, str]] = []
         self._seeds = np.random.SeedSequence(seed)
         self._thread = threading.get_ident()
         self._inside = 0
@@ -65,6 +67,12 @@ class Tape:
     def fresh_seed(self) -> np.random.SeedSequence:
         """Return the seed of the next generator that the run makes without one."""
         return self._seeds.spawn(1)[0]
+
+    def note_seed(self, seed: Any) -> None:
+        """Record that the run seeds a generator, unless the seed is None or a stream that exists already."""
+        is_stream = seed is None or isinstance(seed, (np.random.BitGenerator, np.random.Generator))
+        if not is_stream and not self.is_foreign() and not self._inside:
+            self.seeds.append((place_of_call(), shorten(seed)))
 
     def call(
         self,

@@ -107,7 +107,10 @@ def law_of(mechanism: Any, value: Any) -> Law:
             weights = np.array([mechanism._get_prob(value, each) for each in mechanism._normalising_constant])
             return Law("discrete", {"probabilities": weights / weights.sum()})
     held = {name: each for name, each in vars(mechanism).items() if not name.startswith("_") and _is_plain(each)}
-    return Law(name, {**held, "location": value})
+    utility = getattr(mechanism, "utility", None)
+    if isinstance(utility, list):
+        return Law(name, {**held, "input": np.array(utility)})
+    return Law(name, {**held, "location" if np.ndim(value) == 0 else "input": value})
 
 
 def _is_plain(value: Any) -> bool:

@@ -293,6 +293,22 @@ def test_other_threads_go_on_and_are_counted():
     assert len(set(drawn)) == len(drawn) == result.runs
 
 
+@pytest.mark.parametrize(
+    "seeded",
+    [
+        lambda rows: np.random.default_rng(len(rows)).laplace(len(rows)),
+        lambda rows: np.random.RandomState(len(rows)).laplace(len(rows)),
+        lambda rows: (np.random.seed(len(rows)), np.random.laplace(len(rows)))[1],  # noqa: NPY002
+        lambda rows: (random.seed(len(rows)), random.gauss(len(rows), 1))[1],
+    ],
+)
+def test_seeds_from_the_data_are_named(seeded):
+    result = run(seeded)
+    assert kinds(result)[-1] is FindingKind.SEED_DIFFERS
+    assert "seeded with 2 on x and 1 on y" in str(result)
+    assert FindingKind.SEED_DIFFERS not in kinds(run(lambda rows: np.random.default_rng(3).laplace(len(rows))))
+
+
 SOURCES = [np.random.laplace, np.random.default_rng, np.random.RandomState, random.gauss, random.Random.gauss]
 
 
