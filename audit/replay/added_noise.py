@@ -29,6 +29,9 @@ MOST_NUMBERS: Final = 16
 """Most drawn numbers that are changed one at a time; more only if they are as many as the outputs."""
 _STEPS: Final = (3.0, -2.0, -0.5, 0.7)  # scales; the first determines the factors, as the largest
 _WHOLE_STEPS: Final = (3, -2, -1, 1)
+_FAR_STEPS: Final = (40, -40, 1000, -1000)  # beyond the reach of what clips the output or decides something
+_LEVELS: Final = (1e-12, 1e-3, 0.2, 0.5, 0.8, 0.999, 1.0 - 1e-12)
+"""Quantiles at which other draws are tried."""
 _ROUNDING: Final = 1e-5  # outputs may be rounded to a grid of 2**-20 scales
 
 
@@ -44,6 +47,8 @@ class OutputMove:
     unprotected: tuple[int, ...] = ()
     is_explained: bool = False
     """Whether the move of the output is that of the inferred locations."""
+    is_local: bool = False
+    """Whether that holds near the recorded values only, since the output is not affine in the noise farther away."""
 
 
 def infer_locations(calls: tuple[ReplayedCall, ...], x: Array, y: Array, rerun: Rerun) -> OutputMove:
@@ -51,7 +56,7 @@ def infer_locations(calls: tuple[ReplayedCall, ...], x: Array, y: Array, rerun: 
     found = _factors(calls, len(x), rerun)
     if found is None:
         return OutputMove(calls)
-    factors, others = found
+    factors, others, is_local = found
     distance = _difference(y, x)
     noisy = np.any([np.any(part, axis=1) for sides in factors.values() for part in sides] or [others], axis=0)
     free = np.flatnonzero((distance != 0.0) & ~others & ~noisy)
@@ -66,7 +71,8 @@ def infer_locations(calls: tuple[ReplayedCall, ...], x: Array, y: Array, rerun: 
         inferred = _scaled(calls, factors, x, y)
     if inferred is None:
         return OutputMove(calls)
-    return OutputMove(tuple(inferred.get(i, call) for i, call in enumerate(calls)), is_explained=True)
+    explained = tuple(inferred.get(i, call) for i, call in enumerate(calls))
+    return OutputMove(explained, is_explained=not is_local, is_local=is_local)
 
 
 def _difference(y: Array, x: Array) -> Array:
@@ -82,15 +88,18 @@ def _is_added(call: ReplayedCall) -> bool:
 Sides = tuple[Array, Array]
 
 
-def _factors(calls: tuple[ReplayedCall, ...], n_outputs: int, rerun: Rerun) -> tuple[dict[int, Sides], Flags] | None:
+def _factors(
+    calls: tuple[ReplayedCall, ...], n_outputs: int, rerun: Rerun
+) -> tuple[dict[int, Sides], Flags, bool] | None:
     """Return the factors of added noise on x and y by call, and the coordinates that other draws affect.
 
     Factors have the shape (outputs, drawn numbers). Noise that is not added in an affine way counts among the other
-    draws. None if there are too many numbers to change.
+    draws; the third value says whether it is affine near the recorded values only. None if there are too many numbers
+    to change.
     """
     factors: dict[int, Sides] = {}
     others = np.zeros(n_outputs, dtype=bool)
-    tried = 0
+    tried, is_local = 0, False
     for number, call in enumerate(calls):
         size = math.prod(call.law_on_x.shape)
         if _is_added(call) and size == n_outputs > 1:
@@ -103,14 +112,18 @@ def _factors(calls: tuple[ReplayedCall, ...], n_outputs: int, rerun: Rerun) -> t
             return None
         held = np.zeros((2, n_outputs, size))
         for place in range(size):
-            columns, affected = _columns(number, call, place, n_outputs, rerun)
+            if not _is_added(call):
+                others |= _affected(number, call, place, n_outputs, rerun)
+                continue
+            columns, affected, is_near = _columns(number, call, place, n_outputs, rerun)
+            is_local |= is_near
             if columns is None:
                 others |= affected
             else:
                 held[0, :, place], held[1, :, place] = columns
         if _is_added(call):
             factors[number] = held[0], held[1]
-    return factors, others
+    return factors, others, is_local
 
 
 def _agree(a: Array, b: Array) -> bool:
@@ -124,53 +137,64 @@ def _changed(call: ReplayedCall, place: int, step: float) -> Any:
     return value if np.ndim(call.value) else flat[0].item()
 
 
-def _columns(number: int, call: ReplayedCall, place: int, n_outputs: int, rerun: Rerun) -> tuple[Sides | None, Flags]:
-    """Return the factors of one drawn number, or None and the coordinates that it affects in another way."""
-    if not _is_added(call):
-        return None, _affected(number, call, place, n_outputs, rerun)
+def _columns(
+    number: int, call: ReplayedCall, place: int, n_outputs: int, rerun: Rerun
+) -> tuple[Sides | None, Flags, bool]:
+    """Return the factors of one number of added noise, the coordinates it affects, and whether they hold nearby only.
+
+    No factors if the output is not affine in the number near its recorded value.
+    """
     scale = float(np.ravel(call.law_on_x.scale)[place])  # type: ignore[arg-type]
-    steps = _WHOLE_STEPS if call.law_on_x.is_integer_valued else tuple(step * scale for step in _STEPS)
-    columns, affected = [], np.zeros(n_outputs, dtype=bool)
+    is_whole = call.law_on_x.is_integer_valued
+    columns, affected, is_local = [], np.zeros(n_outputs, dtype=bool), False
     for side in ("x", "y"):
         slopes = []
         base = rerun(side, {})
-        for step in steps:
-            out = rerun(side, {number: _changed(call, place, step)})
+        for step in (*(_WHOLE_STEPS if is_whole else _STEPS), *_FAR_STEPS):
+            by = step if is_whole else step * scale
+            out = rerun(side, {number: _changed(call, place, by)})
             if base is None or out is None or out.shape != (n_outputs,) or base.shape != (n_outputs,):
-                return None, np.ones(n_outputs, dtype=bool)
-            slopes.append(_difference(out, base) / step)
+                return None, np.ones(n_outputs, dtype=bool), False
+            slopes.append(_difference(out, base) / by)
         affected |= np.any(np.array(slopes) != 0.0, axis=0)
-        columns.append(slopes[0] if all(_agree(slopes[0], each) for each in slopes) else None)
+        is_near = all(_agree(slopes[0], each) for each in slopes[: len(_STEPS)])
+        is_local |= is_near and not all(_agree(slopes[0], each) for each in slopes)
+        columns.append(slopes[0] if is_near else None)
     if columns[0] is None or columns[1] is None:
-        return None, affected
-    return (columns[0], columns[1]), affected
+        return None, affected, False
+    if is_local:
+        affected &= (columns[0] == 0.0) | (columns[1] == 0.0)  # changes only far away
+        return ((columns[0], columns[1]) if not affected.any() else None), affected, is_local
+    return (columns[0], columns[1]), affected, is_local
 
 
 def _affected(number: int, call: ReplayedCall, place: int, n_outputs: int, rerun: Rerun) -> Flags:
-    """Return the coordinates that change with a number that is not added noise, at other values of its law."""
-    found = np.zeros(n_outputs, dtype=bool)
-    for other in _other_values(call, place):
-        for side in ("x", "y"):
-            base, out = rerun(side, {}), rerun(side, {number: other})
+    """Return the coordinates that change with a number at other values of its law; all if the law is not known."""
+    values = _other_values(call, place)
+    found = np.full(n_outputs, values is None)
+    for side in ("x", "y"):
+        base = rerun(side, {})
+        for other in values or ():
+            out = rerun(side, {number: other})
             if base is None or out is None or out.shape != base.shape:
                 return np.ones(n_outputs, dtype=bool)
             found |= _difference(out, base) != 0.0
     return found
 
 
-def _other_values(call: ReplayedCall, place: int) -> list[Any]:
-    """Return the value with one of its numbers at other quantiles of its law."""
+def _other_values(call: ReplayedCall, place: int) -> list[Any] | None:
+    """Return the value with one of its numbers at other quantiles of its law; None if they are not known."""
     law = call.law_on_x
     if law.name == "discrete":
-        held = np.flatnonzero(np.asarray(law.parameters["probabilities"]) > 0.0)
-        levels = held[:8]
+        levels = np.flatnonzero(np.asarray(law.parameters["probabilities"]) > 0.0)
+        levels = levels[np.unique(np.linspace(0, len(levels) - 1, 16).round().astype(int))]
     elif law.is_known and not law.after:
         with np.errstate(all="ignore"):
-            quantiles = law.frozen().ppf(np.array([0.001, 0.2, 0.5, 0.8, 0.999]).reshape((5,) + (1,) * len(law.shape)))
-        levels = np.array([np.broadcast_to(row, law.shape).reshape(-1)[place] for row in quantiles])
+            rows = law.frozen().ppf(np.array(_LEVELS).reshape((-1,) + (1,) * len(law.shape)))
+        levels = np.array([np.broadcast_to(row, law.shape).reshape(-1)[place] for row in rows])
         levels = levels[np.isfinite(levels)]
     else:
-        return []
+        return None
     values = []
     for level in levels:
         value = np.array(call.value)
@@ -186,7 +210,7 @@ def _joint(number: int, call: ReplayedCall, rerun: Rerun) -> Sides | None:
     diagonals = []
     for side in ("x", "y"):
         base, slopes = rerun(side, {}), []
-        for turn, step in enumerate(_WHOLE_STEPS if is_whole else _STEPS):
+        for turn, step in enumerate((*(_WHOLE_STEPS if is_whole else _STEPS), *_FAR_STEPS)):
             signs = np.where(np.arange(scale.size) % (turn + 2) == 0, 1.0, -1.0)
             steps = step * signs * (1.0 if is_whole else scale)
             out = rerun(side, {number: (value + steps.reshape(shape)).astype(value.dtype)})

@@ -9,14 +9,20 @@ from itertools import zip_longest
 from ..claims.claim import Claim
 from .claim_excess import SLACK, strength_needed
 from .laws import Law, shown
-from .replayed_call import Finding, FindingKind, ReplayedCall, TranscriptLoss
+from .replayed_call import Finding, FindingKind, ReplayedCall, total_loss
 from .tape import Drawn, Tape
 
-_NOT_NOISE = frozenset({"integers", "bits", "permutation", "choice without replacement", "randrange"})
-"""Laws that mostly choose rows: their loss bounds nothing that is released, so it is no excess."""
+_NOT_NOISE = frozenset({"integers", "uniform", "bits", "permutation", "choice without replacement", "randrange"})
+"""Laws that mostly choose rows, or a place between two of them. Their loss is no excess unless a primitive declares it:
+what is released may hide the draw, such as a row of a sample or the interval of a quantile."""
 
 _INPUTS = frozenset({"location", "probabilities", "input"})
 """Parameters that hold what a primitive protects."""
+
+
+def is_noise(call: ReplayedCall) -> bool:
+    """Whether the loss of a call counts as that of noise."""
+    return call.law_on_x.name not in _NOT_NOISE or call.declared_on_x is not None
 
 
 def call_findings(call: ReplayedCall, claim: Claim | None) -> Iterator[Finding]:
@@ -26,7 +32,7 @@ def call_findings(call: ReplayedCall, claim: Claim | None) -> Iterator[Finding]:
     needed = None if claim is None else strength_needed(claim, x, y)
     loss = _stated_loss(worst, call.mu, needed, claim)
     is_beyond = _is_beyond(needed, claim) if claim is not None else worst == math.inf and call.mu is None
-    is_beyond = is_beyond and x.name not in _NOT_NOISE
+    is_beyond = is_beyond and is_noise(call)
     said = False
     if x.name != y.name:
         realised = call.realised_loss
@@ -52,7 +58,7 @@ def call_findings(call: ReplayedCall, claim: Claim | None) -> Iterator[Finding]:
     if is_beyond and not said:
         moved = "" if call.moved is None else f"its location moved by {_number(call.moved)}"
         if call.is_inferred:
-            moved = f"the output moved as its location by {_number(call.moved)}"
+            moved = f"the number to which it is added moved by {_number(call.moved)}, in units of the noise"
         scale = f", with {x.name} noise of scale {_parameter(x, 'scale')}" if x.scale is not None else ""
         text = f"{call.primitive}: {moved}{scale}{loss}" if moved else f"{call.primitive}: {x} on x, {y} on y{loss}"
         yield _found(FindingKind.LOSS_ABOVE_CLAIM, call, text, worst, True)
@@ -103,7 +109,7 @@ def path_findings(x: Tape, y: Tape, end_on_x: str, end_on_y: str) -> Iterator[Fi
         if a is None or b is None:
             place = (b if a is None else a).place
             only = "y" if a is None else "x"
-            text = f"{len(x.calls)} calls on x and {len(y.calls)} on y; this is the first that only {only} makes"
+            text = f"{_calls(len(x.calls))} on x and {len(y.calls)} on y; this is the first that only {only} makes"
             yield Finding(kind=FindingKind.CALLS_DIFFER, place=place, message=text)
             break
         if a.place != b.place or parted:
@@ -120,13 +126,19 @@ def path_findings(x: Tape, y: Tape, end_on_x: str, end_on_y: str) -> Iterator[Fi
         yield Finding(kind=FindingKind.RAISES, place=None, message=text)
 
 
+def _calls(number: int) -> str:
+    return f"{number} call{'s' * (number != 1)}"
+
+
 def _drawn(call: Drawn) -> str:
     shape = f" of shape {call.law.shape}" if call.law.shape else ""
     return f"{call.primitive} with {call.law}{shape}"
 
 
-def sum_finding(loss: TranscriptLoss, claim: Claim | None, n_calls: int) -> Finding | None:
-    """Return a finding if the calls together exceed the claim, where that is certain: pure or Gaussian losses only."""
+def sum_finding(calls: tuple[ReplayedCall, ...], claim: Claim | None) -> Finding | None:
+    """Return a finding if all noise together exceeds the claim, where that is certain: pure or Gaussian losses only."""
+    noise = tuple(filter(is_noise, calls))
+    loss = total_loss(noise)
     if claim is None or loss.epsilon is None:
         return None
     if claim.log_ratio is not None:
@@ -138,5 +150,5 @@ def sum_finding(loss: TranscriptLoss, claim: Claim | None, n_calls: int) -> Find
         return None
     if needed is None or not _is_beyond(needed, claim):
         return None
-    text = f"{n_calls} calls together: {claim.describe_strength(needed)} on this path, claimed {claim}"
+    text = f"{_calls(len(noise))} together: {claim.describe_strength(needed)} on this path, claimed {claim}"
     return Finding(kind=FindingKind.SUM_ABOVE_CLAIM, place=None, message=text, loss=loss.worst, is_excess=True)

@@ -14,6 +14,8 @@ def same_output(first: Any, second: Any) -> bool | None:
     """Return whether two outputs are equal, NaN included; None if their type does not say."""
     if first is second:
         return True
+    if hasattr(first, "to_numpy") and hasattr(second, "to_numpy"):  # frames and columns
+        first, second = first.to_numpy(), second.to_numpy()
     if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
         a, b = np.asarray(first), np.asarray(second)
         if a.dtype == object or b.dtype == object:

@@ -67,7 +67,8 @@ class Runner:
         rng = recording_generator(self.seed)
         try:
             if self.sampler.is_block:
-                return self.sampler.call(dataset, 1, rng)[0], None
+                block = self.sampler.call(dataset, 1, rng)
+                return (block.iloc[0] if hasattr(block, "iloc") else block[0]), None
             return self.sampler.call(dataset, rng), None
         except AuditError:  # not an output of the mechanism
             raise

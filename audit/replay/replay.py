@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from ..claims.at_distance import claim_at
@@ -30,7 +31,7 @@ from .python_primitives import random_patches
 from .recorded_run import RecordedRun, Runner, output_distance
 from .registered import register_primitives, registered_names
 from .replay_result import ReplayResult
-from .replayed_call import Finding, FindingKind, ReplayedCall, paired, total_loss
+from .replayed_call import Finding, FindingKind, ReplayedCall, paired
 from .scipy_primitives import scipy_patches
 from .tape import only_recording
 
@@ -164,10 +165,10 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None) -> ReplayResu
     elif unrecorded:
         reasons = _unexplained(calls, on_x, on_y)
     else:
-        calls, free, reasons = _explained(runner, (x, on_x), (y, on_y), calls)
+        calls, free, reasons = _explained(runner, (x, on_x), (y, on_y), calls, claim)
         findings += free
     findings += [found for call in calls for found in call_findings(call, claim)]
-    total = sum_finding(total_loss(calls), claim, len(calls))
+    total = sum_finding(calls, claim)
     if total is not None and not any(found.is_excess for found in findings):
         findings.append(total)
     return ReplayResult(
@@ -189,7 +190,9 @@ Calls = tuple[ReplayedCall, ...]
 Side = tuple[Any, RecordedRun]
 
 
-def _explained(runner: Runner, x: Side, y: Side, calls: Calls) -> tuple[Calls, list[Finding], tuple[str, ...]]:
+def _explained(
+    runner: Runner, x: Side, y: Side, calls: Calls, claim: Claim | None
+) -> tuple[Calls, list[Finding], tuple[str, ...]]:
     """Return the calls with the locations that the outputs imply, what moved without noise, and what stays open."""
     first, second = x[1], y[1]
     is_same = same_output(first.output, second.output)
@@ -207,7 +210,16 @@ def _explained(runner: Runner, x: Side, y: Side, calls: Calls) -> tuple[Calls, l
         where = f"coordinate {shown} of the output" if len(a) > 1 else "the output"
         by = output_distance(a[places], b[places])
         return calls, [_without_noise(f"{where} moved by {by:.6g}, and no recorded draw changes it")], ()
-    return (move.calls, [], ()) if move.is_explained else (calls, [], _unexplained(calls, first, second))
+    if move.is_explained:
+        return move.calls, [], ()
+    nearby = [found for call in move.calls for found in call_findings(call, claim)] if move.is_local else []
+    return calls, [_only_nearby(found) for found in nearby if found.is_excess], _unexplained(calls, first, second)
+
+
+def _only_nearby(found: Finding) -> Finding:
+    """Return the finding as one that holds near the recorded values: the output is clipped, say, farther away."""
+    text = f"{found.message}, near the recorded values, where the output is a number plus the noise"
+    return replace(found, kind=FindingKind.NEAR_THE_VALUES, message=text, is_excess=False)
 
 
 def _without_noise(text: str) -> Finding:
@@ -224,13 +236,13 @@ def _unexplained(calls: Calls, x: RecordedRun, y: RecordedRun) -> tuple[str, ...
         more = f" and {len(places) - 1} more" if len(places) > 1 else ""
         number = f"{len(bare)} call{'s were' if len(bare) > 1 else ' was'}"
         reasons.append(
-            f"{number} not handed what the noise is for ({places[0]}{more}), and the output is not a number plus the "
-            "noise"
+            f"{number} not handed what the noise is for ({bare[0].law_on_x}: {places[0]}{more}), and the output is not "
+            "a number plus the noise"
         )
     if not same_output(x.output, y.output):
         by = output_distance(x.output, y.output)
         reasons.append(
-            f"the outputs {'differ' if by is None else f'differ by {by:.6g}'} with the same values put back, so they "
-            "depend on the data in another way too"
+            f"the outputs differ{'' if by is None else f' by {by:.6g}'} with the same values put back, so they depend "
+            "on the data in another way too"
         )
     return tuple(reasons)

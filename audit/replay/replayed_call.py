@@ -26,6 +26,7 @@ class FindingKind(enum.Enum):
     CALLS_DIFFER = "calls differ"
     SEED_DIFFERS = "seed differs"
     RAISES = "raises on one dataset"
+    NEAR_THE_VALUES = "loss above the claim near the recorded values"
     WITHOUT_NOISE = "output moved without noise"
 
 
