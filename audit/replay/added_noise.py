@@ -25,7 +25,7 @@ Flags = npt.NDArray[np.bool_]
 Rerun = Callable[[str, Mapping[int, Any]], Array | None]
 """The numbers of the output on "x" or "y" with other values for some calls; None if the run took another path."""
 
-MOST_NUMBERS: Final = 16
+MOST_NUMBERS: Final = 64
 """Most drawn numbers that are changed one at a time; more only if they are as many as the outputs."""
 _STEPS: Final = (3.0, -2.0, -0.5, 0.7)  # scales; the first determines the factors, as the largest
 _WHOLE_STEPS: Final = (3, -2, -1, 1)
@@ -49,13 +49,15 @@ class OutputMove:
     """Whether the move of the output is that of the inferred locations."""
     is_local: bool = False
     """Whether that holds near the recorded values only, since the output is not affine in the noise farther away."""
+    is_too_long: bool = False
+    """Whether there are more numbers than `MOST_NUMBERS`, so that none was changed."""
 
 
 def infer_locations(calls: tuple[ReplayedCall, ...], x: Array, y: Array, rerun: Rerun) -> OutputMove:
     """Return the calls with the locations that the outputs `x` and `y`, equal in length, imply."""
     found = _factors(calls, len(x), rerun)
     if found is None:
-        return OutputMove(calls)
+        return OutputMove(calls, is_too_long=True)
     factors, others, is_local = found
     distance = _difference(y, x)
     noisy = np.any([np.any(part, axis=1) for sides in factors.values() for part in sides] or [others], axis=0)

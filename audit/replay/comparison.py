@@ -36,7 +36,7 @@ def call_findings(call: ReplayedCall, claim: Claim | None) -> Iterator[Finding]:
     said = False
     if x.name != y.name:
         realised = call.realised_loss
-        known = "" if realised is None else f"; loss {_number(realised)} at the value returned"
+        known = "" if realised is None else f"; loss {_loss(realised)} at the value returned"
         yield _found(FindingKind.LAW_DIFFERS, call, f"{x} on x, {y} on y{known}", realised)
         return
     differing = [name for name in x.differing(y) if name not in _INPUTS]
@@ -51,14 +51,12 @@ def call_findings(call: ReplayedCall, claim: Claim | None) -> Iterator[Finding]:
     beyond = _beyond_sensitivity(call)
     if beyond is not None:
         said = True
-        text = (
-            f"the input of {call.primitive} moved by {_number(call.moved)}, and its sensitivity is {beyond:.6g}{loss}"
-        )
+        text = f"the input of {call.primitive} moved {_far(call.moved)}, and its sensitivity is {beyond:.6g}{loss}"
         yield _found(FindingKind.BEYOND_SENSITIVITY, call, text, worst, True)
     if is_beyond and not said:
-        moved = "" if call.moved is None else f"its location moved by {_number(call.moved)}"
+        moved = "" if call.moved is None else f"its location moved {_far(call.moved)}"
         if call.is_inferred:
-            moved = f"the number to which it is added moved by {_number(call.moved)}, in units of the noise"
+            moved = f"the number to which it is added moved {_far(call.moved)}, in units of the noise"
         scale = f", with {x.name} noise of scale {_parameter(x, 'scale')}" if x.scale is not None else ""
         text = f"{call.primitive}: {moved}{scale}{loss}" if moved else f"{call.primitive}: {x} on x, {y} on y{loss}"
         yield _found(FindingKind.LOSS_ABOVE_CLAIM, call, text, worst, True)
@@ -90,16 +88,20 @@ def _stated_loss(worst: float | None, mu: float | None, needed: float | None, cl
         )
     stated = "" if claim is None else f", claimed {claim.strength:.6g}"
     if mu is not None and 0.0 < mu < math.inf:
-        return f"; mu {_number(mu)}, pure loss infinite{stated}"
-    return "" if worst is None else f"; worst-case loss {_number(worst)}{stated}"
+        return f"; mu {mu:.6g}, pure loss infinite{stated}"
+    return "" if worst is None else f"; worst-case loss {_loss(worst)}{stated}"
 
 
 def _parameter(law: Law, name: str) -> str:
     return shown(law.parameters[name])
 
 
-def _number(value: float | None) -> str:
-    return "an unknown amount" if value is None else "infinite" if math.isinf(value) else f"{value:.6g}"
+def _loss(value: float) -> str:
+    return "infinite" if math.isinf(value) else f"{value:.6g}"
+
+
+def _far(value: float | None) -> str:
+    return "by an unknown amount" if value is None else "infinitely far" if math.isinf(value) else f"by {value:.6g}"
 
 
 def path_findings(x: Tape, y: Tape, end_on_x: str, end_on_y: str) -> Iterator[Finding]:

@@ -23,7 +23,7 @@ from ..printing import did_you_mean
 from ..procedures.mechanism_claim import stated
 from ..sampling.picked import picked
 from ..sampling.sampler import as_sampler
-from .added_noise import infer_locations
+from .added_noise import MOST_NUMBERS, infer_locations
 from .comparison import call_findings, path_findings, sum_finding
 from .numpy_primitives import numpy_patches
 from .output_values import numbers_of, same_output
@@ -213,7 +213,17 @@ def _explained(
     if move.is_explained:
         return move.calls, [], ()
     nearby = [found for call in move.calls for found in call_findings(call, claim)] if move.is_local else []
-    return calls, [_only_nearby(found) for found in nearby if found.is_excess], _unexplained(calls, first, second)
+    return (
+        calls,
+        [_only_nearby(found) for found in nearby if found.is_excess],
+        (
+            *(
+                (f"more than {MOST_NUMBERS} numbers are drawn, so none was changed to see what it does",)
+                * move.is_too_long
+            ),
+            *_unexplained(calls, first, second),
+        ),
+    )
 
 
 def _only_nearby(found: Finding) -> Finding:

@@ -120,6 +120,9 @@ class ReplayResult:
         lines = []
         for number, call in enumerate(self.calls):
             parts = [f"{number}  {call.place}  {call.primitive}: {call.law_on_x}"]
+            if call.is_bare:
+                lines.append("; ".join([*parts, "given nothing that depends on data"]))
+                continue
             if call.moved is not None:
                 of = "" if call.sensitivity is None else f" (sensitivity {call.sensitivity:.6g})"
                 parts.append(f"moved {call.moved:.6g}{of}{', inferred' if call.is_inferred else ''}")

@@ -213,6 +213,12 @@ def test_noise_added_outside_of_its_primitive():
     assert run(vector).loss.worst == pytest.approx(0.5)
     assert run(lambda rows, rng: np.ones(50) * len(rows) + rng.normal(size=50)).loss.mu == pytest.approx(50**0.5)
 
+    result = run(lambda rows, rng: [len(rows) + rng.laplace(scale=30.0) for _ in range(30)])
+    assert result.loss.worst == pytest.approx(1.0)
+    many = run(lambda rows, rng: [len(rows) + rng.laplace(scale=99.0) for _ in range(65)])
+    assert "more than 64 numbers are drawn" in str(many)
+    assert "given nothing that depends on data" in many.table()
+
     def scaled(rows, rng):
         return len(rows) * (1.0 + rng.laplace())
 
@@ -333,6 +339,16 @@ def test_options():
         run(noisy, [1.0, 2.0, 3.0], [1.0], adjacency=AddRemove())
     seeds = {run(lambda rows, rng: rng.laplace(len(rows)), seed=seed).calls[0].value for seed in (0, 0, 1, None)}
     assert len(seeds) == 3
+
+
+def test_points_and_values_that_are_not_finite():
+    at = math.inf
+    assert run(lambda value, rng: rng.laplace(value, 0.0), 1.0, 2.0).findings[0].loss == at
+    assert run(lambda value, rng: rng.laplace(value, 0.0), 1.0, 1.0 + 1e-15).findings[0].loss == at
+    assert run(lambda value, rng: value + rng.laplace(0.0, 0.0), 1.0, 2.0).findings[0].kind is FindingKind.WITHOUT_NOISE
+    result = run(lambda value, rng: rng.laplace(value), math.nan, 2.0)
+    assert "its location moved infinitely far" in str(result)
+    assert run(lambda value, rng: rng.laplace(value), math.nan, math.nan).verdict is ReplayVerdict.BOUNDED
 
 
 def test_without_a_claim_the_loss_is_stated():
