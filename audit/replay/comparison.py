@@ -25,8 +25,8 @@ def is_noise(call: ReplayedCall) -> bool:
     return call.law_on_x.name not in _NOT_NOISE or call.declared_on_x is not None
 
 
-def call_findings(call: ReplayedCall, claim: Claim | None) -> Iterator[Finding]:
-    """Yield what is found at one call; at most one finding of each kind."""
+def call_findings(call: ReplayedCall, claim: Claim | None, distance: float) -> Iterator[Finding]:
+    """Yield what is found at one call, for datasets at this distance; at most one finding of each kind."""
     x, y = call.law_on_x, call.law_on_y
     worst = call.worst_loss
     needed = None if claim is None else strength_needed(claim, x, y)
@@ -48,7 +48,7 @@ def call_findings(call: ReplayedCall, claim: Claim | None) -> Iterator[Finding]:
         said = is_beyond
         text = f"{call.primitive} has other parameters: {x} on x, {y} on y{loss or '; loss unknown'}"
         yield _found(FindingKind.PARAMETERS_DIFFER, call, text, worst, is_beyond)
-    beyond = _beyond_sensitivity(call)
+    beyond = _beyond_sensitivity(call, distance)
     if beyond is not None:
         said = True
         text = f"the input of {call.primitive} moved {_far(call.moved)}, and its sensitivity is {beyond:.6g}{loss}"
@@ -66,10 +66,10 @@ def _found(kind: FindingKind, call: ReplayedCall, text: str, loss: float | None,
     return Finding(kind=kind, place=call.place, message=text, loss=loss, is_excess=is_excess)
 
 
-def _beyond_sensitivity(call: ReplayedCall) -> float | None:
-    """Return the declared sensitivity if the input moved further, but for rounding."""
+def _beyond_sensitivity(call: ReplayedCall, distance: float) -> float | None:
+    """Return the declared sensitivity if the input moved further at this distance, but for rounding."""
     stated, moved = call.sensitivity, call.moved
-    if stated is None or moved is None or not moved > stated * (1.0 + SLACK):
+    if stated is None or moved is None or not moved > distance * stated * (1.0 + SLACK):
         return None
     return stated
 

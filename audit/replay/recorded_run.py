@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,13 @@ class RecordedRun:
     def end(self) -> str:
         """How the run ended, as a verb."""
         return "returns" if self.error is None else str(self.output)
+
+
+class Unrecorded(NamedTuple):
+    """Why the recorded values do not determine a run, and whether what the primitives are given varies as well."""
+
+    reason: str
+    is_in_calls: bool
 
 
 class Runner:
@@ -75,22 +82,26 @@ class Runner:
         except Exception as error:
             return Raised(type(error).__qualname__), error
 
-    def unrecorded(self, dataset: Any, first: RecordedRun) -> str:
-        """Return why the recorded values do not determine the run; empty if nothing shows it."""
-        drew = first.tape.foreign_calls
-        if drew:
-            return f"unrecorded: another thread made {drew} random call{'s' * (drew != 1)}"
+    def unrecorded(self, dataset: Any, first: RecordedRun) -> Unrecorded:
+        """Return why the recorded values do not determine the run; an empty reason if nothing shows it."""
+        reason = ""
         for _ in range(_REPEATS):
             again = self.run(dataset, first.tape.calls)
             if _differs(first.tape, again.tape):
-                return f"unrecorded: with its own values put back, the mechanism made other calls; {_OTHERWISE}"
+                words = f"with its own values put back, the mechanism made other calls; {_OTHERWISE}"
+                return Unrecorded(f"unrecorded: {words}", True)
             is_same = same_output(first.output, again.output)
             if is_same is None:
                 kind = type(first.output).__name__
-                return f"unrecorded: outputs of type {kind} cannot be compared; pass output= to compare a part"
-            if not is_same:
-                return f"unrecorded: with its own values put back, the mechanism gave another output; {_OTHERWISE}"
-        return ""
+                reason = f"unrecorded: outputs of type {kind} cannot be compared; pass output= to compare a part"
+            elif not is_same:
+                reason = f"unrecorded: with its own values put back, the mechanism gave another output; {_OTHERWISE}"
+            if reason:
+                break
+        drew = first.tape.foreign_calls
+        if drew:
+            reason = f"unrecorded: another thread made {drew} random call{'s' * (drew != 1)}"
+        return Unrecorded(reason, False)
 
     def numbers_with(self, sides: Mapping[str, tuple[Any, RecordedRun]]) -> Callable[..., Array | None]:
         """Return a function that runs a side, "x" or "y", with other values for some calls: the output's numbers.

@@ -120,7 +120,7 @@ def replay(
                 "be nested or run at the same time: wait for its end, or use another process.",
                 mechanism=sampler.name,
             )
-        return _compared(Runner(sampler, names, checked_seed), x, y, claim_or_none)
+        return _compared(Runner(sampler, names, checked_seed), x, y, claim_or_none, distance)
 
 
 def _checked_names(primitives: Iterable[str] | None) -> tuple[str, ...]:
@@ -144,7 +144,7 @@ def _claim(mechanism: Any, claim: Any, adjacency: Any, distance: float) -> tuple
     return said.adjacency, claim_at(said.claim, distance)
 
 
-def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None) -> ReplayResult:
+def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: float) -> ReplayResult:
     """Return the result of a run on x and one on y with the values of x put back."""
     on_x = runner.run(x)
     on_y = runner.run(y, on_x.tape.calls)
@@ -157,7 +157,8 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None) -> ReplayResu
         ) from on_x.error
     number = len(on_y.tape.calls) if on_y.tape.parted_at is None else on_y.tape.parted_at
     calls = tuple(map(paired, on_x.tape.calls[:number], on_y.tape.calls[:number]))
-    unrecorded = runner.unrecorded(x, on_x) or runner.unrecorded(y, on_y)
+    varies = [runner.unrecorded(x, on_x), runner.unrecorded(y, on_y)]
+    unrecorded = varies[0].reason or varies[1].reason
     findings = list(path_findings(on_x.tape, on_y.tape, on_x.end, on_y.end))
     reasons: tuple[str, ...]
     if findings:
@@ -167,10 +168,12 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None) -> ReplayResu
     else:
         calls, free, reasons = _explained(runner, (x, on_x), (y, on_y), calls, claim)
         findings += free
-    findings += [found for call in calls for found in call_findings(call, claim)]
+    findings += [found for call in calls for found in call_findings(call, claim, distance)]
     total = sum_finding(calls, claim)
     if total is not None and not any(found.is_excess for found in findings):
         findings.append(total)
+    if any(each.is_in_calls for each in varies):  # what moved may be what is not recorded
+        findings = [replace(found, is_excess=False) for found in findings]
     return ReplayResult(
         mechanism=name,
         claim=claim,
@@ -212,18 +215,11 @@ def _explained(
         return calls, [_without_noise(f"{where} moved by {by:.6g}, and no recorded draw changes it")], ()
     if move.is_explained:
         return move.calls, [], ()
-    nearby = [found for call in move.calls for found in call_findings(call, claim)] if move.is_local else []
-    return (
-        calls,
-        [_only_nearby(found) for found in nearby if found.is_excess],
-        (
-            *(
-                (f"more than {MOST_NUMBERS} numbers are drawn, so none was changed to see what it does",)
-                * move.is_too_long
-            ),
-            *_unexplained(calls, first, second),
-        ),
-    )
+    reasons = _unexplained(calls, first, second)
+    if move.is_too_long:
+        reasons = (f"more than {MOST_NUMBERS} numbers are drawn, so none was changed to see what it does", *reasons)
+    nearby = [found for call in move.calls for found in call_findings(call, claim, 1.0)] if move.is_local else []
+    return calls, [_only_nearby(found) for found in nearby if found.is_excess], reasons
 
 
 def _only_nearby(found: Finding) -> Finding:

@@ -39,6 +39,13 @@ def test_unrecorded_randomness_is_noticed(draw):
     assert "unrecorded" in str(result)
 
 
+def test_an_input_with_unrecorded_noise_is_no_excess():
+    result = run(lambda rows, rng: rng.laplace(len(rows) + os.urandom(1)[0], 1.0))
+    assert result.unrecorded
+    assert "made other calls" in str(result)
+    assert not result.has_excess
+
+
 def test_state_kept_between_runs_is_noticed():
     seen = []
 

@@ -307,6 +307,8 @@ def test_a_decorated_function_is_one_call():
     assert kinds(result) == [FindingKind.BEYOND_SENSITIVITY]
     assert "the input of" in str(result)
     assert run(lambda rows: own(sum(rows), 2.0, 5.0), claim=9.0).verdict is ReplayVerdict.BOUNDED
+    far = run(lambda rows: own(len(rows), 2.0), [1.0] * 3, [1.0], claim=0.5, adjacency="add-remove", distance=2)
+    assert (far.calls[0].moved, far.has_excess) == (2.0, False)
 
 
 @pytest.mark.parametrize(
