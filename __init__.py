@@ -6,6 +6,7 @@ Names are imported on first use, so that loading the pytest plugin does not impo
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .audit.replay.registered import register_primitives
 from .audit.results.result import show_with
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from .audit.procedures.epsilon_lower import epsilon_lower
     from .audit.records.json_codec import load, save
     from .audit.records.suite import Entry, Suite
+    from .audit.replay.noise_primitive import noise_primitive
+    from .audit.replay.replay import replay
+    from .audit.replay.replay_result import ReplayResult
     from .audit.results.audit_result import AuditResult, Verdict
     from .audit.results.cell_result import CellCounts
     from .audit.results.equivalence_result import Equivalence, EquivalenceResult
@@ -73,6 +77,9 @@ _WHERE = {
         "procedures.epsilon_lower": "epsilon_lower",
         "records.json_codec": "load save",
         "records.suite": "Entry Suite",
+        "replay.noise_primitive": "noise_primitive",
+        "replay.replay": "replay",
+        "replay.replay_result": "ReplayResult",
         "results.audit_result": "AuditResult Verdict",
         "results.cell_result": "CellCounts",
         "results.fixed_size_result": "FixedSizeResult",
@@ -92,6 +99,7 @@ __all__ = [
     "check", "check_outputs", "find_worst_pair", "draw_block", "epsilon_lower", "count_cells",
     "check_same_distribution", "check_equivalence", "assert_same_distribution",
     "check_noise", "check_slope", "check_independence", "check_sensitivity",
+    "replay", "ReplayResult", "noise_primitive",
     "NoiseLaw", "LaplaceNoise", "GaussianNoise", "GeometricNoise", "GumbelNoise", "ExponentialNoise",
     "CellCounts", "EquivalenceResult", "Equivalence", "AuditResult", "FixedSizeResult", "SequentialResult",
     "StatementResult", "Point", "Verdict",
@@ -112,6 +120,9 @@ def _shown_by(module: str, name: str) -> Any:
 show_with("to_dict", _shown_by(".audit.records.flat_result", "flat"))
 show_with("card", _shown_by(".reports.pages.card", "card"))
 show_with("plot", _shown_by(".reports.figures.plot", "plot"))
+register_primitives(
+    "diffprivlib", "diffprivlib", _shown_by(".mechanisms.adapters.diffprivlib_primitives", "diffprivlib_patches")
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -57,6 +57,10 @@ class InconclusiveError(AuditError, AssertionError):
     """An audit without a verdict, for callers who want an exception (`raise_if_refuted`)."""
 
 
+class ExcessError(AuditError, AssertionError):
+    """A replay with an excess, for callers who want an exception (`raise_if_excess`)."""
+
+
 class RecordError(AuditError, ValueError):
     """A results file that cannot be read or is inconsistent."""
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..audit.errors import DatasetError
+from ..audit.replay.noise_primitive import noise_primitive
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
@@ -59,6 +60,7 @@ def fill_gaussian(out: Floats, rng: np.random.Generator) -> None:
     rng.standard_normal(out=out)
 
 
+@noise_primitive("laplace", location=0.0, scale=1.0, size="size")
 def standard_laplace(size: int, rng: np.random.Generator) -> Floats:
     """Return Laplace draws of location 0 and scale 1, shape (size,), at full double precision (no grid)."""
     out = np.empty(size)
@@ -138,16 +140,19 @@ def noise_on_grid(fill: Fill, answer: float, scale: float, size: int, rng: np.ra
     return out
 
 
+@noise_primitive("laplace", location="answer", scale="scale", size="size")
 def laplace_on_grid(answer: float, scale: float, size: int, rng: np.random.Generator) -> Floats:
     """Return `size` draws of `answer` plus Laplace noise of this scale, rounded by `round_to_grid`."""
     return noise_on_grid(fill_laplace, answer, scale, size, rng)
 
 
+@noise_primitive("normal", location="answer", scale="scale", size="size")
 def gaussian_on_grid(answer: float, scale: float, size: int, rng: np.random.Generator) -> Floats:
     """Return `size` draws of `answer` plus Gaussian noise of standard deviation `scale`, rounded by `round_to_grid`."""
     return noise_on_grid(fill_gaussian, answer, scale, size, rng)
 
 
+@noise_primitive("two-sided geometric", location=0.0, scale="scale", size="size")
 def two_sided_geometric(scale: float, size: int, rng: np.random.Generator) -> Integers:
     """Return draws of K with Pr[K = k] = (1−r)/(1+r) r^|k|, r = e^{−1/scale}, shape (size,), int64.
 
@@ -167,6 +172,7 @@ def two_sided_geometric(scale: float, size: int, rng: np.random.Generator) -> In
     return out
 
 
+@noise_primitive("discrete", probabilities="probabilities", size="size")
 def draw_indices(probabilities: npt.ArrayLike, size: int, rng: np.random.Generator) -> Integers:
     """Return draws from 0 … K−1 with these probabilities, shape (size,), int64, by the inverse CDF.
 

@@ -67,7 +67,8 @@ class RangedCount:
     def sample(self, dataset: Any, size: int, rng: np.random.Generator) -> Floats:
         """`size` independent outputs, shape (size,)."""
         law = self.law(dataset)
-        return np.asarray(law.values)[draw_indices(law.probabilities, size, rng)]
+        drawn: Floats = np.asarray(law.values)[draw_indices(law.probabilities, size, rng)]
+        return drawn
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,129 @@
+"""Whether a loss, or a pair of laws, goes beyond a claim.
+
+Both answers are one-sided. A pair of laws goes beyond a claim if an event has p > B(q) (`strength_needed`, a lower
+bound). A loss of at most ε, composed with a Gaussian μ, stays within a claim if its boundary lies below the claim's
+(`is_within`, from an upper bound).
+
+Proof: docs/proofs/replay.md
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr, ndtri
+
+from ..claims.claim import Array, Claim
+from .laws import Law, gaussian_mu, worst_loss
+
+SLACK: Final = 1e-9
+"""Relative excess that counts as rounding."""
+_TAILS: Final = np.concatenate([np.geomspace(1e-12, 0.02, 120), np.linspace(0.02, 0.98, 193)[1:-1]])
+_HALF: Final = np.geomspace(1e-12, 0.5, 400)
+_Q: Final = np.concatenate([_HALF, 1.0 - _HALF[-2::-1]])
+_Q_REST: Final = np.concatenate([1.0 - _HALF, _HALF[-2::-1]])
+_Z: Final = np.concatenate([ndtri(_HALF), -ndtri(_HALF[-2::-1])])
+"""False-positive rates with their complements and normal quantiles, none of which loses digits near 1."""
+
+
+def strength_needed(claim: Claim, x: Law, y: Law) -> float | None:
+    """Return a strength that the claim must have to allow both laws; None if none is found.
+
+    It is exact for pure claims and for normal laws, up to rounding, and a lower bound for others: the best of many
+    half-lines, intervals, or sets of outcomes. For independent draws under other claims it is that of one draw.
+    """
+    mu, worst = gaussian_mu(x, y), worst_loss(x, y)
+    if mu == 0.0 or worst == 0.0:
+        return 0.0
+    if claim.log_ratio is not None and worst is not None:
+        return worst
+    if mu is not None and math.isfinite(mu):
+        return _largest(claim, ndtr(_Z + mu), ndtr(-_Z - mu), _Q, _Q_REST)
+    if not (x.is_known and x.name == y.name and x.shape == y.shape and not x.after):
+        return None
+    if math.prod(x.shape) != 1:
+        x, y = _farthest(x, y)
+    events = _outcomes(x, y) if x.name == "discrete" else _events(x, y)
+    return None if events is None else max(_largest(claim, *events), _largest(claim, *events[2:], *events[:2]))
+
+
+def _largest(claim: Claim, p: Array, p_rest: Array, q: Array, q_rest: Array) -> float:
+    forward = claim.strength_of(p, q, p_rest, q_rest)
+    backward = claim.reversed().strength_of(q, p, q_rest, p_rest)
+    found = np.concatenate([np.ravel(forward), np.ravel(backward)])
+    return float(np.max(found[~np.isnan(found)], initial=0.0))
+
+
+def _farthest(x: Law, y: Law) -> tuple[Law, Law]:
+    """Return the laws of the draw whose location moved most scales; the first draw if there is no location."""
+    a, b, scale = x.location, y.location, x.scale
+    if x.name == "discrete" or a is None or b is None or scale is None:
+        return tuple(Law(law.name, law.parameters) for law in (x, y))  # type: ignore[return-value]
+    with np.errstate(all="ignore"):
+        at = int(np.nanargmax(np.abs(a - b).reshape(-1) / scale.reshape(-1)))
+    laws = []
+    for law in (x, y):
+        held = {"location": law.location, "scale": law.scale}
+        laws.append(Law(law.name, {name: float(np.ravel(each)[at]) for name, each in held.items() if each is not None}))
+    return laws[0], laws[1]
+
+
+def _outcomes(x: Law, y: Law) -> tuple[Array, Array, Array, Array] | None:
+    """Return p, 1 − p, q, 1 − q of the sets of outcomes of largest ratio: by Neyman and Pearson none does better."""
+    p, q = (np.asarray(law.parameters["probabilities"], dtype=np.float64) for law in (x, y))
+    if p.shape != q.shape:
+        return None
+    with np.errstate(all="ignore"):
+        order = np.argsort(-np.where(p == q, 1.0, p / q))
+    p, q = p[order], q[order]
+    return np.cumsum(p), np.cumsum(p[::-1])[::-1] - p, np.cumsum(q), np.cumsum(q[::-1])[::-1] - q
+
+
+def _events(x: Law, y: Law) -> tuple[Array, Array, Array, Array] | None:
+    """Return p, 1 − p, q, 1 − q of half-lines and of intervals about the location of x."""
+    if x.scale is not None and not (np.all(x.scale > 0.0) and y.scale is not None and np.all(y.scale > 0.0)):
+        return None
+    a, b = x.frozen(), y.frozen()
+    with np.errstate(all="ignore"):
+        ends = [each for law in (a, b) for each in (*np.ravel(law.ppf(_TAILS)), *np.ravel(law.isf(_TAILS)))]
+        cuts = np.unique(np.array(ends)[np.isfinite(ends)])
+        middle = float(np.ravel(a.median())[0])
+        radii = np.unique(np.abs(cuts - middle))
+        columns = []
+        for law in (a, b):
+            outside = law.cdf(middle - radii) + law.sf(middle + radii)
+            columns += [np.concatenate([law.cdf(cuts), outside]), np.concatenate([law.sf(cuts), 1.0 - outside])]
+    return columns[0], columns[1], columns[2], columns[3]
+
+
+def is_within(claim: Claim, epsilon: float, mu: float) -> bool:
+    """Return whether a loss of at most `epsilon`, composed with Gaussian noise of this `mu`, keeps the claim."""
+    if claim.log_ratio is not None:
+        return mu == 0.0 and epsilon <= claim.log_ratio * (1.0 + SLACK) + 1e-12
+    if not (math.isfinite(epsilon) and math.isfinite(mu)):
+        return False
+    allowed, _ = claim.max_power(_Q, _Q_REST)
+    backward, _ = claim.reversed().max_power(_Q, _Q_REST)
+    own = _power(epsilon, mu, getattr(claim, "epsilon", epsilon))
+    return bool(np.all(own <= np.minimum(allowed, backward) * (1.0 + 1e-6) + 1e-15))
+
+
+def _power(epsilon: float, mu: float, line: float) -> Array:
+    """Return a boundary at `_Q` that no such loss crosses: the least of many lines of its privacy profile.
+
+    `line` is the ε of one more line.
+    """
+    if epsilon == 0.0:
+        return np.asarray(ndtr(_Z + mu))
+    if mu == 0.0:
+        t, delta = np.array([epsilon]), np.zeros(1)
+    else:
+        t = np.append(np.maximum(epsilon + mu * mu / 2.0 + mu * np.linspace(-8.0, 8.0, 801), 0.0), line)
+        inner = t - epsilon
+        delta = np.maximum(ndtr(mu / 2.0 - inner / mu) - np.exp(inner + log_ndtr(-mu / 2.0 - inner / mu)), 0.0)
+    with np.errstate(over="ignore"):
+        above = np.exp(t)[:, None] * _Q + delta[:, None]
+        below = 1.0 - np.exp(-t)[:, None] * (_Q_REST - delta[:, None])
+    return np.asarray(np.minimum(1.0, np.minimum(above, below).min(axis=0)))

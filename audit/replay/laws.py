@@ -1,0 +1,267 @@
+"""The law of a recorded draw: its name and its parameters, with the log density where the law is known.
+
+The loss of a call is the log ratio of the densities that its laws on x and on y have at one value. Its supremum over
+all values has a closed form for every law known here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[np.float64]
+
+_SAME: Final = 1e-9
+"""Relative difference of two scales below which they count as equal: rounding, not the data, separates them."""
+_EXACT: Final = frozenset({"location", "low", "high", "n"})
+"""Parameters that hold answers, whose smallest move counts."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Law:
+    """The law of a draw, as the call states it.
+
+    Attributes
+    ----------
+    name : str
+        A law known here ("laplace", "normal", "logistic", "gumbel", "exponential", "uniform", "integers", "geometric",
+        "two-sided geometric", "poisson", "binomial", "discrete"), or any other name.
+    parameters : mapping
+        Parameters by name: numbers or arrays that broadcast to the shape. The indices 0 … K−1 of a "discrete" law have
+        the `probabilities`. "integers" and "uniform" have low (inclusive) and high (exclusive).
+    shape : tuple of int
+        Shape of the value; independent draws.
+    after : str
+        What is done to the draw before it is returned, such as "folded"; empty if nothing. The loss of the draw then
+        bounds that of the value from above.
+    """
+
+    name: str
+    parameters: Mapping[str, Any]
+    shape: tuple[int, ...] = ()
+    after: str = ""
+
+    def __str__(self) -> str:
+        held = ", ".join(f"{name} {shown(value)}" for name, value in self.parameters.items())
+        after = f", {self.after}" if self.after else ""
+        return f"{self.name}({held}){after}"
+
+    @property
+    def is_known(self) -> bool:
+        """Whether densities and worst-case losses are computed for this law."""
+        return self.name in PARAMETERS
+
+    @property
+    def is_shifted(self) -> bool:
+        """Whether the law has a location and every real number, or integer, in its support."""
+        return self.name in _SHIFTED
+
+    @property
+    def is_integer_valued(self) -> bool:
+        """Whether a known law has integer values, other than the places of a discrete one."""
+        return self.name in _INTEGER_VALUED
+
+    @property
+    def location(self) -> Array | None:
+        """The location in the shape of the value; None if the law has none or it is not a number."""
+        return self._numbers("location")
+
+    @property
+    def scale(self) -> Array | None:
+        """The scale in the shape of the value; None if the law has none."""
+        return self._numbers("scale")
+
+    def _numbers(self, name: str) -> Array | None:
+        try:
+            value = np.asarray(self.parameters[name], dtype=np.float64)
+            return np.broadcast_to(value, np.broadcast_shapes(value.shape, self.shape))
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    def frozen(self) -> Any:
+        """Return the law as a distribution of scipy.stats; for laws that are known and not discrete."""
+        return _distribution(self)
+
+    def differing(self, other: Law) -> list[str]:
+        """Return the names of the parameters that differ from those of a law of the same name."""
+        names = [*self.parameters, *(name for name in other.parameters if name not in self.parameters)]
+        a, b = self.parameters, other.parameters
+        return [name for name in names if not same_parameter(a.get(name), b.get(name), is_exact=name in _EXACT)]
+
+    def log_density(self, value: Any) -> float:
+        """Return the log density, or log probability, of a value: the sum over independent draws."""
+        with np.errstate(all="ignore"):
+            if self.name == "discrete":
+                found = np.log(np.asarray(self.parameters["probabilities"], dtype=np.float64)[np.asarray(value, int)])
+            else:
+                law = self.frozen()
+                density = law.logpmf if self.is_integer_valued else law.logpdf
+                found = density(np.asarray(value, dtype=np.float64))
+        return float(np.sum(found))
+
+
+def shown(value: Any) -> str:
+    """Return a parameter as text, at most four numbers."""
+    try:
+        numbers = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        text = repr(value)
+        return text if len(text) <= 40 else text[:39] + "…"
+    if numbers.size == 1:
+        return f"{float(numbers.reshape(-1)[0]):.6g}"
+    first = ", ".join(f"{each:.4g}" for each in numbers.reshape(-1)[:4])
+    return f"[{first}{', …' if numbers.size > 4 else ''}]"
+
+
+def same_parameter(first: Any, second: Any, *, is_exact: bool = False) -> bool:
+    """Return whether two parameters are equal; unless `is_exact`, a relative difference of 1e-9 counts as rounding."""
+    try:
+        a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    except (TypeError, ValueError):
+        try:
+            return bool(np.all(first == second)) if np.shape(first) == np.shape(second) else False
+        except Exception:  # a parameter's own comparison may raise anything
+            return first is second
+    return a.shape == b.shape and bool(np.allclose(a, b, rtol=0.0 if is_exact else _SAME, atol=0.0, equal_nan=True))
+
+
+def moved(x: Law, y: Law) -> Array | None:
+    """Return how far the location moved from x to y, in the shape of the value; None if either has none."""
+    a, b = x.location, y.location
+    if a is None or b is None or a.shape != b.shape:
+        return None
+    with np.errstate(invalid="ignore"):
+        distance = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
+    return np.where(np.isnan(distance), math.inf, distance)  # from a number to NaN
+
+
+def realised_loss(x: Law, y: Law, value: Any) -> float | None:
+    """Return ln f_x(value) − ln f_y(value), infinite where y cannot return it; None if a law is not known.
+
+    A scale of 0 is a point mass: the loss is 0 where both have it at the same place, and infinite elsewhere.
+    """
+    if x.after or y.after or x.shape != y.shape:
+        return None
+    if x.name == y.name and not x.differing(y):
+        return 0.0
+    if not (x.is_known and y.is_known):
+        return None
+    if (x.name == "discrete") != (y.name == "discrete"):
+        return None
+    if _without_noise(x).any() or _without_noise(y).any():
+        return _worst(x, y) if x.name == y.name else math.inf
+    p, q = x.log_density(value), y.log_density(value)
+    return None if math.isnan(p - q) else p - q
+
+
+def _without_noise(law: Law) -> npt.NDArray[np.bool_]:
+    return np.zeros(1, bool) if law.scale is None else law.scale == 0.0
+
+
+def worst_loss(x: Law, y: Law) -> float | None:
+    """Return the supremum over values of |ln f_x − ln f_y|; infinite for Gaussian noise that moves; None if unknown.
+
+    It bounds the loss from above, in both directions, and is attained or approached for the draw before anything is
+    done to it.
+    """
+    if x.name != y.name or x.shape != y.shape or x.after != y.after:
+        return None
+    if not x.differing(y):
+        return 0.0
+    return _worst(x, y) if x.is_known else None
+
+
+def _worst(x: Law, y: Law) -> float:
+    size = math.prod(x.shape)
+    with np.errstate(all="ignore"):
+        if x.name == "discrete":
+            return size * _discrete(*(np.asarray(law.parameters["probabilities"], np.float64) for law in (x, y)))
+        if x.name == "binomial":
+            return _binomial(x, y)
+        if x.name in _EXPONENTIAL_TAILS and "scale" not in x.differing(y):
+            distance, scale = moved(x, y), x.scale
+            if distance is not None and scale is not None:
+                return float(np.sum(np.where(distance == 0.0, 0.0, distance / scale)))  # x / 0 is infinite
+    return math.inf
+
+
+def _discrete(p: Array, q: Array) -> float:
+    if p.shape != q.shape:
+        return math.inf
+    ratio = np.abs(np.log(p) - np.log(q))
+    return float(np.max(np.where((p == 0) & (q == 0), 0.0, ratio), initial=0.0))
+
+
+def _binomial(x: Law, y: Law) -> float:
+    if "n" in x.differing(y):
+        return math.inf
+    n, p, q = (np.asarray(value, np.float64) for value in (x.parameters["n"], x.parameters["p"], y.parameters["p"]))
+    ends = [np.where(a == b, 0.0, np.abs(np.log(a) - np.log(b))) for a, b in ((p, q), (1.0 - p, 1.0 - q))]
+    return float(np.sum(np.broadcast_to(n * np.maximum(*ends), x.shape)))
+
+
+def gaussian_mu(x: Law, y: Law) -> float | None:
+    """Return the μ of the pair of normal laws with equal scales, ‖move/scale‖₂; None for all others."""
+    if x.name != "normal" or y.name != "normal" or x.shape != y.shape or "scale" in x.differing(y):
+        return None
+    distance, scale = moved(x, y), x.scale
+    if distance is None or scale is None:
+        return None
+    with np.errstate(all="ignore"):
+        return float(np.linalg.norm(np.where(distance == 0.0, 0.0, distance / scale).reshape(-1)))
+
+
+def _distribution(law: Law) -> Any:
+    """Return the law as a frozen distribution; scipy.stats takes a second to import and is seldom needed."""
+    from scipy import stats
+
+    held = law.parameters
+    match law.name:
+        case "laplace" | "logistic":
+            return getattr(stats, law.name)(held["location"], held["scale"])
+        case "normal":
+            return stats.norm(held["location"], held["scale"])
+        case "gumbel":
+            return stats.gumbel_r(held["location"], held["scale"])
+        case "two-sided geometric":
+            return stats.dlaplace(1.0 / np.asarray(held["scale"], np.float64), loc=held["location"])
+        case "exponential":
+            return stats.expon(0.0, held["scale"])
+        case "uniform":
+            return stats.uniform(held["low"], np.subtract(held["high"], held["low"]))
+        case "integers":
+            low, high = (np.asarray(held[name], np.float64) for name in ("low", "high"))  # 2**64 is not an int64
+            return stats.randint(low, high)
+        case "geometric":
+            return stats.geom(held["p"])
+        case "poisson":
+            return stats.poisson(held["rate"])
+        case "binomial":
+            return stats.binom(held["n"], held["p"])
+    raise ValueError(f"the law {law.name} is not a distribution of scipy.stats")
+
+
+PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
+    "laplace": ("location", "scale"),
+    "normal": ("location", "scale"),
+    "logistic": ("location", "scale"),
+    "gumbel": ("location", "scale"),
+    "two-sided geometric": ("location", "scale"),
+    "exponential": ("scale",),
+    "uniform": ("low", "high"),
+    "integers": ("low", "high"),
+    "geometric": ("p",),
+    "poisson": ("rate",),
+    "binomial": ("n", "p"),
+    "discrete": ("probabilities",),
+}
+"""The parameters of each known law."""
+_INTEGER_VALUED: Final = frozenset({"two-sided geometric", "integers", "geometric", "poisson", "binomial"})
+_SHIFTED: Final = frozenset({"laplace", "normal", "logistic", "gumbel", "two-sided geometric"})
+_EXPONENTIAL_TAILS: Final = frozenset({"laplace", "logistic", "two-sided geometric"})
+"""Laws whose log density has slope at most 1/scale and attains it, so that a move costs exactly move/scale."""

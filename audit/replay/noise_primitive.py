@@ -1,0 +1,128 @@
+"""A decorator that makes anybody's function a noise primitive, which a replay records as a whole."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any, ParamSpec, TypeVar, cast
+
+import numpy as np
+
+from ..errors import OptionError
+from ..printing import did_you_mean
+from .laws import PARAMETERS, Law
+from .tape import Declared, active_tape
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def noise_primitive(
+    law: str | Callable[..., Law],
+    *,
+    sensitivity: str | float | None = None,
+    epsilon: str | float | None = None,
+    size: str | int | None = None,
+    **parameters: str | float,
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator: while `replay` records, a call of the function is one call of a noise primitive.
+
+    What the function draws inside is not recorded. Outside of a replay the function is called unchanged.
+
+    Parameters
+    ----------
+    law : str or callable
+        The law of the returned value: "laplace", "normal", "logistic", "gumbel", "exponential", "uniform", "integers",
+        "geometric", "two-sided geometric", "poisson", "binomial" or "discrete"; or a function of the same arguments
+        that returns a `Law`.
+    sensitivity, epsilon : str or float, optional
+        What the function states about itself: the largest move of its location between neighbours, and the loss that
+        it promises for it.
+    size : str or int, optional
+        Number or shape of independent draws in the returned value.
+    **parameters
+        Each parameter of the law: the name of an argument of the function, or a number.
+
+    Raises
+    ------
+    OptionError
+        If the law is unknown, or its parameters are not those given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpaudit import noise_primitive, replay
+    >>> @noise_primitive("laplace", location="answer", scale="b")
+    ... def add_noise(answer, b):
+    ...     return answer + np.random.default_rng().laplace(scale=b)
+    >>> result = replay(lambda rows: add_noise(sum(rows), 2.0), [1.0, 3.0], [1.0])
+    >>> result.calls[0].worst_loss
+    1.5
+    """
+    if isinstance(law, str):
+        _check(law, parameters)
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(function)
+        sources = [each for each in (sensitivity, epsilon, size, *parameters.values()) if isinstance(each, str)]
+        for source in sources:
+            if source not in signature.parameters:
+                raise OptionError(
+                    f"{source!r} is not an argument of {function.__name__}{did_you_mean(source, signature.parameters)};"
+                    f" use one of {', '.join(signature.parameters)}, or a number.",
+                    name=source,
+                )
+
+        @functools.wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            tape = active_tape()
+            if tape is None:
+                return function(*args, **kwargs)
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+
+            def given(source: Any) -> Any:
+                value = bound.arguments[source] if isinstance(source, str) else source
+                return np.array(value) if isinstance(value, (list, np.ndarray)) else value
+
+            def stated() -> Law:
+                if not isinstance(law, str):
+                    return law(*args, **kwargs)
+                held = {name: given(source) for name, source in parameters.items()}
+                return Law(law, held, _shape(law, given(size), held))
+
+            def declared() -> Declared | None:
+                if sensitivity is None and epsilon is None:
+                    return None
+                numbers = (None if each is None else float(given(each)) for each in (sensitivity, epsilon))
+                return Declared(next(numbers), next(numbers))
+
+            return cast(R, tape.call(function.__qualname__, stated, lambda: function(*args, **kwargs), declared))
+
+        return call
+
+    return decorate
+
+
+def _shape(law: str, size: Any, held: dict[str, Any]) -> tuple[int, ...]:
+    if size is None:
+        return () if law == "discrete" else np.broadcast_shapes(*(np.shape(value) for value in held.values()))
+    return (operator.index(size),) if isinstance(size, Integral) else tuple(map(int, size))
+
+
+def _check(law: str, parameters: dict[str, Any]) -> None:
+    if law not in PARAMETERS:
+        raise OptionError(
+            f"law={law!r} is not a known law{did_you_mean(law, PARAMETERS)}; use one of {', '.join(PARAMETERS)}, or a "
+            "function that returns a Law.",
+            law=law,
+        )
+    if set(parameters) != set(PARAMETERS[law]):
+        raise OptionError(
+            f"the law {law!r} has the parameters {', '.join(PARAMETERS[law])}, not {', '.join(parameters) or 'none'}; "
+            "give each as the name of an argument or as a number.",
+            law=law,
+        )

@@ -1,0 +1,59 @@
+"""Where a noise primitive was called: the innermost frame outside the primitive and outside dpaudit's audits."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_INSIDE: Final = (
+    "dpaudit.audit.",
+    "dpaudit.mechanisms.adapters.",
+    "numpy.",
+    "scipy.",
+    "random",
+    "secrets",
+    "functools",
+    "contextlib",
+)
+"""Modules that carry out a call and did not ask for it; a name that ends in a dot stands for what is below it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of code; `file` is as Python knows it."""
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{_short(self.file)}:{self.line} in {self.function}"
+
+
+def place_of_call() -> Place:
+    """Return the place that asked for the draw; the outermost frame if every frame is inside."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and _is_inside(frame.f_globals.get("__name__", "")):
+        frame = frame.f_back
+    return Place(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+
+def _is_inside(module: str) -> bool:
+    return any(module == each or (each.endswith(".") and f"{module}.".startswith(each)) for each in _INSIDE)
+
+
+def _short(file: str) -> str:
+    """Return a path from the working directory, or from the folder of installed packages, or the last two parts."""
+    path = Path(file)
+    if not path.is_absolute():
+        return file
+    for marker in ("site-packages", "dist-packages"):
+        if marker in path.parts:
+            at = len(path.parts) - 1 - path.parts[::-1].index(marker)
+            return "/".join(path.parts[at + 1 :])
+    try:
+        return path.relative_to(Path.cwd()).as_posix()
+    except (ValueError, OSError):
+        return "/".join(path.parts[-2:])

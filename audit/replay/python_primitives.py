@@ -1,0 +1,136 @@
+"""Recording versions of the standard library's `random`.
+
+Methods of `random.Random` and `random.SystemRandom` are replaced on the classes, so that existing objects are recorded
+too. `sample`, `shuffle` and the others that are not named here are recorded by what they draw inside.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from .laws import Law
+from .registered import Patch
+from .tape import active_tape
+
+
+def _uniform(a: float, b: float) -> Law:
+    return Law("uniform", {"low": min(a, b), "high": max(a, b)})
+
+
+def _normal(mu: float = 0.0, sigma: float = 1.0) -> Law:
+    return Law("normal", {"location": mu, "scale": sigma})
+
+
+def _exponential(lambd: float = 1.0) -> Law:
+    return Law("exponential", {"scale": 1.0 / lambd})
+
+
+def _randrange(start: int, stop: int | None = None, step: int = 1) -> Law:
+    low, high = (0, start) if stop is None else (start, stop)
+    if step == 1:
+        return Law("integers", {"low": low, "high": high})
+    return Law("randrange", {"low": low, "high": high, "step": step})
+
+
+_LAWS: Final[dict[str, Callable[..., Law]]] = {
+    "random": lambda: _uniform(0.0, 1.0),
+    "uniform": _uniform,
+    "gauss": _normal,
+    "normalvariate": _normal,
+    "expovariate": _exponential,
+    "randrange": _randrange,
+    "randint": lambda a, b: Law("integers", {"low": a, "high": b + 1}),
+    "getrandbits": lambda k: Law("bits", {"number": k}),
+}
+
+
+def _recorded(kind: type, name: str) -> Callable[..., Any]:
+    original, law = getattr(kind, name), _LAWS[name]
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        tape = active_tape()
+        if tape is None:
+            return original(self, *args, **kwargs)
+        return tape.call(
+            f"{kind.__name__}.{name}", lambda: law(*args, **kwargs), lambda: original(self, *args, **kwargs)
+        )
+
+    return call
+
+
+def _choice(original: Callable[..., Any]) -> Callable[..., Any]:
+    def choice(self: random.Random, seq: Sequence[Any]) -> Any:
+        tape = active_tape()
+        if tape is None or tape.passes() or not len(seq):
+            return original(self, seq)
+        n = len(seq)
+        return seq[
+            tape.call(
+                "Random.choice",
+                lambda: Law("integers", {"low": 0, "high": n}),
+                lambda: original(self, range(n)),
+                can_return=lambda place: place < n,
+            )
+        ]
+
+    return choice
+
+
+def _choices(original: Callable[..., Any]) -> Callable[..., Any]:
+    def choices(
+        self: random.Random, population: Sequence[Any], weights: Any = None, *, cum_weights: Any = None, k: int = 1
+    ) -> list[Any]:
+        tape, n = active_tape(), len(population)
+        if tape is None or tape.passes():
+            return list(original(self, population, weights, cum_weights=cum_weights, k=k))
+
+        def law() -> Law:
+            held = np.diff(cum_weights, prepend=0.0) if cum_weights is not None else np.asarray(weights, np.float64)
+            if weights is None and cum_weights is None:
+                return Law("integers", {"low": 0, "high": n}, (k,))
+            return Law("discrete", {"probabilities": held / held.sum()}, (k,))
+
+        places = tape.call(
+            "Random.choices",
+            law,
+            lambda: original(self, range(n), weights, cum_weights=cum_weights, k=k),
+            can_return=lambda found: max(found, default=0) < n,
+        )
+        return [population[place] for place in places]
+
+    return choices
+
+
+def random_patches(seed: int) -> Iterator[Patch]:
+    """Yield the patches of `random`; its module functions draw from a generator of the run, not the global one."""
+    own = random.Random(seed)
+    module = vars(random)
+    functions = [name for name, value in module.items() if getattr(value, "__self__", None) is module["_inst"]]
+    for kind in (random.Random, random.SystemRandom):
+        for name in _LAWS:
+            if kind is random.Random or name in vars(kind):
+                yield Patch(kind, name, _recorded(kind, name))
+    yield Patch(random.Random, "choice", _choice(random.Random.choice))
+    yield Patch(random.Random, "choices", _choices(random.Random.choices))
+    for name in functions:
+        yield Patch(random, name, _of_module(own, name))
+
+
+def _of_module(own: random.Random, name: str) -> Callable[..., Any]:
+    original = getattr(random, name)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        tape = active_tape()
+        if tape is None or tape.is_foreign():
+            if tape is not None:
+                tape.foreign_calls += 1
+            return original(*args, **kwargs)
+        if name == "seed":
+            tape.note_seed(args[0] if args else kwargs.get("a"))
+        return getattr(own, name)(*args, **kwargs)
+
+    return call

@@ -1,0 +1,254 @@
+"""Record a run on x, put its random values back on y, and compare what each noise primitive was given.
+
+Most defects of private libraries are mistakes of sensitivity: a primitive is given a number that moves further between
+neighbours than its noise is for. That shows in two runs, without statistics.
+
+Proof: docs/proofs/replay.md
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from ..claims.at_distance import claim_at
+from ..claims.claim import Claim
+from ..errors import MechanismError, OptionError, described
+from ..floating_point_errors import with_own_arithmetic
+from ..options import check_distance, check_seed
+from ..printing import did_you_mean
+from ..procedures.mechanism_claim import stated
+from ..sampling.picked import picked
+from ..sampling.picking import OutputPart
+from ..sampling.sampler import as_sampler
+from .added_noise import MOST_NUMBERS, infer_locations
+from .comparison import call_findings, path_findings, sum_finding
+from .numpy_primitives import numpy_patches
+from .output_values import numbers_of, same_output
+from .python_primitives import random_patches
+from .recorded_run import RecordedRun, Runner, output_distance
+from .registered import register_primitives, registered_names
+from .replay_result import ReplayResult
+from .replayed_call import Finding, FindingKind, ReplayedCall, paired
+from .scipy_primitives import scipy_patches
+from .tape import only_recording
+
+register_primitives("numpy", "numpy.random", numpy_patches)
+register_primitives("random", "random", random_patches)
+register_primitives("scipy", "scipy.stats", scipy_patches)
+
+
+@with_own_arithmetic
+def replay(
+    mechanism: Any,
+    x: Any,
+    y: Any,
+    *,
+    claim: Any = None,
+    adjacency: Any = None,
+    distance: float = 1.0,
+    output: OutputPart | None = None,
+    primitives: Iterable[str] | None = None,
+    seed: int | None = 0,
+) -> ReplayResult:
+    """Compare what each noise primitive is given on x and on y, where y is given the random values of x.
+
+    The loss of each call is exact where both laws are known. The sum over the calls bounds the loss of the output on
+    this path where every random value is recorded and nothing but those values carries the data to the output. An
+    excess is a finding at a line of code, not a refutation: `check` tests whether the output shows it.
+
+    Parameters
+    ----------
+    mechanism : callable or object
+        As in `check`; a block sampler draws a block of one run. The generator that it is given records. So do functions
+        of `numpy.random` and `random`, generators that the mechanism creates by `numpy.random.default_rng`, `rvs` of
+        scipy.stats, functions with `noise_primitive`, and mechanisms of diffprivlib, wherever they are called.
+    x, y : dataset
+        Two neighbouring datasets.
+    claim : Claim, float, (float, float) or callable, optional
+        As in `check`; by default the mechanism's own, if it has one. Without a claim, the only excesses are moves
+        beyond declared sensitivities and infinite losses.
+    adjacency : Adjacency or str, optional
+        As in `check`: the pair is checked.
+    distance : float
+        Distance between x and y, as in `check`.
+    output : str, int or callable, optional
+        Part of the output to compare, as in `check`; such as ``lambda model: model.coef_``.
+    primitives : iterable of str, optional
+        The families to record: "numpy", "random", "scipy", "diffprivlib"; all by default. The generator that is handed
+        to the mechanism and functions with `noise_primitive` are always recorded.
+    seed : int or None
+        Fixes the path: the values drawn on x. None draws a seed.
+
+    Returns
+    -------
+    ReplayResult
+
+    Raises
+    ------
+    ClaimError, AdjacencyError
+        For a claim that is none, or a pair that is not adjacent.
+    OptionError
+        For unknown primitives or an invalid seed.
+    MechanismError
+        If the mechanism cannot be run, raises on both datasets, or another replay is recording in this process.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dpaudit import replay
+    >>> def clipped_sum(rows, rng):            # clips to [0, 2]; the noise is for [0, 1]
+    ...     return rng.laplace(np.clip(rows, 0, 2).sum(), 1.0)
+    >>> result = replay(clipped_sum, [1.0, 5.0], [1.0], claim=1.0, adjacency="add-remove")
+    >>> result.calls[0].moved, result.calls[0].worst_loss, result.has_excess
+    (2.0, 2.0, True)
+    """
+    names = _checked_names(primitives)
+    checked_seed, distance = check_seed(seed), check_distance(distance)
+    sampler = picked(as_sampler(mechanism), output)
+    held, claim_or_none = _claim(mechanism, claim, adjacency, distance)
+    if held is not None:
+        held.check(x, y, distance)
+    if sampler.check_pair is not None:
+        sampler.check_pair(x, y, distance)
+    with only_recording() as is_free:
+        if not is_free:
+            raise MechanismError(
+                "another replay is recording in this process, perhaps the one that runs this mechanism; replays cannot "
+                "be nested or run at the same time: wait for its end, or use another process.",
+                mechanism=sampler.name,
+            )
+        return _compared(Runner(sampler, names, checked_seed), x, y, claim_or_none, distance)
+
+
+def _checked_names(primitives: Iterable[str] | None) -> tuple[str, ...]:
+    known = registered_names()
+    names = known if primitives is None else (primitives,) if isinstance(primitives, str) else tuple(primitives)
+    for name in names:
+        if name not in known:
+            raise OptionError(
+                f"primitives={name!r} is not a family of noise primitives{did_you_mean(str(name), known)}; use some of "
+                f"{', '.join(known)}.",
+                primitives=name,
+            )
+    return names
+
+
+def _claim(mechanism: Any, claim: Any, adjacency: Any, distance: float) -> tuple[Any, Claim | None]:
+    """Return the adjacency and the claim at the distance; None for a claim that nobody states."""
+    if claim is None and not hasattr(mechanism, "claim"):
+        return stated(mechanism, 0.0, adjacency, "").adjacency, None
+    said = stated(mechanism, claim, adjacency, "")
+    return said.adjacency, claim_at(said.claim, distance)
+
+
+def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: float) -> ReplayResult:
+    """Return the result of a run on x and one on y with the values of x put back."""
+    on_x = runner.run(x)
+    on_y = runner.run(y, on_x.tape.calls)
+    name = runner.sampler.name
+    if on_x.error is not None and on_y.error is not None:
+        raise MechanismError(
+            f"{name} raises on both datasets: {described(on_x.error)}. There is nothing to compare; pass datasets on "
+            "which it runs.",
+            mechanism=name,
+        ) from on_x.error
+    number = len(on_y.tape.calls) if on_y.tape.parted_at is None else on_y.tape.parted_at
+    calls = tuple(map(paired, on_x.tape.calls[:number], on_y.tape.calls[:number]))
+    varies = [runner.unrecorded(x, on_x), runner.unrecorded(y, on_y)]
+    unrecorded = varies[0].reason or varies[1].reason
+    findings = list(path_findings(on_x.tape, on_y.tape, on_x.end, on_y.end))
+    reasons: tuple[str, ...]
+    if findings:
+        reasons = ("the runs on x and y do not take the same path, so their outputs are not compared",)
+    elif unrecorded:
+        reasons = _unexplained(calls, on_x, on_y)
+    else:
+        calls, free, reasons = _explained(runner, (x, on_x), (y, on_y), calls, claim)
+        findings += free
+    findings += [found for call in calls for found in call_findings(call, claim, distance)]
+    total = sum_finding(calls, claim)
+    if total is not None and not any(found.is_excess for found in findings):
+        findings.append(total)
+    if any(each.is_in_calls for each in varies):  # what moved may be what is not recorded
+        findings = [replace(found, is_excess=False) for found in findings]
+    return ReplayResult(
+        mechanism=name,
+        claim=claim,
+        findings=tuple(sorted(findings, key=lambda found: not found.is_excess)),
+        calls=calls,
+        unrecorded=bool(unrecorded),
+        open_reasons=(unrecorded, *reasons) if unrecorded else reasons,
+        output_on_x=on_x.output,
+        output_on_y=on_y.output,
+        output_moved=output_distance(on_x.output, on_y.output),
+        seed=runner.seed,
+        runs=runner.runs,
+    )
+
+
+Calls = tuple[ReplayedCall, ...]
+Side = tuple[Any, RecordedRun]
+
+
+def _explained(
+    runner: Runner, x: Side, y: Side, calls: Calls, claim: Claim | None
+) -> tuple[Calls, list[Finding], tuple[str, ...]]:
+    """Return the calls with the locations that the outputs imply, what moved without noise, and what stays open."""
+    first, second = x[1], y[1]
+    is_same = same_output(first.output, second.output)
+    if is_same and not any(call.is_bare for call in calls):
+        return calls, [], ()
+    if not calls and is_same is False:
+        return calls, [_without_noise("the outputs differ, and no random call was recorded")], ()
+    a, b = numbers_of(first.output), numbers_of(second.output)
+    if a is None or b is None or len(a) != len(b) or not len(a):
+        return calls, [], _unexplained(calls, first, second)
+    move = infer_locations(calls, a, b, runner.numbers_with({"x": x, "y": y}))
+    if move.unprotected:
+        places = list(move.unprotected)
+        shown = ", ".join(map(str, places[:4])) + ", …" * (len(places) > 4)
+        where = f"coordinate {shown} of the output" if len(a) > 1 else "the output"
+        by = output_distance(a[places], b[places])
+        return calls, [_without_noise(f"{where} moved by {by:.6g}, and no recorded draw changes it")], ()
+    if move.is_explained:
+        return move.calls, [], ()
+    reasons = _unexplained(calls, first, second)
+    if move.is_too_long:
+        reasons = (f"more than {MOST_NUMBERS} numbers are drawn, so none was changed to see what it does", *reasons)
+    nearby = [found for call in move.calls for found in call_findings(call, claim, 1.0)] if move.is_local else []
+    return calls, [_only_nearby(found) for found in nearby if found.is_excess], reasons
+
+
+def _only_nearby(found: Finding) -> Finding:
+    """Return the finding as one that holds near the recorded values: the output is clipped, say, farther away."""
+    text = f"{found.message}, near the recorded values, where the output is a number plus the noise"
+    return replace(found, kind=FindingKind.NEAR_THE_VALUES, message=text, is_excess=False)
+
+
+def _without_noise(text: str) -> Finding:
+    text = f"{text}; loss infinite"
+    return Finding(kind=FindingKind.WITHOUT_NOISE, place=None, message=text, loss=math.inf, is_excess=True)
+
+
+def _unexplained(calls: Calls, x: RecordedRun, y: RecordedRun) -> tuple[str, ...]:
+    """Return why the outputs may depend on the data other than through the recorded values."""
+    reasons = []
+    bare = [call for call in calls if call.is_bare]
+    if bare:
+        places = list(dict.fromkeys(f"{call.primitive} at {call.place}" for call in bare))
+        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+        number = f"{len(bare)} call{'s were' if len(bare) > 1 else ' was'}"
+        reasons.append(
+            f"{number} not handed what the noise is for ({bare[0].law_on_x}: {places[0]}{more}), and the output is not "
+            "a number plus the noise"
+        )
+    if not same_output(x.output, y.output):
+        by = output_distance(x.output, y.output)
+        reasons.append(
+            f"the outputs differ{'' if by is None else f' by {by:.6g}'} with the same values put back, so they depend "
+            "on the data in another way too"
+        )
+    return tuple(reasons)

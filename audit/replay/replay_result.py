@@ -1,0 +1,156 @@
+"""The result of a replay: the calls, the findings, and what their losses say about the claim."""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from ..claims.claim import Claim
+from ..errors import ExcessError
+from .claim_excess import is_within
+from .replayed_call import Finding, ReplayedCall, TranscriptLoss, total_loss
+
+
+class ReplayVerdict(enum.Enum):
+    """What a replay says; it never says that a claim is refuted, nor that it holds."""
+
+    EXCESS = "excess"
+    """A call, or all calls together, exceed the claim or a declared sensitivity, on this path."""
+    BOUNDED = "bounded on this path"
+    """All recorded calls together stay within the claim, on this path."""
+    OPEN = "not bounded"
+    """Neither: a loss is unknown, or the output depends on more than the recorded values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReplayResult:
+    """What `replay` found; neither true nor false.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        Excesses first, in the order of the calls.
+    calls : tuple of ReplayedCall
+        The calls that both runs made, up to where their paths part.
+    unrecorded : bool
+        Whether a run with its own recorded values put back gave another output or made other calls, or another thread
+        drew: then the recorded values do not determine the output.
+    open_reasons : tuple of str
+        Why the loss of the calls does not bound that of the output, even on this path.
+    output_moved : float or None
+        The ℓ1 norm of the outputs' difference when y is given the values of x; None if they are not numbers.
+    runs : int
+        How often the mechanism was run.
+    """
+
+    mechanism: str
+    claim: Claim | None
+    findings: tuple[Finding, ...]
+    calls: tuple[ReplayedCall, ...]
+    unrecorded: bool
+    open_reasons: tuple[str, ...]
+    output_on_x: Any = field(repr=False)
+    output_on_y: Any = field(repr=False)
+    output_moved: float | None
+    seed: int
+    runs: int
+
+    @property
+    def loss(self) -> TranscriptLoss:
+        """The loss of all calls together, on this path; it bounds that of the output only without `open_reasons`."""
+        return total_loss(self.calls)
+
+    @property
+    def has_excess(self) -> bool:
+        """Whether a finding exceeds the claim, or a sensitivity that a primitive declares."""
+        return any(finding.is_excess for finding in self.findings)
+
+    @property
+    def verdict(self) -> ReplayVerdict:
+        """What the replay says of the claim; of an infinite loss and declared sensitivities only, without a claim."""
+        if self.has_excess:
+            return ReplayVerdict.EXCESS
+        loss = self.loss
+        if self.claim is None or self.open_reasons or self.findings or loss.epsilon is None:
+            return ReplayVerdict.OPEN
+        # The locations inferred from outputs are known to about 1e-5 scales.
+        return (
+            ReplayVerdict.BOUNDED
+            if is_within(self.claim, loss.epsilon * (1.0 - 1e-5), loss.mu * (1.0 - 1e-5))
+            else ReplayVerdict.OPEN
+        )
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in a sentence."""
+        claimed = "" if self.claim is None else f", claimed {self.claim}"
+        count = f"{len(self.calls)} call{'s' * (len(self.calls) != 1)}"
+        if self.verdict is ReplayVerdict.EXCESS:
+            number = sum(finding.is_excess for finding in self.findings)
+            return f"EXCESS: {number} finding{'s' * (number != 1)} in {count}{claimed} (one path; confirm with check)"
+        if self.verdict is ReplayVerdict.BOUNDED:
+            return f"BOUNDED: {_loss_words(self.loss)} in {count}{claimed} (one path)"
+        return f"OPEN: no excess in {count}{claimed}, and no bound: {self._why_open}"
+
+    @property
+    def _why_open(self) -> str:
+        if self.open_reasons:
+            return self.open_reasons[0]
+        if self.findings:
+            return self.findings[0].kind.value
+        if self.loss.epsilon is None:
+            return "the loss of a call is unknown"
+        return f"{_loss_words(self.loss)}" if self.claim is not None else f"no claim given; {_loss_words(self.loss)}"
+
+    def __str__(self) -> str:
+        lines = [self.sentence, *(f"  finding: {finding}" for finding in self.findings)]
+        lines += [f"  open: {reason}" for reason in self.open_reasons]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<ReplayResult {self.sentence}>"
+
+    def __bool__(self) -> bool:
+        raise TypeError("a ReplayResult is neither true nor false; use .has_excess, .verdict or .raise_if_excess().")
+
+    def table(self) -> str:
+        """Return the calls as text, a line each: place, law on x, move of the input, worst-case loss."""
+        lines = []
+        for number, call in enumerate(self.calls):
+            parts = [f"{number}  {call.place}  {call.primitive}: {call.law_on_x}"]
+            if call.is_bare:
+                lines.append("; ".join([*parts, "given nothing that depends on data"]))
+                continue
+            if call.moved is not None:
+                of = "" if call.sensitivity is None else f" (sensitivity {call.sensitivity:.6g})"
+                parts.append(f"moved {call.moved:.6g}{of}{', inferred' if call.is_inferred else ''}")
+            if call.mu:
+                parts.append(f"mu {call.mu:.6g}")
+            else:
+                parts.append("loss unknown" if call.worst_loss is None else f"loss at most {call.worst_loss:.6g}")
+            lines.append("; ".join(parts))
+        return "\n".join(lines)
+
+    def raise_if_excess(self) -> Self:
+        """Return the result, unless it has an excess.
+
+        Raises
+        ------
+        ExcessError
+            With the result as text; it is an `AssertionError`.
+        """
+        if self.has_excess:
+            raise ExcessError(str(self), result=self)
+        return self
+
+
+def _loss_words(loss: TranscriptLoss) -> str:
+    parts = []
+    if loss.epsilon or not loss.mu:
+        unknown = loss.epsilon is None or math.isinf(loss.epsilon)
+        parts.append("infinite worst-case loss" if unknown else f"loss at most {loss.epsilon:.6g}")
+    if loss.mu:
+        parts.append(f"Gaussian noise of mu {loss.mu:.6g}")
+    return " and ".join(parts)

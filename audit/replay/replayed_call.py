@@ -1,0 +1,186 @@
+"""A call of a noise primitive on x and on y, with its loss; and what a replay finds."""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .laws import Law, gaussian_mu, moved, realised_loss, worst_loss
+from .places import Place
+from .tape import Declared, Drawn
+
+
+class FindingKind(enum.Enum):
+    """What differs; the values are the words of the text."""
+
+    BEYOND_SENSITIVITY = "moved beyond the declared sensitivity"
+    LOSS_ABOVE_CLAIM = "loss above the claim"
+    SUM_ABOVE_CLAIM = "sum of losses above the claim"
+    SCALE_DIFFERS = "scale differs"
+    PARAMETERS_DIFFER = "parameters differ"
+    LAW_DIFFERS = "law differs"
+    CALLS_DIFFER = "calls differ"
+    SEED_DIFFERS = "seed differs"
+    RAISES = "raises on one dataset"
+    NEAR_THE_VALUES = "loss above the claim near the recorded values"
+    WITHOUT_NOISE = "output moved without noise"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A difference between the runs on x and on y that noise does not cover, or that the replay cannot follow.
+
+    Attributes
+    ----------
+    place : Place or None
+        The line of the call; None if the finding concerns the whole run.
+    loss : float or None
+        The privacy loss of it, in nats: the worst case over values of the call; None if unknown.
+    is_excess : bool
+        Whether the claim, or the sensitivity that the primitive declares, is exceeded on this path.
+    """
+
+    kind: FindingKind
+    place: Place | None
+    message: str
+    loss: float | None = None
+    is_excess: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.message}" if self.place is not None else self.message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReplayedCall:
+    """A call with its law on x and on y, where y was given the value of x.
+
+    Attributes
+    ----------
+    place, place_on_y : Place
+        The line of the user's or the library's code that called the primitive.
+    law_on_x, law_on_y : Law
+        The laws. For noise that is added outside of the primitive (`is_inferred`) the locations follow from the
+        outputs.
+    value : Any
+        What the primitive returned; for noise whose factors differ between x and y, the output that it made.
+    """
+
+    primitive: str
+    place: Place
+    place_on_y: Place
+    law_on_x: Law
+    law_on_y: Law
+    value: Any = field(repr=False)
+    declared_on_x: Declared | None = None
+    declared_on_y: Declared | None = None
+    is_inferred: bool = False
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether the call was given nothing that may depend on the data, so its laws do not show what it protects."""
+        if self.is_inferred or self.declared_on_x is not None or self.law_on_x.name == "discrete":
+            return False
+        if self.law_on_x.name != self.law_on_y.name or self.law_on_x.differing(self.law_on_y):
+            return False
+        location = self.law_on_x.location
+        return location is None or not np.any(location)
+
+    @property
+    def moved(self) -> float | None:
+        """How far the input moved: the ℓ2 norm of the locations' difference for normal noise, the ℓ1 norm for others.
+
+        For a primitive with another input, such as utilities, the largest move of one of its numbers. None if unknown.
+        """
+        if self.declared_on_x is not None and self.declared_on_y is not None and self.declared_on_x.input is not None:
+            a, b = (np.asarray(each.input, np.float64) for each in (self.declared_on_x, self.declared_on_y))
+            return float(np.max(np.abs(a - b), initial=0.0)) if a.shape == b.shape else None
+        distance = moved(self.law_on_x, self.law_on_y)
+        if distance is None:
+            return None
+        return float(np.linalg.norm(distance.reshape(-1), 2 if self.law_on_x.name == "normal" else 1))
+
+    @property
+    def sensitivity(self) -> float | None:
+        """The sensitivity that the primitive declares on x."""
+        return None if self.declared_on_x is None else self.declared_on_x.sensitivity
+
+    @property
+    def realised_loss(self) -> float | None:
+        """ln of the density of the value on x over that on y; None if a law is unknown."""
+        return realised_loss(self.law_on_x, self.law_on_y, self.value)
+
+    @property
+    def worst_loss(self) -> float | None:
+        """The supremum over values of the absolute loss; infinite for Gaussian noise that moves; None if unknown.
+
+        For a primitive whose law is not known, such as diffprivlib's `LaplaceBoundedDomain`, the epsilon that it
+        promises, if it promises pure privacy, the sensitivity is the same on both and its input moved no further.
+        """
+        found = worst_loss(self.law_on_x, self.law_on_y)
+        if found is not None or self.law_on_x.is_known or self.law_on_x.name != self.law_on_y.name:
+            return found
+        promise, other, distance = self.declared_on_x, self.declared_on_y, self.moved
+        if promise is None or other is None or promise.epsilon is None or promise.delta or distance is None:
+            return None
+        is_same = (promise.epsilon, promise.sensitivity) == (other.epsilon, other.sensitivity)
+        is_covered = promise.sensitivity is not None and distance <= promise.sensitivity * (1.0 + 1e-9)
+        return promise.epsilon if is_same and is_covered else None
+
+    @property
+    def mu(self) -> float | None:
+        """The μ of normal noise of equal scales; None for other laws."""
+        return gaussian_mu(self.law_on_x, self.law_on_y)
+
+
+def paired(x: Drawn, y: Drawn) -> ReplayedCall:
+    """Return the call that both runs made."""
+    return ReplayedCall(
+        primitive=x.primitive,
+        place=x.place,
+        place_on_y=y.place,
+        law_on_x=x.law,
+        law_on_y=y.law,
+        value=x.value,
+        declared_on_x=x.declared,
+        declared_on_y=y.declared,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TranscriptLoss:
+    """The loss of all paired calls together.
+
+    Attributes
+    ----------
+    realised : float or None
+        ln of the density of the recorded values on x over that on y; None if a law is unknown.
+    epsilon : float or None
+        The sum of the worst cases of all calls but those of normal noise; None if one is unknown.
+    mu : float
+        The μ of all normal noise together: the root of the sum of squares.
+    """
+
+    realised: float | None
+    epsilon: float | None
+    mu: float
+
+    @property
+    def worst(self) -> float | None:
+        """The sum of the worst cases of all calls, infinite if normal noise moved."""
+        return math.inf if self.mu > 0.0 else self.epsilon
+
+
+def total_loss(calls: tuple[ReplayedCall, ...]) -> TranscriptLoss:
+    """Return the loss of the calls together."""
+    gaussian = [call.mu for call in calls if call.mu is not None]
+    others = [call.worst_loss for call in calls if call.mu is None]
+    realised = [call.realised_loss for call in calls]
+    return TranscriptLoss(
+        realised=None if None in realised else math.fsum(each for each in realised if each is not None),
+        epsilon=None if None in others else sum(each for each in others if each is not None),
+        mu=math.hypot(*gaussian),
+    )

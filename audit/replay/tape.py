@@ -1,0 +1,162 @@
+"""The tape of a run: it records what each noise primitive was given and returned, or puts recorded values back.
+
+One tape is active in a process at a time, for one thread. A primitive that is called inside another one belongs to it
+and is not recorded. Calls from other threads are carried out unchanged and counted.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from ..printing import shorten
+from .laws import Law
+from .places import Place, place_of_call
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a primitive states about itself: the sensitivity of its input, and the loss that it promises for it.
+
+    `input` holds the numbers that the sensitivity is for, if they are not the location of the law.
+    """
+
+    sensitivity: float | None = None
+    epsilon: float | None = None
+    delta: float = 0.0
+    input: Any = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """A call of a noise primitive as one run made it."""
+
+    primitive: str
+    place: Place
+    law: Law
+    value: Any = field(repr=False)
+    declared: Declared | None = None
+
+
+class Tape:
+    """The calls of one run, in their order.
+
+    With `put_back`, each call returns the recorded value while the calls match those recorded: the same law and shape.
+    At the first that does not, the paths part, and the rest of the run draws for itself. `changed` holds other values
+    to return for some calls, by their number. `seeds` are those that the run gives to generators, with their places.
+    """
+
+    def __init__(
+        self, put_back: Sequence[Drawn] | None = None, changed: Mapping[int, Any] | None = None, *, seed: int = 0
+    ) -> None:
+        self.put_back = put_back
+        self.changed = changed or {}
+        self.calls: list[Drawn] = []
+        self.parted_at: int | None = None
+        self.foreign_calls = 0
+        self.seeds: list[tuple[Place, str]] = []
+        self._seeds = np.random.SeedSequence(seed)
+        self._thread = threading.get_ident()
+        self._inside = 0
+
+    def fresh_seed(self) -> np.random.SeedSequence:
+        """Return the seed of the next generator that the run makes without one."""
+        return self._seeds.spawn(1)[0]
+
+    def note_seed(self, seed: Any) -> None:
+        """Record that the run seeds a generator, unless the seed is None or a stream that exists already."""
+        is_stream = seed is None or isinstance(seed, (np.random.BitGenerator, np.random.Generator))
+        if not is_stream and not self.is_foreign() and not self._inside:
+            self.seeds.append((place_of_call(), shorten(seed)))
+
+    def call(
+        self,
+        primitive: str,
+        law: Callable[[], Law],
+        draw: Callable[[], Any],
+        declared: Callable[[], Declared | None] = lambda: None,
+        can_return: Callable[[Any], bool] = lambda value: True,
+    ) -> Any:
+        """Return what `draw` returns, or the recorded value in its place, and record the call.
+
+        `law` and `declared` are read only if the call is recorded, before the draw. A recorded value that the
+        primitive cannot return now parts the paths.
+        """
+        if self.passes():
+            return draw()
+        self._inside += 1
+        try:
+            stated, promise, place = law(), declared(), place_of_call()
+            value = self._value(stated, draw, can_return)
+        finally:
+            self._inside -= 1
+        self.calls.append(Drawn(primitive, place, stated, _copy(value), promise))
+        return value
+
+    def passes(self) -> bool:
+        """Whether a call is carried out unrecorded: inside another primitive, or in another thread (counted)."""
+        if self.is_foreign():
+            self.foreign_calls += 1
+            return True
+        return self._inside > 0
+
+    def is_foreign(self) -> bool:
+        """Whether another thread than that of the run asks."""
+        return threading.get_ident() != self._thread
+
+    def _value(self, law: Law, draw: Callable[[], Any], can_return: Callable[[Any], bool]) -> Any:
+        number = len(self.calls)
+        if self.put_back is not None and self.parted_at is None:
+            if number < len(self.put_back) and _fits(self.put_back[number].law, law):
+                value = _copy(self.changed.get(number, self.put_back[number].value))
+                if can_return(value):
+                    return value
+            self.parted_at = number
+        return draw()
+
+
+def _fits(recorded: Law, law: Law) -> bool:
+    """Whether a value of the recorded law can stand for a draw from this law."""
+    if recorded.shape != law.shape:
+        return False
+    are_numbers = recorded.is_known and law.is_known and "discrete" not in (recorded.name, law.name)
+    return recorded.name == law.name or are_numbers
+
+
+def _copy(value: Any) -> Any:
+    return value.copy() if isinstance(value, (np.ndarray, list)) else value
+
+
+_LOCK: Final = threading.Lock()
+_ACTIVE: list[Tape] = []
+
+
+def active_tape() -> Tape | None:
+    """Return the tape that records in this process, whichever thread asks; None if none does."""
+    return _ACTIVE[-1] if _ACTIVE else None
+
+
+@contextmanager
+def only_recording() -> Iterator[bool]:
+    """Hold the right to record in this process; False if a recording holds it already."""
+    is_free = _LOCK.acquire(blocking=False)
+    try:
+        yield is_free
+    finally:
+        if is_free:
+            _LOCK.release()
+
+
+@contextmanager
+def recording_on(tape: Tape) -> Iterator[None]:
+    """Make a tape the active one; no tape is active afterwards, whatever happens."""
+    _ACTIVE.append(tape)
+    try:
+        yield
+    finally:
+        _ACTIVE.remove(tape)

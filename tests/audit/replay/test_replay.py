@@ -1,0 +1,360 @@
+"""Replays of mechanisms by hand: what is found at which line, and with which loss."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpaudit import AddRemove, ApproxDP, GaussianDP, PureDP, ReplayResult, ZeroConcentratedDP, noise_primitive, replay
+from dpaudit.audit.errors import AdjacencyError, ExcessError, OptionError
+from dpaudit.audit.replay.replay_result import ReplayVerdict
+from dpaudit.audit.replay.replayed_call import FindingKind
+
+X, Y = [1.0, 5.0], [1.0]
+
+
+def run(mechanism, x=X, y=Y, claim=1.0, **options) -> ReplayResult:
+    return replay(mechanism, x, y, claim=claim, **options)
+
+
+def clipped(rows, high):
+    return float(np.clip(rows, 0.0, high).sum())
+
+
+def kinds(result):
+    return [finding.kind for finding in result.findings]
+
+
+def test_an_input_that_moves_too_far_is_found_at_its_line():
+    def handed(rows, rng):
+        return rng.laplace(clipped(rows, 2.0), 1.0)
+
+    result = run(handed, adjacency="add-remove")
+    (call,) = result.calls
+    assert (call.moved, call.worst_loss, call.realised_loss is not None) == (2.0, 2.0, True)
+    assert result.verdict is ReplayVerdict.EXCESS
+    assert kinds(result) == [FindingKind.LOSS_ABOVE_CLAIM]
+    place = result.findings[0].place
+    assert (place.file, place.function) == (__file__, "handed")
+    assert place.line == inspect.getsourcelines(handed)[1] + 1
+    assert f"{os.path.basename(__file__)}:{place.line} in handed" in str(result)
+    assert "REFUTED" not in str(result)
+
+
+def test_a_right_mechanism_is_bounded_by_its_exact_loss():
+    result = run(lambda rows, rng: rng.laplace(clipped(rows, 1.0), 1.0))
+    assert result.verdict is ReplayVerdict.BOUNDED
+    assert result.findings == result.open_reasons == ()
+    assert result.loss.worst == result.loss.epsilon == 1.0
+    assert run(lambda rows, rng: rng.laplace(clipped(rows, 1.0), 1.0), claim=0.999).has_excess
+
+
+@pytest.mark.parametrize(
+    ("draw", "worst"),
+    [
+        (lambda rng, at: rng.laplace(at, 2.0), 2.0),
+        (lambda rng, at: rng.logistic(at, 2.0), 2.0),
+        (lambda rng, at: rng.gumbel(at, 2.0), math.inf),
+        (lambda rng, at: rng.uniform(at, at + 9.0), math.inf),
+        (lambda rng, at: rng.poisson(at), math.inf),
+        (lambda rng, at: rng.exponential(at), math.inf),
+        (lambda rng, at: rng.geometric(1.0 / (1.0 + at)), math.inf),
+        (lambda rng, at: rng.binomial(3, at / 10.0), 3 * math.log(6.0)),
+        (lambda rng, at: rng.choice(2, p=[at / 10.0, 1.0 - at / 10.0]), math.log(6.0)),
+        (lambda rng, at: rng.laplace(at, 2.0, size=3), 6.0),
+        (lambda rng, at: rng.laplace([at, 0.0], [2.0, 1.0]), 2.0),
+        (lambda rng, at: stats.laplace.rvs(at, 2.0, random_state=rng), 2.0),
+        (lambda rng, at: stats.dlaplace(0.5, loc=int(at)).rvs(), 2.0),
+    ],
+)
+def test_the_loss_of_each_law(draw, worst):
+    """The location, rate or weight is 6 on x and 2 on y, or 6 in 10 and 1 in 10."""
+    low = 1.0 if abs(worst - math.log(6.0)) < 1e-9 or abs(worst - 3 * math.log(6.0)) < 1e-9 else 2.0
+    (call,) = run(lambda at, rng: draw(rng, at), 6.0, low).calls
+    assert call.worst_loss == pytest.approx(worst, rel=1e-12)
+    value = np.asarray(call.value)
+    if call.law_on_x.name == "discrete":
+        densities = [law.parameters["probabilities"][call.value] for law in (call.law_on_x, call.law_on_y)]
+    else:
+        law = {
+            "laplace": lambda p: stats.laplace(p["location"], p["scale"]).pdf,
+            "logistic": lambda p: stats.logistic(p["location"], p["scale"]).pdf,
+            "gumbel": lambda p: stats.gumbel_r(p["location"], p["scale"]).pdf,
+            "uniform": lambda p: stats.uniform(p["low"], p["high"] - p["low"]).pdf,
+            "poisson": lambda p: stats.poisson(p["rate"]).pmf,
+            "exponential": lambda p: stats.expon(0.0, p["scale"]).pdf,
+            "geometric": lambda p: stats.geom(p["p"]).pmf,
+            "binomial": lambda p: stats.binom(p["n"], p["p"]).pmf,
+            "two-sided geometric": lambda p: stats.dlaplace(0.5, loc=p["location"]).pmf,
+        }[call.law_on_x.name]
+        densities = [np.prod(law(side.parameters)(value)) for side in (call.law_on_x, call.law_on_y)]
+    with np.errstate(divide="ignore"):
+        assert call.realised_loss == pytest.approx(float(np.log(densities[0]) - np.log(densities[1])), abs=1e-9)
+
+
+def test_gaussian_noise_has_mu_and_is_judged_by_the_claim():
+    def noisy(rows, rng):
+        return rng.normal(clipped(rows, 1.0), 2.0)
+
+    assert run(noisy, claim=GaussianDP(0.5)).verdict is ReplayVerdict.BOUNDED
+    assert run(noisy, claim=GaussianDP(0.49)).verdict is ReplayVerdict.EXCESS
+    assert run(noisy, claim=ZeroConcentratedDP(0.125)).verdict is ReplayVerdict.BOUNDED
+    assert run(noisy, claim=PureDP(50.0)).verdict is ReplayVerdict.EXCESS
+    result = run(noisy, claim=ApproxDP(1.0, 1e-5))
+    assert result.calls[0].mu == 0.5
+    needed = GaussianDP(0.5)
+    delta = stats.norm.cdf(-2.0 + 0.25) - math.e * stats.norm.cdf(-2.0 - 0.25)  # of μ = ½ at ε = 1
+    assert result.has_excess
+    assert run(noisy, claim=ApproxDP(1.0, delta * 1.001)).verdict is ReplayVerdict.BOUNDED
+    assert run(noisy, claim=ApproxDP(1.0, delta * 0.98)).has_excess
+    assert needed.mu == result.loss.mu
+
+
+def test_two_calls_add_up():
+    def twice(rows, rng):
+        return rng.laplace(clipped(rows, 1.0), 1.0), rng.laplace(len(rows), 1.0)
+
+    assert run(twice, claim=2.0).verdict is ReplayVerdict.BOUNDED
+    result = run(twice, claim=1.5)
+    assert kinds(result) == [FindingKind.SUM_ABOVE_CLAIM]
+    assert result.loss.worst == 2.0
+    assert result.loss.realised == pytest.approx(sum(call.realised_loss for call in result.calls))
+
+    def squares(rows, rng):
+        return rng.normal(clipped(rows, 1.0), 1.0), rng.normal(len(rows), 1.0)
+
+    assert run(squares, claim=GaussianDP(1.4)).has_excess
+    assert run(squares, claim=GaussianDP(1.42)).verdict is ReplayVerdict.BOUNDED
+
+    def mixed(rows, rng):
+        return rng.normal(clipped(rows, 1.0), 1.0), rng.laplace(len(rows), 1.0)
+
+    assert run(mixed, claim=ApproxDP(3.0, 0.1)).verdict is ReplayVerdict.BOUNDED
+    assert run(mixed, claim=ApproxDP(1.5, 1e-9)).verdict is ReplayVerdict.EXCESS  # of the normal draw alone
+
+
+def test_a_value_fed_back_is_the_same_on_both():
+    """The second query asks for what the first answer chose: its location moves by what the data move."""
+
+    def adaptive(rows, rng):
+        first = rng.laplace(len(rows), 1.0)
+        return first, rng.laplace(first * sum(rows), abs(first))
+
+    result = run(adaptive, claim=5.0)
+    assert result.calls[1].moved == pytest.approx(abs(result.calls[0].value) * 5.0)
+    assert result.loss.worst == pytest.approx(6.0)
+    assert kinds(result) == [FindingKind.SUM_ABOVE_CLAIM]
+
+
+def test_a_scale_that_depends_on_the_data():
+    def scaled(rows, rng):
+        return rng.laplace(0.0, len(rows))
+
+    result = run(scaled)
+    assert kinds(result) == [FindingKind.SCALE_DIFFERS]
+    assert result.calls[0].worst_loss == math.inf
+    value = result.calls[0].value
+    assert result.loss.realised == pytest.approx(-math.log(2.0) + abs(value) / 2.0)
+    assert run(lambda rows, rng: rng.laplace(0.0, 1.0 + 1e-13 * len(rows))).findings == ()
+
+
+@pytest.mark.parametrize("claim", [1.0, None])
+def test_a_number_of_calls_that_depends_on_the_data(claim):
+    def each(rows, rng):
+        return sum(rng.laplace(row, 5.0) for row in rows)
+
+    result = run(each, claim=claim)
+    assert kinds(result) == [FindingKind.CALLS_DIFFER]
+    assert "2 calls on x and 1 on y" in str(result)
+    assert result.verdict is ReplayVerdict.OPEN
+    with pytest.raises(TypeError, match="neither true nor false"):
+        bool(result)
+
+
+def test_other_lines_other_laws_and_other_shapes():
+    def lines(rows, rng):
+        if len(rows) > 1:
+            return rng.laplace(len(rows), 1.0)
+        return rng.laplace(len(rows), 1.0)
+
+    def laws(rows, rng):
+        return getattr(rng, "laplace" if len(rows) > 1 else "normal")(len(rows), 1.0)
+
+    assert kinds(run(lines)) == [FindingKind.CALLS_DIFFER]
+    result = run(laws)
+    assert kinds(result) == [FindingKind.LAW_DIFFERS]
+    value = result.calls[0].value
+    expected = stats.laplace(2.0, 1.0).logpdf(value) - stats.norm(1.0, 1.0).logpdf(value)
+    assert result.findings[0].loss == pytest.approx(expected)
+    assert kinds(run(lambda rows, rng: rng.laplace(rows, 9.0))) == [FindingKind.CALLS_DIFFER]
+    assert kinds(run(lambda rows, rng: int(rng.laplace(1.0, 9.0)) // (len(rows) - 1))) == [FindingKind.RAISES]
+
+
+def test_noise_added_outside_of_its_primitive():
+    def one(rows, rng):
+        return clipped(rows, 2.0) + 3.0 * rng.laplace(scale=0.5)
+
+    result = run(one)
+    assert result.calls[0].is_inferred
+    assert result.calls[0].worst_loss == pytest.approx(2.0 / 1.5)
+    assert result.output_moved == pytest.approx(2.0)
+    value = result.calls[0].value
+    assert result.loss.realised == pytest.approx((abs(value + 2.0 / 3.0) - abs(value)) / 0.5)
+    assert run(one, claim=1.34).verdict is ReplayVerdict.BOUNDED
+
+    def vector(rows, size, rng):
+        return np.array([[len(rows), 0.0, 7.0]]) + rng.laplace(scale=2.0, size=(size, 3))
+
+    assert run(vector).loss.worst == pytest.approx(0.5)
+    assert run(lambda rows, rng: np.ones(50) * len(rows) + rng.normal(size=50)).loss.mu == pytest.approx(50**0.5)
+
+    result = run(lambda rows, rng: [len(rows) + rng.laplace(scale=30.0) for _ in range(30)])
+    assert result.loss.worst == pytest.approx(1.0)
+    many = run(lambda rows, rng: [len(rows) + rng.laplace(scale=99.0) for _ in range(65)])
+    assert "more than 64 numbers are drawn" in str(many)
+    assert "given nothing that depends on data" in many.table()
+
+    def scaled(rows, rng):
+        return len(rows) * (1.0 + rng.laplace())
+
+    assert kinds(run(scaled)) == [FindingKind.SCALE_DIFFERS]
+    assert kinds(run(lambda rows, rng: 5.0 + rng.normal() * len(rows), claim=ApproxDP(1.0, 1e-6))) == [
+        FindingKind.SCALE_DIFFERS
+    ]
+
+
+def test_noise_that_decides_something_is_left_open():
+    def best(rows, rng):
+        return int(np.argmax(np.array([sum(rows), 3.0]) + rng.laplace(size=2)))
+
+    def twice(rows, rng):
+        return sum(rows) + rng.laplace() + rng.laplace()
+
+    for mechanism in (
+        best,
+        twice,
+        lambda rows, rng: rng.random() < sum(rows) / 9.0,
+        lambda rows, rng: rng.exponential(),
+    ):
+        result = run(mechanism)
+        assert result.verdict is ReplayVerdict.OPEN
+        assert "not handed what the noise is for" in str(result)
+
+
+def test_what_clips_or_decides_after_the_noise_is_no_excess():
+    """The loss is 8 of 10, but the outputs differ and do not change with the noise nearby."""
+    x, y = 4.0, -4.0
+    for decide in (
+        lambda noisy: float(noisy > 0.0),
+        lambda noisy: max(noisy, 0.0),
+        lambda noisy: 8.0 * round(noisy / 8.0),
+        lambda noisy: min(max(noisy, -1.0), 1.0),
+    ):
+        for seed in range(6):
+            result = run(lambda at, rng, decide=decide: decide(at + rng.laplace()), x, y, claim=10.0, seed=seed)
+            assert result.verdict is ReplayVerdict.OPEN, str(result)
+    result = run(lambda rows, rng: max(clipped(rows, 2.0) + rng.laplace(scale=0.1), 0.0), claim=1.0)
+    assert kinds(result) == [FindingKind.NEAR_THE_VALUES]
+    assert result.findings[0].loss == pytest.approx(20.0)
+    assert not result.has_excess
+
+
+def test_frames_are_outputs():
+    pandas = pytest.importorskip("pandas")
+
+    def frame(rows, size, rng):
+        return pandas.DataFrame({"sum": sum(rows) + rng.laplace(scale=8.0, size=size), "zero": np.zeros(size)})
+
+    assert run(frame).loss.worst == pytest.approx(5.0 / 8.0)
+
+
+def test_what_is_released_without_noise():
+    assert kinds(run(lambda rows, rng: len(rows))) == [FindingKind.WITHOUT_NOISE]
+    result = run(lambda rows, rng: (sum(rows) + 9.0 * rng.laplace(), len(rows)))
+    assert kinds(result) == [FindingKind.WITHOUT_NOISE]
+    assert "coordinate 1 of the output moved by 1" in str(result)
+    assert result.findings[0].loss == math.inf
+    assert not run(lambda rows, rng: 7).findings
+    with pytest.raises(ExcessError, match="EXCESS"):
+        result.raise_if_excess()
+
+
+def test_choices_of_rows_are_findings_but_no_excess():
+    for choose in (lambda rows, rng: rng.integers(len(rows)), lambda rows, rng: rng.uniform(0.0, len(rows))):
+        result = run(choose)
+        assert kinds(result) == [FindingKind.PARAMETERS_DIFFER]
+        assert result.findings[0].loss == math.inf
+        assert result.verdict is ReplayVerdict.OPEN
+    assert kinds(run(lambda rows, rng: rng.multivariate_normal([len(rows)], [[1.0]]))) == [
+        FindingKind.PARAMETERS_DIFFER
+    ]
+
+
+def test_a_decorated_function_is_one_call():
+    @noise_primitive("laplace", location="answer", scale="b", sensitivity="bound", epsilon=0.5)
+    def own(answer, b, bound=1.0):
+        return answer + b * (np.random.default_rng().exponential() - np.random.default_rng().exponential())
+
+    assert isinstance(own(1.0, 2.0), float)
+    result = run(lambda rows: own(sum(rows), 2.0), claim=9.0)
+    (call,) = result.calls
+    assert (call.primitive.rpartition(".")[2], call.moved, call.sensitivity, call.worst_loss) == ("own", 5.0, 1.0, 2.5)
+    assert kinds(result) == [FindingKind.BEYOND_SENSITIVITY]
+    assert "the input of" in str(result)
+    assert run(lambda rows: own(sum(rows), 2.0, 5.0), claim=9.0).verdict is ReplayVerdict.BOUNDED
+    far = run(lambda rows: own(len(rows), 2.0), [1.0] * 3, [1.0], claim=0.5, adjacency="add-remove", distance=2)
+    assert (far.calls[0].moved, far.has_excess) == (2.0, False)
+
+
+@pytest.mark.parametrize(
+    ("law", "parameters", "message"),
+    [
+        ("laplac", {"location": "a", "scale": 1.0}, "did you mean 'laplace'"),
+        ("laplace", {"location": "a"}, "has the parameters location, scale"),
+        ("laplace", {"location": "answer", "scale": 1.0}, "'answer' is not an argument of f"),
+    ],
+)
+def test_a_wrong_decoration_is_refused(law, parameters, message):
+    def f(a):
+        return a
+
+    with pytest.raises(OptionError, match=message):
+        noise_primitive(law, **parameters)(f)
+
+
+def test_options():
+    noisy = lambda rows, rng: {"mean": rng.laplace(len(rows)), "other": object()}  # noqa: E731
+    assert "cannot be compared" in str(run(noisy))
+    assert run(noisy, output="mean").verdict is ReplayVerdict.BOUNDED
+    assert run(lambda rows: np.random.laplace(len(rows)), primitives=["random"]).unrecorded  # noqa: NPY002
+    assert run(lambda rows, rng: rng.laplace(len(rows)), primitives=[]).verdict is ReplayVerdict.BOUNDED
+    with pytest.raises(OptionError, match="did you mean 'numpy'"):
+        run(noisy, primitives="nunpy")
+    with pytest.raises(OptionError, match="seed=-1"):
+        run(noisy, seed=-1)
+    with pytest.raises(AdjacencyError, match="distance 2"):
+        run(noisy, [1.0, 2.0, 3.0], [1.0], adjacency=AddRemove())
+    seeds = {run(lambda rows, rng: rng.laplace(len(rows)), seed=seed).calls[0].value for seed in (0, 0, 1, None)}
+    assert len(seeds) == 3
+
+
+def test_points_and_values_that_are_not_finite():
+    at = math.inf
+    assert run(lambda value, rng: rng.laplace(value, 0.0), 1.0, 2.0).findings[0].loss == at
+    assert run(lambda value, rng: rng.laplace(value, 0.0), 1.0, 1.0 + 1e-15).findings[0].loss == at
+    assert run(lambda value, rng: value + rng.laplace(0.0, 0.0), 1.0, 2.0).findings[0].kind is FindingKind.WITHOUT_NOISE
+    result = run(lambda value, rng: rng.laplace(value), math.nan, 2.0)
+    assert "its location moved infinitely far" in str(result)
+    assert run(lambda value, rng: rng.laplace(value), math.nan, math.nan).verdict is ReplayVerdict.BOUNDED
+
+
+def test_without_a_claim_the_loss_is_stated():
+    result = replay(lambda rows, rng: rng.laplace(sum(rows), 2.0), X, Y)
+    assert result.verdict is ReplayVerdict.OPEN
+    assert "no claim given; loss at most 2.5" in str(result)
+    assert "moved 5" in result.table()
