@@ -15,11 +15,12 @@ from typing import Final
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from ..claims.claim import Array, Claim
+from ..claims.claim import Array, Claim, GroupClaim
 from .laws import Law, gaussian_mu, worst_loss
 
 SLACK: Final = 1e-9
 """Relative excess that counts as rounding."""
+_COMPARED: Final = 8  # events whose strength at a distance is found by bisection
 _TAILS: Final = np.concatenate([np.geomspace(1e-12, 0.02, 120), np.linspace(0.02, 0.98, 193)[1:-1]])
 _HALF: Final = np.geomspace(1e-12, 0.5, 400)
 _Q: Final = np.concatenate([_HALF, 1.0 - _HALF[-2::-1]])
@@ -50,10 +51,21 @@ def strength_needed(claim: Claim, x: Law, y: Law) -> float | None:
 
 
 def _largest(claim: Claim, p: Array, p_rest: Array, q: Array, q_rest: Array) -> float:
-    forward = claim.strength_of(p, q, p_rest, q_rest)
-    backward = claim.reversed().strength_of(q, p, q_rest, p_rest)
+    forward = _strengths(claim, p, q, p_rest, q_rest)
+    backward = _strengths(claim.reversed(), q, p, q_rest, p_rest)
     found = np.concatenate([np.ravel(forward), np.ravel(backward)])
     return float(np.max(found[~np.isnan(found)], initial=0.0))
+
+
+def _strengths(claim: Claim, p: Array, q: Array, p_rest: Array, q_rest: Array) -> Array:
+    """Return the strengths that the events need; at a distance, where each is a bisection, of the most promising."""
+    if isinstance(claim, GroupClaim):
+        events = np.broadcast_arrays(p, q, p_rest, q_rest)
+        with np.errstate(all="ignore"):
+            rough = np.nan_to_num(claim.rough_strength_of(*events), nan=-np.inf)
+        best = np.argsort(-rough)[:_COMPARED]
+        p, q, p_rest, q_rest = (each[best] for each in events)
+    return claim.strength_of(p, q, p_rest, q_rest)
 
 
 def _farthest(x: Law, y: Law) -> tuple[Law, Law]:
