@@ -131,7 +131,7 @@ def conclude(
         is_replayable=evidence.is_replayable,
         findings=findings,
         ignored=tuple(sorted(check.value for check in ignored)),
-        notes=(*evidence.notes, *notes, *_of_silence(settings, evidence, tested)),
+        notes=(*evidence.notes, *notes, *(() if findings else _of_silence(settings, evidence, tested))),
         sketch=sketch(x, y),
         versions=versions(),
         bits=settings.bits,

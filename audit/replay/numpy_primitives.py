@@ -109,7 +109,7 @@ def _recorded(base: type, method: str) -> Callable[..., Any]:
             return out
         return found
 
-    call.__name__, call.__doc__ = method, original.__doc__
+    call.__name__, call.__doc__ = method, f"Record a draw of numpy's `{method}`."
     return call
 
 
@@ -212,7 +212,11 @@ def _recording_class(base: type) -> Any:
     draws = [name for name in dir(base) if not name.startswith("_") and name not in _NOT_DRAWS]
     methods: dict[str, Any] = {name: _recorded(base, name) for name in draws if callable(getattr(base, name))}
     methods |= {"choice": _choice(base), "permutation": _permutation(base), "shuffle": _shuffle(base)}
-    return _StandsFor(base.__name__, (base,), {"__module__": __name__, "__doc__": base.__doc__, **methods})
+    return _StandsFor(
+        base.__name__,
+        (base,),
+        {"__module__": __name__, "__doc__": f"numpy's `{base.__name__}`, whose draws are recorded.", **methods},
+    )
 
 
 RecordingGenerator: Final = _recording_class(_GENERATOR)

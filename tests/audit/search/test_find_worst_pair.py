@@ -371,10 +371,14 @@ def test_from_the_shell(tmp_path, monkeypatch, capsys):
     assert printed.out.startswith("REFUTED: ε ≥ ")
     assert "  search  " in printed.out
     assert "  counts  " in printed.out
-    for pair in ((*search, "--x", "[1]"), ("--x", "[1]"), ()):
+    for pair, said in (
+        ((*search, "--x", "[1]"), "--x and --y name a pair, and --search finds one; use one of the two"),
+        (("--x", "[1]"), "--y is missing; a pair needs it beside --x"),
+        ((), "name a pair with --x and --y, or a domain to search with --search"),
+    ):
         status, printed = call(*pair)
         assert status == 2
-        assert "--x and --y name a pair, and --search finds one; use one of the two" in printed.err
+        assert said in printed.err
     graphs = ("--search", "searched:graphs", "--runs", "4000", "--jobs", "1")
     assert call(*graphs, "--adjacency", "edge", of="noisy_edges")[0] == 0
     assert call(*graphs, "--adjacency", "node", of="noisy_edges")[0] == 1  # a node has up to three

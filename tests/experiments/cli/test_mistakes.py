@@ -90,7 +90,7 @@ MISTAKES = [
         "UnknownNameError: module 'mien' of 'mien:noisy_count' does not exist; did you mean 'mine'?",
     ),
     (("audit", "mine:complains", *PAIR, *CLAIM), "MechanismError: complains raised ValueError: runs=3 of the caller"),
-    ((*AUDIT, "--x", "[1]", *CLAIM), "OptionError: --x and --y name a pair, and --search finds one"),
+    ((*AUDIT, "--x", "[1]", *CLAIM), "OptionError: --y is missing; a pair needs it beside --x"),
     ((*AUDIT, "--search", "mine:noisy_count", *CLAIM, "--search-runs", "1"), "OptionError: --search-runs 1 is not"),
     ((*AUDIT, "--search", "mine:MODULE", *CLAIM), "UnknownNameError: 'mine' has no 'MODULE'"),
     (

@@ -137,7 +137,7 @@ def test_a_search_finds_the_pair(project):
     text = text_of(run(project))
     assert "search     of " in text
     assert re.search(r"pair       x = .*, y = .*: 1 row only in", text)
-    assert "pass x and y, or neighbours=" in text
+    assert "pass x and y or neighbours=, not both" in text
 
 
 def test_a_hypothesis_strategy_finds_the_pair(project):
@@ -369,4 +369,5 @@ def test_importing_the_plugin_needs_nothing_heavy():
         name for name in loaded if name in sys.stdlib_module_names
     }
     light = {"dpaudit.audit.errors", "dpaudit.audit.printing", "dpaudit.audit.results", "dpaudit.audit.results.result"}
+    light |= {"dpaudit.audit.replay", "dpaudit.audit.replay.registered"}
     assert {name for name in loaded if name.startswith("dpaudit.audit.")} <= light
