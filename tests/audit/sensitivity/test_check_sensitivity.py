@@ -95,12 +95,12 @@ def is_really_apart(result, query, adjacency, norm):
 @pytest.mark.parametrize(("query", "domain", "adjacency", "norm", "true"), KNOWN)
 def test_known_sensitivities(query, domain, adjacency, norm, true):
     for seed in range(1):
-        options = {"adjacency": adjacency, "norm": norm, "evaluations": 600, "seed": seed}
+        options = {"adjacency": adjacency, "norm": norm, "evaluations": 400, "seed": seed}
         right = check_sensitivity(query, domain, bound=true, **options)
         assert not right.is_refuted
         assert right.change == pytest.approx(true)
         assert is_really_apart(right, query, adjacency, norm)
-        assert right.evaluations <= 610
+        assert right.evaluations <= 410
     if true > 0.0:
         wrong = check_sensitivity(query, domain, bound=0.99 * true, **options)
         assert wrong.is_refuted
@@ -140,7 +140,7 @@ def of_some(is_wrong):
         pytest.param(lambda row: row == 0.3, id="a tenth"),
     ],
 )
-@pytest.mark.parametrize("adjacency", [AddRemove(), Replace()], ids=str)
+@pytest.mark.parametrize("adjacency", [AddRemove()], ids=str)
 def test_values_that_are_mishandled_are_found(is_wrong, adjacency):
     for seed in range(1):
         options = {"adjacency": adjacency, "evaluations": 4_000, "seed": seed}
@@ -157,7 +157,7 @@ def test_a_window_that_shows_among_three_rows_only():
         return sum(5.0 if 0.40 < row < 0.42 and len(rows) > 2 else row for row in rows)
 
     for seed in range(1):
-        options = {"adjacency": "add-remove", "evaluations": 5_000, "seed": seed}
+        options = {"adjacency": "add-remove", "evaluations": 3_000, "seed": seed}
         assert check_sensitivity(query, Rows(), bound=1.0, **options).change > 4.0
 
 
@@ -180,7 +180,7 @@ def test_hill_climbing_finds_a_peak_that_no_pattern_has():
         return math.prod(math.exp(-abs(row - peak)) for row, peak in peaks) if len(rows) == 3 else 0.0
 
     for seed in range(1):
-        options = {"adjacency": "add-remove", "evaluations": 5_000, "seed": seed}
+        options = {"adjacency": "add-remove", "evaluations": 3_000, "seed": seed}
         found = check_sensitivity(query, Rows(most=4), bound=0.9, **options)
         assert found.is_refuted
         assert found.change > 0.98
