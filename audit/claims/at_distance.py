@@ -47,7 +47,7 @@ def as_claim(claim: Any) -> Claim | ClaimAtDistance:
 
 
 def _remedy(claim: Any) -> str:
-    """Return what to write in place of a value that is no claim."""
+    """Return what to write instead of a value that is not a claim."""
     if isinstance(claim, type):
         return f"it is a class, so write {claim.__name__}(…) with its parameters"
     if isinstance(claim, str):

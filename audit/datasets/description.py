@@ -64,7 +64,7 @@ def difference(x: Any, y: Any) -> str:
 
 
 def difference_and_rows(x: Any, y: Any) -> tuple[str, int | None]:
-    """Return the difference in words, and the rows to add, remove or replace, or None if the datasets have no rows.
+    """Describe the difference, and count the rows to add, remove or replace; None if the datasets have no rows.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Blocks of runs whose columns have names: data frames, structured arrays, dictionaries of columns, named columns.
 
 A block with named columns is the list of the dictionaries of its rows. Columns are found by their keys and not by their
-places, so that the order of columns is no output, and a row with other columns is another outcome.
+places, so the order of columns does not matter, and a row with other columns is a different outcome.
 """
 
 from __future__ import annotations

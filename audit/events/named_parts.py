@@ -2,7 +2,7 @@
 
 `entries_of` writes such an output as the entries of a dictionary and loses nothing that tells two outputs apart: what
 is not a part, such as a class, the name of a column or the labels of rows, has a `Mark` as its key, which no user's
-dictionary has. The order of labels is no part of an output, as that of keys is none.
+dictionary has. Neither the order of labels nor that of keys matters.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def class_name(kind: type[Any]) -> str:
 
 def _fields_of(kind: Any) -> tuple[str, ...] | None:
     """Return the compared fields of a dataclass or an attrs class; None if it has an equality of the user's own."""
-    own = vars(kind)  # an undecorated subclass may have attributes that are no fields
+    own = vars(kind)  # an undecorated subclass may have attributes that are not fields
     is_attrs = "__attrs_attrs__" in own
     if not is_attrs and "__dataclass_fields__" not in own:
         return None

@@ -123,7 +123,7 @@ def form_of_block(raw: Any) -> Form:
         if type(raw) is Part and columns is None:
             array = column_of(raw.value)
             return _form_of_one(Part(raw.name, array[0])) or Form((shown(raw.name),), Mark.LEAF)
-    except Exception:  # whoever draws the outputs says what cannot be read
+    except Exception:  # the error is reported when the outputs are drawn
         return Form()
     return form_of(raw) if isinstance(raw, (list, tuple)) else Form()
 

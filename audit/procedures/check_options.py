@@ -84,8 +84,10 @@ class Options:
     store: Store | StorePart | str | Path | None = None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Options:
+    def of(cls, given: Mapping[str, Any], function: str = "check", *more: str) -> Options:
         """Return the given options, completed by the settings and the defaults.
+
+        An error names the function, and lists the arguments in `more` too, which only this function has.
 
         Raises
         ------
@@ -94,7 +96,7 @@ class Options:
         OptionError
             For workers, a display or a time limit of blocks that cannot be.
         """
-        refuse_unknown(given, "check")
+        refuse_unknown(given, function, *more)
         options = cls(**given)
         shared = {name: or_setting(name, getattr(options, name)) for name in ("jobs", "progress", "block_seconds")}
         return replace(options, **shared)

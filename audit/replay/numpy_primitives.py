@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from .laws import Law
+from .patching import recorded
 from .registered import Patch
 from .tape import Tape, active_tape
 
@@ -243,19 +244,7 @@ def _default_rng(original: Callable[..., np.random.Generator]) -> Callable[..., 
 
 
 def _of_module(state: Any, name: str) -> Callable[..., Any]:
-    original, own = getattr(np.random, name), getattr(state, name)
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        tape = active_tape()
-        if tape is None or tape.is_foreign():
-            if tape is not None:
-                tape.foreign_calls += 1
-            return original(*args, **kwargs)
-        if name == "seed":
-            tape.note_seed(args[0] if args else kwargs.get("seed"))
-        return own(*args, **kwargs)
-
-    return call
+    return recorded(getattr(np.random, name), getattr(state, name), "seed" if name == "seed" else None)
 
 
 _MODULE_FUNCTIONS: Final = tuple(

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from .laws import Law
+from .patching import recorded
 from .registered import Patch
 from .tape import active_tape
 
@@ -121,16 +122,8 @@ def random_patches(seed: int) -> Iterator[Patch]:
 
 
 def _of_module(own: random.Random, name: str) -> Callable[..., Any]:
-    original = getattr(random, name)
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        tape = active_tape()
-        if tape is None or tape.is_foreign():
-            if tape is not None:
-                tape.foreign_calls += 1
-            return original(*args, **kwargs)
-        if name == "seed":
-            tape.note_seed(args[0] if args else kwargs.get("a"))
-        return getattr(own, name)(*args, **kwargs)
-
-    return call
+    return recorded(
+        getattr(random, name),
+        lambda *args, **kwargs: getattr(own, name)(*args, **kwargs),  # looked up late: the class is patched
+        "a" if name == "seed" else None,
+    )

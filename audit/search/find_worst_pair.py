@@ -8,7 +8,6 @@ Proof: docs/proofs/choices.md
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
@@ -32,7 +31,7 @@ from ..options import (
     check_seed,
 )
 from ..procedures.check import audit_pair, runs_or_setting
-from ..procedures.check_options import CheckOptions, Options, refuse_unknown
+from ..procedures.check_options import CheckOptions, Options
 from ..procedures.mechanism_claim import stated
 from ..progress import Shown, told
 from ..random_streams import Stream, seed_of
@@ -253,8 +252,7 @@ def find_worst_pair(
     >>> found.is_refuted, abs(sum(found.x) - sum(found.y)) > 2.9
     (True, True)
     """
-    refuse_unknown(options, "find_worst_pair", "search_runs", "on_round")
-    chosen = Options.of(options)
+    chosen = Options.of(options, "find_worst_pair", "search_runs", "on_round")
     sampler = picked(as_sampler(mechanism, chosen.name), chosen.output)
     distance, seed = check_distance(chosen.distance), check_seed(seed)
     _check_options(chosen, sequential, resolution)
@@ -385,13 +383,3 @@ def _told_of_rounds(
             on_round(pair)
 
     return tell
-
-
-def _check_search_runs(search_runs: Any) -> int:
-    is_number = isinstance(search_runs, numbers.Real) and not isinstance(search_runs, bool)
-    if not is_number or search_runs != round(search_runs) or search_runs < LEAST_SEARCH:
-        raise OptionError(
-            f"search_runs={search_runs!r} is not a possible number of executions; use an integer >= {LEAST_SEARCH}.",
-            search_runs=search_runs,
-        )
-    return int(search_runs)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 from dpaudit.experiments.cli.json_arguments import quoted_numbers
-from dpaudit.experiments.cli.main import main
+
+from .test_main import run
+
+__all__ = ["run"]
 
 MODULE = """
 def noisy_count(rows, size, rng):
@@ -24,26 +25,14 @@ PAIR = ("--x", "[1, 1]", "--y", "[1]", "--runs", "2000", "--bits", "false")
 CLAIM = ("--epsilon", "1")
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+@pytest.fixture(name="run")
+def run_with_files(tmp_path, run):
     """Run a command line in a folder with a module, results and data: (status, standard output, standard error)."""
     (tmp_path / "mine.py").write_text(MODULE)
     (tmp_path / "people.csv").write_text("income\n1\n")
     (tmp_path / "report").mkdir()
     (tmp_path / "report" / "results.json").write_text("{}")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    sys.modules.pop("mine", None)
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["dpaudit", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        captured = capsys.readouterr()
-        return stop.value.code, captured.out, captured.err
-
-    yield call
-    sys.modules.pop("mine", None)
+    return run
 
 
 MISTAKES = [
