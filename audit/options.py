@@ -118,6 +118,27 @@ def check_claim_source(claim_source: str) -> str:
     return claim_source
 
 
+def check_name(name: str | None) -> str | None:
+    """Return the name of a mechanism, or None for the mechanism's own."""
+    if name is not None and (not isinstance(name, str) or not name):
+        raise OptionError(f"name={name!r} is not a name; use a string, or None for the mechanism's own.", name=name)
+    return name
+
+
+def check_flag(flag: bool, option: str) -> bool:
+    """Return the value of an option that is either True or False."""
+    if not isinstance(flag, (bool, np.bool_)):
+        raise OptionError(f"{option}={flag!r} is unknown; use True or False.", **{option: flag})
+    return bool(flag)
+
+
+def check_listener(listener: Callable[..., Any] | None, option: str) -> Callable[..., Any] | None:
+    """Return the function that an audit or a search tells of its progress, or None."""
+    if listener is not None and not callable(listener):
+        raise OptionError(f"{option}={listener!r} cannot be called; use a function, or None.", **{option: listener})
+    return listener
+
+
 def check_bits(bits: Bits) -> Bits:
     """Return how the audit treats low bits (see `Bits`)."""
     if not (isinstance(bits, bool) or bits == "warn"):

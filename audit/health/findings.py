@@ -58,8 +58,10 @@ def failed_checks(findings: Iterable[Finding]) -> str:
 
 def checks_to_ignore(names: str | Iterable[str]) -> frozenset[HealthCheck]:
     """Return the health checks with these names; raise an `OptionError` for an unknown name."""
-    wanted = [names] if isinstance(names, str) else list(names)
     known = {check.value: check for check in HealthCheck}
+    if not isinstance(names, Iterable):
+        raise OptionError(f"ignore={names!r} is not a health check; use one of {', '.join(known)}, or several.")
+    wanted = [names] if isinstance(names, str) else list(names)
     for name in wanted:
         if name not in known:
             raise OptionError(f"ignore={name!r} is not a health check; use one of {', '.join(known)}.", name=name)

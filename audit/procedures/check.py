@@ -28,6 +28,7 @@ from ..options import (
     check_block_seconds,
     check_cells,
     check_distance,
+    check_flag,
     check_power,
     check_resolution,
     check_runs,
@@ -230,6 +231,7 @@ def audit_pair(
         said.adjacency.check(x, y, distance)
     if sampler.check_pair is not None:
         sampler.check_pair(x, y, distance)
+    check_flag(sequential, "sequential")
     settings = Settings(
         claim=claim_at(said.claim, distance),
         claim_source=said.source,

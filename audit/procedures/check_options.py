@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from ..errors import UnknownOptionError
-from ..options import Bits, Progress
+from ..options import Bits, Progress, check_flag, check_listener, check_name
 from ..printing import did_you_mean
 from ..results.interim_look import Look
 from ..sampling.picking import OutputPart
 from ..settings import or_setting
-from ..store.sqlite_store import Store, StorePart
+from ..store.sqlite_store import Store, StorePart, check_store
 
 ARGUMENTS = ("claim", "adjacency", "runs", "alpha", "seed", "sequential", "resolution")
 """The arguments that `check` and `find_worst_pair` name themselves."""
@@ -94,10 +94,14 @@ class Options:
         UnknownOptionError
             For a name that is no option; the message has the most similar one.
         OptionError
-            For workers, a display or a time limit of blocks that cannot be.
+            For a value that cannot be, of an option that needs no other argument to be judged.
         """
         refuse_unknown(given, function, *more)
         options = cls(**given)
+        check_name(options.name)
+        check_flag(options.keep_datasets, "keep_datasets")
+        check_listener(options.on_look, "on_look")
+        check_store(options.store)
         shared = {name: or_setting(name, getattr(options, name)) for name in ("jobs", "progress", "block_seconds")}
         return replace(options, **shared)
 

@@ -25,6 +25,8 @@ from ..options import (
     check_bits,
     check_cells,
     check_distance,
+    check_flag,
+    check_listener,
     check_power,
     check_resolution,
     check_seconds,
@@ -253,6 +255,7 @@ def find_worst_pair(
     (True, True)
     """
     chosen = Options.of(options, "find_worst_pair", "search_runs", "on_round")
+    check_listener(on_round, "on_round")
     sampler = picked(as_sampler(mechanism, chosen.name), chosen.output)
     distance, seed = check_distance(chosen.distance), check_seed(seed)
     _check_options(chosen, sequential, resolution)
@@ -360,6 +363,7 @@ def _nothing_left(trials: list[Trial], pool: Pool, name: str) -> AuditError:
 
 def _check_options(options: Options, sequential: bool, resolution: float | None) -> None:
     """Raise the errors that `check` would raise for its options, before the search spends runs."""
+    check_flag(sequential, "sequential")
     check_bits(options.bits)
     check_resolution(resolution)
     check_power(options.power)

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from ..errors import StoreError
+from ..errors import OptionError, StoreError
 from ..printing import shorten
 from .block_codec import checksum, packed, unpacked
 
@@ -244,9 +244,17 @@ class Store:
         self.close()
 
 
+def check_store(store: Any) -> None:
+    """Raise an `OptionError` unless this is a folder, an open store, part of one, or None."""
+    if store is None or isinstance(store, (Path, Store, StorePart)) or (isinstance(store, str) and store.strip()):
+        return
+    raise OptionError(f"store={store!r} is not a store; name a folder, or pass an open Store.", store=store)
+
+
 @contextmanager
 def opened(store: str | Path | Store | StorePart | None) -> Iterator[Store | StorePart | None]:
     """Open the store of a folder, and close it in the end; a store that is already open stays open."""
+    check_store(store)
     if not isinstance(store, (str, Path)):
         yield store
         return

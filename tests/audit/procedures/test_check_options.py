@@ -97,6 +97,25 @@ def test_a_misspelt_option_is_an_error_that_names_the_option_meant(function, wro
     assert isinstance(caught.value, TypeError), "as for any other function"
 
 
+@pytest.mark.parametrize("function", [audit, search])
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("sequential", "no", "sequential='no' is unknown; use True or False"),
+        ("keep_datasets", 2, "keep_datasets=2 is unknown; use True or False"),
+        ("name", 5, "name=5 is not a name; use a string"),
+        ("name", "", "name='' is not a name; use a string"),
+        ("on_look", 5, "on_look=5 cannot be called; use a function"),
+        ("ignore", None, "ignore=None is not a health check; use one of repeated-blocks"),
+        ("store", "", "store='' is not a store; name a folder"),
+        ("store", 5, "store=5 is not a store; name a folder"),
+    ],
+)
+def test_a_value_that_cannot_be_is_refused_before_the_first_run(function, option, value, message):
+    with pytest.raises(OptionError, match=message):
+        function(claim=1.0, **{option: value})
+
+
 FRAME = pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0]})
 
 

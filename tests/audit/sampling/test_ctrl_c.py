@@ -11,6 +11,7 @@ import time
 import pytest
 
 SCRIPT = """
+import signal
 import time
 from dpaudit import PureDP, check
 
@@ -19,6 +20,7 @@ def slow(rows, rng):
     return len(rows) + rng.laplace()
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # programs in the background start without it
     from dpaudit.audit.sampling import workers
     started = workers._parallel
     def announced(*arguments):
