@@ -12,7 +12,7 @@ export MALLOC_MMAP_THRESHOLD_ := 67108864
 export MALLOC_TRIM_THRESHOLD_ := 268435456
 # What is imported is compiled once, and not again by every process that a test starts.
 unexport PYTHONDONTWRITEBYTECODE
-SOURCES := pyproject.toml docs/package-page.md LICENSE py.typed __init__.py \
+SOURCES := pyproject.toml docs/package-page.md LICENSE py.typed __init__.py __main__.py \
 	$(shell find audit mechanisms experiments reports -name '*.py' -o -name '*.j2' -o -name '*.js')
 
 .PHONY: audit test types collected test-diffprivlib docs clean

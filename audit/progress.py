@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
@@ -86,8 +86,8 @@ def display() -> Iterator[Watch]:
         write = _notebook_line()
         yield _Line.watch(write, every=_OFTEN)
         write("")
-    elif not sys.stderr.isatty():
-        yield _Line.watch(lambda text: print(text, file=sys.stderr, flush=True), every=_EVERY)
+    elif not _on_terminal():
+        yield _Line.watch(lambda text: _to_stderr(f"{text}\n"), every=_EVERY)
     elif find_spec("rich") is not None:
         with _bars() as watch:
             yield watch
@@ -156,7 +156,19 @@ class _Line:
 
 
 def _replace_line(text: str) -> None:
-    print(end=f"\r\x1b[K{text}"[:_WIDTH], file=sys.stderr, flush=True)
+    _to_stderr(f"\r\x1b[K{text}"[:_WIDTH])
+
+
+def _to_stderr(text: str) -> None:
+    """Write the text to standard error if anybody reads it; a reader who left does not end an audit of hours."""
+    if sys.stderr is None:  # a program without a console
+        return
+    with suppress(OSError, ValueError):  # a broken pipe, a closed stream
+        print(end=text, file=sys.stderr, flush=True)
+
+
+def _on_terminal() -> bool:
+    return sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
 
 
 def _notebook_line() -> Callable[[str], object]:

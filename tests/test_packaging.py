@@ -34,7 +34,7 @@ BACKEND = "import sys; from setuptools import build_meta; build_meta.build_{}(sy
 
 def tree() -> set[str]:
     """Modules and data files of the source tree, as paths inside the package."""
-    files = {ROOT / "__init__.py", ROOT / "py.typed"}
+    files = {ROOT / "__init__.py", ROOT / "__main__.py", ROOT / "py.typed"}
     for folder in FOLDERS:
         files |= {path for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".j2", ".js", ".toml")}
     return {path.relative_to(ROOT).as_posix() for path in files}

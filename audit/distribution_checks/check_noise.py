@@ -24,7 +24,9 @@ from ..procedures.pilot import draw_checked
 from ..results.statement_result import Point, Series, StatementResult
 from ..sampling.block_counts import no_blocks
 from ..sampling.draw import plan_blocks
-from ..sampling.provenance import provenance_of, versions
+from ..sampling.picked import picked, provenance_of_part
+from ..sampling.picking import OutputPart
+from ..sampling.provenance import versions
 from ..sampling.sampler import Sampler, as_sampler
 from ..settings import or_setting
 from .goodness_of_fit import (
@@ -58,6 +60,7 @@ def check_noise(
     *,
     noise: NoiseLaw,
     answer: Any,
+    output: OutputPart | None = None,
     runs: int = 100_000,
     alpha: float = 0.01,
     tolerance: float = 0.0,
@@ -90,6 +93,8 @@ def check_noise(
         `LaplaceNoise`, `GaussianNoise`, `GeometricNoise`, `GumbelNoise` or `ExponentialNoise`.
     answer : float, array of shape (n_coords,), or callable
         The exact answer, or a function that computes it from the dataset.
+    output : str, int or callable, optional
+        Part of the outputs whose noise is checked, as in `check`.
     runs : int
         At least 40. A hundred thousand runs detect an error of 2% in the scale.
     alpha : float
@@ -131,7 +136,8 @@ def check_noise(
             f"tolerance={tolerance!r} is not a relative error; use 0 <= tolerance < 1, such as 0.01.",
             tolerance=tolerance,
         )
-    sampler, alpha, runs, seed = as_sampler(mechanism, name), check_alpha(alpha), check_runs(runs), check_seed(seed)
+    sampler, alpha = picked(as_sampler(mechanism, name), output), check_alpha(alpha)
+    runs, seed = check_runs(runs), check_seed(seed)
     drawn = draw_runs(sampler, dataset, runs, seed, or_setting("jobs", jobs))
     outputs = np.concatenate(merge(*drawn))[:runs]
     values = _noise(outputs, _exact_answer(answer, dataset), sampler.name)
@@ -162,7 +168,7 @@ def check_noise(
         seed=seed,
         notes=tuple(notes),
         series=series,
-        provenance=provenance_of(sampler.function),
+        provenance=provenance_of_part(sampler),
         versions=versions(),
         environment={"seconds": round(time.perf_counter() - started, 3)},
     )

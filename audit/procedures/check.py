@@ -128,10 +128,10 @@ def check(
         Probability with which an excess of `resolution` is detected, in (0, 1); .95 by default.
     seconds : float, optional
         Time limit of a sequential audit, whose last batch is cut to fit. The audit makes at least 40 runs on each
-        dataset, and completes a batch that a `store` recorded as begun. The final test is made only if `runs` are given
-        and done in time. Without `runs`, or with ``float("inf")`` seconds, none is planned and the bets have all of
-        alpha; so to repeat an audit that had a limit and no `runs`, set `runs` to the number it reached, and
-        ``seconds=float("inf")``.
+        dataset, and 32 more to learn the names of outputs that are records, and completes a batch that a `store`
+        recorded as begun. The final test is made only if `runs` are given and done in time. Without `runs`, or with
+        ``float("inf")`` seconds, none is planned and the bets have all of alpha; so to repeat an audit that had a limit
+        and no `runs`, set `runs` to the number it reached, and ``seconds=float("inf")``.
     cells : int
         Number of cells of outputs to count in addition to the event, such as 32; 0 for none. The result then has the
         likelihood ratio of each cell, the privacy profile and the trade-off curve, with a confidence band. The cells

@@ -42,6 +42,7 @@ from ..results.equivalence_result import Equivalence, EquivalenceResult, event_c
 from ..sampling.batches import late_batches
 from ..sampling.block_counts import total_counts
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
+from ..sampling.picking import OutputPart
 from ..sampling.pilot_size import pilot_runs
 from ..sampling.provenance import versions as library_versions
 from ..sampling.sampler import as_sampler
@@ -72,6 +73,7 @@ def check_same_distribution(
     new: Any,
     dataset: Any,
     *,
+    output: OutputPart | None = None,
     runs: int | None = None,
     alpha: float = 0.05,
     seed: int | None = 0,
@@ -98,7 +100,7 @@ def check_same_distribution(
         block sampler with size 1, and an exception is an output. Each version has its own random streams.
     dataset : Any
         Dataset that both versions are run on; neither may change it.
-    runs, alpha, seed, resolution, power, sequential, seconds, bits, jobs, ignore, progress
+    output, runs, alpha, seed, resolution, power, sequential, seconds, bits, jobs, ignore, progress
         As in `check`; the runs are those of each version, and the resolution is a log likelihood ratio. A sequential
         audit without a refutation states the resolution for an event of probability 1/2, if that is smaller than the
         one for its last event.
@@ -121,7 +123,7 @@ def check_same_distribution(
     >>> check_same_distribution(old, new, [1, 1], runs=100_000).is_refuted
     True
     """
-    versions, ignored = TwoVersions.of(old, new, dataset, check_seed(seed)), checks_to_ignore(ignore)
+    versions, ignored = TwoVersions.of(old, new, dataset, check_seed(seed), output), checks_to_ignore(ignore)
     snapshot = take_snapshot(dataset, dataset)
     result = check(
         versions.mechanism,
@@ -185,6 +187,7 @@ def check_equivalence(
     dataset: Any,
     *,
     margin: float,
+    output: OutputPart | None = None,
     cells: int = 32,
     runs: int = 1_000_000,
     alpha: float = 0.05,
@@ -202,7 +205,7 @@ def check_equivalence(
 
     Parameters
     ----------
-    old, new, dataset, runs, seed, jobs, ignore, progress
+    old, new, dataset, output, runs, seed, jobs, ignore, progress
         As in `check_same_distribution`.
     margin : float
         In (0, 1).
@@ -230,7 +233,7 @@ def check_equivalence(
         raise OptionError("cells=0 counts nothing; use 2 or more.", cells=cells)
     runs, seed, ignored = check_runs(runs), check_seed(seed), checks_to_ignore(ignore)
     check_test_alpha(alpha / 2)
-    versions = TwoVersions.of(old, new, dataset, seed)
+    versions = TwoVersions.of(old, new, dataset, seed, output)
     sampler = as_sampler(versions.mechanism, name or versions.name)
     plan = plan_blocks(sampler, "old", "new", seed, jobs, runs=runs)
     wanted = pilot_runs(runs)

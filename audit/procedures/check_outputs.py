@@ -39,6 +39,7 @@ from ..options import (
 from ..random_streams import Stream, sequence_of
 from ..results.audit_result import AuditResult, Pair
 from ..results.audit_settings import Settings
+from ..sampling.picked import name_of_part
 from ..sampling.picking import OutputPart, check_choice, pick_from_block
 from ..sampling.provenance import ELSEWHERE
 from .conclude import conclude
@@ -96,6 +97,7 @@ def check_outputs(
     part = check_choice(output)
     if part is not None:
         xs, ys = (pick_from_block(values, part, name) for values in (xs, ys))
+        name = name_of_part(name, part)
     form, given = _given(xs, ys, name)
     ignored = checks_to_ignore(ignore)
     findings = examine_order(given[0], given[1], ignored)

@@ -15,8 +15,9 @@ from ..inference.counts import check_alpha
 from ..options import check_cells, check_runs, check_seed
 from ..results.cell_result import CellCounts
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
+from ..sampling.picked import picked
+from ..sampling.picking import OutputPart
 from ..sampling.pilot_size import pilot_runs
-from ..sampling.sampler import as_sampler
 from ..settings import or_setting
 from .pilot import draw_checked
 
@@ -27,6 +28,7 @@ def count_cells(
     x: Any,
     y: Any,
     *,
+    output: OutputPart | None = None,
     cells: int = 32,
     runs: int = 1_000_000,
     alpha: float = 0.05,
@@ -41,7 +43,7 @@ def count_cells(
 
     Parameters
     ----------
-    mechanism, x, y, runs, seed, jobs, progress
+    mechanism, x, y, output, runs, seed, jobs, progress
         As in `check`.
     cells : int
         Number of cells for numbers and vectors, at least 2. More cells show more detail with wider intervals; 32 did
@@ -64,7 +66,7 @@ def count_cells(
     cells, alpha, jobs = check_cells(cells), check_alpha(alpha), or_setting("jobs", jobs)
     if cells == 0:
         raise OptionError("cells=0 counts nothing; use 2 or more.", cells=cells)
-    sampler = as_sampler(mechanism, None)
+    sampler = picked(mechanism, output)
     plan = plan_blocks(sampler, x, y, check_seed(seed), jobs, runs=check_runs(runs))
     size = plan.may_keep(pilot_runs(runs))
     blocks_x, blocks_y = draw_checked(plan.for_pilot(size), size)

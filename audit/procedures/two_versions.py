@@ -13,6 +13,8 @@ from ..events.outputs import as_outputs
 from ..events.records import Form
 from ..random_streams import Stream, sequence_of
 from ..sampling.block_plan import Plan
+from ..sampling.picked import picked
+from ..sampling.picking import OutputPart
 from ..sampling.pickling import Parcel, pack
 from ..sampling.sampler import Sampler, as_sampler
 
@@ -28,8 +30,8 @@ class TwoVersions:
     dataset: Any
 
     @classmethod
-    def of(cls, old: Any, new: Any, dataset: Any, seed: int) -> TwoVersions:
-        found = cls(as_sampler(old), as_sampler(new), dataset)
+    def of(cls, old: Any, new: Any, dataset: Any, seed: int, output: OutputPart | None = None) -> TwoVersions:
+        found = cls(picked(old, output), picked(new, output), dataset)
         if found.old.is_block != found.new.is_block:
             found._check_single_draw(seed)
         return found

@@ -46,13 +46,14 @@ def picked(mechanism: Any, output: OutputPart | None) -> Sampler:
     if choice is None:
         return sampler
     call = _Picked(sampler.call, choice, sampler.is_block, sampler.name)
-    return replace(sampler, call=call, is_picked=True, name=f"{sampler.name}, output {_choice_in_words(choice)}")
+    return replace(sampler, call=call, is_picked=True, name=name_of_part(sampler.name, choice))
 
 
-def _choice_in_words(choice: OutputPart) -> str:
+def name_of_part(name: str, choice: OutputPart) -> str:
+    """Return what a result calls this part of the outputs of a mechanism with this name."""
     if callable(choice):
-        return f"by {shown(mechanism_name(choice))}"
-    return f'"{shown(choice)}"' if isinstance(choice, str) else str(choice)
+        return f"{name}, output by {shown(mechanism_name(choice))}"
+    return f'{name}, output "{shown(choice)}"' if isinstance(choice, str) else f"{name}, output {choice}"
 
 
 def provenance_of_part(sampler: Sampler) -> Provenance:

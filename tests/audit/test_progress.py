@@ -52,6 +52,25 @@ def test_a_terminal_without_rich_gets_one_line(monkeypatch):
     assert text.endswith("\r\x1b[K"), "the line is removed in the end"
 
 
+class Broken(io.StringIO):
+    def write(self, text: str) -> int:
+        raise BrokenPipeError
+
+
+def closed() -> io.StringIO:
+    stream = io.StringIO()
+    stream.close()
+    return stream
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("stream", [None, closed(), Broken()], ids=["none", "closed", "broken"])
+def test_an_audit_goes_on_if_nobody_reads_its_progress(stream, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stderr", stream)
+    assert check(noisy, 0, 1, progress=True, **OPTIONS).runs == 4_000
+    assert not capsys.readouterr().out, "what belongs to standard error goes nowhere else"
+
+
 def test_a_terminal_gets_a_bar(monkeypatch):
     pytest.importorskip("rich", reason="the bar is drawn by an optional library")
     monkeypatch.setattr(sys, "stderr", shown := Terminal())

@@ -8,8 +8,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpaudit import PureDP, check, check_outputs, find_worst_pair
+from dpaudit import (
+    LaplaceNoise,
+    PureDP,
+    check,
+    check_equivalence,
+    check_noise,
+    check_outputs,
+    check_same_distribution,
+    count_cells,
+    find_worst_pair,
+)
 from dpaudit.audit.errors import MechanismError
+from dpaudit.audit.results.equivalence_result import Equivalence
 from dpaudit.audit.sampling.draw import plan_blocks
 from dpaudit.audit.sampling.picked import picked
 from dpaudit.audit.sampling.sampler import as_sampler
@@ -32,6 +43,26 @@ def stats(answer, rng):
 
 def frame(answer, size, rng):
     return pd.DataFrame({"mean_age": answer + rng.laplace(size=size), "told": np.full(size, answer)})
+
+
+def told(answer, rng):
+    return Stats(answer + rng.laplace(), "the answer" if answer else "none")
+
+
+def twice(answer, rng):
+    return Stats(answer + 2 * rng.laplace(), "none")
+
+
+def doubled(answer, size, rng):
+    return pd.DataFrame({"mean_age": answer + 2 * rng.laplace(size=size), "told": np.full(size, answer)})
+
+
+def same_mean(answer, size, rng):
+    return pd.DataFrame({"mean_age": answer + rng.laplace(size=size), "told": rng.random(size)})
+
+
+def mean_of(drawn):
+    return drawn.mean_age
 
 
 def matrix(answer, size, rng):
@@ -87,6 +118,29 @@ def test_a_search_and_outputs_drawn_elsewhere():
     assert check_outputs(*drawn, **options).is_refuted
     assert not check_outputs(*drawn, output="mean_age", **options).is_refuted
     assert not check_outputs(*([[*map(tuple, each.to_numpy())] for each in drawn]), output=0, **options).is_refuted
+
+
+@pytest.mark.parametrize(("old", "new"), [(stats, twice), (frame, doubled), (stats, doubled)])
+@pytest.mark.parametrize("output", ["mean_age", mean_of])
+def test_versions_are_compared_by_a_part(old, new, output):
+    options = {"output": output, "runs": 1_000, "jobs": 1}
+    assert check_same_distribution(old, new, 0, **options).is_refuted
+    result = check_equivalence(old, new, 0, margin=0.02, **options)
+    assert result.verdict is Equivalence.DIFFERENT
+    assert "new version" in result.new
+    assert ", output " in result.new
+    assert not check_same_distribution(frame, same_mean, 0, **options).is_refuted, "only another part differs"
+
+
+@pytest.mark.parametrize("mechanism", [told, frame])
+def test_the_noise_of_a_part_is_checked(mechanism):
+    part = {"output": "mean_age", "runs": 2_000, "jobs": 1}
+    result = check_noise(mechanism, 3.0, noise=LaplaceNoise(1.0), answer=3.0, **part)
+    assert not result.is_refuted
+    assert 'output "mean_age" adds independent' in result.statement
+    assert check_noise(mechanism, 3.0, noise=LaplaceNoise(2.0), answer=3.0, **part).is_refuted
+    counts = count_cells(mechanism, 0, 3.0, cells=4, **part)
+    assert 1.0 < counts.maximum().lower < 3.0
 
 
 def test_a_part_that_an_output_lacks_is_an_error():

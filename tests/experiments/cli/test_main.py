@@ -40,6 +40,11 @@ nothing = 3
 """
 
 
+def test_it_is_a_module_too():
+    said = subprocess.run([sys.executable, "-m", "dpaudit", "--version"], capture_output=True, text=True, check=True)
+    assert said.stdout.startswith("dpaudit ")
+
+
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys):
     """Runs the command line in a folder with a module `mine`: (exit status, standard output, standard error)."""
