@@ -46,8 +46,9 @@ if TYPE_CHECKING:
     from .audit.results.fixed_size_result import FixedSizeResult
     from .audit.results.sequential_result import SequentialResult
     from .audit.results.statement_result import Point, StatementResult
+    from .audit.results.worst_pair import WorstPair
     from .audit.sampling.draw import draw_block
-    from .audit.search.find_worst_pair import WorstPair, find_worst_pair
+    from .audit.search.find_worst_pair import find_worst_pair
     from .audit.sensitivity.check_sensitivity import check_sensitivity
     from .audit.sensitivity.sensitivity_result import SensitivityResult
     from .audit.settings import settings
@@ -86,8 +87,9 @@ _WHERE = {
         "results.sequential_result": "SequentialResult",
         "results.equivalence_result": "Equivalence EquivalenceResult",
         "results.statement_result": "Point StatementResult",
+        "results.worst_pair": "WorstPair",
         "sampling.draw": "draw_block",
-        "search.find_worst_pair": "WorstPair find_worst_pair",
+        "search.find_worst_pair": "find_worst_pair",
         "sensitivity.check_sensitivity": "check_sensitivity",
         "sensitivity.sensitivity_result": "SensitivityResult",
         "settings": "settings",

@@ -132,6 +132,13 @@ def check_flag(flag: bool, option: str) -> bool:
     return bool(flag)
 
 
+def check_guide(guide: str | None) -> str | None:
+    """Return what guides a search for the worst pair, or None."""
+    if guide is not None and guide != "replay":
+        raise OptionError(f'guide={guide!r} is unknown; use "replay", or None.', guide=guide)
+    return guide
+
+
 def check_listener(listener: Callable[..., Any] | None, option: str) -> Callable[..., Any] | None:
     """Return the function that an audit or a search tells of its progress, or None."""
     if listener is not None and not callable(listener):

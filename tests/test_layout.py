@@ -21,7 +21,7 @@ ROOMS = [
     "audit.claims", "audit.events", "audit.datasets", "audit.inference", "audit.power",
     "audit.families", "audit.distinguishers", "audit.sampling",
     "audit.health", "audit.results", "audit.records", "audit.store",
-    "audit.procedures", "audit.search", "audit.sensitivity", "audit.distribution_checks", "audit.replay",
+    "audit.procedures", "audit.replay", "audit.search", "audit.sensitivity", "audit.distribution_checks",
     "mechanisms.parameter_checks", "mechanisms.noise_samplers", "mechanisms.queries", "mechanisms.sensitivity",
     "mechanisms.laws", "mechanisms.noise", "mechanisms.selection", "mechanisms.local", "mechanisms.composition",
     "mechanisms.faulty.flaw", "mechanisms.faulty.twin", "mechanisms.faulty.answers",

@@ -120,6 +120,10 @@ def shown(value: Any) -> str:
 
 def same_parameter(first: Any, second: Any, *, is_exact: bool = False) -> bool:
     """Return whether two parameters are equal; unless `is_exact`, a relative difference of 1e-9 counts as rounding."""
+    if isinstance(first, (int, float)) and isinstance(second, (int, float)):
+        one, other = float(first), float(second)
+        is_near = abs(one - other) <= (0.0 if is_exact else _SAME) * abs(other)
+        return one == other or is_near or (math.isnan(one) and math.isnan(other))
     try:
         a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     except (TypeError, ValueError):

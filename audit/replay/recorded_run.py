@@ -14,11 +14,17 @@ from ..events.outputs import Raised
 from ..floating_point_errors import under
 from ..sampling.sampler import Sampler
 from .laws import Array
-from .numpy_primitives import recording_generator
+from .numpy_primitives import numpy_patches, recording_generator
 from .output_values import numbers_of, same_output
 from .patching import patched
-from .registered import imported_families
+from .python_primitives import random_patches
+from .registered import imported_families, register_primitives
+from .scipy_primitives import scipy_patches
 from .tape import Drawn, Tape, recording_on
+
+register_primitives("numpy", "numpy.random", numpy_patches)
+register_primitives("random", "random", random_patches)
+register_primitives("scipy", "scipy.stats", scipy_patches)
 
 _REPEATS: Final = 8
 """Runs on each dataset with its own values put back: a fair coin that is not recorded is missed with 2**-16."""

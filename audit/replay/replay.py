@@ -25,19 +25,12 @@ from ..sampling.picking import OutputPart
 from ..sampling.sampler import as_sampler
 from .added_noise import MOST_NUMBERS, infer_locations
 from .comparison import call_findings, path_findings, sum_finding
-from .numpy_primitives import numpy_patches
 from .output_values import numbers_of, same_output
-from .python_primitives import random_patches
 from .recorded_run import RecordedRun, Runner, output_distance
-from .registered import register_primitives, registered_names
+from .registered import registered_names
 from .replay_result import ReplayResult
 from .replayed_call import Finding, FindingKind, ReplayedCall, paired
-from .scipy_primitives import scipy_patches
 from .tape import only_recording
-
-register_primitives("numpy", "numpy.random", numpy_patches)
-register_primitives("random", "random", random_patches)
-register_primitives("scipy", "scipy.stats", scipy_patches)
 
 
 @with_own_arithmetic

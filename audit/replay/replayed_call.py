@@ -82,7 +82,9 @@ class ReplayedCall:
     @property
     def is_bare(self) -> bool:
         """Whether the call was given nothing that may depend on the data, so its laws do not show what it protects."""
-        if self.is_inferred or self.declared_on_x is not None or self.law_on_x.name == "discrete":
+        if self.is_inferred or self.law_on_x.name == "discrete":
+            return False
+        if self.declared_on_x is not None and self.moved is not None:
             return False
         if self.law_on_x.name != self.law_on_y.name or self.law_on_x.differing(self.law_on_y):
             return False

@@ -9,8 +9,8 @@ Proof: docs/proofs/choices.md
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any, Unpack
+from dataclasses import replace
+from typing import Any, Literal, Unpack
 
 from ..claims.at_distance import ClaimAtDistance, claim_at
 from ..claims.claim import Claim
@@ -26,6 +26,7 @@ from ..options import (
     check_cells,
     check_distance,
     check_flag,
+    check_guide,
     check_listener,
     check_power,
     check_resolution,
@@ -37,8 +38,7 @@ from ..procedures.check_options import CheckOptions, Options
 from ..procedures.mechanism_claim import stated
 from ..progress import Shown, told
 from ..random_streams import Stream, seed_of
-from ..results.audit_result import AuditResult, Verdict
-from ..results.result import Result
+from ..results.worst_pair import TriedPair, WorstPair, pair_count
 from ..sampling.output_hashes import digest
 from ..sampling.picked import picked
 from ..sampling.sampler import as_sampler
@@ -47,139 +47,12 @@ from ..store.sqlite_store import opened
 from ..store.store_settings import code_of
 from .pairs_for_domain import pairs_of
 from .pool import Pool, new_pool
-from .shrinking import SimplePair, for_simpler_pairs, simplest
+from .replayed_pairs import Guide, guided_by_replays
+from .shrinking import for_simpler_pairs, simplest
 from .successive_halving import halve
 from .trial import Judge, Trial
 
 _RUNS = 1_000_000  # default runs of the audit
-_SHOWN, _WIDTH = 5, 160  # pairs, and characters of a line, in the printed result
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TriedPair:
-    """A pair that the search tried.
-
-    Attributes
-    ----------
-    label : str
-        Description of the pair.
-    summary : str
-        The datasets.
-    runs : int
-        Executions from which the pair was judged, on x and y together; other pairs with these datasets share them.
-    bound : float
-        Expected bound of an audit, from pilot outputs that did not serve to choose the event, shrunk towards the bounds
-        of similar pairs according to its uncertainty. In the units of the claim's strength; at least 0. It is 0 for a
-        pair that was left after fewer than a hundred runs.
-    error : str, optional
-        Why the search skipped the pair.
-    """
-
-    label: str
-    summary: str
-    runs: int
-    bound: float
-    error: str | None = None
-
-    def __str__(self) -> str:
-        if self.error is not None:
-            return f"{self.label}: {self.error}"
-        return f"{self.bound:.3g} after {self.runs:,} executions: {self.label}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorstPair(Result):
-    """The worst pair that a search found, audited on fresh runs.
-
-    Attributes
-    ----------
-    x, y : Any
-        The datasets.
-    ranking : tuple of TriedPair
-        Every pair tried: the chosen pair, then the others in order of decreasing pilot size, then of the expected bound
-        or, without one, of how far their outputs are apart, and finally the skipped pairs.
-    runs : int
-        Executions of the search: over all pairs, then on the chosen one alone, and on simpler pairs.
-    untried : int
-        Pairs (given or patterns) that had no runs.
-    simple : SimplePair, optional
-        A simpler pair that seems to lose as much, for the eye: fewer rows, equal rows, round values. In searches of a
-        domain with 24,000 executions or more.
-    audit : AuditResult
-        Audit of the chosen pair. It is valid however the pair was found, because it counts no runs of the search; they
-        only help to choose the event (`searched`).
-    """
-
-    x: Any = field(repr=False, compare=False)
-    y: Any = field(repr=False, compare=False)
-    ranking: tuple[TriedPair, ...] = field(repr=False)
-    runs: int
-    untried: int = 0
-    simple: SimplePair | None = None
-    audit: AuditResult
-
-    @property
-    def is_refuted(self) -> bool:
-        """Whether the audit of fresh runs refuted the claim."""
-        return self.audit.is_refuted
-
-    @property
-    def sentence(self) -> str:
-        """The verdict of the audit in a sentence."""
-        return self.audit.sentence
-
-    @property
-    def _limits(self) -> tuple[float, float]:
-        return self.audit.confidence_interval()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what the audit says, and the executions of the search."""
-        return self.audit.to_dict() | {"search_runs": self.runs}
-
-    def plot(self, kind: str | None = None, ax: Any = None) -> Any:
-        """Draw the audit."""
-        return self.audit.plot(kind, ax)
-
-    @property
-    def verdict(self) -> Verdict:
-        """Verdict of the audit of fresh runs."""
-        return self.audit.verdict
-
-    @property
-    def _pilot(self) -> list[str]:
-        """The runs on the chosen pair that chose the event, on one line, if the search made some of them."""
-        if not self.audit.searched:
-            return []
-        more = f" and {self.audit.pilot_runs:,} more" if self.audit.pilot_runs else ""
-        return [f"  pilot   {self.audit.searched:,} runs of the search on each dataset{more}"]
-
-    def __str__(self) -> str:
-        chosen = self.ranking[0]
-        tried = [pair for pair in self.ranking if pair.error is None]
-        skipped = [pair for pair in self.ranking if pair.error is not None]
-        lines = [
-            f"  pair    {chosen.label} ({self.audit.pair.adjacency})",
-            f"          {chosen.summary}",
-            *([f"  simpler {self.simple}"] if self.simple else []),
-            f"  event   {self.audit.event_in_words}",
-            *([f"          {self.audit.opposite_in_words}"] if self.audit.opposite_in_words else []),
-            *self._pilot,
-            f"  search  {_count(len(tried))} in {self.runs:,} executions; rough estimates, the longest examined first:",
-            *(f"          {pair}" for pair in tried[:_SHOWN]),
-        ]
-        if skipped:
-            lines.append(f"  skipped {_count(len(skipped))}, such as {skipped[0].label}")
-        if self.untried:
-            lines.append(f"  untried {_count(self.untried)}; increase search_runs to reach them")
-        if not self.is_refuted:
-            lines.append("  note    other pairs may be worse than the worst pair found")
-        short = [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines]
-        whole = [f"  error   {' '.join(str(skipped[0].error).split())}"] if skipped else []  # to be acted upon
-        return "\n".join([str(self.audit), *short, *whole])
-
-
-def _count(pairs: int) -> str:
-    return f"{pairs:,} pair{'' if pairs == 1 else 's'}"
 
 
 @with_own_arithmetic
@@ -195,6 +68,7 @@ def find_worst_pair(
     seed: int | None = 0,
     sequential: bool = False,
     resolution: float | None = None,
+    guide: Literal["replay"] | None = None,
     on_round: Callable[[TriedPair], None] | None = None,
     **options: Unpack[CheckOptions],
 ) -> WorstPair:
@@ -227,6 +101,9 @@ def find_worst_pair(
         audits the pair again with its own pilot. Give it another seed: with the same seed it draws the same main runs.
     sequential, resolution
         As in `check`, for the audit of the chosen pair.
+    guide : {"replay"}, optional
+        For a slow mechanism whose noise `replay` records: replays rank the pairs, at one or two executions each, out
+        of 40% of the executions of the search (at most 4,000), and only the first few pairs are run by themselves.
     on_round : callable, optional
         Called with the leading pair, a `TriedPair`, after each round of the search.
     **options
@@ -254,8 +131,9 @@ def find_worst_pair(
     >>> found.is_refuted, abs(sum(found.x) - sum(found.y)) > 2.9
     (True, True)
     """
-    chosen = Options.of(options, "find_worst_pair", "search_runs", "on_round")
+    chosen = Options.of(options, "find_worst_pair", "guide", "search_runs", "on_round")
     check_listener(on_round, "on_round")
+    check_guide(guide)
     sampler = picked(as_sampler(mechanism, chosen.name), chosen.output)
     distance, seed = check_distance(chosen.distance), check_seed(seed)
     _check_options(chosen, sequential, resolution)
@@ -286,10 +164,19 @@ def find_worst_pair(
         )
         if kept is not None:
             searched = digest(domain) if isinstance(domain, Domain) else "of the caller's own"
-            about = {"search_runs": budget, "distance": distance, "adjacency": said.adjacency, "domain": searched}
+            about = {
+                "search_runs": budget,
+                "guide": guide or "none",
+                "distance": distance,
+                "adjacency": said.adjacency,
+                "domain": searched,
+            }
             kept.section(f"{sampler.name}, the search", about | judge.settings())
-        reserved = for_simpler_pairs(budget) if isinstance(domain, Domain) else 0
-        trials, untried, executions = halve(pool, judge, budget - reserved, _told_of_rounds(on_round, shown))
+        guided = Guide() if guide is None else guided_by_replays(pool, sampler, seed, budget, progress)
+        budget -= guided.executions
+        reserved = for_simpler_pairs(budget) if isinstance(domain, Domain) and guide is None else 0
+        tell = _told_of_rounds(on_round, shown)
+        trials, untried, executions = halve(pool, judge, budget - reserved, tell, guided.leaders)
         if not trials or trials[0].error is not None:
             raise _nothing_left(trials, pool, sampler.name)
         x, y = trials[0].candidate.x, trials[0].candidate.y
@@ -314,6 +201,8 @@ def find_worst_pair(
     failed = [trial for trial in trials if trial.error is not None]
     if failed:
         audit = replace(audit, notes=(*audit.notes, _of_failures(failed, len(trials))))
+    if guided.remark:
+        audit = replace(audit, notes=(*audit.notes, guided.remark))
     return WorstPair(
         x=x,
         y=y,
@@ -321,7 +210,8 @@ def find_worst_pair(
             *(_tried(trial) for trial in trials),
             *(_tried(Trial(pair, 0, error=why)) for pair, why in pool.strangers),
         ),
-        runs=executions + 2 * trials[0].alone + spent,
+        runs=guided.executions + executions + 2 * trials[0].alone + spent,
+        replayed=guided.pairs,
         untried=untried,
         simple=simple,
         audit=audit,
@@ -332,8 +222,8 @@ def _of_failures(failed: list[Trial], number: int) -> str:
     """The note on pairs that could not be run, which a reader of the audit alone must not miss."""
     first = failed[0]
     return (
-        f"the mechanism failed on {len(failed):,} of the {_count(number)} of the search, about which nothing is said; "
-        f"a failure on one of two neighbours tells them apart. The first, {first.candidate.summary}: "
+        f"the mechanism failed on {len(failed):,} of the {pair_count(number)} of the search, about which nothing is "
+        f"said; a failure on one of two neighbours tells them apart. The first, {first.candidate.summary}: "
         f"{' '.join(str(first.error).split())}"
     )
 
@@ -352,11 +242,11 @@ def _nothing_left(trials: list[Trial], pool: Pool, name: str) -> AuditError:
     """Return the error that explains why there is no pair to audit."""
     if trials:
         return MechanismError(
-            f"{name} failed on all of {_count(len(trials))}; error on the first: {trials[0].error}", mechanism=name
+            f"{name} failed on all of {pair_count(len(trials))}; error on the first: {trials[0].error}", mechanism=name
         )
     if pool.strangers:
         return AdjacencyError(
-            f"none of {_count(len(pool.strangers))} are neighbours; the first: {pool.strangers[0][1]}"
+            f"none of {pair_count(len(pool.strangers))} are neighbours; the first: {pool.strangers[0][1]}"
         )
     return AdjacencyError("no pair of neighbours was found at this distance; widen the domain, or pass more pairs.")
 

@@ -10,10 +10,10 @@ MacIver & Donaldson (2020), Test-case reduction via test-case generation: insigh
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
-from typing import Any
 
+from ..results.worst_pair import SimplePair
 from .candidates import Candidate
 from .coupled_draws import CoupledDraws
 from .pool import Pool
@@ -27,33 +27,6 @@ _WORSE = 1.01  # times its score with which a simpler pair is audited in place o
 _SHOWN = (
     0.9  # share of its score in the search that the found pair must reach by so few runs: else they show too little
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimplePair:
-    """A simpler pair than the found one, with about the same loss.
-
-    Attributes
-    ----------
-    x, y : Any
-        The datasets.
-    summary : str
-        The datasets, on one line.
-    bound, found_bound : float
-        Estimates of the bounds on this pair and on the found one, from as many runs with the same random numbers.
-    runs : int
-        Runs on each of the four datasets.
-    """
-
-    x: Any
-    y: Any
-    summary: str
-    bound: float
-    found_bound: float
-    runs: int
-
-    def __str__(self) -> str:
-        return f"{self.summary} (estimate {self.bound:.3g}, of the audited pair {self.found_bound:.3g} by as many runs)"
 
 
 def for_simpler_pairs(budget: int) -> int:

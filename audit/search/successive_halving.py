@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from itertools import chain, islice
 
 from .candidates import Candidate
@@ -18,7 +18,11 @@ _MOST_FAILED = 5  # pairs that may replace each initial pair on which the mechan
 
 
 def halve(
-    pool: Pool, judge: Judge, budget: int, tell: Callable[[Trial], None] | None = None
+    pool: Pool,
+    judge: Judge,
+    budget: int,
+    tell: Callable[[Trial], None] | None = None,
+    given: Sequence[Candidate] | None = None,
 ) -> tuple[list[Trial], int, int]:
     """Return all tried pairs, the number of patterns left out, and that of executions.
 
@@ -30,14 +34,19 @@ def halve(
         Total executions, on all datasets.
     tell : callable, optional
         Called with the leading pair after each round.
+    given : sequence of Candidate, optional
+        The initial pairs, best first; by default those of the pool.
 
     References
     ----------
     Karnin, Koren & Somekh (2013), Almost optimal exploration in multi-armed bandits (sequential halving).
     """
-    places, spent = swept(pool, judge, budget)
-    budget -= spent
-    first, left = pool.first(budget, judge.claim.strength, places)
+    if given is None:
+        places, spent = swept(pool, judge, budget)
+        budget -= spent
+        first, left = pool.first(budget, judge.claim.strength, places)
+    else:
+        first, left, spent = list(given), [], 0
     is_coupled, kept = len(first) > 1, len(first)
     datasets = _drawn([Trial(candidate, number) for number, candidate in enumerate(first)])
     pilots = [first_pilot(budget, kept, len(datasets))] if first else []

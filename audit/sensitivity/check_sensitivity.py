@@ -14,10 +14,10 @@ from ..errors import AdjacencyError, AuditError, MechanismError, OptionError
 from ..options import check_distance, check_evaluations, check_seconds, check_seed
 from ..printing import did_you_mean
 from ..random_streams import Stream, seed_of
+from ..search.climb import ROUNDING, Climb
 from ..search.pairs_for_domain import pairs_of
 from ..search.pool import Pool, new_pool
-from .comparisons import ROUNDING, Compared, Comparisons
-from .largest_change import Search
+from .comparisons import Compared, Comparisons
 from .query_answer import NORMS, Norm
 from .sensitivity_result import ChangedPair, SearchEnd, SensitivityResult, exceeds
 
@@ -96,12 +96,12 @@ def check_sensitivity(
     pool = new_pool(source, relation, distance, seed)
     deadline = math.inf if seconds is None else time.perf_counter() + seconds
     comparisons = Comparisons(query, norm, bound, evaluations, deadline)
-    search = Search(pool, comparisons)
+    search = Climb(pool, comparisons)
     search.run()
     name = getattr(query, "__name__", type(query).__name__)
     if search.largest is None:
         raise _nothing_compared(pool, comparisons, name)
-    end = _end_of(search)
+    end = _end_of(search, comparisons)
     found = search.largest
     simple = search.simpler(found, found.change.size * (1.0 - ROUNDING))
     if simple is found:
@@ -151,10 +151,10 @@ def _confirmed(pair: Compared, comparisons: Comparisons) -> ChangedPair:
     )
 
 
-def _end_of(search: Search) -> SearchEnd:
-    if search.largest is not None and math.isinf(search.largest.change.size):
+def _end_of(search: Climb[Compared], comparisons: Comparisons) -> SearchEnd:
+    if search.largest is not None and math.isinf(search.largest.size):
         return SearchEnd.UNBOUNDED
-    if search.comparisons.is_late:
+    if comparisons.is_late:
         return SearchEnd.TIME
     return SearchEnd.EXHAUSTED if search.is_exhausted else SearchEnd.EVALUATIONS
 

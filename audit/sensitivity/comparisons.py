@@ -11,10 +11,8 @@ from typing import Any
 from ..datasets.contents import Kept
 from ..errors import described
 from ..search.candidates import Candidate, show
+from ..search.climb import ROUNDING
 from .query_answer import Answer, Change, Norm, answer_of, answer_text, change_between, norm_of
-
-ROUNDING = 1e-9
-"""Share of the norm of the answers, and of the stated bound, that counts as rounding."""
 
 _REPEATED = 8  # datasets that are evaluated twice at once
 _MOST_FAILED = 500  # pairs on which the query fails, if it has an answer on none
@@ -29,6 +27,11 @@ class Compared:
     x: Answer
     y: Answer
     change: Change
+
+    @property
+    def size(self) -> float:
+        """The size of the change."""
+        return self.change.size
 
     def rounding(self, norm: Norm) -> float:
         """Return how much of the change may be due to rounding in the query; none between whole numbers."""

@@ -10,7 +10,7 @@ from ...audit.printing import verdict_text
 from ...audit.records.suite import Entry, Suite
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.statement_result import StatementResult
-from ...audit.search.find_worst_pair import WorstPair
+from ...audit.results.worst_pair import WorstPair
 from ..plain_text import counts_tested, visible
 
 if TYPE_CHECKING:

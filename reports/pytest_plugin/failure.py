@@ -11,8 +11,8 @@ from ...audit.printing import percent
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry
 from ...audit.results.audit_result import AuditResult
+from ...audit.results.worst_pair import WorstPair
 from ...audit.search.candidates import show
-from ...audit.search.find_worst_pair import WorstPair
 from ..plain_text import counts_tested, found, other_way, prose, visible
 from .session import DEFAULTS, Settings
 

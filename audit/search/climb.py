@@ -1,8 +1,7 @@
-"""Search for the pair of neighbours between which a query changes most.
+"""Search for the largest pair, where the size of a pair is known exactly as soon as it is computed.
 
-The pairs are those of the search for the worst pair. Since a change is known as soon as it is computed, every pair is
-compared once, and the search climbs from the pairs that change most: by sweeps of each of their numbers, and by random
-variations.
+The size is the change of a query, or the loss that a replay shows. So every pair is compared once, and the search
+climbs from the largest pairs: by sweeps of each of their numbers, and by random variations.
 """
 
 from __future__ import annotations
@@ -11,14 +10,17 @@ import math
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Generic, Protocol, TypeVar
 
-from ..search.candidates import Candidate, Line
-from ..search.places import Places, numbers_between
-from ..search.pool import Pool
-from .comparisons import ROUNDING, Compared, Comparisons
+from .candidates import Candidate, Line
+from .places import Places, numbers_between
+from .pool import Pool
 
-_PATTERNS, _LINES, _RANDOM = 0.3, 0.5, 0.6  # shares of the evaluations after which each stage ends
-_FOR_SIMPLER, _MOST_FOR_SIMPLER = 0.05, 300  # share of the evaluations left for simpler pairs, and their number
+ROUNDING = 1e-9
+"""Relative difference of two sizes that counts as rounding."""
+
+_PATTERNS, _LINES, _RANDOM = 0.3, 0.5, 0.6  # shares of the budget after which each stage ends
+_FOR_SIMPLER, _MOST_FOR_SIMPLER = 0.05, 300  # share of the budget left for simpler pairs, and their number
 _MOST_LINES = 8  # of a domain, and near a pair
 _MOST_NUMBERS, _NUMBERS_NEAR = 1_024, 48  # of a line of the domain, and of one near a pair
 _AROUND, _DEPTH = 3, 6  # places that are bisected, and how often
@@ -27,32 +29,65 @@ _IDLE = 4  # turns without a new pair after which a domain counts as exhausted
 _SIMPLER = 150  # simpler pairs that are compared in each pass
 
 
+class Compared(Protocol):
+    """A pair with its size; an infinite one ends the search."""
+
+    @property
+    def candidate(self) -> Candidate: ...
+    @property
+    def size(self) -> float: ...
+
+
+Pair = TypeVar("Pair", bound=Compared)
+Found = TypeVar("Found", bound=Compared, covariant=True)
+
+
+class Comparisons(Protocol[Found]):
+    """Comparisons of pairs, as many as a budget allows."""
+
+    @property
+    def most(self) -> int:
+        """Largest number of comparisons, in the units of the budget."""
+
+    @property
+    def tried(self) -> int:
+        """Pairs so far, failed ones included."""
+
+    def has_room(self, share: float) -> bool:
+        """Whether less than this share of the budget has been used."""
+
+    def compare(self, candidate: Candidate) -> Found | None:
+        """Return the pair with its size; None if it cannot be compared."""
+
+
 @dataclass(slots=True)
-class Search:
-    """The pairs that change most, so far.
+class Climb(Generic[Pair]):
+    """The largest pairs so far.
 
     Attributes
     ----------
-    largest : Compared, optional
-        The first pair with the largest change.
+    largest : Pair, optional
+        The first pair of the largest size.
+    leaders : dict
+        The largest pair of each group of similar pairs.
     is_exhausted : bool
         Whether the source had no other pairs.
     """
 
     pool: Pool
-    comparisons: Comparisons
-    largest: Compared | None = None
+    comparisons: Comparisons[Pair]
+    largest: Pair | None = None
+    leaders: dict[Hashable, Pair] = field(default_factory=dict)
     is_exhausted: bool = False
-    _leaders: dict[Hashable, Compared] = field(default_factory=dict)  # one for each group of similar pairs
-    _swept: dict[Hashable, float] = field(default_factory=dict)  # the change from which lines were swept, by group
+    _swept: dict[Hashable, float] = field(default_factory=dict)  # the size from which lines were swept, by group
 
     @property
     def _whole(self) -> float:
-        """Share of the evaluations for the search."""
+        """Share of the budget for the search."""
         return 1.0 - min(_FOR_SIMPLER, _MOST_FOR_SIMPLER / self.comparisons.most)
 
     def run(self) -> None:
-        """Compare pairs until the evaluations or the time are used, or there are no others."""
+        """Compare pairs until the budget is used, or there are no others."""
         patterns = self.pool.patterns(self.comparisons.most, has_staircases=True)
         self._compare(patterns, _PATTERNS)
         lines = list(islice(self.pool.source.lines(), _MOST_LINES))
@@ -71,8 +106,8 @@ class Search:
         self._compare(patterns, self._whole)
         self.is_exhausted = self._goes_on(self._whole)
 
-    def simpler(self, pair: Compared, least: float) -> Compared:
-        """Return the simplest pair whose change is at least this large, found by greedy simplification."""
+    def simpler(self, pair: Pair, least: float) -> Pair:
+        """Return the simplest pair of at least this size, found by greedy simplification."""
         best, seen, tried = pair, {pair.candidate.key}, 0
         is_simpler = True
         while is_simpler:
@@ -82,45 +117,45 @@ class Search:
                     return best
                 tried += 1
                 found = self.comparisons.compare(candidate)
-                if found is not None and found.change.size >= least:
+                if found is not None and found.size >= least:
                     best, is_simpler = found, True
                     break
         return best
 
     def _goes_on(self, share: float) -> bool:
-        is_unbounded = self.largest is not None and math.isinf(self.largest.change.size)
+        is_unbounded = self.largest is not None and math.isinf(self.largest.size)
         return self.comparisons.has_room(share) and not is_unbounded
 
-    def _compare(self, candidates: Iterable[Candidate], share: float, *, drifts: bool = False) -> Compared | None:
-        """Compare pairs up to a share of the evaluations; return the one that changes most."""
-        best: Compared | None = None
+    def _compare(self, candidates: Iterable[Candidate], share: float, *, drifts: bool = False) -> Pair | None:
+        """Compare pairs up to a share of the budget; return the largest of them."""
+        best: Pair | None = None
         rest: Iterator[Candidate] = iter(candidates)
         while self._goes_on(share) and (candidate := next(rest, None)) is not None:
             found = self._compared(candidate, drifts=drifts)
-            if found is not None and (best is None or found.change.size > best.change.size):
+            if found is not None and (best is None or found.size > best.size):
                 best = found
         return best
 
-    def _compared(self, candidate: Candidate, *, drifts: bool = False) -> Compared | None:
-        """Compare a pair; it leads its group if it changes more than the others, or, if it drifts, as much."""
+    def _compared(self, candidate: Candidate, *, drifts: bool = False) -> Pair | None:
+        """Compare a pair; it leads its group if it is larger than the others, or, if it drifts, as large."""
         found = self.comparisons.compare(candidate)
         if found is None:
             return None
-        size, leader = found.change.size, self._leaders.get(candidate.group)
-        if leader is None or size > leader.change.size or (drifts and size == leader.change.size):
-            self._leaders[candidate.group] = found
-        if self.largest is None or size > self.largest.change.size * (1.0 + ROUNDING):
+        size, leader = found.size, self.leaders.get(candidate.group)
+        if leader is None or size > leader.size or (drifts and size == leader.size):
+            self.leaders[candidate.group] = found
+        if self.largest is None or size > self.largest.size * (1.0 + ROUNDING):
             self.largest = found
         return found
 
     def _sweep(self, line: Line, most: int, share: float) -> None:
-        """Compare the pairs of a line, and bisect it between those that change most."""
+        """Compare the pairs of a line, and bisect it between the largest."""
 
         def size(candidate: Candidate) -> float | None:
             if not self._goes_on(share) or not self.pool.is_possible(candidate):
                 return None
             found = self._compared(candidate)
-            return None if found is None else found.change.size
+            return None if found is None else found.size
 
         places = Places(line, size)
         reserved = 2 * _AROUND * _DEPTH / self.comparisons.most
@@ -133,18 +168,18 @@ class Search:
                 places.visit_around(number)
 
     def _turn(self) -> None:
-        """Sweep and vary the leaders of the groups that change most, and the best of some random pairs."""
-        order = sorted(self._leaders.values(), key=lambda pair: -pair.change.size)[:_LEADERS]
+        """Sweep and vary the leaders of the largest groups, and the best of some random pairs."""
+        order = sorted(self.leaders.values(), key=lambda pair: -pair.size)[:_LEADERS]
         drawn = self._compare(self.pool.drawn(_DRAWN), self._whole)
         for pair in [*order, *([drawn] if drawn is not None else [])]:
             for line in self._lines_near(pair):
                 self._sweep(line, _NUMBERS_NEAR, self._whole)
             self._compare(self.pool.moves([pair.candidate], _MOVES), self._whole, drifts=True)
 
-    def _lines_near(self, pair: Compared) -> list[Line]:
-        """Return lines near a pair: all of the first that changes so much in its group, one at random of the others."""
+    def _lines_near(self, pair: Pair) -> list[Line]:
+        """Return lines near a pair: all of the first that is so large in its group, one at random of the others."""
         lines = list(islice(self.pool.source.lines_near(pair.candidate), _MOST_LINES))
-        group, size = pair.candidate.group, pair.change.size
+        group, size = pair.candidate.group, pair.size
         if size > self._swept.get(group, -1.0) * (1.0 + ROUNDING):
             self._swept[group] = size
             return lines

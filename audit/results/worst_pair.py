@@ -1,0 +1,170 @@
+"""The worst pair that a search found, with its audit and the pairs that were tried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .audit_result import AuditResult, Verdict
+from .result import Result
+
+_SHOWN, _WIDTH = 5, 160  # pairs, and characters of a line, in the printed result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimplePair:
+    """A simpler pair than the found one, with about the same loss.
+
+    Attributes
+    ----------
+    x, y : Any
+        The datasets.
+    summary : str
+        The datasets, on one line.
+    bound, found_bound : float
+        Estimates of the bounds on this pair and on the found one, from as many runs with the same random numbers.
+    runs : int
+        Runs on each of the four datasets.
+    """
+
+    x: Any
+    y: Any
+    summary: str
+    bound: float
+    found_bound: float
+    runs: int
+
+    def __str__(self) -> str:
+        return f"{self.summary} (estimate {self.bound:.3g}, of the audited pair {self.found_bound:.3g} by as many runs)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriedPair:
+    """A pair that the search tried.
+
+    Attributes
+    ----------
+    label : str
+        Description of the pair.
+    summary : str
+        The datasets.
+    runs : int
+        Executions from which the pair was judged, on x and y together; other pairs with these datasets share them.
+    bound : float
+        Expected bound of an audit, from pilot outputs that did not serve to choose the event, shrunk towards the bounds
+        of similar pairs according to its uncertainty. In the units of the claim's strength; at least 0. It is 0 for a
+        pair that was left after fewer than a hundred runs.
+    error : str, optional
+        Why the search skipped the pair.
+    """
+
+    label: str
+    summary: str
+    runs: int
+    bound: float
+    error: str | None = None
+
+    def __str__(self) -> str:
+        if self.error is not None:
+            return f"{self.label}: {self.error}"
+        return f"{self.bound:.3g} after {self.runs:,} executions: {self.label}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorstPair(Result):
+    """The worst pair that a search found, audited on fresh runs.
+
+    Attributes
+    ----------
+    x, y : Any
+        The datasets.
+    ranking : tuple of TriedPair
+        Every pair tried: the chosen pair, then the others in order of decreasing pilot size, then of the expected bound
+        or, without one, of how far their outputs are apart, and finally the skipped pairs.
+    runs : int
+        Executions of the search: replays, over all pairs, then on the chosen one alone, and on simpler pairs.
+    replayed : int
+        Pairs that were ranked by replays, if those guided the search.
+    untried : int
+        Pairs (given or patterns) that had no runs.
+    simple : SimplePair, optional
+        A simpler pair that seems to lose as much, for the eye: fewer rows, equal rows, round values. In searches of a
+        domain with 24,000 executions or more.
+    audit : AuditResult
+        Audit of the chosen pair. It is valid however the pair was found, because it counts no runs of the search; they
+        only help to choose the event (`searched`).
+    """
+
+    x: Any = field(repr=False, compare=False)
+    y: Any = field(repr=False, compare=False)
+    ranking: tuple[TriedPair, ...] = field(repr=False)
+    runs: int
+    replayed: int = 0
+    untried: int = 0
+    simple: SimplePair | None = None
+    audit: AuditResult
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether the audit of fresh runs refuted the claim."""
+        return self.audit.is_refuted
+
+    @property
+    def sentence(self) -> str:
+        """The verdict of the audit in a sentence."""
+        return self.audit.sentence
+
+    @property
+    def _limits(self) -> tuple[float, float]:
+        return self.audit.confidence_interval()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the audit says, and the executions of the search."""
+        return self.audit.to_dict() | {"search_runs": self.runs}
+
+    def plot(self, kind: str | None = None, ax: Any = None) -> Any:
+        """Draw the audit."""
+        return self.audit.plot(kind, ax)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Verdict of the audit of fresh runs."""
+        return self.audit.verdict
+
+    @property
+    def _pilot(self) -> list[str]:
+        """The runs on the chosen pair that chose the event, on one line, if the search made some of them."""
+        if not self.audit.searched:
+            return []
+        more = f" and {self.audit.pilot_runs:,} more" if self.audit.pilot_runs else ""
+        return [f"  pilot   {self.audit.searched:,} runs of the search on each dataset{more}"]
+
+    def __str__(self) -> str:
+        chosen = self.ranking[0]
+        tried = [pair for pair in self.ranking if pair.error is None]
+        skipped = [pair for pair in self.ranking if pair.error is not None]
+        lines = [
+            f"  pair    {chosen.label} ({self.audit.pair.adjacency})",
+            f"          {chosen.summary}",
+            *([f"  simpler {self.simple}"] if self.simple else []),
+            f"  event   {self.audit.event_in_words}",
+            *([f"          {self.audit.opposite_in_words}"] if self.audit.opposite_in_words else []),
+            *self._pilot,
+            *([f"  guide   {pair_count(self.replayed)} replayed; the first by that were run"] if self.replayed else []),
+            f"  search  {pair_count(len(tried))} in {self.runs:,} executions; rough estimates, longest examined first:",
+            *(f"          {pair}" for pair in tried[:_SHOWN]),
+        ]
+        if skipped:
+            lines.append(f"  skipped {pair_count(len(skipped))}, such as {skipped[0].label}")
+        if self.untried:
+            lines.append(f"  untried {pair_count(self.untried)}; increase search_runs to reach them")
+        if not self.is_refuted:
+            lines.append("  note    other pairs may be worse than the worst pair found")
+        short = [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines]
+        whole = [f"  error   {' '.join(str(skipped[0].error).split())}"] if skipped else []  # to be acted upon
+        return "\n".join([str(self.audit), *short, *whole])
+
+
+def pair_count(pairs: int) -> str:
+    """Return a number of pairs in words."""
+    return f"{pairs:,} pair{'' if pairs == 1 else 's'}"

@@ -1,0 +1,141 @@
+"""Pairs ranked by replays: one run on each dataset shows what the noise is given.
+
+Hundreds of pairs are ranked in the executions that a few take in a statistical search. The best then go on trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+from ..errors import MechanismError, described
+from ..replay.recorded_run import RecordedRun, Runner
+from ..replay.registered import registered_names
+from ..replay.tape import only_recording
+from ..replay.visible_loss import visible_loss
+from ..sampling.sampler import Sampler
+from .candidates import Candidate, show
+from .climb import ROUNDING, Climb
+from .pool import Pool
+
+_SHARE, _MOST = 0.4, 4_000  # share of a search's executions for replays, and their number
+_EACH, _MOST_LEADERS = 150, 8  # executions for each pair that goes on trial, and the number of these
+_MOST_KEPT = 256  # recorded runs that are kept, for pairs that share a dataset
+_MOST_FAILED = 200  # pairs on which the mechanism fails, if it runs on none
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A pair with the loss that a replay shows (`visible_loss`)."""
+
+    candidate: Candidate
+    size: float
+
+
+@dataclass(slots=True)
+class Replays:
+    """Replays of pairs, at most a number of runs."""
+
+    runner: Runner
+    most: int
+    progress: Callable[[int], None] | None = None
+    pairs: int = 0
+    failed: int = 0
+    first_error: str = ""
+    has_calls: bool = False
+    _runs: dict[Hashable, RecordedRun] = field(default_factory=dict)
+
+    @property
+    def tried(self) -> int:
+        """Pairs so far, those on which the mechanism failed included."""
+        return self.pairs + self.failed
+
+    def has_room(self, share: float) -> bool:
+        """Whether less than this share of the runs has been used, and the mechanism does not always fail."""
+        return self.runner.runs < share * self.most and (self.pairs > 0 or self.failed < _MOST_FAILED)
+
+    def compare(self, candidate: Candidate) -> Replayed | None:
+        """Return the pair with its visible loss; None if the mechanism fails on both datasets."""
+        before = self.runner.runs
+        on_x = self._recorded(candidate)
+        on_y = self.runner.run(candidate.y, on_x.tape.calls)
+        if self.progress is not None:
+            self.progress(self.runner.runs - before)
+        if on_x.error is not None and on_y.error is not None:
+            self.failed += 1
+            self.first_error = self.first_error or f"{described(on_x.error)} on {show(candidate.x)}"
+            return None
+        self.pairs += 1
+        self.has_calls = self.has_calls or bool(on_x.tape.calls)
+        return Replayed(candidate, visible_loss(on_x, on_y))
+
+    def _recorded(self, candidate: Candidate) -> RecordedRun:
+        """Return a run on x, which is made once for all pairs with this x."""
+        end = None if candidate.ends is None else candidate.ends[0]
+        if end is not None and end in self._runs:
+            return self._runs[end]
+        run = self.runner.run(candidate.x)
+        if end is not None:
+            if len(self._runs) >= _MOST_KEPT:
+                del self._runs[next(iter(self._runs))]
+            self._runs[end] = run
+        return run
+
+
+@dataclass(frozen=True, slots=True)
+class Guide:
+    """What the replays of a search found.
+
+    Attributes
+    ----------
+    leaders : tuple of Candidate or None
+        The pairs of the largest visible loss, one of each group of similar pairs, as simple as that loss allows. None
+        without replays.
+    pairs, executions : int
+        Pairs that were replayed, and runs that this took.
+    remark : str
+        Why the ranking says little; empty if it does not.
+    """
+
+    leaders: tuple[Candidate, ...] | None = None
+    pairs: int = 0
+    executions: int = 0
+    remark: str = ""
+
+
+def guided_by_replays(
+    pool: Pool, sampler: Sampler, seed: int, budget: int, progress: Callable[[int], None] | None = None
+) -> Guide:
+    """Return the pairs that replays rank first, out of a pool, within a share of the executions of a search.
+
+    Raises
+    ------
+    MechanismError
+        If the mechanism fails on every pair, or a replay is recording in this process.
+    """
+    with only_recording() as is_free:
+        if not is_free:
+            raise MechanismError(
+                "another replay is recording in this process, perhaps the one that runs this search; search without "
+                "guide=, or in another process.",
+                mechanism=sampler.name,
+            )
+        replays = Replays(Runner(sampler, registered_names(), seed), min(int(_SHARE * budget), _MOST), progress)
+        climb = Climb(pool, replays)
+        climb.run()
+        if replays.failed and not replays.pairs:
+            raise MechanismError(
+                f"{sampler.name} failed on all of {replays.failed:,} replayed pairs; the first error: "
+                f"{replays.first_error}",
+                mechanism=sampler.name,
+            )
+        order = sorted(climb.leaders.values(), key=lambda pair: -pair.size)
+        count = min(max((budget - replays.runner.runs) // _EACH, 2), _MOST_LEADERS)
+        simple = [climb.simpler(pair, pair.size * (1.0 - ROUNDING)) for pair in order[:count]]
+    remark = "" if replays.has_calls else "the replays recorded no noise, so they ranked pairs by their outputs alone"
+    return Guide(
+        tuple({pair.candidate.key or id(pair): pair.candidate for pair in simple}.values()),
+        replays.pairs,
+        replays.runner.runs,
+        remark,
+    )

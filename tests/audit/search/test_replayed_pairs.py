@@ -1,0 +1,132 @@
+"""Replays rank pairs in a few executions each; the audit of fresh runs says what holds."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from dpaudit import PureDP, Replace, Rows, Verdict, find_worst_pair, noise_primitive, replay
+from dpaudit.audit.errors import MechanismError, OptionError
+from dpaudit.audit.replay.laws import Law
+from dpaudit.audit.replay.recorded_run import Runner
+from dpaudit.audit.replay.registered import registered_names
+from dpaudit.audit.replay.visible_loss import visible_loss
+from dpaudit.audit.sampling.sampler import as_sampler
+
+FEW = {"claim": 1.0, "adjacency": "add-remove", "runs": 4_000, "search_runs": 2_000, "jobs": 1}
+
+
+def wrong_in_a_window(rows, rng):
+    return sum(5.0 if 0.40 < row < 0.41 else row for row in rows) + rng.laplace()
+
+
+def mean_of_two_sums(rows, rng):
+    count = rng.laplace(len(rows), 2.0)
+    return rng.laplace(np.clip(rows, 0, 5).sum(), 2.0) / max(count, 1.0)
+
+
+def right(rows, rng):
+    return rng.laplace(np.clip(rows, 0, 1).sum(), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "domain", "least"),
+    [(wrong_in_a_window, Rows(), 3.0), (mean_of_two_sums, Rows(high=10.0), 1.5)],
+)
+def test_a_defect_is_found_in_few_executions(mechanism, domain, least):
+    """A window of width .01, found by none of 36 pairs of the unguided search; a bound that is five times too large."""
+    found = find_worst_pair(mechanism, domain, guide="replay", **FEW)
+    assert found.is_refuted
+    assert found.audit.bound > least
+    assert found.replayed > 250
+    assert found.runs <= FEW["search_runs"]
+    assert f"guide   {found.replayed:,} pairs replayed" in str(found)
+    assert len(found.x) + len(found.y) <= 3, "the pair is simple"
+
+
+def test_the_right_mechanism_is_not_refuted():
+    found = find_worst_pair(right, Rows(high=10.0), guide="replay", **FEW | {"alpha": 1e-6})
+    assert found.audit.verdict is Verdict.NOT_REFUTED
+    assert abs(sum(np.clip(found.x, 0, 1)) - sum(np.clip(found.y, 0, 1))) == 1.0, "the pair is a worst one"
+
+
+def test_workers_do_not_matter():
+    one, two = (find_worst_pair(right, Rows(), guide="replay", **FEW | {"jobs": jobs}) for jobs in (1, 2))
+    assert (one.x, one.y, one.ranking, one.audit.counts) == (two.x, two.y, two.ranking, two.audit.counts)
+
+
+def test_declared_sensitivities_and_lists_of_pairs():
+    @noise_primitive(lambda value, sensitivity: Law("secret", {"location": value}), sensitivity="sensitivity")
+    def secret_noise(value, sensitivity):
+        return value + np.random.default_rng(int.from_bytes(os.urandom(4))).laplace()
+
+    def longest(rows):
+        return secret_noise(max(rows, default=0.0), sensitivity=1.0)
+
+    pairs = [([0.0], [float(move)]) for move in (1, 2, 7, 3)]
+    found = find_worst_pair(longest, pairs, guide="replay", **FEW | {"adjacency": Replace()})
+    assert found.y == [7.0]
+    assert found.is_refuted
+
+
+def test_what_is_not_recorded_is_said():
+    def elsewhere(rows):
+        return sum(rows) + int.from_bytes(os.urandom(1)) / 100.0
+
+    found = find_worst_pair(elsewhere, Rows(), guide="replay", **FEW)
+    assert "the replays recorded no noise, so they ranked pairs by their outputs alone" in found.audit.notes
+
+
+def test_pairs_on_which_it_fails_are_passed_over():
+    def fails(rows, rng):
+        if len(rows) != 3:
+            raise ValueError("three rows are needed")
+        return rng.laplace(2 * sum(rows))
+
+    found = find_worst_pair(fails, Rows(), guide="replay", **FEW | {"adjacency": "replace"})
+    assert len(found.x) == len(found.y) == 3
+    with pytest.raises(MechanismError, match=r"fails failed on all of \d+ replayed pairs; .*ValueError: three rows"):
+        find_worst_pair(fails, Rows(size=2), guide="replay", **FEW | {"adjacency": "replace"})
+
+
+def test_what_it_refuses():
+    with pytest.raises(OptionError, match=r'guide=\'replays\' is unknown; use "replay", or None\.'):
+        find_worst_pair(right, Rows(), guide="replays", **FEW)
+
+    def searches(rows, rng):
+        return find_worst_pair(right, Rows(), guide="replay", **FEW).audit.bound
+
+    with pytest.raises(MechanismError, match="another replay is recording in this process"):
+        replay(searches, [1.0], [])
+
+
+def shown(mechanism, x, y):
+    runner = Runner(as_sampler(mechanism), registered_names(), 0)
+    on_x = runner.run(x)
+    return visible_loss(on_x, runner.run(y, on_x.tape.calls))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "low", "high"),
+    [
+        (lambda x, rng: rng.laplace(x, 2.0), 1.5, 1.5),
+        (lambda x, rng: x + rng.laplace(0.0, 2.0), 1.5, 1.5),
+        (lambda x, rng: rng.normal(x, 3.0), 3.0, 4.0),
+        (lambda x, rng: rng.laplace(0.0, 1.0 + 1e-8 * x), 0.0, 1e-6),
+        (lambda x, rng: rng.laplace(0.0, 1.0 + x), 1.0, 20.0),
+        (lambda x, rng: rng.laplace(np.full(4, x), 2.0).sum(), 6.0, 6.0),
+        (lambda x, rng: rng.uniform(x, x + 6.0), 5.0, 20.0),
+        (lambda x, rng: rng.integers(x, 10), 0.1, 20.0),
+        (lambda x, rng: rng.choice(2, p=[0.5 + x / 10, 0.5 - x / 10]), 0.9, 1.0),
+        (lambda x, rng: (rng.laplace(7.0), x), 20.0, 20.0),
+        (lambda x, rng: rng.laplace(size=1 + int(x > 1)).sum(), 1.0, 1.0),
+        (lambda x, rng: rng.laplace(7.0) if x < 1 else 1 / 0, 20.0, 20.0),
+        (lambda x, rng: rng.laplace(7.0), 0.0, 0.0),
+    ],
+)
+def test_visible_losses(mechanism, low, high):
+    """Of a shift the loss; of Gaussian noise that of a rare value; of a hair's breadth next to none."""
+    assert low <= shown(mechanism, 0.0, 3.0) <= high + 1e-12
+    assert PureDP(0.0).strength <= shown(mechanism, 3.0, 3.0) <= 1e-12
