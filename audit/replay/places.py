@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,11 @@ class Place:
 
     def __str__(self) -> str:
         return f"{_short(self.file)}:{self.line} in {self.function}"
+
+    @property
+    def source(self) -> str:
+        """The text of the line; empty if the file cannot be read."""
+        return linecache.getline(self.file, self.line).strip()
 
 
 def place_of_call() -> Place:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import enum
 import math
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from ..claims.claim import Claim
 from ..errors import ExcessError
 from .claim_excess import is_within
 from .replayed_call import Finding, ReplayedCall, TranscriptLoss, total_loss
+
+_WIDTH: Final = 100  # characters of a line of source
 
 
 class ReplayVerdict(enum.Enum):
@@ -105,7 +107,11 @@ class ReplayResult:
         return f"{_loss_words(self.loss)}" if self.claim is not None else f"no claim given; {_loss_words(self.loss)}"
 
     def __str__(self) -> str:
-        lines = [self.sentence, *(f"  finding: {finding}" for finding in self.findings)]
+        lines = [self.sentence]
+        for finding in self.findings:
+            lines.append(f"  finding: {finding}")
+            if finding.place is not None and (source := finding.place.source):
+                lines.append(f"           {source if len(source) <= _WIDTH else source[: _WIDTH - 1] + '…'}")
         lines += [f"  open: {reason}" for reason in self.open_reasons]
         return "\n".join(lines)
 

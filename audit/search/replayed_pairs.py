@@ -131,11 +131,10 @@ def guided_by_replays(
             )
         order = sorted(climb.leaders.values(), key=lambda pair: -pair.size)
         count = min(max((budget - replays.runner.runs) // _EACH, 2), _MOST_LEADERS)
-        simple = [climb.simpler(pair, pair.size * (1.0 - ROUNDING)) for pair in order[:count]]
+        leaders: dict[Hashable, Candidate] = {}
+        for pair in order[:count]:
+            simple = climb.simpler(pair, pair.size * (1.0 - ROUNDING)).candidate
+            chosen = pair.candidate if simple.key in leaders else simple  # different pairs on trial are worth more
+            leaders[chosen.key or id(chosen)] = chosen
     remark = "" if replays.has_calls else "the replays recorded no noise, so they ranked pairs by their outputs alone"
-    return Guide(
-        tuple({pair.candidate.key or id(pair): pair.candidate for pair in simple}.values()),
-        replays.pairs,
-        replays.runner.runs,
-        remark,
-    )
+    return Guide(tuple(leaders.values()), replays.pairs, replays.runner.runs, remark)

@@ -45,6 +45,10 @@ def audit(
         optional("Domain such as Rows(), or source of pairs, to search for the worst pair.", metavar="MODULE:OBJECT"),
     ] = None,
     search_runs: Annotated[int | None, optional("Maximum executions of the search; by default --runs.")] = None,
+    guide: Annotated[
+        str | None,
+        optional('"replay" ranks the pairs of a search by what the noise is given.', complete=("replay",)),
+    ] = None,
     epsilon: Epsilon = None,
     delta: Delta = 0.0,
     mu: Mu = None,
@@ -105,6 +109,7 @@ def audit(
     Ctrl-C stops after the current batch; the verdict of a sequential audit at that point is valid and is shown. With
     --out, all draws are kept, and the same command with --resume continues.
     """
+    from ...audit.options import check_guide
     from ...audit.procedures.check import check
     from ...audit.records.json_codec import save
     from ...audit.records.suite import Entry, Suite
@@ -157,9 +162,11 @@ def audit(
                 options["progress"] = asked.progress(shown_while)
             options["store"] = store
             if search is not None and x is None and y is None:
-                options["on_round"] = shown_while.lead
+                options |= {"on_round": shown_while.lead, "guide": check_guide(guide)}
                 found = find_worst_pair(mechanism, import_object(search), search_runs=search_runs, **options)
                 result, shown, complement = found.audit, str(found), ""
+            elif guide is not None:
+                raise OptionError("--guide is for a search; name a domain with --search.")
             elif search is None and x is not None and y is not None:
                 result = check(mechanism, read_dataset(x, "--x"), read_dataset(y, "--y"), **options)
                 pair = f"{result.pair.difference} ({result.pair.adjacency})"

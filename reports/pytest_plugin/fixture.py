@@ -26,6 +26,8 @@ from ...audit.procedures.count_again import recount
 from ...audit.records.baseline_comparison import ANOTHER_PAIR, compare
 from ...audit.records.json_codec import is_storable
 from ...audit.records.suite import Entry, Suite
+from ...audit.replay.replay import replay
+from ...audit.replay.replay_result import ReplayResult
 from ...audit.results.audit_result import AuditResult, Verdict
 from ...audit.results.equivalence_result import EquivalenceResult
 from ...audit.results.recount import Accepted, Recount
@@ -35,6 +37,7 @@ from ...audit.search.find_worst_pair import find_worst_pair
 from ...audit.sensitivity.sensitivity_result import SensitivityResult
 from ...audit.store.sqlite_store import Store
 from .failure import Case, change_message, failure_message, repetition
+from .replays import excess_message, explanation
 from .reproduction_script import ScriptError, script
 from .session import AuditSession, compared_with, saved_as
 
@@ -94,7 +97,7 @@ class DPAudit:
                 else "x and y or neighbours=, not both"
             )
             raise OptionError(f"the audit needs a pair of datasets; pass {what}.")
-        refuse_unknown({**self._marked, **options}, "dp_audit", "search_runs", "on_round")
+        refuse_unknown({**self._marked, **options}, "dp_audit", "guide", "search_runs", "on_round")
         label, options = self._begin(options)
         if (options.get("cells") or 0) > 0:
             options.setdefault("sequential", False)
@@ -152,6 +155,24 @@ class DPAudit:
                 pytest.fail(self._session.failed[label])
             return result
         self._conclude(Entry(name=label, result=result), Case(self._name, function, None, None, whole, None))
+        return result
+
+    def replay(self, mechanism: Any, x: Any, y: Any, **options: Any) -> ReplayResult:
+        """Replay a run on x on y, as `dpaudit.replay` does; fail if a call exceeds the claim or its sensitivity.
+
+        A replay costs no alpha. The session gives the seed, which fixes the path, unless the call does.
+
+        Returns
+        -------
+        ReplayResult
+            Result without an excess; it may be open.
+        """
+        __tracebackhide__ = True
+        label, whole = self._begin(options, has_alpha=False)
+        result = replay(mechanism, x, y, **{"seed": whole["seed"], **options})
+        if result.has_excess:
+            self._session.failed[label] = excess_message(result)
+            pytest.fail(self._session.failed[label])
         return result
 
     def _begin(self, options: dict[str, Any], *, has_alpha: bool = True) -> tuple[str, dict[str, Any]]:
@@ -226,6 +247,9 @@ class DPAudit:
         verdict, messages = entry.result.verdict, []
         if verdict is Verdict.REFUTED and not entry.is_excused(datetime.date.today()):
             messages.append(failure_message(entry, case, self._session.settings, self._script(entry, case)))
+            has_pair = case.x is not None or case.y is not None
+            if self._session.explain and has_pair and isinstance(entry.result, AuditResult):
+                messages[-1] += f"\n{explanation(case, entry.result)}"
         elif verdict is Verdict.INCONCLUSIVE:
             messages.append(failure_message(entry, case, self._session.settings, None))
         if self._session.compare is not None:

@@ -46,6 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         ("scripts", "DIR", "Write a script for every violation to DIR; the scripts do not need dpaudit."),
     ):
         group.addoption(f"--dp-audit-{name}", metavar=metavar, help=text)
+    group.addoption("--dp-audit-explain", action="store_true", help="Replay the pair of a refuted audit, line by line.")
     group.addoption("--dp-audit-skip", action="store_true", help="Skip the tests that use dp_audit.")
     group.addoption("--dp-audit-only", action="store_true", help="Run only the tests that use dp_audit.")
     group.addoption(
@@ -80,6 +81,7 @@ def pytest_configure(config: pytest.Config) -> None:
         report=report,
         scripts=_path(config, "dp_audit_scripts"),
         store=_path(config, "dp_audit_store"),
+        explain=config.getoption("dp_audit_explain"),
         save=config.getoption("dp_audit_save"),
         compare=config.getoption("dp_audit_compare"),
         n_workers=int(worker.get("workercount", 1)),
@@ -245,7 +247,8 @@ def dp_audit(request: pytest.FixtureRequest) -> Iterator[DPAudit]:
     """Audit a mechanism: dp_audit(mechanism, x, y, claim=PureDP(1.0)) fails if the audit is refuted or inconclusive.
 
     Takes the options of dpaudit.check, or neighbours= instead of x and y with the options of dpaudit.find_worst_pair,
-    and returns the result. Audits are sequential by default. dp_audit.check(check_noise, …) runs another check.
+    and returns the result. Audits are sequential by default. dp_audit.check(check_noise, …) runs another check, and
+    dp_audit.replay(mechanism, x, y, claim=…) fails if what a noise primitive is given moves too far.
     """
     session = request.config.stash[_SESSION]
     refusal = session.refusal()

@@ -79,6 +79,8 @@ class AuditSession:
     ----------
     baselines : Path
         Folder of the named baselines.
+    explain : bool
+        Whether the message of a refuted audit has a replay of its pair.
     save, compare : str, optional
         Baselines to write and to compare with.
     planned, spent : dict of str to float
@@ -100,6 +102,7 @@ class AuditSession:
     report: Path | None = None
     scripts: Path | None = None
     store: Path | None = None
+    explain: bool = False
     save: str | None = None
     compare: str | None = None
     n_workers: int = 1
@@ -117,8 +120,8 @@ class AuditSession:
 
     def plan(self, name: str, audits: Any, alpha: Any) -> None:
         """Reserve a test's share of the budget, with a `ValueError` for an invalid number of audits or alpha."""
-        if isinstance(audits, bool) or not isinstance(audits, int) or audits < 1:
-            raise ValueError(f"audits={audits!r} is not a number of audits; use a whole number >= 1.")
+        if isinstance(audits, bool) or not isinstance(audits, int) or audits < 0:
+            raise ValueError(f"audits={audits!r} is not a number of audits; use a whole number >= 0.")
         if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not 0.0 < alpha < 1.0:
             raise ValueError(f"alpha={alpha!r} is not a probability; use 0 < alpha < 1.")
         self.planned[name] = audits * float(alpha) * self.tests_each

@@ -214,7 +214,7 @@ def test_a_wrong_option_is_an_error_at_once(project, option, rule):
     assert rule in text_of(result)
 
 
-@pytest.mark.parametrize("option", ["audits=0", "alpha=2", "audits=True", "alpha='small'"])
+@pytest.mark.parametrize("option", ["audits=-1", "alpha=2", "audits=True", "alpha='small'"])
 def test_a_wrong_marker_is_an_error(project, option):
     project.makepyfile(f"import pytest\n@pytest.mark.dp_audit({option})\ndef test_it(dp_audit): pass\n")
     result = run(project)
@@ -248,7 +248,7 @@ def test_the_nightly_run_of_the_page_works(project):
     """As it is written there, with fewer runs; and every option that the page names is one."""
     page = Path(__file__).parents[3] / "docs" / "how-to" / "pytest.md"
     text, known = page.read_text(encoding="utf-8"), text_of(run(project, "--help"))
-    assert {option for option in re.findall(r"--dp-audit-[a-z]+", text) if f"{option}=" not in known} == set()
+    assert {option for option in re.findall(r"--dp-audit-[a-z]+", text) if option not in known} == set()
     (nightly,) = re.findall(r"- run: pytest (.*)", text)
     assert "--dp-audit-seed=random" in nightly
     project.makepyfile(ONE_OF_EACH)

@@ -1,0 +1,33 @@
+"""Replays in a test session: the message of one with an excess, and the replay that explains a refuted audit."""
+
+from __future__ import annotations
+
+from ...audit.errors import AuditError
+from ...audit.replay.replay import replay
+from ...audit.replay.replay_result import ReplayResult
+from ...audit.results.audit_result import AuditResult
+from ..plain_text import visible
+from .failure import Case
+
+
+def excess_message(result: ReplayResult) -> str:
+    """Return the failure message of a replay with an excess."""
+    return "\n".join([*(visible(line, 1_000) for line in str(result).splitlines()), f"  seed    {result.seed}"])
+
+
+def explanation(case: Case, result: AuditResult) -> str:
+    """Return what a replay shows on the pair of an audit, to be added to its failure message."""
+    try:
+        found = replay(
+            case.mechanism,
+            case.x,
+            case.y,
+            claim=lambda distance: result.claim,  # which is at the pair's distance already
+            distance=result.pair.distance,
+            output=case.options.get("output"),
+            seed=result.seed,
+        )
+    except AuditError as error:
+        return f"  replay     not made: {visible(str(error), 1_000)}"
+    first, *rest = (visible(line, 1_000) for line in str(found).splitlines())
+    return "\n".join([f"  replay     {first}", *(f"           {line}" for line in rest)])

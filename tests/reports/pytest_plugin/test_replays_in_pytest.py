@@ -1,0 +1,55 @@
+"""`dp_audit.replay`, and the replay that `--dp-audit-explain` adds to a failed audit."""
+
+from __future__ import annotations
+
+from .test_plugin import _loaded, full_project, project, run, text_of
+
+pytest_plugins = ["pytester"]
+__all__ = ["_loaded", "full_project", "project"]
+
+TESTS = """
+import numpy as np
+import pytest
+from dpaudit import Rows
+
+def noisy_mean(rows, rng):
+    count = rng.laplace(len(rows), 2.0)
+    total = rng.laplace(np.clip(rows, 0, 5).sum(), 2.0)  # the noise is for rows in [0, 1]
+    return {"mean": total / max(count, 1.0), "total": total}
+
+def outside(rows, size, rng):
+    return np.frombuffer(np.random.SeedSequence().generate_state(size).tobytes(), np.uint32) % 2 + len(rows)
+
+@pytest.mark.dp_audit(audits=0)
+def test_replayed(dp_audit):
+    assert dp_audit.replay(noisy_mean, [0.5, 1.0], [0.5], claim=1.0).loss.epsilon == 1.0
+    dp_audit.replay(noisy_mean, [0.5, 4.0], [0.5], claim=1.0, seed=7)
+
+def test_audited(dp_audit):
+    dp_audit(noisy_mean, [5.0], [], claim=1.0, output="total", runs=4_000)
+
+def test_searched(dp_audit):
+    options = {"claim": 1.0, "adjacency": "add-remove", "output": "total", "runs": 4_000, "search_runs": 1_000}
+    dp_audit(noisy_mean, neighbours=Rows(high=9.0), guide="replay", **options)
+
+def test_not_explained(dp_audit):
+    dp_audit(outside, [1], [], claim=1.0, runs=4_000)
+"""
+
+
+def test_a_failure_names_the_line(project):
+    project.makepyfile(test_lines=TESTS)
+    plain = text_of(run(project, "--dp-audit-budget=3e-5"))
+    found = run(project, "--dp-audit-explain", "--dp-audit-budget=3e-5")
+    found.assert_outcomes(failed=4)
+    shown = text_of(found)
+    line = "test_lines.py:7 in noisy_mean: Generator.laplace: its location moved by "
+    source = "total = rng.laplace(np.clip(rows, 0, 5).sum(), 2.0)  # the noise is for rows in [0, 1]"
+    assert shown.count("EXCESS: 1 finding in 2 calls, claimed 1-DP (one path; confirm with check)") == 3
+    assert f"  finding: {line}4, with laplace noise of scale 2; worst-case loss 2, claimed 1" in shown
+    assert shown.count(f"{line}5, with laplace noise of scale 2; worst-case loss 2.5, claimed 1") == 2
+    assert shown.count(source) == 3
+    assert "  seed    7" in shown
+    assert "replay     OPEN: no excess" in shown, "what is not recorded is said"
+    assert plain.count(line) == 1, "only the replay that was asked for"
+    assert "  seed    7" in plain
