@@ -66,8 +66,9 @@ class Result(ABC):
     def _limits(self) -> tuple[float, float]: ...
 
     def __bool__(self) -> bool:
+        name = type(self).__name__
         raise TypeError(
-            f"a {type(self).__name__} is neither true nor false; use .{self._question}, .verdict or "
+            f"a{'n' * (name[0] in 'AEIOU')} {name} is neither true nor false; use .{self._question}, .verdict or "
             ".raise_if_refuted()."
         )
 

@@ -115,6 +115,16 @@ class WorstPair(Result):
         return self.audit.sentence
 
     @property
+    def bound(self) -> float:
+        """Lower confidence bound of the audit."""
+        return self.audit.bound
+
+    @property
+    def pvalue(self) -> float:
+        """The p-value of the audit."""
+        return self.audit.pvalue
+
+    @property
     def _limits(self) -> tuple[float, float]:
         return self.audit.confidence_interval()
 
