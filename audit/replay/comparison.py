@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 
 from ..claims.claim import Claim
+from ..claims.renyi import ZeroConcentratedDP
 from .claim_excess import SLACK, strength_needed
 from .laws import Law, shown
 from .replayed_call import Finding, FindingKind, ReplayedCall, total_loss
@@ -29,7 +30,7 @@ def call_findings(call: ReplayedCall, claim: Claim | None, distance: float) -> I
     """Yield what is found at one call, for datasets at this distance; at most one finding of each kind."""
     x, y = call.law_on_x, call.law_on_y
     worst = call.worst_loss
-    needed = None if claim is None else strength_needed(claim, x, y)
+    needed = None if claim is None else _needed(call, claim)
     loss = _stated_loss(worst, call.mu, needed, claim)
     is_beyond = _is_beyond(needed, claim) if claim is not None else worst == math.inf and call.mu is None
     is_beyond = is_beyond and is_noise(call)
@@ -54,12 +55,23 @@ def call_findings(call: ReplayedCall, claim: Claim | None, distance: float) -> I
         text = f"the input of {call.primitive} moved {_far(call.moved)}, and its sensitivity is {beyond:.6g}{loss}"
         yield _found(FindingKind.BEYOND_SENSITIVITY, call, text, worst, True)
     if is_beyond and not said:
-        moved = "" if call.moved is None else f"its location moved {_far(call.moved)}"
+        what = "input" if call.law_on_x.location is None else "location"
+        moved = "" if call.moved is None else f"its {what} moved {_far(call.moved)}"
         if call.is_inferred:
             moved = f"the number to which it is added moved {_far(call.moved)}, in units of the noise"
         scale = f", with {x.name} noise of scale {_parameter(x, 'scale')}" if x.scale is not None else ""
         text = f"{call.primitive}: {moved}{scale}{loss}" if moved else f"{call.primitive}: {x} on x, {y} on y{loss}"
         yield _found(FindingKind.LOSS_ABOVE_CLAIM, call, text, worst, True)
+
+
+def _needed(call: ReplayedCall, claim: Claim) -> float | None:
+    """Return the strength that the claim must have for the call, from its laws or from what its primitive promises."""
+    needed, promised = strength_needed(claim, call.law_on_x, call.law_on_y), call.promised
+    if needed is None and promised is not None and claim.log_ratio is not None:
+        return promised.log_ratio
+    if needed is None and promised is not None and type(promised) is type(claim) is ZeroConcentratedDP:
+        return promised.strength
+    return needed
 
 
 def _found(kind: FindingKind, call: ReplayedCall, text: str, loss: float | None, is_excess: bool = False) -> Finding:

@@ -13,6 +13,7 @@ _INSIDE: Final = (
     "dpaudit.mechanisms.adapters.",
     "numpy.",
     "scipy.",
+    "opendp.",
     "random",
     "secrets",
     "functools",

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..claims.claim import Claim
 from .laws import Law, gaussian_mu, moved, realised_loss, worst_loss
 from .places import Place
 from .tape import Declared, Drawn
@@ -92,11 +93,30 @@ class ReplayedCall:
         return location is None or not np.any(location)
 
     @property
+    def _promised(self) -> tuple[float, Claim] | None:
+        """How far the inputs are apart and what the primitive promises for that, if it is the same primitive."""
+        x, y = self.declared_on_x, self.declared_on_y
+        if x is None or y is None or x.promise is None or self.law_on_x.name != self.law_on_y.name:
+            return None
+        if set(self.law_on_x.differing(self.law_on_y)) - {"input", "location"}:
+            return None
+        return x.promise(x.input, y.input)
+
+    @property
+    def promised(self) -> Claim | None:
+        """The claim that the primitive promises for the move of its input; None if it promises none."""
+        promised = self._promised
+        return None if promised is None else promised[1]
+
+    @property
     def moved(self) -> float | None:
         """How far the input moved: the ℓ2 norm of the locations' difference for normal noise, the ℓ1 norm for others.
 
         For a primitive with another input, such as utilities, the largest move of one of its numbers. None if unknown.
         """
+        if self.declared_on_x is not None and self.declared_on_x.promise is not None:
+            promised = self._promised
+            return None if promised is None else promised[0]
         if self.declared_on_x is not None and self.declared_on_y is not None and self.declared_on_x.input is not None:
             a, b = (np.asarray(each.input, np.float64) for each in (self.declared_on_x, self.declared_on_y))
             return float(np.max(np.abs(a - b), initial=0.0)) if a.shape == b.shape else None
@@ -120,11 +140,14 @@ class ReplayedCall:
         """The supremum over values of the absolute loss; infinite for Gaussian noise that moves; None if unknown.
 
         For a primitive whose law is not known, such as diffprivlib's `LaplaceBoundedDomain`, the epsilon that it
-        promises, if it promises pure privacy, the sensitivity is the same on both and its input moved no further.
+        promises, if it promises pure privacy, the sensitivity is the same on both and its input moved no further. For
+        a measurement of OpenDP, the epsilon of its map.
         """
         found = worst_loss(self.law_on_x, self.law_on_y)
         if found is not None or self.law_on_x.is_known or self.law_on_x.name != self.law_on_y.name:
             return found
+        if (promised := self.promised) is not None:
+            return promised.log_ratio
         promise, other, distance = self.declared_on_x, self.declared_on_y, self.moved
         if promise is None or other is None or promise.epsilon is None or promise.delta or distance is None:
             return None

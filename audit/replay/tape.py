@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..claims.claim import Claim
 from ..printing import shorten
 from .laws import Law
 from .places import Place, place_of_call
@@ -23,13 +24,15 @@ from .places import Place, place_of_call
 class Declared:
     """What a primitive states about itself: the sensitivity of its input, and the loss that it promises for it.
 
-    `input` holds the numbers that the sensitivity is for, if they are not the location of the law.
+    `input` holds the numbers that the sensitivity is for, if they are not the location of the law. `promise` returns,
+    for two inputs, how far they are apart and the claim that the primitive keeps for so far; None if it does not know.
     """
 
     sensitivity: float | None = None
     epsilon: float | None = None
     delta: float = 0.0
     input: Any = None
+    promise: Callable[[Any, Any], tuple[float, Claim] | None] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
