@@ -24,7 +24,7 @@ _MOST_CELLS = 128
 def check_runs(runs: Any) -> int:
     """Return a whole number of runs, at least `LEAST_RUNS`."""
     if not _is_whole(runs) or runs < LEAST_RUNS:
-        is_few = isinstance(runs, numbers.Real) and runs < LEAST_RUNS
+        is_few = _number(runs) < LEAST_RUNS
         what = "too few" if is_few else "not a number of runs"
         raise OptionError(f"runs={runs!r} is {what}; use a whole number >= {LEAST_RUNS} for each dataset.", runs=runs)
     return int(runs)
@@ -120,8 +120,10 @@ def check_claim_source(claim_source: str) -> str:
 
 def check_name(name: str | None) -> str | None:
     """Return the name of a mechanism, or None for the mechanism's own."""
-    if name is not None and (not isinstance(name, str) or not name):
-        raise OptionError(f"name={name!r} is not a name; use a string, or None for the mechanism's own.", name=name)
+    if name is not None and (not isinstance(name, str) or not name.strip() or not name.isprintable()):
+        raise OptionError(
+            f"name={name!r} is not a name; use one line of text, or None for the mechanism's own.", name=name
+        )
     return name
 
 
@@ -130,6 +132,13 @@ def check_flag(flag: bool, option: str) -> bool:
     if not isinstance(flag, (bool, np.bool_)):
         raise OptionError(f"{option}={flag!r} is unknown; use True or False.", **{option: flag})
     return bool(flag)
+
+
+def check_sequential(sequential: bool, on_look: Callable[..., Any] | None) -> bool:
+    """Return whether an audit may stop early; only such an audit has looks of which `on_look` can be told."""
+    if not check_flag(sequential, "sequential") and on_look is not None:
+        raise OptionError("on_look is for sequential audits, because no other has looks; use sequential=True.")
+    return bool(sequential)
 
 
 def check_guide(guide: str | None) -> str | None:
@@ -148,7 +157,9 @@ def check_listener(listener: Callable[..., Any] | None, option: str) -> Callable
 
 def check_bits(bits: Bits) -> Bits:
     """Return how the audit treats low bits (see `Bits`)."""
-    if not (isinstance(bits, bool) or bits == "warn"):
+    if isinstance(bits, (bool, np.bool_)):
+        return bool(bits)
+    if not (isinstance(bits, str) and bits == "warn"):
         raise OptionError(f'bits={bits!r} is unknown; use "warn", True or False.', bits=bits)
     return bits
 
@@ -178,8 +189,8 @@ def check_seconds(seconds: float | None, runs: int | None, *, sequential: bool) 
 
 
 def check_block_seconds(block_seconds: float | None) -> float | None:
-    """Return the positive time limit of each block, or None for no limit."""
-    if block_seconds is None:
+    """Return the positive time limit of each block; None for no limit, as infinity is."""
+    if block_seconds is None or block_seconds == math.inf:
         return None
     if not 0.0 < _number(block_seconds) < math.inf:
         raise OptionError(
@@ -190,13 +201,18 @@ def check_block_seconds(block_seconds: float | None) -> float | None:
 
 def _number(value: Any) -> float:
     """Return the value as a float, or NaN, which fails every check, if it is not a number."""
-    return float(value) if isinstance(value, numbers.Real) else math.nan
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _is_whole(value: Any) -> bool:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        return False
-    number = float(value)
+    if isinstance(value, numbers.Integral):
+        return not isinstance(value, (bool, np.bool_))
+    number = _number(value)
     return math.isfinite(number) and number == int(number)
 
 

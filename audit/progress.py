@@ -168,7 +168,7 @@ def _to_stderr(text: str) -> None:
 
 
 def _on_terminal() -> bool:
-    return sys.stderr is not None and not sys.stderr.closed and sys.stderr.isatty()
+    return not getattr(sys.stderr, "closed", True) and sys.stderr.isatty()
 
 
 def _notebook_line() -> Callable[[str], object]:

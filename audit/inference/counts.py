@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -46,9 +49,10 @@ class Counts:
         return f"{self.hits_x:,} of {self.runs_x:,} on x, {self.hits_y:,} of {self.runs_y:,} on y"
 
 
-def check_alpha(alpha: float) -> float:
+def check_alpha(alpha: Any) -> float:
     """Return `alpha` as a float strictly between 0 and 1; else raise an `OptionError`."""
-    number = float(alpha)
+    is_number = isinstance(alpha, numbers.Real) and not isinstance(alpha, bool)
+    number = float(alpha) if is_number else math.nan
     if not 0.0 < number < 1.0:  # NaN fails
         raise OptionError(
             f"alpha={alpha!r} is not an allowed error probability; use 0 < alpha < 1 (0.05 allows one false alarm in "

@@ -28,12 +28,12 @@ from ..options import (
     check_block_seconds,
     check_cells,
     check_distance,
-    check_flag,
     check_power,
     check_resolution,
     check_runs,
     check_seconds,
     check_seed,
+    check_sequential,
 )
 from ..progress import Shown, told
 from ..results.audit_result import AuditResult, Pair
@@ -231,7 +231,7 @@ def audit_pair(
         said.adjacency.check(x, y, distance)
     if sampler.check_pair is not None:
         sampler.check_pair(x, y, distance)
-    check_flag(sequential, "sequential")
+    check_sequential(sequential, options.on_look)
     settings = Settings(
         claim=claim_at(said.claim, distance),
         claim_source=said.source,

@@ -16,10 +16,16 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from ..claims.claim import Array, Claim, GroupClaim
+from ..claims.mironov_propositions import ProbabilityPreservation
+from ..claims.privacy_profile import PrivacyProfile, TradeOffCurve
+from ..claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
+from ..claims.renyi import RenyiDP, ZeroConcentratedDP
 from .laws import Law, gaussian_mu, worst_loss
 
 SLACK: Final = 1e-9
 """Relative excess that counts as rounding."""
+_OF_EVENTS: Final = (PureDP, ApproxDP, GaussianDP, PrivacyProfile, TradeOffCurve, ProbabilityPreservation)
+"""Claims that hold if every event keeps the claim's boundary."""
 _COMPARED: Final = 8  # events whose strength at a distance is found by bisection
 _TAILS: Final = np.concatenate([np.geomspace(1e-12, 0.02, 120), np.linspace(0.02, 0.98, 193)[1:-1]])
 _HALF: Final = np.geomspace(1e-12, 0.5, 400)
@@ -41,6 +47,8 @@ def strength_needed(claim: Claim, x: Law, y: Law) -> float | None:
     if claim.log_ratio is not None and worst is not None:
         return worst
     if mu is not None and math.isfinite(mu):
+        if isinstance(claim, (RenyiDP, ZeroConcentratedDP)):
+            return _order(claim) * mu * mu / 2.0
         return _largest(claim, ndtr(_Z + mu), ndtr(-_Z - mu), _Q, _Q_REST)
     if not (x.is_known and x.name == y.name and x.shape == y.shape and not x.after):
         return None
@@ -116,10 +124,21 @@ def is_within(claim: Claim, epsilon: float, mu: float) -> bool:
         return mu == 0.0 and epsilon <= claim.log_ratio * (1.0 + SLACK) + 1e-12
     if not (math.isfinite(epsilon) and math.isfinite(mu)):
         return False
+    if isinstance(claim, (RenyiDP, ZeroConcentratedDP)):
+        order = _order(claim)
+        divergence = min(epsilon, order * epsilon * epsilon / 2.0) if isinstance(claim, RenyiDP) else epsilon**2 / 2.0
+        return divergence + order * mu * mu / 2.0 <= claim.strength * (1.0 + SLACK)
+    if not isinstance(claim.base if isinstance(claim, GroupClaim) else claim, _OF_EVENTS):
+        return False  # events show only a part of what such a claim says
     allowed, _ = claim.max_power(_Q, _Q_REST)
     backward, _ = claim.reversed().max_power(_Q, _Q_REST)
     own = _power(epsilon, mu, getattr(claim, "epsilon", epsilon))
     return bool(np.all(own <= np.minimum(allowed, backward) * (1.0 + 1e-6) + 1e-15))
+
+
+def _order(claim: RenyiDP | ZeroConcentratedDP) -> float:
+    """The divergence of a Gaussian μ, in the units of the claim's strength, is this times μ²/2."""
+    return claim.order if isinstance(claim, RenyiDP) else 1.0
 
 
 def _power(epsilon: float, mu: float, line: float) -> Array:

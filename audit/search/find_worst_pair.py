@@ -25,13 +25,13 @@ from ..options import (
     check_bits,
     check_cells,
     check_distance,
-    check_flag,
     check_guide,
     check_listener,
     check_power,
     check_resolution,
     check_seconds,
     check_seed,
+    check_sequential,
 )
 from ..procedures.check import audit_pair, runs_or_setting
 from ..procedures.check_options import CheckOptions, Options
@@ -253,7 +253,7 @@ def _nothing_left(trials: list[Trial], pool: Pool, name: str) -> AuditError:
 
 def _check_options(options: Options, sequential: bool, resolution: float | None) -> None:
     """Raise the errors that `check` would raise for its options, before the search spends runs."""
-    check_flag(sequential, "sequential")
+    check_sequential(sequential, options.on_look)
     check_bits(options.bits)
     check_resolution(resolution)
     check_power(options.power)

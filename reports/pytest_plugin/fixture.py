@@ -19,7 +19,7 @@ from ...audit.claims.at_distance import ClaimAtDistance
 from ...audit.claims.claim import Claim
 from ...audit.errors import AuditError, OptionError, StoreError
 from ...audit.events.events import Event
-from ...audit.options import LEAST_RUNS, LEAST_SEARCH
+from ...audit.options import LEAST_RUNS, LEAST_SEARCH, check_cells
 from ...audit.procedures.check import check
 from ...audit.procedures.check_options import refuse_unknown
 from ...audit.procedures.count_again import recount
@@ -99,7 +99,7 @@ class DPAudit:
             raise OptionError(f"the audit needs a pair of datasets; pass {what}.")
         refuse_unknown({**self._marked, **options}, "dp_audit", "guide", "search_runs", "on_round")
         label, options = self._begin(options)
-        if (options.get("cells") or 0) > 0:
+        if check_cells(options.get("cells", 0)):
             options.setdefault("sequential", False)
         options.setdefault("sequential", True)
         if not options["sequential"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import math
 import re
 from decimal import Decimal
 
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import dpaudit
 from dpaudit import AddRemove, ApproxDP, PureDP, Replace, Within, check, find_worst_pair, load, save
 from dpaudit.audit.errors import ClaimError, OptionError
 from dpaudit.audit.procedures.check_options import ARGUMENTS, CheckOptions, Options
@@ -103,17 +105,35 @@ def test_a_misspelt_option_is_an_error_that_names_the_option_meant(function, wro
     [
         ("sequential", "no", "sequential='no' is unknown; use True or False"),
         ("keep_datasets", 2, "keep_datasets=2 is unknown; use True or False"),
-        ("name", 5, "name=5 is not a name; use a string"),
-        ("name", "", "name='' is not a name; use a string"),
+        ("name", 5, "name=5 is not a name; use one line of text"),
+        ("name", " ", "name=' ' is not a name; use one line of text"),
+        ("name", "a\nb", r"name='a\\nb' is not a name; use one line of text"),
+        ("bits", np.array(["warn"]), 'is unknown; use "warn", True or False'),
+        ("alpha", "0.05", "alpha='0.05' is not an allowed error probability"),
+        ("alpha", True, "alpha=True is not an allowed error probability"),
+        ("distance", True, "distance=True is not a distance"),
+        ("resolution", True, "resolution=True is not an excess"),
+        ("block_seconds", True, "block_seconds=True is not a time limit"),
+        ("runs", True, "runs=True is not a number of runs"),
+        ("runs", -(10**30), "is too few"),
         ("on_look", 5, "on_look=5 cannot be called; use a function"),
+        ("on_look", print, "on_look is for sequential audits"),
         ("ignore", None, "ignore=None is not a health check; use one of repeated-blocks"),
         ("store", "", "store='' is not a store; name a folder"),
         ("store", 5, "store=5 is not a store; name a folder"),
     ],
 )
 def test_a_value_that_cannot_be_is_refused_before_the_first_run(function, option, value, message):
-    with pytest.raises(OptionError, match=message):
-        function(claim=1.0, **{option: value})
+    with pytest.raises((OptionError, ClaimError), match=message):
+        function(claim=1.0, adjacency="local", **{option: value})
+
+
+def test_numbers_that_are_no_floats():
+    assert check(noisy, [1], [], claim=1.0, bits=np.bool_(False), seed=10**40, **FEW).seed == 10**40
+    with pytest.raises(OptionError, match="is too few"):
+        check(noisy, [1], [], claim=1.0, runs=-(10**400))
+    with dpaudit.settings(block_seconds=1e-9):
+        assert check(noisy, [1], [], claim=1.0, block_seconds=math.inf, **FEW).runs == 400
 
 
 FRAME = pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0]})

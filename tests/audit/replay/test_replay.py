@@ -10,7 +10,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit import AddRemove, ApproxDP, GaussianDP, PureDP, ReplayResult, ZeroConcentratedDP, noise_primitive, replay
+from dpaudit import (
+    AddRemove,
+    ApproxDP,
+    GaussianDP,
+    PureDP,
+    RenyiDP,
+    ReplayResult,
+    ZeroConcentratedDP,
+    noise_primitive,
+    replay,
+)
 from dpaudit.audit.errors import AdjacencyError, ExcessError, OptionError
 from dpaudit.audit.replay.replay_result import ReplayVerdict
 from dpaudit.audit.replay.replayed_call import FindingKind
@@ -113,6 +123,25 @@ def test_gaussian_noise_has_mu_and_is_judged_by_the_claim():
     assert run(noisy, claim=ApproxDP(1.0, delta * 1.001)).verdict is ReplayVerdict.BOUNDED
     assert run(noisy, claim=ApproxDP(1.0, delta * 0.98)).has_excess
     assert needed.mu == result.loss.mu
+
+
+@pytest.mark.parametrize("at", [0.99, 1.01])
+def test_bounds_on_a_divergence_are_compared_with_the_divergence(at):
+    """One event shows only a part of it: the boundary of 1.056-zCDP already allows every event of this mu."""
+
+    def noisy(rows, rng):
+        return rng.normal(3.0 * len(rows), 2.0)
+
+    def both(rows, rng):
+        return rng.normal(len(rows), 2.0), rng.laplace(len(rows), 2.0)
+
+    verdict = ReplayVerdict.EXCESS if at < 1.0 else ReplayVerdict.BOUNDED
+    assert run(noisy, claim=ZeroConcentratedDP(1.125 * at)).verdict is verdict
+    assert run(noisy, claim=RenyiDP(4.0, 4.5 * at)).verdict is verdict
+    verdict = ReplayVerdict.OPEN if at < 1.0 else ReplayVerdict.BOUNDED
+    assert run(both, claim=ZeroConcentratedDP(0.25 * at)).verdict is verdict
+    assert run(both, claim=RenyiDP(2.0, 0.5 * at)).verdict is verdict
+    assert run(both, claim=RenyiDP(64.0, 8.5 * at)).verdict is verdict
 
 
 def test_two_calls_add_up():
