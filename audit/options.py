@@ -201,10 +201,9 @@ def check_block_seconds(block_seconds: float | None) -> float | None:
 
 def _number(value: Any) -> float:
     """Return the value as a float, or NaN, which fails every check, if it is not a number."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        return math.nan
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
     try:
-        return float(value)
+        return float(value) if is_number else math.nan
     except OverflowError:
         return math.inf if value > 0 else -math.inf
 
