@@ -54,12 +54,13 @@ from ..results.fixed_size_result import FixedSizeResult
 from ..results.interim_look import Look
 from ..results.other_direction import OtherDirection
 from ..results.recount import Accepted, Recount
+from ..results.replay_table import ReplayRow, ReplayTable
 from ..results.sequential_result import SequentialResult
 from ..results.statement_result import Point, Series, StatementResult
 from ..sampling.provenance import Provenance
 from .suite import Entry, Suite, Topic
 
-SCHEMA = 5
+SCHEMA = 6
 """Version of the file format, the only one that is read."""
 
 _MOST_BITS = 14_000  # of an integer: Python prints at most 4,300 digits
@@ -84,8 +85,8 @@ TYPES: dict[str, type[Any]] = {
         Column, DifferentSizes, LowestBit, Residue, Remainder, Decimals, Units, TrailingZeros, LastDigits, NegativeZero,
         Additive, Forest, Tree, Coordinates, OrderStatistics, Conditional, Products, Leaves, KeyedValues, TextColumn,
         TextColumns, Counts, Guesses, OtherDirection, Pair, Provenance, Finding, Look, CellCounts, LowBits, Sketch,
-        FixedSizeResult, SequentialResult, Point, Series, StatementResult, Recount, Accepted, Entry, Topic, Suite,
-        Raised, Dictionary, Opaque,
+        FixedSizeResult, SequentialResult, Point, Series, StatementResult, Recount, Accepted, ReplayRow, ReplayTable,
+        Entry, Topic, Suite, Raised, Dictionary, Opaque,
     )
 }  # fmt: skip
 ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck, "Mark": Mark}

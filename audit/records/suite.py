@@ -12,6 +12,7 @@ from ..extras import require
 from ..inference.multiplicity import holm
 from ..results.audit_result import AuditResult, Verdict
 from ..results.recount import Accepted, Recount
+from ..results.replay_table import ReplayTable
 from ..results.statement_result import StatementResult
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class Entry:
         Events counted again in separate runs, for later comparison.
     accepted : Accepted, optional
         Acceptance of a refutation.
+    replay : ReplayTable, optional
+        A replay of the pair, which names the line that overspends the budget.
     """
 
     name: str
@@ -50,6 +53,7 @@ class Entry:
     experiment: str = ""
     recounts: tuple[Recount, ...] = ()
     accepted: Accepted | None = None
+    replay: ReplayTable | None = None
 
     @property
     def is_met(self) -> bool:

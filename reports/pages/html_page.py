@@ -16,6 +16,7 @@ from ...audit.printing import percent
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry, Suite, seconds
 from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.replay_table import ReplayTable
 from .. import plain_text as plain
 from ..figures.figures import distance_figures
 from ..figures.forest_figure import forest
@@ -232,6 +233,20 @@ def _audit(entry: Entry, index: int, today: datetime.date) -> dict[str, Any]:
         "acceptance": plain.acceptance(entry, today),
         "note": plain.prose(entry.note),
         "facts": facts(entry),
+        "replay": None if entry.replay is None else _replay(entry.replay),
+    }
+
+
+def _replay(table: ReplayTable) -> dict[str, Any]:
+    """The values of a replay for the template, as safe text."""
+    names = ("place", "source", "primitive", "law", "moved", "allowed", "loss", "finding")
+    left = table.n_calls - len(table.rows)
+    more = [f"{left:,} more call{'s' * (left != 1)} without a finding"] if left else []
+    return {
+        "sentence": plain.visible(table.sentence, 1_000),
+        "seed": table.seed,
+        "rows": [{name: plain.visible(getattr(row, name), 300) for name in names} for row in table.rows],
+        "remarks": [*(plain.visible(remark, 1_000) for remark in table.remarks), *more],
     }
 
 

@@ -10,6 +10,7 @@ from ...audit.printing import percent
 from ...audit.records.baseline_comparison import Comparison
 from ...audit.records.suite import Entry, Suite
 from ...audit.results.audit_result import AuditResult, Verdict
+from ...audit.results.replay_table import ReplayTable
 from ...audit.results.statement_result import StatementResult
 from .. import plain_text as plain
 from .comparison_table import numbers_of
@@ -135,4 +136,11 @@ def _detail(entry: Entry) -> str:
         f"{counts.hits_y:,} of {counts.runs_y:,} on y ({plain.number(counts.hits_y / counts.runs_y)}); "
         f"{'' if result.opposite is None else f'{result.opposite.guesses}; '}p-value {plain.p_text(result.p_value)}\n"
         f"  - pair: {escaped(result.pair.difference)} ({escaped(result.pair.adjacency)}).{note}"
+        f"{'' if entry.replay is None else _replay(entry.replay)}"
     )
+
+
+def _replay(table: ReplayTable) -> str:
+    """The lines with a finding, and the verdict of the replay."""
+    found = "".join(f"\n    - {escaped(f'{row.place}: {row.finding}', 1_000)}" for row in table.rows if row.finding)
+    return f"\n  - replay: {escaped(table.sentence, 1_000)}{found}"

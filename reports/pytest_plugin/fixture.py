@@ -249,7 +249,9 @@ class DPAudit:
             messages.append(failure_message(entry, case, self._session.settings, self._script(entry, case)))
             has_pair = case.x is not None or case.y is not None
             if self._session.explain and has_pair and isinstance(entry.result, AuditResult):
-                messages[-1] += f"\n{explanation(case, entry.result)}"
+                text, table = explanation(case, entry.result)
+                messages[-1] += f"\n{text}"
+                self._session.entries[entry.name] = entry = replace(entry, replay=table)
         elif verdict is Verdict.INCONCLUSIVE:
             messages.append(failure_message(entry, case, self._session.settings, None))
         if self._session.compare is not None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from ...audit.errors import AuditError
 from ...audit.replay.replay import replay
 from ...audit.replay.replay_result import ReplayResult
+from ...audit.replay.tabulated import tabulated
 from ...audit.results.audit_result import AuditResult
+from ...audit.results.replay_table import ReplayTable
 from ..plain_text import visible
 from .failure import Case
 
@@ -15,8 +17,8 @@ def excess_message(result: ReplayResult) -> str:
     return "\n".join([*(visible(line, 1_000) for line in str(result).splitlines()), f"  seed    {result.seed}"])
 
 
-def explanation(case: Case, result: AuditResult) -> str:
-    """Return what a replay shows on the pair of an audit, to be added to its failure message."""
+def explanation(case: Case, result: AuditResult) -> tuple[str, ReplayTable | None]:
+    """Return what a replay shows on the pair of an audit: for its failure message, and as a table for its report."""
     try:
         found = replay(
             case.mechanism,
@@ -28,6 +30,6 @@ def explanation(case: Case, result: AuditResult) -> str:
             seed=result.seed,
         )
     except AuditError as error:
-        return f"  replay     not made: {visible(str(error), 1_000)}"
+        return f"  replay     not made: {visible(str(error), 1_000)}", None
     first, *rest = (visible(line, 1_000) for line in str(found).splitlines())
-    return "\n".join([f"  replay     {first}", *(f"           {line}" for line in rest)])
+    return "\n".join([f"  replay     {first}", *(f"           {line}" for line in rest)]), tabulated(found)

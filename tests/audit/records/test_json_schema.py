@@ -60,6 +60,7 @@ from dpaudit.audit.results.fixed_size_result import FixedSizeResult
 from dpaudit.audit.results.interim_look import Look
 from dpaudit.audit.results.other_direction import OtherDirection
 from dpaudit.audit.results.recount import Accepted, Recount
+from dpaudit.audit.results.replay_table import ReplayRow, ReplayTable
 from dpaudit.audit.results.sequential_result import SequentialResult
 from dpaudit.audit.results.statement_result import Point, Series, StatementResult
 from dpaudit.audit.sampling.provenance import Provenance
@@ -90,11 +91,22 @@ RECOUNT = Recount(
     event=RESULT.event, counts=COUNTS, forms=(("number", 10, 9), ("None", 0, 1)), looked_at=10, seed=2**63,
     stream="baseline main",
 )  # fmt: skip
+ROW = ReplayRow(
+    place="a.py:1 in f",
+    source="f()",
+    primitive="laplace",
+    law="laplace(0, 1)",
+    moved="1",
+    allowed="",
+    loss="1",
+    finding="",
+)
 ENTRY = Entry(
     name="é", result=dataclasses.replace(RESULT, findings=(Finding(HealthCheck.UNSTEADY_HITS, "odd"),), low_bits=BITS),
     expected=Verdict.REFUTED, exact=INF, note="n", experiment="laplace",
     recounts=(RECOUNT, Recount(event=None, counts=None, forms=(), looked_at=10)),
     accepted=Accepted(reason="known", until="2027-06-30", up_to=2),
+    replay=ReplayTable(sentence="EXCESS", seed=1, rows=(ROW,), n_calls=2, remarks=("open",)),
 )  # fmt: skip
 SUITE = Suite(
     title="t", entries=(ENTRY, Entry(name="slope", result=dataclasses.replace(STATEMENT, series=SERIES))),

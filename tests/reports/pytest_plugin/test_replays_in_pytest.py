@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dpaudit import load
+
 from .test_plugin import _loaded, full_project, project, run, text_of
 
 pytest_plugins = ["pytester"]
@@ -53,3 +55,24 @@ def test_a_failure_names_the_line(project):
     assert "replay     OPEN: no excess" in shown, "what is not recorded is said"
     assert plain.count(line) == 1, "only the replay that was asked for"
     assert "  seed    7" in plain
+
+
+def test_a_report_has_the_table_of_calls(project):
+    project.makepyfile(test_lines=TESTS)
+    for name in ("audits.html", "audits.md", "audits.json"):
+        run(project, "--dp-audit-explain", f"--dp-audit-report={name}", "-k", "test_audited or test_not_explained")
+    page = (project.path / "audits.html").read_text(encoding="utf-8")
+    assert page.count("<h4>Replay</h4>") == 2
+    source = "total = rng.laplace(np.clip(rows, 0, 5).sum(), 2.0)  # the noise is for rows in [0, 1]"
+    assert f"<bdi>test_lines.py:7 in noisy_mean</bdi><br><code>{source}</code>" in page
+    assert 'class="unmet"><bdi>Generator.laplace: its location moved by 5' in page
+    text = (project.path / "audits.md").read_text(encoding="utf-8")
+    assert "\n    - test\\_lines.py:7 in noisy\\_mean: Generator.laplace: its location moved by 5" in text
+    audited, other = load(project.path / "audits.json").entries
+    assert [(row.moved, row.loss, bool(row.finding)) for row in audited.replay.rows] == [
+        ("1", "0.5", False),
+        ("5", "2.5", True),
+    ]
+    assert audited.replay.n_calls == 2
+    assert other.replay.rows == ()
+    assert other.replay.remarks, "what was not recorded"

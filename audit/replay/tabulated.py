@@ -1,0 +1,48 @@
+"""A replay as the table that records and reports show."""
+
+from __future__ import annotations
+
+import math
+
+from ..results.replay_table import ReplayRow, ReplayTable
+from .replay_result import ReplayResult
+from .replayed_call import Finding, ReplayedCall
+
+_FIRST = 30  # calls that are shown whatever they do
+
+
+def tabulated(result: ReplayResult) -> ReplayTable:
+    """Return the calls of a replay as a table, the calls with a finding among them."""
+    by_place: dict[str, list[Finding]] = {}
+    for finding in result.findings:
+        by_place.setdefault(str(finding.place), []).append(finding)
+    rows = []
+    for number, call in enumerate(result.calls):
+        found = "; ".join(finding.message for finding in by_place.get(str(call.place), ()) if finding.is_excess)
+        if number < _FIRST or found:
+            rows.append(_row(call, found))
+    others = [str(finding) for finding in result.findings if finding.place is None or not finding.is_excess]
+    return ReplayTable(
+        sentence=result.sentence,
+        seed=result.seed,
+        rows=tuple(rows),
+        n_calls=len(result.calls),
+        remarks=(*others, *result.open_reasons),
+    )
+
+
+def _row(call: ReplayedCall, finding: str) -> ReplayRow:
+    return ReplayRow(
+        place=str(call.place),
+        source=call.place.source,
+        primitive=call.primitive,
+        law=str(call.law_on_x),
+        moved=_number(call.moved),
+        allowed=_number(call.sensitivity),
+        loss=f"mu {call.mu:.6g}" if call.mu else _number(call.worst_loss),
+        finding=finding,
+    )
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else "infinite" if math.isinf(value) else f"{value:.6g}"
