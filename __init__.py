@@ -125,6 +125,7 @@ show_with("plot", _shown_by(".reports.figures.plot", "plot"))
 register_primitives(
     "diffprivlib", "diffprivlib", _shown_by(".mechanisms.adapters.diffprivlib_primitives", "diffprivlib_patches")
 )
+register_primitives("pydp", "pydp", _shown_by(".mechanisms.adapters.pydp_primitives", "pydp_patches"))
 register_primitives("opendp", "opendp.core", _shown_by(".mechanisms.adapters.opendp_primitives", "opendp_patches"))
 
 

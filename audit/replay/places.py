@@ -14,6 +14,7 @@ _INSIDE: Final = (
     "numpy.",
     "scipy.",
     "opendp.",
+    "pydp.",
     "random",
     "secrets",
     "functools",

@@ -57,8 +57,8 @@ def replay(
     mechanism : callable or object
         As in `check`; a block sampler draws a block of one run. The generator that it is given records. So do functions
         of `numpy.random` and `random`, generators that the mechanism creates by `numpy.random.default_rng`, `rvs` of
-        scipy.stats, functions with `noise_primitive`, mechanisms of diffprivlib and measurements of OpenDP, wherever
-        they are called.
+        scipy.stats, functions with `noise_primitive`, mechanisms of diffprivlib, measurements of OpenDP and
+        `add_noise` of PyDP, wherever they are called.
     x, y : dataset
         Two neighbouring datasets.
     claim : Claim, float, (float, float) or callable, optional
@@ -71,8 +71,8 @@ def replay(
     output : str, int or callable, optional
         Part of the output to compare, as in `check`; such as ``lambda model: model.coef_``.
     primitives : iterable of str, optional
-        The families to record: "numpy", "random", "scipy", "diffprivlib", "opendp"; all by default. The generator that
-        is handed to the mechanism and functions with `noise_primitive` are always recorded.
+        The families to record: "numpy", "random", "scipy", "diffprivlib", "opendp", "pydp"; all by default. The
+        generator that is handed to the mechanism and functions with `noise_primitive` are always recorded.
     seed : int or None
         Fixes the path: the values drawn on x. None draws a seed.
 
