@@ -52,9 +52,10 @@ def folder(tmp_path, monkeypatch):
         "GITHUB_STEP_SUMMARY": str(tmp_path / "temp/summary"),
         "GITHUB_OUTPUT": str(tmp_path / "temp/output"),
         "GIT_CONFIG_GLOBAL": os.devnull,
+        "PYTEST_ADDOPTS": "-p no:cacheprovider -p no:hypothesispytest",  # a session starts sooner without them
     }.items():
         monkeypatch.setenv(name, value)
-    for name in ("PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_CURRENT_TEST"):
+    for name in ("PYTEST_XDIST_WORKER", "PYTEST_CURRENT_TEST"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 
