@@ -36,14 +36,16 @@ pairs = [(0, 0.25), (0, 0.5), (0, 1.0)]
 """
 PAIR = ["audit", "patient_module:patient", "--x", "0", "--y", "1", "--epsilon", "1", "--jobs", "2"]
 KINDS = {"fixed": ["--runs", "600000"], "sequential": ["--runs", "2000", "--sequential"]}
-# As under the fixtures `without_pages` and `learned_seldom`.
+# As under the fixtures `without_pages`, `learned_seldom` and `looked_seldom`.
 CODE = """
 from dpaudit import reports
 from dpaudit.audit.procedures import sequential
+from dpaudit.audit.sampling import batches
 from dpaudit.experiments.cli.main import main
 
 reports.html = lambda *_, **__: "page"
 sequential._OFTEN = 3.0
+batches._GROWTH = 1.3
 main()
 """
 COMMAND = [sys.executable, "-c", CODE]
@@ -51,7 +53,7 @@ PATIENCE = 120.0  # seconds until a test gives up
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch, without_pages, learned_seldom):
+def folder(tmp_path, monkeypatch, without_pages, learned_seldom, looked_seldom):
     (tmp_path / "patient_module.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))

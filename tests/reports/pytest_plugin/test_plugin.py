@@ -69,8 +69,8 @@ def full_project(pytester, monkeypatch):
 
 
 @pytest.fixture
-def project(full_project, without_resolution, learned_seldom):
-    """The project, whose sessions in this process take less time: they state no detectable excess of their own."""
+def project(full_project, without_resolution, learned_seldom, looked_seldom):
+    """The project, whose sessions in this process take less time: they look seldom, and state no detectable excess."""
     return full_project
 
 
