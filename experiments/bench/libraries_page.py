@@ -22,7 +22,7 @@ from .core.page import Page
 from .core.timing import timed
 
 _ALPHA, _DEFECT_ALPHA = 1e-5, 1e-6
-_SEEDS, _QUICK_SEEDS, _QUICK_RUNS = 5, 1, 2_000
+_SEEDS, _QUICK_SEEDS, _QUICK_RUNS = 5, 1, 1_000
 _QUICK = {
     "opendp": ("laplace, int", "gaussian, float", "randomised response, bool"),
     "diffprivlib": ("Laplace", "GaussianDiscrete", "Binary"),

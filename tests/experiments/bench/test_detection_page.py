@@ -15,6 +15,7 @@ from dpaudit.experiments.bench.detection import (
     leaks_and_low_bits,
     published_suites,
     rare_leaks,
+    searched_bugs,
     wrong_outcomes,
 )
 from dpaudit.experiments.bench.detection.detection_page import DETECTION
@@ -30,6 +31,7 @@ FEWER = [
     (wrong_outcomes, "_QUICK_RUNS", 10_000),
     (leaks_and_low_bits, "_QUICK_RUNS", 50_000),
     (leaks_and_low_bits, "_QUICK_SEARCH", 1_000),
+    (searched_bugs, "_QUICK_RUNS", 4_000),
     (rare_leaks, "_QUICK_AUDITS", 1),
     (event_cost, "_QUICK_RUNS", 4_000),
     (wrong_outcomes, "_ERRORS", (0, 20)),

@@ -300,7 +300,7 @@ def test_quick_form_from_end_to_end(tmp_path, monkeypatch, capsys):
         monkeypatch.setitem(stated_power._SUBJECTS, name, dataclasses.replace(stated_power._SUBJECTS[name], runs=2_000))
     monkeypatch.setattr(dependent_runs, "_QUICK_RUNS", 2_000)
     monkeypatch.setattr(dependent_runs, "_STREAM_WORKERS", 1)
-    monkeypatch.setattr(speed, "_RUNS", (10_000,))
+    monkeypatch.setattr(speed, "_RUNS", (1_000,))
     few = ("--audits", "3", "--sequential-audits", "3")
     status, out, err = call(monkeypatch, capsys, "--quick", "--jobs", "1", *few, "--out", str(tmp_path))
     assert status == 0, out

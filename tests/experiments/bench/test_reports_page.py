@@ -3,6 +3,7 @@
 import pytest
 
 from dpaudit.audit.results.audit_result import AuditResult, Verdict
+from dpaudit.experiments.bench.reports import sample_report
 from dpaudit.experiments.bench.reports.reports_page import REPORTS, _sample
 from dpaudit.experiments.bench.reports.sample_report import suite_of
 from dpaudit.experiments.cli.main import main
@@ -11,7 +12,8 @@ from dpaudit.reports import kinds_of
 
 @pytest.mark.usefixtures("learned_seldom", "looked_seldom", "without_trees")
 def test_the_quick_form_and_its_sample(capsys, monkeypatch):
-    """One test, as the sample takes seconds to make and is kept."""
+    """One test, as the sample takes seconds to make and is kept; of half the runs."""
+    monkeypatch.setattr(sample_report, "_RUNS", 50_000)
     assert set(REPORTS.benches[0].names) >= {"HTML", "CSV"}
     monkeypatch.setattr("sys.argv", ["dpaudit", "bench", "reports", "--quick", "--jobs", "1"])
     with pytest.raises(SystemExit) as left:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
 import pytest
 
 from dpaudit.experiments.bench.core.effort import Effort
-from dpaudit.experiments.bench.scale import dask_speed, local_dask_cluster
+from dpaudit.experiments.bench.scale import dask_speed
 from dpaudit.experiments.bench.scale.dask_speed import efficiency
 from dpaudit.experiments.bench.scale.memory import peak_memory
 from dpaudit.experiments.bench.scale.scale_page import SCALE
@@ -23,17 +21,21 @@ TOGETHER = ("backends", "sent", "expected")  # these are measured on a cluster, 
 
 @pytest.fixture
 def one_cluster(monkeypatch):
-    """All measurements of a test get the same cluster, which the first of them starts."""
+    """All measurements of a test get the same cluster, whose workers are threads of this process.
+
+    `tests/audit/sampling/test_dask_cluster.py` tests the cluster of processes.
+    """
     with contextlib.ExitStack() as stack:
         started = []
 
         @contextlib.contextmanager
         def local_cluster(folder, workers):
             if not started:
-                kept = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-                started.append((workers, stack.enter_context(local_dask_cluster.local_cluster(kept, workers))))
+                distributed = pytest.importorskip("distributed")
+                options = {"processes": False, "n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+                started.append((workers, stack.enter_context(distributed.Client(**options))))
             assert started[0][0] == workers
-            yield started[0][1]
+            yield started[0][1], []
 
         monkeypatch.setattr(dask_speed, "local_cluster", local_cluster)
         yield

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from importlib import import_module
-
-import pytest
 
 from dpaudit.audit.health.findings import HealthCheck
 from dpaudit.experiments.cli import known_names
@@ -53,32 +52,36 @@ def test_known_names_are_those_of_the_suite():
         assert tuple(bench.name for bench in page.benches) == known_names.TABLES[name]
 
 
-def completed(line):
-    """The values that bash is offered for the last word of a line, and the modules that were imported for them."""
-    code = f"import atexit, sys; atexit.register(lambda: print(*sorted(sys.modules), file=sys.stderr)); {START}"
-    words = line.split(" ")
-    given = {"_DPAUDIT_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ | given)
-    return done.stdout.split(), set(done.stderr.split())
+COMPLETED = {
+    "dpaudit re": ["report"],
+    "dpaudit bench de": ["detection"],
+    "dpaudit audit --adjacency re": ["replace"],
+    "dpaudit audit --epsi": ["--epsilon"],
+    "dpaudit run E1": ["E1", "E10"],
+    "dpaudit run laplace-h": ["laplace-half-noise"],
+    "dpaudit bench inference --table t": ["tightness", "timing"],
+    "dpaudit list --document na": ["named"],
+}
+COMPLETE = """
+import contextlib, io, json, os, sys
+from dpaudit.experiments.cli.main import main
+
+lines, sys.argv, offered = sys.argv[1:], ["dpaudit"], []
+for line in lines:
+    os.environ |= {"_DPAUDIT_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.suppress(SystemExit):
+        main()
+    offered.append(said.getvalue().split())
+print(json.dumps([offered, list(sys.modules)]))
+"""
 
 
-@pytest.mark.parametrize(
-    ("line", "offered"),
-    [
-        ("dpaudit re", ["report"]),
-        ("dpaudit bench de", ["detection"]),
-        ("dpaudit audit --adjacency re", ["replace"]),
-        ("dpaudit audit --epsi", ["--epsilon"]),
-        ("dpaudit run E1", ["E1", "E10"]),
-        ("dpaudit run laplace-h", ["laplace-half-noise"]),
-        ("dpaudit bench inference --table t", ["tightness", "timing"]),
-        ("dpaudit list --document na", ["named"]),
-    ],
-)
-def test_names_are_completed_without_the_library(line, offered):
-    shown, modules = completed(line)
-    assert shown == offered
-    assert not modules & {"numpy", "scipy", "joblib"}
+def test_names_are_completed_without_the_library():
+    """What bash is offered for the last word of each line, and what one process has imported for all of them."""
+    done = subprocess.run([sys.executable, "-c", COMPLETE, *COMPLETED], capture_output=True, text=True, check=True)
+    offered, modules = json.loads(done.stdout)
+    assert dict(zip(COMPLETED, offered, strict=True)) == COMPLETED
+    assert not set(modules) & {"numpy", "scipy", "joblib"}
 
 
 def test_completion_can_be_shown_and_installed(tmp_path):

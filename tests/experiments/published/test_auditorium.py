@@ -1,6 +1,7 @@
 """Mechanisms of DP-Auditorium: published losses, laws of means and lists, simulated events, audits.
 
-Each count is outside its limits with probability at most 1e-8; the alpha of each audit is 1e-6.
+Each count is outside its limits with probability at most 1e-8. The alpha of an audit is 1e-6, or 1e-3 of two broken
+mechanisms that slow lists show: their bound exceeds the exact loss with that probability. Seeds are fixed.
 """
 
 import itertools
@@ -232,21 +233,22 @@ class TestLists:
 
 @pytest.mark.usefixtures("without_resolution")
 @pytest.mark.parametrize(
-    ("name", "runs"),
+    ("name", "runs", "alpha"),
     [
-        *(("private_mean", 5_000), ("non_private_mean_v1", 10_000), ("non_private_mean_v2", 5_000)),
-        *(("noisy_max_v1", 10_000), ("noisy_max_v4", 2_000_000)),
-        *(("svt1", 4_000), ("svt2", 4_000), ("svt4", 12_000), ("svt5", 4_000), ("svt6", 18_000)),
+        *(("private_mean", 5_000, 1e-6), ("non_private_mean_v1", 10_000, 1e-6), ("non_private_mean_v2", 5_000, 1e-6)),
+        *(("noisy_max_v1", 10_000, 1e-6), ("noisy_max_v4", 2_000_000, 1e-6)),
+        *(("svt1", 1_000, 1e-6), ("svt2", 1_000, 1e-6), ("svt5", 700, 1e-6)),
+        *(("svt4", 9_000, 1e-3), ("svt6", 12_000, 1e-3)),
     ],
 )
-def test_an_audit_gives_the_right_verdict(name, runs):
+def test_an_audit_gives_the_right_verdict(name, runs, alpha):
     entry = ENTRIES[name]
     result = check(
         *(entry.mechanism, entry.x, entry.y),
         claim=entry.claim,
         adjacency=entry.adjacency,
         runs=runs,
-        alpha=1e-6,
+        alpha=alpha,
         seed=0,
         bits=False,
         jobs=1,

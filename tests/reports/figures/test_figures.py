@@ -271,7 +271,7 @@ def test_distances_are_drawn_of_one_mechanism_and_one_kind_of_claim(entries, n):
         assert "0.5 at distance 3" in one.label
 
 
-@pytest.mark.parametrize("text", ["$x^$", "<script>alert(1)</script>", "w" * 100_000, "a\n\x00", "\u202eleft", "]]>&"])
+@pytest.mark.parametrize("text", ["$x^$", "<script>alert(1)</script>]]>&", "w" * 100_000, "a\n\x00\u202eleft"])
 def test_hostile_names_are_harmless_in_every_figure(text):
     cells = dataclasses.replace(CELLS, names=(text, text, text), scope=text)
     audit = result(mechanism=text, cells=cells, sketch=Sketch((text, "b"), (), (9, 1), (1, 9)), claim=GaussianDP(1.0))

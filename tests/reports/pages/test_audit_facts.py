@@ -25,7 +25,7 @@ from dpaudit.reports.figures.figures import distance_figures
 from dpaudit.reports.pages.audit_facts import facts, repetition
 from dpaudit.reports.plain_text import acceptance, found, held_together, other_way
 
-pytestmark = pytest.mark.usefixtures("learned_seldom")
+pytestmark = pytest.mark.usefixtures("learned_seldom", "looked_seldom")
 
 TODAY = datetime.date(2027, 1, 31)
 

@@ -252,12 +252,12 @@ import pytest
 from mechanisms import *
 
 def test_good(dp_audit):
-    dp_audit(good, X, Y, claim=PureDP(1.0), runs=700)
-    dp_audit(good, X, Y, claim=PureDP(2.0), runs=700)
+    dp_audit(good, X, Y, claim=PureDP(1.0), runs=700, sequential=False)
+    dp_audit(good, X, Y, claim=PureDP(2.0), runs=700, sequential=False)
 
 def test_bad(dp_audit):
     with pytest.raises(pytest.fail.Exception, match="REFUTED"):
-        dp_audit(bad, X, Y, claim=PureDP(1.0))
+        dp_audit(bad, X, Y, claim=PureDP(1.0), sequential=False)
 """
 
 
@@ -266,7 +266,9 @@ def test_workers_compare_and_give_the_same(full_project):
     project = full_project
     project.makepyfile(WITH_WORKERS)
     run(project, "--dp-audit-save=main").assert_outcomes(passed=2)
-    project.makepyfile(WITH_WORKERS.replace("    dp_audit(good, X, Y, claim=PureDP(2.0), runs=700)\n", ""))
+    project.makepyfile(
+        WITH_WORKERS.replace("    dp_audit(good, X, Y, claim=PureDP(2.0), runs=700, sequential=False)\n", "")
+    )
     run(project, "--dp-audit-compare=main", "--dp-audit-report=alone.json").assert_outcomes(passed=2)
     options = ("--dp-audit-runs=1_500", "--dp-audit-compare=main", "--dp-audit-report=spread.json")
     result = project.runpytest_subprocess("-n", "2", "-p", "no:hypothesispytest", *options)

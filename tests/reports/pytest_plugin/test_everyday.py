@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
+import sys
 
 import pytest
 
@@ -69,50 +71,46 @@ def slow(rows, size, rng):
     return len(rows) + rng.laplace(size=size)
 
 def test_slow(dp_audit):
-    result = dp_audit(slow, X, Y, claim=PureDP(1.0), runs=20_000)
+    result = dp_audit(slow, X, Y, claim=PureDP(1.0), runs=1_000)
     pathlib.Path("bound.txt").write_text(repr(result.bound))
 """
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the session is killed by a signal of POSIX")
-def test_a_killed_session_is_continued(project):
+def test_a_killed_session_is_continued(full_project):
+    """By another with the same code alone; one with other code leaves the draws of the former."""
+    project = full_project
     project.makepyfile(test_slow=INTERRUPTED)
-    calls = project.path / "calls.txt"
+    calls, kept, of_former_code = (project.path / name for name in ("calls.txt", "kept", "former"))
 
-    def session(*options):
+    def session(start, store):
         calls.unlink(missing_ok=True)
-        done = project.runpytest_subprocess("-p", "no:cacheprovider", "--dp-audit-store=kept", *options)
+        done = start("-p", "no:cacheprovider", "-p", "no:hypothesispytest", f"--dp-audit-store={store.name}")
+        sys.modules.pop("mechanisms", None)
         return done.ret, len(calls.read_text().splitlines())
 
     (project.path / "kill").touch()
-    status, killed_after = session()
+    status, killed_after = session(project.runpytest_subprocess, kept)
     assert status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
-    (folder,) = (project.path / "kept").iterdir()
+    (folder,) = kept.iterdir()
     assert folder.name.startswith("test-slow-py--test-slow-")
     (project.path / "kill").unlink()
-    status, rest = session()
+    shutil.copytree(kept, of_former_code)
+    status, rest = session(project.runpytest_inprocess, kept)
     assert status == pytest.ExitCode.OK
     bound = (project.path / "bound.txt").read_text()
-    assert not list((project.path / "kept").iterdir()), "nothing is left of a finished audit"
-    status, whole = session()
+    assert not list(kept.iterdir()), "nothing is left of a finished audit"
+    status, whole = session(project.runpytest_inprocess, kept)
     assert (project.path / "bound.txt").read_text() == bound
     assert rest < whole <= killed_after + rest
+    project.makepyfile(test_slow=INTERRUPTED.replace("return len(rows)", "return 0.0 + len(rows)"))
+    assert session(project.runpytest_inprocess, of_former_code)[0] == pytest.ExitCode.OK
+    assert not list(of_former_code.iterdir())
 
 
 def test_nothing_is_kept_of_audits_that_cannot_be(project):
     project.makepyfile(test_errors=ERRORS)
     run(project, "--dp-audit-store=kept")
-    assert not list((project.path / "kept").iterdir())
-
-
-def test_draws_of_former_code_are_left(project):
-    project.makepyfile(test_slow=INTERRUPTED)
-    (project.path / "kill").touch()
-    options = ("-p", "no:cacheprovider", "--dp-audit-store=kept")
-    assert project.runpytest_subprocess(*options).ret not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
-    (project.path / "kill").unlink()
-    project.makepyfile(test_slow=INTERRUPTED.replace("return len(rows)", "return 0.0 + len(rows)"))
-    assert project.runpytest_subprocess(*options).ret == pytest.ExitCode.OK
     assert not list((project.path / "kept").iterdir())
 
 
