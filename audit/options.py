@@ -130,7 +130,7 @@ def check_name(name: str | None) -> str | None:
 def check_flag(flag: bool, option: str) -> bool:
     """Return the value of an option that is either True or False."""
     if not isinstance(flag, (bool, np.bool_)):
-        raise OptionError(f"{option}={flag!r} is unknown; use True or False.", **{option: flag})
+        raise OptionError(f"{option}={flag!r} is unknown; use a bool.", **{option: flag})
     return bool(flag)
 
 

@@ -18,7 +18,7 @@ from .rounds import MANY, initial_pairs
 PairCheck = Callable[[Any, Any, float], Any]
 
 _FEWEST, _MOST_PATTERNS = 8, 1_000  # random pairs at least, and patterns
-_TRIES = 40  # attempts for each new pair
+_TRIES, _FEWEST_TRIES = 40, 5  # attempts for each new pair; half as many after each request that they did not fill
 
 
 @dataclass(slots=True)
@@ -36,6 +36,7 @@ class Pool:
     check_pair: PairCheck | None = None  # of the mechanism, which may refuse neighbours
     strangers: list[tuple[Candidate, str]] = field(default_factory=list)
     seen: set[Hashable] = field(default_factory=set)
+    _unfilled: int = 0  # requests in a row for which the source had too few new pairs
 
     def first(
         self, budget: int, strength: float = 1.0, places: Sequence[Candidate] = ()
@@ -81,7 +82,11 @@ class Pool:
 
     def _some(self, candidates: Iterator[Candidate], count: int) -> Iterator[Candidate]:
         """Yield up to `count` new candidates, within a limited number of attempts."""
-        return islice(self._new(islice(candidates, _TRIES * count)), count)
+        tries, found = max(_TRIES >> self._unfilled, _FEWEST_TRIES), 0
+        for candidate in islice(self._new(islice(candidates, tries * count)), count):
+            found += 1
+            yield candidate
+        self._unfilled = 0 if found == count else self._unfilled + 1
 
     def _new(self, candidates: Iterable[Candidate]) -> Iterator[Candidate]:
         for candidate in candidates:

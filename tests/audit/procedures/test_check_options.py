@@ -103,8 +103,8 @@ def test_a_misspelt_option_is_an_error_that_names_the_option_meant(function, wro
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("sequential", "no", "sequential='no' is unknown; use True or False"),
-        ("keep_datasets", 2, "keep_datasets=2 is unknown; use True or False"),
+        ("sequential", "no", "sequential='no' is unknown; use a bool"),
+        ("keep_datasets", 2, "keep_datasets=2 is unknown; use a bool"),
         ("name", 5, "name=5 is not a name; use one line of text"),
         ("name", " ", "name=' ' is not a name; use one line of text"),
         ("name", "a\nb", r"name='a\\nb' is not a name; use one line of text"),
