@@ -59,7 +59,7 @@ def counted(mechanism=noisy, runs=150_000, seed=5, jobs=1, event=POSITIVE):
     return [(side.hits.tolist(), side.sizes.tolist(), side.fingerprints.tolist()) for side in sides]
 
 
-@pytest.mark.parametrize(("mechanism", "runs"), [(noisy, 150_000), (one_noisy, 5_000)])
+@pytest.mark.parametrize(("mechanism", "runs"), [(noisy, 150_000), (one_noisy, 2_500)])
 @pytest.mark.parametrize("backend", ["sequential", "threading", "loky"])
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_workers_and_backends_change_nothing(mechanism, runs, backend, jobs):
