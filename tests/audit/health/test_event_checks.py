@@ -265,7 +265,7 @@ def test_texts_that_never_come_again_are_audited_by_their_parts():
 )
 def test_a_violation_in_texts_that_hardly_come_again_is_found(mechanism, sequential):
     """Overfitted events are frequent in the training runs and never occur in others; parts of the texts do."""
-    result = audit(mechanism, runs=2_500, sequential=sequential)
+    result = audit(mechanism, runs=1_200, sequential=sequential)
     assert result.is_refuted
     assert result.findings == ()
 

@@ -304,7 +304,9 @@ def test_a_worker_that_dies_ends_the_audit_under_every_backend():
 
 
 def test_a_worker_whose_parent_has_gone_ends_at_its_first_task():
-    gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    gone = subprocess.run(
+        [sys.executable, "-S", "-c", "import os; print(os.getpid())"], capture_output=True, check=True
+    )
     code = f"from dpaudit.audit.sampling.workers import _end_with; _end_with({int(gone.stdout)}); print('still here')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (1, b"")

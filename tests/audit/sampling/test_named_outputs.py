@@ -163,7 +163,7 @@ def test_the_order_of_keys_is_no_outcome():
         return [in_any_order(answer, rng) for _ in range(size)]
 
     for mechanism in (in_any_order, in_lists):
-        assert not check(mechanism, 0, 1, claim=PureDP(0.5), runs=4_000, jobs=1, bits=False).is_refuted
+        assert not check(mechanism, 0, 1, claim=PureDP(0.1), runs=6_000, jobs=1, bits=False).is_refuted
 
 
 def of_a_set(answer, rng):
@@ -190,7 +190,7 @@ def test_a_rare_output_of_another_form_is_found(kind):
     def mechanism(answer, rng):
         return keyed(float(rng.laplace()), answer, rng, *RARE[kind])
 
-    assert check(mechanism, 0, 1, claim=PureDP(0.5), runs=4_000, jobs=1, bits=False).is_refuted
+    assert check(mechanism, 0, 1, claim=PureDP(0.1), runs=6_000, jobs=1, bits=False).is_refuted
 
 
 def columns_of_rows(rows, size, rng):

@@ -80,7 +80,7 @@ def found_loss(mechanism, found):
 )
 def test_answers_one_against_the_rest(mechanism, levels, n):
     found = find_worst_pair(
-        mechanism, Answers(n, min(levels), max(levels)), claim=mechanism.claim, adjacency=LINF, runs=50_000, jobs=1
+        mechanism, Answers(n, min(levels), max(levels)), claim=mechanism.claim, adjacency=LINF, runs=80_000, jobs=1
     )
     assert found.is_refuted
     assert found_loss(mechanism, found) >= 0.95 * worst_on_grid(mechanism, levels, n)
@@ -122,7 +122,7 @@ def test_sparse_vectors_of_ten_answers():
     assert found.is_refuted
     assert found_loss(no_noise, found) == math.inf
     assert found.audit.bound > 4
-    options |= {"runs": 8_000, "search_runs": 12_000}
+    options |= {"runs": 20_000, "search_runs": 20_000}
     found = find_worst_pair(unscaled, Answers(10, -2.0, 2.0), claim=unscaled.claim, **options)
     assert found.is_refuted
     assert found_loss(unscaled, found) > 1.3
