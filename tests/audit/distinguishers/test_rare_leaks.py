@@ -50,7 +50,7 @@ def test_exceptions_are_noted():
             raise KeyError
         return d + rng.laplace()
 
-    result = check(fragile, 0, 1, claim=PureDP(1.0), runs=5_000, jobs=1)
+    result = check(fragile, 0, 1, claim=PureDP(1.0), runs=3_000, jobs=1)
     assert result.is_refuted
     assert any(note.startswith("KeyError was raised in ") and note.endswith("on y") for note in result.notes)
     assert "note: KeyError was raised" in str(result)

@@ -94,7 +94,7 @@ def flattened(outputs: list[Any], form: Any) -> list[Any]:
     return alone
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True)
 @given(RECORDS, OUTPUTS, OUTPUTS)
 @example({"a": {"b": 1.5, "c": 1}}, {"a.b": 1.5, "a.c": 1}, {"a": {"c": 1, "b": 1.5}})
 @example({1: 0, 2: 0}, {"1": 0, "2": 0}, {2: 0, 1: 0})

@@ -107,7 +107,7 @@ def valued(answer, rng):
 @pytest.mark.parametrize("sequential", [False, True])
 @pytest.mark.parametrize("mechanism", [stamped, identified, valued])
 def test_objects_that_print_more_than_they_compare_accuse_nobody(mechanism, sequential):
-    result = check(mechanism, 0, 1, claim=PureDP(1.0), runs=2_000, sequential=sequential, jobs=1, alpha=1e-6)
+    result = check(mechanism, 0, 1, claim=PureDP(1.0), runs=500, sequential=sequential, jobs=1, alpha=1e-6)
     assert {finding.check for finding in result.findings} <= {HealthCheck.IDLE_EVENT}  # each value is rare
 
 
@@ -121,7 +121,7 @@ def test_sets_and_events_that_hold_them_are_alike_whatever_the_hash_seed(tmp_pat
         "print(outcome_text(frozenset(map(str, range(50)))))\n"
         "def drawn(dataset, rng):\n"
         "    return (frozenset('abcdefg'[: int(rng.integers(3)) + 2 + dataset]), 1)\n"
-        "result = check(drawn, 0, 1, claim=PureDP(1.0), runs=2_000, seed=1, jobs=1, cells=8)\n"
+        "result = check(drawn, 0, 1, claim=PureDP(1.0), runs=400, seed=1, jobs=1, cells=8)\n"
         "save(result, 'result.json')\n"
         "saved = [line for line in open('result.json') if 'seconds' not in line and 'saved' not in line]\n"
         "print(result.event, result.cells.names, result.sketch, digest((result.event, None)), ''.join(saved))\n"

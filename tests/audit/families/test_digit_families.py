@@ -82,7 +82,7 @@ WORDS = ("modulo", "fractional part", "decimals", "zeros at the end", "different
 )
 def test_it_is_found(draw, sequential):
     leak = Leak(draw, leaks=True)
-    result = check(leak, 0, 1, claim=PureDP(1.0), runs=8_000, alpha=1e-7, seed=1, jobs=1, sequential=sequential)
+    result = check(leak, 0, 1, claim=PureDP(1.0), runs=2_500, alpha=1e-7, seed=1, jobs=1, sequential=sequential)
     assert result.is_refuted
     assert any(word in result.event_in_words for word in WORDS)
 
@@ -90,7 +90,7 @@ def test_it_is_found(draw, sequential):
 @pytest.mark.usefixtures("without_resolution", "without_trees")
 @pytest.mark.parametrize("draw", LEAKS)
 def test_its_twin_shows_nothing(draw):
-    result = check(Leak(draw, leaks=False), 0, 1, claim=PureDP(0.0), runs=4_000, alpha=1e-7, seed=1, jobs=1)
+    result = check(Leak(draw, leaks=False), 0, 1, claim=PureDP(0.0), runs=1_250, alpha=1e-7, seed=1, jobs=1)
     assert result.verdict is not Verdict.REFUTED
 
 
@@ -112,6 +112,6 @@ def test_numbers_that_are_printed_are_read(sequential):
         return f"{answer + rng.laplace(scale=0.02):.6f}"  # nearly always with the same first character
 
     for mechanism in (text, lambda d, rng: (text(d, rng), "ok"), lambda d, rng: {"mean": text(d, rng)}):
-        result = check(mechanism, 5.50, 5.54, claim=PureDP(1.0), runs=3_000, alpha=1e-6, jobs=1, sequential=sequential)
+        result = check(mechanism, 5.50, 5.54, claim=PureDP(1.0), runs=1_500, alpha=1e-6, jobs=1, sequential=sequential)
         assert result.is_refuted
         assert "float(output" in result.event_in_words

@@ -34,7 +34,7 @@ def named_pairs(answers, size, rng, **options):
 @pytest.mark.parametrize(("draw", "words"), [(pairs, "coordinate 0 = 117"), (named_pairs, "output[0] = 'key117'")])
 def test_one_key_among_two_hundred(draw, words):
     rng = np.random.default_rng(0)
-    split = PilotSplit.in_half(draw(NONE, 50_000, rng), draw(ONE, 50_000, rng))
+    split = PilotSplit.in_half(draw(NONE, 25_000, rng), draw(ONE, 25_000, rng))
     choice = choose_event(split, PureDP(1.0), 1_000_000, 0.05)
     assert f"where {words})" in str(choice.event)
     assert read_data(plain_data(choice.event)) == choice.event

@@ -52,12 +52,12 @@ def test_events_of_that_key():
     def outputs(leak, size, **options):
         return as_outputs(drawn(leak, size, rng, **options), size, "m")
 
-    families = keyed_value_families(PilotSplit.in_half(outputs(0.0, 6_000), outputs(4.0, 6_000)))
+    families = keyed_value_families(PilotSplit.in_half(outputs(0.0, 3_000), outputs(4.0, 3_000)))
     ratio, event = max(
         (
             (float(ratios.max()), family.build(int(np.argmax(ratios)), True))
             for family in families
-            for ratios in [np.where(family.hits_y >= 30, (family.hits_y + 1) / (family.hits_x + 1), 0.0)]
+            for ratios in [np.where(family.hits_y >= 15, (family.hits_y + 1) / (family.hits_x + 1), 0.0)]
         ),
         key=itemgetter(0),
     )

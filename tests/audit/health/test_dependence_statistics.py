@@ -26,7 +26,7 @@ SERIAL, REPEATED = HealthCheck.SERIAL_DEPENDENCE, HealthCheck.REPEATED_BLOCKS
 NONE = frozenset()
 
 
-def audit(mechanism, runs=6_000, **settings):
+def audit(mechanism, runs=3_000, **settings):
     return check(mechanism, 0, 1, claim=PureDP(1.0), **{"runs": runs, "jobs": 1, "bits": False, **settings})
 
 
@@ -177,7 +177,7 @@ def test_copies_of_one_generator_in_worker_processes(monkeypatch):
     """The state is invisible, like that of a library in another language."""
     monkeypatch.setattr("dpaudit.audit.sampling.draw.identity_of_mechanism", lambda function: ())
     assert audit(OwnGenerator(), jobs=1).findings == ()
-    shared = audit(OwnGenerator(), 40_000, jobs=2)
+    shared = audit(OwnGenerator(), 8_000, jobs=2)
     assert shared.verdict is Verdict.INCONCLUSIVE
     assert checks(shared) & {REPEATED, SHARED}
 

@@ -136,9 +136,8 @@ SILENT = {"constant": HealthCheck.CONSTANT_OUTPUT, "rare": HealthCheck.IDLE_EVEN
 @pytest.mark.usefixtures("without_trees")
 @pytest.mark.parametrize("name", HONEST)
 def test_honest_mechanisms_pass(name):
-    for seed in range({"not numbers": 1, "vectors": 1, "constant": 1}.get(name, 2)):
-        result = audit(HONEST[name], 60_000 if name != "not numbers" else 15_000, seed=seed)
-        assert {finding.check for finding in result.findings} <= {SILENT.get(name)}
+    result = audit(HONEST[name], 60_000 if name != "not numbers" else 15_000)
+    assert {finding.check for finding in result.findings} <= {SILENT.get(name)}
 
 
 @pytest.mark.usefixtures("without_trees")
@@ -263,7 +262,7 @@ def test_objects_that_print_alike_are_not_accused(values):
     def draw(dataset, rng):
         return Hidden("a", int(rng.integers(values)))
 
-    seen = {finding.check for finding in audit(draw, runs=3_000).findings}
+    seen = {finding.check for finding in audit(draw, runs=1_000).findings}
     assert seen <= {HealthCheck.IDLE_EVENT}
 
 

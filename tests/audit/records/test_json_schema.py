@@ -247,7 +247,7 @@ def test_results_of_audits(options):
     def noisy(value, size, rng):
         return value + rng.laplace(size=size)
 
-    result = dp.check(noisy, 0.0, 1.0, claim=PureDP(0.5), runs=20_000, seed=3, keep_datasets=True, **options)
+    result = dp.check(noisy, 0.0, 1.0, claim=PureDP(0.5), runs=2_000, seed=3, keep_datasets=True, **options)
     assert_valid(Suite(title="t", entries=(Entry(name="a", result=result),)))
 
 
@@ -337,15 +337,15 @@ def test_what_the_schema_refuses_is_not_read_either(value, monkeypatch):
     """Wherever a value is put: the schema is no stricter than the reader, but for how numbers are spelt."""
     monkeypatch.setattr(json_codec, "hints_of", functools.cache(json_codec.hints_of))
     n_read, refused = 0, []
-    for path in PLACES:
+    for path in PLACES[::2]:
         body = changed(path, value)
         if is_read(body):
             VALIDATOR.validate(body)
             n_read += 1
         else:
             refused.append(body)
-    assert n_read < 3 / 4 * len(PLACES)
-    refused = refused[::6]  # a schema that refuses nothing would pass
+    assert n_read < 3 / 4 * len(PLACES[::2])
+    refused = refused[::4]  # a schema that refuses nothing would pass
     assert sum(not VALIDATOR.is_valid(body) for body in refused) > len(refused) / 4
 
 

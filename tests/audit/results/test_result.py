@@ -18,7 +18,7 @@ from dpaudit import (
 )
 from dpaudit.audit.errors import AuditError, InconclusiveError, RefutedError
 
-FEW = {"runs": 4_000, "jobs": 1}
+FEW = {"runs": 2_000, "jobs": 1}
 
 
 def noisy(value, size, rng):

@@ -137,7 +137,7 @@ def made_here(home=HERE):
 BLOCK, LOOPED, DEADLY, HANGING, RAISING = made_here()
 
 
-def audited(mechanism=LOOPED, runs=20_000, **options):
+def audited(mechanism=LOOPED, runs=4_000, **options):
     return check(mechanism, 0.0, 1.0, claim=PureDP(1.0), runs=runs, seed=3, bits=False, **options)
 
 
@@ -151,10 +151,10 @@ def same(result, other):
     ("mechanism", "options"),
     [
         (LOOPED, {}),
-        (BLOCK, {"runs": 1_000_000}),
+        (BLOCK, {"runs": 400_000}),
         (BLOCK, {"runs": 10_000, "sequential": True}),
         (LOOPED, {"runs": 6_000, "sequential": True}),
-        (BLOCK, {"runs": 400_000, "cells": 8}),
+        (BLOCK, {"runs": 300_000, "cells": 8}),
     ],
     ids=["looped", "block", "block, sequential", "looped, sequential", "cells"],
 )
@@ -213,11 +213,11 @@ def killing(worker, number, real=dask_cluster._Wait.result):
 
 def test_a_worker_that_is_killed_changes_nothing_and_a_cluster_without_workers_is_left(cluster, tmp_path, monkeypatch):
     """The other worker redraws its blocks, and the store is also unchanged."""
-    alone = audited(runs=40_000, jobs=1)
+    alone = audited(runs=8_000, jobs=1)
     with cluster(tmp_path, 2) as (client, (_, first, _)), joblib.parallel_config("dask"):
         with monkeypatch.context() as patch:
             patch.setattr(dask_cluster._Wait, "result", killing(first, 60))  # of about 260
-            assert same(audited(runs=40_000, store=tmp_path / "store"), alone)
+            assert same(audited(runs=8_000, store=tmp_path / "store"), alone)
         assert len(client.scheduler_info()["workers"]) == 1
         monkeypatch.setattr(dask_cluster, "_LONELY", 0.3)
         monkeypatch.setattr(dask_cluster, "_LOOKED_AFTER", 0.1)
@@ -226,7 +226,7 @@ def test_a_worker_that_is_killed_changes_nothing_and_a_cluster_without_workers_i
             pytest.raises(MechanismError, match="has had no worker for 0 seconds"),
         ):
             audited(DEADLY)
-    assert same(audited(runs=40_000, store=tmp_path / "store", jobs=1), alone)
+    assert same(audited(runs=8_000, store=tmp_path / "store", jobs=1), alone)
 
 
 def test_a_mechanism_that_kills_its_workers_ends_the_audit(cluster, tmp_path):

@@ -115,17 +115,17 @@ def test_workers_and_batches_have_the_same_columns(sequential):
 
 
 def test_warnings_and_cells_have_the_names():
-    result = check(frames, 0.0, 1.0, claim=PureDP(1.0), runs=20_000, cells=4, jobs=1, alpha=1e-6)
+    result = check(frames, 0.0, 1.0, claim=PureDP(1.0), runs=4_000, cells=4, jobs=1, alpha=1e-6)
     assert "of mean_age" in str(result.low_bits)
-    cells = count_cells(named_column, 0.0, 1.0, cells=4, runs=4_000, jobs=1)
+    cells = count_cells(named_column, 0.0, 1.0, cells=4, runs=400, jobs=1)
     assert cells.names[0].startswith("mean_age in ")
 
 
 def test_a_record_of_another_form_is_another_outcome():
     def mostly(answer, rng):
-        return (Failure if answer and rng.random() < 0.1 else Stats)(*noise(0.0, rng))
+        return (Failure if answer and rng.random() < 0.3 else Stats)(*noise(0.0, rng))
 
-    result = check(mostly, 0, 1, claim=PureDP(1.0), runs=4_000, jobs=1, alpha=1e-6, bits=False)
+    result = check(mostly, 0, 1, claim=PureDP(1.0), runs=800, jobs=1, alpha=1e-6, bits=False)
     assert result.is_refuted
     assert "a record with other parts" in result.event_in_words or "class" in result.event_in_words
 
@@ -152,7 +152,7 @@ def test_numbers_cost_no_more_runs():
 
 
 def keyed(v, answer, rng, rare, usual):
-    return rare(v) if answer and rng.random() < 0.003 else usual(v)
+    return rare(v) if answer and rng.random() < 0.01 else usual(v)
 
 
 def test_the_order_of_keys_is_no_outcome():
@@ -163,9 +163,7 @@ def test_the_order_of_keys_is_no_outcome():
         return [in_any_order(answer, rng) for _ in range(size)]
 
     for mechanism in (in_any_order, in_lists):
-        for seed in range(3):
-            result = check(mechanism, 0, 1, claim=PureDP(1.0), runs=8_000, seed=seed, jobs=1, bits=False)
-            assert not result.is_refuted
+        assert not check(mechanism, 0, 1, claim=PureDP(0.1), runs=6_000, jobs=1, bits=False).is_refuted
 
 
 def of_a_set(answer, rng):
@@ -173,7 +171,7 @@ def of_a_set(answer, rng):
 
 
 def test_the_order_of_a_set_is_no_outcome_of_workers():
-    one, two = (check(of_a_set, 0.0, 0.0, claim=PureDP(0.1), runs=2_000, jobs=jobs, bits=False) for jobs in (1, 2))
+    one, two = (check(of_a_set, 0.0, 0.0, claim=PureDP(0.1), runs=400, jobs=jobs, bits=False) for jobs in (1, 2))
     assert not two.is_refuted
     assert one.counts.runs_x == two.counts.runs_x
 
@@ -192,7 +190,7 @@ def test_a_rare_output_of_another_form_is_found(kind):
     def mechanism(answer, rng):
         return keyed(float(rng.laplace()), answer, rng, *RARE[kind])
 
-    assert check(mechanism, 0, 1, claim=PureDP(1.0), runs=20_000, jobs=1, bits=False).is_refuted
+    assert check(mechanism, 0, 1, claim=PureDP(0.1), runs=6_000, jobs=1, bits=False).is_refuted
 
 
 def columns_of_rows(rows, size, rng):
@@ -201,7 +199,7 @@ def columns_of_rows(rows, size, rng):
 
 def test_a_search_finds_columns_that_depend_on_the_data():
     pairs = [([1, 1], [1, 1, 1]), ([1, 1], [1, 1, 2])]
-    found = find_worst_pair(columns_of_rows, pairs, claim=PureDP(1.0), runs=2_000, search_runs=2_000, jobs=1)
+    found = find_worst_pair(columns_of_rows, pairs, claim=PureDP(1.0), runs=400, search_runs=800, jobs=1)
     assert found.audit.is_refuted
     assert not [note for note in found.audit.notes if "skipped" in note]
 
@@ -217,7 +215,7 @@ def test_blocks_are_compared_by_the_names_of_columns():
     def labelled(answer, size, rng):
         return pd.DataFrame({"a": rng.laplace(size=size)}, index=[answer] * size)
 
-    options = {"claim": PureDP(1.0), "runs": 2_000, "jobs": 1, "bits": False}
+    options = {"claim": PureDP(1.0), "runs": 600, "jobs": 1, "bits": False}
     assert check(named, 0, 1, **options).is_refuted
     assert check(labelled, 1, 2, **options).is_refuted
     assert not check(reordered, 0, 1, **options).is_refuted
@@ -228,7 +226,7 @@ def test_columns_that_are_rarely_added_are_another_outcome():
         more = {"more": np.zeros(size)} if answer and rng.random() < 0.5 else {}
         return {"a": rng.laplace(size=size)} | more
 
-    result = check(changing, 0, 1, claim=PureDP(1.0), runs=4_000, jobs=1, bits=False)
+    result = check(changing, 0, 1, claim=PureDP(1.0), runs=1_000, jobs=1, bits=False)
     assert result.verdict.value in ("refuted", "inconclusive")
 
 
@@ -244,7 +242,7 @@ def test_versions_are_compared_by_the_names_of_columns():
         version(lambda a, b: pd.DataFrame({"a": a, "b": b})),
         version(lambda a, b: pd.DataFrame({"b": b, "a": a})),
     )
-    options = {"margin": 0.5, "runs": 2_000, "jobs": 1}
+    options = {"margin": 0.8, "runs": 1_000, "jobs": 1}
     assert check_equivalence(one, two, 0, **options).verdict.value.startswith("different")
     assert check_equivalence(three, four, 0, **options).verdict.value == "equivalent within the margin"
     assert check_equivalence(keys(1), keys("1"), 0, **options).verdict.value.startswith("different")
@@ -252,7 +250,7 @@ def test_versions_are_compared_by_the_names_of_columns():
 
 def test_a_search_has_the_names():
     found = find_worst_pair(
-        as_dictionary, [(0.0, 1.0), (0.0, 4.0)], claim=PureDP(1.0), runs=2_000, search_runs=2_000, jobs=1, bits=False
+        as_dictionary, [(0.0, 1.0), (0.0, 4.0)], claim=PureDP(1.0), runs=400, search_runs=400, jobs=1, bits=False
     )
     assert "mean_age" in found.audit.event_in_words
 
@@ -263,9 +261,9 @@ def test_two_versions_are_compared_by_their_names(old, new):
     def moved(answer, rng):
         return columns(answer + 9.0, rng)
 
-    same = check_equivalence(old, new, 0.0, margin=0.5, runs=2_000, jobs=1)
+    same = check_equivalence(old, new, 0.0, margin=0.8, runs=600, jobs=1)
     assert same.verdict.value == "equivalent within the margin"
-    assert "mean_age" in check_equivalence(old, moved, 0.0, margin=0.5, runs=2_000, jobs=1).event_in_words
+    assert "mean_age" in check_equivalence(old, moved, 0.0, margin=0.8, runs=600, jobs=1).event_in_words
 
 
 @pytest.mark.parametrize("make", [frames, dictionaries_of_columns, structured, lists_of_dictionaries, named_column])

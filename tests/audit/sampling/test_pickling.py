@@ -45,7 +45,7 @@ def choose(dataset, rng):
 
 @pytest.mark.parametrize("mechanism", [choose, Holder(0.5)], ids=["function", "object"])
 def test_what_a_worker_cannot_import_goes_by_value(mechanism):
-    results = [check(mechanism, 0, 1, claim=PureDP(0.5), runs=4_000, jobs=jobs) for jobs in (1, 2)]
+    results = [check(mechanism, 0, 1, claim=PureDP(0.5), runs=400, jobs=jobs) for jobs in (1, 2)]
     assert results[0] == results[1]
     assert results[0].event.values[0] in (Colour.RED, Colour.BLUE)
 
@@ -58,8 +58,8 @@ def test_what_cannot_be_pickled_is_named_with_a_way_out():
             return dataset
 
     with pytest.raises(MechanismError, match=r"guarded or its datasets cannot be sent .* use jobs=1"):
-        check(guarded, 0, 1, claim=PureDP(1.0), runs=4_000, jobs=2)
-    assert check(guarded, 0, 1, claim=PureDP(1.0), runs=4_000, jobs=1).is_refuted
+        check(guarded, 0, 1, claim=PureDP(1.0), runs=400, jobs=2)
+    assert check(guarded, 0, 1, claim=PureDP(1.0), runs=400, jobs=1).is_refuted
 
 
 def test_a_worker_that_dies_is_an_error():
@@ -91,7 +91,7 @@ def test_datasets_are_packed_once_for_all_batches(monkeypatch):
     packed = []
     monkeypatch.setattr(workers, "pack", lambda *args, **more: packed.append(1) or pack(*args, **more))
     data = list(range(1_000))
-    settings = {"claim": PureDP(1.0), "runs": 4_000, "jobs": 2, "seed": 1, "bits": False}
+    settings = {"claim": PureDP(1.0), "runs": 400, "jobs": 2, "seed": 1, "bits": False}
     check(lambda rows, rng: rows[0] + rng.laplace(), data, [1, *data[1:]], **settings)
     assert len(packed) == 1
 

@@ -226,7 +226,7 @@ CORRECT = [  # each refuted with probability at most 1e-8
 
 @pytest.mark.parametrize(("mechanism", "domain", "adjacency"), CORRECT, ids=lambda value: type(value).__name__)
 def test_correct_mechanisms_are_not_refuted(mechanism, domain, adjacency):
-    options = {"runs": 15_000, "search_runs": 5_000, "alpha": RARE, "jobs": 1}
+    options = {"runs": 6_000, "search_runs": 2_000, "alpha": RARE, "jobs": 1}
     found = find_worst_pair(mechanism, domain, claim=mechanism.claim, adjacency=adjacency, **options)
     assert found.verdict is Verdict.NOT_REFUTED
     assert "other pairs may be worse" in str(found)
@@ -238,7 +238,7 @@ def noisy_length(rows, size, rng):
 
 @pytest.mark.usefixtures("without_resolution")
 def test_a_seed_fixes_everything_whatever_the_workers():
-    options = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 3_000, "search_runs": 2_000}
+    options = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 400, "search_runs": 800}
     first, second, other = (
         find_worst_pair(noisy_length, Rows(most=2), seed=seed, jobs=jobs, **options)
         for seed, jobs in ((3, 1), (3, 2), (4, 1))
@@ -251,10 +251,10 @@ def test_a_seed_fixes_everything_whatever_the_workers():
 
 def test_what_is_reported():
     watched = []
-    options = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 8_000, "jobs": 1}
+    options = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 4_000, "jobs": 1}
     found = find_worst_pair(noisy_length, Rows(most=3), progress=watched.append, name="length", **options)
-    assert found.runs <= min(sum(pair.runs for pair in found.ranking) + 2 * found.audit.searched, 8_000)
-    assert sum(watched) == found.runs + 2 * 8_000
+    assert found.runs <= min(sum(pair.runs for pair in found.ranking) + 2 * found.audit.searched, 4_000)
+    assert sum(watched) == found.runs + 2 * 4_000
     merit = [pair.bound for pair in found.ranking]
     runs = [pair.runs for pair in found.ranking]
     assert runs == sorted(runs, reverse=True)
@@ -272,7 +272,7 @@ def test_what_is_reported():
 
 @pytest.mark.usefixtures("without_resolution")
 def test_pairs_from_elsewhere():
-    options = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 2_000, "search_runs": 1_000, "jobs": 1}
+    options = {"claim": PureDP(0.5), "adjacency": AddRemove(), "runs": 1_000, "search_runs": 400, "jobs": 1}
     rows = st.lists(st.integers(0, 3), max_size=4)
     datasets, again = (find_worst_pair(noisy_length, rows, **options) for _ in range(2))
     assert datasets.ranking == again.ranking
@@ -307,7 +307,7 @@ def test_pairs_from_elsewhere():
     ids=["replace", "users", "within", "local"],
 )
 def test_strategies_of_datasets(strategy, adjacency, mechanism):
-    options = {"claim": PureDP(5.0), "runs": 4_000, "alpha": RARE, "jobs": 1}
+    options = {"claim": PureDP(5.0), "runs": 400, "search_runs": 800, "alpha": RARE, "jobs": 1}
     found = find_worst_pair(mechanism, strategy, adjacency=adjacency, **options)
     adjacency.check(found.x, found.y, 1)
     assert not found.is_refuted

@@ -31,10 +31,10 @@ def counted(name, search_runs):
 
     domain, adjacency = DOMAINS[name]
     options = {"claim": PureDP(1.0), "adjacency": adjacency, "jobs": 1, "bits": False}
-    return find_worst_pair(noisy, domain, runs=2_000, search_runs=search_runs, **options), runs
+    return find_worst_pair(noisy, domain, runs=400, search_runs=search_runs, **options), runs
 
 
-@pytest.mark.parametrize("search_runs", [400, 700, 3_000, 8_000])
+@pytest.mark.parametrize("search_runs", [400, 700, 3_000])
 @pytest.mark.parametrize("name", DOMAINS)
 def test_the_budget_is_kept_and_used(name, search_runs):
     found, _ = counted(name, search_runs)

@@ -116,7 +116,7 @@ def test_a_rare_event_makes_the_pilot_longer():
 @pytest.mark.parametrize("mechanism", [noisy_length, one_noisy_length])
 @pytest.mark.parametrize("sequential", [False, True])
 def test_workers_do_not_matter(mechanism, sequential):
-    options = OPTIONS | {"runs": 1_500, "search_runs": 1_500, "sequential": sequential}
+    options = OPTIONS | {"runs": 400, "search_runs": 400, "sequential": sequential}
     first, second = (find_worst_pair(mechanism, Rows(most=1), **options | {"jobs": jobs}) for jobs in (1, 2))
     assert first == second
     assert first.audit.searched == second.audit.searched > 0
@@ -153,7 +153,7 @@ def test_randomness_of_its_own_is_noticed(sequential):
     def own(rows, size, rng):
         return len(rows) + np.random.default_rng().laplace(size=size)
 
-    found = find_worst_pair(own, Rows(most=1), search_runs=2_000, **OPTIONS | {"sequential": sequential})
+    found = find_worst_pair(own, Rows(most=1), search_runs=800, **OPTIONS | {"runs": 400, "sequential": sequential})
     assert not found.audit.is_replayable
 
 
@@ -200,11 +200,11 @@ def test_noise_of_a_call_wins_no_bet_of_the_first_batch():
 @pytest.mark.parametrize("sequential", [False, True])
 def test_a_store_refuses_the_audit_of_another_search(tmp_path, sequential):
     """Otherwise several audits of the same runs could be tried."""
-    options = OPTIONS | {"runs": 2_000, "sequential": sequential, "store": tmp_path}
-    found = find_worst_pair(noisy_length, [([1], [])], search_runs=4_000, **options)
-    assert find_worst_pair(noisy_length, [([1], [])], search_runs=4_000, **options) == found
+    options = OPTIONS | {"runs": 400, "sequential": sequential, "store": tmp_path}
+    found = find_worst_pair(noisy_length, [([1], [])], search_runs=800, **options)
+    assert find_worst_pair(noisy_length, [([1], [])], search_runs=800, **options) == found
     with pytest.raises(StoreError):
-        find_worst_pair(noisy_length, [([1], []), ([1, 2], [1])], search_runs=4_000, **options)
+        find_worst_pair(noisy_length, [([1], []), ([1, 2], [1])], search_runs=800, **options)
     with pytest.raises(StoreError):
         check(noisy_length, [1], [], **options)
 

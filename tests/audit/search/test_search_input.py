@@ -66,7 +66,7 @@ def test_domains_that_are_none(domain):
 def test_a_pattern_before_its_equal_variations():
     met = 0
     for seed in range(3):
-        options = {"claim": PureDP(1.0), "adjacency": AddRemove(), "runs": 10_000, "jobs": 1, "seed": seed}
+        options = {"claim": PureDP(1.0), "adjacency": AddRemove(), "runs": 4_000, "jobs": 1, "seed": seed}
         first, *others = find_worst_pair(noisy_length, Rows(most=3), **options).ranking
         longest = [pair for pair in (first, *others) if pair.runs == first.runs]
         most = max(pair.bound for pair in longest)
@@ -124,7 +124,7 @@ def test_datasets_have_as_many_rows_as_the_domain_says(least, most, fixed, adjac
         with pytest.raises(AdjacencyError, match="datasets of 4 rows each cannot differ by an added or a removed row"):
             find_worst_pair(count, domain, claim=PureDP(1.0), adjacency=adjacency, runs=1_000)
         return
-    find_worst_pair(count, domain, claim=PureDP(1.0), adjacency=adjacency, runs=1_000, search_runs=8_000, jobs=1)
+    find_worst_pair(count, domain, claim=PureDP(1.0), adjacency=adjacency, runs=400, search_runs=3_000, jobs=1)
     assert min(sizes) == (fixed or least)
     assert max(sizes) <= (fixed or most)
 
@@ -171,7 +171,7 @@ def test_a_pair_without_outputs_that_vary_has_no_bound():
         return np.where(x > 3, x + rng.laplace(size=size), 0.0)
 
     pairs = [(float(x), float(x + 1)) for x in range(6)]
-    found = find_worst_pair(released, pairs, claim=PureDP(1.0), runs=2_000, search_runs=8_000, jobs=1)
+    found = find_worst_pair(released, pairs, claim=PureDP(1.0), runs=400, search_runs=8_000, jobs=1)
     constant = [pair for pair in found.ranking if pair.label in ("pair 1", "pair 2", "pair 3")]
     assert [pair.bound for pair in constant] == [0.0] * 3
 

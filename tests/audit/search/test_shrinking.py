@@ -14,7 +14,7 @@ from dpaudit.audit.search.trial import Judge, Trial
 
 pytestmark = pytest.mark.usefixtures("without_resolution")
 
-OPTIONS = {"claim": PureDP(1.0), "runs": 10_000, "search_runs": 30_000, "jobs": 1, "bits": False}
+OPTIONS = {"claim": PureDP(1.0), "runs": 4_000, "search_runs": 24_000, "jobs": 1, "bits": False}
 
 
 def noisy_sum(rows, size, rng):
@@ -61,11 +61,10 @@ def test_a_pair_that_only_its_rows_make_bad_is_not_simplified_away():
     def mostly(rows, size, rng):
         return len(rows) + rng.laplace(scale=0.3 if sum(rows) > 2.5 else 1.0, size=size)
 
-    for seed in range(1, 2):
-        found = find_worst_pair(mostly, Rows(most=4), adjacency=AddRemove(), seed=seed, **OPTIONS)
-        assert found.is_refuted
-        for pair in (found, *([found.simple] if found.simple else [])):
-            assert max(sum(pair.x), sum(pair.y)) > 2.5
+    found = find_worst_pair(mostly, Rows(most=4), adjacency=AddRemove(), seed=1, **OPTIONS)
+    assert found.is_refuted
+    for pair in (found, *([found.simple] if found.simple else [])):
+        assert max(sum(pair.x), sum(pair.y)) > 2.5
 
 
 def test_a_fixed_number_of_rows_is_kept():
@@ -84,7 +83,7 @@ def test_the_budget_holds_and_small_searches_keep_it_all():
 
 
 def test_workers_and_stores_do_not_matter(tmp_path):
-    options = OPTIONS | {"adjacency": AddRemove(), "runs": 5_000, "search_runs": 8_000}
+    options = OPTIONS | {"adjacency": AddRemove(), "runs": 400, "search_runs": 4_000}
     first = find_worst_pair(noisy_sum, Rows(most=6, high=2.0), **options)
     second = find_worst_pair(noisy_sum, Rows(most=6, high=2.0), **options | {"jobs": 2}, store=tmp_path)
     third = find_worst_pair(noisy_sum, Rows(most=6, high=2.0), **options, store=tmp_path)

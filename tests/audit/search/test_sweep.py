@@ -14,7 +14,7 @@ from dpaudit.audit.search.coupled_difference import coupled_difference
 pytestmark = pytest.mark.usefixtures("without_resolution")
 
 NOISE = np.random.default_rng(0).laplace(size=40)
-OPTIONS = {"claim": PureDP(1.0), "runs": 5_000, "search_runs": 20_000, "jobs": 1, "bits": False}
+OPTIONS = {"claim": PureDP(1.0), "runs": 2_000, "search_runs": 10_000, "jobs": 1, "bits": False}
 
 
 def outputs(values):
@@ -57,14 +57,15 @@ def test_columns_and_levels_are_swept():
     def level(answer, size, rng):
         return answer + rng.laplace(scale=0.2 if 5.0 < answer < 5.3 else 1.0, size=size)
 
-    rows = find_worst_pair(paid, Rows(low=(0, 0.0), high=(9, 50.0), most=2), adjacency=AddRemove(), **OPTIONS)
+    options = OPTIONS | {"runs": 4_000, "search_runs": 15_000}
+    rows = find_worst_pair(paid, Rows(low=(0, 0.0), high=(9, 50.0), most=2), adjacency=AddRemove(), **options)
     assert rows.is_refuted
-    assert find_worst_pair(level, Answers(low=0.0, high=9.0), adjacency=Within("l1"), **OPTIONS).is_refuted
+    assert find_worst_pair(level, Answers(low=0.0, high=9.0), adjacency=Within("l1"), **options).is_refuted
 
 
 def test_a_sweep_does_not_depend_on_workers(tmp_path):
     window = total(lambda row: 0.6170 < row < 0.6190)
-    options = OPTIONS | {"adjacency": AddRemove(), "search_runs": 8_000}
+    options = OPTIONS | {"adjacency": AddRemove(), "runs": 400, "search_runs": 3_000}
     first = find_worst_pair(window, Rows(most=3), **options)
     options["store"] = tmp_path
     assert find_worst_pair(window, Rows(most=3), **options | {"jobs": 2}) == first
@@ -127,13 +128,13 @@ def test_pairs_that_never_vary_are_not_left_unscored():
     assert found.x[0] == 25
 
 
-@pytest.mark.parametrize("search_runs", [400, 3_000])
+@pytest.mark.parametrize("search_runs", [400, 1_500])
 def test_pairs_that_fail_keep_the_budget_and_are_reported(search_runs):
     def at_times(rows, rng):
         return 1 / 0 if len(rows) not in (1, 2) else rng.laplace()
 
     watched = []
-    options = OPTIONS | {"runs": 1_000, "search_runs": search_runs, "adjacency": AddRemove()}
+    options = OPTIONS | {"runs": 400, "search_runs": search_runs, "adjacency": AddRemove()}
     found = find_worst_pair(at_times, Rows(most=20), progress=watched.append, **options)
     assert found.runs <= 2 * search_runs
-    assert sum(watched) == found.runs + 2 * 1_000
+    assert sum(watched) == found.runs + 2 * 400

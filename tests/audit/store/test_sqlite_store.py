@@ -45,7 +45,7 @@ def own_randomness(dataset, size, rng):
 
 
 def audited(mechanism=laplace, **options):
-    return check(mechanism, 0, 1, **{"claim": CLAIM, "runs": 2_000, "jobs": 1, "seed": 5} | options)
+    return check(mechanism, 0, 1, **{"claim": CLAIM, "runs": 400, "jobs": 1, "seed": 5} | options)
 
 
 @functools.cache
@@ -55,7 +55,7 @@ def undisturbed(**options):
 
 
 def searched(mechanism=laplace, pairs=((0, 0.0), (0, 0.5), (0, 1.0), (0, 1.5)), **options):
-    chosen = {"claim": CLAIM, "runs": 10_000, "search_runs": 4_000, "jobs": 1, "seed": 5} | options
+    chosen = {"claim": CLAIM, "runs": 2_000, "search_runs": 800, "jobs": 1, "seed": 5} | options
     return find_worst_pair(mechanism, pairs, **chosen)
 
 
@@ -92,7 +92,7 @@ def test_an_audit_that_was_stopped_ends_as_if_it_had_not_been(tmp_path, mode, ca
 @pytest.mark.parametrize("mode", ["fixed", "sequential"])
 @pytest.mark.parametrize("mechanism", [laplace, words])
 def test_a_store_changes_no_result_and_draws_nothing_twice(tmp_path, mode, mechanism):
-    options = MODES[mode] | {"runs": 2_000}
+    options = MODES[mode] | {"runs": 600}
     plain = audited(mechanism, **options)
     assert audited(mechanism, store=tmp_path, **options) == plain
     drawn = []
@@ -139,7 +139,7 @@ def test_a_search_that_was_stopped_goes_on_too(tmp_path, calls, mode):
 
 def test_a_search_of_other_pairs_is_refused(tmp_path):
     stopped(laplace, 8, searched, store=tmp_path)
-    for name, other in {"seed": 6, "search_runs": 4_001, "runs": 10_001, "claim": PureDP(2.0), "bits": True}.items():
+    for name, other in {"seed": 6, "search_runs": 801, "runs": 2_001, "claim": PureDP(2.0), "bits": True}.items():
         with pytest.raises(StoreError, match=rf"laplace, the search, which was begun with other settings \({name}: "):
             searched(store=tmp_path, **{name: other})
     with pytest.raises(StoreError, match=r"pair 2 .* begun with other settings \(y is another dataset\)"):
@@ -199,7 +199,7 @@ def test_workers_do_not_matter(tmp_path, jobs):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"runs": 3_000}, "runs: 2000 there, 3000 here"),
+        ({"runs": 500}, "runs: 400 there, 500 here"),
         ({"seed": 6}, "seed: 5 there, 6 here"),
         ({"alpha": 0.01}, "alpha: 0.05 there, 0.01 here"),
         ({"claim": PureDP(2.0)}, "claim: 1-DP "),
@@ -223,7 +223,7 @@ def test_another_pair_or_code_is_refused(tmp_path):
     with pytest.raises(StoreError, match="the code of it, or a value that it uses, has changed"):
         audited(laplace_, name="it", store=tmp_path)
     with pytest.raises(StoreError, match="y is another dataset"):
-        check(laplace, 0, 2, claim=CLAIM, runs=2_000, jobs=1, seed=5, name="it", store=tmp_path)
+        check(laplace, 0, 2, claim=CLAIM, runs=400, jobs=1, seed=5, name="it", store=tmp_path)
     audited(name="another", store=tmp_path)
 
 

@@ -232,7 +232,7 @@ def test_state_of_the_mechanisms_own_module_counts(noisy, monkeypatch, tmp_path,
 
 def test_threads_share_an_object_and_its_state():
     """So a mechanism with state may use threads, but not processes."""
-    result = check(BlockOwn(), 0.0, 1.0, claim=PureDP(1.0), runs=600_000, jobs=2, alpha=1e-6)
+    result = check(BlockOwn(), 0.0, 1.0, claim=PureDP(1.0), runs=300_000, jobs=2, alpha=1e-6)
     assert plan_blocks(as_sampler(BlockOwn()), 0.0, 1.0, 0, 2).is_stateful
     assert "one process" not in str(result)
     assert not result.is_refuted
@@ -240,7 +240,7 @@ def test_threads_share_an_object_and_its_state():
 
 @pytest.mark.parametrize("sequential", [False, True])
 def test_a_result_says_that_one_process_drew_all(sequential):
-    result = check(Own(), 0.0, 1.0, claim=PureDP(1.0), runs=3_000, sequential=sequential, jobs=2, alpha=1e-6)
+    result = check(Own(), 0.0, 1.0, claim=PureDP(1.0), runs=600, sequential=sequential, jobs=2, alpha=1e-6)
     assert "the mechanism keeps state from run to run, so one process drew all runs" in str(result)
     assert not result.findings
     assert not result.is_refuted
