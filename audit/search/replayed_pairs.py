@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from itertools import islice
 
 from ..errors import MechanismError, described
 from ..replay.recorded_run import RecordedRun, Runner
@@ -20,6 +21,7 @@ from .pool import Pool
 
 _SHARE, _MOST = 0.4, 4_000  # share of a search's executions for replays, and their number
 _EACH, _MOST_LEADERS = 150, 8  # executions for each pair that goes on trial, and the number of these
+_PATTERNS = 3  # one of so many is a usual pattern, because one path may show little of what noise decides
 _MOST_KEPT = 256  # recorded runs that are kept, for pairs that share a dataset
 _MOST_FAILED = 200  # pairs on which the mechanism fails, if it runs on none
 
@@ -89,8 +91,8 @@ class Guide:
     Attributes
     ----------
     leaders : tuple of Candidate or None
-        The pairs of the largest visible loss, one of each group of similar pairs, as simple as that loss allows. None
-        without replays.
+        The pairs of the largest visible loss, one of each group of similar pairs, as simple as that loss allows; and a
+        few usual patterns. None without replays.
     pairs, executions : int
         Pairs that were replayed, and runs that this took.
     remark : str
@@ -132,9 +134,11 @@ def guided_by_replays(
         order = sorted(climb.leaders.values(), key=lambda pair: -pair.size)
         count = min(max((budget - replays.runner.runs) // _EACH, 2), _MOST_LEADERS)
         leaders: dict[Hashable, Candidate] = {}
-        for pair in order[:count]:
+        for pair in order[: count - count // _PATTERNS]:
             simple = climb.simpler(pair, pair.size * (1.0 - ROUNDING)).candidate
             chosen = pair.candidate if simple.key in leaders else simple  # different pairs on trial are worth more
             leaders[chosen.key or id(chosen)] = chosen
+    usual = filter(pool.is_possible, islice(pool.source.patterns(), _MOST_LEADERS))
+    leaders |= {pattern.key or id(pattern): pattern for pattern in islice(usual, count // _PATTERNS)}
     remark = "" if replays.has_calls else "the replays recorded no noise, so they ranked pairs by their outputs alone"
     return Guide(tuple(leaders.values()), replays.pairs, replays.runner.runs, remark)

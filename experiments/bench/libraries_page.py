@@ -20,6 +20,7 @@ from .core.bench_json import Figures, at_least, at_most, columns
 from .core.effort import Bench, Effort, Task, once, seeds_of, spread
 from .core.page import Page
 from .core.timing import timed
+from .guided_searches import guided_bench, span
 
 _ALPHA, _DEFECT_ALPHA = 1e-5, 1e-6
 _SEEDS, _QUICK_SEEDS, _QUICK_RUNS = 5, 1, 1_000
@@ -105,16 +106,11 @@ def _cells(library: str, name: str, place: int, effort: Effort) -> Figures:
         "audits": len(audits),
         "refuted": refuted,
         "inconclusive": unclear,
-        "bounds": _span([audit.bound for audit in audits]),
-        "seconds": _span([seconds for _, seconds in by_value], ".1f"),
+        "bounds": span([audit.bound for audit in audits]),
+        "seconds": span([seconds for _, seconds in by_value], ".1f"),
         "refuted_by_bits": sum(audit.is_refuted for audit, _ in with_bits),
-        "bounds_with_bits": _span([audit.bound for audit, _ in with_bits]),
+        "bounds_with_bits": span([audit.bound for audit, _ in with_bits]),
     }, [at_most("refuted by values", refuted, 0), at_most("inconclusive", unclear, 0)]
-
-
-def _span(numbers: list[float], spec: str = ".3g") -> str:
-    low, high = format(min(numbers), spec), format(max(numbers), spec)
-    return low if low == high else f"{low} to {high}"
 
 
 def _defect_tasks(effort: Effort) -> Iterator[Task]:
@@ -150,13 +146,13 @@ def _defect_cells(name: str, place: int, effort: Effort) -> Figures:
         "claim": str(first.claim),
         "searches": len(seeds),
         "refuted": refuted,
-        "bounds": _span([audit.bound for audit, _ in broken]),
+        "bounds": span([audit.bound for audit, _ in broken]),
         "pair": first.pair.difference,
         "event": first.event_in_words,
-        "seconds": _span([seconds for _, seconds in broken], ".1f"),
+        "seconds": span([seconds for _, seconds in broken], ".1f"),
         "twin": defect.twin.words,
         "twin_refuted": alarms,
-        "twin_bounds": _span([audit.bound for audit, _ in twins]),
+        "twin_bounds": span([audit.bound for audit, _ in twins]),
     }, [at_least("refuted", refuted, len(seeds)), at_most("refuted twins", alarms, 0)]
 
 
@@ -200,9 +196,17 @@ _DEFECTS = Bench(
     tasks=_defect_tasks,
 )
 
+_GUIDED = guided_bench(is_installed, _release, _QUICK["defects"][-1])
+
 LIBRARIES = Page(
     name="libraries",
     title="Benchmarks of released libraries",
-    benches=(_bench("opendp", "OpenDP"), _bench("diffprivlib", "diffprivlib"), _bench("pydp", "PyDP"), _DEFECTS),
+    benches=(
+        _bench("opendp", "OpenDP"),
+        _bench("diffprivlib", "diffprivlib"),
+        _bench("pydp", "PyDP"),
+        _DEFECTS,
+        _GUIDED,
+    ),
     left_out=left_out,
 )

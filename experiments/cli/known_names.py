@@ -34,7 +34,7 @@ TABLES = {
     "regression": ("sessions", "planted", "calibration", "baselines"),
     "scale": ("memory", "large", "suite", "throughput", "scaling", "backends", "sent", "expected", "start"),
     "faults": ("faults", "kills"),
-    "libraries": ("opendp", "diffprivlib", "pydp", "defects"),
+    "libraries": ("opendp", "diffprivlib", "pydp", "defects", "guided"),
     "reports": ("reports",),
 }  # fmt: skip
 """Tables of each benchmark page."""

@@ -15,6 +15,7 @@ import numpy as np
 from ...audit.datasets.adjacency import AddRemove, Adjacency, Replace, Within
 from ...audit.datasets.domains import Answers, Domain, Rows
 from ...audit.results.audit_result import AuditResult
+from ...audit.results.worst_pair import WorstPair
 from ...audit.search.find_worst_pair import find_worst_pair
 from ...mechanisms import LaplaceMechanism
 from ...mechanisms.adapters import from_diffprivlib, from_diffprivlib_tool, from_opendp, from_pydp
@@ -50,10 +51,13 @@ class Searched:
     search_runs: int
     adjacency: Adjacency | None = None
 
-    def audit(self, *, seed: int, bits: bool, alpha: float) -> AuditResult:
+    def search(self, *, seed: int, bits: bool, alpha: float, **options: Any) -> WorstPair:
         sizes = {"runs": self.runs, "search_runs": self.search_runs, "alpha": alpha}
-        options: dict[str, Any] = {**sizes, "seed": seed, "bits": bits, "jobs": 1}
-        return find_worst_pair(self.make(), self.domain, adjacency=self.adjacency, **options).audit
+        whole: dict[str, Any] = {**sizes, "seed": seed, "bits": bits, "jobs": 1, **options}
+        return find_worst_pair(self.make(), self.domain, adjacency=self.adjacency, **whole)
+
+    def audit(self, *, seed: int, bits: bool, alpha: float) -> AuditResult:
+        return self.search(seed=seed, bits=bits, alpha=alpha).audit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,6 +45,14 @@ def test_a_defect_is_found_and_its_twin_is_not():
     assert (row.cells["refuted"], row.cells["twin_refuted"]) == (1, 0)
 
 
+def test_a_guided_search_finds_it_in_a_tenth_of_the_executions():
+    """Its noise is not handed the data, and decides by its sign, so no line is at fault."""
+    (row,) = rows_of("guided")
+    assert all(target.is_met for target in row.targets), row
+    assert (row.cells["few"], row.cells["executions"]) == (2_000, 20_000)
+    assert row.cells["line"] == "none"
+
+
 @pytest.mark.parametrize("library", ["opendp", "diffprivlib", "pydp"])
 def test_a_library_that_is_missing_is_left_out_or_named(library, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)

@@ -1,0 +1,113 @@
+"""The defects of libraries again, by searches that replays guide: a tenth of the executions, and the line at fault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from ...audit.replay.replay import replay
+from ...audit.replay.replayed_call import Finding
+from ..libraries.defects import Defect, defects
+from .core.bench_json import Figures, at_least, at_most, columns
+from .core.effort import Bench, Effort, Task, once, seeds_of, spread
+from .core.timing import timed
+
+_ALPHA = 1e-6
+_SEEDS, _QUICK_SEEDS = 5, 1
+_SHARE, _LEAST = 10, 400  # of the executions of an unguided search
+_TABLE = 35  # number for `seeds_of`
+
+
+class _Found(NamedTuple):
+    bound: float
+    is_refuted: bool
+    seconds: float
+    pairs: int
+    excess: Finding | None
+
+
+def by_values() -> list[Defect]:
+    """Return the defects that show in values; replays do not compare low bits."""
+    return [defect for defect in defects() if defect.by == "values"]
+
+
+def guided_bench(is_installed: Callable[[str], bool], release: Callable[[str], str], quick: str) -> Bench:
+    """Return the table, without the rows of libraries that are not installed; `quick` is the row of its quick form."""
+
+    def tasks(effort: Effort) -> Iterator[Task]:
+        for place, defect in enumerate(by_values()):
+            is_wanted = effort.wants(defect.name) and (not effort.is_quick or defect.name == quick)
+            if is_wanted and (not defect.library or is_installed(defect.library)):
+                yield once(f"guided: {defect.name}", _cells, defect.name, place, effort, release)
+
+    return Bench(
+        name="guided",
+        title="The same defects by searches that replays guide",
+        method=(
+            f'`find_worst_pair(guide="replay")` with {1 / _SHARE:.0%} of the executions of the unguided search beside '
+            f"it, the same audit (alpha {_ALPHA:g}) and the same seeds. Seconds: search and audit, on one worker. "
+            "Pairs are those that were replayed. The line is that of a replay on the found pair: how far the input of "
+            "the noise moved, and the sensitivity that it declares."
+        ),
+        columns=columns(
+            "object = subject | release = version | parameters = broken | executions = executions :, | refuted | "
+            "lower bounds = bounds | seconds | guided executions = few :, | pairs | guided, refuted = guided_refuted | "
+            "guided, lower bounds = guided_bounds | guided, seconds = guided_seconds | line | "
+            "refuted twins = twin_refuted | twins with an excess = twin_excess"
+        ),
+        names=tuple(defect.name for defect in by_values()),
+        tasks=tasks,
+    )
+
+
+def _searched(name: str, is_twin: bool, seed: int, is_guided: bool) -> _Found:
+    defect = next(defect for defect in by_values() if defect.name == name)
+    searched = defect.twin if is_twin else defect.broken
+    few = max(searched.search_runs // _SHARE, _LEAST)
+    options = {"guide": "replay", "search_runs": few} if is_guided else {}
+    found, seconds = timed(searched.search, seed=seed, bits=False, alpha=_ALPHA, **options)
+    excess = None
+    if is_guided:
+        result = replay(searched.make(), found.x, found.y, adjacency=searched.adjacency, seed=seed)
+        excess = next((finding for finding in result.findings if finding.is_excess), None)
+    return _Found(found.audit.bound, found.is_refuted, seconds, found.replayed, excess)
+
+
+def _cells(name: str, place: int, effort: Effort, release: Callable[[str], str]) -> Figures:
+    defect = next(defect for defect in by_values() if defect.name == name)
+    seeds = seeds_of(_TABLE, place, 0, effort.either(_QUICK_SEEDS, _SEEDS))
+    kinds = [(False, False), (False, True), (True, True)]  # twin, guided
+    calls = [(name, is_twin, seed, is_guided) for is_twin, is_guided in kinds for seed in seeds]
+    found = list(spread(_searched, calls, effort.jobs))
+    plain, guided, twins = (found[part * len(seeds) : (part + 1) * len(seeds)] for part in range(3))
+    named = [one.excess for one in guided if one.excess is not None]
+    alarms, excesses = sum(one.is_refuted for one in twins), sum(one.excess is not None for one in twins)
+    cells = {
+        "subject": name,
+        "version": release(defect.library),
+        "broken": defect.broken.words,
+        "executions": defect.broken.search_runs,
+        "refuted": sum(one.is_refuted for one in plain),
+        "bounds": span([one.bound for one in plain]),
+        "seconds": span([one.seconds for one in plain], ".1f"),
+        "few": max(defect.broken.search_runs // _SHARE, _LEAST),
+        "pairs": span([float(one.pairs) for one in guided], ".0f"),
+        "guided_refuted": sum(one.is_refuted for one in guided),
+        "guided_bounds": span([one.bound for one in guided]),
+        "guided_seconds": span([one.seconds for one in guided], ".1f"),
+        "line": str(named[0]) if named else "none",
+        "twin_refuted": alarms,
+        "twin_excess": excesses,
+    }
+    targets = [
+        at_least("guided, refuted", sum(one.is_refuted for one in guided), len(seeds)),
+        at_most("refuted twins", alarms, 0),
+        at_most("twins with an excess", excesses, 0),
+    ]
+    return cells, targets
+
+
+def span(numbers: list[float], spec: str = ".3g") -> str:
+    """Return the least and the largest number, or the one that all are."""
+    low, high = format(min(numbers), spec), format(max(numbers), spec)
+    return low if low == high else f"{low} to {high}"
