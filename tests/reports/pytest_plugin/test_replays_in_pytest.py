@@ -39,12 +39,17 @@ def test_not_explained(dp_audit):
 """
 
 
+def messages(session):
+    """The failure messages; with CI=true pytest repeats them in its summary."""
+    return "\n".join(line.removeprefix("E") for line in text_of(session).splitlines() if line.startswith("E "))
+
+
 def test_a_failure_names_the_line(project):
     project.makepyfile(test_lines=TESTS)
-    plain = text_of(run(project, "--dp-audit-budget=3e-5"))
+    plain = messages(run(project, "--dp-audit-budget=3e-5"))
     found = run(project, "--dp-audit-explain", "--dp-audit-budget=3e-5")
     found.assert_outcomes(failed=4)
-    shown = text_of(found)
+    shown = messages(found)
     line = "test_lines.py:7 in noisy_mean: Generator.laplace: its location moved by "
     source = "total = rng.laplace(np.clip(rows, 0, 5).sum(), 2.0)  # the noise is for rows in [0, 1]"
     assert shown.count("EXCESS: 1 finding in 2 calls, claimed 1-DP (one path; confirm with check)") == 3
