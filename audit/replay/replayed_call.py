@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,6 +69,8 @@ class ReplayedCall:
         outputs.
     value : Any
         What the primitive returned; for noise whose factors differ between x and y, the output that it made.
+    draw_on_x, draw_on_y : callable
+        Make the call again, with the arguments of that run.
     """
 
     primitive: str
@@ -79,6 +82,8 @@ class ReplayedCall:
     declared_on_x: Declared | None = None
     declared_on_y: Declared | None = None
     is_inferred: bool = False
+    draw_on_x: Callable[[], Any] | None = field(default=None, repr=False)
+    draw_on_y: Callable[[], Any] | None = field(default=None, repr=False)
 
     @property
     def is_bare(self) -> bool:
@@ -172,6 +177,8 @@ def paired(x: Drawn, y: Drawn) -> ReplayedCall:
         value=x.value,
         declared_on_x=x.declared,
         declared_on_y=y.declared,
+        draw_on_x=x.draw,
+        draw_on_y=y.draw,
     )
 
 

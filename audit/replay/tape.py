@@ -44,6 +44,7 @@ class Drawn:
     law: Law
     value: Any = field(repr=False)
     declared: Declared | None = None
+    draw: Callable[[], Any] | None = field(default=None, repr=False)  # the same call again
 
 
 class Tape:
@@ -98,7 +99,7 @@ class Tape:
             value = self._value(stated, draw, can_return)
         finally:
             self._inside -= 1
-        self.calls.append(Drawn(primitive, place, stated, _copy(value), promise))
+        self.calls.append(Drawn(primitive, place, stated, _copy(value), promise, draw))
         return value
 
     def passes(self) -> bool:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .opendp import OpenDPMechanism, from_opendp
     from .program import Program
     from .pydp import PyDPMechanism, from_pydp
+    from .replay_accounting import pld_from_replay
 
 _MODULES = {
     "opendp": ("from_opendp", "OpenDPMechanism"),
@@ -18,6 +19,7 @@ _MODULES = {
     "pydp": ("from_pydp", "PyDPMechanism"),
     "accounting": ("claim_from_event",),
     "program": ("Program",),
+    "replay_accounting": ("pld_from_replay",),
 }
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "from_pydp",
     "PyDPMechanism",
     "claim_from_event",
+    "pld_from_replay",
     "Program",
 ]
 

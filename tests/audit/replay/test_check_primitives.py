@@ -1,0 +1,67 @@
+"""The primitives of a replay, each audited against the loss that its law states."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpaudit import GaussianDP, PureDP, Verdict, check_primitives, noise_primitive, replay
+from dpaudit.audit.errors import OptionError
+
+FEW = {"runs": 2_000, "alpha": 1e-3}
+
+
+RNG = np.random.default_rng(7)
+
+
+def half_of_it(value, scale):
+    return value + RNG.laplace(scale=scale / 2)
+
+
+def all_of_it(value, scale):
+    return value + RNG.laplace(scale=scale)
+
+
+@pytest.mark.parametrize(("noise", "is_refuted"), [(half_of_it, True), (all_of_it, False)])
+def test_noise_that_is_weaker_than_its_law_is_refuted(noise, is_refuted):
+    stated = noise_primitive("laplace", location="value", scale="scale")(noise)
+    found = check_primitives(replay(lambda rows: stated(len(rows), 1.0), [1, 1], [1], claim=1.0), **FEW)
+    assert found.is_refuted == is_refuted
+    assert found.verdict is (Verdict.REFUTED if is_refuted else Verdict.NOT_REFUTED)
+    (one,) = found.checks
+    assert (one.claim, one.calls, one.audit.alpha) == (PureDP(1.0), 1, 1e-3)
+    assert str(found).startswith(f"{found.verdict.value.upper()}: 1 primitive of")
+
+
+def test_calls_alike_are_audited_once_and_alpha_is_shared():
+    def noisy(rows, rng):
+        counts = [rng.normal(len(rows), 5.0) for _ in range(3)]
+        scaled = rng.laplace(0.0, 1.0 + len(rows))
+        return counts, rng.laplace(sum(rows), 2.0), rng.laplace(7.0), scaled
+
+    found = check_primitives(replay(noisy, [1, 2], [1], claim=9.0), **FEW)
+    assert [one.claim for one in found.checks] == [GaussianDP(0.2), None, PureDP(1.0)]
+    assert [one.calls for one in found.checks] == [3, 1, 1]
+    assert [None if one.audit is None else one.audit.alpha for one in found.checks] == [5e-4, None, 5e-4]
+    assert found.unmoved == 1
+    assert found.verdict is Verdict.INCONCLUSIVE, "one of them could not be audited"
+    assert "not audited: its loss is unknown or infinite" in str(found)
+    assert "1 call was given the same on x and y" in str(found)
+
+
+def test_false_alarms_are_as_rare_as_promised():
+    """Forty audits at alpha .2 each, of which at most 19 refute but with probability 3e-5."""
+
+    def noisy(rows, rng):
+        return [rng.laplace(len(rows), 2.0 + place) for place in range(40)]
+
+    found = check_primitives(replay(noisy, [1, 2], [1], claim=40.0), runs=400, alpha=0.9999)
+    assert sum(one.audit.is_refuted for one in found.checks) <= 6
+
+
+def test_it_is_no_truth_value_and_refuses_what_it_cannot_do():
+    result = replay(lambda rows, rng: rng.laplace(len(rows)), [1, 1], [1], claim=1.0)
+    with pytest.raises(TypeError, match="neither true nor false"):
+        assert check_primitives(result, runs=400)
+    with pytest.raises(OptionError, match="runs=3 is too few"):
+        check_primitives(result, runs=3)
