@@ -162,7 +162,11 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
     else:
         calls, free, reasons = _explained(runner, (x, on_x), (y, on_y), calls, claim)
         findings += free
-    findings += [found for call in calls for found in call_findings(call, claim, distance)]
+    findings += [
+        replace(found, call=number)
+        for number, call in enumerate(calls)
+        for found in call_findings(call, claim, distance)
+    ]
     total = sum_finding(calls, claim)
     if total is not None and not any(found.is_excess for found in findings):
         findings.append(total)

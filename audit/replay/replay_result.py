@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Self
 
 from ..claims.claim import Claim
@@ -120,6 +120,21 @@ class ReplayResult:
 
     def __bool__(self) -> bool:
         raise TypeError("a ReplayResult is neither true nor false; use .has_excess, .verdict or .raise_if_excess().")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdict, the losses and the calls as plain values, for JSON."""
+        from .tabulated import tabulated
+
+        shown = asdict(tabulated(self))
+        return {
+            "verdict": self.verdict.value,
+            "mechanism": self.mechanism,
+            "claim": None if self.claim is None else str(self.claim),
+            "epsilon": self.loss.epsilon,
+            "mu": self.loss.mu,
+            "runs": self.runs,
+            **shown,
+        }
 
     def table(self) -> str:
         """Return the calls as text, a line each: place, law on x, move of the input, worst-case loss."""

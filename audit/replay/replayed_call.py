@@ -44,6 +44,8 @@ class Finding:
         The privacy loss of it, in nats: the worst case over values of the call; None if unknown.
     is_excess : bool
         Whether the claim, or the sensitivity that the primitive declares, is exceeded on this path.
+    call : int or None
+        The place of the call in `ReplayResult.calls`; None if the finding concerns the whole run.
     """
 
     kind: FindingKind
@@ -51,6 +53,7 @@ class Finding:
     message: str
     loss: float | None = None
     is_excess: bool = False
+    call: int | None = None
 
     def __str__(self) -> str:
         return f"{self.place}: {self.message}" if self.place is not None else self.message

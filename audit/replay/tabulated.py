@@ -6,22 +6,18 @@ import math
 
 from ..results.replay_table import ReplayRow, ReplayTable
 from .replay_result import ReplayResult
-from .replayed_call import Finding, ReplayedCall
+from .replayed_call import ReplayedCall
 
 _FIRST = 30  # calls that are shown whatever they do
 
 
 def tabulated(result: ReplayResult) -> ReplayTable:
     """Return the calls of a replay as a table, the calls with a finding among them."""
-    by_place: dict[str, list[Finding]] = {}
-    for finding in result.findings:
-        by_place.setdefault(str(finding.place), []).append(finding)
-    rows = []
+    rows, others = [], [str(finding) for finding in result.findings if finding.call is None]
     for number, call in enumerate(result.calls):
-        found = "; ".join(finding.message for finding in by_place.get(str(call.place), ()) if finding.is_excess)
+        found = "; ".join(finding.message for finding in result.findings if finding.call == number)
         if number < _FIRST or found:
             rows.append(_row(call, found))
-    others = [str(finding) for finding in result.findings if finding.place is None or not finding.is_excess]
     return ReplayTable(
         sentence=result.sentence,
         seed=result.seed,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import math
 import os
 
@@ -123,6 +124,19 @@ def test_gaussian_noise_has_mu_and_is_judged_by_the_claim():
     assert run(noisy, claim=ApproxDP(1.0, delta * 1.001)).verdict is ReplayVerdict.BOUNDED
     assert run(noisy, claim=ApproxDP(1.0, delta * 0.98)).has_excess
     assert needed.mu == result.loss.mu
+
+
+def test_a_result_as_plain_values():
+    def noisy(rows, rng):
+        return rng.laplace(clipped(rows, 5.0), 2.0), rng.laplace(0.0)
+
+    found = json.loads(json.dumps(run(noisy).to_dict()))
+    assert (found["verdict"], found["claim"], found["epsilon"], found["n_calls"]) == ("excess", "1-DP", 2.5, 2)
+    assert [(row["moved"], row["loss"], bool(row["finding"])) for row in found["rows"]] == [
+        ("5", "2.5", True),
+        ("0", "0", False),
+    ]
+    assert "rng.laplace(clipped(rows, 5.0), 2.0)" in found["rows"][0]["source"]
 
 
 @pytest.mark.parametrize("at", [0.99, 1.01])
