@@ -20,14 +20,20 @@ from .outcome_text import outcome_text, printed
 
 
 class Mark(enum.Enum):
-    """Keys and values that no user's dictionary has, so that other outputs than dictionaries can be written as one."""
+    """Keys and values that no user's dictionary has, so that other outputs than dictionaries can be written as one.
+
+    `COUNTS` is the first key in the structure of a `Counter`, in which a missing key is 0.
+    """
 
     CLASS = "class"
     NAME = "name"
     INDEX = "index"
+    ORDER = "order"
     VALUES = "value"
     OTHER = "another output"
     LEAF = "any value"
+    COUNTS = "counts"
+    NOT_A_TIME = "NaT"
 
     def __repr__(self) -> str:
         return str(self.value)
@@ -63,7 +69,7 @@ class Dictionary:
 
 
 def _place(key: Any) -> tuple[int, float, int, str]:
-    """Return the place of a key in the order: equal keys, such as 1 and 1.0, have equal places."""
+    """Return the place of a canonical key in the order."""
     if type(key) is str:
         return 1, 0.0, 0, repr(key)
     if isinstance(key, Mark):
@@ -96,6 +102,8 @@ def outcome_key(output: Any) -> Any:
         output = output.item()
     if isinstance(output, (float, Decimal)):
         return output if output == output else _NAN
+    if kind is frozenset:
+        return output if _OWN_KEYS.issuperset(map(type, output)) else frozenset(map(outcome_key, output))
     return (Dictionary, frozenset(map(outcome_key, output.entries))) if kind is Dictionary else output
 
 
