@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .dictionaries import Dictionary, Mark
+from .own_equality import compares_as
 
 _EXACT = 1 << 53  # doubles hold all integers up to this
 _EXPONENTS = 10_000  # of a decimal that is written as an integer
@@ -123,7 +124,7 @@ def _moment(moment: Any) -> Any:
         if moment.nanosecond:
             return _ticks(moment.to_datetime64()) if moment.tzinfo is None else moment.tz_convert("UTC")
         moment = moment.to_pydatetime()
-    if type(moment).__eq__ is not datetime.datetime.__eq__:
+    if not compares_as(type(moment), datetime.datetime):
         return moment
     time = moment.time()
     if moment.utcoffset() is None:
@@ -136,7 +137,7 @@ def _moment(moment: Any) -> Any:
 
 
 def _date(day: Any) -> Any:
-    return datetime.date(day.year, day.month, day.day) if type(day).__eq__ is datetime.date.__eq__ else day
+    return datetime.date(day.year, day.month, day.day) if compares_as(type(day), datetime.date) else day
 
 
 def _span(span: Any) -> Any:
@@ -144,7 +145,7 @@ def _span(span: Any) -> Any:
         if span.nanoseconds:
             return _ticks(span.to_timedelta64())
         span = span.to_pytimedelta()
-    if type(span).__eq__ is not datetime.timedelta.__eq__:
+    if not compares_as(type(span), datetime.timedelta):
         return span
     return datetime.timedelta(span.days, span.seconds, span.microseconds)
 

@@ -40,8 +40,8 @@ from .outputs import (
 
 Matrix = npt.NDArray[np.float64]
 Path = tuple[int | str | Foreign, ...]
-"""Position of a leaf in nested tuples and dictionaries: places and what stands for keys, and perhaps `SIZE` or `READ` at
-the end."""
+"""Position of a leaf in nested tuples and dictionaries: places and what stands for keys, and perhaps `SIZE` or `READ`
+at the end."""
 
 SIZE, READ, LAST = "len()", "float()", MODULO_WORDS
 """Ends of paths: to the number of entries of a dictionary, the number that a text states, and the last digits of a

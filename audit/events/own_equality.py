@@ -31,7 +31,7 @@ def has_own_equality(value: Any) -> bool:
     if kind.__module__ == "builtins" or issubclass(kind, np.generic):
         return False
     base = next((base for base in _BASES if issubclass(kind, base)), None)
-    return base is not None and all(kind.__eq__ is not known.__eq__ for known in (base, *_READ))
+    return base is not None and not any(compares_as(kind, known) for known in (base, *_READ))
 
 
 def compared_fields(kind: Any) -> tuple[Any, ...] | None:
@@ -40,8 +40,8 @@ def compared_fields(kind: Any) -> tuple[Any, ...] | None:
     is_attrs = "__attrs_attrs__" in own
     if not is_attrs and "__dataclass_fields__" not in own:
         return None
-    fields = own["__attrs_attrs__"] if is_attrs else dataclasses.fields(kind)
-    if kind.__eq__ is not object.__eq__ and not ("__eq__" in own and _is_written(kind, is_attrs)):
+    fields: Any = own["__attrs_attrs__"] if is_attrs else dataclasses.fields(kind)
+    if not compares_by_identity(kind) and not ("__eq__" in own and _is_written(kind, is_attrs)):
         return None
     return tuple(field for field in fields if (field.eq if is_attrs else field.compare))
 
@@ -60,4 +60,9 @@ def _is_written(kind: Any, is_attrs: bool) -> bool:
 
 def compares_by_identity(kind: Any) -> bool:
     """Whether objects of a class equal nothing but themselves."""
-    return kind.__eq__ is object.__eq__
+    return compares_as(kind, object)
+
+
+def compares_as(kind: Any, base: Any) -> bool:
+    """Whether a class has the equality of another."""
+    return kind.__eq__ is base.__eq__

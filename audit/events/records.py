@@ -351,7 +351,7 @@ def _items_of(array: np.ndarray[Any, Any]) -> Any:
 
 
 def _compares_by_identity(output: Any) -> bool:
-    """Return whether a copy would be unequal; classes and objects with their own pickling, such as Enums, are exempt."""
+    """Whether a copy would be unequal; classes, and objects with their own pickling such as Enums, are exempt."""
     kind: Any = type(output)
     if output is None or isinstance(output, type):
         return False
