@@ -68,10 +68,16 @@ class Dictionary:
         return f"{{{', '.join(f'{printed(key)}: {printed(value)}' for key, value in self.entries)}}}"
 
 
+_EXACT = 1 << 53  # doubles hold all integers up to this
+
+
 def _place(key: Any) -> tuple[int, float, int, str]:
     """Return the place of a canonical key in the order."""
-    if type(key) is str:
+    kind = type(key)
+    if kind is str:
         return 1, 0.0, 0, repr(key)
+    if kind is int and -_EXACT < key < _EXACT:
+        return 0, float(key), 0, ""
     if isinstance(key, Mark):
         return -1, 0.0, 0, key.value
     if isinstance(key, numbers.Real):
@@ -85,7 +91,7 @@ def _place(key: Any) -> tuple[int, float, int, str]:
 
 def _rest(key: Any, number: float) -> int:
     """Return what a double leaves of an integer that it does not hold."""
-    return key - int(number) if isinstance(key, int) and abs(number) >= 2**53 else 0
+    return key - int(number) if isinstance(key, int) and abs(number) >= _EXACT else 0
 
 
 _OWN_KEYS = frozenset({str, int, bool, bytes, type(None)})  # types of most outputs, which are their own keys

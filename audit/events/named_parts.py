@@ -21,6 +21,7 @@ from .outcome_text import printed
 from .own_equality import compared_fields
 
 _SIMPLE = frozenset({float, int, bool, str, bytes, type(None), list, np.float64})
+_WRITTEN = frozenset({Mark.CLASS, Mark.ORDER})  # keys of what two versions may write in other ways
 _LONGEST = 40  # characters of the name of a column
 
 Entries = list[tuple[Any, Any]]
@@ -86,11 +87,11 @@ def parts_of(output: Any) -> Entries | None:
 
 
 def without_class(output: Any) -> Any:
-    """Return a labelled column, or a row of a frame or an array, as the dictionary of its labels."""
+    """Return a labelled column, or a row of a frame or an array, as the dictionary of its labels in any order."""
     if isinstance(output, dict | tuple) or _fields_of(type(output)) is not None:
         return output
     entries = entries_of(output)
-    return output if entries is None else Dictionary.of(each for each in entries if each[0] is not Mark.CLASS)
+    return output if entries is None else Dictionary.of(each for each in entries if each[0] not in _WRITTEN)
 
 
 def _entries_of_table(table: Any) -> Entries:

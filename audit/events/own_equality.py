@@ -28,7 +28,7 @@ def has_own_equality(value: Any) -> bool:
     (True, False, False)
     """
     kind: Any = type(value)
-    if kind.__module__ == "builtins" or issubclass(kind, np.generic):
+    if kind.__module__ in ("builtins", "numpy") or issubclass(kind, np.generic):
         return False
     base = next((base for base in _BASES if issubclass(kind, base)), None)
     return base is not None and not any(compares_as(kind, known) for known in (base, *_READ))

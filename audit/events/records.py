@@ -27,6 +27,7 @@ from .own_equality import has_own_equality
 
 _DEEPEST = 20  # levels of nested records
 _MOST_NESTED = 100  # levels of nested outputs
+_SMALL = 1 << 53  # integers below stand for all that equals them
 _PLAIN = frozenset({float, int, bool, str, type(None)})  # hashable and compared by value
 _TOLD = frozenset({Mark.CLASS, Mark.NAME, Mark.INDEX, Mark.ORDER})  # keys of what is not a part
 _LEAVES: tuple[Any, ...] = (Mark.LEAF,)
@@ -333,7 +334,10 @@ def _plain(output: Any, name: str, depth: int) -> Any:
 
 def _key(key: Any, name: str, depth: int) -> Any:
     """Return a key of a dictionary or a member of a set as what stands for all that equal it."""
-    return key if type(key) is str or type(key) is Mark else canonical(_plain(key, name, depth + 1))
+    kind = type(key)
+    if kind is str or kind is Mark or (kind is int and -_SMALL < key < _SMALL):
+        return key
+    return canonical(_plain(key, name, depth + 1))
 
 
 def _counted(parts: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:

@@ -184,9 +184,10 @@ def _absent(output: Any, choice: OutputPart, name: str) -> MechanismError:
         parts = None
     known = ", ".join(shown(label_text(label)) for label, _ in parts or [])
     what = f"with the parts {known}" if known else f"of type {type(output).__name__}"
-    other = "name a key, as keys have no order" if isinstance(output, Mapping) and isinstance(choice, int) else ""
+    is_place = isinstance(output, Mapping) and isinstance(choice, int)
+    other = "name a key, as keys have no order" if is_place else "name another part"
     return MechanismError(
-        f"output={choice!r} is not a part of an output of {name} {what}; {other or 'name another part'}, or pass a function that "
+        f"output={choice!r} is not a part of an output of {name} {what}; {other}, or pass a function that "
         "returns a value for every output.",
         mechanism=name,
         output=choice,

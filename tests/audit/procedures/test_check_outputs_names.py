@@ -66,5 +66,5 @@ def test_a_function_is_given_all_outputs():
 
 def test_missing_values_of_columns_without_a_name():
     missing = pd.Series(np.where(FRAME["on_x"] > 0.0, 1.5, None), dtype="Float64")
-    assert checked(missing, missing.fillna(np.nan).to_numpy(dtype=float)).is_refuted
+    assert checked(missing, np.where(FRAME["on_y"] > 0.0, 1.5, np.nan)).is_refuted
     assert checked([pd.NA, 1.0] * 500, [1.0, None] * 500).verdict is not Verdict.REFUTED
