@@ -34,7 +34,7 @@ _MICROSECONDS = {"us": 1, "ms": 1_000, "s": 10**6, "m": 60 * 10**6, "h": 3_600 *
 _EPOCH = datetime.datetime(1970, 1, 1)
 _STATED = frozenset(
     {str, bytes, int, float, type(None), Decimal, Fraction, range, Mark, uuid.UUID, pathlib.PurePosixPath}
-    | {datetime.date, datetime.timedelta, ipaddress.IPv4Address, ipaddress.IPv6Address}
+    | {datetime.date, datetime.time, datetime.timedelta, ipaddress.IPv4Address, ipaddress.IPv6Address}
 )
 """Types whose canonical values have equal texts exactly if they are equal."""
 
@@ -118,7 +118,7 @@ def _is_stated(key: Any) -> bool:
         return all(map(_is_stated, key))
     if kind is Dictionary:
         return all(_is_stated(own) and _is_stated(part) for own, part in key.entries)
-    if kind is datetime.datetime or kind is datetime.time:
+    if kind is datetime.datetime:
         return key.tzinfo is None or key.tzinfo is datetime.UTC
     return _is_stated(key.label) if kind is Again else kind in _STATED
 
@@ -226,18 +226,24 @@ def _moment(moment: Any) -> Any:
         moment = moment.to_pydatetime()
     if not compares_as(type(moment), datetime.datetime):
         return moment
+    moment = moment.replace(fold=0)
     time = moment.time()
     if moment.utcoffset() is None:
         day = moment.date()
         return datetime.datetime.combine(day, time) if time != datetime.time() else _date(day)
     try:
-        return moment.replace(fold=0).astimezone(datetime.UTC)
+        return moment.astimezone(datetime.UTC)
     except OverflowError:  # beyond the calendar
         return moment
 
 
 def _date(day: Any) -> Any:
     return datetime.date(day.year, day.month, day.day) if compares_as(type(day), datetime.date) else day
+
+
+def _time(time: Any) -> Any:
+    """Return a time of day without a time zone; one with a time zone equals many others."""
+    return Foreign(time) if time.utcoffset() is not None else time.replace(fold=0, tzinfo=None)
 
 
 def _span(span: Any) -> Any:
@@ -266,7 +272,7 @@ _CONVERT: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (datetime.datetime, _moment),
     (datetime.date, _date),
     (datetime.timedelta, _span),
-    (datetime.time, lambda time: time.replace(fold=0)),
+    (datetime.time, _time),
     (pathlib.PurePosixPath, pathlib.PurePosixPath),
     (range, _range),
     (numbers.Real | Decimal, _number),
