@@ -10,9 +10,9 @@ import numpy as np
 
 from ..errors import DatasetError
 from ..events.foreign_arrays import is_tensor
-from ..events.number_texts import number_text
 from .columns import columns_by_name, is_frame_of_columns
 from .contents import hold_the_same
+from .number_texts import number_text
 from .rows import as_numpy, is_frame, is_graph, rows_apart, rows_of, symmetric_difference
 
 _FILE: Final = re.compile(r"\.(csv|tsv|txt|json|jsonl|parquet|feather|pkl|npy|npz|xlsx?)(\.gz)?$", re.IGNORECASE)

@@ -20,14 +20,20 @@ from .outcome_text import outcome_text, printed
 
 
 class Mark(enum.Enum):
-    """Keys and values that no user's dictionary has, so that other outputs than dictionaries can be written as one."""
+    """Keys and values that no user's dictionary has, so that other outputs than dictionaries can be written as one.
+
+    `COUNTS` is the first key in the structure of a `Counter`, in which a missing key is 0.
+    """
 
     CLASS = "class"
     NAME = "name"
     INDEX = "index"
+    ORDER = "order"
     VALUES = "value"
     OTHER = "another output"
     LEAF = "any value"
+    COUNTS = "counts"
+    NOT_A_TIME = "NaT"
 
     def __repr__(self) -> str:
         return str(self.value)
@@ -62,10 +68,16 @@ class Dictionary:
         return f"{{{', '.join(f'{printed(key)}: {printed(value)}' for key, value in self.entries)}}}"
 
 
+_EXACT = 1 << 53  # doubles hold all integers up to this
+
+
 def _place(key: Any) -> tuple[int, float, int, str]:
-    """Return the place of a key in the order: equal keys, such as 1 and 1.0, have equal places."""
-    if type(key) is str:
+    """Return the place of a canonical key in the order."""
+    kind = type(key)
+    if kind is str:
         return 1, 0.0, 0, repr(key)
+    if kind is int and -_EXACT < key < _EXACT:
+        return 0, float(key), 0, ""
     if isinstance(key, Mark):
         return -1, 0.0, 0, key.value
     if isinstance(key, numbers.Real):
@@ -79,7 +91,7 @@ def _place(key: Any) -> tuple[int, float, int, str]:
 
 def _rest(key: Any, number: float) -> int:
     """Return what a double leaves of an integer that it does not hold."""
-    return key - int(number) if isinstance(key, int) and abs(number) >= 2**53 else 0
+    return key - int(number) if isinstance(key, int) and abs(number) >= _EXACT else 0
 
 
 _OWN_KEYS = frozenset({str, int, bool, bytes, type(None)})  # types of most outputs, which are their own keys
@@ -96,6 +108,8 @@ def outcome_key(output: Any) -> Any:
         output = output.item()
     if isinstance(output, (float, Decimal)):
         return output if output == output else _NAN
+    if kind is frozenset:
+        return output if _OWN_KEYS.issuperset(map(type, output)) else frozenset(map(outcome_key, output))
     return (Dictionary, frozenset(map(outcome_key, output.entries))) if kind is Dictionary else output
 
 

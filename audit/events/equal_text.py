@@ -12,9 +12,11 @@ import ipaddress
 import numbers
 import pathlib
 import uuid
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from decimal import Decimal
 from typing import Any
+
+from .own_equality import compared_fields, compares_by_identity
 
 _STATED = frozenset(
     {datetime.date, datetime.timedelta, uuid.UUID, ipaddress.IPv4Address, ipaddress.IPv6Address}
@@ -42,7 +44,7 @@ def _text(value: Any) -> str | None:
     kind = type(value)
     if isinstance(value, str):
         return str.__str__(value)
-    if isinstance(value, enum.Enum):
+    if isinstance(value, enum.Enum) and compares_by_identity(kind):
         return f"{kind.__qualname__}.{value.name}"
     if kind is bytes:
         return str(value, "latin-1")
@@ -57,15 +59,9 @@ def _text(value: Any) -> str | None:
     if kind is frozenset:
         parts = [_text(part) for part in value]
         return None if None in parts else _joined(sorted(part for part in parts if part is not None), "{}")
-    if is_dataclass(value) and _compares_fields(kind):
-        return _joined([_text(getattr(value, field.name)) for field in fields(value) if field.compare], "()")
+    if is_dataclass(value) and not compares_by_identity(kind) and (fields := compared_fields(kind)) is not None:
+        return _joined([_text(getattr(value, field.name)) for field in fields], "()")
     return None
-
-
-def _compares_fields(kind: type[Any]) -> bool:
-    """Whether the equality of a dataclass is the one that `dataclass` wrote."""
-    code = getattr(getattr(kind, "__eq__", None), "__code__", None)
-    return code is not None and code.co_filename == "<string>"
 
 
 def _joined(parts: list[str | None] | list[str], around: str) -> str | None:

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .canonical import Foreign, key_part
 from .dictionaries import Dictionary
 from .last_digits import EXACT, MODULO_WORDS, last_digits
-from .outcome_text import printed
 from .outputs import (
     Outputs,
     Raised,
@@ -39,9 +39,9 @@ from .outputs import (
 )
 
 Matrix = npt.NDArray[np.float64]
-Path = tuple[int | str, ...]
-"""Position of a leaf in nested tuples and dictionaries: places and texts of keys, and perhaps `SIZE` or `READ` at the
-end."""
+Path = tuple[int | str | Foreign, ...]
+"""Position of a leaf in nested tuples and dictionaries: places and what stands for keys, and perhaps `SIZE` or `READ`
+at the end."""
 
 SIZE, READ, LAST = "len()", "float()", MODULO_WORDS
 """Ends of paths: to the number of entries of a dictionary, the number that a text states, and the last digits of a
@@ -281,16 +281,11 @@ def leaves_of(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     elif type(output) is Dictionary:
         yield (*path, SIZE), len(output.entries)
         for key, part in output.entries:
-            yield from leaves_of(part, (*path, key_text(key)))
+            yield from leaves_of(part, (*path, key_part(key)))
     else:
         yield path, output
         if isinstance(output, str) and (number := _read(output)) is not None:
             yield (*path, READ), number
-
-
-def key_text(key: Any) -> str:
-    """The text of a key, the same for equal keys such as 1, 1.0 and True."""
-    return f"{key:.0f}" if isinstance(key, float | bool) and key == key // 1 and abs(key) < EXACT else printed(key)
 
 
 def _read(text: str) -> float | None:
@@ -304,7 +299,7 @@ def _read(text: str) -> float | None:
 
 def _order(path: Path) -> tuple[tuple[bool, int, str], ...]:
     """Return what sorts paths, places before keys."""
-    return tuple((True, 0, part) if isinstance(part, str) else (False, part, "") for part in path)
+    return tuple((False, part, "") if isinstance(part, int) else (True, 0, str(part)) for part in path)
 
 
 def _build(output: Any) -> Any:

@@ -77,9 +77,10 @@ def _has_nulls(values: Any) -> bool:
 
     numpy would get NaN for a missing number, which is another value.
     """
+    if hasattr(type(values), "isna") and not isinstance(values.dtype, np.dtype):
+        return bool(np.any(values.isna()))
     nulls = getattr(values, "null_count", None)
-    is_extension = hasattr(values, "hasnans") and not isinstance(values.dtype, np.dtype)
-    return bool(values.hasnans if is_extension else callable(nulls) and nulls() > 0)
+    return callable(nulls) and bool(nulls() > 0)
 
 
 def _read(values: Any) -> Array:
@@ -98,4 +99,6 @@ def in_one_type(columns: list[Array]) -> np.dtype[Any] | None:
     if kind.kind == "f" and any(max(abs(int(each.max())), abs(int(each.min()))) > 2**53 for each in whole):
         return None
     is_mixed = any(column.dtype.kind == "b" for column in columns) and kind.kind != "b"
+    if is_mixed and kind.kind == "u" and any(int(each.max()) >= 2**63 for each in whole):
+        return None
     return np.dtype(np.float64) if kind.kind == "f" else np.dtype(np.int64) if is_mixed else kind

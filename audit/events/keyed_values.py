@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from .canonical import is_whole, key_part
 from .dictionaries import Dictionary
-from .features import Columns, Matrix, Path, key_text, leaves_of, place_words
+from .features import Columns, Matrix, Path, leaves_of, place_words
 from .outcome_text import outcome_text
 from .outputs import Outputs, Raised, is_real, number_of, outcome_key, outcome_list, outcome_words
 
@@ -95,8 +96,7 @@ def named_values(output: Any, path: Path = ()) -> Iterator[tuple[Name, float]]:
         yield ((), None, path), number_of(output)
         return
     if isinstance(output, frozenset):
-        plain = (part.item() if isinstance(part, np.generic) else part for part in output)
-        output = tuple(sorted(plain, key=outcome_text))
+        output = tuple(sorted(output, key=outcome_text))
     parts = _parts(output, path)
     if type(output) is tuple and all(_is_key(part) for _, part in parts):
         for _, key in parts:
@@ -113,13 +113,13 @@ def named_values(output: Any, path: Path = ()) -> Iterator[tuple[Name, float]]:
 
 def _parts(output: Any, path: Path) -> Parts:
     if type(output) is Dictionary:
-        return [((*path, key_text(key)), part) for key, part in output.entries]
+        return [((*path, key_part(key)), part) for key, part in output.entries]
     return [((*path, place), part) for place, part in enumerate(output)] if type(output) is tuple else []
 
 
 def _is_key(part: Any) -> bool:
     """Whether a part may be a key: a text, a whole number, an Enum, None, but no other number and no collection."""
-    return isinstance(part, int) or not (is_real(part) or isinstance(part, tuple | frozenset | Dictionary | Raised))
+    return is_whole(part) or not (is_real(part) or isinstance(part, tuple | frozenset | Dictionary | Raised))
 
 
 def _is_compound(part: Any) -> bool:

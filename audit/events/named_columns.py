@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import MechanismError
 from .dictionaries import Dictionary, Mark
-from .foreign_arrays import Array, column_of, in_one_type, numpy_of
+from .foreign_arrays import Array, column_of, in_one_type
 from .named_parts import Entries, Part, columns_of_table, is_column, is_default, is_table, label_text
 
 
@@ -131,9 +131,9 @@ def refuse_masked(value: Any, name: str) -> None:
 
 
 def read_array(array: Any, name: str) -> Array:
-    """Return an array of another library as a numpy array."""
+    """Return an array or a column of another library as a numpy array, with None for what is missing."""
     try:
-        return numpy_of(array)
+        return column_of(array)
     except Exception as error:
         raise MechanismError(
             f"{name} returned a {type(array).__name__} that numpy cannot read ({type(error).__name__}: {error}); "

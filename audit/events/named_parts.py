@@ -2,12 +2,11 @@
 
 `entries_of` writes such an output as the entries of a dictionary and loses nothing that tells two outputs apart: what
 is not a part, such as a class, the name of a column or the labels of rows, has a `Mark` as its key, which no user's
-dictionary has. Neither the order of labels nor that of keys matters.
+dictionary has. The order of labels is an output; that of keys and columns is not.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from collections import Counter
 from collections.abc import Iterable
@@ -19,8 +18,10 @@ import numpy as np
 from .dictionaries import Dictionary, Mark
 from .foreign_arrays import column_of
 from .outcome_text import printed
+from .own_equality import compared_fields
 
 _SIMPLE = frozenset({float, int, bool, str, bytes, type(None), list, np.float64})
+_WRITTEN = frozenset({Mark.CLASS, Mark.ORDER})  # keys of what two versions may write in other ways
 _LONGEST = 40  # characters of the name of a column
 
 Entries = list[tuple[Any, Any]]
@@ -54,14 +55,23 @@ def entries_of(output: Any) -> Entries | None:
         return None
     fields = _fields_of(kind)
     if fields is not None:
-        return [(Mark.CLASS, class_name(kind)), *((name, getattr(output, name)) for name in fields)]
+        return [(Mark.CLASS, class_name(kind)), *((each.name, _value_of(output, each)) for each in fields)]
     if isinstance(output, dict):
         return list(output.items())
     if kind is Dictionary:
         return list(output.entries)
     if isinstance(output, (np.void, np.ndarray)):
         kind, names = f"numpy record in {output.ndim} dimensions", output.dtype.names
-        return None if names is None else [(Mark.CLASS, kind), *((name, output[name][()]) for name in names)]
+        if names is None:
+            return None
+        parts = [output[name] for name in names]
+        return [
+            (Mark.CLASS, kind),
+            *(
+                (name, part[()] if isinstance(part, np.ndarray) else part)
+                for name, part in zip(names, parts, strict=True)
+            ),
+        ]
     if is_table(output):
         return _entries_of_table(output)
     return _entries_of_column(output) if is_column(output) else None
@@ -77,11 +87,11 @@ def parts_of(output: Any) -> Entries | None:
 
 
 def without_class(output: Any) -> Any:
-    """Return a labelled column, or a row of a frame or an array, as the dictionary of its labels."""
+    """Return a labelled column, or a row of a frame or an array, as the dictionary of its labels in any order."""
     if isinstance(output, dict | tuple) or _fields_of(type(output)) is not None:
         return output
     entries = entries_of(output)
-    return output if entries is None else Dictionary.of(each for each in entries if each[0] is not Mark.CLASS)
+    return output if entries is None else Dictionary.of(each for each in entries if each[0] not in _WRITTEN)
 
 
 def _entries_of_table(table: Any) -> Entries:
@@ -112,13 +122,22 @@ def _entries_of_column(column: Any) -> Entries | None:
         entries.append((Mark.NAME, (name, *names)))
     if index is None or is_default(index):
         return [*entries, (Mark.VALUES, column_of(column))]
-    return [*entries, *zip(distinct_keys(index.tolist()), column_of(column).tolist(), strict=True)]
+    labels = index.tolist()
+    return [*entries, (Mark.ORDER, tuple(labels)), *zip(distinct_keys(labels), column_of(column).tolist(), strict=True)]
 
 
 def is_default(index: Any) -> bool:
     """Whether the labels of rows are the numbers of the rows."""
-    is_range = type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
-    return is_range and index.name is None
+    if index.name is not None:
+        return False
+    if type(index).__name__ == "RangeIndex":
+        return len(index) == 0 or (index[0] == 0 and index[-1] == len(index) - 1)
+    if getattr(index, "nlevels", 1) > 1 or getattr(index.dtype, "kind", "O") not in "iufO":
+        return False
+    if len(index) == 0 or index.hasnans or index[0] != 0:
+        return False
+    labels = index.tolist()
+    return labels == list(range(len(labels))) and bool not in map(type, labels)
 
 
 def is_table(value: Any) -> bool:
@@ -198,15 +217,15 @@ def class_name(kind: type[Any]) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _fields_of(kind: Any) -> tuple[str, ...] | None:
+def _fields_of(kind: Any) -> tuple[Any, ...] | None:
     """Return the compared fields of a dataclass or an attrs class; None if it has an equality of the user's own."""
-    own = vars(kind)  # an undecorated subclass may have attributes that are not fields
-    is_attrs = "__attrs_attrs__" in own
-    if not is_attrs and "__dataclass_fields__" not in own:
+    fields = compared_fields(kind)
+    if fields is None or issubclass(kind, enum.Enum) or str(kind.__module__).startswith(f"{__package__}."):
         return None
-    if issubclass(kind, enum.Enum) or str(kind.__module__).startswith(f"{__package__}."):
-        return None
-    if is_attrs:
-        return tuple(each.name for each in own["__attrs_attrs__"] if each.eq)
-    is_compared_by_fields = kind.__eq__ is object.__eq__ or kind.__dataclass_params__.eq
-    return tuple(field.name for field in dataclasses.fields(kind) if field.compare) if is_compared_by_fields else None
+    return fields
+
+
+def _value_of(output: Any, field: Any) -> Any:
+    """Return what is compared of a field, which attrs may compute from its value."""
+    value, key = getattr(output, field.name), getattr(field, "eq_key", None)
+    return value if key is None else key(value)

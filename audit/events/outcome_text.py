@@ -15,12 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from .own_equality import compared_fields, compares_by_identity, has_own_equality
+
 # Types whose `repr` shows exactly what their equality compares.
 _PRINTED = frozenset(
     {str, bytes, bool, int, float, complex, type(None), Decimal, Fraction, range}
     | {datetime.date, datetime.datetime, datetime.time, datetime.timedelta}
 )
-_SAFE = _PRINTED - {int, bool, Fraction}  # types whose repr never fails and differs for unequal values only
+_SAFE = _PRINTED - {int, bool, float, Fraction}  # types whose repr is the same exactly for equal values
 _EXACT = 1 << 53  # doubles hold all integers up to this
 
 
@@ -66,21 +68,33 @@ def outcome_text(output: Any) -> str:
     kind = type(output)
     if (kind is int or kind is bool) and -_EXACT <= output <= _EXACT:  # equal to the double as which it may be packed
         return repr(float(output))
+    if kind is float or kind is int:
+        return _number_text(output)
     if kind in _PRINTED:
         return _repr(output)
     if kind is tuple and _SAFE.issuperset(map(type, output)):
         return repr(output)
-    if isinstance(output, enum.Enum):
+    if isinstance(output, enum.Enum) and compares_by_identity(kind):
         return f"{kind.__qualname__}.{output.name}"
     if isinstance(output, np.generic):
         return outcome_text(output.item())
     if kind is tuple:
         return f"({', '.join(map(outcome_text, output))}{',' * (len(output) == 1)})"
-    if isinstance(output, (tuple, frozenset)):
+    if isinstance(output, (tuple, frozenset)) and not has_own_equality(output):
         texts = map(outcome_text, output)
         return f"{kind.__qualname__}({', '.join(sorted(texts) if isinstance(output, frozenset) else texts)})"
-    compares_values = getattr(kind, "__eq__") is not getattr(object, "__eq__")  # noqa: B009
-    if is_dataclass(output) and compares_values:
-        compared = (outcome_text(getattr(output, field.name)) for field in fields(output) if field.compare)
-        return f"{kind.__qualname__}({', '.join(compared)})"
-    return f"{kind.__qualname__} {hash(output)}" if compares_values else kind.__qualname__
+    if compares_by_identity(kind):
+        return kind.__qualname__
+    compared = compared_fields(kind) if is_dataclass(output) else None
+    if compared is not None:
+        return f"{kind.__qualname__}({', '.join(outcome_text(getattr(output, field.name)) for field in compared)})"
+    return f"equal to {hash(output)}"  # a subclass may have equal objects
+
+
+def _number_text(number: float) -> str:
+    """Return the text of the double that equals a number, without a sign of zero."""
+    try:
+        double = float(number)
+    except OverflowError:
+        return _repr(number)
+    return repr(double + 0.0) if double == number else _repr(number)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import MechanismError, described
+from .dictionaries import Mark
 from .dictionaries import outcome_key as outcome_key  # part of this module, too
 from .foreign_arrays import is_foreign_array
 from .named_columns import (
@@ -27,7 +28,7 @@ from .named_columns import (
     side_by_side,
     structure_of,
 )
-from .named_parts import Entries, Part
+from .named_parts import Entries, Part, is_column
 from .outcome_text import printed
 from .records import Form, are_plain, plain_output
 
@@ -69,7 +70,7 @@ def as_outputs(raw: Any, size: int, name: str, form: Form | None = None) -> Outp
             return _of_columns(columns, size, name, form)
     if type(raw) is Part:
         raw = array_of(raw.value, name, raw.name)
-    elif is_foreign_array(raw):
+    elif is_foreign_array(raw) or is_column(raw):
         raw = read_array(raw, name)
     if isinstance(raw, np.ndarray):
         if raw.shape[:1] != (size,):
@@ -117,6 +118,8 @@ def _is_sequence(raw: Any) -> bool:
 
 def _of_columns(columns: Entries, size: int, name: str, form: Form | None) -> Outputs:
     """Return the rows of named columns, in the order of the form; rows of another form as dictionaries."""
+    if form is not None and form.has_labels and all(key is not Mark.INDEX for key, _ in columns):
+        columns = [(Mark.INDEX, np.arange(size)), *columns]  # the numbers of the rows are labels like others
     arrays = arrays_of(columns, size, name)
     has_form = form is not None and form.structure == structure_of(columns)
     if (form is None or has_form) and columns:

@@ -6,7 +6,9 @@ the names of its columns. Any other output stays apart from all records.
 
 from __future__ import annotations
 
+import functools
 import numbers
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -16,15 +18,18 @@ from typing import Any
 import numpy as np
 
 from ..errors import AuditError, MechanismError, described
+from .canonical import canonical, leaf_of
 from .dictionaries import Dictionary, Mark, outcome_key
 from .foreign_arrays import column_of, is_foreign_array, numpy_of
 from .named_columns import columns_of_block, names_of, read_array, refuse_masked, structure_of
 from .named_parts import Part, entries_of, is_column, label_text, shown, shown_names
+from .own_equality import has_own_equality
 
 _DEEPEST = 20  # levels of nested records
 _MOST_NESTED = 100  # levels of nested outputs
+_SMALL = 1 << 53  # integers below stand for all that equals them
 _PLAIN = frozenset({float, int, bool, str, type(None)})  # hashable and compared by value
-_TOLD = frozenset({Mark.CLASS, Mark.NAME, Mark.INDEX})  # keys of what is not a part
+_TOLD = frozenset({Mark.CLASS, Mark.NAME, Mark.INDEX, Mark.ORDER})  # keys of what is not a part
 _LEAVES: tuple[Any, ...] = (Mark.LEAF,)
 
 
@@ -40,6 +45,13 @@ class Form:
 
     names: tuple[str, ...] = field(default=(), compare=False)
     structure: Any = None
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether the labels of the rows of a block are a column."""
+        return type(self.structure) is Dictionary and any(
+            key is Mark.INDEX and inner is Mark.LEAF for key, inner in self.structure.entries
+        )
 
     def values_of(self, output: Any) -> tuple[Any, ...] | None:
         """Return the columns of a plain output of this form; None for any other output."""
@@ -77,9 +89,14 @@ def _read(structure: Any, output: Any, found: list[Any]) -> bool:
         if len(structure) != len(output):
             return False
         return all(_read(inner, part, found) for inner, part in zip(structure, output, strict=True))
-    if type(structure) is not Dictionary or len(structure.entries) != len(output.entries):
+    if type(structure) is not Dictionary:
         return False
     held = dict(output.entries)
+    if structure.entries and structure.entries[0][0] is Mark.COUNTS:
+        found += [held.pop(key, 0) for key, _ in structure.entries[1:]]
+        return not held
+    if len(structure.entries) != len(held):
+        return False
     for key, inner in structure.entries:
         if key not in held:
             return False
@@ -149,16 +166,23 @@ def _structure(value: Any, name: str, names: list[str], depth: int) -> Any:
         raise RecursionError
     if type(value) is Part:
         return _structure(value.value, joined(name, value.name), names, depth + 1)
+    if has_own_equality(value):
+        names.append(name)
+        return Mark.LEAF
     fields: Any = getattr(type(value), "_fields", ()) if isinstance(value, tuple) else ()
     if fields:
         return tuple(
             _structure(part, joined(name, field), names, depth + 1) for field, part in zip(fields, value, strict=True)
         )
     entries = None if is_dictionary(value) and not _holds_numbers(value, depth) else entries_of(value)
+    if entries:
+        entries = [(_key(key, "it", depth), part) for key, part in entries]
     if entries and not any(is_nan(key) for key, _ in entries):
         if is_dictionary(value):
             entries = list(Dictionary.of(entries).entries)
-        return Dictionary(tuple(_entries(entries, name, names, depth)))
+        are_counts = isinstance(value, Counter) and all(is_number(part) for _, part in entries)
+        counts = [(Mark.COUNTS, None)] if are_counts else []
+        return Dictionary((*counts, *_entries(entries, name, names, depth)))
     array = _plain_array(value) if depth > 0 else value
     if name and is_vector(array):
         names.extend(f"{name}[{place}]" for place in range(len(array)))
@@ -177,10 +201,10 @@ def _entries(entries: list[tuple[Any, Any]], name: str, names: list[str], depth:
         name = joined(name, title)
     for key, part in entries:
         if isinstance(key, Mark) and key in _TOLD:
-            yield key, part
+            yield key, _plain(part, name, depth + 1)
         elif labels is not None:
             names.extend(f"{joined(name, label_text(key))}[{label_text(label)}]" for label in labels)
-            yield key, _LEAVES * len(labels)
+            yield key, Mark.LEAF if len(labels) == 1 else _LEAVES * len(labels)
         else:
             whole = name if key is Mark.VALUES and name else joined(name, label_text(key))
             yield key, _structure(part, whole, names, depth + 1)
@@ -271,23 +295,21 @@ def _plain(output: Any, name: str, depth: int) -> Any:
     if type(output) is Part:
         return _plain(output.value, name, depth + 1)
     refuse_masked(output, name)
-    if type(output) is not Dictionary and (entries := entries_of(output)) is not None:
-        return Dictionary.of((_plain(key, name, depth + 1), _plain(value, name, depth + 1)) for key, value in entries)
-    if isinstance(output, np.ndarray):
-        output = output.tolist()
-    elif isinstance(output, np.generic):
-        output = float(output) if isinstance(output, np.longdouble) else output.item()
-    if isinstance(output, frozenset):
-        for part in output:
-            _plain(part, name, depth + 1)
-    if isinstance(output, (list, tuple)):  # also named tuples, which are equal to tuples
-        if are_plain(output):
-            return tuple(output)
-        return tuple(_plain(part, name, depth + 1) for part in output)
-    if is_column(output):
-        return _plain(column_of(output), name, depth + 1)
-    if is_foreign_array(output):
-        return _plain(read_array(output, name), name, depth + 1)
+    if not has_own_equality(output):
+        if (entries := entries_of(output)) is not None:
+            parts = [(_key(key, name, depth), _plain(value, name, depth + 1)) for key, value in entries]
+            return Dictionary.of(_counted(parts) if isinstance(output, Counter) else parts)
+        if isinstance(output, np.ndarray):
+            output = _items_of(output)
+        if isinstance(output, (set, frozenset)):
+            return frozenset(_key(part, name, depth) for part in output)
+        if isinstance(output, (list, tuple)):  # also named tuples, which are equal to tuples
+            if are_plain(output):
+                return tuple(output)
+            return tuple(_plain(part, name, depth + 1) for part in output)
+        if is_column(output) or is_foreign_array(output):
+            return _plain(read_array(output, name), name, depth + 1)
+    output = leaf_of(output)
     if isinstance(output, complex):
         raise MechanismError(f"{name} returned the complex number {output}; use a pair of reals.", mechanism=name)
     try:
@@ -310,9 +332,33 @@ def _plain(output: Any, name: str, depth: int) -> Any:
     return output
 
 
+def _key(key: Any, name: str, depth: int) -> Any:
+    """Return a key of a dictionary or a member of a set as what stands for all that equal it."""
+    kind = type(key)
+    if kind is str or kind is Mark or (kind is int and -_SMALL < key < _SMALL):
+        return key
+    return canonical(_plain(key, name, depth + 1))
+
+
+def _counted(parts: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """Return the parts of a `Counter` without zeros, which equal missing counts."""
+    return [(key, part) for key, part in parts if not (type(part) in _PLAIN and part == 0)]
+
+
+def _items_of(array: np.ndarray[Any, Any]) -> Any:
+    """Return the items of an array; its shape if it has no items for that reason only."""
+    if array.ndim > 1 and len(array) == 0:
+        return Dictionary(((Mark.CLASS, f"empty array of shape {array.shape}"),))
+    if array.dtype.kind in "mM":  # whose integers would be another output
+        return list(array) if array.ndim else array[()]
+    return array.tolist()
+
+
 def _compares_by_identity(output: Any) -> bool:
-    """Return whether a pickled copy would be unequal; objects with their own pickling, such as Enums, are exempt."""
-    if output is None or isinstance(output, (type, FunctionType, BuiltinFunctionType)):
-        return False
+    """Whether a copy would be unequal; classes, and objects with their own pickling such as Enums, are exempt."""
     kind: Any = type(output)
+    if output is None or isinstance(output, type):
+        return False
+    if isinstance(output, (FunctionType, BuiltinFunctionType, functools.partial)) or hasattr(kind, "__next__"):
+        return True
     return all(getattr(kind, name) is getattr(object, name) for name in ("__eq__", "__reduce__", "__reduce_ex__"))

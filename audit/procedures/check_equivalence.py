@@ -23,7 +23,6 @@ from ..distinguishers.event_choice import choose_event
 from ..distinguishers.learned_partition import learn_cells
 from ..errors import OptionError
 from ..events.column_naming import with_names
-from ..events.output_bytes import note_of_cut
 from ..events.outputs import merge
 from ..events.partitions import OutcomeCells
 from ..families.pilot_split import PilotSplit
@@ -42,6 +41,7 @@ from ..results.equivalence_result import Equivalence, EquivalenceResult, event_c
 from ..sampling.batches import late_batches
 from ..sampling.block_counts import total_counts
 from ..sampling.draw import count_hits, plan_blocks, shapes_of
+from ..sampling.output_bytes import note_of_cut
 from ..sampling.picking import OutputPart
 from ..sampling.pilot_size import pilot_runs
 from ..sampling.provenance import versions as library_versions

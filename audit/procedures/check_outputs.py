@@ -16,8 +16,8 @@ from ..claims.at_distance import ClaimAtDistance, claim_at
 from ..claims.claim import Claim
 from ..distinguishers.learned_partition import single_outcomes
 from ..errors import MechanismError
-from ..events.named_columns import columns_of_block, without_labels
-from ..events.named_parts import Part
+from ..events.named_columns import arrays_of, columns_of_block, names_of, side_by_side, without_labels
+from ..events.named_parts import Entries, Part, shown_names
 from ..events.outputs import Outputs, as_outputs
 from ..events.records import Form, form_of_block
 from ..floating_point_errors import with_own_arithmetic
@@ -74,7 +74,8 @@ def check_outputs(
     ----------
     xs, ys : array_like or sequence
         One output per run: shape (runs,), (runs, n_coords), a data frame or a dictionary of columns with one run in
-        each row, or a sequence of outputs as `check` takes them. At least 40 each.
+        each row, or a sequence of outputs as `check` takes them. At least 40 each. A frame or dictionary with a single
+        column, and a named column, are compared by their values if the names on both sides differ.
     output : str, int or callable, optional
         Part of the outputs to audit, as in `check`; a function is given all of `xs`, or of `ys`.
 
@@ -150,10 +151,34 @@ def check_outputs(
 def _given(xs: Any, ys: Any, name: str) -> tuple[Form, list[Outputs]]:
     """Outputs drawn elsewhere, as arrays, with the form that all have."""
     both = [without_labels(values) for values in (xs, ys)]  # which say where the outputs were kept
+    if form_of_block(both[0]) != form_of_block(both[1]):
+        both = _comparable(both, name)
     sizes = [_size(values, name) for values in both]
     forms = [form_of_block(values) for values in both]
     form = forms[0] if forms[0] == forms[1] else Form()
     return form, [as_outputs(values, size, name, form) for values, size in zip(both, sizes, strict=True)]
+
+
+def _comparable(both: list[Any], name: str) -> list[Any]:
+    """Both sides without the names of columns, if these are single columns or only one side has names."""
+    columns = [columns_of_block(values) for values in both]
+    named = [each for each in columns if each]
+    if len(named) == 2 and not (len(named[0]) == len(named[1]) == 1):
+        told = " and ".join(f"({', '.join(shown_names(names_of(each)))})" for each in named)
+        raise MechanismError(
+            f"{name} have the columns {told}, so each output shows from which dataset it is; give both the same "
+            "columns, such as by rename, or pass lists of dictionaries if the columns are outputs too.",
+            mechanism=name,
+        )
+    return [values if not each else _values_of(each, name) for values, each in zip(both, columns, strict=True)]
+
+
+def _values_of(columns: Entries, name: str) -> Any:
+    """The rows of named columns without the names."""
+    if len(columns) == 1:
+        return Part("output", columns[0][1])
+    arrays = arrays_of(columns, _size(dict(columns), name), name)
+    return side_by_side([arrays[key] for key, _ in columns])
 
 
 def _size(values: Any, name: str) -> int:

@@ -11,18 +11,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..claims.claim import Claim
+from ..datasets.number_texts import number_text
 from ..distinguishers.choice import Choice
 from ..distinguishers.coupling import relative_error
 from ..distinguishers.event_choice import choose_event, expected_excess
 from ..errors import MechanismError, described
-from ..events.number_texts import number_text
-from ..events.output_bytes import note_of_cut
 from ..events.outputs import Outputs, Raised, merge, outcome_key, outcome_list
 from ..families.pilot_split import PilotSplit
 from ..floating_point_errors import under
 from ..sampling.block_counts import BlockCounts
 from ..sampling.block_plan import Plan, check_shape
 from ..sampling.draw import draw_pilot
+from ..sampling.output_bytes import note_of_cut
 from ..sampling.pilot_size import DEEP_MOST, DEEP_SHARE, FEW_HITS, LARGEST_ERROR, LONG_SHARE, pilot_runs
 from ..sampling.tasks import raised_in
 from .earlier_draws import EarlierDraws

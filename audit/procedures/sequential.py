@@ -26,7 +26,6 @@ from ..distinguishers.choice import Choice
 from ..distinguishers.event_choice import choose_event_each_way
 from ..distinguishers.event_value import DIRECTIONS
 from ..events.events import Event
-from ..events.output_bytes import note_of_cut
 from ..events.outputs import Outputs, merge
 from ..families.one_sided_sets import one_sided_sets
 from ..families.pilot_split import PilotSplit
@@ -43,6 +42,7 @@ from ..sampling.batches import FIRST, LEAST, Begun, Clock, keep_begun, next_size
 from ..sampling.block_counts import no_blocks
 from ..sampling.block_plan import Plan
 from ..sampling.draw import count_pairs, draw_pilot, shapes_of
+from ..sampling.output_bytes import note_of_cut
 from ..sampling.tasks import Events, PairCounts
 from .bet_placement import RARE_ACCOUNT, Placed, place_bets
 from .earlier_draws import EarlierDraws

@@ -24,6 +24,7 @@ from ..claims.pure_approx_gaussian import ApproxDP, GaussianDP, PureDP
 from ..claims.renyi import RenyiDP, ZeroConcentratedDP
 from ..distinguishers.low_bits_warning import LowBits
 from ..errors import AuditError, RecordError
+from ..events.canonical import Foreign
 from ..events.dictionaries import Dictionary, Mark
 from ..events.digit_scores import (
     Decimals,
@@ -86,7 +87,7 @@ TYPES: dict[str, type[Any]] = {
         Additive, Forest, Tree, Coordinates, OrderStatistics, Conditional, Products, Leaves, KeyedValues, TextColumn,
         TextColumns, Counts, Guesses, OtherDirection, Pair, Provenance, Finding, Look, CellCounts, LowBits, Sketch,
         FixedSizeResult, SequentialResult, Point, Series, StatementResult, Recount, Accepted, ReplayRow, ReplayTable,
-        Entry, Topic, Suite, Raised, Dictionary, Opaque,
+        Entry, Topic, Suite, Raised, Dictionary, Foreign, Opaque,
     )
 }  # fmt: skip
 ENUMS: dict[str, type[enum.Enum]] = {"Verdict": Verdict, "HealthCheck": HealthCheck, "Mark": Mark}

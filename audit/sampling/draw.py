@@ -19,13 +19,13 @@ from ..datasets.description import refuse_iterator
 from ..errors import StoreError
 from ..events.dictionaries import Dictionary
 from ..events.events import Event
-from ..events.output_bytes import BLOCK, bytes_of_one, most_kept, refuse_too_much
 from ..events.outputs import Outputs, Raised
 from ..events.partitions import Partition
 from ..events.records import Form
 from .block_counts import BlockCounts, FinalCounts
 from .block_plan import SIDES, Phase, Plan, Side
 from .object_identity import identity_of_mechanism
+from .output_bytes import BLOCK, bytes_of_one, most_kept, refuse_too_much
 from .output_hashes import BLOCK_MARKS
 from .sampler import Sampler, as_sampler
 from .tasks import PAIR_NUMBERS, AnyTask, CountBlocks, CountPairs, DrawBlocks, Events, LearnForm, PairCounts, Shapes

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..errors import AuditError, MechanismError, OptionError, described
-from ..events.named_parts import Part, columns_of_table, distinct, is_table, label_text, parts_of, shown
+from ..events.named_parts import Part, columns_of_table, distinct, is_column, is_table, label_text, parts_of, shown
 
 OutputPart: TypeAlias = str | int | Callable[[Any], Any]
 """A name, or names joined by dots; a place; or a function of the output."""
+
+_MISSING = (LookupError, AttributeError, TypeError, ValueError)  # what a part that is not there raises
 
 
 def check_choice(choice: Any) -> OutputPart | None:
@@ -41,10 +44,14 @@ def pick_from_run(output: Any, choice: OutputPart, name: str) -> Any:
     if callable(choice):
         return _called(choice, output, name)
     try:
-        label, value = _at_place(output, choice) if isinstance(choice, int) else (choice, _at_path(output, choice))
-    except (LookupError, AttributeError, TypeError, ValueError):
+        if isinstance(choice, int):
+            return Part(*_at_place(output, choice))
+        try:
+            return Part(choice, _at_path(output, choice, _named_or_placed))
+        except _MISSING:
+            return Part(choice, _at_path(output, _with_dots(choice), _named_or_placed))
+    except _MISSING:
         raise _absent(output, choice, name) from None
-    return Part(label, value)
 
 
 def pick_from_block(raw: Any, choice: OutputPart, name: str) -> Any:
@@ -56,44 +63,79 @@ def pick_from_block(raw: Any, choice: OutputPart, name: str) -> Any:
     Part(name='output[1]', value=array([2.5, 4.5]))
     """
     if callable(choice):
-        return _called(choice, raw, name)
+        return _called(choice, raw, name, " (it is given the outputs of all runs together)")
     if isinstance(raw, (list, tuple)):
         return [pick_from_run(output, choice, name) for output in raw]
     try:
         if is_table(raw):  # with a column for each part, also where it has a single row
             columns = _columns_of_table(raw)
             return Part(*columns[choice]) if isinstance(choice, int) else Part(choice, dict(columns)[choice])
+        if is_column(raw) and choice in (0, raw.name):
+            return Part(label_text(raw.name) or "output", raw)
         if isinstance(choice, str):
-            return Part(choice, _at_path(raw, choice))
-        if isinstance(raw, Mapping):
+            return Part(choice, _column_at(raw, choice))
+        if isinstance(raw, Mapping) or getattr(getattr(raw, "dtype", None), "names", None):
             return Part(*_at_place(raw, choice))
         return Part(f"output[{choice}]", raw[:, choice])
-    except (LookupError, AttributeError, TypeError, ValueError):
+    except _MISSING:
         raise _absent(raw, choice, name) from None
 
 
-def _called(choice: Callable[[Any], Any], output: Any, name: str) -> Any:
+def _column_at(raw: Any, path: str) -> Any:
+    """Return the column of a block with this name or path, or that of a matrix, such as weights[1]."""
+    try:
+        return _at_path(raw, path, _named)
+    except _MISSING:
+        first, dot, place = _with_dots(path).rpartition(".")
+        column = _at_path(raw, first, _named)
+        if not (dot and place.isdigit() and getattr(column, "ndim", 1) == 2):
+            raise
+        return column[:, int(place)]
+
+
+def _called(choice: Callable[[Any], Any], output: Any, name: str, hint: str = "") -> Any:
     try:
         return choice(output)
     except AuditError:
         raise
     except Exception as error:
         raise MechanismError(
-            f"the function given as output= raised {described(error)} for an output of {name}; let it return a value "
-            "for every output.",
+            f"the function given as output= raised {described(error)} for an output of {name}{hint}; let it return a "
+            "value for every output.",
             mechanism=name,
         ) from error
 
 
-def _at_path(value: Any, path: str) -> Any:
+def _at_path(value: Any, path: str, named: Callable[[Any, str], Any]) -> Any:
     """Return the part with this name, or else at the path of the names between its dots."""
     try:
-        return _named(value, path)
-    except (LookupError, AttributeError, TypeError, ValueError):
+        return named(value, path)
+    except _MISSING:
         first, dot, rest = path.partition(".")
         if not dot:
             raise
-        return _at_path(_at_path(value, first), rest)
+        return _at_path(_at_path(value, first, named), rest, named)
+
+
+def _with_dots(path: str) -> str:
+    """Return a path as events print it with dots only.
+
+    Examples
+    --------
+    >>> _with_dots("weights[1]"), _with_dots("output['a'][0]")
+    ('weights.1', 'a.0')
+    """
+    return re.sub(r"\[(['\"]?)(.*?)\1\]", r".\2", path).removeprefix("output.")
+
+
+def _named_or_placed(value: Any, name: str) -> Any:
+    """Return the part of one output with this name, or at this place."""
+    try:
+        return _named(value, name)
+    except _MISSING:
+        if isinstance(value, Mapping) or not name.isdigit():
+            raise
+        return value[int(name)]
 
 
 def _named(value: Any, name: str) -> Any:
@@ -102,11 +144,11 @@ def _named(value: Any, name: str) -> Any:
         return column if len(column) != 1 else column[0] if not hasattr(column, "iloc") else column.iloc[0]
     if isinstance(value, Mapping) or hasattr(value, "iloc") or getattr(value, "dtype", None) is not None:
         try:
-            return value[name]
+            if not isinstance(value, Mapping) or name in value:
+                return value[name]
         except (LookupError, TypeError, ValueError):
-            return {label_text(label): part for label, part in parts_of(value) or []}[name]
-    if name.isdigit() and not hasattr(value, name):
-        return value[int(name)]
+            pass
+        return {label_text(label): part for label, part in parts_of(value) or []}[name]
     found = getattr(value, name)
     if callable(found):  # a method, such as that of a tuple called "count"
         raise AttributeError(name)
@@ -121,7 +163,9 @@ def _columns_of_table(table: Any) -> list[tuple[str, Any]]:
 
 def _at_place(value: Any, place: int) -> tuple[str, Any]:
     """Return the part at a place, with its name."""
-    if isinstance(value, Mapping) and place in value:
+    if isinstance(value, Mapping):
+        if place not in value:
+            raise KeyError(place)
         return str(place), value[place]
     if is_table(value):
         name, _ = _columns_of_table(value)[place]
@@ -140,8 +184,10 @@ def _absent(output: Any, choice: OutputPart, name: str) -> MechanismError:
         parts = None
     known = ", ".join(shown(label_text(label)) for label, _ in parts or [])
     what = f"with the parts {known}" if known else f"of type {type(output).__name__}"
+    is_place = isinstance(output, Mapping) and isinstance(choice, int)
+    other = "name a key, as keys have no order" if is_place else "name another part"
     return MechanismError(
-        f"output={choice!r} is not a part of an output of {name} {what}; name another part, or pass a function that "
+        f"output={choice!r} is not a part of an output of {name} {what}; {other}, or pass a function that "
         "returns a value for every output.",
         mechanism=name,
         output=choice,

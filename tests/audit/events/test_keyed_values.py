@@ -52,7 +52,7 @@ CASES = [
         {"keys": ["a", "b"], "counts": [2.0, 1.0], "total": 3.0},
         {COUNTS.format("'a'"): 2.0, COUNTS.format("'b'"): 1.0, "output['total']": 3.0},
     ),
-    ({"keys": [5], "counts": [2.0]}, {COUNTS.format("5"): 2.0}),
+    ({"keys": [5], "counts": [2.5]}, {COUNTS.format("5"): 2.5}),
     (
         (["a", "b"], [2, 1]),
         {
@@ -70,12 +70,12 @@ CASES = [
     ),
     (frozenset([("a", 1.5)]), {ROWS.format("'a'"): 1.5}),
     (
-        [("a", 1.0), ("b", 1.0, 2.0), None],
-        {ROWS.format("'a'"): 1.0, ROWS.format("'b'"): 1.0, "(output[…][2] where output[…][0] = 'b')": 2.0},
+        [("a", 1.5), ("b", 1.5, 2.5), None],
+        {ROWS.format("'a'"): 1.5, ROWS.format("'b'"): 1.5, "(output[…][2] where output[…][0] = 'b')": 2.5},
     ),
-    ([("a", 1.0), (0.5, 2.0)], {"output[0][1]": 1.0, "output[1][0]": 0.5, "output[1][1]": 2.0}),
-    ([(0.5, 1.0)], {"output[0][0]": 0.5, "output[0][1]": 1.0}),
-    ((("a", 1.0), 5.0), {"output[0][1]": 1.0, "output[1]": 5.0}),
+    ([("a", 1.5), (0.5, 2.5)], {"output[0][1]": 1.5, "output[1][0]": 0.5, "output[1][1]": 2.5}),
+    ([(0.5, 1.5)], {"output[0][0]": 0.5, "output[0][1]": 1.5}),
+    ((("a", 1.5), 5.5), {"output[0][1]": 1.5, "output[1]": 5.5}),
     ([], {}),
     ([()], {}),
     ("a", {}),
@@ -113,6 +113,6 @@ def test_the_order_of_sets_does_not_matter():
 
 
 def test_equal_keys_of_other_types_are_one_key():
-    outputs = as_outputs([[(1, 0.5)], [(True, 1.5)], [(np.int64(1), 2.5)]], 3, "m")
+    outputs = as_outputs([[(1, 0.5)], [(True, 1.5)], [(1.0, 2.5)]], 3, "m")
     ((name, _),) = named_values(outputs[0])
     np.testing.assert_array_equal(KeyedValues((name,)).read(outputs), [[0.5, 1.5, 2.5]])

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
+import enum
 import math
 from collections import namedtuple
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import hypothesis.strategies as st
@@ -51,9 +55,36 @@ def are_equal(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-NUMBERS = st.sampled_from([0, 1, 1.0, True, 2.5, math.nan, 2**60 + 1])
-KEYS = st.sampled_from(["a", "b", "a.b", "a[0]", 0, 1, "1", "class", "value", ("a", "b")])
-LEAVES = NUMBERS | st.sampled_from([None, "", "1", "a", ()])
+class Level(enum.IntEnum):
+    ONE = 1
+
+
+NUMBERS = st.sampled_from(
+    [0, -0.0, 1, 1.0, True, Level.ONE, Decimal("1.00"), Fraction(5, 2), 2.5, math.nan, 2**60 + 1, 2**60, 2.0**60]
+)
+KEYS = st.sampled_from(
+    [
+        "a",
+        "b",
+        "a.b",
+        "a[0]",
+        0,
+        -0.0,
+        1,
+        1.0,
+        True,
+        Fraction(1),
+        "1",
+        "class",
+        "value",
+        ("a", "b"),
+        (1, "s"),
+        (1.0, "s"),
+    ]
+)
+ZONES = [datetime.timezone(datetime.timedelta(hours=hours)) for hours in (1, 5)]
+MOMENTS = [datetime.datetime(2026, 1, 1, hour, tzinfo=zone) for hour, zone in zip((1, 5), ZONES, strict=True)]
+LEAVES = NUMBERS | st.sampled_from([None, "", "1", "a", (), *MOMENTS, frozenset([1, "a"]), frozenset([1.0, "a"])])
 
 
 def _nested(parts: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:

@@ -20,6 +20,7 @@ import dpaudit as dp
 from dpaudit import PureDP, Verdict
 from dpaudit.audit.distinguishers.low_bits_warning import LowBits
 from dpaudit.audit.errors import RecordError
+from dpaudit.audit.events.canonical import Foreign
 from dpaudit.audit.events.dictionaries import Dictionary
 from dpaudit.audit.events.digit_scores import (
     Decimals,
@@ -157,17 +158,17 @@ HALF_LINE = Intervals(((0.5, INF),))
 EXCEPTIONS = ExceptFor(Scored(Weighted((1.0, 2.0)), HALF_LINE), Outcomes(((1, 2), (3, 4))))
 LEAVES = Leaves((None, (2, None)), ((), (0, 1), ("'a'",)), (((1,), ("a", None, 2.5)),))
 TEXTS = TextColumns((TextColumn((0,), "number", 2), TextColumn((), "word", "a"), TextColumn((), "end", 0, ("ab",))))
+COLOUR = enum.Enum("Colour", "RED")
 SCORES = [
     Number(), Weighted((0.5, -1.0)), Column(LEAVES, 1), LowestBit(Column(Coordinates(2), 0)), Residue(Number(), -20),
     Remainder(Number(), 3), Decimals(Weighted((0.5, -1.0))), Units(Number(), 3),
     TrailingZeros(LastDigits()), LastDigits(1), NegativeZero(Number()), DifferentSizes(3),
     Column(OrderStatistics(3), 4), Column(Conditional(Coordinates(2), ((0, 5.0, 1),)), 0),
-    Column(KeyedValues(((("…", 0), "a", ("…", 1)), ((), None, (0,)))), 0),
+    Column(KeyedValues(((("…", 0), "a", ("…", 1)), ((), None, (0,)), ((), None, (Foreign(COLOUR.RED),)))), 0),
     Column(TEXTS, 1), Column(Products(Coordinates(2), ((0, 0.5, 1, -0.5),)), 0),
     Additive(Coordinates(3, differences=True), ((0, -1.0, INF, 0.5),), ((1, 0.25),)),
     Forest(LEAVES, (Tree((0, -1, -1), (0.5, 0.0, NAN), (1, 0, 0), (2, 0, 0), (0.0, 1.0, -1.0)),)),
 ]  # fmt: skip
-COLOUR = enum.Enum("Colour", "RED")
 OUTCOMES = [
     None, NAN, INF, -INF, True, -0.0, 2**53, -(2**200), "a\n\u2028é", "\udcff", (), (1, (2.5, ("b", None))),
     Raised("KeyError"), (Raised("A.B"),), COLOUR.RED, Verdict.REFUTED, b"bytes", Fraction(1, 3), frozenset({1}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
+from collections import Counter, namedtuple
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -38,7 +38,13 @@ STATS, FRAME = Stats(1.5, [2.5, 3.5]), pd.DataFrame({"mean": [1.5], "n": [2]})
         ({"a.b": 1.5, "a": {"b": 0}}, "a.b", "a.b", 1.5),
         ({5: 1.5}, 5, "5", 1.5),
         ({5: 1.5}, "5", "5", 1.5),
-        ({"x": 1, "y": 2}, 1, "y", 2),
+        ({"w": np.array([1.5, 2.5]), "t": "x"}, "w[1]", "w[1]", 2.5),
+        ({"w": np.array([1.5, 2.5])}, "w.1", "w.1", 2.5),
+        ({"w[1]": 0.5, "w": np.array([1.5, 2.5])}, "w[1]", "w[1]", 0.5),
+        ({"w": [1.5, {"a b": 2.5}]}, "output['w'][1]['a b']", "output['w'][1]['a b']", 2.5),
+        (pd.DataFrame({"v": [1.5, 2.5]}, index=["k", "l"]), "v[l]", "v[l]", 2.5),
+        (np.array([(1.5, "u")], dtype=[("a", "f8"), ("b", "U1")])[0], 0, "a", 1.5),
+        (np.array([(1.5, "u")], dtype=[("a", "f8"), ("b", "U1")])[0], "b", "b", "u"),
         (SimpleNamespace(fit=STATS), "fit.mean", "fit.mean", 1.5),
         ((1.5, 2.5), 1, "output[1]", 2.5),
         (np.array([1.5, 2.5]), 1, "output[1]", 2.5),
@@ -68,7 +74,13 @@ def test_parts_of_a_block(block):
 
 def test_places_in_a_block():
     assert pick_from_block(pd.DataFrame(BLOCK), 1, "m").name == "n"
-    assert pick_from_block(BLOCK, 1, "m").name == "n"
+    structured = np.array([(1.5, 1), (2.5, 2)], dtype=[("mean", "f8"), ("n", "i8")])
+    assert pick_from_block(structured, 1, "m").name == "n"
+    assert pick_from_block(pd.Series([1.5, 2.5], name="v"), 0, "m").name == "v"
+    assert pick_from_block({"w": np.array([[1, 2], [3, 4]])}, "w[1]", "m").value.tolist() == [2, 4]
+    assert pick_from_block({"w": np.array([[1, 2], [3, 4]])}, "w.0", "m").value.tolist() == [1, 3]
+    with pytest.raises(MechanismError, match=r"'w\[2\]' is not a part"):
+        pick_from_block({"w": np.array([[1, 2], [3, 4]])}, "w[2]", "m")
     assert pick_from_block(np.array([[1, 2], [3, 4]]), 1, "m").value.tolist() == [2, 4]
     assert pick_from_block([(1, 2), (3, 4)], 1, "m") == [Part("output[1]", 2), Part("output[1]", 4)]
     assert pick_from_block([{"a": 1}, {"a": 2}], "a", "m") == [Part("a", 1), Part("a", 2)]
@@ -92,6 +104,9 @@ def test_functions_see_what_the_mechanism_returns():
         (STATS, 2, "output=2 is not a part"),
         (1.5, "mean", "of type float"),
         ((1.5,), 1, "of type tuple"),
+        ({"x": 1, "y": 2}, 1, "with the parts x, y; name a key, as keys have no order"),
+        (Counter(count=1), "coutn", "'coutn' is not a part"),
+        ({"w": np.array([1.5])}, "w[1]", "is not a part"),
     ],
 )
 def test_absent_parts_are_named(output, choice, said):
@@ -102,6 +117,8 @@ def test_absent_parts_are_named(output, choice, said):
 def test_a_function_that_raises_is_an_error_and_no_outcome():
     with pytest.raises(MechanismError, match=r"the function given as output= raised ZeroDivisionError"):
         pick_from_run(1.0, lambda output: 1 / 0, "m")
+    with pytest.raises(MechanismError, match=r"KeyError: 5 for an output of m \(it is given the outputs of all runs"):
+        pick_from_block({"a": np.zeros(2)}, lambda output: output[5], "m")
     with pytest.raises(MechanismError, match="output='mean' is not a part of an output of m of type ndarray"):
         pick_from_block(np.zeros((2, 2)), "mean", "m")
 

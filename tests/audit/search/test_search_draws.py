@@ -10,12 +10,12 @@ import pytest
 from dpaudit import AddRemove, PureDP, Rows, Verdict, check, find_worst_pair
 from dpaudit.audit.distinguishers.choice import Choice
 from dpaudit.audit.errors import StoreError
-from dpaudit.audit.events import output_bytes
 from dpaudit.audit.events.events import Intervals
 from dpaudit.audit.health.findings import HealthCheck
 from dpaudit.audit.procedures.check import audit_pair
 from dpaudit.audit.procedures.earlier_draws import EarlierDraws
 from dpaudit.audit.procedures.pilot import run_pilot
+from dpaudit.audit.sampling import output_bytes
 from dpaudit.audit.sampling.block_plan import Plan
 from dpaudit.audit.sampling.draw import plan_blocks
 from dpaudit.audit.sampling.pilot_size import pilot_runs

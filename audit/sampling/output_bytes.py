@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import MechanismError
-from .outputs import Outputs
+from ..events.outputs import Outputs
 
 KEPT = 1 << 27
 """Bytes of pilot outputs kept on each side; learning takes several times as much memory."""
