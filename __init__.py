@@ -6,8 +6,9 @@ Names are imported on first use, so that loading the pytest plugin does not impo
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .audit.replay.registered import register_primitives
-from .audit.results.result import show_with
+# By the full name, because pytest imports this file of an unpacked archive as a module without a package.
+from dpaudit.audit.replay.registered import register_primitives
+from dpaudit.audit.results.result import show_with
 
 if TYPE_CHECKING:
     from .audit.claims.claim import Claim
@@ -135,7 +136,7 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         return _version()
     if name not in _WHERE:
-        from .audit.printing import did_you_mean
+        from dpaudit.audit.printing import did_you_mean
 
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{did_you_mean(name, __all__)}")
     value = globals()[name] = getattr(import_module(f".audit.{_WHERE[name]}", __name__), name)

@@ -59,7 +59,7 @@ def done(*arguments: str, **options: object) -> None:
     made = subprocess.run(
         [sys.executable, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, **options
     )
-    assert made.returncode == 0, made.stderr
+    assert made.returncode == 0, made.stdout + made.stderr
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +87,12 @@ def test_the_sdist_holds_the_project_and_nothing_else(built):
         names = {member.name.partition("/")[2] for member in archive.getmembers() if member.isfile()}
     made = {name for name in names if name.startswith("dpaudit.egg-info/")} | {"PKG-INFO", "setup.cfg"}
     assert names - made == project()
+
+
+def test_tests_run_in_the_unpacked_sdist(built):
+    """Its folder has a name that no module can have, and its metadata lie beside the package."""
+    folder = built[0].with_name(built[0].name.removesuffix(".tar.gz"))
+    done("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/audit/claims/test_claims.py", "-k", "mirror", cwd=folder)
 
 
 def test_the_wheel_holds_the_tree_and_nothing_else(built):
