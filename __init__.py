@@ -6,7 +6,7 @@ Names are imported on first use, so that loading the pytest plugin does not impo
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# By the full name, because pytest imports this file of an unpacked archive as a module without a package.
+# By full names, because pytest imports this file of an unpacked archive as a module without a package.
 from dpaudit.audit.replay.registered import register_primitives
 from dpaudit.audit.results.result import show_with
 
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from .audit.sensitivity.sensitivity_result import SensitivityResult
     from .audit.settings import settings
 
+_NAME = "dpaudit"
 _WHERE = {
     name: module
     for module, names in {
@@ -119,7 +120,7 @@ __all__ = [
 
 def _shown_by(module: str, name: str) -> Any:
     """Return a function of a later room that is imported when a result first needs it."""
-    return lambda *arguments: getattr(import_module(module, __name__), name)(*arguments)
+    return lambda *arguments: getattr(import_module(module, _NAME), name)(*arguments)
 
 
 show_with("to_dict", _shown_by(".audit.records.flat_result", "flat"))
@@ -139,7 +140,7 @@ def __getattr__(name: str) -> Any:
         from dpaudit.audit.printing import did_you_mean
 
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{did_you_mean(name, __all__)}")
-    value = globals()[name] = getattr(import_module(f".audit.{_WHERE[name]}", __name__), name)
+    value = globals()[name] = getattr(import_module(f".audit.{_WHERE[name]}", _NAME), name)
     return value
 
 
