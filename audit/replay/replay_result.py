@@ -9,8 +9,10 @@ from typing import Any, Final, Self
 
 from ..claims.claim import Claim
 from ..errors import ExcessError
+from ..results.replay_table import ReplayTable
 from .claim_excess import is_within
 from .replayed_call import Finding, ReplayedCall, TranscriptLoss, total_loss
+from .tabulated import tabulated
 
 _WIDTH: Final = 100  # characters of a line of source
 
@@ -123,9 +125,6 @@ class ReplayResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict, the losses and the calls as plain values, for JSON."""
-        from .tabulated import tabulated
-
-        shown = asdict(tabulated(self))
         return {
             "verdict": self.verdict.value,
             "mechanism": self.mechanism,
@@ -133,8 +132,12 @@ class ReplayResult:
             "epsilon": self.loss.epsilon,
             "mu": self.loss.mu,
             "runs": self.runs,
-            **shown,
+            **asdict(self.tabulated()),
         }
+
+    def tabulated(self) -> ReplayTable:
+        """Return the calls as texts, the first of them and all with a finding."""
+        return tabulated(self.calls, self.findings, self.open_reasons, sentence=self.sentence, seed=self.seed)
 
     def table(self) -> str:
         """Return the calls as text, a line each: place, law on x, move of the input, worst-case loss."""

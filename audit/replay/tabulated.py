@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from ..results.replay_table import ReplayRow, ReplayTable
-from .replay_result import ReplayResult
-from .replayed_call import ReplayedCall
+from .replayed_call import Finding, ReplayedCall
 
 _FIRST = 30  # calls that are shown whatever they do
 
 
-def tabulated(result: ReplayResult) -> ReplayTable:
+def tabulated(
+    calls: Sequence[ReplayedCall], findings: Sequence[Finding], reasons: Sequence[str], *, sentence: str, seed: int
+) -> ReplayTable:
     """Return the calls of a replay as a table, the calls with a finding among them."""
-    rows, others = [], [str(finding) for finding in result.findings if finding.call is None]
-    for number, call in enumerate(result.calls):
-        found = "; ".join(finding.message for finding in result.findings if finding.call == number)
+    rows, others = [], [str(finding) for finding in findings if finding.call is None]
+    for number, call in enumerate(calls):
+        found = "; ".join(finding.message for finding in findings if finding.call == number)
         if number < _FIRST or found:
             rows.append(_row(call, found))
-    return ReplayTable(
-        sentence=result.sentence,
-        seed=result.seed,
-        rows=tuple(rows),
-        n_calls=len(result.calls),
-        remarks=(*others, *result.open_reasons),
-    )
+    return ReplayTable(sentence=sentence, seed=seed, rows=tuple(rows), n_calls=len(calls), remarks=(*others, *reasons))
 
 
 def _row(call: ReplayedCall, finding: str) -> ReplayRow:

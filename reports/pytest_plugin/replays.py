@@ -5,7 +5,6 @@ from __future__ import annotations
 from ...audit.errors import AuditError
 from ...audit.replay.replay import replay
 from ...audit.replay.replay_result import ReplayResult
-from ...audit.replay.tabulated import tabulated
 from ...audit.results.audit_result import AuditResult
 from ...audit.results.replay_table import ReplayTable
 from ..plain_text import visible
@@ -32,4 +31,4 @@ def explanation(case: Case, result: AuditResult) -> tuple[str, ReplayTable | Non
     except AuditError as error:
         return f"  replay     not made: {visible(str(error), 1_000)}", None
     first, *rest = (visible(line, 1_000) for line in str(found).splitlines())
-    return "\n".join([f"  replay     {first}", *(f"           {line}" for line in rest)]), tabulated(found)
+    return "\n".join([f"  replay     {first}", *(f"           {line}" for line in rest)]), found.tabulated()
