@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ..results.replay_table import ReplayRow, ReplayTable
-from .replay_result import ReplayResult
 from .replayed_call import ReplayedCall
 
 _FIRST = 30  # calls that are shown whatever they do
 
 
-def tabulated(result: ReplayResult) -> ReplayTable:
-    """Return the calls of a replay as a table, the calls with a finding among them."""
+def tabulated(result: Any) -> ReplayTable:
+    """Return the calls of a `ReplayResult` as a table, the calls with a finding among them."""
     rows, others = [], [str(finding) for finding in result.findings if finding.call is None]
     for number, call in enumerate(result.calls):
         found = "; ".join(finding.message for finding in result.findings if finding.call == number)
@@ -23,7 +23,7 @@ def tabulated(result: ReplayResult) -> ReplayTable:
         seed=result.seed,
         rows=tuple(rows),
         n_calls=len(result.calls),
-        remarks=(*others, *result.open_reasons),
+        remarks=(*others, *result.open_reasons, *result.remarks),
     )
 
 
