@@ -90,11 +90,12 @@ def infer_locations(calls: Calls, x: Array, y: Array, reruns: Reruns) -> OutputM
     distance = difference(y, x)
     matrices = found.matrix("x"), found.matrix("y")
     noisy = np.any(matrices[0] != 0.0, axis=1) | np.any(matrices[1] != 0.0, axis=1)
-    free = np.flatnonzero((distance != 0.0) & ~found.others & ~noisy)
+    others = found.others | reruns.touched(set(added), len(x))
+    free = np.flatnonzero((distance != 0.0) & ~others & ~noisy)
     if len(free):
         is_certain = _is_certain(calls, found, x, distance, free, reruns)
         return OutputMove(calls, unprotected=tuple(map(int, free)), is_certain=is_certain)
-    if not added or np.any(found.others & (noisy | (distance != 0.0))):
+    if not added or np.any(others & (noisy | (distance != 0.0))):
         return OutputMove(calls)
     if not all(_is_affine(added, found, side, base, reruns) for side, base in (("x", x), ("y", y))):
         return OutputMove(calls)
@@ -304,7 +305,7 @@ def _is_certain(calls: Calls, found: _Factors, x: Array, distance: Array, free: 
         return False
     factors = {**found.on_y, **more.on_y}
     rest = np.setdiff1d(np.arange(len(x)), free)
-    shifts = _shifts({i: part[rest] for i, part in factors.items()}, -distance[rest], x[rest], (x + distance)[rest])
+    shifts = _shifts({i: part[rest] for i, part in factors.items()}, -distance[rest], x[rest], x[rest])
     if shifts is None:
         return False
     rng = np.random.default_rng(29)

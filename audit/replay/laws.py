@@ -18,7 +18,7 @@ from .parameters import copied, difference, same_parameter, shown
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
-_EXACT: Final = frozenset({"location", "low", "high", "n"})
+_EXACT: Final = frozenset({"location", "low", "high", "n", "input"})
 """Parameters that hold answers, whose smallest move counts."""
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from .laws import Array, Law
 from .output_values import kept, numbers_of, same_form, same_output
@@ -79,7 +80,7 @@ class Reruns:
         """
         outcomes: dict[int, list[Any]] = {}
         for number, call in enumerate(self.calls):
-            if not is_unmoved(call) or is_shifted(call):
+            if not is_unmoved(call) or is_shifted(call) or _is_answer(call):
                 continue
             values = _outcomes(call)
             if values is None:
@@ -94,9 +95,11 @@ class Reruns:
         """Return which noise decides something: it changes the output, but not if it changes by little."""
         tried = 0
         for number, call in enumerate(self.calls):
-            if not is_unmoved(call) or not is_shifted(call) or is_bare_noise(call):
+            if not is_unmoved(call) or not (is_shifted(call) or _is_answer(call)) or is_bare_noise(call):
                 continue
             flags = self.shown(number)
+            if not is_shifted(call) and not flags.all():
+                return f"{_named(call)} is given the same on x and on y, and the output does not show its value"
             for place in np.flatnonzero(~flags):
                 tried += 1
                 if tried > MOST_NUMBERS:
@@ -141,6 +144,18 @@ class Reruns:
         for number, call in enumerate(self.calls):
             if number not in (but or ()) and (value := numbers_drawn_anew(call, self._rng)) is not None:
                 found[number] = value
+        return found
+
+    def touched(self, but: set[int], n: int) -> npt.NDArray[np.bool_]:
+        """Return which of n numbers of the output change when all calls but some are drawn anew."""
+        found = np.zeros(n, dtype=bool)
+        for _ in range(DRAWS if len(but) < len(self.calls) else 0):
+            changed = self._anew(but)
+            for side in ("x", "y"):
+                base, out = self.numbers(side, {}), self.numbers(side, changed)
+                if base is None or out is None or out.shape != (n,) or base.shape != (n,):
+                    return np.ones(n, dtype=bool)
+                found |= difference(out, base) != 0.0
         return found
 
     def _far(self, call: ReplayedCall, far: float, sign: float | None) -> Any:
@@ -266,6 +281,12 @@ def nudged(call: ReplayedCall, value: Array, direction: Array) -> Any:
 def is_bare_noise(call: ReplayedCall) -> bool:
     """Whether a call is noise about 0 on x and on y, to be added to something or to decide something."""
     return is_unmoved(call) and is_shifted(call) and not np.any(call.law_on_x.location)
+
+
+def _is_answer(call: ReplayedCall) -> bool:
+    """Whether a call adds noise to something that is not 0, and then rounds, truncates or folds the sum."""
+    law = call.law_on_x
+    return law.is_shifted and bool(law.after) and bool(np.all(law.location != 0.0))
 
 
 def _outcomes(call: ReplayedCall) -> list[Any] | None:

@@ -272,7 +272,7 @@ def _without_noise(text: str, *, is_certain: bool) -> Finding:
 def _unexplained(calls: Calls, x: RecordedRun, y: RecordedRun) -> tuple[str, ...]:
     """Return why the outputs may depend on the data other than through the recorded values."""
     reasons = []
-    bare = [call for call in calls if call.is_bare]
+    bare = [call for call in calls if call.is_bare or is_bare_noise(call)]
     if bare:
         places = list(dict.fromkeys(f"{call.primitive} at {call.place}" for call in bare))
         more = f" and {len(places) - 1} more" if len(places) > 1 else ""
@@ -287,4 +287,4 @@ def _unexplained(calls: Calls, x: RecordedRun, y: RecordedRun) -> tuple[str, ...
             f"the outputs differ{'' if by is None else f' by {by:.6g}'} with the same values put back, so they depend "
             "on the data in another way too"
         )
-    return tuple(reasons)
+    return tuple(reasons) or ("what the draws do to the output is not explained",)

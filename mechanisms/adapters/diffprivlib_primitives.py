@@ -77,7 +77,7 @@ def declared_by(mechanism: Any, value: Any) -> Declared:
         sensitivity=None if sensitivity is None else float(sensitivity),
         epsilon=float(mechanism.epsilon),
         delta=float(mechanism.delta),
-        input=held.astype(np.float64) if is_known else None,
+        input=held if is_known else None,
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from ...audit.claims.claim import Claim
 from ...audit.errors import AuditError
 from ...audit.replay.laws import Law
+from ...audit.replay.parameters import same_parameter
 from ...audit.replay.registered import Patch
 from ...audit.replay.tape import Declared, active_tape
 from .library_calls import imported
@@ -84,6 +85,8 @@ def _promised(measurement: Any, first: Any, second: Any) -> tuple[float, Claim] 
     metric = neighbours_under(str(measurement.input_metric), 1)
     try:
         apart = math.inf if metric is None else metric.distance(first, second)
+        if apart == 0.0 and not same_parameter(first, second, is_exact=True):
+            return None  # two whole numbers that one double holds, or rows in another order
         return (apart, MapClaim(measurement, _in_its_type(measurement, apart))(1)) if math.isfinite(apart) else None
     except AuditError:  # inputs that the relation cannot compare, or a map that ends
         return None
