@@ -114,7 +114,7 @@ def infer_locations(calls: Calls, x: Array, y: Array, reruns: Reruns) -> OutputM
 
     def apart(changed: Changes) -> Array:
         units = [np.ravel(np.asarray(changed.get(i, c.value), float) - np.asarray(c.value)) for i, c in added.items()]
-        return distance + slopes @ np.concatenate(units)
+        return np.asarray(distance + slopes @ np.concatenate(units))
 
     scales = np.concatenate([np.ravel(call.law_on_x.scale) for call in added.values()])  # type: ignore[arg-type]
     why = reruns.disagreement(apart, np.abs(matrices[0]) @ scales)
@@ -206,7 +206,9 @@ def _diagonal(number: int, call: ReplayedCall, side: str, reruns: Reruns) -> Arr
         moved, slack = difference(out, base), rounding(out, base)
         if factor is None:
             factor = np.where(np.abs(moved) > slack, moved / units, 0.0)
-        if not np.all(np.abs(moved - factor * units) <= _GRID * np.abs(factor) * np.maximum(np.abs(units), scale) + slack):
+        if not np.all(
+            np.abs(moved - factor * units) <= _GRID * np.abs(factor) * np.maximum(np.abs(units), scale) + slack
+        ):
             return None
     return None if factor is None else np.diag(factor)
 
@@ -293,7 +295,9 @@ def _scaled(calls: Calls, found: _Factors, x: Array, y: Array) -> dict[int, Repl
     return inferred
 
 
-def _is_certain(calls: Calls, found: _Factors, x: Array, distance: Array, free: Array, reruns: Reruns) -> bool:
+def _is_certain(
+    calls: Calls, found: _Factors, x: Array, distance: Array, free: npt.NDArray[np.intp], reruns: Reruns
+) -> bool:
     """Whether no values on y give the output of x: the other coordinates allow one, at which these differ still."""
     if not calls:
         return True

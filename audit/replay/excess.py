@@ -13,10 +13,11 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from ..claims.claim import Claim
 from .comparison import NOT_NOISE, call_findings, is_noise, sum_finding
-from .laws import Array, Law
+from .laws import Law
 from .other_values import Calls, Reruns, is_unmoved
 from .replayed_call import Finding, FindingKind, ReplayedCall
 
@@ -79,7 +80,7 @@ def _may_choose(call: ReplayedCall) -> bool:
     return name in NOT_NOISE or name == "binomial" or (name == "discrete" and is_unmoved(call))
 
 
-def _shown_part(call: ReplayedCall, flags: Array) -> ReplayedCall | None:
+def _shown_part(call: ReplayedCall, flags: npt.NDArray[np.bool_]) -> ReplayedCall | None:
     """Return the call with those of its independent numbers that show; None if none does."""
     if np.all(flags):
         return call

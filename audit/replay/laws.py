@@ -112,7 +112,7 @@ class Law:
         return _distribution(self)
 
     def differing(self, other: Law) -> list[str]:
-        """Return the names of the parameters that differ from those of a law of the same name, and of what is beside."""
+        """Return the names of the parameters, and of what is beside them, that differ from another law of this name."""
         a, b = ({**law.beside, **law.parameters} for law in (self, other))
         names = dict.fromkeys([*a, *b])
         found = [name for name in names if not same_parameter(a.get(name), b.get(name), is_exact=name in _EXACT)]

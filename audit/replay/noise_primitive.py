@@ -46,8 +46,8 @@ def noise_primitive(
     size : str or int, optional
         Number or shape of independent draws in the returned value.
     **parameters
-        Each parameter of the law: the name of an argument of the function, or a number. Arguments that are named nowhere
-        must be the same on x and y, but for generators; else the loss is unknown.
+        Each parameter of the law: the name of an argument of the function, or a number. Arguments that are named
+        nowhere must be the same on x and y, but for generators; else the loss is unknown.
 
     Raises
     ------

@@ -229,13 +229,13 @@ def _recording_class(base: type) -> Any:
 
 
 def _reduced(base: type) -> Callable[..., Any]:
-    def __reduce__(self: Any) -> Any:
+    def reduced(self: Any) -> Any:
         tape = active_tape()
         if tape is not None:
             tape.note_unseen("a generator is copied or sent to another process")
         return cast(Any, base).__reduce__(self)
 
-    return __reduce__
+    return reduced
 
 
 def _deep_copy(self: Any, memo: dict[int, Any]) -> Any:
@@ -273,7 +273,7 @@ def _of_module(name: str, method: str = "") -> Callable[..., Any]:
     """Return a module function that draws from the state of the run in which it is called, not of its own run."""
     return recorded(
         getattr(np.random, name),
-        lambda *args, **kwargs: getattr(np.random.mtrand._rand, method or name)(*args, **kwargs),  # type: ignore[attr-defined]
+        lambda *args, **kwargs: getattr(np.random.mtrand._rand, method or name)(*args, **kwargs),
         "seed" if name == "seed" else None,
     )
 

@@ -67,8 +67,8 @@ class Reruns:
         if why:
             return why
         for changed in (*combinations, *self._joint()):
-            if changed and not self._agree(changed, apart, noise):  # type: ignore[arg-type]
-                places = list(dict.fromkeys(_named(self.calls[i]) for i in changed))  # type: ignore[arg-type]
+            if changed and not self._agree(changed, apart, noise):
+                places = list(dict.fromkeys(_named(self.calls[i]) for i in changed))
                 more = f" and {len(places) - 1} more" if len(places) > 1 else ""
                 return f"with other values of {places[0]}{more}, the outputs on x and y differ in another way"
         return ""
@@ -88,7 +88,9 @@ class Reruns:
             outcomes[number] = values
         if math.prod(map(len, outcomes.values())) > MOST_NUMBERS:
             first = self.calls[next(iter(outcomes))]
-            return f"the draws that may decide something, such as {_named(first)}, have more than {MOST_NUMBERS} outcomes"
+            return (
+                f"the draws that may decide something, such as {_named(first)}, have more than {MOST_NUMBERS} outcomes"
+            )
         return [dict(zip(outcomes, values, strict=True)) for values in itertools.product(*outcomes.values())]
 
     def _why_undecided(self) -> str:
@@ -162,8 +164,8 @@ class Reruns:
         signs = self._rng.choice([-1.0, 1.0], call.law_on_x.shape) if sign is None else sign
         return stepped(call, far * signs * np.ones(call.law_on_x.shape))
 
-    def shown(self, number: int) -> Array | None:
-        """Return which numbers of a call's value show in the output, on x and on y; None for a value of no numbers.
+    def shown(self, number: int) -> npt.NDArray[np.bool_]:
+        """Return which numbers of a call's value show in the output, on x and on y; one flag without numbers.
 
         A number shows if the output changes with a small change of it; a place or a name, if it does with another one.
         """
@@ -190,7 +192,9 @@ class Reruns:
     def _shows_others(self, number: int) -> bool:
         """Whether every other value that the call gives, of some, changes the output."""
         call = self.calls[number]
-        others = _outcomes(call) or [value for _ in range(DRAWS) if (value := numbers_drawn_anew(call, self._rng)) is not None]
+        others = _outcomes(call) or [
+            value for _ in range(DRAWS) if (value := numbers_drawn_anew(call, self._rng)) is not None
+        ]
         others = [value for value in others if same_output(value, call.value) is False]
         return bool(others) and all(self._shows({number: value}) for value in others)
 
@@ -204,7 +208,7 @@ def difference(y: Array, x: Array) -> Array:
 def rounding(*numbers: Array) -> Array:
     """Return by how much sums of such numbers may be rounded."""
     with np.errstate(all="ignore"):
-        return np.nan_to_num(_ROUNDING * np.abs(np.array(numbers)).sum(axis=0), nan=0.0, posinf=0.0)
+        return np.asarray(np.nan_to_num(_ROUNDING * np.abs(np.array(numbers)).sum(axis=0), nan=0.0, posinf=0.0))
 
 
 def is_unmoved(call: ReplayedCall) -> bool:
@@ -216,7 +220,9 @@ def is_unmoved(call: ReplayedCall) -> bool:
 def is_shifted(call: ReplayedCall) -> bool:
     """Whether a value is noise about a location that can be any number, on x and on y."""
     laws = call.law_on_x, call.law_on_y
-    return all(law.is_shifted and not law.after and law.scale is not None and bool(np.all(law.scale > 0)) for law in laws)
+    return all(
+        law.is_shifted and not law.after and law.scale is not None and bool(np.all(law.scale > 0)) for law in laws
+    )
 
 
 def numbers_drawn_anew(call: ReplayedCall, rng: np.random.Generator) -> Any:
@@ -251,9 +257,9 @@ def stepped(call: ReplayedCall, steps: Array) -> Any:
 
 def in_units(call: ReplayedCall, steps: Array) -> Array:
     """Return steps of so many scales in units of the value; whole numbers for a law of whole numbers."""
-    units = steps * np.asarray(call.law_on_x.scale).reshape(np.shape(steps))
+    units: Array = steps * np.asarray(call.law_on_x.scale).reshape(np.shape(steps))
     is_whole = call.law_on_x.is_integer_valued or np.asarray(call.value).dtype.kind in "iu"
-    return np.sign(units) * np.maximum(np.round(np.abs(units)), 1.0) * (units != 0.0) if is_whole else units
+    return np.asarray(np.sign(units) * np.maximum(np.round(np.abs(units)), 1.0)) if is_whole else units
 
 
 def moved_by(call: ReplayedCall, units: Array) -> Any:

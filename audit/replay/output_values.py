@@ -147,7 +147,11 @@ def _form(value: Any, numbers: list[Any], depth: int) -> Any:
     if dataclasses.is_dataclass(value):
         parts = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
         return kind, [(name, _form(part, numbers, depth + 1)) for name, part in parts.items()]
-    if callable(value) or hasattr(value, "__next__") or kind.__eq__ is object.__eq__:
+    if (
+        callable(value)
+        or hasattr(value, "__next__")
+        or getattr(kind, "__eq__", None) is getattr(object, "__eq__", None)
+    ):
         raise _IncomparableError
     return _Own(value)
 
@@ -194,7 +198,14 @@ def _form_of_table(value: Any, numbers: list[Any], depth: int) -> Any:
         return kind, _label(list(value.columns), depth), labels, held, beside
     cells = np.asarray(value.to_numpy())
     kind_of_cells = value.dtype if hasattr(value.dtype, "name") else str(value.dtype)
-    return kind, _label(getattr(value, "name", None), depth), kind_of_cells, labels, _form(cells, numbers, depth), beside
+    return (
+        kind,
+        _label(getattr(value, "name", None), depth),
+        kind_of_cells,
+        labels,
+        _form(cells, numbers, depth),
+        beside,
+    )
 
 
 def _labels_of(index: Any, depth: int) -> Any:

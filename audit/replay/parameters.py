@@ -24,7 +24,7 @@ def copied(value: Any) -> Any:
         return value
     if isinstance(value, np.ndarray) and value.dtype.kind != "O":
         return value.copy()
-    if type(value).__eq__ is object.__eq__:
+    if getattr(type(value), "__eq__", None) is getattr(object, "__eq__", None):
         return value  # compared by identity
     try:
         return copy.deepcopy(value)

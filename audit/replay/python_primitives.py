@@ -134,4 +134,4 @@ def random_patches(seed: int) -> Iterator[Patch]:
 
 def _of_module(name: str) -> Callable[..., Any]:
     """Return a module function that draws from the generator of the run in which it is called, not of its own run."""
-    return recorded(getattr(random, name), lambda *args, **kwargs: getattr(random._inst, name)(*args, **kwargs))  # type: ignore[attr-defined]
+    return recorded(getattr(random, name), lambda *args, **kwargs: getattr(random._inst, name)(*args, **kwargs))

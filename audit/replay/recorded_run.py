@@ -33,7 +33,7 @@ _REPEATS: Final = 8
 """Runs on each dataset with its own values put back: a fair coin that is not recorded is missed with 2**-16."""
 _OTHERWISE: Final = "something else is random, or is kept between runs"
 _CHEAP: Final = 0.2  # seconds for a copy of a dataset
-_STATES: Final = np.random.mtrand._rand, random._inst  # type: ignore[attr-defined]
+_STATES: Final = np.random.mtrand._rand, random._inst
 
 
 class DatasetChangedError(MechanismError):
@@ -184,9 +184,9 @@ def _other_seed(seed: int, number: int) -> int:
 
 def _states(rng: np.random.Generator) -> list[Any]:
     """Return the states of all generators of a run, in a form that can be compared."""
-    now = {id(state): state for state in (_STATES[0], np.random.mtrand._rand)}  # type: ignore[attr-defined]
-    legacy = [state.get_state() for state in now.values()]
-    others = [_STATES[1].getstate(), random._inst.getstate()]  # type: ignore[attr-defined]
+    now = {id(state): state for state in (_STATES[0], np.random.mtrand._rand)}
+    legacy: list[Any] = [state.get_state() for state in now.values()]
+    others = [_STATES[1].getstate(), random._inst.getstate()]
     return [repr(rng.bit_generator.state), *((key.tobytes(), *rest) for _, key, *rest in legacy), *others]
 
 

@@ -247,8 +247,8 @@ def _explained(
         shown = ", ".join(map(str, places[:4])) + ", …" * (len(places) > 4)
         where = f"coordinate {shown} of the output" if len(a) > 1 else "the output"
         text = f"{where} moved by {np.abs(difference(b, a))[places].sum():.6g}, and no recorded draw changes it"
-        reasons = () if move.is_certain else ("whether a draw decides about what moved is not known",)
-        return calls, [_without_noise(text, is_certain=move.is_certain)], reasons
+        why = [] if move.is_certain else ["whether a draw decides about what moved is not known"]
+        return calls, [_without_noise(text, is_certain=move.is_certain)], tuple(why)
     if move.is_explained:
         return move.calls, [], ()
     reasons = tuple(filter(None, [move.why_not])) + _unexplained(calls, x, y)

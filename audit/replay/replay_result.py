@@ -84,7 +84,9 @@ class ReplayResult:
         # The locations inferred from outputs are known to about 1e-5 scales.
         rest = 1.0 - (1e-5 if any(call.is_inferred for call in self.calls) else SLACK)
         if loss.epsilon is None:
-            is_kept = type(self.claim) is ZeroConcentratedDP and loss.rho is not None and loss.rho <= self.claim.rho / rest
+            is_kept = (
+                type(self.claim) is ZeroConcentratedDP and loss.rho is not None and loss.rho <= self.claim.rho / rest
+            )
         else:
             is_kept = is_within(self.claim, loss.epsilon * rest, loss.mu * rest)
         return ReplayVerdict.BOUNDED if is_kept else ReplayVerdict.OPEN

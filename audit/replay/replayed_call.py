@@ -17,7 +17,6 @@ from .parameters import difference
 from .places import Place
 from .tape import Declared, Drawn
 
-
 _NORMS: Final = {"normal": 2, "gumbel": math.inf}
 _CONTRADICTION: Final = 1e-6  # by which a realised loss may lie beyond the worst one, relative: rounding
 

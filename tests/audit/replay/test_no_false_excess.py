@@ -73,7 +73,7 @@ def test_selections_show_a_place_and_not_the_scores(mechanism, seed):
 
 def test_the_reason_is_said():
     result = run(largest, [[3, 3, 3, 3], [0, 1, 0, 1]], [[0, 1, 0, 1]])
-    assert [finding.kind for finding in result.findings][0] is FindingKind.LOSS_ABOVE_CLAIM
+    assert next(finding.kind for finding in result.findings) is FindingKind.LOSS_ABOVE_CLAIM
     assert "the output does not show the value" in str(result)
 
 
@@ -95,9 +95,7 @@ def subsampled_by_a_binomial(rows, rng):
     return rng.laplace(np.array(rows)[: rng.binomial(len(rows), 0.1)].sum(), 1.0)
 
 
-@pytest.mark.parametrize(
-    "mechanism", [subsampled, subsampled_and_added, subsampled_by_coins, subsampled_by_a_binomial]
-)
+@pytest.mark.parametrize("mechanism", [subsampled, subsampled_and_added, subsampled_by_coins, subsampled_by_a_binomial])
 def test_noise_on_a_sample_costs_less(mechanism):
     claim = math.log(1.0 + 0.1 * (math.e - 1.0))
     results = [run(mechanism, [1.0, 0.0, 0.0], [0.0, 0.0, 0.0], claim, seed=seed) for seed in range(25)]
