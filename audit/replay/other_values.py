@@ -26,6 +26,11 @@ MOST_NUMBERS: Final = 64
 DRAWS: Final = 8
 """Joint draws of all values: a difference that shows with probability p is missed with (1 − p)^8."""
 FAR: Final = (3.0, 40.0, 1000.0)  # scales; beyond the reach of what clips the output or decides something
+_SWEPT: Final = 4
+_WIDTH: Final = 8
+"""Up to so many numbers of noise are swept, over so many scales on either side of their location."""
+_COARSE: Final = (-3.0, -1.5, 1.5, 3.0)
+"""Steps, in scales, that show a value in an output that is rounded."""
 _ROUNDING: Final = 1e-13  # of sums of doubles, relative
 
 Calls = tuple[ReplayedCall, ...]
@@ -140,6 +145,19 @@ class Reruns:
             for sign in (1.0, -1.0, None):
                 yield {**self._anew(set(noise)), **{i: self._far(call, far, sign) for i, call in noise.items()}}
         yield {i: at_its_middle(call) for i, call in noise.items()}
+        if sum(math.prod(call.law_on_x.shape) for call in noise.values()) <= _SWEPT:
+            for number, call in noise.items():
+                yield from self._sweep(number, call)
+
+    def _sweep(self, number: int, call: ReplayedCall) -> Iterator[Changes]:
+        """Yield changes of one number of noise, a random value in each scale of some about its location."""
+        at = np.asarray(at_its_middle(call), dtype=np.float64) - np.asarray(call.value)
+        for place in range(math.prod(call.law_on_x.shape)):
+            for low in range(-_WIDTH, _WIDTH):
+                steps = np.zeros(call.law_on_x.shape)
+                steps.reshape(-1)[place] = low + self._rng.random()
+                units = np.where(steps != 0.0, at.reshape(steps.shape) + in_units(call, steps), 0.0)
+                yield {number: moved_by(call, units)}
 
     def _anew(self, but: set[int] | None = None) -> dict[int, Any]:
         found = {}
@@ -167,7 +185,8 @@ class Reruns:
     def shown(self, number: int) -> npt.NDArray[np.bool_]:
         """Return which numbers of a call's value show in the output, on x and on y; one flag without numbers.
 
-        A number shows if the output changes with a small change of it; a place or a name, if it does with another one.
+        A number shows if the output changes with a small change of it, or takes four values or more, as where it is
+        rounded, in steps of 1.5 scales: what decides between two answers takes two. A place shows if others change it.
         """
         call = self.calls[number]
         value = np.asarray(call.value) if not isinstance(call.value, (str, bytes, dict)) else None
@@ -178,7 +197,23 @@ class Reruns:
             step = np.zeros(value.shape)
             step.reshape(-1)[place] = 1.0
             flags[place] = any(self._shows({number: nudged(call, value, sign * step)}) for sign in (1.0, -1.0))
+            if not flags[place] and is_shifted(call):
+                flags[place] = self._shows_coarsely(number, step)
         return flags
+
+    def _shows_coarsely(self, number: int, direction: Array) -> bool:
+        call = self.calls[number]
+        for side in ("x", "y"):
+            found = [self._sides[side][1].output]
+            for step in _COARSE:
+                output, is_on_path = self.output(side, {number: stepped(call, step * direction)})
+                if not is_on_path:
+                    return False
+                if all(same_output(output, other) is False for other in found):
+                    found.append(output)
+            if len(found) < len(_COARSE):
+                return False
+        return True
 
     def _shows(self, changed: Changes, *, both: bool = True) -> bool:
         """Whether a change of values changes the output, on both sides or on one; on one, another path does too."""

@@ -213,6 +213,11 @@ def test_a_part_that_shows_counts():
     assert run(histogram, [1, 1], [1], 5.0).has_excess
 
 
+def test_a_rounded_value_shows():
+    assert run(lambda rows, rng: round(rng.laplace(4.0 * len(rows), 1.0)), [1, 1], [1]).has_excess
+    assert not run(lambda rows, rng: 100.0 * round(rng.laplace(4.0 * len(rows)) / 100.0), [1, 1], [1]).has_excess
+
+
 def test_a_scale_of_zero_is_no_noise():
     assert run(lambda rows, rng: rng.normal(len(rows), 0.0), [1, 1], [1], GaussianDP(1.0)).has_excess
 

@@ -174,6 +174,7 @@ def declared(value):
         lambda rows: sum(rows) + declared(0.0) > 65.0,
         lambda rows, rng: rows[0] if rng.laplace(len(rows)) > 30.0 else 0,
         lambda rows, rng: rows[0] if rng.exponential() > 20.0 else 0,
+        lambda rows, rng: (lambda value: [value, (10.0 < value < 12.0) * rows[0]])(rng.laplace(len(rows))),
         lambda rows, rng: rows[0] if rng.permutation(3)[0] == 0 else 0,
     ],
 )
