@@ -11,28 +11,38 @@ Proof: docs/proofs/replay.md
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from .laws import Array, Law
+from .other_values import (
+    DRAWS,
+    MOST_NUMBERS,
+    Calls,
+    Changes,
+    Reruns,
+    at_its_middle,
+    difference,
+    in_units,
+    is_bare_noise,
+    is_shifted,
+    moved_by,
+    rounding,
+)
 from .replayed_call import ReplayedCall
 
 Flags = npt.NDArray[np.bool_]
-Rerun = Callable[[str, Mapping[int, Any]], Array | None]
-"""The numbers of the output on "x" or "y" with other values for some calls; None if the run took another path."""
 
-MOST_NUMBERS: Final = 64
-"""Most drawn numbers that are changed one at a time; more only if they are as many as the outputs."""
+MOST_EXPLAINED: Final = 500
+"""Most numbers of an output, or of noise, that are explained; the work grows with their third power."""
 _STEPS: Final = (3.0, -2.0, -0.5, 0.7)  # scales; the first determines the factors, as the largest
 _WHOLE_STEPS: Final = (3, -2, -1, 1)
 _FAR_STEPS: Final = (40, -40, 1000, -1000)  # beyond the reach of what clips the output or decides something
-_LEVELS: Final = (1e-12, 1e-3, 0.2, 0.5, 0.8, 0.999, 1.0 - 1e-12)
-"""Quantiles at which other draws are tried."""
-_ROUNDING: Final = 1e-5  # outputs may be rounded to a grid of 2**-20 scales
+_GRID: Final = 1e-5  # outputs may be rounded to a grid of 2**-20 scales
+_JOINT: Final = (0.05, 0.5, 2.0, 20.0)  # scales of joint changes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,240 +50,275 @@ class OutputMove:
     """What the outputs show about noise whose location was not handed over.
 
     `calls` are all calls, with inferred locations where they could be inferred. `unprotected` are the coordinates of
-    the output that differ although no change of a draw affects them.
+    the output that differ although no change of noise affects them.
     """
 
-    calls: tuple[ReplayedCall, ...]
+    calls: Calls
     unprotected: tuple[int, ...] = ()
+    is_certain: bool = False
+    """Whether the rest of the output determines every value, and these coordinates differ at such values too."""
     is_explained: bool = False
     """Whether the move of the output is that of the inferred locations."""
     is_local: bool = False
     """Whether that holds near the recorded values only, since the output is not affine in the noise farther away."""
-    is_too_long: bool = False
-    """Whether there are more numbers than `MOST_NUMBERS`, so that none was changed."""
+    why_not: str = ""
+    """Why nothing was explained, if that is known."""
 
 
-def infer_locations(calls: tuple[ReplayedCall, ...], x: Array, y: Array, rerun: Rerun) -> OutputMove:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Factors:
+    """Factors of noise on x and y, of shape (outputs, drawn numbers), by call; what else changes the output."""
+
+    on_x: dict[int, Array]
+    on_y: dict[int, Array]
+    others: Flags
+    is_local: bool
+
+    def matrix(self, side: str) -> Array:
+        parts = self.on_x if side == "x" else self.on_y
+        return np.concatenate([np.zeros((len(self.others), 0)), *parts.values()], axis=1)
+
+
+def infer_locations(calls: Calls, x: Array, y: Array, reruns: Reruns) -> OutputMove:
     """Return the calls with the locations that the outputs `x` and `y`, equal in length, imply."""
-    found = _factors(calls, len(x), rerun)
-    if found is None:
-        return OutputMove(calls, is_too_long=True)
-    factors, others, is_local = found
-    distance = _difference(y, x)
-    noisy = np.any([np.any(part, axis=1) for sides in factors.values() for part in sides] or [others], axis=0)
+    if len(x) > MOST_EXPLAINED:
+        return OutputMove(calls, why_not=f"the output has more than {MOST_EXPLAINED} numbers, so none was explained")
+    added = {i: call for i, call in enumerate(calls) if is_bare_noise(call)}
+    found = _factors(added, x, reruns)
+    if isinstance(found, str):
+        return OutputMove(calls, why_not=found)
+    distance = difference(y, x)
+    matrices = found.matrix("x"), found.matrix("y")
+    noisy = np.any(matrices[0] != 0.0, axis=1) | np.any(matrices[1] != 0.0, axis=1)
+    others = found.others | reruns.touched(set(added), len(x))
     free = np.flatnonzero((distance != 0.0) & ~others & ~noisy)
     if len(free):
-        return OutputMove(calls, unprotected=tuple(map(int, free)))
-    if np.any(others & (noisy | (distance != 0.0))):
+        is_certain = _is_certain(calls, found, x, distance, free, reruns)
+        return OutputMove(calls, unprotected=tuple(map(int, free)), is_certain=is_certain)
+    if not added or np.any(others & (noisy | (distance != 0.0))):
         return OutputMove(calls)
-    if all(_agree(*sides) for sides in factors.values()):
-        shifts = _shifts({number: on_x for number, (on_x, _) in factors.items()}, distance)
+    if not all(_is_affine(added, found, side, base, reruns) for side, base in (("x", x), ("y", y))):
+        return OutputMove(calls)
+    if _agree(*matrices):
+        shifts = _shifts(found.on_x, distance, x, y)
         inferred = None if shifts is None else {i: _shifted(calls[i], each) for i, each in shifts.items()}
+        slopes = np.zeros_like(matrices[0])
     else:
-        inferred = _scaled(calls, factors, x, y)
+        inferred = _scaled(calls, found, x, y)
+        slopes = matrices[1] - matrices[0]
     if inferred is None:
         return OutputMove(calls)
     explained = tuple(inferred.get(i, call) for i, call in enumerate(calls))
-    return OutputMove(explained, is_explained=not is_local, is_local=is_local)
+    if found.is_local:
+        return OutputMove(explained, is_local=True)
+
+    def apart(changed: Changes) -> Array:
+        units = [np.ravel(np.asarray(changed.get(i, c.value), float) - np.asarray(c.value)) for i, c in added.items()]
+        return np.asarray(distance + slopes @ np.concatenate(units))
+
+    scales = np.concatenate([np.ravel(call.law_on_x.scale) for call in added.values()])  # type: ignore[arg-type]
+    why = reruns.disagreement(apart, np.abs(matrices[0]) @ scales)
+    return OutputMove(calls, why_not=why) if why else OutputMove(explained, is_explained=True)
 
 
-def _difference(y: Array, x: Array) -> Array:
-    with np.errstate(invalid="ignore"):
-        return np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, y - x)
+def _factors(added: dict[int, ReplayedCall], x: Array, reruns: Reruns) -> _Factors | str:
+    """Return the factors of added noise on x and y, and the coordinates that it affects in another way.
 
-
-def _is_added(call: ReplayedCall) -> bool:
-    scale = call.law_on_x.scale
-    return call.is_bare and call.law_on_x.is_shifted and scale is not None and bool(np.all(scale > 0.0))
-
-
-Sides = tuple[Array, Array]
-
-
-def _factors(
-    calls: tuple[ReplayedCall, ...], n_outputs: int, rerun: Rerun
-) -> tuple[dict[int, Sides], Flags, bool] | None:
-    """Return the factors of added noise on x and y by call, and the coordinates that other draws affect.
-
-    Factors have the shape (outputs, drawn numbers). Noise that is not added in an affine way counts among the other
-    draws; the third value says whether it is affine near the recorded values only. None if there are too many numbers
-    to change.
+    The words for why not, if there are too many numbers to change.
     """
-    factors: dict[int, Sides] = {}
-    others = np.zeros(n_outputs, dtype=bool)
-    tried, is_local = 0, False
-    for number, call in enumerate(calls):
+    n, tried, is_local = len(x), 0, False
+    sides: tuple[dict[int, Array], dict[int, Array]] = {}, {}
+    others = np.zeros(n, dtype=bool)
+    for number, call in added.items():
         size = math.prod(call.law_on_x.shape)
-        if _is_added(call) and size == n_outputs > 1:
-            joint = _joint(number, call, rerun)
-            if joint is not None:
-                factors[number] = joint
+        if size > MOST_EXPLAINED:
+            return f"more than {MOST_EXPLAINED} numbers are drawn in one call, so none was changed to see what it does"
+        if size == n > 1:
+            diagonals = [_diagonal(number, call, side, reruns) for side in ("x", "y")]
+            if diagonals[0] is not None and diagonals[1] is not None:
+                sides[0][number], sides[1][number] = diagonals  # type: ignore[assignment]
                 continue
         tried += size
         if tried > MOST_NUMBERS:
-            return None
-        held = np.zeros((2, n_outputs, size))
+            return f"more than {MOST_NUMBERS} numbers are drawn, so none was changed to see what it does"
+        held = np.zeros((2, n, size))
         for place in range(size):
-            if not _is_added(call):
-                others |= _affected(number, call, place, n_outputs, rerun)
-                continue
-            columns, affected, is_near = _columns(number, call, place, n_outputs, rerun)
+            columns, affected, is_near = _columns(number, call, place, n, reruns)
             is_local |= is_near
-            if columns is None:
-                others |= affected
-            else:
+            others |= affected
+            if columns is not None:
                 held[0, :, place], held[1, :, place] = columns
-        if _is_added(call):
-            factors[number] = held[0], held[1]
-    return factors, others, is_local
+        sides[0][number], sides[1][number] = held[0], held[1]
+    return _Factors(*sides, others, is_local)
 
 
-def _agree(a: Array, b: Array) -> bool:
-    return bool(np.all(np.abs(a - b) <= _ROUNDING * np.abs(a).max(initial=0.0)))
-
-
-def _changed(call: ReplayedCall, place: int, step: float) -> Any:
-    value = np.array(call.value)
-    flat = value.reshape(-1)
-    flat[place] = flat[place] + step
-    return value if np.ndim(call.value) else flat[0].item()
+def _steps_of(call: ReplayedCall, direction: Array) -> list[Array]:
+    """Return changes of the value, in its units: near ones, and far ones with the one to the middle of the noise."""
+    near = _WHOLE_STEPS if call.law_on_x.is_integer_valued else _STEPS
+    far = [in_units(call, step * direction) for step in (*near, *_FAR_STEPS)]
+    middle = (np.asarray(at_its_middle(call), float) - np.asarray(call.value)).reshape(direction.shape)
+    return [*far, np.where(direction != 0.0, middle, 0.0)]
 
 
 def _columns(
-    number: int, call: ReplayedCall, place: int, n_outputs: int, rerun: Rerun
-) -> tuple[Sides | None, Flags, bool]:
-    """Return the factors of one number of added noise, the coordinates it affects, and whether they hold nearby only.
+    number: int, call: ReplayedCall, place: int, n: int, reruns: Reruns
+) -> tuple[tuple[Array, Array] | None, Flags, bool]:
+    """Return the factors of one number on x and y, the coordinates that it changes otherwise, and whether nearby only.
 
     No factors if the output is not affine in the number near its recorded value.
     """
+    direction = np.zeros(call.law_on_x.shape)
+    direction.reshape(-1)[place] = 1.0
     scale = float(np.ravel(call.law_on_x.scale)[place])  # type: ignore[arg-type]
-    is_whole = call.law_on_x.is_integer_valued
-    columns, affected, is_local = [], np.zeros(n_outputs, dtype=bool), False
+    columns, affected, is_local = [], np.zeros(n, dtype=bool), False
     for side in ("x", "y"):
-        slopes = []
-        base = rerun(side, {})
-        for step in (*(_WHOLE_STEPS if is_whole else _STEPS), *_FAR_STEPS):
-            by = step if is_whole else step * scale
-            out = rerun(side, {number: _changed(call, place, by)})
-            if base is None or out is None or out.shape != (n_outputs,) or base.shape != (n_outputs,):
-                return None, np.ones(n_outputs, dtype=bool), False
-            slopes.append(_difference(out, base) / by)
-        affected |= np.any(np.array(slopes) != 0.0, axis=0)
-        is_near = all(_agree(slopes[0], each) for each in slopes[: len(_STEPS)])
-        is_local |= is_near and not all(_agree(slopes[0], each) for each in slopes)
-        columns.append(slopes[0] if is_near else None)
+        base, factor, is_affine = reruns.numbers(side, {}), np.zeros(n), []
+        for turn, units in enumerate(_steps_of(call, direction)):
+            out = reruns.numbers(side, {number: moved_by(call, units)})
+            if base is None or out is None or out.shape != (n,) or base.shape != (n,):
+                return None, np.ones(n, dtype=bool), False
+            by, moved, slack = float(np.sum(units)), difference(out, base), rounding(out, base)
+            affected |= np.abs(moved) > slack
+            if turn == 0:
+                factor = np.where(np.abs(moved) > slack, moved / by, 0.0)
+            error = np.abs(moved - factor * by)
+            is_affine.append(bool(np.all(error <= _GRID * np.abs(factor) * max(abs(by), scale) + slack)))
+        is_near = all(is_affine[: len(_STEPS)])
+        is_local |= is_near and not all(is_affine)
+        columns.append(factor if is_near else None)
     if columns[0] is None or columns[1] is None:
         return None, affected, False
-    if is_local:
-        affected &= (columns[0] == 0.0) | (columns[1] == 0.0)  # changes only far away
-        return ((columns[0], columns[1]) if not affected.any() else None), affected, is_local
-    return (columns[0], columns[1]), affected, is_local
+    strange = affected & ((columns[0] == 0.0) | (columns[1] == 0.0))  # changes only far away, or on one side only
+    return ((columns[0], columns[1]), strange, is_local) if not strange.any() else (None, affected, is_local)
 
 
-def _affected(number: int, call: ReplayedCall, place: int, n_outputs: int, rerun: Rerun) -> Flags:
-    """Return the coordinates that change with a number at other values of its law; all if the law is not known."""
-    values = _other_values(call, place)
-    found = np.full(n_outputs, values is None)
-    for side in ("x", "y"):
-        base = rerun(side, {})
-        for other in values or ():
-            out = rerun(side, {number: other})
-            if base is None or out is None or out.shape != base.shape:
-                return np.ones(n_outputs, dtype=bool)
-            found |= _difference(out, base) != 0.0
-    return found
-
-
-def _other_values(call: ReplayedCall, place: int) -> list[Any] | None:
-    """Return the value with one of its numbers at other quantiles of its law; None if they are not known."""
-    law = call.law_on_x
-    if law.name == "discrete":
-        levels = np.flatnonzero(np.asarray(law.parameters["probabilities"]) > 0.0)
-        levels = levels[np.unique(np.linspace(0, len(levels) - 1, 16).round().astype(int))]
-    elif law.is_known and not law.after:
-        with np.errstate(all="ignore"):
-            rows = law.frozen().ppf(np.array(_LEVELS).reshape((-1,) + (1,) * len(law.shape)))
-        levels = np.array([np.broadcast_to(row, law.shape).reshape(-1)[place] for row in rows])
-        levels = levels[np.isfinite(levels)]
-    else:
-        return None
-    values = []
-    for level in levels:
-        value = np.array(call.value)
-        value.reshape(-1)[place] = level
-        values.append(value if np.ndim(call.value) else value.item())
-    return values
-
-
-def _joint(number: int, call: ReplayedCall, rerun: Rerun) -> Sides | None:
-    """Return the factors of a vector of noise that is added number by number, as diagonal matrices; None if not."""
-    scale, shape = np.ravel(call.law_on_x.scale), call.law_on_x.shape  # type: ignore[arg-type]
-    is_whole, value = call.law_on_x.is_integer_valued, np.asarray(call.value)
-    diagonals = []
-    for side in ("x", "y"):
-        base, slopes = rerun(side, {}), []
-        for turn, step in enumerate((*(_WHOLE_STEPS if is_whole else _STEPS), *_FAR_STEPS)):
-            signs = np.where(np.arange(scale.size) % (turn + 2) == 0, 1.0, -1.0)
-            steps = step * signs * (1.0 if is_whole else scale)
-            out = rerun(side, {number: (value + steps.reshape(shape)).astype(value.dtype)})
-            if base is None or out is None or out.shape != scale.shape or base.shape != scale.shape:
-                return None
-            slopes.append(_difference(out, base) / steps)
-        if not all(_agree(slopes[0], each) for each in slopes):
+def _diagonal(number: int, call: ReplayedCall, side: str, reruns: Reruns) -> Array | None:
+    """Return the factors of a vector of noise that is added number by number, as a diagonal matrix; None if not."""
+    rng = np.random.default_rng((number, 29))
+    base, factor = reruns.numbers(side, {}), None
+    scale = np.ravel(call.law_on_x.scale)  # type: ignore[arg-type]
+    for turn in range(len(_STEPS) + len(_FAR_STEPS) + 1):
+        sizes = rng.choice([-1.0, 1.0], call.law_on_x.shape) * rng.uniform(0.5, 1.0, call.law_on_x.shape)
+        units = np.ravel(_steps_of(call, sizes)[turn])
+        out = reruns.numbers(side, {number: moved_by(call, units)})
+        if base is None or out is None or out.shape != scale.shape or base.shape != scale.shape:
             return None
-        diagonals.append(np.diag(slopes[0]))
-    return diagonals[0], diagonals[1]
+        moved, slack = difference(out, base), rounding(out, base)
+        if factor is None:
+            factor = np.where(np.abs(moved) > slack, moved / units, 0.0)
+        if not np.all(
+            np.abs(moved - factor * units) <= _GRID * np.abs(factor) * np.maximum(np.abs(units), scale) + slack
+        ):
+            return None
+    return None if factor is None else np.diag(factor)
 
 
-def _shifts(factors: dict[int, Array], distance: Array) -> dict[int, Array] | None:
+def _is_affine(added: dict[int, ReplayedCall], found: _Factors, side: str, base: Array, reruns: Reruns) -> bool:
+    """Whether joint changes of all numbers, small and large, do to the output what the factors say."""
+    if found.is_local:
+        return True  # which holds for small changes of single numbers, and is said to be no more
+    rng, matrix = np.random.default_rng(29), found.matrix(side)
+    for turn in range(DRAWS):
+        changed, units = {}, []
+        for number, call in added.items():
+            steps = in_units(call, _JOINT[turn % len(_JOINT)] * rng.normal(size=call.law_on_x.shape))
+            changed[number] = moved_by(call, steps)
+            units.append(np.ravel(steps))
+        out, moves = reruns.numbers(side, changed), np.concatenate(units)
+        if out is None or out.shape != base.shape:
+            return False
+        scales = np.concatenate([np.ravel(call.law_on_x.scale) for call in added.values()])  # type: ignore[arg-type]
+        allowed = _GRID * np.abs(matrix) @ np.maximum(np.abs(moves), scales) + 4.0 * rounding(out, base)
+        if not np.all(np.abs(difference(out, base) - matrix @ moves) <= allowed):
+            return False
+    return True
+
+
+def _agree(a: Array, b: Array) -> bool:
+    """Whether factors agree, each relative to its own size."""
+    return bool(np.all(np.abs(a - b) <= _GRID * np.maximum(np.abs(a), np.abs(b))))
+
+
+def _shifts(factors: dict[int, Array], distance: Array, x: Array, y: Array) -> dict[int, Array] | None:
     """Return by how much each noise must shift for the outputs to agree, if there is exactly one way; else None."""
-    if not factors:
-        return None
     matrix = np.concatenate(list(factors.values()), axis=1)
     if not np.any(matrix != 0.0, axis=0).all() or not np.isfinite(distance).all():
         return None  # a draw that does not show in the output may decide something
-    shift, _, rank, _ = np.linalg.lstsq(matrix, distance, rcond=None)
+    size = np.abs(matrix).max(axis=0)
+    shift, _, rank, _ = np.linalg.lstsq(matrix / size, distance, rcond=None)
     if rank < matrix.shape[1]:
         return None
-    if not np.allclose(matrix @ shift, distance, rtol=1e-6, atol=1e-9 * np.abs(distance).max(initial=0.0)):
+    shift = shift / size
+    if not np.all(np.abs(matrix @ shift - distance) <= 1e-9 * np.abs(distance) + 10.0 * rounding(x, y)):
         return None
     ends = np.cumsum([part.shape[1] for part in factors.values()])[:-1]
     return dict(zip(factors, np.split(shift, ends), strict=True))
 
 
 def _shifted(call: ReplayedCall, shift: Array) -> ReplayedCall:
-    """Return the call with location 0 on x and the shift as its location on y."""
-    law = call.law_on_x
-    rounded = np.round(shift, 6) if law.is_integer_valued else shift
-    at = np.where(np.abs(rounded) <= _ROUNDING * np.ravel(law.scale), 0.0, rounded).reshape(law.shape)  # type: ignore[arg-type]
-    laws = [Law(law.name, {**law.parameters, "location": each}, law.shape) for each in (np.zeros(law.shape), at)]
+    """Return the call with its location on x, and shifted on y; by a whole number if that is one up to rounding."""
+    law, location = call.law_on_x, np.array(call.law_on_x.location, dtype=np.float64)
+    if law.is_integer_valued:
+        near = np.round(shift)
+        shift = np.where(np.abs(shift - near) <= 1e-9 * np.abs(near), near, shift)
+    laws = [
+        Law(law.name, {**law.parameters, "location": each}, law.shape)
+        for each in (location, location + shift.reshape(law.shape))
+    ]
     return replace(call, law_on_x=laws[0], law_on_y=laws[1], is_inferred=True)
 
 
-def _scaled(
-    calls: tuple[ReplayedCall, ...], factors: dict[int, Sides], x: Array, y: Array
-) -> dict[int, ReplayedCall] | None:
+def _scaled(calls: Calls, found: _Factors, x: Array, y: Array) -> dict[int, ReplayedCall] | None:
     """Return the calls with the laws of the outputs, if each output has at most one draw and each draw one output.
 
     For factors that differ between x and y, so that the noise has another scale.
     """
-    matrix = np.array([np.concatenate([sides[side] for sides in factors.values()], axis=1) for side in (0, 1)])
+    matrix = np.array([found.matrix("x"), found.matrix("y")])
     shows = np.any(matrix != 0.0, axis=0)
     if not np.all(shows.sum(axis=0) == 1) or not np.all(shows.sum(axis=1) <= 1):
         return None
-    found = {}
-    for number, sides in factors.items():
-        call = calls[number]
+    inferred = {}
+    for number in found.on_x:
+        call, sides = calls[number], (found.on_x[number], found.on_y[number])
         law, laws = call.law_on_x, []
         if law.is_integer_valued:
             return None
         rows = np.argmax(np.any(np.array(sides) != 0.0, axis=0), axis=0)
         for part, output in zip(sides, (x, y), strict=True):
             factor = part[rows, np.arange(part.shape[1])]
-            location = output[rows] - factor * np.ravel(call.value)
+            location = output[rows] - factor * np.ravel(np.asarray(call.value) - law.location)
             scale = np.abs(factor) * np.ravel(law.scale)  # type: ignore[arg-type]
             held = {"location": location.reshape(law.shape), "scale": scale.reshape(law.shape)}
             laws.append(Law(law.name, held, law.shape))
         value = x[rows].reshape(law.shape)
-        found[number] = replace(call, law_on_x=laws[0], law_on_y=laws[1], value=value, is_inferred=True)
-    return found
+        inferred[number] = replace(call, law_on_x=laws[0], law_on_y=laws[1], value=value, is_inferred=True)
+    return inferred
+
+
+def _is_certain(
+    calls: Calls, found: _Factors, x: Array, distance: Array, free: npt.NDArray[np.intp], reruns: Reruns
+) -> bool:
+    """Whether no values on y give the output of x: the other coordinates allow one, at which these differ still."""
+    if not calls:
+        return True
+    if not all(map(is_shifted, calls)) or found.others.any():
+        return False
+    handed = {i: call for i, call in enumerate(calls) if i not in found.on_x}
+    more = _factors(handed, x, reruns)
+    if isinstance(more, str) or more.others.any() or more.is_local or found.is_local:
+        return False
+    factors = {**found.on_y, **more.on_y}
+    rest = np.setdiff1d(np.arange(len(x)), free)
+    shifts = _shifts({i: part[rest] for i, part in factors.items()}, -distance[rest], x[rest], x[rest])
+    if shifts is None:
+        return False
+    rng = np.random.default_rng(29)
+    for size in (0.0, 1e-3, 1e-3):
+        changed = {
+            i: moved_by(calls[i], each + in_units(calls[i], size * rng.normal(size=each.shape)))
+            for i, each in shifts.items()
+        }
+        out = reruns.numbers("y", changed)
+        if out is None or out.shape != x.shape or not np.all(difference(out, x)[free] != 0.0):
+            return False
+    return True

@@ -28,6 +28,8 @@ _OF_EVENTS: Final = (PureDP, ApproxDP, GaussianDP, PrivacyProfile, TradeOffCurve
 """Claims that hold if every event keeps the claim's boundary."""
 _COMPARED: Final = 8  # events whose strength at a distance is found by bisection
 _TAILS: Final = np.concatenate([np.geomspace(1e-12, 0.02, 120), np.linspace(0.02, 0.98, 193)[1:-1]])
+_POINTS: Final = 20_000
+_TANGENTS: Final = 1e-13  # relative: rounding
 _HALF: Final = np.geomspace(1e-12, 0.5, 400)
 _Q: Final = np.concatenate([_HALF, 1.0 - _HALF[-2::-1]])
 _Q_REST: Final = np.concatenate([1.0 - _HALF, _HALF[-2::-1]])
@@ -44,13 +46,15 @@ def strength_needed(claim: Claim, x: Law, y: Law) -> float | None:
     mu, worst = gaussian_mu(x, y), worst_loss(x, y)
     if mu == 0.0 or worst == 0.0:
         return 0.0
+    if mu == math.inf:
+        return math.inf  # a scale of 0
     if claim.log_ratio is not None and worst is not None:
         return worst
     if mu is not None and math.isfinite(mu):
         if isinstance(claim, (RenyiDP, ZeroConcentratedDP)):
             return _order(claim) * mu * mu / 2.0
         return _largest(claim, ndtr(_Z + mu), ndtr(-_Z - mu), _Q, _Q_REST)
-    if not (x.is_known and x.name == y.name and x.shape == y.shape and not x.after):
+    if not (x.is_known and x.name == y.name and x.shape == y.shape and not x.after) or worst is None:
         return None
     if math.prod(x.shape) != 1:
         x, y = _farthest(x, y)
@@ -121,7 +125,9 @@ def _events(x: Law, y: Law) -> tuple[Array, Array, Array, Array] | None:
 def is_within(claim: Claim, epsilon: float, mu: float) -> bool:
     """Return whether a loss of at most `epsilon`, composed with Gaussian noise of this `mu`, keeps the claim."""
     if claim.log_ratio is not None:
-        return mu == 0.0 and epsilon <= claim.log_ratio * (1.0 + SLACK) + 1e-12
+        return mu == 0.0 and epsilon <= claim.log_ratio * (1.0 + SLACK)
+    if epsilon == mu == 0.0:
+        return True
     if not (math.isfinite(epsilon) and math.isfinite(mu)):
         return False
     if isinstance(claim, (RenyiDP, ZeroConcentratedDP)):
@@ -130,31 +136,55 @@ def is_within(claim: Claim, epsilon: float, mu: float) -> bool:
         return divergence + order * mu * mu / 2.0 <= claim.strength * (1.0 + SLACK)
     if not isinstance(claim.base if isinstance(claim, GroupClaim) else claim, _OF_EVENTS):
         return False  # events show only a part of what such a claim says
-    allowed, _ = claim.max_power(_Q, _Q_REST)
-    backward, _ = claim.reversed().max_power(_Q, _Q_REST)
-    own = _power(epsilon, mu, getattr(claim, "epsilon", epsilon))
-    return bool(np.all(own <= np.minimum(allowed, backward) * (1.0 + 1e-6) + 1e-15))
+    if isinstance(claim, ApproxDP):
+        return _keeps_lines([(claim.epsilon, claim.delta)], epsilon, mu)
+    if isinstance(claim, PrivacyProfile):
+        deltas = [delta + claim.excess for delta in claim.deltas]
+        return _keeps_lines(list(zip(claim.epsilons, deltas, strict=True)), epsilon, mu)
+    if isinstance(claim, GaussianDP) and epsilon == 0.0:
+        return mu <= claim.mu * (1.0 + SLACK)
+    return _lies_below(claim, epsilon, mu) and _lies_below(claim.reversed(), epsilon, mu)
+
+
+def _keeps_lines(lines: list[tuple[float, float]], epsilon: float, mu: float) -> bool:
+    """Whether the privacy profile of such a loss lies below these points of one, exactly."""
+    return all(_profile(at, epsilon, mu) <= delta * (1.0 + SLACK) for at, delta in lines)
+
+
+def _profile(at: float, epsilon: float, mu: float) -> float:
+    """Return a bound on the δ at ε = `at` of such a loss; the exact worst case if either is 0."""
+    if mu == 0.0:
+        return max(math.expm1(epsilon - at) / (math.exp(-at) + math.exp(epsilon - at)), 0.0) if epsilon > at else 0.0
+    inner = at - epsilon
+    first, second = log_ndtr(mu / 2.0 - inner / mu), inner + log_ndtr(-mu / 2.0 - inner / mu)
+    return float(max(-math.exp(first) * math.expm1(min(second - first, 0.0)), 0.0))
+
+
+def _lies_below(claim: Claim, epsilon: float, mu: float) -> bool:
+    """Whether the boundary of such a loss lies below that of a claim, up to where it meets its mirror image.
+
+    The boundary Φ(Φ⁻¹(e^ε q) + μ) is concave, so it lies below its tangents; between two points below the two
+    tangents. The claim's boundary is concave, so it lies above its chords. Corners of the tangents below the claim's
+    boundary therefore show the whole, wherever the claim's own corners are. Far out in the tail, where no double tells
+    them apart, the ratio of Gaussian boundaries only falls.
+    """
+    low, high = -37.0, float(-ndtri(1e-300))
+    for _ in range(200):  # to where e^ε q = Φ(z) and 1 − Φ(z + μ) = q
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if ndtr(-middle - mu) > math.exp(-epsilon) * ndtr(middle) else (low, middle)
+    z = np.unique(np.concatenate([np.linspace(-37.0, high, _POINTS), high - np.geomspace(1e-6, 1.0, 400)]))
+    own, q = ndtr(z + mu), math.exp(-epsilon) * ndtr(z)
+    if mu == 0.0:
+        own, q = own[-1:], q[-1:]  # one line, up to its corner
+    slope = np.exp(epsilon + (z * z - (z + mu) ** 2) / 2.0)
+    with np.errstate(all="ignore"):
+        corners = (np.diff(own) - slope[1:] * q[1:] + slope[:-1] * q[:-1]) / (slope[:-1] - slope[1:]) if mu else q[:0]
+    corners = np.clip(np.where(np.isfinite(corners), corners, q[1:]), q[:-1], q[1:])
+    heights = np.minimum(own[:-1] + slope[: len(corners)] * (corners - q[:-1]), 1.0)
+    allowed, _ = claim.max_power(np.append(q, corners), 1.0 - np.append(q, corners))
+    return bool(np.all(np.append(own, heights) <= allowed * (1.0 + _TANGENTS)))
 
 
 def _order(claim: RenyiDP | ZeroConcentratedDP) -> float:
     """The divergence of a Gaussian μ, in the units of the claim's strength, is this times μ²/2."""
     return claim.order if isinstance(claim, RenyiDP) else 1.0
-
-
-def _power(epsilon: float, mu: float, line: float) -> Array:
-    """Return a boundary at `_Q` that no such loss crosses: the least of many lines of its privacy profile.
-
-    `line` is the ε of one more line.
-    """
-    if epsilon == 0.0:
-        return np.asarray(ndtr(_Z + mu))
-    if mu == 0.0:
-        t, delta = np.array([epsilon]), np.zeros(1)
-    else:
-        t = np.append(np.maximum(epsilon + mu * mu / 2.0 + mu * np.linspace(-8.0, 8.0, 801), 0.0), line)
-        inner = t - epsilon
-        delta = np.maximum(ndtr(mu / 2.0 - inner / mu) - np.exp(inner + log_ndtr(-mu / 2.0 - inner / mu)), 0.0)
-    with np.errstate(over="ignore"):
-        above = np.exp(t)[:, None] * _Q + delta[:, None]
-        below = 1.0 - np.exp(-t)[:, None] * (_Q_REST - delta[:, None])
-    return np.asarray(np.minimum(1.0, np.minimum(above, below).min(axis=0)))

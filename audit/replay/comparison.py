@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import zip_longest
+from typing import Final
 
 from ..claims.claim import Claim
 from ..claims.renyi import ZeroConcentratedDP
 from .claim_excess import SLACK, strength_needed
-from .laws import Law, shown
+from .laws import Law
+from .parameters import shown
 from .replayed_call import Finding, FindingKind, ReplayedCall, total_loss
 from .tape import Drawn, Tape
 
-_NOT_NOISE = frozenset({"integers", "uniform", "bits", "permutation", "choice without replacement", "randrange"})
+NOT_NOISE: Final = frozenset({"integers", "uniform", "bits", "permutation", "choice without replacement", "randrange"})
 """Laws that mostly choose rows, or a place between two of them. Their loss is no excess unless a primitive declares it:
 what is released may hide the draw, such as a row of a sample or the interval of a quantile."""
 
@@ -23,7 +25,7 @@ _INPUTS = frozenset({"location", "probabilities", "input"})
 
 def is_noise(call: ReplayedCall) -> bool:
     """Whether the loss of a call counts as that of noise."""
-    return call.law_on_x.name not in _NOT_NOISE or call.declared_on_x is not None
+    return call.law_on_x.name not in NOT_NOISE or call.declared_on_x is not None
 
 
 def call_findings(call: ReplayedCall, claim: Claim | None, distance: float) -> Iterator[Finding]:
@@ -130,11 +132,17 @@ def path_findings(x: Tape, y: Tape, end_on_x: str, end_on_y: str) -> Iterator[Fi
             text = f"{_drawn(a)} on x, {_drawn(b)} at {b.place} on y"
             yield Finding(kind=FindingKind.CALLS_DIFFER, place=a.place, message=text)
             break
-    for (place, seed), (_, other) in zip(x.seeds, y.seeds, strict=False):
-        if seed != other:
-            text = f"a generator is seeded with {seed} on x and {other} on y, so its draws are no noise"
-            yield Finding(kind=FindingKind.SEED_DIFFERS, place=place, message=text)
-            break
+    for one, other in zip_longest(x.seeds, y.seeds):
+        if one is None or other is None:
+            place, seed = one or other
+            text = f"a generator is seeded with {seed} on {'y' if one is None else 'x'} only, so its draws are no noise"
+        elif one[1] == other[1]:
+            continue
+        else:
+            place = one[0]
+            text = f"a generator is seeded with {one[1]} on x and {other[1]} on y, so its draws are no noise"
+        yield Finding(kind=FindingKind.SEED_DIFFERS, place=place, message=text)
+        break
     if end_on_x != end_on_y:
         text = f"the run on x {end_on_x}, the run on y {end_on_y}"
         yield Finding(kind=FindingKind.RAISES, place=None, message=text)

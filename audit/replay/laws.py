@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from .parameters import copied, difference, same_parameter, shown
+
 Array: TypeAlias = npt.NDArray[np.float64]
 
-_SAME: Final = 1e-9
-"""Relative difference of two scales below which they count as equal: rounding, not the data, separates them."""
-_EXACT: Final = frozenset({"location", "low", "high", "n"})
+_EXACT: Final = frozenset({"location", "low", "high", "n", "input"})
 """Parameters that hold answers, whose smallest move counts."""
 
 
@@ -39,12 +39,36 @@ class Law:
     after : str
         What is done to the draw before it is returned, such as "folded"; empty if nothing. The loss of the draw then
         bounds that of the value from above.
+    beside : mapping
+        Arguments of the primitive that the law does not contain, by name. If they differ, the loss is unknown.
     """
 
     name: str
     parameters: Mapping[str, Any]
     shape: tuple[int, ...] = ()
     after: str = ""
+    beside: Mapping[str, Any] = field(default_factory=dict)
+
+    def kept(self) -> Law:
+        """Return the law with copies of its parameters."""
+        parts = ({name: copied(each) for name, each in part.items()} for part in (self.parameters, self.beside))
+        return Law(self.name, next(parts), self.shape, self.after, next(parts))
+
+    def of(self, value: Any) -> Law:
+        """Return the law of a value that the primitive returned: one that is not known if the value cannot be of it."""
+        return self if not self.is_known or self._can_give(value) else replace(self, name=f"{self.name}, it says")
+
+    def _can_give(self, value: Any) -> bool:
+        try:
+            numbers = np.asarray(value)
+        except (TypeError, ValueError):
+            return False
+        if numbers.dtype.kind not in "biuf" or numbers.shape != self.shape:
+            return False
+        if self.name != "discrete":
+            return True
+        number = len(np.atleast_1d(self.parameters["probabilities"]))
+        return numbers.dtype.kind in "iu" and bool(np.all((numbers >= 0) & (numbers < number)))
 
     def __str__(self) -> str:
         held = ", ".join(f"{name} {shown(value)}" for name, value in self.parameters.items())
@@ -88,10 +112,11 @@ class Law:
         return _distribution(self)
 
     def differing(self, other: Law) -> list[str]:
-        """Return the names of the parameters that differ from those of a law of the same name."""
-        names = [*self.parameters, *(name for name in other.parameters if name not in self.parameters)]
-        a, b = self.parameters, other.parameters
-        return [name for name in names if not same_parameter(a.get(name), b.get(name), is_exact=name in _EXACT)]
+        """Return the names of the parameters, and of what is beside them, that differ from another law of this name."""
+        a, b = ({**law.beside, **law.parameters} for law in (self, other))
+        names = dict.fromkeys([*a, *b])
+        found = [name for name in names if not same_parameter(a.get(name), b.get(name), is_exact=name in _EXACT)]
+        return found if self.after == other.after else [*found, "what is done to the draw"]
 
     def log_density(self, value: Any) -> float:
         """Return the log density, or log probability, of a value: the sum over independent draws."""
@@ -105,43 +130,14 @@ class Law:
         return float(np.sum(found))
 
 
-def shown(value: Any) -> str:
-    """Return a parameter as text, at most four numbers."""
-    try:
-        numbers = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        text = repr(value)
-        return text if len(text) <= 40 else text[:39] + "…"
-    if numbers.size == 1:
-        return f"{float(numbers.reshape(-1)[0]):.6g}"
-    first = ", ".join(f"{each:.4g}" for each in numbers.reshape(-1)[:4])
-    return f"[{first}{', …' if numbers.size > 4 else ''}]"
-
-
-def same_parameter(first: Any, second: Any, *, is_exact: bool = False) -> bool:
-    """Return whether two parameters are equal; unless `is_exact`, a relative difference of 1e-9 counts as rounding."""
-    if isinstance(first, (int, float)) and isinstance(second, (int, float)):
-        one, other = float(first), float(second)
-        is_near = abs(one - other) <= (0.0 if is_exact else _SAME) * abs(other)
-        return one == other or is_near or (math.isnan(one) and math.isnan(other))
-    try:
-        a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    except (TypeError, ValueError):
-        try:
-            return bool(np.all(first == second)) if np.shape(first) == np.shape(second) else False
-        except Exception:  # a parameter's own comparison may raise anything
-            return first is second
-    return a.shape == b.shape and bool(np.allclose(a, b, rtol=0.0 if is_exact else _SAME, atol=0.0, equal_nan=True))
-
-
 def moved(x: Law, y: Law) -> Array | None:
     """Return how far the location moved from x to y, in the shape of the value; None if either has none."""
-    a, b = x.location, y.location
-    if a is None or b is None or a.shape != b.shape:
+    if x.location is None or y.location is None or x.shape != y.shape:
         return None
-    with np.errstate(invalid="ignore"):
-        distance = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
-    return np.where(np.isnan(distance), math.inf, distance)  # from a number to NaN
+    apart = difference(x.parameters["location"], y.parameters["location"])
+    if apart is None:  # a number on one side and numbers on the other
+        apart = difference(x.location, y.location)
+    return None if apart is None else np.broadcast_to(apart, np.broadcast_shapes(apart.shape, x.shape))
 
 
 def realised_loss(x: Law, y: Law, value: Any) -> float | None:
@@ -153,6 +149,8 @@ def realised_loss(x: Law, y: Law, value: Any) -> float | None:
         return None
     if x.name == y.name and not x.differing(y):
         return 0.0
+    if x.name == y.name and set(x.differing(y)) & {*x.beside, *y.beside}:
+        return None
     if not (x.is_known and y.is_known):
         return None
     if (x.name == "discrete") != (y.name == "discrete"):
@@ -175,9 +173,10 @@ def worst_loss(x: Law, y: Law) -> float | None:
     """
     if x.name != y.name or x.shape != y.shape or x.after != y.after:
         return None
-    if not x.differing(y):
+    differing = x.differing(y)
+    if not differing:
         return 0.0
-    return _worst(x, y) if x.is_known else None
+    return _worst(x, y) if x.is_known and set(differing) <= set(PARAMETERS[x.name]) else None
 
 
 def _worst(x: Law, y: Law) -> float:
@@ -190,6 +189,8 @@ def _worst(x: Law, y: Law) -> float:
         if x.name in _EXPONENTIAL_TAILS and "scale" not in x.differing(y):
             distance, scale = moved(x, y), x.scale
             if distance is not None and scale is not None:
+                if x.is_integer_valued and np.any(distance != np.round(distance)):
+                    return math.inf  # no value is possible under both
                 return float(np.sum(np.where(distance == 0.0, 0.0, distance / scale)))  # x / 0 is infinite
     return math.inf
 
@@ -211,7 +212,7 @@ def _binomial(x: Law, y: Law) -> float:
 
 def gaussian_mu(x: Law, y: Law) -> float | None:
     """Return the μ of the pair of normal laws with equal scales, ‖move/scale‖₂; None for all others."""
-    if x.name != "normal" or y.name != "normal" or x.shape != y.shape or "scale" in x.differing(y):
+    if x.name != "normal" or y.name != "normal" or x.shape != y.shape or set(x.differing(y)) - {"location"}:
         return None
     distance, scale = moved(x, y), x.scale
     if distance is None or scale is None:

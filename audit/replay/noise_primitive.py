@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+import random
 from collections.abc import Callable
 from numbers import Integral
 from typing import Any, ParamSpec, TypeVar, cast
@@ -18,6 +19,7 @@ from .tape import Declared, active_tape
 
 P = ParamSpec("P")
 R = TypeVar("R")
+_GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 
 
 def noise_primitive(
@@ -44,7 +46,8 @@ def noise_primitive(
     size : str or int, optional
         Number or shape of independent draws in the returned value.
     **parameters
-        Each parameter of the law: the name of an argument of the function, or a number.
+        Each parameter of the law: the name of an argument of the function, or a number. Arguments that are named
+        nowhere must be the same on x and y, but for generators; else the loss is unknown.
 
     Raises
     ------
@@ -86,13 +89,15 @@ def noise_primitive(
 
             def given(source: Any) -> Any:
                 value = bound.arguments[source] if isinstance(source, str) else source
-                return np.array(value) if isinstance(value, (list, np.ndarray)) else value
+                return np.array(value) if isinstance(value, list) else value
 
             def stated() -> Law:
                 if not isinstance(law, str):
                     return law(*args, **kwargs)
                 held = {name: given(source) for name, source in parameters.items()}
-                return Law(law, held, _shape(law, given(size), held))
+                rest = {name: each for name, each in bound.arguments.items() if name not in sources}
+                beside = {name: each for name, each in rest.items() if not isinstance(each, _GENERATORS)}
+                return Law(law, held, _shape(law, given(size), held), beside=beside)
 
             def declared() -> Declared | None:
                 if sensitivity is None and epsilon is None:

@@ -6,6 +6,7 @@ on y the places of x are taken from y's own values.
 
 from __future__ import annotations
 
+import copy
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any, Final, cast
@@ -13,9 +14,8 @@ from typing import Any, Final, cast
 import numpy as np
 
 from .laws import Law
-from .patching import recorded
-from .registered import Patch
-from .tape import Tape, active_tape
+from .registered import Patch, recorded
+from .tape import OTHER_THREAD, Tape, active_tape
 
 _GENERATOR: Final = np.random.Generator
 _RANDOM_STATE: Final = np.random.RandomState
@@ -203,9 +203,14 @@ class _StandsFor(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         tape = active_tape()
         if tape is not None and tape.is_foreign():
+            tape.note_unseen(OTHER_THREAD)
             return cls.__mro__[1](*args, **kwargs)
-        if tape is not None and cls.__mro__[1] is _RANDOM_STATE:
-            tape.note_seed(args[0] if args else kwargs.get("seed"))
+        given = args[0] if args else kwargs.get("seed", kwargs.get("bit_generator"))
+        if tape is not None:
+            if isinstance(given, np.random.BitGenerator):
+                tape.note_stream(given)
+            elif cls.__mro__[1] is _RANDOM_STATE:
+                tape.note_seed(given)
         return super().__call__(*args, **kwargs)
 
 
@@ -213,11 +218,29 @@ def _recording_class(base: type) -> Any:
     draws = [name for name in dir(base) if not name.startswith("_") and name not in _NOT_DRAWS]
     methods: dict[str, Any] = {name: _recorded(base, name) for name in draws if callable(getattr(base, name))}
     methods |= {"choice": _choice(base), "permutation": _permutation(base), "shuffle": _shuffle(base)}
+    methods["__reduce__"] = _reduced(base)
+    if base is _GENERATOR:
+        methods["__deepcopy__"] = _deep_copy
     return _StandsFor(
         base.__name__,
         (base,),
         {"__module__": __name__, "__doc__": f"numpy's `{base.__name__}`, whose draws are recorded.", **methods},
     )
+
+
+def _reduced(base: type) -> Callable[..., Any]:
+    def reduced(self: Any) -> Any:
+        tape = active_tape()
+        if tape is not None:
+            tape.note_unseen("a generator is copied or sent to another process")
+        return cast(Any, base).__reduce__(self)
+
+    return reduced
+
+
+def _deep_copy(self: Any, memo: dict[int, Any]) -> Any:
+    """Return a recording generator that goes on from the same state."""
+    return RecordingGenerator(copy.deepcopy(self.bit_generator, memo))
 
 
 RecordingGenerator: Final = _recording_class(_GENERATOR)
@@ -232,7 +255,10 @@ def recording_generator(seed: int) -> np.random.Generator:
 def _default_rng(original: Callable[..., np.random.Generator]) -> Callable[..., np.random.Generator]:
     def default_rng(seed: Any = None) -> np.random.Generator:
         tape = active_tape()
-        if tape is None or tape.is_foreign():
+        if tape is None:
+            return original(seed)
+        if tape.is_foreign():
+            tape.note_unseen(OTHER_THREAD)
             return original(seed)
         if isinstance(seed, RecordingGenerator) and type(seed) is RecordingGenerator:
             return cast(np.random.Generator, seed)
@@ -243,8 +269,13 @@ def _default_rng(original: Callable[..., np.random.Generator]) -> Callable[..., 
     return default_rng
 
 
-def _of_module(state: Any, name: str) -> Callable[..., Any]:
-    return recorded(getattr(np.random, name), getattr(state, name), "seed" if name == "seed" else None)
+def _of_module(name: str, method: str = "") -> Callable[..., Any]:
+    """Return a module function that draws from the state of the run in which it is called, not of its own run."""
+    return recorded(
+        getattr(np.random, name),
+        lambda *args, **kwargs: getattr(np.random.mtrand._rand, method or name)(*args, **kwargs),
+        "seed" if name == "seed" else None,
+    )
 
 
 _MODULE_FUNCTIONS: Final = tuple(
@@ -260,6 +291,6 @@ def numpy_patches(seed: int) -> Iterator[Patch]:
     yield Patch(np.random, "default_rng", _default_rng(np.random.default_rng))
     yield Patch(np.random.mtrand, "_rand", state)
     for name in _MODULE_FUNCTIONS:
-        yield Patch(np.random, name, _of_module(state, name))
-    yield Patch(np.random, "ranf", _of_module(state, "random_sample"))
-    yield Patch(np.random, "sample", _of_module(state, "random_sample"))
+        yield Patch(np.random, name, _of_module(name))
+    yield Patch(np.random, "ranf", _of_module("ranf", "random_sample"))
+    yield Patch(np.random, "sample", _of_module("sample", "random_sample"))

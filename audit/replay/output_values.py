@@ -1,57 +1,213 @@
-"""Outputs of single runs: whether two are equal, and their numbers."""
+"""Outputs of single runs: copies of them, whether two are equal, and their numbers.
+
+An output is read as a form and its numbers. The form has all else: types of containers, keys and labels, shapes, texts.
+Two outputs are compared number by number only if their forms agree.
+
+Proof: docs/proofs/replay.md
+"""
 
 from __future__ import annotations
 
-import numbers
+import copy
+import dataclasses
+import enum
+from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from datetime import date, time, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from ..events.foreign_arrays import is_tensor, marks_of_tensor, numpy_of
+
+_LEAVES: Final = (str, bytes, bool, np.bool_, type(None), date, time, timedelta, Decimal, Fraction, np.generic, type)
+_EXACT: Final = 2**53  # the largest whole numbers that doubles hold
+_DEEPEST: Final = 60
+
+
+class _IncomparableError(Exception):
+    """The type of an output, or of a part of it, does not say whether two of them are equal."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NotCopied:
+    """Stands for an output that cannot be copied, which the next run may change."""
+
+    kind: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class _Own:
+    """An object that says by itself what it equals."""
+
+    held: Any
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Own) or type(self.held) is not type(other.held):
+            return False
+        try:
+            return bool(self.held == other.held)
+        except Exception as error:  # an output's own comparison may raise anything
+            raise _IncomparableError from error
+
+
+def kept(output: Any) -> Any:
+    """Return a copy of an output, which later runs cannot change; `NotCopied` if it cannot be copied."""
+    if type(output) in (float, int, str, bool, type(None)):
+        return output
+    try:
+        return copy.deepcopy(output)
+    except Exception:  # an object's own copying may raise anything
+        return NotCopied(type(output).__name__)
+
 
 def same_output(first: Any, second: Any) -> bool | None:
-    """Return whether two outputs are equal, NaN included; None if their type does not say."""
-    if first is second:
-        return True
-    if hasattr(first, "to_numpy") and hasattr(second, "to_numpy"):  # frames and columns
-        first, second = first.to_numpy(), second.to_numpy()
-    if isinstance(first, np.ndarray) or isinstance(second, np.ndarray):
-        a, b = np.asarray(first), np.asarray(second)
-        if a.dtype == object or b.dtype == object:
-            return a.shape == b.shape and same_output(a.tolist(), b.tolist())
-        floats = a.dtype.kind in "fc" and b.dtype.kind in "fc"
-        return a.shape == b.shape and bool(np.array_equal(a, b, equal_nan=floats))
-    if isinstance(first, (list, tuple)) and isinstance(second, (list, tuple)):
-        if type(first) is not type(second) or len(first) != len(second):
-            return False
-        return _all(same_output(a, b) for a, b in zip(first, second, strict=True))
-    if isinstance(first, Mapping) and isinstance(second, Mapping):
-        return list(first) == list(second) and _all(same_output(first[key], second[key]) for key in first)
-    if isinstance(first, numbers.Number) and isinstance(second, numbers.Number):
-        return bool(first == second or (first != first and second != second))
-    if type(first) is type(second) and getattr(type(first), "__eq__", None) is getattr(object, "__eq__", None):
-        return None  # compared by identity
+    """Return whether two outputs agree in form and numbers, NaN included; None if a type does not say."""
     try:
-        return bool(first == second)
-    except Exception:  # an output's own comparison may raise anything
+        (form, numbers), (other_form, other_numbers) = _read(first), _read(second)
+        return bool(form == other_form) and len(numbers) == len(other_numbers) and _equal(numbers, other_numbers)
+    except _IncomparableError:
         return None
 
 
-def _all(answers: Any) -> bool | None:
-    held = list(answers)
-    return False if False in held else None if None in held else True
+def same_form(first: Any, second: Any) -> bool:
+    """Return whether two outputs differ in numbers only; not if a type does not say."""
+    try:
+        return bool(_read(first)[0] == _read(second)[0])
+    except _IncomparableError:
+        return False
 
 
 def numbers_of(output: Any) -> npt.NDArray[np.float64] | None:
-    """Return the numbers of an output in a row; None if it has other parts."""
-    if isinstance(output, Mapping):
-        parts = [numbers_of(each) for each in output.values()]
-        return None if any(part is None for part in parts) else np.concatenate([np.empty(0), *parts])
-    if isinstance(output, (str, bytes, bool, np.bool_)) or output is None:
-        return None
+    """Return the numbers of an output in a row; None if a part has no form, or a number is too large for a double."""
     try:
-        values = np.asarray(output)
-    except (TypeError, ValueError):
+        numbers = _read(output)[1]
+    except _IncomparableError:
         return None
-    return values.astype(np.float64).reshape(-1) if values.dtype.kind in "iuf" else None
+    if any(isinstance(number, int) and abs(number) > _EXACT for number in numbers):
+        return None
+    return np.array(numbers, dtype=np.float64)
+
+
+def output_distance(first: Any, second: Any) -> float | None:
+    """Return the ℓ1 norm of the difference of two outputs; None if they differ in form or hold no numbers."""
+    a, b = numbers_of(first), numbers_of(second)
+    if a is None or b is None or not same_form(first, second):
+        return None
+    with np.errstate(invalid="ignore"):
+        return float(np.sum(np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))))
+
+
+def _equal(first: list[Any], second: list[Any]) -> bool:
+    pairs = zip(first, second, strict=True)
+    return all(a == b or (a != a and b != b) for a, b in pairs)  # whole numbers of any size are compared exactly
+
+
+def _read(output: Any) -> tuple[Any, list[Any]]:
+    numbers: list[Any] = []
+    return _form(output, numbers, 0), numbers
+
+
+def _form(value: Any, numbers: list[Any], depth: int) -> Any:
+    """Return the form of a value, and append its numbers."""
+    kind = type(value)
+    if depth > _DEEPEST or isinstance(value, NotCopied):
+        raise _IncomparableError
+    if isinstance(value, (bool, np.bool_)):
+        return "truth", bool(value)
+    if isinstance(value, (int, np.integer)) and not isinstance(value, enum.Enum):
+        numbers.append(int(value))
+        return "whole number"
+    if isinstance(value, (float, np.floating)) and not isinstance(value, enum.Enum):
+        numbers.append(float(value))
+        return "number"
+    if isinstance(value, (complex, np.complexfloating)):
+        numbers += [value.real, value.imag]
+        return "complex number"
+    if isinstance(value, np.ndarray):
+        return _form_of_array(value, numbers, depth)
+    if hasattr(value, "to_numpy") and (hasattr(value, "columns") or hasattr(value, "dtype")):
+        return _form_of_table(value, numbers, depth)
+    if isinstance(value, Mapping):
+        held = [(_label(key, depth), _form(value[key], numbers, depth + 1)) for key in value]
+        return kind, held, _attributes(value, numbers, depth)
+    if isinstance(value, (list, tuple)):
+        return kind, [_form(each, numbers, depth + 1) for each in value], _attributes(value, numbers, depth)
+    if isinstance(value, (set, frozenset)):
+        return kind, frozenset(value), Counter(map(type, value))
+    if isinstance(value, _LEAVES):
+        return kind, value
+    if isinstance(value, enum.Enum):
+        return kind, value.name
+    if is_tensor(value):
+        return kind, marks_of_tensor(value), _form_of_array(numpy_of(value), numbers, depth)
+    if dataclasses.is_dataclass(value):
+        parts = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
+        return kind, [(name, _form(part, numbers, depth + 1)) for name, part in parts.items()]
+    if (
+        callable(value)
+        or hasattr(value, "__next__")
+        or getattr(kind, "__eq__", None) is getattr(object, "__eq__", None)
+    ):
+        raise _IncomparableError
+    return _Own(value)
+
+
+def _label(value: Any, depth: int) -> Any:
+    """Return a name or a place in a form, with the numbers in it."""
+    numbers: list[Any] = []
+    return _form(value, numbers, depth + 1), [repr(number) for number in numbers]
+
+
+def _attributes(value: Any, numbers: list[Any], depth: int) -> Any:
+    """Return the form of what a subclass of a container holds besides."""
+    held = getattr(value, "__dict__", None)
+    return None if not held else [(name, _form(part, numbers, depth + 1)) for name, part in held.items()]
+
+
+def _form_of_array(value: npt.NDArray[Any], numbers: list[Any], depth: int) -> Any:
+    kind = type(value)
+    if isinstance(value, np.ma.MaskedArray):
+        mask = np.ma.getmaskarray(value)
+        return kind, mask.tolist(), _form_of_array(np.asarray(value.filled()), numbers, depth)
+    if value.dtype.names is not None:
+        return kind, [(name, _form_of_array(value[name], numbers, depth)) for name in value.dtype.names]
+    if value.dtype.kind in "iuf":
+        numbers += value.reshape(-1).tolist()
+        return kind, value.dtype, value.shape
+    if value.dtype.kind == "O":
+        return kind, value.shape, [_form(each, numbers, depth + 1) for each in value.reshape(-1).tolist()]
+    if value.dtype.kind == "c":
+        numbers += [*value.real.reshape(-1).tolist(), *value.imag.reshape(-1).tolist()]
+        return kind, value.dtype, value.shape
+    return kind, value.dtype, value.shape, value.tolist()
+
+
+def _form_of_table(value: Any, numbers: list[Any], depth: int) -> Any:
+    """Return the form of a frame, a column or an index, by the names, labels and types that it shows."""
+    kind, index = type(value), getattr(value, "index", None)
+    labels = None if index is None or callable(index) else _labels_of(index, depth)
+    beside = _label(dict(getattr(value, "attrs", {})), depth)
+    if hasattr(value, "columns"):
+        places = range(len(value.columns))
+        columns = [value.iloc[:, at] for at in places] if hasattr(value, "iloc") else [value[:, at] for at in places]
+        held = [_form_of_table(column, numbers, depth + 1) for column in columns]
+        return kind, _label(list(value.columns), depth), labels, held, beside
+    cells = np.asarray(value.to_numpy())
+    kind_of_cells = value.dtype if hasattr(value.dtype, "name") else str(value.dtype)
+    return (
+        kind,
+        _label(getattr(value, "name", None), depth),
+        kind_of_cells,
+        labels,
+        _form(cells, numbers, depth),
+        beside,
+    )
+
+
+def _labels_of(index: Any, depth: int) -> Any:
+    names = list(getattr(index, "names", [getattr(index, "name", None)]))
+    return _label(names, depth), _label(list(index), depth)

@@ -13,8 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from .laws import Law
-from .patching import recorded
-from .registered import Patch
+from .registered import Patch, recorded
 from .tape import active_tape
 
 
@@ -106,6 +105,16 @@ def _choices(original: Callable[..., Any]) -> Callable[..., Any]:
     return choices
 
 
+def _seeded(original: Callable[..., Any]) -> Callable[..., Any]:
+    def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
+        tape = active_tape()
+        if tape is not None:
+            tape.note_seed(a)
+        original(self, a, version)
+
+    return seed
+
+
 def random_patches(seed: int) -> Iterator[Patch]:
     """Yield the patches of `random`; its module functions draw from a generator of the run, not the global one."""
     own = random.Random(seed)
@@ -115,15 +124,14 @@ def random_patches(seed: int) -> Iterator[Patch]:
         for name in _LAWS:
             if kind is random.Random or name in vars(kind):
                 yield Patch(kind, name, _recorded(kind, name))
+    yield Patch(random.Random, "seed", _seeded(random.Random.seed))
     yield Patch(random.Random, "choice", _choice(random.Random.choice))
     yield Patch(random.Random, "choices", _choices(random.Random.choices))
+    yield Patch(random, "_inst", own)
     for name in functions:
-        yield Patch(random, name, _of_module(own, name))
+        yield Patch(random, name, _of_module(name))
 
 
-def _of_module(own: random.Random, name: str) -> Callable[..., Any]:
-    return recorded(
-        getattr(random, name),
-        lambda *args, **kwargs: getattr(own, name)(*args, **kwargs),  # looked up late: the class is patched
-        "a" if name == "seed" else None,
-    )
+def _of_module(name: str) -> Callable[..., Any]:
+    """Return a module function that draws from the generator of the run in which it is called, not of its own run."""
+    return recorded(getattr(random, name), lambda *args, **kwargs: getattr(random._inst, name)(*args, **kwargs))

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+import copy
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ..errors import AuditError
+from ..datasets.contents import Kept
+from ..errors import AuditError, MechanismError
 from ..events.outputs import Raised
 from ..floating_point_errors import under
 from ..sampling.sampler import Sampler
-from .laws import Array
 from .numpy_primitives import numpy_patches, recording_generator
-from .output_values import numbers_of, same_output
-from .patching import patched
+from .output_values import NotCopied, kept, same_output
 from .python_primitives import random_patches
-from .registered import imported_families, register_primitives
+from .registered import imported_families, patched, register_primitives
 from .scipy_primitives import scipy_patches
-from .tape import Drawn, Tape, recording_on
+from .tape import OTHER_THREAD, Drawn, Tape, recording_on
 
 register_primitives("numpy", "numpy.random", numpy_patches)
 register_primitives("random", "random", random_patches)
@@ -29,11 +32,17 @@ register_primitives("scipy", "scipy.stats", scipy_patches)
 _REPEATS: Final = 8
 """Runs on each dataset with its own values put back: a fair coin that is not recorded is missed with 2**-16."""
 _OTHERWISE: Final = "something else is random, or is kept between runs"
+_CHEAP: Final = 0.2  # seconds for a copy of a dataset
+_STATES: Final = np.random.mtrand._rand, random._inst
+
+
+class DatasetChangedError(MechanismError):
+    """The mechanism changes its dataset, which cannot be copied for each run."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedRun:
-    """A run with its tape and its output; `error` is the exception that it raised."""
+    """A run with its tape and a copy of its output; `error` is the exception that it raised."""
 
     tape: Tape
     output: Any
@@ -44,6 +53,10 @@ class RecordedRun:
         """How the run ended, as a verb."""
         return "returns" if self.error is None else str(self.output)
 
+    def is_on_path_of(self, first: RecordedRun) -> bool:
+        """Whether the run made the calls of another one, to the end."""
+        return self.tape.parted_at is None and len(self.tape.calls) == len(first.tape.calls)
+
 
 class Unrecorded(NamedTuple):
     """Why the recorded values do not determine a run, and whether what the primitives are given varies as well."""
@@ -53,31 +66,76 @@ class Unrecorded(NamedTuple):
 
 
 class Runner:
-    """Runs a mechanism, with the same generator each time, and counts the runs."""
+    """Runs a mechanism, with the same generator each time, on copies of its datasets, and counts the runs."""
 
     def __init__(self, sampler: Sampler, names: tuple[str, ...], seed: int) -> None:
         self.sampler, self.names, self.seed = sampler, names, seed
         self.runs = 0
+        self.changes_datasets = False
+        self._copies = True
 
     def run(
-        self, dataset: Any, put_back: Sequence[Drawn] | None = None, changed: Mapping[int, Any] | None = None
+        self,
+        dataset: Any,
+        put_back: Sequence[Drawn] | None = None,
+        changed: Mapping[int, Any] | None = None,
+        *,
+        seed: int | None = None,
     ) -> RecordedRun:
-        """Run the mechanism once; again if the run imported a library with primitives."""
+        """Run the mechanism once; again if the run imported a library with primitives.
+
+        `seed` is another one for what draws beside the values that are put back.
+
+        Raises
+        ------
+        DatasetChangedError
+            If the run changed its dataset, and the dataset cannot be copied.
+        """
+        seed = self.seed if seed is None else seed
         while True:
+            given, is_copy = self._given(dataset)
             families = imported_families(self.names)
-            tape = Tape(put_back, changed, seed=self.seed)
+            tape = Tape(put_back, changed, seed=seed)
             self.runs += 1
             with ExitStack() as undone:
+                undone.enter_context(_global_states(seed))
                 for family in families:
-                    undone.enter_context(patched(family.patches(self.seed)))
+                    undone.enter_context(patched(family.patches(seed)))
                 undone.enter_context(recording_on(tape))
                 undone.enter_context(under(self.sampler.answers))
-                output, error = self._output(dataset)
+                before = Kept(given)
+                output, error = self._output(given, tape, seed)
+            self._check(before, is_copy)
             if len(imported_families(self.names)) == len(families):
-                return RecordedRun(tape, output, error)
+                return RecordedRun(tape, kept(output), error)
 
-    def _output(self, dataset: Any) -> tuple[Any, Exception | None]:
-        rng = recording_generator(self.seed)
+    def _given(self, dataset: Any) -> tuple[Any, bool]:
+        """Return a copy of the dataset, or the dataset itself if it cannot be copied at little cost."""
+        if self._copies:
+            start = time.perf_counter()
+            try:
+                return copy.deepcopy(dataset), True
+            except Exception:  # an object's own copying may raise anything
+                self._copies = False
+            finally:
+                self._copies &= time.perf_counter() - start < _CHEAP
+        return dataset, False
+
+    def _check(self, before: Kept, is_copy: bool) -> None:
+        is_used_up = hasattr(before.dataset, "__next__")
+        if not (is_used_up or before.has_changed()):
+            return
+        self.changes_datasets = self.changes_datasets or not is_used_up
+        if not is_copy:
+            raise DatasetChangedError(
+                f"{self.sampler.name} changes or uses up its dataset, which cannot be copied for each run, so that the "
+                "next run would see another one; let it work on a copy.",
+                mechanism=self.sampler.name,
+            )
+
+    def _output(self, dataset: Any, tape: Tape, seed: int) -> tuple[Any, Exception | None]:
+        rng = recording_generator(seed)
+        start = _states(rng)
         try:
             if self.sampler.is_block:
                 block = self.sampler.call(dataset, 1, rng)
@@ -87,43 +145,63 @@ class Runner:
             raise
         except Exception as error:
             return Raised(type(error).__qualname__), error
+        finally:
+            is_put_back = tape.put_back is not None and tape.parted_at is None
+            if is_put_back and len(tape.calls) <= len(tape.put_back or ()) and not tape.seeds and start != _states(rng):
+                tape.note_unseen("a generator is drawn from in a way that is not recorded")
 
     def unrecorded(self, dataset: Any, first: RecordedRun) -> Unrecorded:
-        """Return why the recorded values do not determine the run; an empty reason if nothing shows it."""
-        reason = ""
-        for _ in range(_REPEATS):
-            again = self.run(dataset, first.tape.calls)
+        """Return why the recorded values do not determine the run; an empty reason if nothing shows it.
+
+        Each repetition has another seed, so that what draws beside the tape draws something else.
+        """
+        reason, unseen = "", Counter(first.tape.unseen)
+        for number in range(_REPEATS):
+            again = self.run(dataset, first.tape.calls, seed=_other_seed(self.seed, number))
+            unseen |= again.tape.unseen
             if _differs(first.tape, again.tape):
                 words = f"with its own values put back, the mechanism made other calls; {_OTHERWISE}"
                 return Unrecorded(f"unrecorded: {words}", True)
             is_same = same_output(first.output, again.output)
             if is_same is None:
-                kind = type(first.output).__name__
-                reason = f"unrecorded: outputs of type {kind} cannot be compared; pass output= to compare a part"
+                verb = "copied" if isinstance(first.output, NotCopied) else "compared"
+                kind = first.output.kind if isinstance(first.output, NotCopied) else type(first.output).__name__
+                reason = f"unrecorded: outputs of type {kind} cannot be {verb}; pass output= to compare a part"
             elif not is_same:
                 reason = f"unrecorded: with its own values put back, the mechanism gave another output; {_OTHERWISE}"
             if reason:
                 break
-        drew = first.tape.foreign_calls
-        if drew:
-            reason = f"unrecorded: another thread made {drew} random call{'s' * (drew != 1)}"
+        for what, often in sorted(unseen.items(), key=lambda one: one[0] == OTHER_THREAD):
+            reason = f"unrecorded: {what}"
+            if what == OTHER_THREAD:
+                reason = f"unrecorded: another thread made {often} random call{'s' * (often != 1)}"
         return Unrecorded(reason, False)
 
-    def numbers_with(self, sides: Mapping[str, tuple[Any, RecordedRun]]) -> Callable[..., Array | None]:
-        """Return a function that runs a side, "x" or "y", with other values for some calls: the output's numbers.
 
-        The function returns None for a run that takes another path.
-        """
+def _other_seed(seed: int, number: int) -> int:
+    return int(np.random.SeedSequence((seed, number + 1)).generate_state(1, np.uint64)[0])
 
-        def rerun(side: str, changed: Mapping[int, Any]) -> Array | None:
-            dataset, first = sides[side]
-            if not changed:
-                return numbers_of(first.output)
-            again = self.run(dataset, first.tape.calls, changed)
-            is_same_path = again.tape.parted_at is None and len(again.tape.calls) == len(first.tape.calls)
-            return numbers_of(again.output) if is_same_path and again.error is None else None
 
-        return rerun
+def _states(rng: np.random.Generator) -> list[Any]:
+    """Return the states of all generators of a run, in a form that can be compared."""
+    now = {id(state): state for state in (_STATES[0], np.random.mtrand._rand)}
+    legacy: list[Any] = [state.get_state() for state in now.values()]
+    others = [_STATES[1].getstate(), random._inst.getstate()]
+    return [repr(rng.bit_generator.state), *((key.tobytes(), *rest) for _, key, *rest in legacy), *others]
+
+
+@contextmanager
+def _global_states(seed: int) -> Iterator[None]:
+    """Seed the global generators of numpy and `random`, from which libraries may draw directly, and restore them."""
+    state, other = _STATES
+    held, other_held = state.get_state(), other.getstate()
+    try:
+        state.seed(seed % 2**32)
+        other.seed(seed)
+        yield
+    finally:
+        state.set_state(held)
+        other.setstate(other_held)
 
 
 def _differs(first: Tape, again: Tape) -> bool:
@@ -134,12 +212,3 @@ def _differs(first: Tape, again: Tape) -> bool:
         a.place != b.place or a.law.name != b.law.name or bool(a.law.differing(b.law))
         for a, b in zip(first.calls, again.calls, strict=True)
     )
-
-
-def output_distance(first: Any, second: Any) -> float | None:
-    """Return the ℓ1 norm of the difference of two outputs; None if they are not numbers of one shape."""
-    a, b = numbers_of(first), numbers_of(second)
-    if a is None or b is None or a.shape != b.shape:
-        return None
-    with np.errstate(invalid="ignore"):
-        return float(np.sum(np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))))

@@ -9,9 +9,11 @@ Proof: docs/proofs/replay.md
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from ..claims.at_distance import claim_at
 from ..claims.claim import Claim
@@ -23,13 +25,15 @@ from ..procedures.mechanism_claim import stated
 from ..sampling.picked import picked
 from ..sampling.picking import OutputPart
 from ..sampling.sampler import as_sampler
-from .added_noise import MOST_NUMBERS, infer_locations
-from .comparison import call_findings, path_findings, sum_finding
-from .output_values import numbers_of, same_output
-from .recorded_run import RecordedRun, Runner, output_distance
+from .added_noise import infer_locations
+from .comparison import call_findings, path_findings
+from .excess import judged
+from .other_values import Calls, Reruns, difference, is_bare_noise
+from .output_values import numbers_of, output_distance, same_form, same_output
+from .recorded_run import DatasetChangedError, RecordedRun, Runner
 from .registered import registered_names
 from .replay_result import ReplayResult
-from .replayed_call import Finding, FindingKind, ReplayedCall, paired
+from .replayed_call import Finding, FindingKind, paired
 from .tape import only_recording
 
 
@@ -49,8 +53,8 @@ def replay(
     """Compare what each noise primitive is given on x and on y, where y is given the random values of x.
 
     The loss of each call is exact where both laws are known. The sum over the calls bounds the loss of the output on
-    this path where every random value is recorded and nothing but those values carries the data to the output. An
-    excess is a finding at a line of code, not a refutation: `check` tests whether the output shows it.
+    this path where every random value is recorded and nothing but those values carries the data to the output. Both are
+    tested, by runs with other values. An excess is a finding at a line of code, not a refutation: `check` tests it.
 
     Parameters
     ----------
@@ -114,7 +118,11 @@ def replay(
                 "be nested or run at the same time: wait for its end, or use another process.",
                 mechanism=sampler.name,
             )
-        return _compared(Runner(sampler, names, checked_seed), x, y, claim_or_none, distance)
+        runner = Runner(sampler, names, checked_seed)
+        try:
+            return _compared(runner, x, y, claim_or_none, distance)
+        except DatasetChangedError as error:
+            return _stopped(runner, claim_or_none, error)
 
 
 def _checked_names(primitives: Iterable[str] | None) -> tuple[str, ...]:
@@ -138,6 +146,23 @@ def _claim(mechanism: Any, claim: Any, adjacency: Any, distance: float) -> tuple
     return said.adjacency, claim_at(said.claim, distance)
 
 
+def _stopped(runner: Runner, claim: Claim | None, error: DatasetChangedError) -> ReplayResult:
+    """Return the result of a replay that ended because the next run would not see the datasets that were passed."""
+    return ReplayResult(
+        mechanism=runner.sampler.name,
+        claim=claim,
+        findings=(),
+        calls=(),
+        unrecorded=True,
+        open_reasons=(f"unrecorded: {error}",),
+        output_on_x=None,
+        output_on_y=None,
+        output_moved=None,
+        seed=runner.seed,
+        runs=runner.runs,
+    )
+
+
 def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: float) -> ReplayResult:
     """Return the result of a run on x and one on y with the values of x put back."""
     on_x = runner.run(x)
@@ -153,6 +178,7 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
     calls = tuple(map(paired, on_x.tape.calls[:number], on_y.tape.calls[:number]))
     varies = [runner.unrecorded(x, on_x), runner.unrecorded(y, on_y)]
     unrecorded = varies[0].reason or varies[1].reason
+    reruns = Reruns(runner, calls, (x, on_x), (y, on_y))
     findings = list(path_findings(on_x.tape, on_y.tape, on_x.end, on_y.end))
     reasons: tuple[str, ...]
     if findings:
@@ -160,25 +186,24 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
     elif unrecorded:
         reasons = _unexplained(calls, on_x, on_y)
     else:
-        calls, free, reasons = _explained(runner, (x, on_x), (y, on_y), calls, claim)
+        calls, free, reasons = _explained(reruns, on_x, on_y, claim)
         findings += free
-    findings += [
-        replace(found, call=number)
-        for number, call in enumerate(calls)
-        for found in call_findings(call, claim, distance)
-    ]
-    total = sum_finding(calls, claim)
-    if total is not None and not any(found.is_excess for found in findings):
-        findings.append(total)
-    if any(each.is_in_calls for each in varies):  # what moved may be what is not recorded
-        findings = [replace(found, is_excess=False) for found in findings]
+    findings += judged(
+        calls,
+        claim,
+        distance,
+        reruns,
+        is_recorded=not unrecorded,
+        is_determined=not any(each.is_in_calls for each in varies),
+    )
     return ReplayResult(
         mechanism=name,
         claim=claim,
         findings=tuple(sorted(findings, key=lambda found: not found.is_excess)),
         calls=calls,
         unrecorded=bool(unrecorded),
-        open_reasons=(unrecorded, *reasons) if unrecorded else reasons,
+        open_reasons=tuple(filter(None, (unrecorded, *reasons, *_other_primitives(calls)))),
+        remarks=(_CHANGES,) if runner.changes_datasets else (),
         output_on_x=on_x.output,
         output_on_y=on_y.output,
         output_moved=output_distance(on_x.output, on_y.output),
@@ -187,35 +212,46 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
     )
 
 
-Calls = tuple[ReplayedCall, ...]
-Side = tuple[Any, RecordedRun]
+_CHANGES = "the mechanism changes its dataset; each run was given a copy"
+
+
+def _other_primitives(calls: Calls) -> Iterator[str]:
+    """Yield a reason for a primitive that is another object on y, whose way with its result cannot be compared."""
+    for call in calls:
+        x, y = call.declared_on_x, call.declared_on_y
+        if x is not None and y is not None and x.made is not y.made:
+            yield (
+                f"not the same measurement: {call.primitive} at {call.place} is another object on x and on y, and what "
+                "it does with its result cannot be compared; make it once, outside of the mechanism"
+            )
+            return
 
 
 def _explained(
-    runner: Runner, x: Side, y: Side, calls: Calls, claim: Claim | None
+    reruns: Reruns, x: RecordedRun, y: RecordedRun, claim: Claim | None
 ) -> tuple[Calls, list[Finding], tuple[str, ...]]:
     """Return the calls with the locations that the outputs imply, what moved without noise, and what stays open."""
-    first, second = x[1], y[1]
-    is_same = same_output(first.output, second.output)
-    if is_same and not any(call.is_bare for call in calls):
-        return calls, [], ()
+    calls, is_same = reruns.calls, same_output(x.output, y.output)
     if not calls and is_same is False:
-        return calls, [_without_noise("the outputs differ, and no random call was recorded")], ()
-    a, b = numbers_of(first.output), numbers_of(second.output)
-    if a is None or b is None or len(a) != len(b) or not len(a):
-        return calls, [], _unexplained(calls, first, second)
-    move = infer_locations(calls, a, b, runner.numbers_with({"x": x, "y": y}))
+        return calls, [_without_noise("the outputs differ, and no random call was recorded", is_certain=True)], ()
+    if not calls:
+        return calls, [], ("no random call was recorded; what is random elsewhere shows at some values only",)
+    if is_same and not any(map(is_bare_noise, calls)):
+        return calls, [], tuple(filter(None, [reruns.disagreement()]))
+    a, b = numbers_of(x.output), numbers_of(y.output)
+    if a is None or b is None or not len(a) or not same_form(x.output, y.output):
+        return calls, [], _unexplained(calls, x, y)
+    move = infer_locations(calls, a, b, reruns)
     if move.unprotected:
         places = list(move.unprotected)
         shown = ", ".join(map(str, places[:4])) + ", …" * (len(places) > 4)
         where = f"coordinate {shown} of the output" if len(a) > 1 else "the output"
-        by = output_distance(a[places], b[places])
-        return calls, [_without_noise(f"{where} moved by {by:.6g}, and no recorded draw changes it")], ()
+        text = f"{where} moved by {np.abs(difference(b, a))[places].sum():.6g}, and no recorded draw changes it"
+        why = [] if move.is_certain else ["whether a draw decides about what moved is not known"]
+        return calls, [_without_noise(text, is_certain=move.is_certain)], tuple(why)
     if move.is_explained:
         return move.calls, [], ()
-    reasons = _unexplained(calls, first, second)
-    if move.is_too_long:
-        reasons = (f"more than {MOST_NUMBERS} numbers are drawn, so none was changed to see what it does", *reasons)
+    reasons = tuple(filter(None, [move.why_not])) + _unexplained(calls, x, y)
     nearby = [found for call in move.calls for found in call_findings(call, claim, 1.0)] if move.is_local else []
     return calls, [_only_nearby(found) for found in nearby if found.is_excess], reasons
 
@@ -226,15 +262,17 @@ def _only_nearby(found: Finding) -> Finding:
     return replace(found, kind=FindingKind.NEAR_THE_VALUES, message=text, is_excess=False)
 
 
-def _without_noise(text: str) -> Finding:
-    text = f"{text}; loss infinite"
-    return Finding(kind=FindingKind.WITHOUT_NOISE, place=None, message=text, loss=math.inf, is_excess=True)
+def _without_noise(text: str, *, is_certain: bool) -> Finding:
+    """Return what moved as an excess if no values of the draws hide it; else no change that was tried did."""
+    text = f"{text}; loss infinite" if is_certain else f"{text} at the values tried"
+    loss = math.inf if is_certain else None
+    return Finding(kind=FindingKind.WITHOUT_NOISE, place=None, message=text, loss=loss, is_excess=is_certain)
 
 
 def _unexplained(calls: Calls, x: RecordedRun, y: RecordedRun) -> tuple[str, ...]:
     """Return why the outputs may depend on the data other than through the recorded values."""
     reasons = []
-    bare = [call for call in calls if call.is_bare]
+    bare = [call for call in calls if call.is_bare or is_bare_noise(call)]
     if bare:
         places = list(dict.fromkeys(f"{call.primitive} at {call.place}" for call in bare))
         more = f" and {len(places) - 1} more" if len(places) > 1 else ""
@@ -249,4 +287,4 @@ def _unexplained(calls: Calls, x: RecordedRun, y: RecordedRun) -> tuple[str, ...
             f"the outputs differ{'' if by is None else f' by {by:.6g}'} with the same values put back, so they depend "
             "on the data in another way too"
         )
-    return tuple(reasons)
+    return tuple(reasons) or ("what the draws do to the output is not explained",)

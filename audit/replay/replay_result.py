@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Self
 
 from ..claims.claim import Claim
+from ..claims.renyi import ZeroConcentratedDP
 from ..errors import ExcessError
 from ..results.replay_table import ReplayTable
-from .claim_excess import is_within
+from .claim_excess import SLACK, is_within
 from .replayed_call import Finding, ReplayedCall, TranscriptLoss, total_loss
 from .tabulated import tabulated
 
@@ -43,6 +44,8 @@ class ReplayResult:
         drew: then the recorded values do not determine the output.
     open_reasons : tuple of str
         Why the loss of the calls does not bound that of the output, even on this path.
+    remarks : tuple of str
+        What else was noticed, which leaves nothing open.
     output_moved : float or None
         The ℓ1 norm of the outputs' difference when y is given the values of x; None if they are not numbers.
     runs : int
@@ -60,6 +63,7 @@ class ReplayResult:
     output_moved: float | None
     seed: int
     runs: int
+    remarks: tuple[str, ...] = ()
 
     @property
     def loss(self) -> TranscriptLoss:
@@ -77,14 +81,17 @@ class ReplayResult:
         if self.has_excess:
             return ReplayVerdict.EXCESS
         loss = self.loss
-        if self.claim is None or self.open_reasons or self.findings or loss.epsilon is None:
+        if self.claim is None or self.open_reasons or self.findings:
             return ReplayVerdict.OPEN
         # The locations inferred from outputs are known to about 1e-5 scales.
-        return (
-            ReplayVerdict.BOUNDED
-            if is_within(self.claim, loss.epsilon * (1.0 - 1e-5), loss.mu * (1.0 - 1e-5))
-            else ReplayVerdict.OPEN
-        )
+        rest = 1.0 - (1e-5 if any(call.is_inferred for call in self.calls) else SLACK)
+        if loss.epsilon is None:
+            is_kept = (
+                type(self.claim) is ZeroConcentratedDP and loss.rho is not None and loss.rho <= self.claim.rho / rest
+            )
+        else:
+            is_kept = is_within(self.claim, loss.epsilon * rest, loss.mu * rest)
+        return ReplayVerdict.BOUNDED if is_kept else ReplayVerdict.OPEN
 
     @property
     def sentence(self) -> str:
@@ -115,6 +122,7 @@ class ReplayResult:
             if finding.place is not None and (source := finding.place.source):
                 lines.append(f"           {source if len(source) <= _WIDTH else source[: _WIDTH - 1] + '…'}")
         lines += [f"  open: {reason}" for reason in self.open_reasons]
+        lines += [f"  note: {remark}" for remark in self.remarks]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -137,7 +145,8 @@ class ReplayResult:
 
     def tabulated(self) -> ReplayTable:
         """Return the calls as texts, the first of them and all with a finding."""
-        return tabulated(self.calls, self.findings, self.open_reasons, sentence=self.sentence, seed=self.seed)
+        said = (*self.open_reasons, *self.remarks)
+        return tabulated(self.calls, self.findings, said, sentence=self.sentence, seed=self.seed)
 
     def table(self) -> str:
         """Return the calls as text, a line each: place, law on x, move of the input, worst-case loss."""
@@ -172,6 +181,8 @@ class ReplayResult:
 
 def _loss_words(loss: TranscriptLoss) -> str:
     parts = []
+    if loss.epsilon is None and loss.rho is not None:
+        return f"rho at most {loss.rho:.6g}"
     if loss.epsilon or not loss.mu:
         unknown = loss.epsilon is None or math.isinf(loss.epsilon)
         parts.append("infinite worst-case loss" if unknown else f"loss at most {loss.epsilon:.6g}")

@@ -6,14 +6,19 @@ import enum
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from ..claims.claim import Claim
+from ..claims.renyi import ZeroConcentratedDP
 from .laws import Law, gaussian_mu, moved, realised_loss, worst_loss
+from .parameters import difference
 from .places import Place
 from .tape import Declared, Drawn
+
+_NORMS: Final = {"normal": 2, "gumbel": math.inf}
+_CONTRADICTION: Final = 1e-6  # by which a realised loss may lie beyond the worst one, relative: rounding
 
 
 class FindingKind(enum.Enum):
@@ -120,18 +125,20 @@ class ReplayedCall:
     def moved(self) -> float | None:
         """How far the input moved: the ℓ2 norm of the locations' difference for normal noise, the ℓ1 norm for others.
 
+        For Gumbel noise, which chooses by utilities, the largest move of a location.
+
         For a primitive with another input, such as utilities, the largest move of one of its numbers. None if unknown.
         """
         if self.declared_on_x is not None and self.declared_on_x.promise is not None:
             promised = self._promised
             return None if promised is None else promised[0]
         if self.declared_on_x is not None and self.declared_on_y is not None and self.declared_on_x.input is not None:
-            a, b = (np.asarray(each.input, np.float64) for each in (self.declared_on_x, self.declared_on_y))
-            return float(np.max(np.abs(a - b), initial=0.0)) if a.shape == b.shape else None
+            apart = difference(self.declared_on_x.input, self.declared_on_y.input)
+            return None if apart is None else float(np.max(apart, initial=0.0))
         distance = moved(self.law_on_x, self.law_on_y)
         if distance is None:
             return None
-        return float(np.linalg.norm(distance.reshape(-1), 2 if self.law_on_x.name == "normal" else 1))
+        return float(np.linalg.norm(distance.reshape(-1), _NORMS.get(self.law_on_x.name, 1)))
 
     @property
     def sensitivity(self) -> float | None:
@@ -151,7 +158,9 @@ class ReplayedCall:
         promises, if it promises pure privacy, the sensitivity is the same on both and its input moved no further. For
         a measurement of OpenDP, the epsilon of its map.
         """
-        found = worst_loss(self.law_on_x, self.law_on_y)
+        found, realised = worst_loss(self.law_on_x, self.law_on_y), self.realised_loss
+        if found is not None and realised is not None and abs(realised) > found * (1.0 + _CONTRADICTION) + 1e-9:
+            return None  # the value is not of the law that the primitive states
         if found is not None or self.law_on_x.is_known or self.law_on_x.name != self.law_on_y.name:
             return found
         if (promised := self.promised) is not None:
@@ -160,8 +169,18 @@ class ReplayedCall:
         if promise is None or other is None or promise.epsilon is None or promise.delta or distance is None:
             return None
         is_same = (promise.epsilon, promise.sensitivity) == (other.epsilon, other.sensitivity)
+        is_same = is_same and not set(self.law_on_x.differing(self.law_on_y)) - {"input", "location"}
         is_covered = promise.sensitivity is not None and distance <= promise.sensitivity * (1.0 + 1e-9)
         return promise.epsilon if is_same and is_covered else None
+
+    @property
+    def rho(self) -> float | None:
+        """A bound on the zero-concentrated divergence, in both directions; None if unknown."""
+        promised, mu, worst = self.promised, self.mu, self.worst_loss
+        if isinstance(promised, ZeroConcentratedDP):
+            return promised.rho
+        loss = worst if mu is None else mu
+        return None if loss is None else loss * loss / 2.0
 
     @property
     def mu(self) -> float | None:
@@ -197,11 +216,14 @@ class TranscriptLoss:
         The sum of the worst cases of all calls but those of normal noise; None if one is unknown.
     mu : float
         The μ of all normal noise together: the root of the sum of squares.
+    rho : float or None
+        The sum of bounds on the zero-concentrated divergences; None if one is unknown.
     """
 
     realised: float | None
     epsilon: float | None
     mu: float
+    rho: float | None = None
 
     @property
     def worst(self) -> float | None:
@@ -214,8 +236,10 @@ def total_loss(calls: tuple[ReplayedCall, ...]) -> TranscriptLoss:
     gaussian = [call.mu for call in calls if call.mu is not None]
     others = [call.worst_loss for call in calls if call.mu is None]
     realised = [call.realised_loss for call in calls]
+    rhos = [call.rho for call in calls]
     return TranscriptLoss(
         realised=None if None in realised else math.fsum(each for each in realised if each is not None),
         epsilon=None if None in others else sum(each for each in others if each is not None),
         mu=math.hypot(*gaussian),
+        rho=None if None in rhos else math.fsum(each for each in rhos if each is not None),
     )

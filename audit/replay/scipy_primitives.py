@@ -30,6 +30,7 @@ def _scipy_law(dist: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Law:
     return Law(f"scipy.stats.{dist.name}", {**values, "loc": loc, "scale": scale}, shape)
 
 
+_GLOBAL: Final = np.random.mtrand._rand
 _SHIFTED: Final = {"laplace": "laplace", "norm": "normal", "logistic": "logistic", "gumbel_r": "gumbel"}
 _AT_ZERO: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "expon": ("exponential", ("scale",)),
@@ -58,6 +59,10 @@ def _rvs(kind: type) -> Callable[..., Any]:
         if tape is None:
             return original(self, *args, **kwargs)
         stated = {name: value for name, value in kwargs.items() if name != "random_state"}
+        given = kwargs.get("random_state")
+        tape.note_seed(given)
+        if given is None and self._random_state is _GLOBAL:  # scipy holds what numpy had when it was imported
+            kwargs["random_state"] = np.random.mtrand._rand
         return tape.call(
             f"scipy.stats.{self.name}.rvs",
             lambda: _scipy_law(self, args, stated),

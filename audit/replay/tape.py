@@ -7,9 +7,10 @@ and is not recorded. Calls from other threads are carried out unchanged and coun
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +18,8 @@ import numpy as np
 from ..claims.claim import Claim
 from ..printing import shorten
 from .laws import Law
+from .output_values import NotCopied, kept
+from .parameters import copied
 from .places import Place, place_of_call
 
 
@@ -26,6 +29,7 @@ class Declared:
 
     `input` holds the numbers that the sensitivity is for, if they are not the location of the law. `promise` returns,
     for two inputs, how far they are apart and the claim that the primitive keeps for so far; None if it does not know.
+    `made` is the object that the primitive is, if what it does with its result cannot be seen.
     """
 
     sensitivity: float | None = None
@@ -33,6 +37,11 @@ class Declared:
     delta: float = 0.0
     input: Any = None
     promise: Callable[[Any, Any], tuple[float, Claim] | None] | None = None
+    made: Any = None
+
+    def kept(self) -> Declared:
+        """Return what is declared with a copy of the input."""
+        return replace(self, input=copied(self.input))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +62,7 @@ class Tape:
     With `put_back`, each call returns the recorded value while the calls match those recorded: the same law and shape.
     At the first that does not, the paths part, and the rest of the run draws for itself. `changed` holds other values
     to return for some calls, by their number. `seeds` are those that the run gives to generators, with their places.
+    `unseen` are the sources of randomness that the tape noticed and cannot record, with how often.
     """
 
     def __init__(
@@ -62,7 +72,7 @@ class Tape:
         self.changed = changed or {}
         self.calls: list[Drawn] = []
         self.parted_at: int | None = None
-        self.foreign_calls = 0
+        self.unseen: Counter[str] = Counter()
         self.seeds: list[tuple[Place, str]] = []
         self._seeds = np.random.SeedSequence(seed)
         self._thread = threading.get_ident()
@@ -74,9 +84,20 @@ class Tape:
 
     def note_seed(self, seed: Any) -> None:
         """Record that the run seeds a generator, unless the seed is None or a stream that exists already."""
-        is_stream = seed is None or isinstance(seed, (np.random.BitGenerator, np.random.Generator))
-        if not is_stream and not self.is_foreign() and not self._inside:
+        streams = (np.random.BitGenerator, np.random.Generator, np.random.RandomState)
+        if seed is not None and not isinstance(seed, streams) and not self.is_foreign() and not self._inside:
             self.seeds.append((place_of_call(), shorten(seed)))
+
+    def note_stream(self, bit_generator: Any) -> None:
+        """Record the seed of a stream of numpy that the run made from something small, such as a number of the data."""
+        entropy = getattr(getattr(bit_generator, "seed_seq", None), "entropy", None)
+        is_own = isinstance(entropy, int) and (entropy == self._seeds.entropy or entropy >= _SMALL)
+        if not is_own:
+            self.note_seed(entropy)
+
+    def note_unseen(self, what: str) -> None:
+        """Count a source of randomness that cannot be recorded."""
+        self.unseen[what] += 1
 
     def call(
         self,
@@ -96,16 +117,17 @@ class Tape:
         self._inside += 1
         try:
             stated, promise, place = law(), declared(), place_of_call()
+            stated, promise = stated.kept(), None if promise is None else promise.kept()
             value = self._value(stated, draw, can_return)
         finally:
             self._inside -= 1
-        self.calls.append(Drawn(primitive, place, stated, _copy(value), promise, draw))
+        self.calls.append(Drawn(primitive, place, stated.of(value), kept(value), promise, draw))
         return value
 
     def passes(self) -> bool:
         """Whether a call is carried out unrecorded: inside another primitive, or in another thread (counted)."""
         if self.is_foreign():
-            self.foreign_calls += 1
+            self.note_unseen(OTHER_THREAD)
             return True
         return self._inside > 0
 
@@ -117,8 +139,8 @@ class Tape:
         number = len(self.calls)
         if self.put_back is not None and self.parted_at is None:
             if number < len(self.put_back) and _fits(self.put_back[number].law, law):
-                value = _copy(self.changed.get(number, self.put_back[number].value))
-                if can_return(value):
+                value = kept(self.changed.get(number, self.put_back[number].value))
+                if not isinstance(value, NotCopied) and can_return(value):
                     return value
             self.parted_at = number
         return draw()
@@ -128,14 +150,14 @@ def _fits(recorded: Law, law: Law) -> bool:
     """Whether a value of the recorded law can stand for a draw from this law."""
     if recorded.shape != law.shape:
         return False
+    if not recorded.is_known and recorded.name == f"{law.name}, it says":  # the value was not of the stated law
+        return True
     are_numbers = recorded.is_known and law.is_known and "discrete" not in (recorded.name, law.name)
     return recorded.name == law.name or are_numbers
 
 
-def _copy(value: Any) -> Any:
-    return value.copy() if isinstance(value, (np.ndarray, list)) else value
-
-
+_SMALL: Final = 2**96  # seeds from the operating system have 128 bits
+OTHER_THREAD: Final = "another thread draws"
 _LOCK: Final = threading.Lock()
 _ACTIVE: list[Tape] = []
 

@@ -8,7 +8,7 @@ log ratio at values that one run in a thousand goes beyond. It proposes pairs an
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -26,20 +26,25 @@ _CERTAIN: Final = 20.0  # of what every run shows; far beyond the losses that cl
 _OTHERWISE: Final = 1.0  # of another path, or of a call of which nothing is known: worth a look
 
 
-def visible_loss(on_x: RecordedRun, on_y: RecordedRun) -> float:
+def visible_loss(on_x: RecordedRun, on_y: RecordedRun, hides: Callable[[int], bool] = lambda number: False) -> float:
     """Return the sum over the calls, and over what moved without them; finite, and 0 for equal runs.
 
-    The run on y had the values of the run on x put back.
+    The run on y had the values of the run on x put back. A call whose value the output hides counts little.
     """
-    parted = on_y.tape.parted_at
-    number = len(on_y.tape.calls) if parted is None else parted
-    calls = [paired(a, b) for a, b in zip(on_x.tape.calls[:number], on_y.tape.calls[:number], strict=False)]
-    loss = math.fsum(_of_call(call) for call in calls)
+    parted, calls = on_y.tape.parted_at, paired_calls(on_x, on_y)
+    losses = [_of_call(call) for call in calls]
+    loss = math.fsum(min(each, _OTHERWISE) if each and hides(number) else each for number, each in enumerate(losses))
     if on_x.end != on_y.end:
         return loss + _CERTAIN
     if parted is not None or len(on_x.tape.calls) != len(on_y.tape.calls):
         return loss + _OTHERWISE
     return loss + _of_outputs([call.law_on_x for call in calls if call.is_bare], on_x.output, on_y.output)
+
+
+def paired_calls(on_x: RecordedRun, on_y: RecordedRun) -> tuple[ReplayedCall, ...]:
+    """Return the calls that both runs made, up to where their paths part."""
+    number = len(on_y.tape.calls) if on_y.tape.parted_at is None else on_y.tape.parted_at
+    return tuple(paired(a, b) for a, b in zip(on_x.tape.calls[:number], on_y.tape.calls[:number], strict=False))
 
 
 def _of_call(call: ReplayedCall) -> float:
@@ -86,9 +91,9 @@ def _of_outputs(noise: Sequence[Law], x: object, y: object) -> float:
         return _OTHERWISE
     with np.errstate(invalid="ignore"):
         moved = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
-    if not noise:
+    scales = np.concatenate([np.empty(0), *(np.ravel(_scale(law)) for law in noise)])
+    if not len(scales):
         return _CERTAIN if np.any(moved > 0.0) else 0.0
-    scales = np.concatenate([np.ravel(_scale(law)) for law in noise])
     with np.errstate(all="ignore"):
         relative = moved / (scales if len(scales) == len(moved) else np.max(scales))
     return float(np.sum(np.minimum(np.nan_to_num(relative, nan=_CERTAIN), 1e6)))

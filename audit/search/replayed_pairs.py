@@ -5,15 +5,17 @@ Hundreds of pairs are ranked in the executions that a few take in a statistical 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from itertools import islice
 
 from ..errors import MechanismError, described
+from ..replay.other_values import Reruns
 from ..replay.recorded_run import RecordedRun, Runner
 from ..replay.registered import registered_names
 from ..replay.tape import only_recording
-from ..replay.visible_loss import visible_loss
+from ..replay.visible_loss import paired_calls, visible_loss
 from ..sampling.sampler import Sampler
 from .candidates import Candidate, show
 from .climb import ROUNDING, Climb
@@ -22,6 +24,7 @@ from .pool import Pool
 _SHARE, _MOST = 0.4, 4_000  # share of a search's executions for replays, and their number
 _EACH, _MOST_LEADERS = 150, 8  # executions for each pair that goes on trial, and the number of these
 _PATTERNS = 3  # one of so many is a usual pattern, because one path may show little of what noise decides
+_LOOKED_AT = 5  # pairs on which it is tried whether the output shows the value of a line
 _MOST_KEPT = 256  # recorded runs that are kept, for pairs that share a dataset
 _MOST_FAILED = 200  # pairs on which the mechanism fails, if it runs on none
 
@@ -46,6 +49,8 @@ class Replays:
     first_error: str = ""
     has_calls: bool = False
     _runs: dict[Hashable, RecordedRun] = field(default_factory=dict)
+    _shows: dict[Hashable, bool] = field(default_factory=dict)
+    _hidden: Counter[Hashable] = field(default_factory=Counter)
 
     @property
     def tried(self) -> int:
@@ -61,6 +66,8 @@ class Replays:
         before = self.runner.runs
         on_x = self._recorded(candidate)
         on_y = self.runner.run(candidate.y, on_x.tape.calls)
+        reruns = Reruns(self.runner, paired_calls(on_x, on_y), (candidate.x, on_x), (candidate.y, on_y))
+        size = visible_loss(on_x, on_y, lambda number: self._hides(number, reruns))
         if self.progress is not None:
             self.progress(self.runner.runs - before)
         if on_x.error is not None and on_y.error is not None:
@@ -69,7 +76,16 @@ class Replays:
             return None
         self.pairs += 1
         self.has_calls = self.has_calls or bool(on_x.tape.calls)
-        return Replayed(candidate, visible_loss(on_x, on_y))
+        return Replayed(candidate, size)
+
+    def _hides(self, number: int, reruns: Reruns) -> bool:
+        """Whether the outputs hide the values of a line, such as a draw that is not used; tried on a few pairs."""
+        call = reruns.calls[number]
+        line = call.primitive, call.place
+        if not self._shows.get(line) and self._hidden[line] < _LOOKED_AT:
+            self._shows[line] = bool(reruns.shown(number).any())
+            self._hidden[line] += not self._shows[line]
+        return not self._shows[line]
 
     def _recorded(self, candidate: Candidate) -> RecordedRun:
         """Return a run on x, which is made once for all pairs with this x."""

@@ -77,7 +77,7 @@ def declared_by(mechanism: Any, value: Any) -> Declared:
         sensitivity=None if sensitivity is None else float(sensitivity),
         epsilon=float(mechanism.epsilon),
         delta=float(mechanism.delta),
-        input=held.astype(np.float64) if is_known else None,
+        input=held if is_known else None,
     )
 
 
@@ -85,6 +85,8 @@ def law_of(mechanism: Any, value: Any) -> Law:
     """Return the law of what `randomise` draws, or the name of the mechanism with its parameters."""
     name = type(mechanism).__name__
     after = next((word for ending, word in _AFTER.items() if name.endswith(ending)), "")
+    if after:
+        after = f"{after} to [{float(mechanism.lower)!r}, {float(mechanism.upper)!r}]"
     match name.removesuffix("Folded").removesuffix("Truncated"):
         case "Laplace":
             scale = mechanism.sensitivity / (mechanism.epsilon - math.log1p(-mechanism.delta))
@@ -98,15 +100,17 @@ def law_of(mechanism: Any, value: Any) -> Law:
             half = mechanism.sensitivity / mechanism.delta / 2.0
             return Law("uniform", {"low": value - half, "high": value + half})
         case "Exponential":
-            return Law("discrete", {"probabilities": np.diff(mechanism._probabilities, prepend=0.0)})
+            held = {"probabilities": np.diff(mechanism._probabilities, prepend=0.0)}
+            return Law("discrete", held, beside={"candidates": mechanism.candidates})
         case "Binary":
             other = (1.0 - mechanism.delta) / (math.exp(mechanism.epsilon) + 1.0)
             pair = [1.0 - other, other] if value == mechanism.value0 else [other, 1.0 - other]
-            return Law("discrete", {"probabilities": np.array(pair)})
+            return Law("discrete", {"probabilities": np.array(pair)}, beside={"values": _names(mechanism)})
         case "ExponentialCategorical" | "ExponentialHierarchical":
             weights = np.array([mechanism._get_prob(value, each) for each in mechanism._normalising_constant])
-            return Law("discrete", {"probabilities": weights / weights.sum()})
+            return Law("discrete", {"probabilities": weights / weights.sum()}, beside={"values": _names(mechanism)})
     held = {name: each for name, each in vars(mechanism).items() if not name.startswith("_") and _is_plain(each)}
+    held |= {"candidates": mechanism.candidates} if hasattr(mechanism, "candidates") else {}
     utility = getattr(mechanism, "utility", None)
     if isinstance(utility, list):
         return Law(name, {**held, "input": np.array(utility)})

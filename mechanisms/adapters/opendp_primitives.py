@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from ...audit.claims.claim import Claim
 from ...audit.errors import AuditError
 from ...audit.replay.laws import Law
+from ...audit.replay.parameters import same_parameter
 from ...audit.replay.registered import Patch
 from ...audit.replay.tape import Declared, active_tape
 from .library_calls import imported
@@ -23,7 +22,6 @@ from .opendp_claims import MapClaim
 from .opendp_neighbours import neighbours_under
 
 _NAME = "OpenDP measurement"
-_ADDITIVE = ("AbsoluteDistance", "L2Distance")
 
 
 class _QueryableError(Exception):
@@ -54,30 +52,32 @@ def _recorded(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return tape.call(_NAME, lambda: law_of(measurement, arg), draw, lambda: declared_by(measurement, arg))
         except _QueryableError as held:
+            tape.note_unseen("an OpenDP queryable draws for itself")
             return held.queryable
 
     return measurement_invoke
 
 
 def law_of(measurement: Any, arg: Any) -> Law:
-    """Return a normal law for Gaussian noise on numbers, and otherwise the measurement's parameters.
+    """Return the input, and what of the measurement can be seen from Python.
 
-    Gaussian noise on integers differs from a normal law by less than 1e-8 from a scale of 1 on (Canonne, Kamath &
-    Steinke 2020, The discrete Gaussian for differential privacy).
+    A map in ρ does not say that the noise is Gaussian, so no law of its name is stated.
     """
-    metric, measure, unit = str(measurement.input_metric), str(measurement.output_measure), _loss_of_one(measurement)
-    if measure == "ZeroConcentratedDivergence" and metric.startswith(_ADDITIVE) and unit:
-        scale, numbers = 1.0 / math.sqrt(2.0 * unit), np.asarray(arg)
-        if scale >= 1.0 and numbers.dtype.kind in "iuf":
-            return Law("normal", {"location": numbers, "scale": scale}, shape=numbers.shape)
-    return Law("measurement", {"input": arg, "metric": metric, "measure": measure, "loss of one step": unit})
+    held = {
+        "input": arg,
+        "domain": str(measurement.input_domain),
+        "metric": str(measurement.input_metric),
+        "measure": str(measurement.output_measure),
+        "loss of one step": _loss_of_one(measurement),
+    }
+    return Law("measurement", held)
 
 
 def declared_by(measurement: Any, arg: Any) -> Declared | None:
     """Return what the map promises between this input and another one; None if no relation is known for the metric."""
     if neighbours_under(str(measurement.input_metric), 1) is None:
-        return None
-    return Declared(input=arg, promise=partial(_promised, measurement))
+        return Declared(made=measurement)
+    return Declared(input=arg, promise=partial(_promised, measurement), made=measurement)
 
 
 def _promised(measurement: Any, first: Any, second: Any) -> tuple[float, Claim] | None:
@@ -85,6 +85,8 @@ def _promised(measurement: Any, first: Any, second: Any) -> tuple[float, Claim] 
     metric = neighbours_under(str(measurement.input_metric), 1)
     try:
         apart = math.inf if metric is None else metric.distance(first, second)
+        if apart == 0.0 and not same_parameter(first, second, is_exact=True):
+            return None  # two whole numbers that one double holds, or rows in another order
         return (apart, MapClaim(measurement, _in_its_type(measurement, apart))(1)) if math.isfinite(apart) else None
     except AuditError:  # inputs that the relation cannot compare, or a map that ends
         return None

@@ -1,0 +1,350 @@
+"""Runs on x and y with other values than those recorded: does the output show a value, do x and y still agree?
+
+Agreement at the recorded values says little where a value decides something. So all values are drawn anew, moved far,
+and, where a law has few or bounded values, set one by one.
+
+Proof: docs/proofs/replay.md
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from .laws import Array, Law
+from .output_values import kept, numbers_of, same_form, same_output
+from .recorded_run import RecordedRun, Runner
+from .replayed_call import ReplayedCall
+
+MOST_NUMBERS: Final = 64
+"""Most drawn numbers that are changed one at a time."""
+DRAWS: Final = 8
+"""Joint draws of all values: a difference that shows with probability p is missed with (1 − p)^8."""
+FAR: Final = (3.0, 40.0, 1000.0)  # scales; beyond the reach of what clips the output or decides something
+_SWEPT: Final = 4
+_WIDTH: Final = 8
+"""Up to so many numbers of noise are swept, over so many scales on either side of their location."""
+_COARSE: Final = (-3.0, -1.5, 1.5, 3.0)
+"""Steps, in scales, that show a value in an output that is rounded."""
+_ROUNDING: Final = 1e-13  # of sums of doubles, relative
+
+Calls = tuple[ReplayedCall, ...]
+Changes = Mapping[int, Any]
+
+
+class Reruns:
+    """Runs of both sides with their values put back, but for some."""
+
+    def __init__(self, runner: Runner, calls: Calls, x: tuple[Any, RecordedRun], y: tuple[Any, RecordedRun]) -> None:
+        self.calls = calls
+        self._runner, self._sides = runner, {"x": x, "y": y}
+        self._rng = np.random.default_rng((runner.seed, 29))
+
+    def output(self, side: str, changed: Changes) -> tuple[Any, bool]:
+        """Return the output of a side, and whether the run made the same calls; `changed` has calls by number."""
+        dataset, first = self._sides[side]
+        if not changed:
+            return first.output, True
+        again = self._runner.run(dataset, first.tape.calls, changed)
+        return again.output, again.is_on_path_of(first)
+
+    def numbers(self, side: str, changed: Changes) -> Array | None:
+        """Return the numbers of an output of the recorded form; None for other forms, other paths and exceptions."""
+        output, is_on_path = self.output(side, changed)
+        first = self._sides[side][1]
+        if not is_on_path or first.error is not None or not same_form(first.output, output):
+            return None
+        return numbers_of(output)
+
+    def disagreement(self, apart: Callable[[Changes], Array] | None = None, noise: Array | None = None) -> str:
+        """Return why the outputs on x and y do not agree at other values; empty if they do at all values tried.
+
+        They agree if they are the same. With `apart`, which returns the expected difference of their numbers, they
+        agree if it is that: up to rounding, and up to 1e-5 of the `noise` of a coordinate.
+        """
+        combinations = self._combinations()
+        why = combinations if isinstance(combinations, str) else self._why_undecided()
+        if why:
+            return why
+        for changed in (*combinations, *self._joint()):
+            if changed and not self._agree(changed, apart, noise):
+                places = list(dict.fromkeys(_named(self.calls[i]) for i in changed))
+                more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+                return f"with other values of {places[0]}{more}, the outputs on x and y differ in another way"
+        return ""
+
+    def _combinations(self) -> list[Changes] | str:
+        """Return all values that calls of few outcomes can take together, where they are given the same on x and y.
+
+        Words if there are too many, or a call may decide something that no number of values shows.
+        """
+        outcomes: dict[int, list[Any]] = {}
+        for number, call in enumerate(self.calls):
+            if not is_unmoved(call) or is_shifted(call) or _is_answer(call):
+                continue
+            values = _outcomes(call)
+            if values is None:
+                return f"{_named(call)} draws from {call.law_on_x} on x and on y, which may decide something"
+            outcomes[number] = values
+        if math.prod(map(len, outcomes.values())) > MOST_NUMBERS:
+            first = self.calls[next(iter(outcomes))]
+            return (
+                f"the draws that may decide something, such as {_named(first)}, have more than {MOST_NUMBERS} outcomes"
+            )
+        return [dict(zip(outcomes, values, strict=True)) for values in itertools.product(*outcomes.values())]
+
+    def _why_undecided(self) -> str:
+        """Return which noise decides something: it changes the output, but not if it changes by little."""
+        tried = 0
+        for number, call in enumerate(self.calls):
+            if not is_unmoved(call) or not (is_shifted(call) or _is_answer(call)) or is_bare_noise(call):
+                continue
+            flags = self.shown(number)
+            if not is_shifted(call) and not flags.all():
+                return f"{_named(call)} is given the same on x and on y, and the output does not show its value"
+            for place in np.flatnonzero(~flags):
+                tried += 1
+                if tried > MOST_NUMBERS:
+                    return f"more than {MOST_NUMBERS} numbers that are drawn do not show in the output"
+                direction = np.zeros(call.law_on_x.shape)
+                direction.reshape(-1)[place] = 1.0
+                for far in (*FAR, *(-each for each in FAR)):
+                    if self._shows({number: stepped(call, far * direction)}, both=False):
+                        return f"{_named(call)} is given the same on x and on y, and decides something"
+        return ""
+
+    def _agree(self, changed: Changes, apart: Callable[[Changes], Array] | None, noise: Array | None) -> bool:
+        (x, is_on_x), (y, is_on_y) = self.output("x", changed), self.output("y", changed)
+        if not is_on_x or not is_on_y:
+            return False
+        if apart is None or noise is None:
+            return same_output(x, y) is True
+        a, b = numbers_of(x), numbers_of(y)
+        if a is None or b is None or not same_form(x, y):
+            return False
+        expected = apart(changed)
+        if len(a) != len(expected):
+            return False
+        with np.errstate(all="ignore"):
+            error = np.abs(difference(b, a) - expected)
+        return bool(np.all(error <= 1e-5 * noise + 1e-9 * np.abs(expected) + rounding(a, b)))
+
+    def _joint(self) -> Iterator[Changes]:
+        """Yield changes of all values: fresh draws, draws at the middle of the noise, and values far away."""
+        for _ in range(DRAWS):
+            yield self._anew()
+        noise = {i: call for i, call in enumerate(self.calls) if is_shifted(call)}
+        if not noise:
+            return
+        for far in FAR:
+            for sign in (1.0, -1.0, None):
+                yield {**self._anew(set(noise)), **{i: self._far(call, far, sign) for i, call in noise.items()}}
+        yield {i: at_its_middle(call) for i, call in noise.items()}
+        if sum(math.prod(call.law_on_x.shape) for call in noise.values()) <= _SWEPT:
+            for number, call in noise.items():
+                yield from self._sweep(number, call)
+
+    def _sweep(self, number: int, call: ReplayedCall) -> Iterator[Changes]:
+        """Yield changes of one number of noise, a random value in each scale of some about its location."""
+        at = np.asarray(at_its_middle(call), dtype=np.float64) - np.asarray(call.value)
+        for place in range(math.prod(call.law_on_x.shape)):
+            for low in range(-_WIDTH, _WIDTH):
+                steps = np.zeros(call.law_on_x.shape)
+                steps.reshape(-1)[place] = low + self._rng.random()
+                units = np.where(steps != 0.0, at.reshape(steps.shape) + in_units(call, steps), 0.0)
+                yield {number: moved_by(call, units)}
+
+    def _anew(self, but: set[int] | None = None) -> dict[int, Any]:
+        found = {}
+        for number, call in enumerate(self.calls):
+            if number not in (but or ()) and (value := numbers_drawn_anew(call, self._rng)) is not None:
+                found[number] = value
+        return found
+
+    def touched(self, but: set[int], n: int) -> npt.NDArray[np.bool_]:
+        """Return which of n numbers of the output change when all calls but some are drawn anew."""
+        found = np.zeros(n, dtype=bool)
+        for _ in range(DRAWS if len(but) < len(self.calls) else 0):
+            changed = self._anew(but)
+            for side in ("x", "y"):
+                base, out = self.numbers(side, {}), self.numbers(side, changed)
+                if base is None or out is None or out.shape != (n,) or base.shape != (n,):
+                    return np.ones(n, dtype=bool)
+                found |= difference(out, base) != 0.0
+        return found
+
+    def _far(self, call: ReplayedCall, far: float, sign: float | None) -> Any:
+        signs = self._rng.choice([-1.0, 1.0], call.law_on_x.shape) if sign is None else sign
+        return stepped(call, far * signs * np.ones(call.law_on_x.shape))
+
+    def shown(self, number: int) -> npt.NDArray[np.bool_]:
+        """Return which numbers of a call's value show in the output, on x and on y; one flag without numbers.
+
+        A number shows if the output changes with a small change of it, or takes four values or more, as where it is
+        rounded, in steps of 1.5 scales: what decides between two answers takes two. A place shows if others change it.
+        """
+        call = self.calls[number]
+        value = np.asarray(call.value) if not isinstance(call.value, (str, bytes, dict)) else None
+        if value is None or value.dtype.kind not in "iuf" or call.law_on_x.name == "discrete":
+            return np.array([self._shows_others(number)])
+        flags = np.zeros(value.size, dtype=bool)
+        for place in range(min(value.size, MOST_NUMBERS)):
+            step = np.zeros(value.shape)
+            step.reshape(-1)[place] = 1.0
+            flags[place] = any(self._shows({number: nudged(call, value, sign * step)}) for sign in (1.0, -1.0))
+            if not flags[place] and is_shifted(call):
+                flags[place] = self._shows_coarsely(number, step)
+        return flags
+
+    def _shows_coarsely(self, number: int, direction: Array) -> bool:
+        call = self.calls[number]
+        for side in ("x", "y"):
+            found = [self._sides[side][1].output]
+            for step in _COARSE:
+                output, is_on_path = self.output(side, {number: stepped(call, step * direction)})
+                if not is_on_path:
+                    return False
+                if all(same_output(output, other) is False for other in found):
+                    found.append(output)
+            if len(found) < len(_COARSE):
+                return False
+        return True
+
+    def _shows(self, changed: Changes, *, both: bool = True) -> bool:
+        """Whether a change of values changes the output, on both sides or on one; on one, another path does too."""
+        found = []
+        for side in ("x", "y"):
+            output, is_on_path = self.output(side, changed)
+            is_other = same_output(self._sides[side][1].output, output) is False
+            found.append(is_on_path and is_other if both else is_other or not is_on_path)
+        return all(found) if both else any(found)
+
+    def _shows_others(self, number: int) -> bool:
+        """Whether every other value that the call gives, of some, changes the output."""
+        call = self.calls[number]
+        others = _outcomes(call) or [
+            value for _ in range(DRAWS) if (value := numbers_drawn_anew(call, self._rng)) is not None
+        ]
+        others = [value for value in others if same_output(value, call.value) is False]
+        return bool(others) and all(self._shows({number: value}) for value in others)
+
+
+def difference(y: Array, x: Array) -> Array:
+    """Return y − x, 0 where both are the same infinity or NaN."""
+    with np.errstate(invalid="ignore"):
+        return np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, y - x)
+
+
+def rounding(*numbers: Array) -> Array:
+    """Return by how much sums of such numbers may be rounded."""
+    with np.errstate(all="ignore"):
+        return np.asarray(np.nan_to_num(_ROUNDING * np.abs(np.array(numbers)).sum(axis=0), nan=0.0, posinf=0.0))
+
+
+def is_unmoved(call: ReplayedCall) -> bool:
+    """Whether a call is given the same on x and on y, so that its value may decide something elsewhere."""
+    same_law = call.law_on_x.name == call.law_on_y.name and call.law_on_x.shape == call.law_on_y.shape
+    return same_law and not call.is_inferred and not call.law_on_x.differing(call.law_on_y) and not call.moved
+
+
+def is_shifted(call: ReplayedCall) -> bool:
+    """Whether a value is noise about a location that can be any number, on x and on y."""
+    laws = call.law_on_x, call.law_on_y
+    return all(
+        law.is_shifted and not law.after and law.scale is not None and bool(np.all(law.scale > 0)) for law in laws
+    )
+
+
+def numbers_drawn_anew(call: ReplayedCall, rng: np.random.Generator) -> Any:
+    """Return another value of the call on x; None if there is none."""
+    if call.draw_on_x is None:
+        return None
+    law = call.law_on_x
+    try:
+        if is_shifted(call):
+            found = np.asarray(law.frozen().rvs(size=law.shape or None, random_state=rng))
+            return _like(call, found)
+        return kept(call.draw_on_x())
+    except Exception:  # a primitive may raise anything
+        return None
+
+
+def _like(call: ReplayedCall, numbers: Array) -> Any:
+    """Return numbers in the type of the call's value."""
+    value = np.asarray(call.value)
+    if value.dtype.kind in "iu":
+        numbers = np.round(numbers).astype(np.int64)
+    held = numbers.reshape(value.shape)
+    if isinstance(call.value, np.ndarray):
+        return held.astype(call.value.dtype)
+    return held.tolist() if isinstance(call.value, (list, int, float)) else held[()]
+
+
+def stepped(call: ReplayedCall, steps: Array) -> Any:
+    """Return the call's value with so many scales added to its numbers; whole numbers for a law of whole numbers."""
+    return moved_by(call, in_units(call, steps))
+
+
+def in_units(call: ReplayedCall, steps: Array) -> Array:
+    """Return steps of so many scales in units of the value; whole numbers for a law of whole numbers."""
+    units: Array = steps * np.asarray(call.law_on_x.scale).reshape(np.shape(steps))
+    is_whole = call.law_on_x.is_integer_valued or np.asarray(call.value).dtype.kind in "iu"
+    return np.asarray(np.sign(units) * np.maximum(np.round(np.abs(units)), 1.0)) if is_whole else units
+
+
+def moved_by(call: ReplayedCall, units: Array) -> Any:
+    """Return the call's value plus the units, in the value's type."""
+    value = np.asarray(call.value)
+    return _like(call, value + np.asarray(units).reshape(value.shape))
+
+
+def at_its_middle(call: ReplayedCall) -> Any:
+    """Return the location of the call as its value."""
+    return _like(call, np.array(call.law_on_x.location, dtype=np.float64))
+
+
+def nudged(call: ReplayedCall, value: Array, direction: Array) -> Any:
+    """Return the value moved by a little: a thousandth of the scale, or 1 for whole numbers."""
+    if value.dtype.kind in "iu":
+        return _like(call, value + direction)
+    scale = call.law_on_x.scale
+    unit = np.ones(value.shape) if scale is None else np.broadcast_to(scale, value.shape)
+    with np.errstate(all="ignore"):
+        unit = np.where((unit > 0.0) & np.isfinite(unit), unit, 1.0 + np.abs(value))
+    return _like(call, value + 1e-3 * unit * direction)
+
+
+def is_bare_noise(call: ReplayedCall) -> bool:
+    """Whether a call is noise about 0 on x and on y, to be added to something or to decide something."""
+    return is_unmoved(call) and is_shifted(call) and not np.any(call.law_on_x.location)
+
+
+def _is_answer(call: ReplayedCall) -> bool:
+    """Whether a call adds noise to something that is not 0, and then rounds, truncates or folds the sum."""
+    law = call.law_on_x
+    return law.is_shifted and bool(law.after) and bool(np.all(law.location != 0.0))
+
+
+def _outcomes(call: ReplayedCall) -> list[Any] | None:
+    """Return all values of a call of one number and few outcomes; None for others."""
+    law: Law = call.law_on_x
+    if math.prod(law.shape) != 1 or law.after:
+        return None
+    if law.name == "discrete":
+        levels = np.flatnonzero(np.asarray(law.parameters["probabilities"]) > 0.0)
+    elif law.name == "integers":
+        low, high = (int(np.ravel(law.parameters[name])[0]) for name in ("low", "high"))
+        levels = np.arange(low, min(high, low + MOST_NUMBERS + 1))
+    else:
+        return None
+    values = [np.full(np.shape(call.value), level) for level in levels]
+    return [value if isinstance(call.value, np.ndarray) else value.tolist() for value in values]
+
+
+def _named(call: ReplayedCall) -> str:
+    return f"{call.primitive} at {call.place}"

@@ -1,0 +1,244 @@
+"""Private mechanisms of which a replay must not say excess: what the output hides costs less than its law says."""
+
+from __future__ import annotations
+
+import math
+import os
+
+import numpy as np
+import pytest
+
+from dpaudit import ApproxDP, GaussianDP, ReplayResult, find_worst_pair, noise_primitive, replay
+from dpaudit.audit.replay.replay_result import ReplayVerdict
+from dpaudit.audit.replay.replayed_call import FindingKind
+
+SEEDS = range(12)
+
+
+def run(mechanism, x, y, claim=1.0, **options) -> ReplayResult:
+    return replay(mechanism, x, y, claim=claim, **options)
+
+
+def scores(rows):
+    return np.array(rows).reshape(-1, 4).sum(axis=0)
+
+
+def largest(rows, rng):
+    return int(np.argmax(rng.laplace(scores(rows), 2.0)))
+
+
+def largest_of_calls(rows, rng):
+    held = scores(rows)
+    return max(range(4), key=lambda place: rng.laplace(held[place], 2.0))
+
+
+def largest_by_gumbel(rows, rng):
+    return int(np.argmax(rng.gumbel(scores(rows) / 2.0)))
+
+
+def largest_with_its_score(rows, rng):
+    noisy = rng.laplace(scores(rows), 2.0)
+    return int(np.argmax(noisy)), float(np.max(noisy))
+
+
+def sparse_vector(rows, rng):
+    threshold = rng.laplace(20.0, 2.0)
+    held = scores(rows)
+    return next((place for place in range(4) if rng.laplace(held[place], 4.0) >= threshold), None)
+
+
+@noise_primitive("gumbel", location="utilities", scale=2.0, sensitivity=1.0)
+def gumbel_noise(utilities):
+    return np.array(utilities) + np.random.default_rng().gumbel(scale=2.0, size=len(utilities))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        largest,
+        largest_of_calls,
+        largest_by_gumbel,
+        largest_with_its_score,
+        sparse_vector,
+        lambda rows: int(np.argmax(gumbel_noise(scores(rows).astype(float)))),
+    ],
+)
+def test_selections_show_a_place_and_not_the_scores(mechanism, seed):
+    x, y = [[1, 1, 1, 1], [0, 1, 0, 1]], [[0, 1, 0, 1]]
+    result = run(mechanism, x, y, seed=seed)
+    assert not result.has_excess, str(result)
+    assert result.verdict is ReplayVerdict.OPEN
+
+
+def test_the_reason_is_said():
+    result = run(largest, [[3, 3, 3, 3], [0, 1, 0, 1]], [[0, 1, 0, 1]])
+    assert next(finding.kind for finding in result.findings) is FindingKind.LOSS_ABOVE_CLAIM
+    assert "the output does not show the value" in str(result)
+
+
+def subsampled(rows, rng):
+    keep = rng.random(len(rows)) < 0.1
+    return rng.laplace(np.array(rows)[keep].sum(), 1.0)
+
+
+def subsampled_and_added(rows, rng):
+    keep = rng.random(len(rows)) < 0.1
+    return np.array(rows)[keep].sum() + rng.laplace()
+
+
+def subsampled_by_coins(rows, rng):
+    return rng.laplace(sum(row for row in rows if rng.choice(2, p=[0.9, 0.1])), 1.0)
+
+
+def subsampled_by_a_binomial(rows, rng):
+    return rng.laplace(np.array(rows)[: rng.binomial(len(rows), 0.1)].sum(), 1.0)
+
+
+@pytest.mark.parametrize("mechanism", [subsampled, subsampled_and_added, subsampled_by_coins, subsampled_by_a_binomial])
+def test_noise_on_a_sample_costs_less(mechanism):
+    claim = math.log(1.0 + 0.1 * (math.e - 1.0))
+    results = [run(mechanism, [1.0, 0.0, 0.0], [0.0, 0.0, 0.0], claim, seed=seed) for seed in range(25)]
+    assert not any(result.has_excess for result in results)
+    assert mechanism is subsampled_and_added or any(result.findings for result in results)
+
+
+def truncated(rows, rng):
+    while True:
+        value = rng.laplace(min(sum(rows), 10.0), 1.0)
+        if 0.0 <= value <= 10.0:
+            return value
+
+
+def median(rows, rng):
+    ends = np.concatenate([[0.0], np.sort(rows), [10.0]])
+    weights = np.diff(ends) * np.exp(-np.abs(np.arange(len(rows) + 1) - len(rows) / 2) / 2)
+    place = rng.choice(len(weights), p=weights / weights.sum())
+    return rng.uniform(ends[place], ends[place + 1])
+
+
+def unused(rows, rng):
+    rng.laplace(100.0 * len(rows), 1.0)
+    return rng.laplace(len(rows), 1.0)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(
+    ("mechanism", "x", "y", "claim"),
+    [
+        (truncated, [1.0], [], 2.0),
+        (median, [3.0, 3.5, 4.0], [3.0, 9.0, 4.0], 1.0),
+        (median, [3.0, 3.0, 4.0], [3.0, 5.0, 4.0], 1.0),
+        (unused, [1, 2], [1], 1.0),
+    ],
+)
+def test_draws_that_do_not_show(mechanism, x, y, claim, seed):
+    assert not run(mechanism, x, y, claim, seed=seed).has_excess
+
+
+def window(rows, rng):
+    return 1 - rows[0] if 0.25 < rng.random() < 0.45 else rows[0]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(
+    ("mechanism", "claim"),
+    [
+        (lambda rows, rng: 1 - rows[0] if rng.integers(10) == 3 else rows[0], math.log(9.0)),
+        (lambda rows, rng: 1 - rows[0] if rng.integers(0, 2, size=20).sum() > 11 else rows[0], 1.0891),
+        (lambda rows, rng: 1 - rows[0] if rng.random(5).min() > 0.1 else rows[0], 0.4),
+        (lambda rows, rng: 1 - rows[0] if min(rng.laplace(), rng.laplace()) > 0 else rows[0], math.log(3.0)),
+        (lambda rows, rng: (1 - rows[0] if rng.laplace() > 1.0 else rows[0], 7.0), 2.0),
+        (window, math.log(4.0)),
+        (lambda rows, rng: rows[0] ^ int(rng.bit_generator.random_raw() % 4 == 0), math.log(3.0)),
+    ],
+)
+def test_randomised_responses(mechanism, claim, seed):
+    assert not run(mechanism, [1], [0], claim + 1e-9, seed=seed).has_excess
+
+
+def forked(rows):
+    read, write = os.pipe()
+    if os.fork() == 0:
+        os.write(write, repr(float(len(rows) + np.random.laplace())).encode())  # noqa: NPY002
+        os._exit(0)
+    os.wait()
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        return float(pipe.read())
+
+
+MEMO: dict[tuple[int, ...], float] = {}
+
+
+def memoised(rows, rng):
+    noise = rng.laplace()
+    return MEMO.setdefault(tuple(rows), len(rows) + noise)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        forked,
+        memoised,
+        lambda rows, rng: len(rows) + type(rng).__mro__[1](rng.bit_generator).laplace(),
+        lambda rows, rng: len(rows) + rng.laplace() * 0.0 + np.random.Generator(np.random.PCG64()).laplace(),
+        lambda rows: len(rows) + np.random.default_rng().beta(2.0, 3.0),
+    ],
+)
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_noise_from_elsewhere(mechanism):
+    assert not run(mechanism, [1], [1, 2]).has_excess
+
+
+def test_what_shows_beside_noise_that_does_not_hide_it_is_an_excess():
+    """The first number determines the noise, and with it what the second would be on the other dataset."""
+    for mechanism in (
+        lambda rows, rng: (sum(rows) + 9.0 * rng.laplace(), len(rows)),
+        lambda rows, rng: (rng.laplace(sum(rows), 9.0), len(rows)),
+        lambda rows, rng: (sum(rows) + rng.laplace(scale=9.0), len(rows) + rng.laplace(sum(rows), 9.0), sum(rows)),
+        lambda rows: len(rows),
+    ):
+        assert run(mechanism, [1.0, 2.0], [1.0], 9.0).has_excess
+
+
+def test_a_part_that_shows_counts():
+    """Of two numbers one is clipped away; the other moves by 6 scales."""
+
+    def histogram(rows, rng):
+        return np.maximum(rng.laplace([6.0 * len(rows), -50.0 + len(rows)], 1.0), 0.0)
+
+    result = run(histogram, [1, 1], [1], 6.5)
+    assert not result.has_excess
+    assert run(histogram, [1, 1], [1], 5.0).has_excess
+
+
+def test_a_rounded_value_shows():
+    assert run(lambda rows, rng: round(rng.laplace(4.0 * len(rows), 1.0)), [1, 1], [1]).has_excess
+    assert not run(lambda rows, rng: 100.0 * round(rng.laplace(4.0 * len(rows)) / 100.0), [1, 1], [1]).has_excess
+
+
+def test_a_scale_of_zero_is_no_noise():
+    assert run(lambda rows, rng: rng.normal(len(rows), 0.0), [1, 1], [1], GaussianDP(1.0)).has_excess
+
+
+def test_a_declared_sensitivity_counts_whatever_shows():
+    @noise_primitive("laplace", location="value", scale="scale", sensitivity=1.0)
+    def noise(value, scale):
+        return value + np.random.default_rng().laplace(scale=scale)
+
+    result = run(lambda rows, rng: noise(3.0 * len(rows), 9.0) > 50.0 + rng.random(), [1, 1], [1], ApproxDP(1.0, 0.1))
+    assert [finding.kind for finding in result.findings if finding.is_excess] == [FindingKind.BEYOND_SENSITIVITY]
+
+
+def test_a_search_passes_over_draws_that_are_not_used():
+    def decoy(rows, rng):
+        rng.laplace(100.0 * sum(rows), 1.0)
+        rng.laplace(size=0)
+        return rng.laplace(len(rows) + (5.0 if rows == [2, 2] else 0.0), 1.0)
+
+    pairs = [([a], [a, b]) for a in range(6) for b in range(6)]
+    options = {"claim": 1.0, "adjacency": "add-remove", "runs": 4_000, "search_runs": 4_000, "bits": False, "jobs": 1}
+    found = find_worst_pair(decoy, pairs, guide="replay", **options)
+    assert (found.x, found.y) == ([2], [2, 2])
+    assert found.is_refuted

@@ -1,0 +1,389 @@
+"""What must never be called bounded: names, shared objects, values that decide something, and laws that change."""
+
+from __future__ import annotations
+
+import copy
+import math
+import random
+import threading
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dpaudit import ApproxDP, GaussianDP, PureDP, ReplayResult, TradeOffCurve, noise_primitive, replay
+from dpaudit.audit.replay.claim_excess import is_within
+from dpaudit.audit.replay.laws import Law
+from dpaudit.audit.replay.output_values import kept, same_form, same_output
+from dpaudit.audit.replay.replay_result import ReplayVerdict
+
+BOUNDED, EXCESS, OPEN = ReplayVerdict.BOUNDED, ReplayVerdict.EXCESS, ReplayVerdict.OPEN
+
+
+def run(mechanism, x, y, claim=1.0, **options) -> ReplayResult:
+    return replay(mechanism, x, y, claim=claim, **options)
+
+
+def counts_by_name(rows, rng):
+    return {name: count + rng.laplace(scale=2.0) for name, count in Counter(rows).items()}
+
+
+def series(rows, rng):
+    pandas = pytest.importorskip("pandas")
+    found = pandas.Series(rows).value_counts().sort_index()
+    return pandas.Series(rng.laplace(found.to_numpy(), 2.0), index=found.index)
+
+
+def frame(rows, rng):
+    return pytest.importorskip("pandas").DataFrame([[rng.laplace(len(rows), 2.0)]], columns=[f"max {max(rows)}"])
+
+
+def masked(rows, rng):
+    return np.ma.masked_array([rng.laplace(len(rows)), 7.0], mask=[False, max(rows) > 3])
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        counts_by_name,
+        series,
+        frame,
+        masked,
+        lambda rows, rng: {("old" if max(rows) > 3 else "young"): len(rows) + rng.laplace()},
+        lambda rows, rng: [5 + rng.laplace()] if max(rows) > 3 else 5 + rng.laplace(),
+        lambda rows, rng: np.zeros((1, 2) if max(rows) > 3 else 2) + rng.laplace(size=2),
+        lambda rows, rng: (rng.laplace(len(rows)), f"max {max(rows)}"),
+    ],
+)
+def test_names_and_shapes_are_released_too(mechanism):
+    assert run(mechanism, [1, 1, 3], [1, 1, 4]).verdict is not BOUNDED
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_same"),
+    [
+        ({"a": 1.0}, {"a": 1.0}, True),
+        ({"a": 1.0}, {"b": 1.0}, False),
+        ([1.0, math.nan], [1.0, math.nan], True),
+        ((1.0,), [1.0], False),
+        (2, 2.0, False),
+        (2**60, 2**60 + 1, False),
+        (np.zeros(2), np.zeros((1, 2)), False),
+        (np.array([1], dtype=object), np.array([1], dtype=object), True),
+        ({1, 2}, {2, 1}, True),
+        (None, None, True),
+        (print, print, None),
+        (object(), object(), None),
+    ],
+)
+def test_outputs_are_compared_in_form_and_numbers(first, second, is_same):
+    assert same_output(first, second) is is_same
+    assert same_output(kept(first), first) is (None if is_same is None else True)
+    assert same_form([first, 1.0], [first, 2.0]) is (is_same is not None)
+
+
+def shared_buffer():
+    buffer = np.zeros(1)
+
+    def mechanism(rows):
+        buffer[0] = sum(rows)
+        return buffer
+
+    return mechanism
+
+
+def fitted_again():
+    class Model:
+        def fit(self, rows):
+            self.mean = float(np.mean(rows))
+            return self
+
+    return Model().fit
+
+
+def filled_later():
+    @noise_primitive("laplace", location="value", scale=1.0)
+    def released(value):
+        return {"count": value + np.random.default_rng().laplace()}
+
+    def mechanism(rows):
+        found = released(5.0)
+        found["max"] = max(rows)
+        return found
+
+    return mechanism
+
+
+@pytest.mark.parametrize("make", [shared_buffer, fitted_again, filled_later])
+def test_an_object_that_is_returned_again_is_not_the_same_output(make):
+    assert run(make(), [1, 50], [1]).verdict is not BOUNDED
+
+
+def test_a_dataset_that_is_changed_in_place():
+    def in_place(rows, rng):
+        rows += rng.laplace(size=rows.shape, scale=4.0)
+        return rows
+
+    x, y = np.array([1.0, 2.0]), np.array([1.0, 3.0])
+    result = run(in_place, x, y)
+    assert result.verdict is BOUNDED
+    assert "note: the mechanism changes its dataset" in str(result)
+    assert x.tolist() == [1.0, 2.0]
+
+    class Uncopied(list):
+        def __deepcopy__(self, memo):
+            raise TypeError
+
+    held = Uncopied([3.0, 1.0])
+
+    def sorts(rows, rng):
+        rows.sort()
+        return rng.laplace(len(rows))
+
+    result = run(sorts, held, Uncopied([3.0]))
+    assert (result.verdict, result.runs) == (OPEN, 1)
+    assert "cannot be copied" in str(result)
+    assert run(lambda rows, rng: rng.laplace(sum(rows)), (row for row in [1]), (row for row in [])).runs == 1
+
+
+def sampled_row(rows, rng):
+    return {"a row": rows[rng.integers(len(rows))], "count": len(rows) + rng.laplace()}
+
+
+def sampled_sum(rows, rng):
+    keep = rng.random(len(rows)) < 0.5
+    return {"sample": float(np.array(rows)[keep].sum()), "count": len(rows) + rng.laplace()}
+
+
+@noise_primitive("laplace", location="value", scale=1.0, sensitivity=1.0)
+def declared(value):
+    return value + np.random.default_rng().laplace()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 4])
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        sampled_row,
+        sampled_sum,
+        lambda rows, rng: rows[0] if rng.choice([True, False], p=[0.9, 0.1]) else 9.0,
+        lambda rows, rng: rows[0] if rng.choice(2, p=[0.5, 0.5]) == 0 else 0,
+        lambda rows: rows[0] if random.choices(["t", "f"], weights=[1, 9])[0] == "t" else 0,
+        lambda rows, rng: sum(rows) > rng.laplace(100.0, 1.0),
+        lambda rows: sum(rows) + declared(0.0) > 65.0,
+        lambda rows, rng: rows[0] if rng.laplace(len(rows)) > 30.0 else 0,
+        lambda rows, rng: rows[0] if rng.exponential() > 20.0 else 0,
+        lambda rows, rng: (lambda value: [value, (10.0 < value < 12.0) * rows[0]])(rng.laplace(len(rows))),
+        lambda rows, rng: rows[0] if rng.permutation(3)[0] == 0 else 0,
+    ],
+)
+def test_values_that_are_given_the_same_may_decide_something(mechanism, seed):
+    assert run(mechanism, [9.0, 1.0, 2.0, 3.0], [70.0, 1.0, 2.0, 3.0], seed=seed).verdict is not BOUNDED
+
+
+def test_inputs_that_change_later_are_copied():
+    def sums_in_one_buffer(rows):
+        held, found = np.zeros(2), []
+        for low in (0, 10):
+            held[:] = 0.0
+            for row in rows:
+                held += [1.0, row] if low <= row < low + 10 else [0.0, 0.0]
+            found.append(stats.laplace.rvs(held, 1.0))
+        return found
+
+    assert run(sums_in_one_buffer, [1, 9, 13], [1, 13]).loss.worst == 10.0
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda rows: sum(rows) / 2 + int(stats.dlaplace.rvs(1.0)),
+        lambda rows: stats.dlaplace.rvs(1.0, loc=sum(rows) / 2),
+        lambda rows: sum(rows) + 10**7 * int(stats.dlaplace.rvs(1.0)),
+    ],
+)
+def test_whole_noise_on_a_move_that_is_none(mechanism):
+    """No output is possible on both."""
+    result = run(mechanism, [1, 2], [1, 1])
+    assert (result.verdict, result.loss.worst) == (EXCESS, math.inf)
+
+
+def seeded_on_one(rows):
+    if len(rows) > 1:
+        random.seed(0)
+    return random.gauss(len(rows), 1.0)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda rows: np.random.Generator(np.random.PCG64(sum(rows))).laplace(len(rows)),
+        lambda rows: np.random.RandomState(np.random.MT19937(sum(rows))).laplace(len(rows)),
+        lambda rows: random.Random(sum(rows)).gauss(len(rows), 1.0),
+        lambda rows: stats.laplace.rvs(len(rows), 1.0, random_state=sum(rows)),
+        seeded_on_one,
+    ],
+)
+def test_seeds_made_of_the_data(mechanism):
+    result = run(mechanism, [1, 3], [1], claim=GaussianDP(9.0))
+    assert result.verdict is OPEN
+    assert "so its draws are no noise" in str(result)
+
+
+def in_a_thread(rows):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(np.random.default_rng(5).laplace() + len(rows) > 50))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda rows, rng: sum(rows) + rng.bit_generator.random_raw() % 1000 / 500 > 50,
+        lambda rows, rng: (rng.laplace(len(rows)), sum(rows) + type(rng).__mro__[1](rng.bit_generator).laplace() > 50),
+        lambda rows, rng: sum(rows) + copy.copy(rng).laplace() > 50,
+        in_a_thread,
+    ],
+)
+def test_draws_beside_the_tape_are_noticed_where_they_decide_nothing(mechanism):
+    result = run(mechanism, [1, 2], [1])
+    assert result.unrecorded
+    assert result.verdict is OPEN
+
+
+def test_a_deep_copy_of_the_generator_is_recorded():
+    assert run(lambda rows, rng: copy.deepcopy(rng).laplace(len(rows)), [1, 2], [1]).verdict is BOUNDED
+
+
+def test_arguments_that_the_law_does_not_contain():
+    @noise_primitive("laplace", location="value", scale=1.0)
+    def clipped(value, high, rng=None):
+        return min(value + np.random.default_rng().laplace(), high)
+
+    assert run(lambda rows, rng: clipped(2.0, max(rows), rng), [1, 3], [1, 4]).verdict is OPEN
+    assert run(lambda rows, rng: clipped(len(rows), 9.0, rng), [1, 3], [1]).verdict is BOUNDED
+
+
+def flagged(rows, rng):
+    total, noise = float(sum(rows)), rng.laplace(scale=1e6)
+    return {"total": total + noise, "reliable": float(abs(noise) < 0.001 * total)}
+
+
+def product(rows, rng):
+    one, other = rng.laplace(scale=10.0), rng.laplace(scale=10.0)
+    return [len(rows) + one, one * other]
+
+
+@pytest.mark.parametrize("size", [2, 12, 14])
+def test_noise_that_is_used_twice(size):
+    def again(rows, rng):
+        noise = rng.laplace(size=size, scale=10.0)
+        noise[-1] = noise[0]
+        return noise + np.eye(size)[-1] * len(rows)
+
+    assert run(again, [1.0] * 3, [1.0] * 2).verdict is not BOUNDED
+
+
+def test_small_coordinates_beside_large_ones():
+    assert run(flagged, [5e6, 5e6], [5e6]).verdict is not BOUNDED
+    assert run(product, [1, 2, 3], [1, 2]).verdict is not BOUNDED
+    scaled = run(lambda rows, rng: [1e7, max(rows)] * rng.laplace(size=2) + [sum(rows), 2.0], [1.0, 2.0], [1.0, 1.0])
+    assert scaled.verdict is EXCESS
+
+
+def test_many_small_moves_are_added():
+    def tiny(rows, rng):
+        return np.full(400, 0.9e-5 * len(rows)) + rng.laplace(size=400)
+
+    result = run(tiny, [1.0] * 3, [1.0] * 2, claim=0.001)
+    assert result.loss.worst == pytest.approx(400 * 0.9e-5, rel=1e-6)
+    assert result.verdict is EXCESS
+
+
+def test_more_numbers_than_can_be_explained():
+    result = run(lambda rows, rng: np.full(501, len(rows)) + rng.laplace(scale=9e9, size=501), [1, 2], [1])
+    assert "more than 500 numbers" in str(result)
+
+
+@noise_primitive(lambda: Law("laplace", {"location": 0.0, "scale": 1.0}, after="folded"))
+def folded():
+    return abs(np.random.default_rng().laplace())
+
+
+@noise_primitive("laplace", location="value", scale=1.0)
+def thrice(value):
+    return value + np.random.default_rng().laplace(size=3)
+
+
+@noise_primitive("discrete", probabilities="p")
+def from_one(p):
+    return 1 + np.random.default_rng().choice(len(p), p=p)
+
+
+@noise_primitive("discrete", probabilities="p")
+def named(p):
+    return "ab"[np.random.default_rng().choice(2, p=p)]
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        lambda rows: sum(rows) + folded(),
+        lambda rows: thrice(len(rows)),
+        lambda rows: from_one([0.5, 0.5] if len(rows) > 1 else [0.4, 0.6]),
+        lambda rows: named([0.5, 0.5] if len(rows) > 1 else [0.4, 0.6]),
+    ],
+)
+def test_values_that_are_not_of_the_law_stated(mechanism):
+    assert run(mechanism, [1, 1], [1], claim=2.0).verdict is OPEN
+
+
+def test_whole_numbers_beyond_the_doubles():
+    @noise_primitive("two-sided geometric", location="value", scale=1.0)
+    def geometric(value):
+        return value + int(stats.dlaplace.rvs(1.0))
+
+    for mechanism in (lambda rows: geometric(sum(rows)), lambda rows: sum(rows) + int(stats.dlaplace.rvs(1.0))):
+        assert run(mechanism, [2**60, 1], [2**60], claim=0.1).verdict is not BOUNDED
+    assert run(lambda rows: geometric(sum(rows)), [2**60, 1], [2**60], claim=0.1).loss.epsilon == 1.0
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.0675, 0.5, 1.0, 3.0, 8.0])
+def test_the_corner_of_a_pure_loss_counts(epsilon):
+    """Randomised response of this ε needs μ = −2 Φ⁻¹(1 / (1 + e^ε))."""
+    needed = -2.0 * stats.norm.ppf(1.0 / (1.0 + math.exp(epsilon)))
+    assert is_within(GaussianDP(needed * (1.0 + 1e-9)), epsilon, 0.0)
+    assert not is_within(GaussianDP(needed * (1.0 - 1e-6)), epsilon, 0.0)
+    delta = (math.exp(epsilon) - math.exp(epsilon / 2.0)) / (1.0 + math.exp(epsilon))
+    assert is_within(ApproxDP(epsilon / 2.0, delta * (1.0 + 1e-8)), epsilon, 0.0)
+    assert not is_within(ApproxDP(epsilon / 2.0, delta * (1.0 - 1e-6)), epsilon, 0.0)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.001, 1e-12), (1.0, 1e-9), (1.0, 1e-15), (1.0, 1e-30)])
+def test_small_deltas_are_exact(epsilon, delta):
+    def excess(mu):
+        log = stats.norm.logcdf(mu / 2 - epsilon / mu)
+        return -math.exp(log) * math.expm1(epsilon + stats.norm.logcdf(-mu / 2 - epsilon / mu) - log) - delta
+
+    low, high = 1e-6, 5.0
+    for _ in range(100):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if excess(middle) < 0.0 else (low, middle)
+    assert is_within(ApproxDP(epsilon, delta), 0.0, low * (1.0 - 1e-6))
+    assert not is_within(ApproxDP(epsilon, delta), 0.0, low * (1.0 + 1e-6))
+
+
+def test_losses_of_both_kinds_and_claims_of_corners():
+    z = np.linspace(-9.0, 3.0, 100_001)
+    q, own = math.exp(-0.5) * stats.norm.cdf(z), stats.norm.cdf(z + 1.0)
+    is_upper = own <= 1.0 - q
+    needed = np.max(stats.norm.ppf(own[is_upper]) - stats.norm.ppf(q[is_upper]))
+    assert is_within(GaussianDP(needed * 1.0001), 0.5, 1.0)
+    assert not is_within(GaussianDP(needed * 0.9999), 0.5, 1.0)
+    rate = 1.0 / (1.0 + math.e)
+    assert is_within(TradeOffCurve((0.0, rate, 1.0), (1.0, rate, 0.0)), 1.0 - 1e-9, 0.0)
+    assert not is_within(TradeOffCurve((0.0, rate, 1.0), (1.0, rate * 1.001, 0.0)), 1.0, 0.0)
+    assert not is_within(PureDP(0.0), 5e-13, 0.0)
