@@ -14,8 +14,8 @@ from typing import Any, Final, cast
 import numpy as np
 
 from .laws import Law
-from .registered import Patch, recorded
-from .tape import OTHER_THREAD, Tape, active_tape
+from .registered import Patch
+from .tape import OTHER_THREAD, Tape, active_tape, recorded
 
 _GENERATOR: Final = np.random.Generator
 _RANDOM_STATE: Final = np.random.RandomState

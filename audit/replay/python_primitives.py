@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from .laws import Law
-from .registered import Patch, recorded
-from .tape import active_tape
+from .registered import Patch
+from .tape import active_tape, recorded
 
 
 def _uniform(a: float, b: float) -> Law:

@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from .tape import OTHER_THREAD, active_tape
-
 
 @dataclass(frozen=True, slots=True)
 class Patch:
@@ -68,22 +66,3 @@ def patched(patches: Iterable[Patch]) -> Iterator[None]:
                 setattr(patch.owner, patch.name, before)
             elif patch.name in vars(patch.owner):
                 delattr(patch.owner, patch.name)
-
-
-def recorded(original: Callable[..., Any], own: Callable[..., Any], seed: str | None = None) -> Callable[..., Any]:
-    """Return a function that stands for `original`: while a run is recorded it calls `own` instead.
-
-    Calls from other threads are counted and not recorded. `seed` is the parameter of the seed that the tape notes.
-    """
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        tape = active_tape()
-        if tape is None or tape.is_foreign():
-            if tape is not None:
-                tape.note_unseen(OTHER_THREAD)
-            return original(*args, **kwargs)
-        if seed is not None:
-            tape.note_seed(args[0] if args else kwargs.get(seed))
-        return own(*args, **kwargs)
-
-    return call

@@ -186,3 +186,22 @@ def recording_on(tape: Tape) -> Iterator[None]:
         yield
     finally:
         _ACTIVE.remove(tape)
+
+
+def recorded(original: Callable[..., Any], own: Callable[..., Any], seed: str | None = None) -> Callable[..., Any]:
+    """Return a function that stands for `original`: while a run is recorded it calls `own` instead.
+
+    Calls from other threads are counted and not recorded. `seed` is the parameter of the seed that the tape notes.
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        tape = active_tape()
+        if tape is None or tape.is_foreign():
+            if tape is not None:
+                tape.note_unseen(OTHER_THREAD)
+            return original(*args, **kwargs)
+        if seed is not None:
+            tape.note_seed(args[0] if args else kwargs.get(seed))
+        return own(*args, **kwargs)
+
+    return call
