@@ -50,12 +50,12 @@ def test_calls_alike_are_audited_once_and_alpha_is_shared():
 
 
 def test_false_alarms_are_as_rare_as_promised():
-    """Forty audits at alpha .2 each, of which at most 19 refute but with probability 3e-5."""
+    """Twenty audits at alpha .05 each; more than 6 refute with probability 3e-5."""
 
     def noisy(rows, rng):
-        return [rng.laplace(len(rows), 2.0 + place) for place in range(40)]
+        return [rng.laplace(len(rows), 2.0 + place) for place in range(20)]
 
-    found = check_primitives(replay(noisy, [1, 2], [1], claim=40.0), runs=400, alpha=0.9999)
+    found = check_primitives(replay(noisy, [1, 2], [1], claim=20.0), runs=400, alpha=0.9999)
     assert sum(one.audit.is_refuted for one in found.checks) <= 6
 
 
