@@ -25,13 +25,13 @@ from .other_values import (
     Changes,
     Reruns,
     at_its_middle,
-    difference,
     in_units,
     is_bare_noise,
     is_shifted,
     moved_by,
     rounding,
 )
+from .output_values import difference
 from .replayed_call import ReplayedCall
 
 Flags = npt.NDArray[np.bool_]

@@ -81,7 +81,7 @@ def _strengths(claim: Claim, p: Array, q: Array, p_rest: Array, q_rest: Array) -
 
 
 def _farthest(x: Law, y: Law) -> tuple[Law, Law]:
-    """Return the laws of the draw whose location moved most scales; the first draw if there is no location."""
+    """Return both laws of the draw whose location moved farthest in scales, or of the first draw without locations."""
     a, b, scale = x.location, y.location, x.scale
     if x.name == "discrete" or a is None or b is None or scale is None:
         return tuple(Law(law.name, law.parameters) for law in (x, y))  # type: ignore[return-value]

@@ -16,8 +16,8 @@ from .replayed_call import Finding, FindingKind, ReplayedCall, total_loss
 from .tape import Drawn, Tape
 
 NOT_NOISE: Final = frozenset({"integers", "uniform", "bits", "permutation", "choice without replacement", "randrange"})
-"""Laws that mostly choose rows, or a place between two of them. Their loss is no excess unless a primitive declares it:
-what is released may hide the draw, such as a row of a sample or the interval of a quantile."""
+"""Laws that usually choose rows, or a point between two rows. Unless a primitive declares their loss, it is no excess:
+the output may hide what was drawn, such as the row of a sample or the interval of a quantile."""
 
 _INPUTS = frozenset({"location", "probabilities", "input"})
 """Parameters that hold what a primitive protects."""
@@ -135,12 +135,13 @@ def path_findings(x: Tape, y: Tape, end_on_x: str, end_on_y: str) -> Iterator[Fi
     for one, other in zip_longest(x.seeds, y.seeds):
         if one is None or other is None:
             place, seed = one or other
-            text = f"a generator is seeded with {seed} on {'y' if one is None else 'x'} only, so its draws are no noise"
+            side = "y" if one is None else "x"
+            text = f"a generator is seeded with {seed} on {side} only, so what it draws is not noise"
         elif one[1] == other[1]:
             continue
         else:
             place = one[0]
-            text = f"a generator is seeded with {one[1]} on x and {other[1]} on y, so its draws are no noise"
+            text = f"a generator is seeded with {one[1]} on x and {other[1]} on y, so what it draws is not noise"
         yield Finding(kind=FindingKind.SEED_DIFFERS, place=place, message=text)
         break
     if end_on_x != end_on_y:

@@ -270,7 +270,7 @@ def _default_rng(original: Callable[..., np.random.Generator]) -> Callable[..., 
 
 
 def _of_module(name: str, method: str = "") -> Callable[..., Any]:
-    """Return a module function that draws from the state of the run in which it is called, not of its own run."""
+    """Return a module function that draws from the state of whichever run calls it."""
     return recorded(
         getattr(np.random, name),
         lambda *args, **kwargs: getattr(np.random.mtrand._rand, method or name)(*args, **kwargs),

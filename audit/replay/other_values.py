@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .laws import Array, Law
-from .output_values import kept, numbers_of, same_form, same_output
+from .output_values import difference, kept, numbers_of, same_form, same_output
 from .recorded_run import RecordedRun, Runner
 from .replayed_call import ReplayedCall
 
@@ -232,12 +232,6 @@ class Reruns:
         ]
         others = [value for value in others if same_output(value, call.value) is False]
         return bool(others) and all(self._shows({number: value}) for value in others)
-
-
-def difference(y: Array, x: Array) -> Array:
-    """Return y − x, 0 where both are the same infinity or NaN."""
-    with np.errstate(invalid="ignore"):
-        return np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, y - x)
 
 
 def rounding(*numbers: Array) -> Array:

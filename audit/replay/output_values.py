@@ -24,7 +24,8 @@ import numpy.typing as npt
 from ..events.foreign_arrays import is_tensor, marks_of_tensor, numpy_of
 
 _LEAVES: Final = (str, bytes, bool, np.bool_, type(None), date, time, timedelta, Decimal, Fraction, np.generic, type)
-_EXACT: Final = 2**53  # the largest whole numbers that doubles hold
+EXACT: Final = 2**53
+"""The largest size of whole numbers up to which doubles hold all."""
 _DEEPEST: Final = 60
 
 
@@ -87,7 +88,7 @@ def numbers_of(output: Any) -> npt.NDArray[np.float64] | None:
         numbers = _read(output)[1]
     except _IncomparableError:
         return None
-    if any(isinstance(number, int) and abs(number) > _EXACT for number in numbers):
+    if any(isinstance(number, int) and abs(number) > EXACT for number in numbers):
         return None
     return np.array(numbers, dtype=np.float64)
 
@@ -97,8 +98,13 @@ def output_distance(first: Any, second: Any) -> float | None:
     a, b = numbers_of(first), numbers_of(second)
     if a is None or b is None or not same_form(first, second):
         return None
+    return float(np.sum(np.abs(difference(a, b))))
+
+
+def difference(y: npt.NDArray[np.float64], x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return y − x, 0 where both are the same infinity or NaN."""
     with np.errstate(invalid="ignore"):
-        return float(np.sum(np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))))
+        return np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, y - x)
 
 
 def _equal(first: list[Any], second: list[Any]) -> bool:

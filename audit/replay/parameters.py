@@ -10,11 +10,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from .output_values import same_output
+from .output_values import EXACT, same_output
 
 _SAME: Final = 1e-9
 """Relative difference of two scales below which they count as equal: rounding, not the data, separates them."""
-_EXACT: Final = 2**53  # the largest whole numbers that doubles hold
 _PLAIN: Final = (int, float, str, bytes, bool, type(None))
 
 
@@ -61,9 +60,9 @@ def same_parameter(first: Any, second: Any, *, is_exact: bool = False) -> bool:
 
 
 def difference(first: Any, second: Any) -> npt.NDArray[np.float64] | None:
-    """Return |first − second| in their shape; infinite from a number to NaN; None if they are no numbers of one shape.
+    """Return |first − second|, element by element; None unless both are numbers of the same shape.
 
-    Whole numbers of any size are subtracted exactly.
+    The difference between a number and NaN is infinite. Whole numbers of any size are subtracted exactly.
     """
     a, b = _numbers(first), _numbers(second)
     if a is None or b is None or a.shape != b.shape:
@@ -87,7 +86,7 @@ def _numbers(value: Any) -> npt.NDArray[np.float64] | None:
 
 
 def _is_large(value: Any, numbers: npt.NDArray[np.float64]) -> bool:
-    return np.asarray(value).dtype.kind in "iuO" and bool(np.any(np.abs(numbers) >= _EXACT))
+    return np.asarray(value).dtype.kind in "iuO" and bool(np.any(np.abs(numbers) >= EXACT))
 
 
 def _items(value: Any) -> list[Any]:

@@ -133,5 +133,5 @@ def random_patches(seed: int) -> Iterator[Patch]:
 
 
 def _of_module(name: str) -> Callable[..., Any]:
-    """Return a module function that draws from the generator of the run in which it is called, not of its own run."""
+    """Return a module function that draws from the generator of whichever run calls it."""
     return recorded(getattr(random, name), lambda *args, **kwargs: getattr(random._inst, name)(*args, **kwargs))

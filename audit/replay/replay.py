@@ -28,12 +28,12 @@ from ..sampling.sampler import as_sampler
 from .added_noise import infer_locations
 from .comparison import call_findings, path_findings
 from .excess import judged
-from .other_values import Calls, Reruns, difference, is_bare_noise
-from .output_values import numbers_of, output_distance, same_form, same_output
+from .other_values import Calls, Reruns, is_bare_noise
+from .output_values import difference, numbers_of, output_distance, same_form, same_output
 from .recorded_run import DatasetChangedError, RecordedRun, Runner
 from .registered import registered_names
 from .replay_result import ReplayResult
-from .replayed_call import Finding, FindingKind, paired
+from .replayed_call import Finding, FindingKind, paired_calls
 from .tape import only_recording
 
 
@@ -174,8 +174,7 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
             "which it runs.",
             mechanism=name,
         ) from on_x.error
-    number = len(on_y.tape.calls) if on_y.tape.parted_at is None else on_y.tape.parted_at
-    calls = tuple(map(paired, on_x.tape.calls[:number], on_y.tape.calls[:number]))
+    calls = paired_calls(on_x.tape, on_y.tape)
     varies = [runner.unrecorded(x, on_x), runner.unrecorded(y, on_y)]
     unrecorded = varies[0].reason or varies[1].reason
     reruns = Reruns(runner, calls, (x, on_x), (y, on_y))

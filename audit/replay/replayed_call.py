@@ -15,7 +15,7 @@ from ..claims.renyi import ZeroConcentratedDP
 from .laws import Law, gaussian_mu, moved, realised_loss, worst_loss
 from .parameters import difference
 from .places import Place
-from .tape import Declared, Drawn
+from .tape import Declared, Drawn, Tape
 
 _NORMS: Final = {"normal": 2, "gumbel": math.inf}
 _CONTRADICTION: Final = 1e-6  # by which a realised loss may lie beyond the worst one, relative: rounding
@@ -186,6 +186,12 @@ class ReplayedCall:
     def mu(self) -> float | None:
         """The μ of normal noise of equal scales; None for other laws."""
         return gaussian_mu(self.law_on_x, self.law_on_y)
+
+
+def paired_calls(x: Tape, y: Tape) -> tuple[ReplayedCall, ...]:
+    """Return the calls that both runs made, up to where their paths part."""
+    number = len(y.calls) if y.parted_at is None else y.parted_at
+    return tuple(map(paired, x.calls[:number], y.calls[:number]))
 
 
 def paired(x: Drawn, y: Drawn) -> ReplayedCall:

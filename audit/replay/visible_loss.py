@@ -15,9 +15,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from .laws import Array, Law
-from .output_values import numbers_of, same_output
+from .output_values import difference, numbers_of, same_output
 from .recorded_run import RecordedRun
-from .replayed_call import ReplayedCall, paired
+from .replayed_call import ReplayedCall, paired_calls
 
 _RARE: Final = 1e-3
 _DEVIATIONS: Final = -float(ndtri(_RARE))
@@ -31,7 +31,7 @@ def visible_loss(on_x: RecordedRun, on_y: RecordedRun, hides: Callable[[int], bo
 
     The run on y had the values of the run on x put back. A call whose value the output hides counts little.
     """
-    parted, calls = on_y.tape.parted_at, paired_calls(on_x, on_y)
+    parted, calls = on_y.tape.parted_at, paired_calls(on_x.tape, on_y.tape)
     losses = [_of_call(call) for call in calls]
     loss = math.fsum(min(each, _OTHERWISE) if each and hides(number) else each for number, each in enumerate(losses))
     if on_x.end != on_y.end:
@@ -39,12 +39,6 @@ def visible_loss(on_x: RecordedRun, on_y: RecordedRun, hides: Callable[[int], bo
     if parted is not None or len(on_x.tape.calls) != len(on_y.tape.calls):
         return loss + _OTHERWISE
     return loss + _of_outputs([call.law_on_x for call in calls if call.is_bare], on_x.output, on_y.output)
-
-
-def paired_calls(on_x: RecordedRun, on_y: RecordedRun) -> tuple[ReplayedCall, ...]:
-    """Return the calls that both runs made, up to where their paths part."""
-    number = len(on_y.tape.calls) if on_y.tape.parted_at is None else on_y.tape.parted_at
-    return tuple(paired(a, b) for a, b in zip(on_x.tape.calls[:number], on_y.tape.calls[:number], strict=False))
 
 
 def _of_call(call: ReplayedCall) -> float:
@@ -89,8 +83,7 @@ def _of_outputs(noise: Sequence[Law], x: object, y: object) -> float:
     a, b = numbers_of(x), numbers_of(y)
     if a is None or b is None or a.shape != b.shape:
         return _OTHERWISE
-    with np.errstate(invalid="ignore"):
-        moved = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
+    moved = np.abs(difference(a, b))
     scales = np.concatenate([np.empty(0), *(np.ravel(_scale(law)) for law in noise)])
     if not len(scales):
         return _CERTAIN if np.any(moved > 0.0) else 0.0

@@ -160,7 +160,11 @@ class WorstPair(Result):
             f"  event   {self.audit.event_in_words}",
             *([f"          {self.audit.opposite_in_words}"] if self.audit.opposite_in_words else []),
             *self._pilot,
-            *([f"  guide   {pair_count(self.replayed)} replayed; the first by that were run"] if self.replayed else []),
+            *(
+                [f"  guide   {pair_count(self.replayed)} replayed; the leaders and usual pairs were run"]
+                if self.replayed
+                else []
+            ),
             f"  search  {pair_count(len(tried))} in {self.runs:,} executions; rough estimates, longest examined first:",
             *(f"          {pair}" for pair in tried[:_SHOWN]),
         ]
@@ -176,5 +180,5 @@ class WorstPair(Result):
 
 
 def pair_count(pairs: int) -> str:
-    """Return a number of pairs in words."""
+    """Return the count with its noun, such as "1 pair" or "1,024 pairs"."""
     return f"{pairs:,} pair{'' if pairs == 1 else 's'}"

@@ -14,8 +14,9 @@ from ..errors import MechanismError, described
 from ..replay.other_values import Reruns
 from ..replay.recorded_run import RecordedRun, Runner
 from ..replay.registered import registered_names
+from ..replay.replayed_call import paired_calls
 from ..replay.tape import only_recording
-from ..replay.visible_loss import paired_calls, visible_loss
+from ..replay.visible_loss import visible_loss
 from ..sampling.sampler import Sampler
 from .candidates import Candidate, show
 from .climb import ROUNDING, Climb
@@ -66,7 +67,7 @@ class Replays:
         before = self.runner.runs
         on_x = self._recorded(candidate)
         on_y = self.runner.run(candidate.y, on_x.tape.calls)
-        reruns = Reruns(self.runner, paired_calls(on_x, on_y), (candidate.x, on_x), (candidate.y, on_y))
+        reruns = Reruns(self.runner, paired_calls(on_x.tape, on_y.tape), (candidate.x, on_x), (candidate.y, on_y))
         size = visible_loss(on_x, on_y, lambda number: self._hides(number, reruns))
         if self.progress is not None:
             self.progress(self.runner.runs - before)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ...audit.replay.replay import replay
 from ...audit.replay.replayed_call import Finding
-from ..libraries.defects import Defect, defects
+from ..libraries.defects import Defect, Searched, defects
 from .core.bench_json import Figures, at_least, at_most, columns
 from .core.effort import Bench, Effort, Task, once, seeds_of, spread
 from .core.timing import timed
@@ -60,11 +60,19 @@ def guided_bench(is_installed: Callable[[str], bool], release: Callable[[str], s
     )
 
 
+def _defect(name: str) -> Defect:
+    return next(defect for defect in by_values() if defect.name == name)
+
+
+def _few(searched: Searched) -> int:
+    """The executions of a guided search."""
+    return max(searched.search_runs // _SHARE, _LEAST)
+
+
 def _searched(name: str, is_twin: bool, seed: int, is_guided: bool) -> _Found:
-    defect = next(defect for defect in by_values() if defect.name == name)
+    defect = _defect(name)
     searched = defect.twin if is_twin else defect.broken
-    few = max(searched.search_runs // _SHARE, _LEAST)
-    options = {"guide": "replay", "search_runs": few} if is_guided else {}
+    options = {"guide": "replay", "search_runs": _few(searched)} if is_guided else {}
     found, seconds = timed(searched.search, seed=seed, bits=False, alpha=_ALPHA, **options)
     excess = None
     if is_guided:
@@ -74,7 +82,7 @@ def _searched(name: str, is_twin: bool, seed: int, is_guided: bool) -> _Found:
 
 
 def _cells(name: str, place: int, effort: Effort, release: Callable[[str], str]) -> Figures:
-    defect = next(defect for defect in by_values() if defect.name == name)
+    defect = _defect(name)
     seeds = seeds_of(_TABLE, place, 0, effort.either(_QUICK_SEEDS, _SEEDS))
     kinds = [(False, False), (False, True), (True, True)]  # twin, guided
     calls = [(name, is_twin, seed, is_guided) for is_twin, is_guided in kinds for seed in seeds]
@@ -90,7 +98,7 @@ def _cells(name: str, place: int, effort: Effort, release: Callable[[str], str])
         "refuted": sum(one.is_refuted for one in plain),
         "bounds": span([one.bound for one in plain]),
         "seconds": span([one.seconds for one in plain], ".1f"),
-        "few": max(defect.broken.search_runs // _SHARE, _LEAST),
+        "few": _few(defect.broken),
         "pairs": span([float(one.pairs) for one in guided], ".0f"),
         "guided_refuted": sum(one.is_refuted for one in guided),
         "guided_bounds": span([one.bound for one in guided]),
@@ -100,7 +108,7 @@ def _cells(name: str, place: int, effort: Effort, release: Callable[[str], str])
         "twin_excess": excesses,
     }
     targets = [
-        at_least("guided, refuted", sum(one.is_refuted for one in guided), len(seeds)),
+        at_least("guided, refuted", cells["guided_refuted"], len(seeds)),
         at_most("refuted twins", alarms, 0),
         at_most("twins with an excess", excesses, 0),
     ]

@@ -228,7 +228,7 @@ def seeded_on_one(rows):
 def test_seeds_made_of_the_data(mechanism):
     result = run(mechanism, [1, 3], [1], claim=GaussianDP(9.0))
     assert result.verdict is OPEN
-    assert "so its draws are no noise" in str(result)
+    assert "so what it draws is not noise" in str(result)
 
 
 def in_a_thread(rows):
