@@ -52,6 +52,7 @@ MOST_PATHS = 64
 """Most paths with a column, the most frequent ones."""
 _MOST_CODES = 256  # most leaves at one path, and most forms, with their own code
 _LEARNED = 20_000  # outputs on each side from which paths and codes are learned
+_NAMED = 6  # columns of a parity that its name spells out
 _REMEMBERED = 100_000  # distinct outputs of a block whose rows are cached
 
 
@@ -168,6 +169,53 @@ class Products(Columns):
         columns = self.of.read(outputs)
         with np.errstate(invalid="ignore", over="ignore"):
             return np.array([(columns[a] - at) * (columns[b] - bt) for a, at, b, bt in self.factors])
+
+
+@dataclass(frozen=True, slots=True)
+class Parities(Columns):
+    """Whether an odd number of columns are at or above their centres: 1 or 0, NaN where one of them is NaN.
+
+    Attributes
+    ----------
+    of : Columns
+    sets : tuple of tuple of (int, float)
+        For each parity, its columns and their centres.
+
+    Examples
+    --------
+    >>> parities = Parities(Coordinates(3), (((0, 0.0), (1, 0.0), (2, 0.5)),))
+    >>> parities.read(np.array([[1.0, 1.0, 1.0], [1.0, 1.0, 0.0]])).tolist()
+    [[1.0, 0.0]]
+    >>> parities.names
+    ('parity of [coordinate 0 ≥ 0] + [coordinate 1 ≥ 0] + [coordinate 2 ≥ 0.5]',)
+    """
+
+    of: Columns
+    sets: tuple[tuple[tuple[int, float], ...], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        names = self.of.names
+        return tuple(
+            "parity of "
+            + " + ".join(f"[{names[column]} ≥ {at:.3g}]" for column, at in members[:_NAMED])
+            + (f" + … {len(members)} in all" if len(members) > _NAMED else "")
+            for members in self.sets
+        )
+
+    def read(self, outputs: Outputs) -> Matrix:
+        return self.of_columns(self.of.read(outputs))
+
+    def of_columns(self, columns: Matrix) -> Matrix:
+        """Return the parities for columns of shape (columns, runs)."""
+        found = np.zeros((len(self.sets), columns.shape[1]))
+        for parity, members in zip(found, self.sets, strict=True):
+            for column, at in members:
+                parity += columns[column] >= at
+            parity %= 2.0
+            for column, _ in members:
+                parity[np.isnan(columns[column])] = np.nan
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from .number_families import Family as Family
 from .number_families import fitted_curve, of_learned, ordered_families, value_families
 from .order_families import order_families
 from .outcome_counts import count_outcomes
+from .parity_families import parity_families
 from .pilot_split import PilotSplit
 from .product_families import product_families
 from .quantile_cells import distinct, merged
@@ -98,6 +99,7 @@ def _vector_families(split: PilotSplit, width: int, effort: Effort) -> Iterator[
             if not columns.differences:
                 yield from key_families(columns, read)
                 yield from product_families(columns, read)
+                yield from parity_families(columns, read)
         yield from order_families(vectors, width, together=effort != "quick")
         weights = fisher_direction(vectors.learn_x, vectors.learn_y)
         if weights is not None:
@@ -132,6 +134,7 @@ def _object_families(split: PilotSplit, effort: Effort) -> Iterator[Family[Any]]
         yield from _learned_families(leaves, read, scores, effort)
         yield from key_families(leaves, read)
         yield from product_families(leaves, read)
+        yield from parity_families(leaves, read)
     yield from keyed_value_families(split)
     yield from text_families(split)
     yield from table_families(split, split, scores=scores)

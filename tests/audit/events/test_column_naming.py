@@ -11,7 +11,7 @@ from dpaudit.audit.events.column_naming import with_names
 from dpaudit.audit.events.digit_scores import LastDigits, LowestBit
 from dpaudit.audit.events.events import ExceptFor, Intervals, Outcomes, Scored
 from dpaudit.audit.events.events_apart import Apart
-from dpaudit.audit.events.features import Coordinates, Products, learn_leaves
+from dpaudit.audit.events.features import Coordinates, Parities, Products, learn_leaves
 from dpaudit.audit.events.keyed_values import KeyedValues
 from dpaudit.audit.events.outputs import as_outputs
 from dpaudit.audit.events.partitions import NumberCells, OutcomeCells
@@ -37,6 +37,8 @@ EVENTS = [
     (Scored(Additive(Coordinates(2), ((1, 0.0, 1.0, 2.0),)), HALF), TWO, "score(mean) ≥ 1.5"),
     (Scored(Column(Coordinates(2, differences=True), 1), HALF), TWO, "(mean − count) ≥ 1.5"),
     (Scored(Column(Products(Coordinates(2), ((0, 1.0, 1, 2.0),)), 0), HALF), TWO, "(count − 1)·(mean − 2) ≥ 1.5"),
+    (Scored(Column(Parities(Coordinates(2), (((0, 0.0), (1, 2.0)),)), 0), HALF), TWO,
+     "parity of [count ≥ 0] + [mean ≥ 2] ≥ 1.5"),
     (Scored(Column(LEAVES, 1), HALF), TWO, "mean ≥ 1.5"),
     (Scored(Column(LEAVES, LEAVES.names.index("output[0]")), Intervals(((0.0, 0.0),))), TWO, "count is 'a'"),
     (Scored(Column(KeyedValues((((0,), "a", (1,)),)), 0), HALF), TWO, "(mean where count = 'a') ≥ 1.5"),
