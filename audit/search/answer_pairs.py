@@ -62,6 +62,8 @@ class AnswerPairs(PairSource):
             "base at the bottom": np.full(self._n, low),
             "base at the top": np.full(self._n, high),
         }
+        if self._n == 1 and not self.domain.integer:  # its last bits show where noise has fewer
+            places["base a third of a step above the bottom"] = low + np.abs(self._step(sign)) / 3.0
         if self._n > 1:
             places["x and y symmetric about the middle"] = np.full(self._n, middle) - self._step(sign) / 2
         if len(np.unique(sign)) > 1:

@@ -1,7 +1,8 @@
 """The numbers of a line of pairs: which to visit, and where something is largest.
 
 Values next to the ends of a range, powers of two and quantiles come first, because they are often mishandled. Then the
-golden section fills the range evenly, and bisection refines the neighbourhood of what is largest.
+golden section fills the range evenly, in turns with round numbers, and bisection refines the neighbourhood of what is
+largest.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import count
 
 from .candidates import Candidate, Line
 
-_POWERS, _QUANTILES = 8, 10
+_POWERS, _QUANTILES, _ROUND = 8, 10, 128
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
@@ -62,8 +64,18 @@ class Places:
         return [number for _, number in sorted(peaks)]
 
 
+def _round_numbers(low: float, high: float) -> Iterator[float]:
+    """Yield the multiples of a power of ten in a range, from a dozen to 128 of them: where code has its thresholds."""
+    if not 0.0 < high - low < math.inf:
+        return
+    digits = -math.ceil(math.log10(high - low) - math.log10(_ROUND))
+    ends = (Fraction(end) * Fraction(10) ** digits for end in (low, high))
+    first, last = next(ends), next(ends)
+    yield from (float(number / Fraction(10) ** digits) for number in range(math.ceil(first), math.floor(last) + 1))
+
+
 def numbers_between(low: float, high: float) -> Iterator[float]:
-    """Yield the ends of a range, numbers next to them, powers of two, quantiles, and then numbers between them."""
+    """Yield the ends of a range, numbers next to them, powers of two, quantiles, and then numbers everywhere."""
     width = high - low
     yield from (low, high, math.nextafter(low, math.inf), math.nextafter(high, -math.inf))
     yield from (0.0,) if low < 0.0 < high else ()
@@ -72,4 +84,6 @@ def numbers_between(low: float, high: float) -> Iterator[float]:
     powers = [sign * math.ldexp(1.0, largest - k) for k in range(1, _POWERS + 1) for sign in (1, -1)]
     yield from (power for power in powers if low < power < high)
     yield from (low + part / _QUANTILES * width for part in range(1, _QUANTILES))
-    yield from (low + (number * _GOLDEN % 1.0) * width for number in count(1))
+    evenly = (low + (number * _GOLDEN % 1.0) * width for number in count(1))
+    yield from (number for pair in zip(evenly, _round_numbers(low, high), strict=False) for number in pair)
+    yield from evenly

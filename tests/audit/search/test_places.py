@@ -85,3 +85,23 @@ def test_lines_near_a_pair_change_one_number():
     assert len(lines) == 3
     for place, line in enumerate(lines):
         assert np.flatnonzero(line.at(2.5).x != pair.x).tolist() == [place]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "wanted"),
+    [
+        (0.0, 65.0, range(66)),
+        (0.0, 1.0, [part / 100 for part in range(101)]),
+        (-0.05, 0.05, [part / 1000 for part in range(-50, 51)]),
+        (0.5, 1e6, [10_000.0 * part for part in range(1, 101)]),
+    ],
+)
+def test_round_numbers_are_visited(low, high, wanted):
+    """Code has its thresholds there."""
+    assert set(map(float, wanted)) <= set(islice(numbers_between(low, high), 300))
+
+
+@pytest.mark.parametrize(("low", "high"), [(1.0, 1.0), (-1e308, 1e308), (0.0, 5e-324)])
+def test_ranges_without_round_numbers(low, high):
+    assert next(numbers_between(low, high)) == low
+    assert len(list(islice(numbers_between(low, high), 100))) == 100
