@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .outcome_text import outcome_text, printed
+from .own_equality import is_enum
 
 
 class Mark(enum.Enum):
@@ -100,8 +101,10 @@ _OWN_KEYS = frozenset({str, int, bool, bytes, type(None)})  # types of most outp
 def outcome_key(output: Any) -> Any:
     """Return a key that is equal for equal outputs, NaN included."""
     kind = type(output)
-    if kind in _OWN_KEYS:
+    if kind in _OWN_KEYS or is_enum(kind):
         return output
+    if kind is float:
+        return output if output == output else _NAN
     if kind is tuple:
         return output if _OWN_KEYS.issuperset(map(type, output)) else tuple(map(outcome_key, output))
     if isinstance(output, np.generic):

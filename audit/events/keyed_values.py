@@ -17,7 +17,8 @@ import numpy as np
 
 from .canonical import is_whole, key_part
 from .dictionaries import Dictionary
-from .features import Columns, Matrix, Path, leaves_of, place_words
+from .features import Columns, Matrix
+from .leaves import Path, leaves_of, place_words
 from .outcome_text import outcome_text
 from .outputs import Outputs, Raised, is_real, number_of, outcome_key, outcome_list, outcome_words
 

@@ -30,6 +30,7 @@ from .named_columns import (
 )
 from .named_parts import Entries, Part, is_column
 from .outcome_text import printed
+from .own_equality import is_enum
 from .records import Form, are_plain, plain_output
 
 Outputs: TypeAlias = npt.NDArray[Any]
@@ -170,7 +171,7 @@ def _number_type(values: list[Any]) -> type[Any] | None:
 def is_real(output: Any) -> bool:
     """Return whether an output is a real number, `Decimal` included."""
     kind = type(output)
-    return kind is float or (kind is not str and isinstance(output, numbers.Real | Decimal))
+    return kind is float or (kind is not str and not is_enum(kind) and isinstance(output, numbers.Real | Decimal))
 
 
 def number_of(output: Any) -> float:

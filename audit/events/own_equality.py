@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 from collections import Counter, OrderedDict
 from decimal import Decimal
 from fractions import Fraction
@@ -56,6 +57,18 @@ def _is_written(kind: Any, is_attrs: bool) -> bool:
     same: Any = dataclasses.make_dataclass("_Same", fields)
     written = same.__eq__.__code__
     return (code.co_code, code.co_names, code.co_consts) == (written.co_code, written.co_names, written.co_consts)
+
+
+def is_enum(kind: Any) -> bool:
+    """Whether a class is an Enum whose members are not numbers or texts, and equal nothing but themselves."""
+    return type(kind) is enum.EnumMeta and _is_enum(kind)
+
+
+@lru_cache(maxsize=1_000)
+def _is_enum(kind: Any) -> bool:
+    return (
+        kind.__mro__[1:] == (enum.Enum, object) and compares_by_identity(kind) and kind.__hash__ is enum.Enum.__hash__
+    )
 
 
 def compares_by_identity(kind: Any) -> bool:

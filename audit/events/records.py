@@ -23,7 +23,7 @@ from .dictionaries import Dictionary, Mark, outcome_key
 from .foreign_arrays import column_of, is_foreign_array, numpy_of
 from .named_columns import columns_of_block, names_of, read_array, refuse_masked, structure_of
 from .named_parts import Part, entries_of, is_column, label_text, shown, shown_names
-from .own_equality import has_own_equality
+from .own_equality import has_own_equality, is_enum
 
 _DEEPEST = 20  # levels of nested records
 _MOST_NESTED = 100  # levels of nested outputs
@@ -285,7 +285,8 @@ def plain_output(output: Any, name: str) -> Any:
 
 
 def _plain(output: Any, name: str, depth: int) -> Any:
-    if type(output) in _PLAIN:
+    kind: Any = type(output)
+    if kind in _PLAIN or is_enum(kind):
         return output
     if depth > _MOST_NESTED:
         raise MechanismError(

@@ -114,7 +114,7 @@ class Column(Score):
     column: int
 
     def values(self, outputs: Outputs) -> Array:
-        return np.asarray(self.columns.read(outputs)[self.column], dtype=np.float64)
+        return self.columns.column(outputs, self.column)
 
     def names(self, is_inside: Callable[[float], bool]) -> list[str] | None:
         codes = self.columns.codes(self.column)

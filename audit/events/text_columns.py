@@ -18,8 +18,9 @@ import numpy as np
 
 from .dictionaries import Dictionary
 from .equal_text import equal_text
-from .features import Columns, Matrix, Path, leaves_of, place_words
+from .features import Columns, Matrix
 from .last_digits import EXACT, last_digits
+from .leaves import Path, leaves_of, place_words
 from .outputs import Outputs, outcome_list, outcome_words
 
 Part = Literal["length", "number", "last digits", "character", "word", "start", "end", "template"]

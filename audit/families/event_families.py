@@ -16,7 +16,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..events.features import Columns, Coordinates, learn_leaves
+from ..events.features import Columns, Coordinates
+from ..events.leaves import Summaries, learn_leaves
 from ..events.outputs import Outputs, as_vectors, row_keys, vector_width
 from ..events.scores import Additive, Column, DifferentSizes, Forest, Number, Score, Weighted
 from .digit_families import last_digit_families, remainder_families
@@ -135,9 +136,22 @@ def _object_families(split: PilotSplit, effort: Effort) -> Iterator[Family[Any]]
         yield from key_families(leaves, read)
         yield from product_families(leaves, read)
         yield from parity_families(leaves, read)
+        if len(leaves.builds) > 1:
+            yield from _summary_families(split, effort)
     yield from keyed_value_families(split)
     yield from text_families(split)
     yield from table_families(split, split, scores=scores)
+
+
+def _summary_families(split: PilotSplit, effort: Effort) -> Iterator[Family[Any]]:
+    """Events by what outputs of different forms have in common."""
+    columns = Summaries()
+    read = split.map(columns.read)
+    for column in range(len(columns.names)):
+        yield from value_families(Column(columns, column), read.map(itemgetter(column)), fit=True)
+    sums: Effort = "sums" if effort == "trees" else effort
+    yield from _learned_families(columns, read, _sums(columns, read, sums), sums)
+    yield from key_families(columns, read)
 
 
 def _are_few(x: Outputs, y: Outputs) -> bool:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..events.features import MOST_PATHS
 from ..events.keyed_values import KeyedValues, Name, named_values, same_name
+from ..events.leaves import MOST_PATHS
 from ..events.outputs import Outputs, outcome_list
 from .chosen_columns import chosen_columns
 from .number_families import Family

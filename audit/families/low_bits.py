@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..events.digit_scores import LowestBit, NegativeZero, Residue
-from ..events.features import learn_leaves
+from ..events.leaves import learn_leaves
 from ..events.scores import Column, Number, Score, Weighted
 from .number_families import Family, value_families
 from .pilot_split import PilotSplit

@@ -130,8 +130,8 @@ def _of_triples(bits: Bits) -> _Moments:
         for a in range(width - 2):
             pairs = values[a] * values[a + 1 :]
             table[a, a + 1 :] = pairs @ values.T / runs
-        a, b, c = np.indices(table.shape, sparse=True)
-        moments.append(np.where((a < b) & (b < c), table, 0.0))
+        first, second, third = np.indices(table.shape, sparse=True)
+        moments.append(np.where((first < second) & (second < third), table, 0.0))
     return moments[0], moments[1]
 
 
@@ -144,4 +144,5 @@ def _of_whole(bits: Bits) -> _Moments:
 def _signs(bits: Bits) -> npt.NDArray[np.float32]:
     """±1 less its mean, shape (columns, runs)."""
     signs = np.where(bits, np.float32(1.0), np.float32(-1.0))
-    return signs - signs.mean(axis=1, keepdims=True)
+    signs -= signs.mean(axis=1, keepdims=True)
+    return signs

@@ -18,7 +18,8 @@ from ...audit.events.column_naming import names_in
 from ...audit.events.digit_scores import LowestBit
 from ...audit.events.events import Event, Intervals, Outcomes, Scored
 from ...audit.events.events_apart import Apart
-from ...audit.events.features import Coordinates, Leaves
+from ...audit.events.features import Coordinates
+from ...audit.events.leaves import Leaves
 from ...audit.events.outputs import Raised
 from ...audit.events.scores import Additive, Column, Number, Score, Weighted
 from ...audit.inference.supporting_lines import best_line

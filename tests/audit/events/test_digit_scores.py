@@ -19,8 +19,8 @@ from dpaudit.audit.events.digit_scores import (
     TrailingZeros,
     Units,
 )
-from dpaudit.audit.events.features import learn_leaves
 from dpaudit.audit.events.last_digits import MODULUS, last_digits
+from dpaudit.audit.events.leaves import learn_leaves
 from dpaudit.audit.events.outputs import as_outputs
 from dpaudit.audit.events.scores import DifferentSizes, Number
 

@@ -20,7 +20,8 @@ from dpaudit.audit.events.digit_scores import (
     Units,
 )
 from dpaudit.audit.events.events import Intervals, Scored
-from dpaudit.audit.events.features import Coordinates, learn_leaves
+from dpaudit.audit.events.features import Coordinates
+from dpaudit.audit.events.leaves import learn_leaves
 from dpaudit.audit.events.outputs import Raised, as_outputs
 from dpaudit.audit.events.scores import (
     Additive,

@@ -9,7 +9,8 @@ import pytest
 
 from dpaudit import PureDP, Verdict, check
 from dpaudit.audit.distinguishers.event_choice import choose_event
-from dpaudit.audit.events.features import Conditional, Coordinates, learn_leaves
+from dpaudit.audit.events.features import Conditional, Coordinates
+from dpaudit.audit.events.leaves import learn_leaves
 from dpaudit.audit.events.outputs import as_outputs
 from dpaudit.audit.families.key_families import key_families
 from dpaudit.audit.families.pilot_split import PilotSplit

@@ -1,0 +1,276 @@
+"""Outputs of any kind as columns of their leaves.
+
+Leaves are the parts of nested tuples and the values of dictionaries by key. A numeric leaf fills one column; any other
+leaf (a string, an Enum, None) fills another column with a code, and one with the number that it states if it is the
+text of a number. Whole numbers beyond 2⁵³ fill a second column with their last digits. The form of the output (lengths
+of tuples and kinds of leaves) is a code as well. Missing parts are NaN.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from .canonical import Foreign, key_part
+from .dictionaries import Dictionary
+from .features import Columns, Matrix
+from .last_digits import EXACT, MODULO_WORDS, last_digits
+from .outputs import (
+    Outputs,
+    Raised,
+    is_real,
+    number_of,
+    outcome_key,
+    outcome_list,
+    outcome_words,
+    output_words,
+)
+
+Path = tuple[int | str | Foreign, ...]
+"""Position of a leaf in nested tuples and dictionaries: places and what stands for keys, and perhaps `SIZE` or `READ`
+at the end."""
+
+SIZE, READ, LAST = "len()", "float()", MODULO_WORDS
+"""Ends of paths: to the number of entries of a dictionary, the number that a text states, and the last digits of a
+whole number that doubles may not hold."""
+
+_NOTHING = object()
+MOST_PATHS = 64
+"""Most paths with a column, the most frequent ones."""
+_MOST_CODES = 256  # most leaves at one path, and most forms, with their own code
+_LEARNED = 20_000  # outputs on each side from which paths and codes are learned
+_REMEMBERED = 100_000  # distinct outputs of a block whose rows are cached
+
+
+@dataclass(frozen=True, slots=True)
+class Leaves(Columns):
+    """The leaves of outputs that may be nested, of different lengths, and not only numbers.
+
+    Attributes
+    ----------
+    builds : tuple
+        Forms of the outputs, by code.
+    paths : tuple of Path
+        Paths of the numeric leaves.
+    coded : tuple of (Path, tuple)
+        Paths of the other leaves, each with its values by code.
+    """
+
+    builds: tuple[Any, ...]
+    paths: tuple[Path, ...]
+    coded: tuple[tuple[Path, tuple[Any, ...]], ...]
+    column_names: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        paths = (*self.paths, *(path for path, _ in self.coded))
+        return ("form of the output", *(place_words(path, self.column_names) for path in paths))
+
+    @property
+    def kinds(self) -> list[int]:
+        """Columns of codes that do more than name the whole outcome."""
+        coded = enumerate((path for path, _ in self.coded), start=1 + len(self.paths))
+        return [0] * (len(self.builds) > 1) + [column for column, path in coded if path]
+
+    def codes(self, column: int) -> list[str] | None:
+        if column == 0:
+            return [_build_words(build, self.column_names) for build in self.builds]
+        place = column - 1 - len(self.paths)
+        return None if place < 0 else list(map(outcome_words, self.coded[place][1]))
+
+    def can_be_absent(self, column: int) -> bool:
+        return column != 0  # every output has a form
+
+    def read(self, outputs: Outputs) -> Matrix:
+        builds = {build: float(code) for code, build in enumerate(self.builds)}
+        numbered = {path: 1 + place for place, path in enumerate(self.paths)}
+        start = 1 + len(self.paths)
+        coded = {
+            path: (start + place, {outcome_key(leaf): float(code) for code, leaf in enumerate(known)})
+            for place, (path, known) in enumerate(self.coded)
+        }
+        rows: list[list[float]] = []
+        seen: dict[Any, list[float]] = {}
+        empty = [np.nan] * (start + len(self.coded))
+        for output in outcome_list(outputs):
+            key = outcome_key(output)
+            row = seen.get(key)
+            if row is None:
+                row = empty.copy()
+                row[0] = builds.get(_build(output), -1.0)
+                for path, leaf in leaves_of(output):
+                    if is_real(leaf):
+                        if path in numbered:
+                            row[numbered[path]] = number_of(leaf)
+                        if (*path, LAST) in numbered:
+                            row[numbered[*path, LAST]] = last_digits(leaf)
+                    elif path in coded:
+                        column, codes = coded[path]
+                        row[column] = codes.get(outcome_key(leaf), -1.0)
+                if len(seen) < _REMEMBERED:
+                    seen[key] = row
+            rows.append(row)
+        return np.ascontiguousarray(np.array(rows, dtype=np.float64).reshape(len(rows), len(empty)).T)
+
+    def column(self, outputs: Outputs, column: int) -> Matrix:
+        paths = (*self.paths, *(path for path, _ in self.coded))
+        path = paths[column - 1] if column else ()
+        if column == 0 or not all(isinstance(place, int) for place in path):
+            return Columns.column(self, outputs, column)
+        found = np.full(len(outputs), np.nan)
+        leaves = (_leaf_at(output, path) for output in outcome_list(outputs))
+        if column <= len(self.paths):
+            for run, leaf in enumerate(leaves):
+                if is_real(leaf):
+                    found[run] = number_of(leaf)
+            return found
+        codes = {
+            outcome_key(leaf): float(code) for code, leaf in enumerate(self.coded[column - 1 - len(self.paths)][1])
+        }
+        for run, leaf in enumerate(leaves):
+            if leaf is not _NOTHING and not is_real(leaf):
+                found[run] = codes.get(outcome_key(leaf), -1.0)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Summaries(Columns):
+    """What a whole output says, wherever its parts are: how many parts and numbers, the smallest and largest number.
+
+    Examples
+    --------
+    >>> outputs = np.array([("low", 2.5, 1.0), ("low",)], dtype=object)
+    >>> Summaries().read(outputs).tolist()
+    [[3.0, 1.0], [2.0, 0.0], [1.0, nan], [2.5, nan]]
+    """
+
+    column_names: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        what = output_words(self.column_names)
+        return tuple(f"{words} in {what}" for words in _SUMMARIES)
+
+    def read(self, outputs: Outputs) -> Matrix:
+        rows = [_summary(output) for output in outcome_list(outputs)]
+        return np.ascontiguousarray(np.array(rows, dtype=np.float64).reshape(len(rows), len(_SUMMARIES)).T)
+
+
+_SUMMARIES = ("number of parts", "number of numbers", "smallest number", "largest number")
+
+
+def _summary(output: Any) -> tuple[float, ...]:
+    leaves = [leaf for path, leaf in leaves_of(output) if not path or path[-1] not in (SIZE, READ)]
+    numbers = [number for leaf in leaves if is_real(leaf) and (number := number_of(leaf)) == number]
+    return len(leaves), len(numbers), min(numbers, default=math.nan), max(numbers, default=math.nan)
+
+
+def _leaf_at(output: Any, path: Path) -> Any:
+    """Return the leaf of nested tuples at a path of places; `_NOTHING` if there is none."""
+    for place in path:
+        if type(output) is not tuple or place >= len(output):  # type: ignore[operator]  # places are integers
+            return _NOTHING
+        output = output[place]  # type: ignore[index]
+    return _NOTHING if type(output) in (tuple, Dictionary) else output
+
+
+def learn_leaves(x: Outputs, y: Outputs) -> Leaves:
+    """Learn the columns from outputs on x and on y.
+
+    Outputs are taken in turns, so that the codes of equally frequent leaves do not tell the datasets apart.
+    """
+    builds: Counter[Any] = Counter()
+    paths: Counter[Path] = Counter()
+    leaves: dict[Path, Counter[Any]] = {}
+    beyond: set[Path] = set()
+    in_turns = zip_longest(outcome_list(x[:_LEARNED]), outcome_list(y[:_LEARNED]), fillvalue=_NOTHING)
+    for output in (each for pair in in_turns for each in pair if each is not _NOTHING):
+        builds[_build(output)] += 1
+        for path, leaf in leaves_of(output):
+            if is_real(leaf):
+                paths[path] += 1
+                if isinstance(leaf, numbers.Integral) and abs(int(leaf)) > EXACT:
+                    beyond.add(path)
+            else:
+                leaves.setdefault(path, Counter())[outcome_key(leaf)] += 1
+    for path in [path for path in paths if path in beyond]:
+        paths[*path, LAST] = paths[path]
+    coded = sorted(leaves, key=lambda path: -leaves[path].total())[:MOST_PATHS]
+    return Leaves(
+        tuple(build for build, _ in builds.most_common(_MOST_CODES)),
+        tuple(sorted((path for path, _ in paths.most_common(MOST_PATHS)), key=_order)),
+        tuple(
+            (path, tuple(leaf for leaf, _ in leaves[path].most_common(_MOST_CODES)))
+            for path in sorted(coded, key=_order)
+        ),
+    )
+
+
+def leaves_of(output: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Yield the leaves of an output, each with its path."""
+    if type(output) is tuple:
+        for place, part in enumerate(output):
+            yield from leaves_of(part, (*path, place))
+    elif type(output) is Dictionary:
+        yield (*path, SIZE), len(output.entries)
+        for key, part in output.entries:
+            yield from leaves_of(part, (*path, key_part(key)))
+    else:
+        yield path, output
+        if isinstance(output, str) and (number := _read(output)) is not None:
+            yield (*path, READ), number
+
+
+def _read(text: str) -> float | None:
+    """The number that a text states; None if it states none."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _order(path: Path) -> tuple[tuple[bool, int, str], ...]:
+    """Return what sorts paths, places before keys."""
+    return tuple((False, part, "") if isinstance(part, int) else (True, 0, str(part)) for part in path)
+
+
+def _build(output: Any) -> Any:
+    """Return the form of an output: nested tuples of whether each leaf is a number; what else may be told in a word."""
+    if type(output) is Dictionary:
+        return "a dictionary"
+    if isinstance(output, Raised):
+        return "an exception"
+    return tuple(map(_build, output)) if type(output) is tuple else is_real(output)
+
+
+def _build_words(build: Any, names: tuple[str, ...] = ()) -> str:
+    if names and build == "a dictionary":
+        return "a record with other parts"
+    if names and build == (True,) * len(names):
+        return output_words(names)
+    if type(build) is not tuple:
+        return build if isinstance(build, str) else "a number" if build else "not a number"
+    parts = "numbers" if all(part is True for part in build) else ", ".join(map(_build_words, build))
+    return f"a tuple of {len(build)}{f' ({parts})' if build else ''}"
+
+
+def place_words(path: Path, names: tuple[str, ...] = ()) -> str:
+    """Return what names the leaf at a path in outputs whose columns have these names."""
+    if path and path[-1] == LAST:
+        return f"{place_words(path[:-1], names)} {LAST}"
+    if path and path[-1] in (SIZE, READ):
+        return str(path[-1]).replace("()", f"({place_words(path[:-1], names)})")
+    column = path[0] if path and len(names) > 1 else None
+    if isinstance(column, int) and column < len(names):
+        start, path = names[column], path[1:]
+    else:
+        start = names[0] if len(names) == 1 else "output"
+    return start + "".join(f"[{place}]" for place in path)
