@@ -211,6 +211,8 @@ class _StandsFor(type):
                 tape.note_stream(given)
             elif cls.__mro__[1] is _RANDOM_STATE:
                 tape.note_seed(given)
+            with tape.unseen_inside():
+                return super().__call__(*args, **kwargs)
         return super().__call__(*args, **kwargs)
 
 

@@ -45,6 +45,10 @@ class Reruns:
         self._runner, self._sides = runner, {"x": x, "y": y}
         self._rng = np.random.default_rng((runner.seed, 29))
 
+    def is_fixed(self) -> bool:
+        """Whether both sides, which make no call, give the same output in many more runs."""
+        return all(self._runner.always_gives(*side) for side in self._sides.values())
+
     def output(self, side: str, changed: Changes) -> tuple[Any, bool]:
         """Return the output of a side, and whether the run made the same calls; `changed` has calls by number."""
         dataset, first = self._sides[side]
@@ -273,10 +277,16 @@ def _like(call: ReplayedCall, numbers: Array) -> Any:
     value = np.asarray(call.value)
     if value.dtype.kind in "iu":
         numbers = np.round(numbers).astype(np.int64)
-    held = numbers.reshape(value.shape)
-    if isinstance(call.value, np.ndarray):
-        return held.astype(call.value.dtype)
-    return held.tolist() if isinstance(call.value, (list, int, float)) else held[()]
+    return typed(call.value, numbers.reshape(value.shape))
+
+
+def typed(value: Any, numbers: Array) -> Any:
+    """Return numbers in the type of a value: an array, a number of numpy or of Python, a list."""
+    if isinstance(value, np.ndarray):
+        return numbers.astype(value.dtype)
+    if isinstance(value, np.generic):
+        return numbers.astype(value.dtype)[()]
+    return numbers.tolist() if isinstance(value, (list, int, float)) else numbers[()]
 
 
 def stepped(call: ReplayedCall, steps: Array) -> Any:
@@ -336,8 +346,7 @@ def _outcomes(call: ReplayedCall) -> list[Any] | None:
         levels = np.arange(low, min(high, low + MOST_NUMBERS + 1))
     else:
         return None
-    values = [np.full(np.shape(call.value), level) for level in levels]
-    return [value if isinstance(call.value, np.ndarray) else value.tolist() for value in values]
+    return [typed(call.value, np.full(np.shape(call.value), level)) for level in levels]
 
 
 def _named(call: ReplayedCall) -> str:

@@ -232,7 +232,9 @@ def _explained(
     """Return the calls with the locations that the outputs imply, what moved without noise, and what stays open."""
     calls, is_same = reruns.calls, same_output(x.output, y.output)
     if not calls and is_same is False:
-        return calls, [_without_noise("the outputs differ, and no random call was recorded", is_certain=True)], ()
+        is_certain = reruns.is_fixed()
+        why = () if is_certain else ("unrecorded: the outputs vary, and no random call was recorded",)
+        return calls, [_without_noise("the outputs differ, and no random call was recorded", is_certain=is_certain)], why
     if not calls:
         return calls, [], ("no random call was recorded; what is random elsewhere shows at some values only",)
     if is_same and not any(map(is_bare_noise, calls)):
