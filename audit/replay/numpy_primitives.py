@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import operator
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any, Final, cast
 
 import numpy as np
@@ -242,7 +243,9 @@ def _reduced(base: type) -> Callable[..., Any]:
 
 def _deep_copy(self: Any, memo: dict[int, Any]) -> Any:
     """Return a recording generator that goes on from the same state."""
-    return RecordingGenerator(copy.deepcopy(self.bit_generator, memo))
+    tape = active_tape()
+    with nullcontext() if tape is None else tape.unseen_inside():  # numpy seeds the copy before it sets its state
+        return RecordingGenerator(copy.deepcopy(self.bit_generator, memo))
 
 
 RecordingGenerator: Final = _recording_class(_GENERATOR)

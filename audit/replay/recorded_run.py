@@ -182,9 +182,6 @@ class Runner:
             reason = f"unrecorded: {what}"
             if what == OTHER_THREAD:
                 reason = f"unrecorded: another thread made {often} random call{'s' * (often != 1)}"
-        if not reason and first.tape.seeds:
-            place, seed = first.tape.seeds[0]
-            reason = f"not random: a generator is seeded with {seed} at {place}, so its noise is the same in every run"
         return Unrecorded(reason, False)
 
     def always_gives(self, dataset: Any, first: RecordedRun) -> bool:

@@ -34,7 +34,7 @@ from .recorded_run import DatasetChangedError, RecordedRun, Runner
 from .registered import registered_names
 from .replay_result import ReplayResult
 from .replayed_call import Finding, FindingKind, paired_calls
-from .tape import only_recording
+from .tape import Tape, only_recording
 
 
 @with_own_arithmetic
@@ -201,7 +201,7 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
         findings=tuple(sorted(findings, key=lambda found: not found.is_excess)),
         calls=calls,
         unrecorded=bool(unrecorded),
-        open_reasons=tuple(filter(None, (unrecorded, *reasons, *_other_primitives(calls)))),
+        open_reasons=tuple(filter(None, (unrecorded, *reasons, *_fixed_seeds(on_x.tape), *_other_primitives(calls)))),
         remarks=(_CHANGES,) if runner.changes_datasets else (),
         output_on_x=on_x.output,
         output_on_y=on_y.output,
@@ -212,6 +212,12 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
 
 
 _CHANGES = "the mechanism changes its dataset; each run was given a copy"
+
+
+def _fixed_seeds(tape: Tape) -> Iterator[str]:
+    """Yield a reason for a generator whose noise does not change from run to run."""
+    for place, seed in tape.seeds[:1]:
+        yield f"a generator is seeded with {seed} at {place}; if that does not change, its noise is the same in every run"
 
 
 def _other_primitives(calls: Calls) -> Iterator[str]:
