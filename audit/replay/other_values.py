@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .laws import Array, Law
-from .output_values import difference, kept, numbers_of, same_form, same_output
+from .output_values import difference, is_of_single_precision, kept, numbers_of, same_form, same_output
 from .recorded_run import RecordedRun, Runner
 from .replayed_call import ReplayedCall
 
@@ -31,7 +31,8 @@ _WIDTH: Final = 8
 """Up to so many numbers of noise are swept, over so many scales on either side of their location."""
 _COARSE: Final = (-3.0, -1.5, 1.5, 3.0)
 """Steps, in scales, that show a value in an output that is rounded."""
-_ROUNDING: Final = 1e-13  # of sums of doubles, relative
+_ROUNDING: Final = {False: 1e-14, True: 2.0**-22}
+"""Of sums of doubles, and of numbers of single precision, relative."""
 
 Calls = tuple[ReplayedCall, ...]
 Changes = Mapping[int, Any]
@@ -44,6 +45,7 @@ class Reruns:
         self.calls = calls
         self._runner, self._sides = runner, {"x": x, "y": y}
         self._rng = np.random.default_rng((runner.seed, 29))
+        self._rounding = _ROUNDING[is_of_single_precision(x[1].output)]
 
     def is_fixed(self) -> bool:
         """Whether both sides, which make no call, give the same output in many more runs."""
@@ -57,6 +59,12 @@ class Reruns:
         again = self._runner.run(dataset, first.tape.calls, changed)
         return again.output, again.is_on_path_of(first)
 
+    def rounding(self, *numbers: Array) -> Array:
+        """Return by how much sums of such numbers of the outputs may be rounded."""
+        with np.errstate(all="ignore"):
+            total = np.abs(np.array(numbers)).sum(axis=0)
+            return np.asarray(np.nan_to_num(self._rounding * total, nan=0.0, posinf=0.0))
+
     def numbers(self, side: str, changed: Changes) -> Array | None:
         """Return the numbers of an output of the recorded form; None for other forms, other paths and exceptions."""
         output, is_on_path = self.output(side, changed)
@@ -69,7 +77,7 @@ class Reruns:
         """Return why the outputs on x and y do not agree at other values; empty if they do at all values tried.
 
         They agree if they are the same. With `apart`, which returns the expected difference of their numbers, they
-        agree if it is that: up to rounding, and up to 1e-5 of the `noise` of a coordinate.
+        agree if it is that: up to rounding, and up to 1e-9 of the `noise` of a coordinate.
         """
         combinations = self._combinations()
         why = combinations if isinstance(combinations, str) else self._why_undecided()
@@ -136,7 +144,7 @@ class Reruns:
             return False
         with np.errstate(all="ignore"):
             error = np.abs(difference(b, a) - expected)
-        return bool(np.all(error <= 1e-5 * noise + 1e-9 * np.abs(expected) + rounding(a, b)))
+        return bool(np.all(error <= 1e-9 * noise + 1e-9 * np.abs(expected) + self.rounding(a, b)))
 
     def _joint(self) -> Iterator[Changes]:
         """Yield changes of all values: fresh draws, draws at the middle of the noise, and values far away."""
@@ -236,12 +244,6 @@ class Reruns:
         ]
         others = [value for value in others if same_output(value, call.value) is False]
         return bool(others) and all(self._shows({number: value}) for value in others)
-
-
-def rounding(*numbers: Array) -> Array:
-    """Return by how much sums of such numbers may be rounded."""
-    with np.errstate(all="ignore"):
-        return np.asarray(np.nan_to_num(_ROUNDING * np.abs(np.array(numbers)).sum(axis=0), nan=0.0, posinf=0.0))
 
 
 def is_unmoved(call: ReplayedCall) -> bool:

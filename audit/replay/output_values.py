@@ -99,6 +99,15 @@ def numbers_of(output: Any) -> npt.NDArray[np.float64] | None:
     return np.array(numbers, dtype=np.float64)
 
 
+def is_of_single_precision(output: Any) -> bool:
+    """Return whether an output has numbers of less precision than doubles."""
+    try:
+        form = repr(_read(output)[0])
+    except _IncomparableError:
+        return False
+    return "float32" in form or "float16" in form
+
+
 def output_distance(first: Any, second: Any) -> float | None:
     """Return the ℓ1 norm of the difference of two outputs; None if they differ in form or hold no numbers."""
     a, b = numbers_of(first), numbers_of(second)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -154,8 +155,19 @@ _PROCESS: Final = "another process is started"
 def _noted(original: Callable[..., Any], what: str) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         tape = active_tape()
-        if tape is not None:
+        if tape is not None and not (what is ENTROPY and _is_for_a_name()):
             tape.note_outside(what)
         return original(*args, **kwargs)
 
     return call
+
+
+def _is_for_a_name() -> bool:
+    """Whether a library asks for entropy that names its temporary folders."""
+    frame, asking = sys._getframe(2), ""
+    while frame is not None:
+        asking = frame.f_globals.get("__name__", "").split(".")[0]
+        if asking not in ("uuid", "random", "os", "secrets", "tempfile"):
+            break
+        frame = frame.f_back  # type: ignore[assignment]
+    return asking in ("joblib", "multiprocessing")
