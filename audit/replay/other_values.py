@@ -19,20 +19,23 @@ import numpy.typing as npt
 from .laws import Array, Law
 from .output_values import difference, is_of_single_precision, kept, numbers_of, same_form, same_output
 from .recorded_run import RecordedRun, Runner
-from .replayed_call import ReplayedCall
+from .replayed_call import ReplayedCall, paired_calls
 
 MOST_NUMBERS: Final = 64
 """Most drawn numbers that are changed one at a time."""
 DRAWS: Final = 8
 """Joint draws of all values: a difference that shows with probability p is missed with (1 − p)^8."""
 FAR: Final = (3.0, 40.0, 1000.0)  # scales; beyond the reach of what clips the output or decides something
-_SWEPT: Final = 4
-_WIDTH: Final = 8
-"""Up to so many numbers of noise are swept, over so many scales on either side of their location."""
+_CELLS: Final = (*zip(range(8), range(1, 9), strict=True), (8, 12), (12, 20), (20, 40), (40, 100))
+"""Each number of noise takes a random value in each of these ranges, in scales on either side of its location; all
+numbers together, each in an order of its own."""
+_MOST_KEPT: Final = 5_000  # calls at other values
 _COARSE: Final = (-3.0, -1.5, 1.5, 3.0)
 """Steps, in scales, that show a value in an output that is rounded."""
 _ROUNDING: Final = {False: 1e-14, True: 2.0**-22}
 """Of sums of doubles, and of numbers of single precision, relative."""
+
+_RANGES: Final = (*((-high, -low) for low, high in _CELLS), *_CELLS)
 
 Calls = tuple[ReplayedCall, ...]
 Changes = Mapping[int, Any]
@@ -44,6 +47,8 @@ class Reruns:
     def __init__(self, runner: Runner, calls: Calls, x: tuple[Any, RecordedRun], y: tuple[Any, RecordedRun]) -> None:
         self.calls = calls
         self._runner, self._sides = runner, {"x": x, "y": y}
+        self.elsewhere: list[Calls] = []
+        """The calls at other values of the draws, where x and y agreed."""
         self._rng = np.random.default_rng((runner.seed, 29))
         self._rounding = _ROUNDING[is_of_single_precision(x[1].output)]
 
@@ -53,11 +58,12 @@ class Reruns:
 
     def output(self, side: str, changed: Changes) -> tuple[Any, bool]:
         """Return the output of a side, and whether the run made the same calls; `changed` has calls by number."""
+        again = self._run(side, changed)
+        return again.output, again.is_on_path_of(self._sides[side][1])
+
+    def _run(self, side: str, changed: Changes) -> RecordedRun:
         dataset, first = self._sides[side]
-        if not changed:
-            return first.output, True
-        again = self._runner.run(dataset, first.tape.calls, changed)
-        return again.output, again.is_on_path_of(first)
+        return self._runner.run(dataset, first.tape.calls, changed) if changed else first
 
     def rounding(self, *numbers: Array) -> Array:
         """Return by how much sums of such numbers of the outputs may be rounded."""
@@ -91,24 +97,32 @@ class Reruns:
         return ""
 
     def _combinations(self) -> list[Changes] | str:
-        """Return all values that calls of few outcomes can take together, where they are given the same on x and y.
+        """Return all values that calls of few outcomes can take together; of calls with other laws, as many as can be.
 
         Words if there are too many, or a call may decide something that no number of values shows.
         """
         outcomes: dict[int, list[Any]] = {}
+        moved: dict[int, list[Any]] = {}
         for number, call in enumerate(self.calls):
-            if not is_unmoved(call) or is_shifted(call) or _is_answer(call):
+            if is_shifted(call) or _is_answer(call):
                 continue
             values = _outcomes(call)
-            if values is None:
+            if not is_unmoved(call):
+                moved[number] = values or []
+            elif values is None:
                 return f"{_named(call)} draws from {call.law_on_x} on x and on y, which may decide something"
-            outcomes[number] = values
+            else:
+                outcomes[number] = values
         if math.prod(map(len, outcomes.values())) > MOST_NUMBERS:
             first = self.calls[next(iter(outcomes))]
             return (
                 f"the draws that may decide something, such as {_named(first)}, have more than {MOST_NUMBERS} outcomes"
             )
-        return [dict(zip(outcomes, values, strict=True)) for values in itertools.product(*outcomes.values())]
+        held = {**outcomes, **{number: values for number, values in moved.items() if values}}
+        if math.prod(map(len, held.values())) <= MOST_NUMBERS:
+            return _together(held)
+        alone = itertools.islice((each for one in moved for each in _together({one: moved[one]})), 4 * MOST_NUMBERS)
+        return [*_together(outcomes), *alone]
 
     def _why_undecided(self) -> str:
         """Return which noise decides something: it changes the output, but not if it changes by little."""
@@ -131,9 +145,12 @@ class Reruns:
         return ""
 
     def _agree(self, changed: Changes, apart: Callable[[Changes], Array] | None, noise: Array | None) -> bool:
-        (x, is_on_x), (y, is_on_y) = self.output("x", changed), self.output("y", changed)
-        if not is_on_x or not is_on_y:
+        on_x, on_y = self._run("x", changed), self._run("y", changed)
+        if not on_x.is_on_path_of(self._sides["x"][1]) or not on_y.is_on_path_of(self._sides["y"][1]):
             return False
+        if len(self.elsewhere) * len(self.calls) < _MOST_KEPT:
+            self.elsewhere.append(paired_calls(on_x.tape, on_y.tape))
+        x, y = on_x.output, on_y.output
         if apart is None or noise is None:
             return same_output(x, y) is True
         a, b = numbers_of(x), numbers_of(y)
@@ -157,19 +174,20 @@ class Reruns:
             for sign in (1.0, -1.0, None):
                 yield {**self._anew(set(noise)), **{i: self._far(call, far, sign) for i, call in noise.items()}}
         yield {i: at_its_middle(call) for i, call in noise.items()}
-        if sum(math.prod(call.law_on_x.shape) for call in noise.values()) <= _SWEPT:
-            for number, call in noise.items():
-                yield from self._sweep(number, call)
+        yield from self._sweep_together(noise)
 
-    def _sweep(self, number: int, call: ReplayedCall) -> Iterator[Changes]:
-        """Yield changes of one number of noise, a random value in each scale of some about its location."""
-        at = np.asarray(at_its_middle(call), dtype=np.float64) - np.asarray(call.value)
-        for place in range(math.prod(call.law_on_x.shape)):
-            for low in range(-_WIDTH, _WIDTH):
-                steps = np.zeros(call.law_on_x.shape)
-                steps.reshape(-1)[place] = low + self._rng.random()
-                units = np.where(steps != 0.0, at.reshape(steps.shape) + in_units(call, steps), 0.0)
-                yield {number: moved_by(call, units)}
+    def _sweep_together(self, noise: dict[int, ReplayedCall]) -> Iterator[Changes]:
+        """Yield changes of all numbers of noise, such that each takes a value in each range."""
+        orders = {
+            i: self._rng.permuted(np.tile(np.arange(len(_RANGES)), (math.prod(call.law_on_x.shape), 1)), axis=1)
+            for i, call in noise.items()
+        }
+        for turn in range(len(_RANGES)):
+            changed = self._anew(set(noise))
+            for number, call in noise.items():
+                ends = np.array(_RANGES, dtype=np.float64)[orders[number][:, turn]]
+                changed[number] = _at(call, self._rng.uniform(ends[:, 0], ends[:, 1]).reshape(call.law_on_x.shape))
+            yield changed
 
     def _anew(self, but: set[int] | None = None) -> dict[int, Any]:
         found = {}
@@ -309,6 +327,12 @@ def moved_by(call: ReplayedCall, units: Array) -> Any:
     return _like(call, value + np.asarray(units).reshape(value.shape))
 
 
+def _at(call: ReplayedCall, steps: Array) -> Any:
+    """Return the value with its numbers so many scales from their location."""
+    middle = np.asarray(at_its_middle(call), dtype=np.float64) - np.asarray(call.value)
+    return moved_by(call, middle.reshape(steps.shape) + in_units(call, steps))
+
+
 def at_its_middle(call: ReplayedCall) -> Any:
     """Return the location of the call as its value."""
     return _like(call, np.array(call.law_on_x.location, dtype=np.float64))
@@ -336,6 +360,10 @@ def _is_answer(call: ReplayedCall) -> bool:
     return law.is_shifted and bool(law.after) and bool(np.all(law.location != 0.0))
 
 
+def _together(values: dict[int, list[Any]]) -> list[Changes]:
+    return [dict(zip(values, each, strict=True)) for each in itertools.product(*values.values())]
+
+
 def _outcomes(call: ReplayedCall) -> list[Any] | None:
     """Return all values of a call of one number and few outcomes; None for others."""
     law: Law = call.law_on_x
@@ -343,6 +371,10 @@ def _outcomes(call: ReplayedCall) -> list[Any] | None:
         return None
     if law.name == "discrete":
         levels = np.flatnonzero(np.asarray(law.parameters["probabilities"]) > 0.0)
+        if not is_unmoved(call) and len(levels) > MOST_NUMBERS:
+            levels = levels[np.linspace(0, len(levels) - 1, MOST_NUMBERS).astype(int)]
+    elif law.name == "binomial" and not is_unmoved(call):
+        levels = np.arange(min(int(np.ravel(law.parameters["n"])[0]), MOST_NUMBERS - 1) + 1)
     elif law.name == "integers":
         low, high = (int(np.ravel(law.parameters[name])[0]) for name in ("low", "high"))
         levels = np.arange(low, min(high, low + MOST_NUMBERS + 1))

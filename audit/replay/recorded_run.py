@@ -154,14 +154,16 @@ class Runner:
             if _is_put_back(tape) and not tape.seeds and start != _states(rng):
                 tape.note_unseen(_DRAWN)
 
-    def unrecorded(self, dataset: Any, first: RecordedRun) -> Unrecorded:
+    def unrecorded(self, dataset: Any, first: RecordedRun, *, looks_around: bool = False) -> Unrecorded:
         """Return why the recorded values do not determine the run; an empty reason if nothing shows it.
+
+        It looks at all generators of the process if it `looks_around`, which takes a few hundredths of a second.
 
         Each repetition has another seed, so that what draws beside the tape draws something else.
         """
         reason, unseen = "", Counter(first.tape.unseen)
         for number in range(_REPEATS):
-            before = {} if number else _older_generators()
+            before = _older_generators() if looks_around and number == 0 else {}
             again = self.run(dataset, first.tape.calls, seed=_other_seed(self.seed, number))
             unseen |= again.tape.unseen
             if _is_put_back(again.tape) and any(repr(made.state) != state for made, state in before.items()):

@@ -28,12 +28,12 @@ from ..sampling.sampler import as_sampler
 from .added_noise import infer_locations
 from .comparison import call_findings, path_findings
 from .excess import judged
-from .other_values import Calls, Reruns, is_bare_noise
+from .other_values import Calls, Reruns, is_bare_noise, is_unmoved
 from .output_values import difference, numbers_of, output_distance, same_form, same_output
 from .recorded_run import DatasetChangedError, RecordedRun, Runner
 from .registered import registered_names
-from .replay_result import ReplayResult
-from .replayed_call import Finding, FindingKind, paired_calls
+from .replay_result import ReplayResult, is_kept, is_larger, loss_words
+from .replayed_call import Finding, FindingKind, ReplayedCall, paired_calls, total_loss
 from .tape import Tape, only_recording
 
 
@@ -175,7 +175,7 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
             mechanism=name,
         ) from on_x.error
     calls = paired_calls(on_x.tape, on_y.tape)
-    varies = [runner.unrecorded(x, on_x), runner.unrecorded(y, on_y)]
+    varies = [runner.unrecorded(x, on_x, looks_around=True), runner.unrecorded(y, on_y)]
     unrecorded = varies[0].reason or varies[1].reason
     reruns = Reruns(runner, calls, (x, on_x), (y, on_y))
     findings = list(path_findings(on_x.tape, on_y.tape, on_x.end, on_y.end))
@@ -186,6 +186,8 @@ def _compared(runner: Runner, x: Any, y: Any, claim: Claim | None, distance: flo
         reasons = _unexplained(calls, on_x, on_y)
     else:
         calls, free, reasons = _explained(reruns, on_x, on_y, claim)
+        if not free and not reasons:
+            reasons = tuple(filter(None, [_worse_elsewhere(calls, reruns, claim)]))
         findings += free
     findings += judged(
         calls,
@@ -230,6 +232,28 @@ def _other_primitives(calls: Calls) -> Iterator[str]:
                 "it does with its result cannot be compared; make it once, outside of the mechanism"
             )
             return
+
+
+def _worse_elsewhere(calls: Calls, reruns: Reruns, claim: Claim | None) -> str:
+    """Return which calls lose more than the claim allows at other values of the draws than those recorded."""
+    recorded = total_loss(calls)
+    for others in reruns.elsewhere:
+        for before, call, other in zip(reruns.calls, calls, others, strict=True):
+            if call.is_inferred and (not is_unmoved(other) or before.law_on_x.differing(other.law_on_x)):
+                return f"the noise of {call.primitive} at {call.place} is another one at other values of the draws"
+        pairs = list(zip(calls, others, strict=True))
+        if claim is None or all(call.is_inferred or _has_its_laws(call, other) for call, other in pairs):
+            continue
+        together = tuple(call if call.is_inferred else other for call, other in pairs)
+        loss = total_loss(together)
+        if is_larger(loss, recorded) and is_kept(claim, calls) and not is_kept(claim, together):
+            return f"at other values of the draws, the calls lose more than the claim allows: {loss_words(loss)}"
+    return ""
+
+
+def _has_its_laws(call: ReplayedCall, other: ReplayedCall) -> bool:
+    laws = (call.law_on_x, other.law_on_x), (call.law_on_y, other.law_on_y)
+    return all(a.name == b.name and not a.differing(b) for a, b in laws)
 
 
 def _explained(

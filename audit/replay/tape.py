@@ -141,7 +141,8 @@ class Tape:
             value = self._value(stated, draw, can_return)
         finally:
             self._inside -= 1
-        self.calls.append(Drawn(primitive, place, stated.of(value), kept(value), promise, draw))
+        is_drawn = self.put_back is None or self.parted_at is not None
+        self.calls.append(Drawn(primitive, place, stated.of(value, is_drawn=is_drawn), kept(value), promise, draw))
         return value
 
     def passes(self) -> bool:
