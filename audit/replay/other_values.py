@@ -256,12 +256,35 @@ class Reruns:
 
     def _shows_others(self, number: int) -> bool:
         """Whether every other value that the call gives, of some, changes the output."""
+        others = self._other_values(number)
+        return bool(others) and all(self._shows({number: value}) for value in others)
+
+    def _other_values(self, number: int) -> list[Any]:
         call = self.calls[number]
         others = _outcomes(call) or [
             value for _ in range(DRAWS) if (value := numbers_drawn_anew(call, self._rng)) is not None
         ]
-        others = [value for value in others if same_output(value, call.value) is False]
-        return bool(others) and all(self._shows({number: value}) for value in others)
+        return [value for value in others if same_output(value, call.value) is False][:MOST_NUMBERS]
+
+    def other_place(self, number: int) -> Any:
+        """Return another value of a call of places; its own if it has no other."""
+        return next(iter(self._other_values(number)), self.calls[number].value)
+
+    def tells_apart(self, number: int) -> bool:
+        """Whether each value of a call of places gives an output of its own, the same on x and on y."""
+        outputs: list[Any] = []
+        for value in [self.calls[number].value, *self._other_values(number)]:
+            output = self.output("x", {number: value})[0]
+            if same_output(output, self.output("y", {number: value})[0]) is not True:
+                return False
+            if any(same_output(output, other) is not False for other in outputs):
+                return False
+            outputs.append(output)
+        return True
+
+    def have_same_form(self) -> bool:
+        """Whether the outputs on x and y differ in numbers only."""
+        return same_form(*(first.output for _, first in self._sides.values()))
 
 
 def is_unmoved(call: ReplayedCall) -> bool:
