@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from ..claims.claim import Claim
 from .comparison import NOT_NOISE, call_findings, is_noise, sum_finding
 from .laws import Array, Law, moved
 from .other_values import MOST_NUMBERS, Calls, Changes, Reruns, is_shifted, is_unmoved, nudged, stepped, typed
-from .output_values import difference, same_output
+from .output_values import difference, same_form, same_output
 from .replayed_call import Finding, FindingKind, ReplayedCall
 
 _HIDDEN: Final = "; the output does not show the value, or not by itself"
@@ -68,7 +68,7 @@ def judged(
     return [*found, total] if total is not None else [*found, *_no_excess(sum_finding(calls, claim), _NOT_ALL)]
 
 
-_NOT_ALL: Final = "; the output does not show all of their values"
+_NOT_ALL: Final = "; the output does not show all of their values, as far as these were tried"
 
 
 def _no_excess(total: Finding | None, words: str) -> Iterator[Finding]:
@@ -110,11 +110,16 @@ class _Determined:
 
     def __init__(self, calls: Calls, reruns: Reruns) -> None:
         self.calls, self._reruns = calls, reruns
-        order = sorted(range(len(calls)), key=lambda number: -(calls[number].worst_loss or 0.0))
-        moved = [(number, place) for number in order for place in _moved_places(calls[number])]
-        self._tried, self._rest = moved[:MOST_NUMBERS], set(moved[MOST_NUMBERS:])
-        self._rest |= {(i, place) for i, call in enumerate(calls) for place in range(_size(call))} - set(moved)
         self._rng = np.random.default_rng(29)
+        self._tried: list[tuple[int, int]] = []
+        self._rest: list[tuple[int, int]] = []
+        if sum(map(_size, calls)) > _MOST_DRAWN:
+            return
+        order = sorted(range(len(calls)), key=lambda number: -(calls[number].worst_loss or 0.0))
+        found = [(number, place) for number in order for place in _moved_places(calls[number])]
+        self._tried = found[: min(MOST_NUMBERS, max(_WORK // max(len(calls), 1), 4))]
+        drawn = {(number, place) for number, call in enumerate(calls) for place in range(_size(call))}
+        self._rest = sorted({*found, *drawn} - set(self._tried))
 
     def numbers(self, number: int) -> npt.NDArray[np.bool_]:
         """Return which numbers of a call's value are determined; one flag for a place."""
@@ -130,7 +135,7 @@ class _Determined:
     def _is_determined(self, number: int, place: int) -> bool:
         call = self.calls[number]
         is_place = call.law_on_x.name == "discrete"
-        if is_place and not self._reruns.tells_apart(number):
+        if is_place and not self._tells_apart(number):
             return False
         if any(self._is_symmetric((number, place), other) for other in self._alike(number, place)):
             return False
@@ -148,11 +153,27 @@ class _Determined:
                 return False
         return is_place or not is_shifted(call) or self._is_monotone(number, place, column != 0.0)
 
+    def _other_place(self, number: int) -> Any:
+        """Return another value of a call of places; its own if it has no other."""
+        return next(iter(self._reruns.other_values(number)), self.calls[number].value)
+
+    def _tells_apart(self, number: int) -> bool:
+        """Whether each value of a call of places gives an output of its own, the same on x and on y."""
+        outputs: list[Any] = []
+        for value in [self.calls[number].value, *self._reruns.other_values(number)]:
+            output = self._reruns.output("x", {number: value})[0]
+            if same_output(output, self._reruns.output("y", {number: value})[0]) is not True:
+                return False
+            if any(same_output(output, other) is not False for other in outputs):
+                return False
+            outputs.append(output)
+        return True
+
     @cached_property
     def _agreeing(self) -> npt.NDArray[np.intp]:
         """The places of the output's numbers that are the same on x and on y."""
         x, y = self._reruns.numbers("x", {}), self._reruns.numbers("y", {})
-        if x is None or y is None or not self._reruns.have_same_form():
+        if x is None or y is None or not same_form(self._reruns.output("x", {})[0], self._reruns.output("y", {})[0]):
             return np.empty(0, dtype=np.intp)
         return np.flatnonzero(np.abs(difference(y, x)) <= self._reruns.rounding(x, y))
 
@@ -164,7 +185,7 @@ class _Determined:
     @cached_property
     def _others(self) -> Array:
         """How it changes with the other numbers: one by one if these are few, else with some of their mixtures."""
-        rest = sorted(self._rest)
+        rest = self._rest
         if len(rest) <= MOST_NUMBERS:
             found = [self._column({each: 1.0}) for each in rest]
         else:
@@ -192,7 +213,7 @@ class _Determined:
         for number, direction in directions.items():
             call = self.calls[number]
             if call.law_on_x.name == "discrete":
-                changed[number] = self._reruns.other_place(number)
+                changed[number] = self._other_place(number)
             elif is_small or not is_shifted(call):
                 changed[number] = nudged(call, np.asarray(call.value), direction)
             else:
@@ -218,7 +239,7 @@ class _Determined:
         """Return some other numbers of the same law, those that moved first."""
         own = self.calls[number].law_on_x
         found = []
-        for other in (*self._tried, *sorted(self._rest)[: 4 * _SWAPPED]):
+        for other in (*self._tried, *self._rest[: 4 * _SWAPPED]):
             law = self.calls[other[0]].law_on_x
             if other != (number, place) and law.name == own.name and law.name not in NOT_NOISE:
                 found.append(other)
@@ -231,7 +252,7 @@ class _Determined:
             return False
         a, b = (values[i].reshape(-1)[place] for i, place in (one, other))
         if a == b:
-            others = self._reruns.other_place(one[0]) if self.calls[one[0]].law_on_x.name == "discrete" else a + 1
+            others = self._other_place(one[0]) if self.calls[one[0]].law_on_x.name == "discrete" else a + 1
             a = np.ravel(others)[0]
         outputs = []
         for first, second in ((a, b), (b, a)):
@@ -243,6 +264,9 @@ class _Determined:
         return same_output(*outputs) is True
 
 
+_MOST_DRAWN: Final = 2_000
+_WORK: Final = 4_000
+"""With more numbers than the first, none is determined; fewer are tried if there are more calls than the second / 64."""
 _MIXED: Final = 0.01
 """A change that others undo but for so much of it does not show by itself."""
 _LARGE: Final = 3.0

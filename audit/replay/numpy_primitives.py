@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from .laws import Law
+from .parameters import copied
 from .registered import Patch
 from .tape import OTHER_THREAD, Tape, active_tape, recorded
 
@@ -104,7 +105,8 @@ def _recorded(base: type, method: str) -> Callable[..., Any]:
                 return Law(method, {f"argument {i}": _kept(each) for i, each in enumerate(args)} | kwargs)
             return law_of({**dict(zip(names, args, strict=False)), **kwargs})
 
-        found = tape.call(f"{base.__name__}.{method}", law, lambda: original(self, *args, **kwargs))
+        held, named = copied(args), copied(kwargs)  # the caller may change them later
+        found = tape.call(f"{base.__name__}.{method}", law, lambda: original(self, *held, **named))
         out = {**dict(zip(names, args, strict=False)), **kwargs}.get("out")
         if out is not None and found is not out:
             out[...] = found

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from .laws import Array, Law
 from .output_values import difference, is_of_single_precision, kept, numbers_of, same_form, same_output
-from .recorded_run import RecordedRun, Runner
+from .recorded_run import RecordedRun, Runner, global_states_kept
 from .replayed_call import ReplayedCall, paired_calls
 
 MOST_NUMBERS: Final = 64
@@ -256,35 +256,16 @@ class Reruns:
 
     def _shows_others(self, number: int) -> bool:
         """Whether every other value that the call gives, of some, changes the output."""
-        others = self._other_values(number)
+        others = self.other_values(number)
         return bool(others) and all(self._shows({number: value}) for value in others)
 
-    def _other_values(self, number: int) -> list[Any]:
+    def other_values(self, number: int) -> list[Any]:
+        """Return other values of a call: all of few, else some."""
         call = self.calls[number]
         others = _outcomes(call) or [
             value for _ in range(DRAWS) if (value := numbers_drawn_anew(call, self._rng)) is not None
         ]
         return [value for value in others if same_output(value, call.value) is False][:MOST_NUMBERS]
-
-    def other_place(self, number: int) -> Any:
-        """Return another value of a call of places; its own if it has no other."""
-        return next(iter(self._other_values(number)), self.calls[number].value)
-
-    def tells_apart(self, number: int) -> bool:
-        """Whether each value of a call of places gives an output of its own, the same on x and on y."""
-        outputs: list[Any] = []
-        for value in [self.calls[number].value, *self._other_values(number)]:
-            output = self.output("x", {number: value})[0]
-            if same_output(output, self.output("y", {number: value})[0]) is not True:
-                return False
-            if any(same_output(output, other) is not False for other in outputs):
-                return False
-            outputs.append(output)
-        return True
-
-    def have_same_form(self) -> bool:
-        """Whether the outputs on x and y differ in numbers only."""
-        return same_form(*(first.output for _, first in self._sides.values()))
 
 
 def is_unmoved(call: ReplayedCall) -> bool:
@@ -310,7 +291,8 @@ def numbers_drawn_anew(call: ReplayedCall, rng: np.random.Generator) -> Any:
         if is_shifted(call):
             found = np.asarray(law.frozen().rvs(size=law.shape or None, random_state=rng))
             return _like(call, found)
-        return kept(call.draw_on_x())
+        with global_states_kept():
+            return kept(call.draw_on_x())
     except Exception:  # a primitive may raise anything
         return None
 
