@@ -20,7 +20,7 @@ import numpy.typing as npt
 from ..claims.claim import Claim
 from .comparison import NOT_NOISE, call_findings, is_noise, sum_finding
 from .laws import Array, Law, moved
-from .other_values import MOST_NUMBERS, Calls, Changes, Reruns, is_shifted, is_unmoved, nudged, stepped, typed
+from .other_values import MOST_NUMBERS, Calls, Changes, Reruns, is_shifted, is_unmoved, moved_by, nudged, stepped, typed
 from .output_values import difference, same_form, same_output
 from .replayed_call import Finding, FindingKind, ReplayedCall
 
@@ -151,7 +151,7 @@ class _Determined:
             found = np.linalg.lstsq(others / sizes, column, rcond=1e-4)[0]
             if np.linalg.norm(column - others / sizes @ found) <= _MIXED * np.linalg.norm(column):
                 return False
-        return is_place or not is_shifted(call) or self._is_monotone(number, place, column != 0.0)
+        return is_place or self._is_monotone(number, place, column != 0.0)
 
     def _other_place(self, number: int) -> Any:
         """Return another value of a call of places; its own if it has no other."""
@@ -190,7 +190,9 @@ class _Determined:
             found = [self._column({each: 1.0}) for each in rest]
         else:
             number = min(len(self._agreeing), MOST_NUMBERS) + 1
-            found = [self._column(dict(zip(rest, self._rng.normal(size=len(rest)), strict=True))) for _ in range(number)]
+            found = [
+                self._column(dict(zip(rest, self._rng.normal(size=len(rest)), strict=True))) for _ in range(number)
+            ]
         return np.array(found).reshape(len(found), len(self._agreeing)).T
 
     def _column(self, sizes: dict[tuple[int, int], float]) -> Array:
@@ -222,10 +224,15 @@ class _Determined:
 
     def _is_monotone(self, number: int, place: int, shows: npt.NDArray[np.bool_]) -> bool:
         call, found = self.calls[number], []
-        direction = np.zeros(call.law_on_x.shape)
+        if call.law_on_x.is_known and not is_shifted(call):
+            return True  # values on one side of 0
+        direction = np.zeros(np.shape(call.value))
         direction.reshape(-1)[place] = 1.0
+        if not is_shifted(call):
+            direction = direction * self._reruns.spread(call)
         for step in _FAR:
-            out = self._reruns.numbers("x", {number: stepped(call, step * direction)} if step else {})
+            value = stepped(call, step * direction) if is_shifted(call) else moved_by(call, step * direction)
+            out = self._reruns.numbers("x", {number: value} if step else {})
             if out is not None and out.shape >= (len(self._agreeing),):
                 found.append(out[self._agreeing][shows])
         if len(found) < len(_FAR) // 2:

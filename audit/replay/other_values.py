@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from .laws import Array, Law
 from .output_values import difference, is_of_single_precision, kept, numbers_of, same_form, same_output
-from .recorded_run import RecordedRun, Runner, global_states_kept
+from .recorded_run import RecordedRun, Runner, global_states
 from .replayed_call import ReplayedCall, paired_calls
 
 MOST_NUMBERS: Final = 64
@@ -107,20 +107,15 @@ class Reruns:
             if is_shifted(call) or _is_answer(call):
                 continue
             values = _outcomes(call)
-            if not is_unmoved(call):
-                moved[number] = values or []
-            elif values is None:
+            if values is None and is_unmoved(call):
                 return f"{_named(call)} draws from {call.law_on_x} on x and on y, which may decide something"
-            else:
-                outcomes[number] = values
+            if values:
+                (outcomes if is_unmoved(call) else moved)[number] = values
         if math.prod(map(len, outcomes.values())) > MOST_NUMBERS:
-            first = self.calls[next(iter(outcomes))]
-            return (
-                f"the draws that may decide something, such as {_named(first)}, have more than {MOST_NUMBERS} outcomes"
-            )
-        held = {**outcomes, **{number: values for number, values in moved.items() if values}}
-        if math.prod(map(len, held.values())) <= MOST_NUMBERS:
-            return _together(held)
+            which = f"the draws that may decide something, such as {_named(self.calls[next(iter(outcomes))])},"
+            return f"{which} have more than {MOST_NUMBERS} outcomes"
+        if math.prod(map(len, [*outcomes.values(), *moved.values()])) <= MOST_NUMBERS:
+            return _together({**outcomes, **moved})
         alone = itertools.islice((each for one in moved for each in _together({one: moved[one]})), 4 * MOST_NUMBERS)
         return [*_together(outcomes), *alone]
 
@@ -168,26 +163,33 @@ class Reruns:
         for _ in range(DRAWS):
             yield self._anew()
         noise = {i: call for i, call in enumerate(self.calls) if is_shifted(call)}
+        yield from self._sweep_together(noise)
         if not noise:
             return
         for far in FAR:
             for sign in (1.0, -1.0, None):
                 yield {**self._anew(set(noise)), **{i: self._far(call, far, sign) for i, call in noise.items()}}
         yield {i: at_its_middle(call) for i, call in noise.items()}
-        yield from self._sweep_together(noise)
 
     def _sweep_together(self, noise: dict[int, ReplayedCall]) -> Iterator[Changes]:
         """Yield changes of all numbers of noise, such that each takes a value in each range."""
-        orders = {
-            i: self._rng.permuted(np.tile(np.arange(len(_RANGES)), (math.prod(call.law_on_x.shape), 1)), axis=1)
-            for i, call in noise.items()
-        }
-        for turn in range(len(_RANGES)):
-            changed = self._anew(set(noise))
-            for number, call in noise.items():
-                ends = np.array(_RANGES, dtype=np.float64)[orders[number][:, turn]]
-                changed[number] = _at(call, self._rng.uniform(ends[:, 0], ends[:, 1]).reshape(call.law_on_x.shape))
+        unknown = {i: self.spread(call) for i, call in enumerate(self.calls) if _is_answer_of_unknown_law(call)}
+        swept = [*noise, *unknown]
+        sizes = {number: int(np.size(self.calls[number].value)) for number in swept}
+        orders = {i: self._rng.permuted(np.tile(np.arange(len(_RANGES)), (n, 1)), axis=1) for i, n in sizes.items()}
+        for turn in range(len(_RANGES) if swept else 0):
+            changed = self._anew(set(swept))
+            for number in swept:
+                call, ends = self.calls[number], np.array(_RANGES, dtype=np.float64)[orders[number][:, turn]]
+                steps = self._rng.uniform(ends[:, 0], ends[:, 1]).reshape(np.shape(call.value))
+                changed[number] = moved_by(call, steps * unknown[number]) if number in unknown else _at(call, steps)
             yield changed
+
+    def spread(self, call: ReplayedCall) -> Array:
+        """Return how far apart draws of a call are, each number by itself."""
+        found = [value for _ in range(DRAWS) if (value := numbers_drawn_anew(call, self._rng)) is not None]
+        found = [np.asarray(each, dtype=np.float64) for each in found if np.shape(each) == np.shape(call.value)]
+        return np.asarray(np.std(found, axis=0) if found else np.ones(np.shape(call.value)))
 
     def _anew(self, but: set[int] | None = None) -> dict[int, Any]:
         found = {}
@@ -291,7 +293,7 @@ def numbers_drawn_anew(call: ReplayedCall, rng: np.random.Generator) -> Any:
         if is_shifted(call):
             found = np.asarray(law.frozen().rvs(size=law.shape or None, random_state=rng))
             return _like(call, found)
-        with global_states_kept():
+        with global_states(int(rng.integers(2**32))):
             return kept(call.draw_on_x())
     except Exception:  # a primitive may raise anything
         return None
@@ -363,6 +365,12 @@ def _is_answer(call: ReplayedCall) -> bool:
     """Whether a call adds noise to something that is not 0, and then rounds, truncates or folds the sum."""
     law = call.law_on_x
     return law.is_shifted and bool(law.after) and bool(np.all(law.location != 0.0))
+
+
+def _is_answer_of_unknown_law(call: ReplayedCall) -> bool:
+    is_number = not isinstance(call.value, (str, bytes, dict)) and np.asarray(call.value).dtype.kind in "if"
+    is_unknown = bool(call.law_on_x.after) or not call.law_on_x.is_known
+    return is_number and is_unknown and not is_unmoved(call) and not is_shifted(call)
 
 
 def _together(values: dict[int, list[Any]]) -> list[Changes]:

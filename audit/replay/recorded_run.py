@@ -102,7 +102,7 @@ class Runner:
             tape = Tape(put_back, changed, seed=seed)
             self.runs += 1
             with ExitStack() as undone:
-                undone.enter_context(_global_states(seed))
+                undone.enter_context(global_states(seed))
                 undone.enter_context(patched(outside_patches()))
                 for family in families:
                     undone.enter_context(patched(family.patches(seed)))
@@ -216,24 +216,17 @@ def _states(rng: np.random.Generator) -> list[Any]:
 
 
 @contextmanager
-def global_states_kept() -> Iterator[None]:
-    """Restore the global generators of numpy and `random`, from which libraries may draw directly."""
+def global_states(seed: int) -> Iterator[None]:
+    """Seed the global generators of numpy and `random`, from which libraries may draw directly, and restore them."""
     state, other = _STATES
     held, other_held = state.get_state(), other.getstate()
     try:
+        state.seed(seed % 2**32)
+        other.seed(seed)
         yield
     finally:
         state.set_state(held)
         other.setstate(other_held)
-
-
-@contextmanager
-def _global_states(seed: int) -> Iterator[None]:
-    """Seed the global generators of numpy and `random`, and restore them."""
-    with global_states_kept():
-        _STATES[0].seed(seed % 2**32)
-        _STATES[1].seed(seed)
-        yield
 
 
 def _differs(first: Tape, again: Tape) -> bool:

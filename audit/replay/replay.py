@@ -219,7 +219,8 @@ _CHANGES = "the mechanism changes its dataset; each run was given a copy"
 def _fixed_seeds(tape: Tape) -> Iterator[str]:
     """Yield a reason for a generator whose noise does not change from run to run."""
     for place, seed in tape.seeds[:1]:
-        yield f"a generator is seeded with {seed} at {place}; if that does not change, its noise is the same in every run"
+        same = "its noise is the same in every run"
+        yield f"a generator is seeded with {seed} at {place}; if that does not change, {same}"
 
 
 def _other_primitives(calls: Calls) -> Iterator[str]:
@@ -263,8 +264,12 @@ def _explained(
     calls, is_same = reruns.calls, same_output(x.output, y.output)
     if not calls and is_same is False:
         is_certain = reruns.is_fixed()
-        why = () if is_certain else ("unrecorded: the outputs vary, and no random call was recorded",)
-        return calls, [_without_noise("the outputs differ, and no random call was recorded", is_certain=is_certain)], why
+        vary = () if is_certain else ("unrecorded: the outputs vary, and no random call was recorded",)
+        return (
+            calls,
+            [_without_noise("the outputs differ, and no random call was recorded", is_certain=is_certain)],
+            why,
+        )
     if not calls:
         return calls, [], ("no random call was recorded; what is random elsewhere shows at some values only",)
     if is_same and not any(map(is_bare_noise, calls)):
