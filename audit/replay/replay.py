@@ -265,11 +265,8 @@ def _explained(
     if not calls and is_same is False:
         is_certain = reruns.is_fixed()
         vary = () if is_certain else ("unrecorded: the outputs vary, and no random call was recorded",)
-        return (
-            calls,
-            [_without_noise("the outputs differ, and no random call was recorded", is_certain=is_certain)],
-            why,
-        )
+        words = "the outputs differ, and no random call was recorded"
+        return calls, [_without_noise(words, is_certain=is_certain)], vary
     if not calls:
         return calls, [], ("no random call was recorded; what is random elsewhere shows at some values only",)
     if is_same and not any(map(is_bare_noise, calls)):
