@@ -273,7 +273,7 @@ class _Determined:
 
 _MOST_DRAWN: Final = 2_000
 _WORK: Final = 4_000
-"""With more numbers than the first, none is determined; fewer are tried if there are more calls than the second / 64."""
+"""With more numbers than the first, none is determined; with more calls than a 64th of the second, fewer are tried."""
 _MIXED: Final = 0.01
 """A change that others undo but for so much of it does not show by itself."""
 _LARGE: Final = 3.0
